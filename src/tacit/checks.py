@@ -19,14 +19,15 @@ def bad(name: str, rule: str, value: object) -> ValueError:
 
 def positive(name: str, value: object) -> float:
     """`value` as a finite float above zero."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < math.inf:
+    number = math.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
+    if not 0 < number < math.inf:
         raise bad(name, "a finite number > 0", value)
-    return float(value)
+    return number
 
 
 def whole(name: str, value: object, least: int) -> int:
     """`value` as an int of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or not value >= least:
+    if isinstance(value, bool) or not isinstance(value, Integral) or not int(value) >= least:
         raise bad(name, f"a whole number >= {least}", value)
     return int(value)
 

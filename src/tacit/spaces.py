@@ -167,7 +167,7 @@ class Simplex(Space):
             raise ValueError(f"classes must be a vector of whole numbers, got {labels.dtype} of shape {labels.shape}")
         if not np.all((labels >= 0) & (labels < self.dim)):
             raise ValueError(f"classes must lie in 0 .. {self.dim - 1}")
-        return np.eye(self.dim)[labels]
+        return np.asarray(np.eye(self.dim)[labels])
 
     def contains(self, x: FloatArray) -> BoolArray:
         return np.asarray(np.all(x >= 0, axis=-1) & (np.abs(np.sum(x, axis=-1) - 1) <= _SLACK * self.dim))
@@ -178,4 +178,4 @@ class Simplex(Space):
         x = np.where(endless.any(axis=-1, keepdims=True), endless.astype(np.float64), x)
         peak = np.max(x, axis=-1, keepdims=True)
         x = np.where(peak > 0, x / np.where(peak > 0, peak, 1.0), 1.0)
-        return x / np.sum(x, axis=-1, keepdims=True)
+        return np.asarray(x / np.sum(x, axis=-1, keepdims=True))

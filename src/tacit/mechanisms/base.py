@@ -42,7 +42,7 @@ class Mechanism(ABC):
     branches: ClassVar[int] = 1  # kinds of report that decode with different scales
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", _checked_epsilon(self.epsilon))
+        object.__setattr__(self, "epsilon", self._accept(self.epsilon))
         if not isinstance(self.space, Space):
             raise bad("space", "a Space such as Box(dim=50)", self.space)
         self._prepare()
@@ -107,6 +107,20 @@ class Mechanism(ABC):
         """Bits of one report (the largest, where owners differ in epsilon)."""
 
     # What all mechanisms share -----------------------------------------------------------------------
+
+    def _accept(self, epsilon: object) -> float | FloatArray:
+        """Check epsilon: one number, or a vector of numbers."""
+        if np.ndim(epsilon) == 0:  # type: ignore[arg-type]
+            return positive("epsilon", epsilon.item() if isinstance(epsilon, np.generic | np.ndarray) else epsilon)
+        array = np.array(epsilon)
+        if array.dtype.kind not in "fiu" or array.ndim != 1:
+            raise bad("epsilon", "a number or a vector of numbers", f"{array.dtype} of shape {array.shape}")
+        wrong = array[~((array > 0) & (array < np.inf))]
+        if wrong.size:
+            raise bad("epsilon", "finite and > 0 in every row", wrong[0].item())
+        array = array.astype(np.float64)
+        array.setflags(write=False)
+        return array
 
     @cached_property
     def levels(self) -> FloatArray:
@@ -192,7 +206,7 @@ class Mechanism(ABC):
     def _release(
         self, level: int, shares: FloatArray, rows: IntArray, reports: Reports, chosen: slice | IntArray, stream: Stream
     ) -> None:
-        """Draw some rows of one level. A longer tape begins with the shorter one: a report is a function of the tape."""
+        """Draw some rows of one level. A longer tape begins with the shorter one: a report is a function of it."""
         words = self._words(level)
         tape = stream.words(rows, 0, words)
         fresh = reports[chosen] if isinstance(chosen, slice) else self._blank(len(rows))
@@ -218,22 +232,10 @@ class Mechanism(ABC):
     def _checked(self, reports: Reports) -> IntArray | None:
         ok = self.valid(reports)
         if not ok.all():
-            raise ValueError(f"{np.count_nonzero(~ok)} of {len(reports)} reports are not of this mechanism; see valid()")
+            raise ValueError(
+                f"{np.count_nonzero(~ok)} of {len(reports)} reports are not of this mechanism; see valid()"
+            )
         return self._level_of_rows(len(reports))
-
-
-def _checked_epsilon(epsilon: object) -> float | FloatArray:
-    if np.ndim(epsilon) == 0:  # type: ignore[arg-type]
-        return positive("epsilon", epsilon.item() if isinstance(epsilon, np.generic | np.ndarray) else epsilon)
-    array = np.array(epsilon)
-    if array.dtype.kind not in "fiu" or array.ndim != 1:
-        raise ValueError(f"epsilon must be a number or a vector of numbers, got {array.dtype} of shape {array.shape}")
-    wrong = array[~((array > 0) & (array < np.inf))]
-    if wrong.size:
-        raise bad("epsilon", "finite and > 0 in every row", wrong[0].item())
-    array = array.astype(np.float64)
-    array.setflags(write=False)
-    return array
 
 
 def _cores() -> int:

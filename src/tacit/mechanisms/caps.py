@@ -16,14 +16,14 @@ from tacit.privacy.odds import odds
 from tacit.types import FloatArray
 
 _BASE = 1 << 32
-_NODES = 3000
+_PANELS, _NODES = 64, 48
 _GAIN = 0.02  # doubling the codewords must lower the error by more than this to be worth the time
 _BITS = range(3, 13)
 
 
 @dataclass(frozen=True)
 class Cap:
-    """PrivUnit's constants for one epsilon: the `favoured` closest of `candidates` weigh `high` each, the others `low`."""
+    """PrivUnit's constants for one epsilon: the `favoured` closest of `candidates` weigh `high`, the others `low`."""
 
     dim: int
     candidates: int
@@ -84,9 +84,11 @@ def _first_coordinate(dim: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """
     reach = min(pi / 2, 14 / sqrt(dim))
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-    angle = reach * nodes
+    half = reach / _PANELS
+    centres = half * (2 * np.arange(_PANELS) + 1) - reach
+    angle = (centres[:, np.newaxis] + half * nodes).ravel()
     constant = lgamma(dim / 2) - lgamma((dim - 1) / 2) - 0.5 * log(pi)
-    density = np.exp(constant + (dim - 2) * np.log(np.cos(angle))) * weights * reach
+    density = np.exp(constant + (dim - 2) * np.log(np.cos(angle))) * np.tile(weights * half, _PANELS)
     x = np.sin(angle)
     return x, density, betainc((dim - 1) / 2, (dim - 1) / 2, (1 + x) / 2)
 

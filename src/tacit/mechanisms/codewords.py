@@ -52,7 +52,7 @@ def raw_codeword(name: np.uint64, table: AnyArray, out: AnyArray) -> float:
             word = mix(state)
         out[j] = table[word & _BITS]
         word >>= np.uint64(16)
-        norm += np.int64(out[j]) * np.int64(out[j])
+        norm += int(out[j]) * int(out[j])
     return float(np.sqrt(np.float64(norm)))
 
 

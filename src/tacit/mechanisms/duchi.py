@@ -24,7 +24,9 @@ _BASE = 1 << 32
 
 @dataclass(frozen=True)
 class DuchiLaw:
-    """The law over sign vectors: those that agree with the input in more than half of the coordinates weigh A, the others B.
+    """The law over sign vectors: those that agree with the input in more than half of the coordinates weigh A.
+
+    The others weigh B.
 
     >>> DuchiLaw(dim=2, odds=Odds(high=3, low=1)).weights((1, -1))
     {(-1, -1): 1, (-1, 1): 1, (1, -1): 3, (1, 1): 1}
@@ -81,7 +83,7 @@ class Duchi(Mechanism):
         return (self.space.dim + 63) // 64
 
     def _blank(self, n: int) -> Reports:
-        return Reports(np.zeros((n, self._limbs), dtype=np.uint64))
+        return Reports.of(np.zeros((n, self._limbs), dtype=np.uint64))
 
     def _words(self, level: int) -> int:
         return (self.space.dim + 1) // 2 + self._limbs + 1

@@ -65,7 +65,7 @@ class Laplace(Mechanism):
         return max(self.space.dim * (2 * self.limit(level)).bit_length() for level in range(len(self.levels)))
 
     def _blank(self, n: int) -> Reports:
-        return Reports(np.zeros((n, self.space.dim), dtype=np.int64))
+        return Reports.of(np.zeros((n, self.space.dim), dtype=np.int64))
 
     def _words(self, level: int) -> int:
         return 12 * self.space.dim + 16
@@ -136,7 +136,7 @@ def _survives(tape: WordArray, at: int, u: np.uint64, scale: np.uint64) -> tuple
 
 @kernel
 def _noise(tape: WordArray, at: int, scale: np.uint64) -> tuple[int, int]:
-    """z with probability proportional to e^(-|z| / scale), and the next place on the tape."""
+    """Z with probability proportional to e^(-|z| / scale), and the next place on the tape."""
     while at >= 0:
         rest, at = _below(tape, at, scale)
         kept, at = _survives(tape, at, rest, scale)
@@ -149,7 +149,7 @@ def _noise(tape: WordArray, at: int, scale: np.uint64) -> tuple[int, int]:
             if going:
                 runs += 1
         sign, at = _below(tape, at, np.uint64(2))
-        size = np.int64(rest) + np.int64(scale) * runs
+        size = int(rest) + int(scale) * runs
         if sign == np.uint64(0):
             return size, at
         if size != 0:  # zero must not count twice

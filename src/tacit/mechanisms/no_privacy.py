@@ -28,10 +28,10 @@ class NoPrivacy(Mechanism):
 
     epsilon: float | FloatArray = math.inf
 
-    def __post_init__(self) -> None:
-        if self.epsilon != math.inf:
-            raise bad("epsilon", "left out: this mechanism gives no privacy", self.epsilon)
-        self._prepare()
+    def _accept(self, epsilon: object) -> float:
+        if epsilon != math.inf:
+            raise bad("epsilon", "left out: this mechanism gives no privacy", epsilon)
+        return math.inf
 
     def _prepare(self) -> None:
         return
@@ -41,7 +41,7 @@ class NoPrivacy(Mechanism):
         return self.space.dim * (2 * _STEPS).bit_length()
 
     def _blank(self, n: int) -> Reports:
-        return Reports(np.zeros((n, self.space.dim), dtype=np.int64))
+        return Reports.of(np.zeros((n, self.space.dim), dtype=np.int64))
 
     def _words(self, level: int) -> int:
         return 1

@@ -105,7 +105,9 @@ class Piecewise(Sampled):
     @cached_property
     def laws(self) -> list[PiecewiseLaw]:
         """The one-dimensional law of each level, at epsilon / k."""
-        return [PiecewiseLaw.of(e / k, self.steps) for e, k in zip(self.levels.tolist(), self.counts.tolist(), strict=True)]
+        return [
+            PiecewiseLaw.of(e / k, self.steps) for e, k in zip(self.levels.tolist(), self.counts.tolist(), strict=True)
+        ]
 
     @cached_property
     def sizes(self) -> IntArray:

@@ -13,14 +13,16 @@ from numba.extending import intrinsic
 _READ, _SECOND_LEVEL_CACHE, _DATA = 0, 2, 1
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def prefetch(typing_context: Any, array: Any, row: Any, column: Any) -> Any:
-    """prefetch(array, row, column): no bounds are checked, and none are needed: a prefetch cannot fault."""
+    """In a kernel, `prefetch(array, row, column)`. No bounds are checked: a prefetch cannot fault."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = signature.args[0]
         view = context.make_array(kind)(context, builder, arguments[0])
-        pointer = cgutils.get_item_pointer(context, builder, kind, view, arguments[1:], wraparound=False)
+        pointer = cgutils.get_item_pointer(  # type: ignore[no-untyped-call]
+            context, builder, kind, view, arguments[1:], wraparound=False
+        )
         address = builder.bitcast(pointer, cgutils.voidptr_t)
         number = ir.IntType(32)
         declared = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])

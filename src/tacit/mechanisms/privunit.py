@@ -1,7 +1,7 @@
 """PrivUnit (Bhowmick et al. 2018, parameters as Asi et al. 2022) by ranking public codewords. Proof: privunit.md.
 
-Claim: epsilon-LDP for each owner, exactly and without any assumption: whatever the codewords are, exactly k of N weigh A
-and the others B, A / B <= e^epsilon in rationals.
+Claim: epsilon-LDP for each owner, exactly and without any assumption: whatever the codewords are, exactly k of N
+weigh A and the others B, A / B <= e^epsilon in rationals.
 Variance: `variance`; the estimate always has length radius / pull.
 Edges: shares are clipped to the ball, NaN to 0. Unbiased as far as the codewords are uniform directions: see the note.
 """
@@ -47,7 +47,7 @@ class PrivUnit(Mechanism):
         return 64
 
     def _blank(self, n: int) -> Reports:
-        return Reports(np.zeros((n, 1), dtype=np.uint64))
+        return Reports.of(np.zeros((n, 1), dtype=np.uint64))
 
     def _words(self, level: int) -> int:
         return 3
@@ -103,10 +103,10 @@ def _draw_codewords(
     names: AnyArray,
     done: BoolArray,
 ) -> None:
-    """Word 0 rounds the share to the sphere, word 1 is the public part of the name, word 2 chooses among its N codewords.
+    """Word 0 rounds the share to the sphere, word 1 is the public part of the name, word 2 chooses among N codewords.
 
-    A codeword's place in the order of closeness decides its weight: u < k A goes to the k first places, A each, the rest B
-    each. So only the codeword in one place has to be found.
+    A codeword's place in the order of closeness decides its weight: u < k A goes to the k first places, A each,
+    the rest B each. So only the codeword in one place has to be found.
     """
     candidates, favoured, high, low, total = constants
     unfair = unfair_below(total)
@@ -129,7 +129,7 @@ def _draw_codewords(
         u = high_product(tape[i, 2], total)
         near = favoured * high
         place = u // high if u < near else favoured + (u - near) // low
-        names[i, 0] = public | np.uint64(_in_place(score, np.int64(place)))
+        names[i, 0] = public | np.uint64(_in_place(score, int(place)))
 
 
 @kernel

@@ -1,9 +1,10 @@
-"""K-ary randomised response (Warner 1965; Kairouz et al. 2014) in exact whole-number odds. Proof: randomized_response.md.
+"""K-ary randomised response (Warner 1965) in exact whole-number odds. Proof: randomized_response.md.
 
-Claim: epsilon-LDP for each owner, exactly: the true vertex weighs A, every other one B, A / B <= e^epsilon in rationals.
+Claim: epsilon-LDP for each owner, exactly: the true vertex weighs A, every other one B, A / B <= e^epsilon.
 Variance: `variance`; the estimate of a class is a shifted and scaled indicator.
-Edges: on a simplex a share that is not a vertex is first rounded to one, keeping its mean. On another space the vertices
-are +-radius_1 on the axes, whose hull encloses it. NaN as the space clips it. Unbiased up to 2^-53 of radius_1.
+Edges: on a simplex a share that is not a vertex is first rounded to one, keeping its mean. On another space the
+vertices are +-radius_1 on the axes, whose hull encloses it. NaN as the space clips it. Unbiased up to 2^-53 of
+radius_1.
 """
 
 from dataclasses import dataclass
@@ -53,7 +54,7 @@ class ResponseLaw:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RandomizedResponse(Mechanism):
-    """Randomised response over the vertices of a simplex, or of the cross-polytope around any other space: one vertex per owner.
+    """Randomised response over the vertices of a simplex, or of the cross-polytope around any other space.
 
     >>> from tacit import RandomizedResponse, Simplex, seeded
     >>> classes = Simplex(dim=3)
@@ -87,7 +88,7 @@ class RandomizedResponse(Mechanism):
         return max(1, (self.vertices - 1).bit_length())
 
     def _blank(self, n: int) -> Reports:
-        return Reports(np.zeros((n, 1), dtype=np.uint32))
+        return Reports.of(np.zeros((n, 1), dtype=np.uint32))
 
     def _words(self, level: int) -> int:
         return 2
@@ -170,7 +171,7 @@ def _round_to_class(shares: FloatArray, coins: WordArray, vertices: AnyArray) ->
 
 @kernel
 def _round_to_axis(shares: FloatArray, coins: WordArray, radius: float, vertices: AnyArray) -> None:
-    """Axis j with probability |x_j| / radius and x_j's sign (vertex 2 j or 2 j + 1); otherwise any vertex, all alike."""
+    """Axis j with probability |x_j| / radius and x_j's sign (vertex 2 j or 2 j + 1); otherwise any vertex alike."""
     dim = shares.shape[1]
     for i in range(len(shares)):
         left = unit(coins[i]) * radius
@@ -191,9 +192,15 @@ def _round_to_axis(shares: FloatArray, coins: WordArray, radius: float, vertices
 
 @kernel
 def _respond(
-    vertices: AnyArray, coins: WordArray, high: np.uint64, low: np.uint64, total: np.uint64, points: AnyArray, done: BoolArray
+    vertices: AnyArray,
+    coins: WordArray,
+    high: np.uint64,
+    low: np.uint64,
+    total: np.uint64,
+    points: AnyArray,
+    done: BoolArray,
 ) -> None:
-    """u < A answers the truth; the rest of [0, T) is shared out, B to each other outcome."""
+    """U < A answers the truth; the rest of [0, T) is shared out, B to each other outcome."""
     unfair = unfair_below(total)
     for i in range(len(vertices)):
         if coins[i] * total < unfair:

@@ -9,38 +9,42 @@ from typing import Self
 
 import numpy as np
 
-from tacit.types import AnyArray, FloatArray, IntArray
+from tacit.types import AnyArray, BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
 class Reports:
     """Randomised answers of some owners: `points` (n, slots) on the mechanism's public grid.
 
-    Mechanisms that sample coordinates also say which: `indices` (n, slots).
+    Mechanisms that sample coordinates also say which: `indices` (n, slots); for the others it has no columns.
     """
 
     points: AnyArray
-    indices: AnyArray | None = None
+    indices: AnyArray
+
+    @classmethod
+    def of(cls, points: AnyArray) -> "Reports":
+        """Reports of a mechanism that samples no coordinates."""
+        return cls(points, np.zeros((len(points), 0), dtype=np.uint32))
 
     def __len__(self) -> int:
         return len(self.points)
 
-    def __getitem__(self, rows: slice | IntArray) -> "Reports":
-        return Reports(self.points[rows], None if self.indices is None else self.indices[rows])
+    def __getitem__(self, rows: slice | IntArray | BoolArray) -> "Reports":
+        return Reports(self.points[rows], self.indices[rows])
 
     def __setitem__(self, rows: IntArray, other: "Reports") -> None:
         self.points[rows] = other.points
-        if self.indices is not None and other.indices is not None:
-            self.indices[rows] = other.indices
+        self.indices[rows] = other.indices
 
     @property
     def form(self) -> tuple[object, ...]:
         """Types and widths, whatever the number of rows."""
-        return tuple((a.dtype.str, a.shape[1:]) if a is not None else None for a in (self.points, self.indices))
+        return tuple((array.dtype.str, array.shape[1:]) for array in (self.points, self.indices))
 
     @property
     def nbytes(self) -> int:
-        return int(self.points.nbytes + (0 if self.indices is None else self.indices.nbytes))
+        return int(self.points.nbytes + self.indices.nbytes)
 
 
 @dataclass(frozen=True, eq=False)

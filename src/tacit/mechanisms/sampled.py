@@ -52,8 +52,9 @@ class Sampled(Mechanism):
     @property
     def report_bits(self) -> int:
         index_bits = (self.space.dim - 1).bit_length()
-        sizes = (self.sizes + 2 * (self.branches - 1)).tolist()
-        return max(k * (index_bits + (size - 1).bit_length()) for k, size in zip(self.counts.tolist(), sizes, strict=True))
+        last_points = self.sizes + 2 * (self.branches - 1) - 1
+        pairs = zip(self.counts.tolist(), last_points.tolist(), strict=True)
+        return max(int(k) * (index_bits + int(last).bit_length()) for k, last in pairs)
 
     @property
     def _clips_itself(self) -> bool:
@@ -134,7 +135,7 @@ def _gather(shares: FloatArray, indices: AnyArray, values: FloatArray) -> None:
     for s in range(values.shape[1]):
         for i in range(n):
             if i + _AHEAD < n:
-                prefetch(shares, i + _AHEAD, np.int64(indices[i + _AHEAD, s]))
+                prefetch(shares, i + _AHEAD, np.int64(indices[i + _AHEAD, s]))  # type: ignore[call-arg]
             values[i, s] = shares[i, indices[i, s]]
 
 

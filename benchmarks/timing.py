@@ -1,0 +1,60 @@
+"""Timing that a busy machine disturbs little: repetitions interleaved, the least of each contestant kept."""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import cycle
+
+import numpy as np
+
+
+def timed(work: Callable[[], object], count: int) -> Callable[[], float]:
+    """A contestant that answers how many seconds `work` took for each of `count` things."""
+
+    def run() -> float:
+        begin = time.perf_counter()
+        work()
+        return (time.perf_counter() - begin) / count
+
+    return run
+
+
+def pinned(contestant: Callable[[], float]) -> Callable[[], float]:
+    """The same contestant on one core: another one at every call, as somebody else may be busy on one of them."""
+    turns = cycle(sorted(os.sched_getaffinity(0)))
+
+    def run() -> float:
+        with _only(next(turns)):
+            return contestant()
+
+    return run
+
+
+def best(contestants: Mapping[str, Callable[[], float]], repetitions: int) -> dict[str, float]:
+    """The least answer of each contestant; they take turns, so that a disturbance meets all of them.
+
+    The order differs from round to round, because who runs before whom matters: caches, sleeping cores.
+    The first round also compiles; being slower, it does not count.
+    """
+    names = list(contestants)
+    least = dict.fromkeys(names, float("inf"))
+    for repetition in range(repetitions):
+        for place in np.random.default_rng(repetition).permutation(len(names)).tolist():
+            least[names[place]] = min(least[names[place]], contestants[names[place]]())
+    return least
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+@contextmanager
+def _only(core: int) -> Iterator[None]:
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {core})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)

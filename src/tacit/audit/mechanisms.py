@@ -1,0 +1,87 @@
+"""The audit of the shipped mechanisms, as rows: what is claimed, what the exact table says, what samples prove."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from math import log
+
+import numpy as np
+
+from tacit.audit.exact import ExactVerdict, Law, enumerate_law
+from tacit.audit.statistical import Examination, examine
+from tacit.checks import bad
+from tacit.mechanisms.base import Mechanism
+from tacit.mechanisms.caps import Cap
+from tacit.mechanisms.choose import PRIVATE
+from tacit.mechanisms.duchi import Duchi, DuchiLaw
+from tacit.mechanisms.hybrid import Hybrid
+from tacit.mechanisms.laplace import Laplace
+from tacit.mechanisms.piecewise import Piecewise, PiecewiseLaw
+from tacit.mechanisms.privunit import PrivUnit
+from tacit.mechanisms.randomized_response import RandomizedResponse, ResponseLaw
+from tacit.privacy.odds import odds
+from tacit.spaces import Ball, Box, Space
+from tacit.streams import Stream
+from tacit.types import FloatArray
+
+_SMALL = 64  # grid of the tables that are enumerated whole
+
+
+@dataclass(frozen=True)
+class AuditRow:
+    """One mechanism at one epsilon and dimension."""
+
+    mechanism: str
+    epsilon: float
+    dim: int
+    spent: float
+    table: ExactVerdict | None
+    found: Examination
+
+    @property
+    def sound(self) -> bool:
+        return self.found.sound and self.spent <= self.epsilon and (self.table is None or self.table.holds)
+
+
+def spent(mechanism: Mechanism) -> float:
+    """The epsilon that the mechanism's shipped constants use up, from their whole numbers."""
+    match mechanism:
+        case Piecewise() | Hybrid():
+            return int(mechanism.counts[0]) * log(mechanism.laws[0].odds.ratio)
+        case Duchi() | RandomizedResponse():
+            return log(mechanism.laws[0].odds.ratio)
+        case PrivUnit():
+            return log(Fraction(mechanism.laws[0].high, mechanism.laws[0].low))
+        case Laplace():
+            return mechanism.width / mechanism.noise_scales[0]
+    raise bad("mechanism", "one that ships with tacit", mechanism)
+
+
+def small_table(kind: type[Mechanism], epsilon: float) -> ExactVerdict | None:
+    """A mechanism's table on a small grid, enumerated whole; None for Laplace, whose weights are powers of e^(-1/t)."""
+    tables: dict[type[Mechanism], Law] = {
+        Piecewise: PiecewiseLaw.of(epsilon, _SMALL),
+        Hybrid: PiecewiseLaw.of(epsilon, _SMALL),
+        Duchi: DuchiLaw(4, odds(epsilon, _SMALL)),
+        RandomizedResponse: ResponseLaw(8, odds(epsilon, _SMALL)),
+        PrivUnit: Cap(4, 16, 5, odds(epsilon, _SMALL).high, _SMALL),
+    }
+    return enumerate_law(tables[kind], epsilon) if kind in tables else None
+
+
+def audit_mechanisms(epsilons: list[float], dims: list[int], n: int, stream: Stream) -> Iterator[AuditRow]:
+    """Audit every private mechanism over the space it is meant for, n reports per input."""
+    for kind in PRIVATE:
+        for dim in dims:
+            space: Space = Ball(dim=dim) if kind is PrivUnit else Box(dim=dim)
+            for epsilon in epsilons:
+                coins = stream.child(kind.__name__, dim, str(epsilon))
+                draws = n // 10 if kind is PrivUnit else n  # it ranks codewords: slower, and as telling
+                mechanism = kind(epsilon=epsilon, space=space)
+                found = examine(mechanism, opposites(dim), draws, coins)
+                yield AuditRow(kind.__name__, epsilon, dim, spent(mechanism), small_table(kind, epsilon), found)
+
+
+def opposites(dim: int) -> FloatArray:
+    """Shares between one corner of the space and the opposite one."""
+    return np.array([np.full(dim, value) for value in (-1.0, -0.9, -0.3, 0.0, 0.9, 1.0)])

@@ -1,0 +1,146 @@
+"""Statistical audit: what samples alone prove about a mechanism, without trusting its code.
+
+Three questions, each with its false-alarm rate stated. How large must epsilon be at least (Clopper-Pearson)? Is
+the estimate unbiased? Does its variance agree with the formula? A mechanism that claims too much, or whose formulas
+are wrong, fails one of them.
+"""
+
+from dataclasses import dataclass
+from itertools import permutations
+
+import numpy as np
+from scipy.stats import beta, norm
+
+from tacit.mechanisms.base import Mechanism
+from tacit.streams import Stream
+from tacit.types import BoolArray, FloatArray, IntArray
+
+_BINS = 64
+_FALSE_ALARM = 1e-6
+
+
+@dataclass(frozen=True)
+class Examination:
+    """What was measured, against what is claimed.
+
+    `confidence` is that of the bound on epsilon. Bias and variance are tested at a false-alarm rate of one in a
+    million for the whole examination, which sets `limit_z`.
+    """
+
+    claimed: float
+    measured: float
+    bias_z: float
+    variance_z: float
+    limit_z: float
+    confidence: float
+
+    @property
+    def private(self) -> bool:
+        """No proof that epsilon is larger than claimed."""
+        return self.measured <= self.claimed
+
+    @property
+    def unbiased(self) -> bool:
+        return self.bias_z <= self.limit_z
+
+    @property
+    def variance_agrees(self) -> bool:
+        return self.variance_z <= self.limit_z
+
+    @property
+    def sound(self) -> bool:
+        return self.private and self.unbiased and self.variance_agrees
+
+
+def epsilon_lower_bound(hits: int, trials: int, other_hits: int, other_trials: int, confidence: float) -> float:
+    """An epsilon that the mechanism exceeds, with this confidence, if an event has these frequencies on two inputs.
+
+    Clopper-Pearson bounds the first probability from below and the second from above, half of the error to each.
+
+    >>> round(epsilon_lower_bound(7311, 10_000, 2689, 10_000, 0.999), 2)  # true ratio: e
+    0.94
+    """
+    error = (1 - confidence) / 2
+    low = beta.ppf(error, hits, trials - hits + 1) if hits > 0 else 0.0
+    high = beta.ppf(1 - error, other_hits + 1, other_trials - other_hits) if other_hits < other_trials else 1.0
+    return float(np.log(low / high)) if low > high else 0.0
+
+
+def examine(mechanism: Mechanism, inputs: FloatArray, n: int, stream: Stream, confidence: float = 0.999) -> Examination:
+    """Draw n reports for each row of `inputs` and test privacy, bias and variance of the estimates.
+
+    A pilot sample chooses the pair of inputs and the event (a set of bins of the estimates' sums and of each
+    coordinate) that tell most; fresh reports then give the bound, so choosing costs no confidence.
+    """
+    pilot = [_estimates(mechanism, x, n, stream.child("pilot", i)) for i, x in enumerate(inputs)]
+    fresh = [_estimates(mechanism, x, n, stream.child("fresh", i)) for i, x in enumerate(inputs)]
+    tests = 2 * inputs.size
+    limit = float(norm.isf(_FALSE_ALARM / (2 * tests)))
+    inside = mechanism.space.clip(inputs)
+    variance = mechanism.variance(inputs)
+    bias = max(bias_z(e, x, v) for e, x, v in zip(fresh, inside, variance, strict=True))
+    spread = max(variance_z(e, x, v) for e, x, v in zip(fresh, inside, variance, strict=True))
+    claimed = float(np.max(mechanism.epsilon))
+    measured = _best_bound(pilot, fresh, confidence)
+    return Examination(claimed, measured, bias, spread, limit, confidence)
+
+
+def variance_z(estimates: FloatArray, x: FloatArray, formula: FloatArray) -> float:
+    """How many standard errors the mean squared errors lie from the formula's variances, at the worst coordinate."""
+    squared = (estimates - x) ** 2
+    error = squared.std(axis=0) / np.sqrt(len(estimates))
+    floor = 1e-9 * formula + 1e-12  # an error of constant size has no spread to measure with
+    return float(np.max(np.abs(squared.mean(axis=0) - formula) / np.maximum(error, floor)))
+
+
+def bias_z(estimates: FloatArray, x: FloatArray, formula: FloatArray) -> float:
+    """How many standard errors (by the formula) the mean estimates lie from the shares, at the worst coordinate."""
+    error = np.sqrt(np.maximum(formula, 0) / len(estimates))
+    return float(np.max(np.abs(estimates.mean(axis=0) - x) / np.maximum(error, 1e-12)))
+
+
+def _estimates(mechanism: Mechanism, x: FloatArray, n: int, stream: Stream) -> FloatArray:
+    reports = mechanism.randomize(np.broadcast_to(x, (n, len(x))), stream)
+    return mechanism.estimate(reports)
+
+
+def _best_bound(pilot: list[FloatArray], fresh: list[FloatArray], confidence: float) -> float:
+    """The bound for the pair of inputs, view and event that looked best on the pilot sample."""
+    n, dim = pilot[0].shape
+    views = [np.ones(dim), *np.eye(dim)[: 4 if dim > 1 else 0]]  # the sum, and a few single coordinates
+    best: tuple[float, int, int, int, BoolArray, FloatArray] = (0.0, 0, 0, 0, np.zeros(0, np.bool_), np.zeros(0))
+    for number, view in enumerate(views):
+        edges = _edges(np.concatenate([e @ view for e in pilot]))
+        counts = [_histogram(e @ view, edges) for e in pilot]
+        for one, other in permutations(range(len(pilot)), 2):
+            bound, event = _likeliest_event(counts[one], counts[other], n, confidence)
+            if bound > best[0]:
+                best = (bound, one, other, number, event, edges)
+    bound, one, other, number, event, edges = best
+    if bound <= 0:
+        return 0.0
+    hits = [int(_histogram(fresh[i] @ views[number], edges)[event].sum()) for i in (one, other)]
+    return epsilon_lower_bound(hits[0], n, hits[1], n, confidence)
+
+
+def _edges(values: FloatArray) -> FloatArray:
+    """Bin edges: the distinct values when they are few, quantiles otherwise."""
+    distinct = np.unique(values)
+    if len(distinct) <= 4 * _BINS:
+        return (distinct[1:] + distinct[:-1]) / 2
+    return np.unique(np.quantile(values, np.linspace(0, 1, _BINS + 1)[1:-1]))
+
+
+def _histogram(values: FloatArray, edges: FloatArray) -> IntArray:
+    return np.bincount(np.searchsorted(edges, values, side="right"), minlength=len(edges) + 1).astype(np.int64)
+
+
+def _likeliest_event(counts: IntArray, other: IntArray, n: int, confidence: float) -> tuple[float, BoolArray]:
+    """Of the unions of bins with the largest likelihood ratios, the one with the best lower bound."""
+    order = np.argsort(-(counts + 0.5) / (other + 0.5), kind="stable")
+    hits, misses = np.cumsum(counts[order]), np.cumsum(other[order])
+    bounds = [epsilon_lower_bound(int(h), n, int(m), n, confidence) for h, m in zip(hits, misses, strict=True)]
+    size = int(np.argmax(bounds))
+    event = np.zeros(len(counts), dtype=np.bool_)
+    event[order[: size + 1]] = True
+    return bounds[size], event

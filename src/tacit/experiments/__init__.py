@@ -1,0 +1,1 @@
+"""What is measured: specifications in, rows out."""

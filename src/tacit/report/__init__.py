@@ -1,0 +1,1 @@
+"""What is shown: rows in, tables and pictures out. It computes nothing."""

@@ -1,0 +1,42 @@
+import numpy as np
+import pytest
+
+from tacit import Ball, Box, Duchi, Hybrid, Piecewise, PrivUnit, RandomizedResponse, Simplex, choose, seeded
+
+
+@pytest.mark.parametrize(
+    ("space", "epsilon", "expected"),
+    [
+        (Ball(dim=50), 1.0, PrivUnit),
+        (Ball(dim=50), 7.0, PrivUnit),
+        (Box(dim=1), 2.0, Hybrid),
+        (Box(dim=50), 0.1, Hybrid),
+        (Simplex(dim=10), 3.0, RandomizedResponse),
+    ],
+    ids=str,
+)
+def test_geometry_decides(space, epsilon, expected):
+    choice = choose(space, epsilon)
+    assert type(choice.mechanism) is expected
+    assert choice.why.startswith(expected.__name__)
+    assert choice.mechanism.risk == min(choice.risks.values())
+    assert list(choice.risks.values()) == sorted(choice.risks.values())
+
+
+def test_the_choice_is_right_in_a_sample():
+    """Measured mean squared errors rank the mechanisms as the formulas do."""
+    space = Ball(dim=20)
+    x = np.zeros((20_000, 20))
+    measured: dict[str, float] = {}
+    for kind in (PrivUnit, Piecewise, Duchi):
+        mechanism = kind(epsilon=2.0, space=space)
+        measured[kind.__name__] = (mechanism.estimate(mechanism.randomize(x, seeded(1))) ** 2).sum(axis=1).mean()
+    risks = choose(space, 2.0).risks
+    assert sorted(measured, key=lambda kind: measured[kind]) == [k for k in risks if k in measured]
+    for label, error in measured.items():
+        assert 0.8 * risks[label] < error < 1.1 * risks[label]
+
+
+def test_bad_epsilon():
+    with pytest.raises(ValueError, match=r"^epsilon must be"):
+        choose(Box(dim=3), float("nan"))
