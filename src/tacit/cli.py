@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -61,7 +62,8 @@ def demo(
         typer.echo(json.dumps({"owners": owners, "epsilon": epsilon, "seed": seed, "rows": figures}))
         return
     console = Console()
-    table = Table(title=f"{owners:,} owners, {DIM} coordinates, epsilon {epsilon:g} each", title_justify="left")
+    title = f"{owners:,} owners, {DIM} coordinates, epsilon {epsilon:g} each"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
     for heading in ("mechanism", "bytes", "first mean: true → estimate", "error", "predicted"):
         table.add_column(heading, justify="left" if heading == "mechanism" else "right", no_wrap=True)
     for row in rows:
@@ -71,15 +73,12 @@ def demo(
     console.print("bytes: of one owner's report. error: distance of estimated and true means;")
     console.print("predicted: the same by formula, known before anything is collected.\n")
     console.print(f"Chosen by formula: {why}.\n")
-    console.print(
-        f"Guarantee: any two shares of an owner are {epsilon:g}-indistinguishable to whoever sees its report."
-    )
+    console.print(f"Guarantee: unit owner, epsilon {epsilon:g} between any two shares, against all who see a report.")
     console.print("This run is seeded: reproducible, not private. Releases use tacit.secure(), which has no seed.")
-    title = f"What {owners:,} owners tell at epsilon {epsilon:g}: true means and estimates"
     try:
-        draw_means(truth, rows, title, out)
+        draw_means(truth, rows, f"What {owners:,} owners tell at epsilon {epsilon:g}: true means and estimates", out)
     except ModuleNotFoundError:
-        console.print("No picture: matplotlib is missing; pip install 'tacit[plot]' adds it.")
+        console.print("No picture: matplotlib is missing; pip install 'tacit[plot]' adds it.", markup=False)
     else:
         console.print(f"Picture: {out}")
 
@@ -107,7 +106,7 @@ def audit(
         console.print(_audit_table(rows))
         console.print("exact: ln of the worst probability ratio, from whole numbers (small tables enumerated whole).")
         console.print("proven: what samples show epsilon to be at least, with 99.9 % confidence.")
-        console.print("bias, variance: standard errors from the claim; the limit is in brackets.")
+        console.print(f"bias, variance: standard errors from the claim; more than {rows[0].found.limit_z:.1f} fails.")
     if not all(row.sound for row in rows):
         raise typer.Exit(1)
 
@@ -126,7 +125,7 @@ def _figures(row: AuditRow) -> dict[str, object]:
 
 
 def _audit_table(rows: list[AuditRow]) -> Table:
-    table = Table(title="Epsilon claimed, in the table, and proven from samples", title_justify="left")
+    table = Table(title="Epsilon: claimed, exact, and proven from samples", title_justify="left", box=SIMPLE_HEAD)
     for heading in ("mechanism", "dim", "claimed", "exact", "proven", "bias", "variance", "verdict"):
         table.add_column(heading, justify="left" if heading == "mechanism" else "right", no_wrap=True)
     for row in rows:
@@ -136,8 +135,8 @@ def _audit_table(rows: list[AuditRow]) -> Table:
             f"{row.epsilon:g}",
             f"{row.spent:.6f}",
             f"{row.found.measured:.3f}",
-            f"{row.found.bias_z:.1f} ({row.found.limit_z:.1f})",
-            f"{row.found.variance_z:.1f} ({row.found.limit_z:.1f})",
+            f"{row.found.bias_z:.1f}",
+            f"{row.found.variance_z:.1f}",
             "sound" if row.sound else "[bold red]FAILS[/]",
         )
     return table

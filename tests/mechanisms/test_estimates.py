@@ -21,7 +21,7 @@ _KINDS_FIRST = [(kind, space) for kind in PRIVATE for space in SPACES]
 @pytest.mark.parametrize(("kind", "space"), _KINDS_FIRST, ids=lambda v: name(v))
 def test_mean_and_variance(kind, space, epsilon):
     mechanism = make(kind, space, epsilon)
-    n = 20_000 if kind is PrivUnit else 200_000
+    n = 200_000 if kind is not PrivUnit else 20_000 if space.dim > 1 else 4_000  # in one dimension it is slow
     for number, x in enumerate(corners(space)):
         estimates = mechanism.estimate(mechanism.randomize(np.tile(x, (n, 1)), seeded(11).child(number)))
         formula = mechanism.variance(x[np.newaxis])[0]

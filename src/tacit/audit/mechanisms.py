@@ -19,7 +19,7 @@ from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.piecewise import Piecewise, PiecewiseLaw
 from tacit.mechanisms.privunit import PrivUnit
 from tacit.mechanisms.randomized_response import RandomizedResponse, ResponseLaw
-from tacit.privacy.odds import odds
+from tacit.privacy.odds import exp_below, odds
 from tacit.spaces import Ball, Box, Space
 from tacit.streams import Stream
 from tacit.types import FloatArray
@@ -35,26 +35,30 @@ class AuditRow:
     epsilon: float
     dim: int
     spent: float
-    table: ExactVerdict | None
+    exact: bool
     found: Examination
 
     @property
     def sound(self) -> bool:
-        return self.found.sound and self.spent <= self.epsilon and (self.table is None or self.table.holds)
+        return self.exact and self.found.sound
 
 
-def spent(mechanism: Mechanism) -> float:
-    """The epsilon that the mechanism's shipped constants use up, from their whole numbers."""
+def shipped(mechanism: Mechanism) -> tuple[float, bool]:
+    """The epsilon that the shipped constants use up, and whether it is within the claim, compared as rationals."""
+    claim = float(np.max(mechanism.epsilon))
     match mechanism:
-        case Piecewise() | Hybrid():
-            return int(mechanism.counts[0]) * log(mechanism.laws[0].odds.ratio)
-        case Duchi() | RandomizedResponse():
-            return log(mechanism.laws[0].odds.ratio)
-        case PrivUnit():
-            return log(Fraction(mechanism.laws[0].high, mechanism.laws[0].low))
         case Laplace():
-            return mechanism.width / mechanism.noise_scales[0]
-    raise bad("mechanism", "one that ships with tacit", mechanism)
+            used = Fraction(mechanism.width, mechanism.noise_scales[-1])
+            return float(used), used <= Fraction(claim)
+        case Piecewise() | Hybrid():
+            ratio = mechanism.laws[-1].odds.ratio ** int(mechanism.counts[-1])
+        case Duchi() | RandomizedResponse():
+            ratio = mechanism.laws[-1].odds.ratio
+        case PrivUnit():
+            ratio = Fraction(mechanism.laws[-1].high, mechanism.laws[-1].low)
+        case _:
+            raise bad("mechanism", "one that ships with tacit", mechanism)
+    return log(ratio), ratio <= exp_below(claim)
 
 
 def small_table(kind: type[Mechanism], epsilon: float) -> ExactVerdict | None:
@@ -79,7 +83,10 @@ def audit_mechanisms(epsilons: list[float], dims: list[int], n: int, stream: Str
                 draws = n // 10 if kind is PrivUnit else n  # it ranks codewords: slower, and as telling
                 mechanism = kind(epsilon=epsilon, space=space)
                 found = examine(mechanism, opposites(dim), draws, coins)
-                yield AuditRow(kind.__name__, epsilon, dim, spent(mechanism), small_table(kind, epsilon), found)
+                used, within = shipped(mechanism)
+                table = small_table(kind, epsilon)
+                exact = within and (table is None or table.holds)
+                yield AuditRow(kind.__name__, epsilon, dim, used, exact, found)
 
 
 def opposites(dim: int) -> FloatArray:

@@ -32,7 +32,7 @@ class Laplace(Mechanism):
 
     >>> from tacit import Box, Laplace
     >>> mechanism = Laplace(epsilon=1.0, space=Box(dim=50))
-    >>> float(np.sqrt(mechanism.variance(np.zeros((1, 50)))[0, 0] / 2))  # the scale, 2 d / epsilon
+    >>> round(float(np.sqrt(mechanism.variance(np.zeros((1, 50)))[0, 0] / 2)), 6)  # the scale, 2 d / epsilon
     100.0
     """
 

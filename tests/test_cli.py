@@ -1,0 +1,68 @@
+import json
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from tacit import __version__
+from tacit.cli import app
+
+run = CliRunner().invoke
+
+
+def test_demo_shows_table_guarantee_and_picture(tmp_path):
+    result = run(app, ["demo", "--owners", "5000", "--out", str(tmp_path / "new" / "demo.png")])
+    assert result.exit_code == 0, result.output
+    for word in ("PrivUnit", "Piecewise", "Guarantee", "reproducible, not private", "Picture"):
+        assert word in result.output
+    assert (tmp_path / "new" / "demo.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_demo_for_machines_repeats_itself():
+    arguments = ["demo", "--owners", "5000", "--json", "--seed", "3"]
+    first, second = (run(app, arguments).output for _ in range(2))
+    assert first == second
+    rows = {row["mechanism"]: row for row in json.loads(first)["rows"]}
+    assert rows["PrivUnit"]["predicted"] < rows["Piecewise"]["predicted"] < rows["Laplace"]["predicted"]
+
+
+def test_demo_without_matplotlib_still_tells(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    result = run(app, ["demo", "--owners", "500"])
+    assert result.exit_code == 0
+    assert "tacit[plot]" in result.output.replace("\n", "")
+
+
+def test_audit_passes_and_says_so():
+    result = run(app, ["audit", "--epsilon", "1", "--dim", "1", "--reports", "20000", "--json"])
+    assert result.exit_code == 0, result.output
+    rows = json.loads(result.stdout)
+    assert {row["mechanism"] for row in rows} == {
+        "RandomizedResponse", "Duchi", "Piecewise", "Hybrid", "PrivUnit", "Laplace",
+    }  # fmt: skip
+    assert all(row["sound"] and row["proven"] <= row["claimed"] for row in rows)
+
+
+def test_audit_fails_on_a_leak(monkeypatch):
+    from tests.mechanisms.mutants import WiderThanClaimed
+
+    monkeypatch.setattr("tacit.audit.mechanisms.PRIVATE", (WiderThanClaimed,))
+    monkeypatch.setattr("tacit.audit.mechanisms.small_table", lambda kind, epsilon: None)
+    result = run(app, ["audit", "--epsilon", "1", "--dim", "1"])
+    assert result.exit_code == 1
+    assert "FAILS" in result.output
+
+
+@pytest.mark.parametrize("arguments", ["demo --epsilon nan", "demo --epsilon 0", "audit --epsilon -1"])
+def test_a_bad_parameter_is_one_line(arguments):
+    command = [sys.executable, "-c", "from tacit.cli import main; main()", *arguments.split()]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("tacit: epsilon must be ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_version_and_help():
+    assert __version__ in run(app, ["--version"]).output
+    assert "demo" in run(app, ["--help"]).output

@@ -1,0 +1,50 @@
+"""Promises about the repository itself."""
+
+import inspect
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import tacit
+from tacit.mechanisms.choose import PRIVATE
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+
+
+@pytest.mark.parametrize("kind", PRIVATE, ids=lambda kind: kind.__name__)
+def test_every_mechanism_has_a_proof_note(kind):
+    source = Path(inspect.getfile(kind))
+    note = source.with_suffix(".md").read_text()
+    for part in ("Setting", "Unit: owner", "Adjacency", "Adversary", "Claim", "QED", "ariance", "Edges"):
+        assert part in note, part
+    assert source.with_suffix(".md").name in source.read_text().split('"""')[1]
+
+
+def test_the_readme_example_runs():
+    (example,) = re.findall(r"```python\n(.*?)```", README, flags=re.S)
+    assert len(example.strip().splitlines()) <= 15
+    exec(compile(example, "README", "exec"), {})
+
+
+def test_links_in_the_readme_lead_somewhere():
+    for target in re.findall(r"\]\(([^)]+)\)", README):
+        assert (ROOT / target).exists(), target
+
+
+def test_public_names_exist_and_say_what_they_are():
+    for name in tacit.__all__:
+        assert getattr(tacit, name).__doc__, name
+
+
+def test_nothing_of_one_machine_is_in_the_repository():
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout")
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    home = re.compile(r"/(?:root|home/\w+|work)/|https?://[^ )\"']*(?:pypi|pythonhosted|simple/)")
+    for name in listed:
+        path = ROOT / name
+        if path.suffix in {".py", ".md", ".toml", ".txt", ""} and path.is_file() and path != Path(__file__):
+            assert not home.search(path.read_text()), name
