@@ -120,6 +120,14 @@ class Ball(Space):
         return np.asarray(norm <= self.radius * (1 + _SLACK))
 
     def clip(self, x: FloatArray) -> FloatArray:
+        inside = np.einsum("...i,...i->...", x, x) <= self.radius**2  # False for NaN
+        if inside.all():
+            return x
+        clipped = x.copy()
+        clipped[~inside] = self._shorten(x[~inside])
+        return clipped
+
+    def _shorten(self, x: FloatArray) -> FloatArray:
         endless = np.isinf(x)
         limit = np.where(endless, np.sign(x), 0.0)
         x = np.where(endless.any(axis=-1, keepdims=True), limit * self.radius, np.where(np.isnan(x), 0.0, x))

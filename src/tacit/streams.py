@@ -84,14 +84,15 @@ class SeededStream(Stream):
         owners = rows if self.owners is None else self.owners[rows]
         first, last = start // 2, (start + count + 1) // 2
         counters = np.empty((len(owners), last - first, 2), dtype="<u8")
-        counters[:, :, 0] = np.asarray(owners)[:, np.newaxis]
-        counters[:, :, 1] = np.arange(first, last)
+        for position in range(first, last):  # columns, not broadcasting: short inner loops are slow
+            counters[:, position - first, 0] = owners
+            counters[:, position - first, 1] = position
         coins = np.empty(counters.nbytes + 15, dtype=np.uint8)  # the library asks for one block to spare
         # ECB of distinct counters is counter mode with counters we choose: one call serves any set of owners.
         cipher = Cipher(algorithms.AES(self.key), modes.ECB())  # noqa: S305
         cipher.encryptor().update_into(counters.data.cast("B"), coins.data)
         words = coins[: counters.nbytes].view("<u8").reshape(len(owners), -1)
-        return words[:, start - 2 * first : start - 2 * first + count]
+        return np.ascontiguousarray(words[:, start - 2 * first : start - 2 * first + count])
 
     def child(self, *path: int | str | bytes) -> "SeededStream":
         return SeededStream(key=_derive(self.key, path), owners=self.owners)

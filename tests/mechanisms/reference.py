@@ -38,7 +38,7 @@ def piecewise(law, share, tape, k, radius):
     pairs = []
     for s, j in enumerate(chosen):
         x = 0.0 if np.isnan(share[j]) else min(max(share[j], -radius), radius)
-        step = rounded((x / radius + 1) * (law.steps / 2), int(tape[s]) >> 32)
+        step = rounded((x + radius) * (law.steps / 2 / radius), int(tape[s]) >> 32)
         u = scaled(tape[k + s], law.total)
         if u is None:
             return None

@@ -18,7 +18,7 @@ from tacit import Ball, Box, Duchi, Hybrid, Piecewise, PrivUnit, RandomizedRespo
 def test_geometry_decides(space, epsilon, expected):
     choice = choose(space, epsilon)
     assert type(choice.mechanism) is expected
-    assert choice.why.startswith(expected.__name__)
+    assert choice.why.startswith(expected.__name__ + ":")
     assert choice.mechanism.risk == min(choice.risks.values())
     assert list(choice.risks.values()) == sorted(choice.risks.values())
 

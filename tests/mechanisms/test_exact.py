@@ -64,10 +64,7 @@ def test_totals_that_depend_on_the_input_are_refused():
 def test_piecewise_kernel_reproduces_its_table(epsilon):
     law = PiecewiseLaw.of(epsilon, 16)
     for step in law.inputs:
-        drawn = Counter(
-            int(point_of(np.uint64(step), np.uint64(u), np.uint64(law.odds.high), np.uint64(law.width), np.uint64(4)))
-            for u in range(law.total)
-        )
+        drawn = Counter(point_of(step, u, law.odds.high, law.width, 4) for u in range(law.total))
         assert [drawn[k] for k in range(law.size)] == law.weights(step)
 
 

@@ -159,21 +159,21 @@ class Mechanism(ABC):
 
     def estimate(self, reports: Reports) -> FloatArray:
         """Unbiased estimates of the shares, (n, dim). Dense: for millions of owners use `totals`."""
-        level_of_row = self._checked(reports)
+        level_of_row = self._level_of_rows(len(reports))
         estimates = np.empty((len(reports), self.space.dim))
         for level, chosen in _split(level_of_row, slice(0, len(reports))):
-            estimates[chosen] = self._decode(level, reports[chosen])
+            estimates[chosen] = self._decode(level, self._checked(level, reports[chosen]))
         return estimates
 
     def totals(self, reports: Reports) -> Totals:
         """The reports added up in whole numbers; needs memory for one block, whatever n."""
-        level_of_row = self._checked(reports)
+        level_of_row = self._level_of_rows(len(reports))
         shape = (len(self.levels), self.branches, self.space.dim)
         sums, squares = np.zeros(shape, dtype=object), np.zeros(shape, dtype=object)
         counts = np.zeros(len(self.levels), dtype=np.int64)
         for rows in _blocks(len(reports), 1):
             for level, chosen in _split(level_of_row, rows):
-                block = reports[chosen]
+                block = self._checked(level, reports[chosen])
                 block_sums, block_squares = self._add(level, block)
                 sums[level] += block_sums.astype(object)
                 squares[level] += block_squares.astype(object)
@@ -196,9 +196,8 @@ class Mechanism(ABC):
 
     def valid(self, reports: Reports) -> BoolArray:
         """Which reports an honest owner could have sent; the others must not be estimated."""
-        blank = self._blank(0)
         ok = np.zeros(len(reports), dtype=np.bool_)
-        if reports.form == blank.form:
+        if reports.form == self._blank(0).form:
             for level, chosen in _split(self._level_of_rows(len(reports)), slice(0, len(reports))):
                 ok[chosen] = self._valid(level, reports[chosen])
         return ok
@@ -229,13 +228,17 @@ class Mechanism(ABC):
             raise ValueError(f"epsilon has {len(self.epsilon)} rows, but {n} were given; use select(rows)")
         return np.searchsorted(self.levels, self.epsilon)
 
-    def _checked(self, reports: Reports) -> IntArray | None:
-        ok = self.valid(reports)
-        if not ok.all():
-            raise ValueError(
-                f"{np.count_nonzero(~ok)} of {len(reports)} reports are not of this mechanism; see valid()"
-            )
-        return self._level_of_rows(len(reports))
+    def _latest(self, level: int, tape: WordArray) -> WordArray:
+        """The words of this attempt, for a mechanism that draws a whole row again when it rejects a word."""
+        return np.ascontiguousarray(tape[:, -self._words(level) :])
+
+    def _checked(self, level: int, reports: Reports) -> Reports:
+        if reports.form != self._blank(0).form:
+            raise ValueError("reports have another form than this mechanism's; see valid()")
+        wrong = np.count_nonzero(~self._valid(level, reports))
+        if wrong:
+            raise ValueError(f"{wrong} of {len(reports)} reports are not of this mechanism; see valid()")
+        return reports
 
 
 def _cores() -> int:

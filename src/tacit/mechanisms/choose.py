@@ -29,14 +29,14 @@ def choose(space: Space, epsilon: float) -> Choice:
 
     >>> from tacit import Ball, choose
     >>> choose(Ball(dim=50), epsilon=1.0).why
-    'PrivUnit has the least worst-case error over Ball(dim=50, radius=1.0) at epsilon 1: 322, 29.0 times below Piecewise'
+    'PrivUnit: least worst-case error over Ball(dim=50, radius=1.0) at epsilon 1, 322; 29.0 times below Piecewise'
     """
     candidates = [kind(epsilon=epsilon, space=space) for kind in PRIVATE]
     ranked = sorted(candidates, key=lambda mechanism: (round_off(mechanism.risk), mechanism.report_bits))
     best, second = ranked[0], ranked[1]
     why = (
-        f"{type(best).__name__} has the least worst-case error over {space} at epsilon {epsilon:g}: "
-        f"{best.risk:.3g}, {second.risk / best.risk:.1f} times below {type(second).__name__}"
+        f"{type(best).__name__}: least worst-case error over {space} at epsilon {epsilon:g}, {best.risk:.3g}; "
+        f"{second.risk / best.risk:.1f} times below {type(second).__name__}"
     )
     return Choice(best, why, {type(mechanism).__name__: mechanism.risk for mechanism in ranked})
 

@@ -54,9 +54,9 @@ def high_half(word: np.uint64) -> np.uint64:
 
 
 @kernel
-def round_up(fraction: float, coin32: np.uint64) -> np.uint64:
+def round_up(fraction: float, coin32: np.uint64) -> int:
     """1 with probability `fraction` (to a resolution of 2^-32), else 0. For 0 <= fraction <= 1."""
-    return np.uint64(np.float64(np.int64(coin32)) < fraction * _TWO_32)
+    return int(np.float64(np.int64(coin32)) < fraction * _TWO_32)
 
 
 @kernel
@@ -69,4 +69,4 @@ def unit(word: np.uint64) -> float:
 def clipped(value: float, radius: float) -> float:
     """`value` in [-radius, radius], NaN as 0: one coordinate of `Box.clip`."""
     kept = value if value == value else 0.0
-    return min(max(kept, -radius), radius)
+    return radius if kept > radius else (-radius if kept < -radius else kept)

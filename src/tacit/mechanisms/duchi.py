@@ -95,7 +95,7 @@ class Duchi(Mechanism):
         return np.array([(1 << bits) - 1 for bits in used], dtype=np.uint64)
 
     def _draw(self, level: int, shares: FloatArray, tape: WordArray, out: Reports) -> BoolArray:
-        fresh = tape[:, -self._words(level) :]  # what came before was rejected
+        fresh = self._latest(level, tape)
         done = np.ones(len(shares), dtype=np.bool_)
         high, low = self.laws[level].odds.high, self.laws[level].odds.low
         _draw_signs(shares, fresh, np.uint64(high), np.uint64(low), self.space.radius_inf, self._mask, out.points, done)
@@ -152,7 +152,7 @@ def _draw_signs(
             coins = tape[i, j // 2]
             coin = low_half(coins) if j % 2 == 0 else high_half(coins)
             plus = round_up((shares[i, j] / radius + 1.0) * 0.5, coin)
-            sign = (tape[i, first_limb + j // 64] >> np.uint64(j % 64)) & np.uint64(1)
+            sign = int((tape[i, first_limb + j // 64] >> np.uint64(j % 64)) & np.uint64(1))
             lean += 1 if plus == sign else -1
         word = tape[i, first_limb + len(mask)]
         u = high_product(word, total)

@@ -62,7 +62,7 @@ class Hybrid(Sampled):
         return 3 * int(self.counts[level])
 
     def _draw(self, level: int, shares: FloatArray, tape: WordArray, out: Reports) -> BoolArray:
-        fresh = tape[:, -self._words(level) :]  # what came before was rejected
+        fresh = self._latest(level, tape)
         values, done = self._sample(level, shares, fresh, out)
         piecewise = np.uint64(self.shares_of_piecewise[level])
         constants = self.laws[level].constants
@@ -87,11 +87,11 @@ def _draw_either(
     done: BoolArray,
 ) -> None:
     """Slot s rounds with the high half of word s, draws with word k + s, and picks its branch with word 2 k + s."""
-    shift, high, width, total, unfair = constants
-    steps = np.float64(np.uint64(1) << shift)
-    two = high + (np.uint64(1) << shift)
+    total, unfair = constants[3], constants[4]
+    shift, high, width = int(constants[0]), int(constants[1]), int(constants[2])
+    steps, size = float(1 << shift), width + (1 << shift)
+    two = np.uint64(high + (1 << shift))
     unfair_two = unfair_below(two)
-    size = width + (np.uint64(1) << shift)
     k = values.shape[1]
     for s in range(k):
         for i in range(len(values)):
@@ -100,10 +100,10 @@ def _draw_either(
                 if word * total < unfair:
                     done[i] = False
                 step = step_of(values[i, s], radius, steps, coin)
-                points[i, s] = point_of(step, high_product(word, total), high, width, shift)
+                points[i, s] = point_of(step, int(high_product(word, total)), high, width, shift)
             else:
                 if word * two < unfair_two:
                     done[i] = False
                 plus = round_up((clipped(values[i, s], radius) / radius + 1.0) * 0.5, coin)
-                kept = high_product(word, two) < high
-                points[i, s] = size + (plus if kept else np.uint64(1) - plus)
+                kept = int(high_product(word, two)) < high
+                points[i, s] = size + (plus if kept else 1 - plus)

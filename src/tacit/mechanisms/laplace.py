@@ -171,6 +171,6 @@ def _draw_noisy(
             position = shares[i, j] / radius * _STEPS
             floor = np.floor(position)
             noise, at = _noise(tape[i], at, scale)
-            z = np.int64(floor) + np.int64(round_up(position - floor, coin)) + noise
+            z = int(floor) + round_up(position - floor, coin) + noise
             points[i, j] = min(max(z, -limit), limit)
         done[i] = at >= 0

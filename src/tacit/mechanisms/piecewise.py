@@ -121,7 +121,7 @@ class Piecewise(Sampled):
         return 2 * int(self.counts[level])
 
     def _draw(self, level: int, shares: FloatArray, tape: WordArray, out: Reports) -> BoolArray:
-        fresh = tape[:, -self._words(level) :]  # what came before was rejected
+        fresh = self._latest(level, tape)
         values, done = self._sample(level, shares, fresh, out)
         _draw_points(values, fresh, self.laws[level].constants, self.space.radius_inf, out.points, done)
         return done
@@ -132,20 +132,22 @@ class Piecewise(Sampled):
 
 
 @kernel
-def step_of(value: float, radius: float, steps: float, coin32: np.uint64) -> np.uint64:
+def step_of(value: float, radius: float, steps: float, coin32: np.uint64) -> int:
     """The value, clipped and rounded to one of the two nearest steps 0 .. m so that the mean is kept."""
-    position = (clipped(value, radius) / radius + 1.0) * (steps * 0.5)
+    position = (clipped(value, radius) + radius) * (0.5 * steps / radius)
+    position = steps if position > steps else position
     floor = np.floor(position)
-    return np.uint64(np.uint64(np.int64(floor)) + round_up(position - floor, coin32))
+    return int(floor) + round_up(position - floor, coin32)
 
 
 @kernel
-def point_of(step: np.uint64, u: np.uint64, high: np.uint64, width: np.uint64, shift: np.uint64) -> np.uint64:
+def point_of(step: int, u: int, high: int, width: int, shift: int) -> int:
     """The grid point for u in [0, T): the first w A values of u go to the w near points, A each; the rest B each."""
     near = width * high
     beyond = (u - near) >> shift
-    far = beyond + (width if beyond >= step else np.uint64(0))
-    return np.uint64(step + u // high if u < near else far)
+    far = beyond + width * int(beyond >= step)
+    close = step + int(np.uint64(u) // np.uint64(high))  # computed for all u: no branch for the processor to guess
+    return close if u < near else far
 
 
 @kernel
@@ -153,8 +155,9 @@ def _draw_points(
     values: FloatArray, tape: WordArray, constants: WordArray, radius: float, points: AnyArray, done: BoolArray
 ) -> None:
     """Slot s rounds with the high half of word s and draws its point with word k + s."""
-    shift, high, width, total, unfair = constants
-    steps = np.float64(np.uint64(1) << shift)
+    total, unfair = constants[3], constants[4]
+    shift, high, width = int(constants[0]), int(constants[1]), int(constants[2])
+    steps = float(1 << shift)
     k = values.shape[1]
     for s in range(k):
         for i in range(len(values)):
@@ -162,4 +165,4 @@ def _draw_points(
             word = tape[i, k + s]
             if word * total < unfair:
                 done[i] = False
-            points[i, s] = point_of(step, high_product(word, total), high, width, shift)
+            points[i, s] = point_of(step, int(high_product(word, total)), high, width, shift)

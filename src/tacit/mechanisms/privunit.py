@@ -56,7 +56,8 @@ class PrivUnit(Mechanism):
         done = np.ones(len(shares), dtype=np.bool_)
         cap = self.laws[level]
         constants = np.array([cap.candidates, cap.favoured, cap.high, cap.low, cap.total], dtype=np.uint64)
-        _draw_codewords(shares, tape[:, -3:], constants, self.space.radius_2, normal_table(), out.points, done)
+        fresh = self._latest(level, tape)
+        _draw_codewords(shares, fresh, constants, self.space.radius_2, normal_table(), out.points, done)
         return done
 
     def _decode(self, level: int, reports: Reports) -> FloatArray:

@@ -94,7 +94,7 @@ class RandomizedResponse(Mechanism):
         return 2
 
     def _draw(self, level: int, shares: FloatArray, tape: WordArray, out: Reports) -> BoolArray:
-        fresh = tape[:, -2:]  # what came before was rejected
+        fresh = self._latest(level, tape)
         vertices = np.empty(len(shares), dtype=np.int64)
         done = np.ones(len(shares), dtype=np.bool_)
         if self._signed:

@@ -61,7 +61,8 @@ class Sampled(Mechanism):
         return isinstance(self.space, Box)  # whose coordinates clip one by one
 
     def _blank(self, n: int) -> Reports:
-        return Reports(np.zeros((n, self.slots), np.uint32), np.zeros((n, self.slots), np.uint32))
+        index = np.min_scalar_type(self.space.dim - 1)
+        return Reports(np.zeros((n, self.slots), np.uint32), np.zeros((n, self.slots), index))
 
     def _sample(self, level: int, shares: FloatArray, tape: WordArray, out: Reports) -> tuple[FloatArray, BoolArray]:
         """Choose coordinates, writing them to `out`; answer their values and which rows succeeded."""
