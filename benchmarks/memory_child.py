@@ -43,8 +43,9 @@ def streamed(mechanism: Piecewise, pool: FloatArray, owners: int) -> Totals:
 
 def held(mechanism: Piecewise, pool: FloatArray, owners: int) -> Reports:
     """All reports at once."""
-    shape = (owners, mechanism.slots)
-    reports = Reports(np.empty(shape, dtype=np.uint32), np.empty(shape, dtype=np.uint32))
+    first = draw(mechanism, pool, slice(0, 1))
+    arrays = (np.empty((owners, mechanism.slots), array.dtype) for array in (first.points, first.indices))
+    reports = Reports(*arrays)
     for rows in blocks(owners):
         reports[np.arange(rows.start, rows.stop)] = draw(mechanism, pool, rows)
     return reports
