@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from tacit.mechanisms.coins import kernel
+from tacit.kernels import kernel
 from tacit.types import AnyArray, FloatArray, WordArray
 
 STEPS = 1 << 30  # a codeword's coordinates are multiples of 1 / STEPS

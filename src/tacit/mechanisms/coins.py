@@ -1,27 +1,17 @@
 """Coins read from a tape of 64-bit words: the primitives that every kernel draws with.
 
-`kernel` compiles a function with numba. Each primitive is a deterministic function of the words it is
+Each primitive is a deterministic function of the words it is
 given, so tests can enumerate it; a draw that must be repeated (rejection) is reported, never approximated.
 """
 
-from collections.abc import Callable
-from typing import ParamSpec, TypeVar, cast
-
-import numba
 import numpy as np
 
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
+from tacit.kernels import kernel
 
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
 _TWO_32 = 4294967296.0
 _TWO_53 = 9007199254740992.0
-
-
-def kernel(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Compile a hot loop: machine code kept on disk, the interpreter's lock released."""
-    return cast(Callable[_P, _R], numba.njit(cache=True, nogil=True)(function))
 
 
 @kernel

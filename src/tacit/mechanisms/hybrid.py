@@ -12,7 +12,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit.mechanisms.coins import clipped, high_half, high_product, kernel, low_half, round_up, unfair_below
+from tacit.kernels import kernel
+from tacit.mechanisms.coins import clipped, high_half, high_product, low_half, round_up, unfair_below
 from tacit.mechanisms.piecewise import PiecewiseLaw, point_of, step_of
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.sampled import Sampled

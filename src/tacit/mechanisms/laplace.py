@@ -15,8 +15,9 @@ from math import ceil, exp
 import numpy as np
 
 from tacit.checks import bad
+from tacit.kernels import kernel
 from tacit.mechanisms.base import Mechanism
-from tacit.mechanisms.coins import high_half, high_product, kernel, low_half, round_up, unfair_below
+from tacit.mechanisms.coins import high_half, high_product, low_half, round_up, unfair_below
 from tacit.mechanisms.reports import Reports
 from tacit.spaces import Box
 from tacit.types import AnyArray, BoolArray, FloatArray, WordArray

@@ -12,7 +12,8 @@ from math import isqrt
 import numpy as np
 
 from tacit.checks import bad
-from tacit.mechanisms.coins import clipped, high_half, high_product, kernel, round_up
+from tacit.kernels import kernel
+from tacit.mechanisms.coins import clipped, high_half, high_product, round_up
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.sampled import Sampled
 from tacit.privacy.odds import Odds, odds

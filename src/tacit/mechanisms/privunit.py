@@ -11,10 +11,11 @@ from functools import cached_property
 
 import numpy as np
 
+from tacit.kernels import kernel
 from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.caps import Cap, best_cap
 from tacit.mechanisms.codewords import STEPS, closeness, codeword_sums, codewords, normal_table
-from tacit.mechanisms.coins import high_product, kernel, unfair_below, unit
+from tacit.mechanisms.coins import high_product, unfair_below, unit
 from tacit.mechanisms.reports import Reports
 from tacit.types import AnyArray, BoolArray, FloatArray, WordArray
 

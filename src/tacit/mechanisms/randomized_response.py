@@ -13,8 +13,9 @@ from functools import cached_property
 import numpy as np
 
 from tacit.checks import bad
+from tacit.kernels import kernel
 from tacit.mechanisms.base import Mechanism
-from tacit.mechanisms.coins import high_product, kernel, unfair_below, unit
+from tacit.mechanisms.coins import high_product, unfair_below, unit
 from tacit.mechanisms.reports import Reports
 from tacit.privacy.odds import Odds, odds
 from tacit.spaces import Simplex

@@ -11,8 +11,9 @@ from functools import cached_property
 
 import numpy as np
 
+from tacit.kernels import kernel
 from tacit.mechanisms.base import Mechanism
-from tacit.mechanisms.coins import high_half, kernel, low_half
+from tacit.mechanisms.coins import high_half, low_half
 from tacit.mechanisms.prefetch import prefetch
 from tacit.mechanisms.reports import Reports
 from tacit.spaces import Box

@@ -1,0 +1,14 @@
+"""`kernel` compiles a hot loop with numba."""
+
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar, cast
+
+import numba
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def kernel(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Compile a hot loop: machine code kept on disk, the interpreter's lock released."""
+    return cast(Callable[_P, _R], numba.njit(cache=True, nogil=True)(function))
