@@ -38,6 +38,7 @@ class Mechanism(ABC):
 
     epsilon: float | FloatArray
     space: Space
+    menu: FloatArray | None = None  # all values of epsilon that may occur, so that parts of a cohort add up
 
     branches: ClassVar[int] = 1  # kinds of report that decode with different scales
 
@@ -125,7 +126,7 @@ class Mechanism(ABC):
     @cached_property
     def levels(self) -> FloatArray:
         """The distinct values of epsilon, ascending."""
-        return np.unique(np.atleast_1d(self.epsilon))
+        return np.unique(np.atleast_1d(self.epsilon) if self.menu is None else self.menu)
 
     @property
     def risk(self) -> float:
@@ -134,7 +135,9 @@ class Mechanism(ABC):
 
     def select(self, rows: slice | IntArray) -> Self:
         """The same mechanism for some of the rows (itself, when epsilon is one number)."""
-        return self if isinstance(self.epsilon, float) else replace(self, epsilon=self.epsilon[rows])
+        return self if isinstance(self.epsilon, float) else replace(
+            self, epsilon=self.epsilon[rows], menu=self.levels
+        )
 
     def randomize(self, shares: object, stream: Stream) -> Reports:
         """One report per row of `shares` (n, dim). Row i uses tape i of `stream`."""
@@ -226,7 +229,10 @@ class Mechanism(ABC):
             return None
         if n != len(self.epsilon):
             raise ValueError(f"epsilon has {len(self.epsilon)} rows, but {n} were given; use select(rows)")
-        return np.searchsorted(self.levels, self.epsilon)
+        level = np.searchsorted(self.levels, self.epsilon).clip(max=len(self.levels) - 1)
+        if not np.array_equal(self.levels[level], self.epsilon):
+            raise bad("epsilon", "a value of the menu in every row", self.menu)
+        return level
 
     def _latest(self, level: int, tape: WordArray) -> WordArray:
         """The words of this attempt, for a mechanism that draws a whole row again when it rejects a word."""

@@ -1,0 +1,124 @@
+"""Rows grouped by owner: the private side of the data, in memory.
+
+An owner is a cohort of one. What an owner computes is written for cohorts and is the same, bit for bit, for an owner
+alone and for the same owner among millions.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tacit.kernels import kernel
+from tacit.schema import Schema
+from tacit.types import AnyArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Cohort:
+    """Owners and their rows: owner i holds rows offsets[i] .. offsets[i+1]-1 of X (encoded) and y (class numbers).
+
+    `moved` counts values that had to be changed to fit the schema, `ignored` rows whose label is not in it; both are
+    private figures of the simulation, never released.
+
+    >>> cohort = Cohort.of(np.zeros((4, 2)), np.array([0, 1, 1, 0]), owners=["b", "a", "b", "b"])
+    >>> len(cohort), cohort.sizes.tolist(), cohort[1:2].y.tolist()
+    (2, [1, 3], [0, 1, 0])
+    """
+
+    X: FloatArray
+    y: IntArray
+    offsets: IntArray
+    moved: int = 0
+    ignored: int = 0
+
+    @classmethod
+    def of(cls, X: Any, y: Any, owners: Any = None) -> "Cohort":
+        """Group encoded rows by owner, owners in sorted order, rows of an owner in their order; None: each row its own.
+
+        Rows with y = -1 (no such class) are left out and counted; their owner stays, if need be with no rows.
+        """
+        rows = np.ascontiguousarray(X, dtype=np.float64)
+        labels = np.asarray(y, dtype=np.int64)
+        if rows.ndim != 2 or labels.shape != (len(rows),):
+            raise ValueError(f"X must be (rows, features) and y (rows,), got {rows.shape} and {labels.shape}")
+        number = np.arange(len(rows)) if owners is None else _numbers(owners, len(rows))
+        size = int(number.max()) + 1 if len(number) else 0
+        kept = labels >= 0
+        if owners is not None or not kept.all():
+            order = np.flatnonzero(kept)[np.argsort(number[kept], kind="stable")]
+            rows, labels, number = rows[order], labels[order], number[order]
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(number, minlength=size))]).astype(np.int64)
+        return cls(rows, labels, offsets, ignored=int(np.count_nonzero(~kept)))
+
+    @classmethod
+    def of_table(cls, table: Any, label: str, schema: Schema, owner: str | None = None) -> "Cohort":
+        """From a data frame (pandas or polars) or a mapping of columns, encoded by the schema."""
+        encoded = schema.encode(table)
+        owners = None if owner is None else np.asarray(table[owner])
+        cohort = cls.of(encoded.X, schema.encode_labels(np.asarray(table[label])), owners)
+        return cls(cohort.X, cohort.y, cohort.offsets, moved=encoded.moved, ignored=cohort.ignored)
+
+    @classmethod
+    def of_parquet(cls, path: str | Path, label: str, schema: Schema, owner: str | None = None) -> "Cohort":
+        """From a parquet file; needs the extra `tacit[data]`."""
+        try:
+            from pyarrow import parquet
+        except ModuleNotFoundError as missing:
+            raise ModuleNotFoundError("reading parquet needs pyarrow: pip install 'tacit[data]'") from missing
+        names = [feature.name for feature in schema.features]
+        table = parquet.read_table(path, columns=[*names, label, *([] if owner is None else [owner])])
+        columns = {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
+        return cls.of_table(columns, label, schema, owner)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def sizes(self) -> IntArray:
+        """Rows per owner."""
+        return np.diff(self.offsets)
+
+    def __getitem__(self, owners: slice | IntArray) -> "Cohort":
+        """Some owners, in the order given."""
+        if isinstance(owners, slice) and owners.step in (None, 1):
+            start, stop, _ = owners.indices(len(self))
+            first, last = self.offsets[start], self.offsets[max(start, stop)]
+            return Cohort(self.X[first:last], self.y[first:last], self.offsets[start : max(start, stop) + 1] - first)
+        chosen = np.arange(len(self))[owners]
+        sizes = self.sizes[chosen]
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        rows = np.repeat(self.offsets[chosen] - offsets[:-1], sizes) + np.arange(offsets[-1])
+        return Cohort(self.X[rows], self.y[rows], offsets)
+
+    def blocks(self, owners: int) -> Iterator["Cohort"]:
+        """The cohort in pieces of so many owners."""
+        for start in range(0, len(self), owners):
+            yield self[start : start + owners]
+
+
+@kernel
+def exp_normalised(logs: FloatArray, offsets: IntArray) -> FloatArray:
+    """Row weights proportional to exp(logs) that add up to 1 for each owner; no exponent can overflow."""
+    weights = np.empty_like(logs)
+    for owner in range(len(offsets) - 1):
+        first, last = offsets[owner], offsets[owner + 1]
+        largest = -np.inf
+        for i in range(first, last):
+            largest = max(largest, logs[i])
+        total = 0.0
+        for i in range(first, last):
+            weights[i] = np.exp(logs[i] - largest)
+            total += weights[i]
+        for i in range(first, last):
+            weights[i] /= total
+    return weights
+
+
+def _numbers(owners: Any, rows: int) -> IntArray:
+    names: AnyArray = np.asarray(owners)
+    if names.shape != (rows,):
+        raise ValueError(f"owners must name one owner per row, got shape {names.shape} for {rows} rows")
+    return np.unique(names, return_inverse=True)[1].astype(np.int64)

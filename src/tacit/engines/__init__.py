@@ -1,0 +1,1 @@
+"""What runs an algorithm's questions: in this process, later over workers and networks."""

@@ -1,0 +1,1 @@
+"""The algorithms as generators: they yield what to ask and receive answers; they never see rows of owners."""

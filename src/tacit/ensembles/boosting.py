@@ -1,0 +1,135 @@
+"""Private boosting: SAMME over owners that are asked at most once (paper A, Algorithms 1 and 4).
+
+    for m = 1 .. M:
+        ask H owners never asked before for the base learner's share, replaying the ensemble published so far
+        T_m   = learn(answer)
+        err_m = error of T_m under the boosting weights, as the judge finds it
+        alpha_m = log((1 - err_m) / err_m) + log(K - 1); if alpha_m <= 0 drop the round and ask H others
+        publish (alpha_m, T_m)
+
+The generator yields a `Query` and receives its `Answer` (None: no owners left). Judges that need owners yield too.
+"""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from math import log
+from typing import Protocol
+
+import numpy as np
+
+from tacit.checks import whole
+from tacit.learners.base import Answer, Facts, Learner, Public, Query, Tally
+from tacit.learners.ensemble import Ensemble, Model
+from tacit.types import FloatArray
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A judge's error estimate and its standard error."""
+
+    error: float
+    stderr: float
+
+
+Ask = Query | Tally
+Told = Answer | Verdict | None
+
+
+class Judge(Protocol):
+    """Says how wrong a base model is on the rows that the ensemble still gets wrong."""
+
+    def error(self, model: Model, ensemble: Ensemble) -> Generator[Tally, Told, Verdict]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class OwnSample:
+    """Paper A: the data user's own weighted sample. The smallest error it can tell is half a row."""
+
+    public: Public
+
+    def error(self, model: Model, ensemble: Ensemble) -> Generator[Tally, Told, Verdict]:
+        yield from ()
+        logs = ensemble.log_weights(self.public.X, self.public.y)
+        weights = np.exp(logs - logs.max(initial=0.0))
+        weights = weights / weights.sum()
+        error = float(weights @ (model.predict(self.public.X) != self.public.y))
+        size = 1.0 / float((weights**2).sum())  # how many equally weighted rows are worth as much
+        return Verdict(error, float(np.sqrt(max(error * (1 - error), 0.25 / size) / size)))
+
+
+@dataclass(frozen=True)
+class AllOwners:
+    """Paper B: a noisy sum over all owners; whoever runs the generator answers a `Tally` with a `Verdict`."""
+
+    def error(self, model: Model, ensemble: Ensemble) -> Generator[Tally, Told, Verdict]:
+        told = yield Tally(model, ensemble)
+        if not isinstance(told, Verdict):
+            raise TypeError(f"a Tally must be answered with a Verdict, got {type(told).__name__}")
+        return told
+
+
+@dataclass(frozen=True, eq=False)
+class RoundRecord:
+    """One round as it went, kept or dropped."""
+
+    round: int
+    attempt: int
+    owners: int
+    error: float
+    error_stderr: float
+    alpha: float
+    kept: bool
+    signal: float
+    noise: float
+
+
+@dataclass(frozen=True, eq=False)
+class Boosted:
+    """The ensemble, how it came about, and why it ended."""
+
+    ensemble: Ensemble
+    records: tuple[RoundRecord, ...]
+    ended: str
+
+
+def boost(
+    learner: Learner, facts: Facts, judge: Judge, rounds: int, owners: int, attempts: int
+) -> Generator[Ask, Told, Boosted]:
+    """Boost for `rounds` rounds of `owners` owners; give up after `attempts` dropped rounds in a row."""
+    whole("rounds", rounds, 1)
+    whole("owners per round", owners, 1)
+    ensemble = Ensemble(facts.classes)
+    records: list[RoundRecord] = []
+    attempt = 1
+    while len(ensemble) < rounds:
+        query = Query(len(ensemble) + 1, attempt, learner, facts, ensemble, owners)
+        answer = yield query
+        if not isinstance(answer, Answer):
+            return Boosted(ensemble, tuple(records), f"owners ran out after {len(ensemble)} of {rounds} rounds")
+        model = learner.learn(query, answer)
+        verdict = yield from judge.error(model, ensemble)
+        alpha = vote(verdict.error, facts.classes)
+        kept = alpha > 0
+        signal, noise = _size(answer.mean), _size(answer.stderr)
+        records.append(
+            RoundRecord(query.round, attempt, answer.n, verdict.error, verdict.stderr, alpha, kept, signal, noise)
+        )
+        if kept:
+            ensemble, attempt = ensemble.plus(alpha, model), 1
+        elif attempt < attempts:
+            attempt += 1
+        else:
+            return Boosted(
+                ensemble, tuple(records), f"{attempts} rounds in a row were no better than chance; the last was dropped"
+            )
+    return Boosted(ensemble, tuple(records), f"all {rounds} rounds")
+
+
+def vote(error: float, classes: int) -> float:
+    """Alpha = log((1 - err) / err) + log(K - 1), for an error kept a little away from 0 and 1."""
+    inside = min(max(error, 1e-6), 1 - 1e-6)
+    return log((1 - inside) / inside) + log(classes - 1)
+
+
+def _size(vector: FloatArray) -> float:
+    return float(np.sqrt(np.sum(vector**2)))

@@ -1,0 +1,90 @@
+"""The published ensemble: base models with their votes. Everybody may know it; owners replay it on their own rows."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from tacit.cohort import Cohort, exp_normalised
+from tacit.types import FloatArray, IntArray
+
+
+class Model(Protocol):
+    """A base model: encoded rows in, class numbers out."""
+
+    def predict(self, X: FloatArray) -> IntArray: ...
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """SAMME's weighted vote over `classes` classes; `members` are pairs (alpha, model) in the order of publication."""
+
+    classes: int
+    members: tuple[tuple[float, Model], ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def plus(self, alpha: float, model: Model) -> "Ensemble":
+        """The ensemble after one more round."""
+        return Ensemble(self.classes, (*self.members, (alpha, model)))
+
+    def staged_votes(self, X: FloatArray) -> Iterator[FloatArray]:
+        """Votes (rows, classes) after each round."""
+        votes = np.zeros((len(X), self.classes))
+        rows = np.arange(len(X))
+        for alpha, model in self.members:
+            votes[rows, model.predict(X)] += alpha
+            yield votes.copy()
+
+    def votes(self, X: FloatArray) -> FloatArray:
+        """Votes (rows, classes) of the whole ensemble."""
+        votes = np.zeros((len(X), self.classes))
+        for votes in self.staged_votes(X):  # noqa: B007 - the last one is the answer
+            pass
+        return votes
+
+    def predict(self, X: FloatArray) -> IntArray:
+        """argmax_k sum_m alpha_m [T_m(x) = k]; the first class of equal ones."""
+        return np.asarray(np.argmax(self.votes(X), axis=1))
+
+    def log_weights(self, X: FloatArray, y: IntArray) -> FloatArray:
+        """sum_m alpha_m [T_m(x_i) != y_i]: the logarithm of what boosting multiplies row i's weight with."""
+        total = np.zeros(len(y))
+        for alpha, model in self.members:
+            total += alpha * (model.predict(X) != y)
+        return total
+
+    @property
+    def mean_weight(self) -> float:
+        """What exp(log_weights) is on average over everybody, as the published alphas imply.
+
+        alpha was log((1 - e) / e) + log(K - 1), and such a round multiplies the mean weight by K (1 - e).
+        """
+        product = 1.0
+        for alpha, _ in self.members:
+            odds = np.exp(min(alpha, 700.0)) / (self.classes - 1)  # (1 - e) / e
+            product *= self.classes * odds / (1 + odds)
+        return float(product)
+
+    def error_terms(self, model: Model, cohort: Cohort) -> FloatArray:
+        """Per owner (weighted error of `model`, weight), each in [0, 1]: what sums over all owners are made of.
+
+        A row's weight is exp(log weight) in units of four times the mean weight, clipped to 1, and averaged over
+        the owner's rows; an owner without rows says (0, 0).
+        """
+        logs = self.log_weights(cohort.X, cohort.y)
+        weights = np.minimum(np.exp(np.minimum(logs, 700.0)) / (4 * self.mean_weight), 1.0)
+        wrong = model.predict(cohort.X) != cohort.y
+        owner = np.repeat(np.arange(len(cohort)), cohort.sizes)
+        sums = [np.bincount(owner, part, minlength=len(cohort)) for part in (weights * wrong, weights)]
+        return np.stack(sums, axis=1) / np.maximum(cohort.sizes, 1)[:, np.newaxis]
+
+    def weights(self, cohort: Cohort) -> FloatArray:
+        """Each owner's row weights after replaying the ensemble, adding up to 1 per owner.
+
+        Equal to multiplying everybody's weights in every round, because a weight depends on its own row and on the
+        published members only.
+        """
+        return exp_normalised(self.log_weights(cohort.X, cohort.y), cohort.offsets)

@@ -1,0 +1,103 @@
+"""Decision stumps from cross tables (paper A, Algorithm 6, made sound).
+
+Facts: candidate cuts (column, threshold) from public knowledge alone: one per binary column, several quantiles of the
+data user's sample for the others.
+Share: for every cut and each of its two sides, the owner's weight by class; for two classes only the difference, so that
+a cut is a pair (left, right) with |left| + |right| <= 1.
+Learn: the cut whose sides are purest; each side's class is the sign (for more classes the largest) of the noisy sums, so
+a stump never points the wrong way.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from tacit.checks import whole
+from tacit.cohort import Cohort
+from tacit.kernels import kernel
+from tacit.learners.base import Answer, Facts, Learner, Public, Query
+from tacit.spaces_of_blocks import Crosses
+from tacit.types import FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class StumpModel:
+    """x[column] < threshold ? left : right."""
+
+    column: int
+    threshold: float
+    left: int
+    right: int
+
+    def predict(self, X: FloatArray) -> IntArray:
+        return np.where(X[:, self.column] < self.threshold, self.left, self.right)
+
+
+@dataclass(frozen=True)
+class Stump(Learner):
+    """Boosted decision stumps with up to `cuts` candidate thresholds per column; any number of classes."""
+
+    name: ClassVar[str] = "stump"
+    cuts: int = 1
+
+    def __post_init__(self) -> None:
+        whole("cuts", self.cuts, 1)
+
+    def facts(self, public: Public) -> Facts:
+        """Thresholds at evenly spaced quantiles of the data user's sample; 0 for columns of -1 and +1."""
+        columns: list[int] = []
+        values: list[float] = []
+        for column in range(public.dim):
+            seen = np.unique(public.X[:, column])
+            steps = np.arange(1, self.cuts + 1) / (self.cuts + 1)
+            binary = bool(np.isin(seen, (-1.0, 1.0)).all())
+            cuts = np.zeros(1) if binary else np.unique(np.quantile(public.X[:, column], steps))
+            columns += [column] * len(cuts)
+            values += cuts.tolist()
+        return Facts(public.dim, public.classes, np.array(values), np.array(columns, dtype=np.int64))
+
+    def space(self, facts: Facts) -> Crosses:
+        return Crosses(blocks=len(facts.values), size=2 * _codes(facts.classes).shape[1])
+
+    def share(self, query: Query, cohort: Cohort) -> FloatArray:
+        facts = query.facts
+        codes = _codes(facts.classes)
+        tables = np.zeros((len(cohort), len(facts.values), 2, codes.shape[1]))
+        weights = query.ensemble.weights(cohort)
+        cross_tables(cohort.X, cohort.y, weights, cohort.offsets, facts.columns, facts.values, codes, tables)
+        return tables.reshape(len(cohort), -1)
+
+    def learn(self, query: Query, answer: Answer) -> StumpModel:
+        facts = query.facts
+        tables = answer.mean.reshape(len(facts.values), 2, -1)
+        if facts.classes == 2:
+            tables = np.concatenate([-tables, tables], axis=2)  # side's score for class 0 and class 1
+        best = int(np.argmax(tables.max(axis=2).sum(axis=1)))
+        left, right = np.argmax(tables[best], axis=1).tolist()
+        return StumpModel(int(facts.columns[best]), float(facts.values[best]), left, right)
+
+
+def _codes(classes: int) -> FloatArray:
+    """What a row of each class adds to a side: -1 and +1 for two classes, a unit vector for more."""
+    return np.array([[-1.0], [1.0]]) if classes == 2 else np.eye(classes)
+
+
+@kernel
+def cross_tables(
+    X: FloatArray,
+    y: IntArray,
+    weights: FloatArray,
+    offsets: IntArray,
+    columns: IntArray,
+    values: FloatArray,
+    codes: FloatArray,
+    tables: FloatArray,
+) -> None:
+    """Per owner, cut and side: the weighted sum of the rows' class codes."""
+    for owner in range(len(offsets) - 1):
+        for i in range(offsets[owner], offsets[owner + 1]):
+            for cut in range(len(columns)):
+                side = 0 if X[i, columns[cut]] < values[cut] else 1
+                for c in range(codes.shape[1]):
+                    tables[owner, cut, side, c] += weights[i] * codes[y[i], c]
