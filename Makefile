@@ -5,7 +5,7 @@ PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,$(if 
 VENV := .venv
 BIN := $(VENV)/bin
 # Compiled kernels are kept per state of the sources: a kernel that calls another file's must not outlive it.
-export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(shell cat src/tacit/mechanisms/*.py src/tacit/privacy/*.py 2>/dev/null | cksum | cut -d' ' -f1)
+export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(shell find src -name '*.py' | sort | xargs cat | cksum | cut -d' ' -f1)
 # Real data sets, where they are at hand; tests that need them skip with a message elsewhere.
 export TACIT_DATA ?= $(wildcard $(CURDIR)/../shared/data)
 

@@ -100,8 +100,13 @@ class Cohort:
 
 
 @kernel
-def exp_normalised(logs: FloatArray, offsets: IntArray) -> FloatArray:
-    """Row weights proportional to exp(logs) that add up to 1 for each owner; no exponent can overflow."""
+def owner_weights(logs: FloatArray, offsets: IntArray, unit: float) -> FloatArray:
+    """Row weights proportional to exp(logs) within each owner, adding up to the owner's load, at most 1.
+
+    The load is min(1, mean of exp(logs) / unit) ^ (1 / rows): an owner with one row cannot shift weight between rows,
+    so it speaks louder or softer instead; the more rows, the closer the load is to 1, which wastes no signal. No
+    exponent can overflow.
+    """
     weights = np.empty_like(logs)
     for owner in range(len(offsets) - 1):
         first, last = offsets[owner], offsets[owner + 1]
@@ -112,8 +117,10 @@ def exp_normalised(logs: FloatArray, offsets: IntArray) -> FloatArray:
         for i in range(first, last):
             weights[i] = np.exp(logs[i] - largest)
             total += weights[i]
+        rows = last - first
+        load = min(1.0, np.exp(min(largest, 700.0)) * total / rows / unit) ** (1.0 / rows) if rows > 0 else 0.0
         for i in range(first, last):
-            weights[i] /= total
+            weights[i] *= load / total
     return weights
 
 

@@ -114,7 +114,7 @@ class Inline:
         """The error of a model over all owners, by a secure sum: paper B."""
         if self.sums is None:
             raise ValueError(
-                "this algorithm asks for sums over all owners: give the engine sums, e.g. TwoServers(epsilon=0.1)"
+                "this algorithm asks for sums over all owners: give sums, e.g. TwoServers(epsilon=0.1)"
             )
         terms = question.ensemble.error_terms(question.model, self.cohort)
         self._tallies += 1

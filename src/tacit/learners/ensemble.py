@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from tacit.cohort import Cohort, exp_normalised
+from tacit.cohort import Cohort, owner_weights
 from tacit.types import FloatArray, IntArray
 
 
@@ -82,9 +82,12 @@ class Ensemble:
         return np.stack(sums, axis=1) / np.maximum(cohort.sizes, 1)[:, np.newaxis]
 
     def weights(self, cohort: Cohort) -> FloatArray:
-        """Each owner's row weights after replaying the ensemble, adding up to 1 per owner.
+        """Each owner's row weights after replaying the ensemble, adding up to at most 1 per owner (`owner_weights`).
 
         Equal to multiplying everybody's weights in every round, because a weight depends on its own row and on the
-        published members only.
+        published members only. The unit of loudness is public: twice the mean weight that the alphas imply, or the
+        largest weight there can be.
         """
-        return exp_normalised(self.log_weights(cohort.X, cohort.y), cohort.offsets)
+        largest = float(np.exp(min(sum(alpha for alpha, _ in self.members), 700.0)))
+        unit = min(largest, 2 * self.mean_weight)
+        return owner_weights(self.log_weights(cohort.X, cohort.y), cohort.offsets, unit)

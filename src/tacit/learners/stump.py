@@ -2,10 +2,10 @@
 
 Facts: candidate cuts (column, threshold) from public knowledge alone: one per binary column, several quantiles of the
 data user's sample for the others.
-Share: for every cut and each of its two sides, the owner's weight by class; for two classes only the difference, so that
-a cut is a pair (left, right) with |left| + |right| <= 1.
-Learn: the cut whose sides are purest; each side's class is the sign (for more classes the largest) of the noisy sums, so
-a stump never points the wrong way.
+Share: for every cut and each of its two sides, the owner's weight by class; for two classes only the difference, so
+that a cut is a pair (left, right) with |left| + |right| <= 1.
+Learn: the cut whose sides are purest; each side's class is the sign (for more classes the largest) of the noisy sums,
+so a stump never points the wrong way.
 """
 
 from dataclasses import dataclass

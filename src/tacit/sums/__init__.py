@@ -1,0 +1,1 @@
+"""Sums over owners in which nobody sees a single owner's term."""

@@ -1,0 +1,145 @@
+"""What every base learner promises: shares in their space, an owner alone as in a crowd, a model that learns."""
+
+import numpy as np
+import pytest
+from examples.own_learner import Bayes
+from sklearn.linear_model import LogisticRegression
+
+from tacit import NoPrivacy, seeded
+from tacit.cohort import Cohort
+from tacit.learners.base import Answer, Public, Query
+from tacit.learners.centroid import Centroid
+from tacit.learners.ensemble import Ensemble
+from tacit.learners.logistic import Logistic, fit_owners
+from tacit.learners.published import PublishedCentroid, PublishedLogistic, PublishedStump
+from tacit.learners.stump import Stump, StumpModel
+
+SOUND = [Centroid(), Stump(), Stump(cuts=4), Logistic(), Bayes()]
+PUBLISHED = [PublishedStump(), PublishedLogistic(), PublishedCentroid()]
+
+
+def task(classes, n=3000, dim=5, seed=0):
+    rng = np.random.default_rng(seed)
+    centres = rng.uniform(-0.6, 0.6, size=(classes, dim))
+    y = rng.integers(0, classes, n)
+    X = np.clip(centres[y] + rng.normal(scale=0.25, size=(n, dim)), -1, 1)
+    X[:, -1] = np.sign(X[:, -1])  # a binary column
+    return X, y
+
+
+def query_for(learner, classes, members=()):
+    X, y = task(classes, seed=1)
+    public = Public(X[:300], y[:300], classes)
+    return Query(1, 1, learner, learner.facts(public), Ensemble(classes, tuple(members)), 10)
+
+
+PUBLISHED_MEMBERS = [(0.8, StumpModel(0, 0.1, 0, 1)), (0.3, StumpModel(2, -0.2, 1, 0))]
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("learner", SOUND, ids=lambda v: v.name)
+def test_shares_live_in_their_space_and_owners_are_cohorts_of_one(learner, classes):
+    X, y = task(classes)
+    owners = np.random.default_rng(2).integers(0, 200, len(y))
+    cohort = Cohort.of(X, np.where(owners < 3, -1, y), owners)  # the first owners have no rows left
+    query = query_for(learner, classes, PUBLISHED_MEMBERS)
+    shares = learner.share(query, cohort)
+    space = learner.space(query.facts)
+    assert shares.shape == (len(cohort), space.dim)
+    assert (shares[:3] == 0).all()
+    if not isinstance(learner, Logistic):  # its space clips on purpose
+        assert space.contains(shares).all()
+    for i in (0, 5, 77, len(cohort) - 1):
+        np.testing.assert_array_equal(learner.share(query, cohort[i : i + 1])[0], shares[i])
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("learner", SOUND, ids=lambda v: v.name)
+def test_without_noise_it_learns(learner, classes):
+    X, y = task(classes)
+    cohort = Cohort.of(X, y, np.arange(len(y)) // 30)
+    query = query_for(learner, classes)
+    mechanism = NoPrivacy(space=learner.space(query.facts))
+    totals = mechanism.totals(mechanism.randomize(learner.share(query, cohort), seeded(1)))
+    model = learner.learn(query, Answer(totals.mean, totals.stderr, totals.n))
+    test_X, test_y = task(classes, seed=0, n=6000)
+    accuracy = (model.predict(test_X[3000:]) == test_y[3000:]).mean()
+    majority = np.bincount(test_y).max() / len(test_y)
+    assert accuracy > majority + 0.1
+
+
+@pytest.mark.parametrize("learner", SOUND, ids=lambda v: v.name)
+def test_any_answer_gives_a_model(learner):
+    """Pure noise, zeros, one report: still a model that answers with classes."""
+    query = query_for(learner, 3)
+    dim = learner.space(query.facts).dim
+    rng = np.random.default_rng(0)
+    for mean in (np.zeros(dim), rng.normal(size=dim) * 100, -np.ones(dim)):
+        model = learner.learn(query, Answer(mean, np.full(dim, np.inf), 1))
+        assert set(model.predict(task(3)[0])) <= {0, 1, 2}
+
+
+def test_weights_are_inside_the_share():
+    """An ensemble that is wrong about a row moves the share towards that row."""
+    X, y = np.array([[0.5, 0.0], [-0.5, 0.0]]), np.array([1, 1])
+    cohort = Cohort.of(X, y, [0, 0])
+    query = query_for(Centroid(), 2)
+    wrong_about_first = Ensemble(2, ((2.0, StumpModel(0, 0.0, 1, 0)),))
+    facts = Centroid().facts(Public(X, y, 2))
+    share = Centroid().share(Query(1, 1, Centroid(), facts, wrong_about_first, 1), cohort)[0].reshape(2, 3)
+    ratio = np.exp(2) / (np.exp(2) + 1)
+    assert 0.9 < share[1, 2] <= 1
+    np.testing.assert_allclose(share[1, :2], [0.5 * (2 * ratio - 1) * share[1, 2], 0])
+    assert query.facts.dim == 5
+
+
+def test_stumps_cut_where_the_public_sample_says():
+    X = np.column_stack([np.linspace(-1, 1, 101), np.where(np.arange(101) % 2, 1.0, -1.0)])
+    facts = Stump(cuts=3).facts(Public(X, np.arange(101) % 2, 2))
+    np.testing.assert_allclose(facts.values, [-0.5, 0.0, 0.5, 0.0])
+    assert facts.columns.tolist() == [0, 0, 0, 1]
+
+
+def test_stumps_turn_themselves_the_right_way():
+    X, y = np.linspace(-1, 1, 100)[:, np.newaxis], (np.linspace(-1, 1, 100) < 0).astype(int)
+    query = Query(1, 1, Stump(), Stump().facts(Public(X, y, 2)), Ensemble(2), 1)
+    share = Stump().share(query, Cohort.of(X, y, np.zeros(100)))[0]
+    assert (Stump().learn(query, Answer(share, 0 * share, 1)).predict(X) == y).all()
+    assert (PublishedStump().learn(query, Answer(share, 0 * share, 1)).predict(X) != y).all()
+
+
+def test_owners_logistic_fits_are_scikit_learns():
+    X, y = task(2, n=600)
+    cohort = Cohort.of(X, y, np.arange(600) // 60)
+    weights = np.random.default_rng(0).uniform(0.1, 1, 600)
+    weights /= np.repeat(np.add.reduceat(weights, np.arange(0, 600, 60)), 60)
+    ours = fit_owners(cohort, weights, 2, ridge=0.1)
+    for owner in range(10):
+        rows = slice(60 * owner, 60 * owner + 60)
+        design = np.column_stack([X[rows], np.ones(60)])  # the intercept is regularised like the rest
+        theirs = LogisticRegression(C=10.0, fit_intercept=False, tol=1e-10, max_iter=1000)
+        theirs.fit(design, y[rows], sample_weight=weights[rows])
+        np.testing.assert_allclose(ours[owner, 0], theirs.coef_[0], atol=1e-5)
+
+
+def test_separable_rows_keep_coefficients_bounded():
+    X, y = np.array([[-1.0], [1.0]]), np.array([0, 1])
+    theta = fit_owners(Cohort.of(X, y, [0, 0]), np.array([0.5, 0.5]), 2, ridge=0.1)
+    assert np.sqrt((theta**2).sum()) <= np.sqrt(2 * np.log(2) / 0.1)
+    one_class = fit_owners(Cohort.of(X, np.array([1, 1]), [0, 0]), np.array([0.5, 0.5]), 2, ridge=0.1)
+    assert np.isfinite(one_class).all()
+
+
+@pytest.mark.parametrize("learner", PUBLISHED, ids=lambda v: v.name)
+def test_what_was_published_is_marked(learner):
+    assert learner.unsound
+    assert not any(sound.unsound for sound in SOUND)
+
+
+BAD = [(lambda: Stump(cuts=0), "^cuts must"), (lambda: Logistic(ridge=0.0), "^ridge must")]
+
+
+@pytest.mark.parametrize(("make", "message"), BAD)
+def test_bad_parameters(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
