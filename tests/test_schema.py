@@ -46,6 +46,18 @@ def test_a_schema_of_the_public_sample():
     assert schema.encode(frame).X.shape == (3, 6)
 
 
+def test_odd_public_columns_make_a_schema():
+    frame = pd.DataFrame({"huge": [1e17, 1e17], "text": pd.array(["x", pd.NA], dtype="string")})
+    schema = Schema.of_public(frame, [0, 1])
+    assert schema.features == (Number("huge", 1e17, 2e17), Category("text", ("x", None)))
+    assert np.isfinite(schema.encode(frame).X).all()
+
+
+def test_wide_bounds_do_not_overflow():
+    X, _ = Number("a", -1.7e308, 1.7e308).encode(np.array([-1.7e308, 0.0, 1.7e308]))
+    np.testing.assert_allclose(X[:, 0], [-1, 0, 1])
+
+
 def test_a_matrix_by_position():
     schema = Schema.of_public(np.array([[0.0, 1.0], [2.0, 3.0]]), [0, 1])
     np.testing.assert_allclose(schema.encode(np.array([[1.0, 3.0]])).X, [[0.0, 1.0]])

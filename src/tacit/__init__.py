@@ -1,5 +1,8 @@
 """tacit: many owners train one model; each speaks once, in noise it can prove."""
 
+from typing import TYPE_CHECKING, Any
+
+from tacit.cohort import Cohort
 from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.choose import Choice, choose
 from tacit.mechanisms.duchi import Duchi
@@ -10,24 +13,33 @@ from tacit.mechanisms.piecewise import Piecewise
 from tacit.mechanisms.privunit import PrivUnit
 from tacit.mechanisms.randomized_response import RandomizedResponse
 from tacit.mechanisms.reports import Reports, Totals
+from tacit.schema import Category, Number, Schema
 from tacit.spaces import Ball, Box, Simplex, Space
 from tacit.streams import Stream, secure, seeded
+
+if TYPE_CHECKING:
+    from tacit.estimators import PrivateBoosting
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Ball",
     "Box",
+    "Category",
     "Choice",
+    "Cohort",
     "Duchi",
     "Hybrid",
     "Laplace",
     "Mechanism",
     "NoPrivacy",
+    "Number",
     "Piecewise",
     "PrivUnit",
+    "PrivateBoosting",
     "RandomizedResponse",
     "Reports",
+    "Schema",
     "Simplex",
     "Space",
     "Stream",
@@ -36,3 +48,12 @@ __all__ = [
     "secure",
     "seeded",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The scikit-learn face is imported when it is first used: owners and servers do not need it."""
+    if name == "PrivateBoosting":
+        from tacit.estimators import PrivateBoosting
+
+        return PrivateBoosting
+    raise AttributeError(f"module 'tacit' has no attribute {name!r}")

@@ -13,7 +13,7 @@ import numpy as np
 
 from tacit.kernels import kernel
 from tacit.schema import Schema
-from tacit.types import AnyArray, FloatArray, IntArray
+from tacit.types import AnyArray, BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ class Cohort:
         """Rows per owner."""
         return np.diff(self.offsets)
 
-    def __getitem__(self, owners: slice | IntArray) -> "Cohort":
+    def __getitem__(self, owners: slice | IntArray | BoolArray) -> "Cohort":
         """Some owners, in the order given."""
         if isinstance(owners, slice) and owners.step in (None, 1):
             start, stop, _ = owners.indices(len(self))

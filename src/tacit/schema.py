@@ -34,7 +34,7 @@ class Number:
     def encode(self, values: AnyArray) -> tuple[FloatArray, BoolArray]:
         """The column in [-1, 1], (n, 1), and which values had to be moved."""
         raw = _as_floats(values)
-        scaled = (raw - (self.low + self.high) / 2) * (2 / (self.high - self.low))
+        scaled = (raw - (self.low / 2 + self.high / 2)) / (self.high / 2 - self.low / 2)
         inside = np.clip(np.where(np.isnan(scaled), 0.0, scaled), -1.0, 1.0)
         return inside[:, np.newaxis], ~(scaled == inside)
 
@@ -132,12 +132,12 @@ class Schema:
         for number, name in enumerate(names):
             column = _column(X, number, name, len(names))
             if name in categories or column.dtype.kind not in "fiub":
-                seen = sorted({value for value in column.tolist() if value == value and value is not None}, key=str)
+                seen = sorted({value for value in column.tolist() if _is_known(value)}, key=str)
                 features.append(Category(str(name), tuple(seen if len(seen) > 1 else [*seen, None])))
             else:
                 finite = _as_floats(column)[np.isfinite(_as_floats(column))]
                 low, high = (float(finite.min()), float(finite.max())) if finite.size else (-1.0, 1.0)
-                features.append(Number(str(name), low, high if high > low else low + 1.0))
+                features.append(Number(str(name), low, high if high > low else low + max(1.0, abs(low))))
         return cls(tuple(features), tuple(np.unique(np.asarray(y)).tolist()))
 
 
@@ -153,6 +153,14 @@ def _column(table: Any, number: int, name: Any, width: int) -> AnyArray:
     if matrix.ndim != 2 or matrix.shape[1] != width:
         raise ValueError(f"a table must have {width} columns as in the schema, got shape {matrix.shape}")
     return matrix[:, number]
+
+
+def _is_known(value: Any) -> bool:
+    """Whether a value is there at all: not None, NaN, NaT or pandas' NA (whose comparison has no truth value)."""
+    try:
+        return value is not None and bool(value == value)
+    except TypeError:
+        return False
 
 
 def _as_floats(values: AnyArray) -> FloatArray:

@@ -98,6 +98,7 @@ def boost(
     """Boost for `rounds` rounds of `owners` owners; give up after `attempts` dropped rounds in a row."""
     whole("rounds", rounds, 1)
     whole("owners per round", owners, 1)
+    whole("attempts", attempts, 1)
     ensemble = Ensemble(facts.classes)
     records: list[RoundRecord] = []
     attempt = 1

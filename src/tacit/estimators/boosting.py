@@ -1,0 +1,175 @@
+"""Private boosting as a scikit-learn classifier: owners and data user in one process."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from tacit.checks import positive
+from tacit.cohort import Cohort
+from tacit.engines.inline import Inline
+from tacit.ensembles.boosting import AllOwners, Judge, OwnSample, boost
+from tacit.estimators.guarantee import guarantee_of
+from tacit.estimators.parameters import epsilon_of, learner_of, mechanism_name, one_of, owners_each, stream_of
+from tacit.estimators.public_only import public_only_score
+from tacit.estimators.sample import drawn_sample, given_sample
+from tacit.estimators.tables import accept_labels, accept_table, owner_numbers, some_rows
+from tacit.learners.base import Learner
+from tacit.schema import Schema
+from tacit.sums.two_servers import TwoServers
+from tacit.types import AnyArray, FloatArray
+
+
+class PrivateBoosting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+    """Boosting over owners that each speak once, in noise.
+
+    Parameters
+    ----------
+    learner : "stump", "centroid", "logistic" or a Learner.
+    epsilon : the budget of an owner's one report; a number, or one per owner in the sorted order of owners.
+    mechanism : "auto" (the least error for the learner's shares) or a name of `tacit.engines.inline.MECHANISMS`.
+    rounds : how many base models to publish, at most.
+    owners_per_round : how many owners a round asks; None shares all of them out evenly over the rounds.
+    error : "public" estimates a base model's error on the data user's sample, "owners" by secure sums over all owners.
+    error_epsilon : with error="owners", the budget of all these sums together, on top of `epsilon`.
+    schema : bounds, categories and classes, where they are known; None takes them from the data user's sample.
+    public_fraction : how many of the owners to set aside as the data user's sample when fit gets no `public`.
+    attempts : how often a round may be tried with other owners before boosting ends.
+    random_state : None draws secure coins. A seed makes runs reproducible, and void of privacy.
+
+    Attributes
+    ----------
+    guarantee_ : what is protected, from whom, and what is not; print it.
+    report_ : one dict per round, dropped ones included.
+    ended_ : why boosting ended.
+    public_only_score_ : accuracy that the data user's sample reaches alone, or None when it is too small.
+    ensemble_, schema_, facts_, public_frequencies_ : the model and the public knowledge behind it.
+    moved_values_, ignored_rows_ : owners' values outside the schema's bounds and rows outside its classes.
+
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(3000, n_features=5, class_sep=2.0, random_state=1)
+    >>> model = PrivateBoosting("centroid", epsilon=2.0, rounds=3, random_state=1).fit(X, y)
+    >>> bool(model.score(X, y) > 0.8)
+    True
+    >>> model.guarantee_.not_protected[0]
+    "600 rows of 600 owners, drawn at random, became the data user's sample."
+    """
+
+    def __init__(
+        self,
+        learner: str | Learner = "stump",
+        *,
+        epsilon: Any = 1.0,
+        mechanism: str = "auto",
+        rounds: int = 10,
+        owners_per_round: int | None = None,
+        error: str = "public",
+        error_epsilon: float = 1.0,
+        schema: Schema | None = None,
+        public_fraction: float = 0.2,
+        attempts: int = 5,
+        random_state: Any = None,
+    ) -> None:
+        self.learner = learner
+        self.epsilon = epsilon
+        self.mechanism = mechanism
+        self.rounds = rounds
+        self.owners_per_round = owners_per_round
+        self.error = error
+        self.error_epsilon = error_epsilon
+        self.schema = schema
+        self.public_fraction = public_fraction
+        self.attempts = attempts
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.classifier_tags.poor_score = True  # the few hundred rows of a check drown in the noise
+        return tags
+
+    def fit(self, X: Any, y: Any, *, owners: Any = None, public: Any = None) -> Self:
+        """Boost over the owners of the rows of X; `owners` names one per row, None makes every row an owner.
+
+        `public` is the data user's own sample (X0, y0). All that is not paid for with epsilon (bounds, categories,
+        classes, thresholds) comes from it or from the schema. Without it some owners are set aside as such a sample,
+        and `guarantee_` says that they are not protected.
+        """
+        learner, stream = learner_of(self.learner), stream_of(self.random_state)
+        judged = one_of("error", self.error, ("public", "owners"))
+        table = accept_table(self, X, reset=True)
+        labels = accept_labels(self, table, y, finite=public is None and self.schema is None)
+        numbers = owner_numbers(owners, len(labels))
+
+        if public is None:
+            sample = drawn_sample(self, table, labels, numbers, stream)
+        else:
+            sample = given_sample(self, public, owners=int(numbers.max()) + 1)
+        self.schema_ = sample.schema(self.schema)
+        self.classes_ = np.array(self.schema_.classes)
+        known = sample.encoded(self.schema_)
+        self.facts_ = learner.facts(known)
+        self.public_frequencies_ = np.bincount(known.y, minlength=known.classes) / len(known.y)
+        self.public_only_score_ = public_only_score(known)
+
+        rest = np.flatnonzero(~sample.taken[numbers])
+        encoded = self.schema_.encode(some_rows(table, rest))
+        cohort = Cohort.of(encoded.X, self.schema_.encode_labels(labels[rest]), numbers[rest])
+        self.moved_values_, self.ignored_rows_ = encoded.moved, cohort.ignored
+
+        epsilon = epsilon_of(self.epsilon, sample.taken)
+        mechanism = mechanism_name(self.mechanism, learner.space(self.facts_), epsilon)
+        each, most = owners_each(self.owners_per_round, self.rounds, self.attempts, len(cohort))
+        judge: Judge = OwnSample(known)
+        sums = None
+        if judged == "owners":
+            judge, sums = AllOwners(), TwoServers(epsilon=positive("error_epsilon", self.error_epsilon) / most)
+        engine = Inline(cohort, mechanism, epsilon, stream, sums=sums)
+        boosted = engine.run(boost(learner, self.facts_, judge, self.rounds, each, self.attempts))
+
+        self.ensemble_ = boosted.ensemble
+        self.report_ = [asdict(record) for record in boosted.records]
+        self.ended_ = boosted.ended
+        if not len(self.ensemble_):
+            self.ended_ += "; with no base model, predictions are the data user's most frequent class"
+        budget = None if sums is None else float(self.error_epsilon)
+        self.guarantee_ = guarantee_of(learner, mechanism, epsilon, budget, stream, sample.source)
+        return self
+
+    def predict(self, X: Any) -> AnyArray:
+        """The class with the most votes; the first of equal ones."""
+        return self._winners(self.predict_proba(X))
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Each class's part of the votes, (rows, classes). Votes are not calibrated probabilities."""
+        rows = self._encode(X)
+        return self._parts(self.ensemble_.votes(rows))
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Parts of the votes; for two classes the second's lead over the first, (rows,)."""
+        parts = self.predict_proba(X)
+        return parts[:, 1] - parts[:, 0] if len(self.classes_) == 2 else parts
+
+    def staged_predict(self, X: Any) -> Iterator[AnyArray]:
+        """Predictions after each round; at least once."""
+        rows = self._encode(X)
+        for votes in self.ensemble_.staged_votes(rows):
+            yield self._winners(self._parts(votes))
+        if not len(self.ensemble_):
+            yield self._winners(self._parts(self.ensemble_.votes(rows)))
+
+    def _encode(self, X: Any) -> FloatArray:
+        check_is_fitted(self)
+        return self.schema_.encode(accept_table(self, X, reset=False)).X
+
+    def _parts(self, votes: FloatArray) -> FloatArray:
+        """Votes that add up to 1 in every row; without base models, the classes' frequencies in the sample."""
+        if not len(self.ensemble_):
+            return np.tile(self.public_frequencies_, (len(votes), 1))
+        return np.asarray(votes / votes.sum(axis=1, keepdims=True))
+
+    def _winners(self, parts: FloatArray) -> AnyArray:
+        return np.asarray(self.classes_[np.argmax(parts, axis=1)])

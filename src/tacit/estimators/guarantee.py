@@ -1,0 +1,98 @@
+"""What a fit promises to owners, and what it does not, in plain words."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tacit.learners.base import Learner
+from tacit.streams import SecureStream, Stream
+from tacit.types import FloatArray
+
+_REPORTS = "whoever sees the reports and all that is made of them, the data user included, with all other owners"
+_SUMS = "; for the sums of the error estimates: either of two servers, but not both together"
+_COUNTS = "moved_values_ and ignored_rows_ are exact counts over owners' rows, for the simulation: do not publish them."
+_OWNERS = "Who the owners are, how many, and the epsilon of each are public."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guarantee:
+    """A guarantee with its unit, adjacency and adversary.
+
+    `epsilon` holds the smallest and the largest over owners, each for the one report of an owner; None: no guarantee.
+    `error_epsilon` is the budget of all error estimates together, None when owners are not asked for them. `void`
+    says why this run protects nobody, and is empty where the guarantee holds.
+
+    >>> print(Guarantee(epsilon=(1.0, 1.0), mechanism="privunit", stream="secure", not_protected=("The names.",)))
+    Each owner's rows are protected by local differential privacy with epsilon 1.
+      unit: owner
+      adjacency: any two sets of rows of one owner
+      adversary: whoever sees the reports and all that is made of them, the data user included, with all other owners
+      mechanism: privunit, one report per owner
+      coins: secure
+    Not protected:
+      The names.
+    """
+
+    epsilon: tuple[float, float] | None
+    mechanism: str
+    stream: str
+    not_protected: tuple[str, ...]
+    void: str = ""
+    error_epsilon: float | None = None
+    unit: str = "owner"
+    adjacency: str = "any two sets of rows of one owner"
+
+    @property
+    def adversary(self) -> str:
+        """Who may look, at what."""
+        return _REPORTS + ("" if self.error_epsilon is None else _SUMS)
+
+    def __str__(self) -> str:
+        lines = [
+            f"No guarantee: {self.void}." if self.void else f"Each owner's rows are protected by {self._claim}.",
+            f"  unit: {self.unit}",
+            f"  adjacency: {self.adjacency}",
+            f"  adversary: {self.adversary}",
+            f"  mechanism: {self.mechanism}, one report per owner",
+            f"  coins: {self.stream}",
+            *(["Not protected:"] if self.not_protected else []),
+            *(f"  {sentence}" for sentence in self.not_protected),
+        ]
+        if self.void and self.epsilon is not None:
+            lines.insert(1, f"  the same run with secure coins would give {self._claim}")
+        return "\n".join(lines)
+
+    @property
+    def _claim(self) -> str:
+        low, high = self.epsilon or (np.inf, np.inf)
+        budget = f"epsilon {low:g}" if low == high else f"epsilon {low:g} to {high:g}, as each owner chose"
+        if self.error_epsilon is None:
+            return f"local differential privacy with {budget}"
+        return f"differential privacy with {budget} for the report and {self.error_epsilon:g} for all error estimates"
+
+
+def guarantee_of(
+    learner: Learner,
+    mechanism: str,
+    epsilon: float | FloatArray,
+    error_epsilon: float | None,
+    stream: Stream,
+    source: str,
+) -> Guarantee:
+    """The guarantee of a run; no epsilon is named where none holds. `source` says where the public sample is from."""
+    void = ""
+    if learner.unsound:
+        void = f"this learner may only be simulated: {learner.unsound}"
+    elif mechanism == "none":
+        void = "shares were reported as they are, mechanism='none'"
+    named = None if void else (float(np.min(epsilon)), float(np.max(epsilon)))
+    if not void and not isinstance(stream, SecureStream):
+        void = f"the coins came from random_state ({stream.label})"
+    return Guarantee(
+        epsilon=named,
+        mechanism=mechanism,
+        stream=stream.label,
+        not_protected=(source, _OWNERS, _COUNTS),
+        void=void,
+        error_epsilon=error_epsilon,
+    )

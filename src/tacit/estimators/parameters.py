@@ -1,0 +1,75 @@
+"""What the estimator's parameters mean: names become objects, numbers are checked."""
+
+from collections.abc import Collection
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from tacit.checks import bad, positive, whole
+from tacit.engines.inline import MECHANISMS, mechanism_for
+from tacit.learners.base import Learner
+from tacit.learners.centroid import Centroid
+from tacit.learners.logistic import Logistic
+from tacit.learners.stump import Stump
+from tacit.spaces import Space
+from tacit.streams import Stream, secure, seeded
+from tacit.types import BoolArray, FloatArray
+
+LEARNERS: dict[str, type[Learner]] = {kind.name: kind for kind in (Stump, Centroid, Logistic)}
+
+
+def one_of(name: str, value: Any, choices: Collection[str]) -> str:
+    """`value`, if it is one of the choices."""
+    if not (isinstance(value, str) and value in choices):
+        raise bad(name, f"one of {sorted(choices)}", value)
+    return value
+
+
+def learner_of(learner: Any) -> Learner:
+    """A learner by name, or the one given."""
+    return learner if isinstance(learner, Learner) else LEARNERS[one_of("learner", learner, LEARNERS)]()
+
+
+def stream_of(random_state: Any) -> Stream:
+    """Secure coins for None; otherwise seeded ones, by a seed that is given or drawn from a numpy generator.
+
+    >>> stream_of(None).label, stream_of(3).label
+    ('secure', 'reproducible, not private')
+    """
+    if random_state is None:
+        return secure()
+    if isinstance(random_state, Integral):
+        return seeded(int(random_state))
+    if isinstance(random_state, np.random.Generator):
+        return seeded(int(random_state.integers(2**63)))
+    return seeded(int(check_random_state(random_state).randint(2**31)))
+
+
+def epsilon_of(epsilon: Any, left_out: BoolArray) -> float | FloatArray:
+    """One number, or one for each owner that takes part; a vector counts all owners, also those left out."""
+    if np.ndim(epsilon) == 0:
+        return positive("epsilon", epsilon)
+    each = np.asarray(epsilon, dtype=np.float64)
+    if each.shape != left_out.shape:
+        raise bad("epsilon", f"a number or one for each of {len(left_out)} owners", f"shape {each.shape}")
+    return each[~left_out]
+
+
+def mechanism_name(name: Any, space: Space, epsilon: float | FloatArray) -> str:
+    """The mechanism that will serve all rounds: "auto" is decided once, at the median epsilon."""
+    one_of("mechanism", name, {"auto", *MECHANISMS})
+    chosen = type(mechanism_for(name, space, float(np.median(epsilon))))
+    return next(known for known, kind in MECHANISMS.items() if kind is chosen)
+
+
+def owners_each(wanted: Any, rounds: Any, attempts: Any, owners: int) -> tuple[int, int]:
+    """How many owners a round asks, and how many rounds, dropped ones included, there can be at most.
+
+    >>> owners_each(None, rounds=10, attempts=5, owners=125)
+    (12, 10)
+    """
+    rounds, attempts = whole("rounds", rounds, 1), whole("attempts", attempts, 1)
+    each = max(1, owners // rounds) if wanted is None else whole("owners_per_round", wanted, 1)
+    return each, max(1, min(rounds * attempts, owners // each))

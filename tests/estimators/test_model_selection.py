@@ -1,0 +1,59 @@
+"""Inside scikit-learn's tools."""
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from tacit.estimators import PrivateBoosting
+from tacit.learners.logistic import Logistic
+from tacit.learners.stump import Stump
+from tests.estimators.data import task
+
+GRID = {"epsilon": [0.5, 8.0], "learner": ["stump", Logistic(ridge=0.2)]}
+
+
+def test_clone_keeps_parameters():
+    model = PrivateBoosting(Stump(cuts=2), epsilon=np.array([1.0, 2.0]), error="owners", random_state=3)
+    copy = clone(model)
+    assert copy.learner == Stump(cuts=2)
+    assert copy.epsilon.tolist() == [1.0, 2.0]
+    assert copy.error == "owners"
+    assert copy.random_state == 3
+    assert model.set_params(rounds=3).get_params()["rounds"] == 3
+
+
+def test_pipeline():
+    X, y = task()
+    pipeline = make_pipeline(StandardScaler(), PrivateBoosting("centroid", mechanism="none", random_state=1))
+    assert pipeline.fit(X, y, privateboosting__owners=np.arange(len(y)) // 2).score(X, y) > 0.8
+    assert cross_val_score(pipeline, X, y, cv=3).min() > 0.75
+
+
+def test_grid_search_with_owners_and_public():
+    X, y = task(rows=1500)
+    owners = np.arange(1000) // 5
+    search = GridSearchCV(PrivateBoosting(rounds=3, random_state=1), GRID, cv=GroupKFold(2))
+    search.fit(X[:1000], y[:1000], groups=owners, owners=owners, public=(X[1000:], y[1000:]))
+    best = search.best_estimator_
+    assert search.best_score_ > 0.75
+    assert "own sample of 500 rows" in best.guarantee_.not_protected[0]
+    assert sum(row["owners"] for row in best.report_) == 198
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_grid_search_with_metadata_routing(asks):
+    X, y = task(rows=900)
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = PrivateBoosting(rounds=3, random_state=1).set_fit_request(owners=asks, public=asks)
+        search = GridSearchCV(model, {"epsilon": [1.0, 4.0]}, cv=2)
+        extra = {"owners": np.arange(600) // 2, "public": (X[600:], y[600:])}
+        if asks:
+            search.fit(X[:600], y[:600], **extra)
+            assert "own sample of 300 rows" in search.best_estimator_.guarantee_.not_protected[0]
+        else:
+            with pytest.raises(TypeError):
+                search.fit(X[:600], y[:600], **extra)
