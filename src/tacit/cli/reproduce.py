@@ -1,0 +1,105 @@
+"""tacit reproduce: a paper's tables and figures again, beside its own numbers."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from tacit.cli.options import Seed
+from tacit.experiments.paper_a import DATASETS, Row, reproduce_a, write_rows
+from tacit.experiments.paper_a_curves import CurveRow, PublicRow
+from tacit.experiments.paper_a_tables import TableRow
+from tacit.report.paper_a import draw_paper_a
+
+
+def reproduce(
+    paper: Annotated[str, typer.Argument(help="Which paper; so far: a.")] = "a",
+    dataset: Annotated[
+        list[str] | None, typer.Option(help=f"Repeat for several; default {', '.join(DATASETS)}.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Two runs on a few made-up rows, in seconds.")] = False,
+    seed: Seed = 1,
+    out: Annotated[Path, typer.Option(help="Folder for rows and pictures.")] = Path("out/paper_a"),
+) -> None:
+    """Run a paper's experiments at its own settings and print measured against published.
+
+    Ctrl-C keeps the rows that are done.
+    """
+    if paper != "a":
+        raise ValueError(f"paper must be a, got {paper!r}")
+    console = Console()
+    rows: list[Row] = []
+    with Progress(
+        TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn(), console=console
+    ) as progress:
+        task = progress.add_task("paper A", total=None)
+
+        def advance(done: int, total: int, what: str) -> None:
+            progress.update(task, completed=done, total=total, description=what)
+
+        try:
+            for row in reproduce_a(quick, seed, dataset or DATASETS, progress=advance):
+                rows.append(row)  # noqa: PERF402 - one by one, so that an interruption keeps them
+        except KeyboardInterrupt:
+            console.print("stopped; what was done is kept")
+    write_rows(rows, out / "rows.jsonl")
+    tables = [row for row in rows if isinstance(row, TableRow)]
+    curves = [row for row in rows if isinstance(row, CurveRow)]
+    publics = [row for row in rows if isinstance(row, PublicRow)]
+    for name in dict.fromkeys((row.table, row.dataset) for row in tables):
+        console.print(_table([row for row in tables if (row.table, row.dataset) == name]))
+    for pair in dict.fromkeys((row.dataset, row.learner) for row in curves):
+        console.print(_curves([row for row in curves if (row.dataset, row.learner) == pair], publics))
+    try:
+        draw_paper_a(curves, publics, tables, out)
+    except ModuleNotFoundError:
+        console.print("No pictures: matplotlib is missing; pip install 'tacit[plot]' adds it.", markup=False)
+    console.print(f"rows and pictures: {out}")
+
+
+def _table(rows: list[TableRow]) -> Table:
+    """Mechanisms down, budgets across: measured over published."""
+    epsilons = sorted({row.epsilon for row in rows})
+    first = rows[0]
+    title = f"Table {first.table}, {first.dataset}: {first.measure}, {first.runs} runs (below: published)"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("mechanism", no_wrap=True)
+    for epsilon in epsilons:
+        table.add_column(f"eps {epsilon:g}", justify="right", no_wrap=True)
+    table.add_column("shape", justify="right")
+    for measure, mechanism in dict.fromkeys((row.measure, row.mechanism) for row in rows):
+        cells = {row.epsilon: row for row in rows if (row.measure, row.mechanism) == (measure, mechanism)}
+        own = [f"{cells[e].mean:.3g} ± {cells[e].std:.2g}" for e in epsilons]
+        holds = sum(cells[e].holds for e in epsilons)
+        name = mechanism if len({row.measure for row in rows}) == 1 else f"{mechanism}, {measure}"
+        table.add_row(name, *own, f"{holds} of {len(cells)}")
+        paper = [cells[e].published_mean for e in epsilons]
+        if any(value is not None for value in paper):
+            table.add_row("", *("" if value is None else f"({value:.3g})" for value in paper), "")
+    return table
+
+
+def _curves(rows: list[CurveRow], publics: list[PublicRow]) -> Table:
+    """Lines down; test error after the first and the last base learner."""
+    dataset, learner = rows[0].dataset, rows[0].learner
+    alone = ", ".join(f"{row.model} {row.error:.3f}" for row in publics if row.dataset == dataset)
+    title = f"{dataset}, boosted {learner}: test error, {rows[0].runs} runs\nthe data user's sample alone: {alone}"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    for heading in ("method", "eps", "first learner", "all learners", "published"):
+        table.add_column(heading, justify="left" if heading == "method" else "right", no_wrap=True)
+    for key in dict.fromkeys((row.variant, row.mechanism, row.epsilon) for row in rows):
+        line = sorted((r for r in rows if (r.variant, r.mechanism, r.epsilon) == key), key=lambda r: r.learners)
+        first, last = line[0], line[-1]
+        paper = [f"{row.published:.2f}" for row in (first, last) if row.published is not None]
+        table.add_row(
+            first.variant if first.epsilon is None else f"{first.variant}, {first.mechanism}",
+            "none" if first.epsilon is None else f"{first.epsilon:g}",
+            f"{first.mean:.3f} ± {first.std:.3f}",
+            f"{last.mean:.3f} ± {last.std:.3f}",
+            " → ".join(paper),
+        )
+    return table
