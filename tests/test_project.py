@@ -23,8 +23,8 @@ def test_every_mechanism_has_a_proof_note(kind):
     assert source.with_suffix(".md").name in source.read_text().split('"""')[1]
 
 
-def test_the_readme_example_runs():
-    (example,) = re.findall(r"```python\n(.*?)```", README, flags=re.S)
+@pytest.mark.parametrize("example", re.findall(r"```python\n(.*?)```", README, flags=re.S))
+def test_the_readme_examples_run(example):
     assert len(example.strip().splitlines()) <= 15
     exec(compile(example, "README", "exec"), {})
 

@@ -18,9 +18,7 @@ from tacit.report.paper_a import draw_paper_a
 
 def reproduce(
     paper: Annotated[str, typer.Argument(help="Which paper; so far: a.")] = "a",
-    dataset: Annotated[
-        list[str] | None, typer.Option(help=f"Repeat for several; default {', '.join(DATASETS)}.")
-    ] = None,
+    dataset: Annotated[list[str] | None, typer.Option(help=f"One of {', '.join(DATASETS)}; default all.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Two runs on a few made-up rows, in seconds.")] = False,
     seed: Seed = 1,
     out: Annotated[Path, typer.Option(help="Folder for rows and pictures.")] = Path("out/paper_a"),
