@@ -32,7 +32,7 @@ class PrivateBoosting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     epsilon : the budget of an owner's one report; a number, or one per owner in the sorted order of owners.
     mechanism : "auto" (the least error for the learner's shares) or a name of `tacit.engines.inline.MECHANISMS`.
     rounds : how many base models to publish, at most.
-    owners_per_round : how many owners a round asks; None shares all of them out evenly over the rounds.
+    owners_per_round : how many owners a round asks; None shares them out evenly, with a reserve for dropped rounds.
     error : "public" estimates a base model's error on the data user's sample, "owners" by secure sums over all owners.
     error_epsilon : with error="owners", the budget of all these sums together, on top of `epsilon`.
     schema : bounds, categories and classes, where they are known; None takes them from the data user's sample.

@@ -67,9 +67,12 @@ def mechanism_name(name: Any, space: Space, epsilon: float | FloatArray) -> str:
 def owners_each(wanted: Any, rounds: Any, attempts: Any, owners: int) -> tuple[int, int]:
     """How many owners a round asks, and how many rounds, dropped ones included, there can be at most.
 
+    By default the owners of every fifth round (one at least) are kept in reserve for rounds that get dropped.
+
     >>> owners_each(None, rounds=10, attempts=5, owners=125)
-    (12, 10)
+    (10, 12)
     """
     rounds, attempts = whole("rounds", rounds, 1), whole("attempts", attempts, 1)
-    each = max(1, owners // rounds) if wanted is None else whole("owners_per_round", wanted, 1)
+    reserve = max(1, rounds // 5) if rounds > 1 else 0
+    each = max(1, owners // (rounds + reserve)) if wanted is None else whole("owners_per_round", wanted, 1)
     return each, max(1, min(rounds * attempts, owners // each))
