@@ -13,6 +13,7 @@ import numpy as np
 from rich.console import Console
 
 import tacit
+from benchmarks.boosting import boosting
 from benchmarks.effort import FULL, QUICK, Effort
 from benchmarks.mechanisms import mechanisms
 from benchmarks.memory import memory
@@ -58,6 +59,7 @@ def _tables(effort: Effort, rivals: Rivals | None) -> Iterator[Table]:
     yield from memory(effort)
     yield from privunit(effort)
     yield from mechanisms(effort)
+    yield from boosting(effort)
 
 
 def _setting(quick: bool) -> dict[str, str | int]:

@@ -1,0 +1,241 @@
+"""Whole fits against plain loops, owners' regressions against scikit-learn, and rounds of up to a million owners."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
+from benchmarks.boosting_child import DIM, ROWS
+from benchmarks.boosting_loop import loop_fit
+from benchmarks.effort import QUICK, Effort
+from benchmarks.tables import Row, Table, Verdict, at_least
+from benchmarks.timing import best, cores, pinned, timed
+from tacit.cohort import Cohort
+from tacit.datasets.brazil import brazil
+from tacit.engines.inline import Inline
+from tacit.ensembles.boosting import OwnSample, boost
+from tacit.learners.base import Public
+from tacit.learners.logistic import Logistic, fit_owners
+from tacit.learners.stump import Stump
+from tacit.streams import seeded
+from tacit.types import FloatArray, IntArray
+
+_OURS, _LOOP, _LBFGS = "tacit, all cores", "NumPy, a loop over owners", "scikit-learn lbfgs, a loop"
+_HEADINGS = ("way", "us/owner", "seconds", f"over tacit,\n{cores()} cores")
+_ROUNDS, _EPSILON = 10, 5.0
+_LEAST_OVER_LOOP, _LEAST_OVER_SKLEARN = 50, 20
+_CLOSE = 1e-4  # between our coefficients and scikit-learn's
+_MOST_TIME = 1.5  # per owner, over the smallest number of owners
+_BLOCK_BYTES, _OWNER_BYTES = 300_000_000, 64  # a round may need one block and this much for each owner
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    owners: int  # in a round of stumps
+    rows: int  # of each of them
+    public: int
+    fitters: int  # owners with regressions
+    fitted_by_sklearn: int
+    round_owners: tuple[int, ...]
+
+
+_FULL = _Sizes(1_000, 80, 50_000, 10_000, 300, (10_000, 100_000, 1_000_000))
+_LITTLE = _Sizes(100, 80, 5_000, 200, 20, (1_000, 10_000))
+
+
+@dataclass(frozen=True)
+class TimeRow(Row):
+    """Time of one way to do the same, per owner and in all."""
+
+    microseconds_per_owner: float
+    seconds: float
+    ratio: float  # over ours on all cores
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        return (f"{self.microseconds_per_owner:,.1f}", f"{self.seconds:,.2f}", f"{self.ratio:,.1f}")
+
+
+@dataclass(frozen=True)
+class RoundRow(Row):
+    """Time and working memory of one round."""
+
+    owners: int
+    held_bytes: int
+    extra_bytes: int
+    microseconds_per_owner: float
+    time_ratio: float  # per owner, to the smallest number of owners
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        return (
+            f"{self.owners:,}",
+            f"{self.held_bytes / 1e6:,.0f}",
+            f"{self.extra_bytes / 1e6:,.0f}",
+            f"{self.microseconds_per_owner:,.2f}",
+            f"{self.time_ratio:.2f}",
+        )
+
+
+def boosting(effort: Effort) -> list[Table]:
+    """Fits at the paper's size and with few rows per owner, regressions, rounds."""
+    sizes = _LITTLE if effort is QUICK else _FULL
+    repetitions = 2 if effort is QUICK else 3
+    few = replace(sizes, rows=ROWS, public=1_000)
+    return [
+        _fits(sizes, _LEAST_OVER_LOOP, repetitions),
+        _fits(few, None, repetitions),
+        _regressions(sizes, repetitions),
+        _rounds(sizes),
+    ]
+
+
+def _fits(sizes: _Sizes, goal: float | None, repetitions: int) -> Table:
+    """Ten rounds of boosted stumps, ours and by a loop over owners."""
+    spare = sizes.owners * 2 * _ROUNDS  # a dropped round asks others
+    rows = spare * sizes.rows
+    X, y = _linear_rows(rows + sizes.public, seed=1)
+    cohort = Cohort(X[:rows], y[:rows], np.arange(spare + 1) * sizes.rows)
+    public = Public(X[rows:], y[rows:], 2)
+    asked = sizes.owners * _ROUNDS
+
+    def ours() -> object:
+        learner = Stump()
+        facts = learner.facts(public)
+        engine = Inline(cohort, "piecewise", _EPSILON, seeded(1))
+        return engine.run(boost(learner, facts, OwnSample(public), _ROUNDS, sizes.owners, _ROUNDS))
+
+    def loop() -> object:
+        return loop_fit(cohort, public, _ROUNDS, sizes.owners, _EPSILON, seed=1)
+
+    seconds = best(
+        {
+            _OURS: timed(ours, asked),
+            "tacit, one core": pinned(timed(ours, asked)),
+            _LOOP: pinned(timed(loop, asked)),
+        },
+        repetitions,
+    )
+    title = (
+        f"Boosted stumps, {_ROUNDS} rounds of {sizes.owners:,} owners with {sizes.rows} rows, d = {DIM}, "
+        f"Piecewise, epsilon {_EPSILON:g}"
+    )
+    note = f"The whole fit: shares, reports, means, and votes judged on {sizes.public:,} public rows."
+    return Table("boosting", title, _HEADINGS, _time_rows(seconds, asked, {} if goal is None else {_LOOP: goal}), note)
+
+
+def _regressions(sizes: _Sizes, repetitions: int) -> Table:
+    """Every owner's own logistic regression, ours and by scikit-learn."""
+    rows, ridge = 100, Logistic().ridge
+    split = brazil(train=sizes.fitters * rows, test=10, public=1_000)
+    cohort = Cohort(split.X_train, split.y_train, np.arange(sizes.fitters + 1) * rows)
+    weights = np.full(len(cohort.y), 1 / rows)
+    few = cohort[: sizes.fitted_by_sklearn]
+    distance = np.abs(_sklearn(few, ridge, "lbfgs") - fit_owners(few, weights[: len(few.y)], 2, ridge)[:, 0]).max()
+    if not distance <= _CLOSE:
+        raise ValueError(f"coefficients must agree with scikit-learn's to {_CLOSE:g}, got {distance:.2g}")
+    ours = timed(lambda: fit_owners(cohort, weights, 2, ridge), len(cohort))
+
+    def theirs(solver: str) -> Callable[[], float]:
+        return pinned(timed(lambda: _sklearn(few, ridge, solver), len(few)))
+
+    seconds = best(
+        {
+            _OURS: ours,
+            "tacit, one core": pinned(ours),
+            _LBFGS: theirs("lbfgs"),
+            "scikit-learn newton-cholesky, a loop": theirs("newton-cholesky"),
+            "scikit-learn liblinear, a loop": theirs("liblinear"),
+        },
+        repetitions,
+    )
+    title = f"Owners' own logistic regressions: {len(cohort):,} owners, {rows} rows, d = {split.dim}, ridge {ridge:g}"
+    note = (
+        f"scikit-learn is measured on {len(few)} owners, with the tolerance that its coefficients need to agree with "
+        f"ours to {_CLOSE:g}; the largest difference was {distance:.1e}. The goal is for its default solver."
+    )
+    return Table("boosting", title, _HEADINGS, _time_rows(seconds, len(cohort), {_LBFGS: _LEAST_OVER_SKLEARN}), note)
+
+
+def _sklearn(cohort: Cohort, ridge: float, solver: str) -> FloatArray:
+    """The same regressions, (owners, dim + 1): a column of ones, because our ridge holds the intercept too."""
+    model = LogisticRegression(C=1 / ridge, fit_intercept=False, solver=solver, tol=1e-6, max_iter=1000)
+    X = np.hstack([cohort.X, np.ones((len(cohort.y), 1))])
+    theta = np.zeros((len(cohort), X.shape[1]))
+    for owner in range(len(cohort)):
+        rows = slice(cohort.offsets[owner], cohort.offsets[owner + 1])
+        size = rows.stop - rows.start
+        theta[owner] = model.fit(X[rows], cohort.y[rows], sample_weight=np.full(size, 1 / size)).coef_[0]
+    return theta
+
+
+def _rounds(sizes: _Sizes) -> Table:
+    """One round of all owners, in a fresh process for each number of them."""
+    rows = [row for learner in ("stump", "centroid") for row in _round_rows(learner, sizes.round_owners)]
+    title = f"One round in one process: {ROWS} rows per owner, d = {DIM}, Piecewise, epsilon 1, {cores()} cores"
+    headings = ("learner", "owners", "rows\nMB", "extra\npeak MB", "us/owner", "time\nratio")
+    note = (
+        "Each row is a fresh process. The extra peak is beyond the owners' rows. Goals: time per owner does not grow, "
+        f"and memory is that of one block, at most {_BLOCK_BYTES // 10**6} MB, and {_OWNER_BYTES} bytes per owner."
+    )
+    return Table("boosting", title, headings, rows, note)
+
+
+def _round_rows(learner: str, numbers: tuple[int, ...]) -> list[RoundRow]:
+    measured = [_measure(learner, owners) for owners in numbers]
+    first = measured[0]["seconds"]
+    return [
+        RoundRow(
+            name=learner,
+            verdict=_linear(figures, owners, first) if owners > numbers[0] else None,
+            owners=owners,
+            held_bytes=int(figures["held"]),
+            extra_bytes=int(figures["bytes"]),
+            microseconds_per_owner=figures["seconds"] * 1e6,
+            time_ratio=figures["seconds"] / first,
+        )
+        for owners, figures in zip(numbers, measured, strict=True)
+    ]
+
+
+def _linear(figures: dict[str, float], owners: int, first: float) -> Verdict:
+    most = _BLOCK_BYTES + _OWNER_BYTES * owners
+    met = figures["seconds"] <= _MOST_TIME * first and figures["bytes"] <= most
+    return Verdict(f"<= {_MOST_TIME:g}, <= {most / 1e6:.0f} MB", met)
+
+
+def _measure(learner: str, owners: int) -> dict[str, float]:
+    command = [sys.executable, "-m", "benchmarks.boosting_child", learner, str(owners)]
+    paths = os.pathsep.join(os.path.abspath(path) for path in sys.path)
+    done = subprocess.run(
+        command, env=os.environ | {"PYTHONPATH": paths}, stdout=subprocess.PIPE, text=True, check=True
+    )
+    figures: dict[str, float] = json.loads(done.stdout)
+    return figures
+
+
+def _time_rows(seconds: dict[str, float], owners: int, goals: dict[str, float]) -> list[TimeRow]:
+    base = seconds[_OURS]
+    return [
+        TimeRow(
+            name=name,
+            verdict=at_least(own / base, goals[name]) if name in goals else None,
+            microseconds_per_owner=own * 1e6,
+            seconds=own * owners,
+            ratio=own / base,
+        )
+        for name, own in seconds.items()
+    ]
+
+
+def _linear_rows(rows: int, seed: int) -> tuple[FloatArray, IntArray]:
+    """Made-up rows whose class is a noisy linear rule."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (rows, DIM))
+    y = X @ rng.normal(size=DIM) + rng.normal(size=rows) > 0
+    return X, y.astype(np.int64)

@@ -1,0 +1,41 @@
+"""One round in a fresh process: `python -m benchmarks.boosting_child stump|centroid OWNERS` prints JSON."""
+
+import json
+import sys
+
+import numpy as np
+
+from benchmarks.memory_child import _measured as measured
+from tacit.cohort import Cohort
+from tacit.engines.inline import Inline
+from tacit.learners.base import Answer, Learner, Public, Query
+from tacit.learners.centroid import Centroid
+from tacit.learners.ensemble import Ensemble
+from tacit.learners.stump import Stump
+from tacit.streams import seeded
+
+DIM, ROWS = 20, 4
+_WARM = 100  # owners
+_LEARNERS: dict[str, Learner] = {"stump": Stump(), "centroid": Centroid()}
+
+
+def one_round(cohort: Cohort, learner: Learner, public: Public) -> Answer | None:
+    """Ask every owner of the cohort once, for the first base learner."""
+    query = Query(1, 1, learner, learner.facts(public), Ensemble(2), len(cohort))
+    return Inline(cohort, "piecewise", 1.0, seeded(1)).ask(query)
+
+
+def main(name: str, owners: int) -> None:
+    """Measure and print {"bytes": growth of the peak, "seconds": per owner, "held": bytes of the owners' rows}."""
+    rng = np.random.default_rng(1)
+    X, y = rng.uniform(-1, 1, (owners * ROWS, DIM)), rng.integers(0, 2, owners * ROWS)
+    cohort = Cohort(X, y, np.arange(owners + 1) * ROWS)
+    public = Public(X[:1000], y[:1000], 2)
+    learner = _LEARNERS[name]
+    one_round(cohort[:_WARM], learner, public)
+    growth, seconds = measured(lambda: one_round(cohort, learner, public))
+    print(json.dumps({"bytes": growth, "seconds": seconds / owners, "held": X.nbytes + y.nbytes}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))
