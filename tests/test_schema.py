@@ -40,7 +40,7 @@ def test_a_schema_of_the_public_sample():
     frame = pd.DataFrame({"a": [1.0, 5.0, np.nan], "b": ["x", "y", "x"], "c": [7, 7, 7], "d": [1, 2, 3]})
     schema = Schema.of_public(frame, ["u", "v", "u"], categories=["d"])
     assert schema.features == (
-        Number("a", 1.0, 5.0), Category("b", ("x", "y")), Number("c", 7.0, 8.0), Category("d", (1, 2, 3)),
+        Number("a", 1.0, 5.0), Category("b", ("x", "y")), Number("c", 7.0, 14.0), Category("d", (1, 2, 3)),
     )  # fmt: skip
     assert schema.classes == ("u", "v")
     assert schema.encode(frame).X.shape == (3, 6)

@@ -113,9 +113,7 @@ class Inline:
     def tally(self, question: Tally) -> Verdict:
         """The error of a model over all owners, by a secure sum: paper B."""
         if self.sums is None:
-            raise ValueError(
-                "this algorithm asks for sums over all owners: give sums, e.g. TwoServers(epsilon=0.1)"
-            )
+            raise ValueError("this algorithm asks for sums over all owners: give sums, e.g. TwoServers(epsilon=0.1)")
         terms = question.ensemble.error_terms(question.model, self.cohort)
         self._tallies += 1
         told = self.sums.total(terms, self.stream.child("tally", self._tallies))

@@ -31,7 +31,7 @@ class StumpModel:
     right: int
 
     def predict(self, X: FloatArray) -> IntArray:
-        return np.where(X[:, self.column] < self.threshold, self.left, self.right)
+        return self.left + (self.right - self.left) * (X[:, self.column] >= self.threshold)
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,8 @@ class Stump(Learner):
         columns: list[int] = []
         values: list[float] = []
         for column in range(public.dim):
-            seen = np.unique(public.X[:, column])
             steps = np.arange(1, self.cuts + 1) / (self.cuts + 1)
-            binary = bool(np.isin(seen, (-1.0, 1.0)).all())
+            binary = bool((np.abs(public.X[:, column]) == 1.0).all())
             cuts = np.zeros(1) if binary else np.unique(np.quantile(public.X[:, column], steps))
             columns += [column] * len(cuts)
             values += cuts.tolist()
@@ -94,10 +93,24 @@ def cross_tables(
     codes: FloatArray,
     tables: FloatArray,
 ) -> None:
-    """Per owner, cut and side: the weighted sum of the rows' class codes."""
+    """Per owner, cut and side: the weighted sum of the rows' class codes.
+
+    Only the left side is summed; the right one is what is left of the whole, which is the same for every cut.
+    """
+    cuts, width = len(columns), codes.shape[1]
+    whole_sum = np.empty(width)
+    left = np.empty((width, cuts))
     for owner in range(len(offsets) - 1):
+        whole_sum[:] = 0.0
+        left[:] = 0.0
         for i in range(offsets[owner], offsets[owner + 1]):
-            for cut in range(len(columns)):
-                side = 0 if X[i, columns[cut]] < values[cut] else 1
-                for c in range(codes.shape[1]):
-                    tables[owner, cut, side, c] += weights[i] * codes[y[i], c]
+            for c in range(width):
+                amount = weights[i] * codes[y[i], c]
+                if amount != 0.0:
+                    whole_sum[c] += amount
+                    for cut in range(cuts):
+                        left[c, cut] += amount if X[i, columns[cut]] < values[cut] else 0.0
+        for cut in range(cuts):
+            for c in range(width):
+                tables[owner, cut, 0, c] = left[c, cut]
+                tables[owner, cut, 1, c] = whole_sum[c] - left[c, cut]

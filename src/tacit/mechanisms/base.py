@@ -135,9 +135,7 @@ class Mechanism(ABC):
 
     def select(self, rows: slice | IntArray) -> Self:
         """The same mechanism for some of the rows (itself, when epsilon is one number)."""
-        return self if isinstance(self.epsilon, float) else replace(
-            self, epsilon=self.epsilon[rows], menu=self.levels
-        )
+        return self if isinstance(self.epsilon, float) else replace(self, epsilon=self.epsilon[rows], menu=self.levels)
 
     def randomize(self, shares: object, stream: Stream) -> Reports:
         """One report per row of `shares` (n, dim). Row i uses tape i of `stream`."""
