@@ -24,6 +24,10 @@ def put(folder, name, content):
     (folder / name).write_bytes(content)
 
 
+def packed(content):
+    return gzip.compress(content, mtime=0)  # no time stamp: the same bytes in every process
+
+
 def test_idx_gives_back_what_was_written():
     np.testing.assert_array_equal(parse_idx(idx_bytes(BYTES), "x", axes=3), BYTES)
     np.testing.assert_array_equal(parse_idx(idx_bytes(BYTES.ravel()), "x", axes=1), BYTES.ravel())
@@ -40,10 +44,10 @@ def test_idx_gives_back_what_was_written():
         (idx_bytes(BYTES[0]), r"^x must start as idx of uint8 with 3 axes, got header 00000802$"),
         (idx_bytes(BYTES, magic=(0, 0, 0x0D, 3)), r"got header 00000d03$"),
         (idx_bytes(BYTES, magic=(1, 0, 8, 3)), r"got header 01000803$"),
-        (gzip.compress(bytes([0, 0, 8, 3, 0, 0, 0])), r"^x must have 3 sizes in its header, got 3 bytes of them$"),
-        (gzip.compress(bytes([0, 0, 8, 3] + [0, 0, 0, 2] * 3 + [7] * 7)), r"^x must hold 8 values .*, got 7$"),
-        (gzip.compress(bytes([0, 0, 8, 3] + [0, 0, 0, 2] * 3 + [7] * 9)), r"^x must hold 8 values .*, got more$"),
-        (gzip.compress(bytes([0, 0, 8, 3] + [255] * 12)), r"^x must hold fewer than 2147483648 values, got a header"),
+        (packed(bytes([0, 0, 8, 3, 0, 0, 0])), r"^x must have 3 sizes in its header, got 3 bytes of them$"),
+        (packed(bytes([0, 0, 8, 3] + [0, 0, 0, 2] * 3 + [7] * 7)), r"^x must hold 8 values .*, got 7$"),
+        (packed(bytes([0, 0, 8, 3] + [0, 0, 0, 2] * 3 + [7] * 9)), r"^x must hold 8 values .*, got more$"),
+        (packed(bytes([0, 0, 8, 3] + [255] * 12)), r"^x must hold fewer than 2147483648 values, got a header"),
     ],
 )
 def test_malformed_idx_is_refused(content, message):
