@@ -1,7 +1,6 @@
-"""A base learner of your own: naive Bayes with normal features, in one file, touching nothing else.
+"""A base learner of your own, in one file, touching nothing else: naive Bayes. Run: python examples/own_learner.py
 
 Each owner says, per class, the weighted sums of 1, x and x^2; the data user makes means and variances of them.
-Run: python examples/own_learner.py
 """
 
 from dataclasses import dataclass

@@ -5,8 +5,19 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tacit import Ball, Box, Simplex
+from tacit.spaces_of_blocks import Crosses, Mixture
 
-SPACES = [Box(dim=3), Box(dim=3, radius=0.25), Ball(dim=3), Ball(dim=3, radius=7.0), Simplex(dim=3)]
+SPACES = [
+    Box(dim=3),
+    Box(dim=3, radius=0.25),
+    Ball(dim=3),
+    Ball(dim=3, radius=7.0),
+    Simplex(dim=3),
+    Mixture(blocks=3, size=1),
+    Mixture(blocks=1, size=3),
+    Crosses(blocks=3, size=1),
+    Crosses(blocks=1, size=3),
+]
 ANY_FLOATS = st.floats(allow_nan=True, allow_infinity=True, width=64)
 
 
@@ -65,3 +76,14 @@ def test_bad_radius(kind, radius):
 def test_bad_classes(classes):
     with pytest.raises(ValueError, match=r"^classes must "):
         Simplex(dim=3).vertices(classes)
+
+
+@pytest.mark.parametrize("kind", [Mixture, Crosses])
+def test_blocks_are_smaller_than_their_box(kind):
+    space = kind(blocks=4, size=5)
+    box = Box(dim=space.dim)
+    assert space.dim == 20
+    assert space.radius_2 < box.radius_2
+    assert space.radius_1 < box.radius_1
+    with pytest.raises(ValueError, match=r"^size must be a whole number >= 1, got 0"):
+        kind(blocks=4, size=0)

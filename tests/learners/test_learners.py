@@ -1,5 +1,9 @@
 """What every base learner promises: shares in their space, an owner alone as in a crowd, a model that learns."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from examples.own_learner import Bayes
@@ -91,6 +95,13 @@ def test_weights_are_inside_the_share():
     assert 0.9 < share[1, 2] <= 1
     np.testing.assert_allclose(share[1, :2], [0.5 * (2 * ratio - 1) * share[1, 2], 0])
     assert query.facts.dim == 5
+
+
+def test_a_learner_of_ones_own_is_short_and_runs():
+    source = Path(__file__).parents[2] / "examples" / "own_learner.py"
+    assert len(source.read_text().splitlines()) < 60
+    done = subprocess.run([sys.executable, source], capture_output=True, text=True, check=True)
+    assert float(done.stdout.split()[-1]) > 0.8
 
 
 def test_stumps_cut_where_the_public_sample_says():

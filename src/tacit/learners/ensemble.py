@@ -41,8 +41,8 @@ class Ensemble:
     def votes(self, X: FloatArray) -> FloatArray:
         """Votes (rows, classes) of the whole ensemble."""
         votes = np.zeros((len(X), self.classes))
-        for votes in self.staged_votes(X):  # noqa: B007 - the last one is the answer
-            pass
+        for alpha, model in self.members:
+            votes[np.arange(len(X)), model.predict(X)] += alpha
         return votes
 
     def predict(self, X: FloatArray) -> IntArray:
