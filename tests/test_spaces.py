@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tacit import Ball, Box, Simplex
+from tacit import Ball, Box, Piecewise, Simplex, seeded
 from tacit.spaces_of_blocks import Crosses, Mixture
 
 SPACES = [
@@ -70,6 +70,20 @@ def test_bad_dimension(dim):
 def test_bad_radius(kind, radius):
     with pytest.raises(ValueError, match=r"^radius must be a finite number > 0, got "):
         kind(dim=2, radius=radius)
+
+
+@pytest.mark.parametrize("radius", [1e-300, 1e300])
+@pytest.mark.parametrize("kind", [Box, Ball])
+def test_radius_where_kernels_would_overflow(kind, radius):
+    with pytest.raises(ValueError, match=r"^radius must be between 1e-100 and 1e100, got "):
+        kind(dim=2, radius=radius)
+
+
+@pytest.mark.parametrize("radius", [1e-100, 1e100])
+def test_extreme_radii_stay_on_the_grid(radius):
+    mechanism = Piecewise(epsilon=1.0, space=Box(dim=1, radius=radius))
+    shares = np.array([[-radius], [radius], [0.0], [np.inf], [np.nan], [5e-324]])
+    assert mechanism.valid(mechanism.randomize(shares, seeded(1))).all()
 
 
 @pytest.mark.parametrize("classes", [[0, 3], [-1], [0.5], [[0]]])

@@ -13,10 +13,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.checks import positive, whole
+from tacit.checks import bad, positive, whole
 from tacit.types import BoolArray, FloatArray
 
 _SLACK = 1e-12  # `contains` forgives what rounding in `clip` can add, and nothing more
+
+
+def _checked_radius(radius: object) -> float:
+    """Far from where sums or quotients of coordinates overflow: kernels rely on it."""
+    number = positive("radius", radius)
+    if not 1e-100 <= number <= 1e100:
+        raise bad("radius", "between 1e-100 and 1e100", radius)
+    return number
 
 
 @dataclass(frozen=True)
@@ -64,7 +72,7 @@ class Box(Space):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "radius", positive("radius", self.radius))
+        object.__setattr__(self, "radius", _checked_radius(self.radius))
 
     @property
     def radius_inf(self) -> float:
@@ -101,7 +109,7 @@ class Ball(Space):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "radius", positive("radius", self.radius))
+        object.__setattr__(self, "radius", _checked_radius(self.radius))
 
     @property
     def radius_inf(self) -> float:
