@@ -63,6 +63,21 @@ def test_a_bad_parameter_is_one_line(arguments):
     assert done.stderr.count("\n") == 1
 
 
+def test_reproduce_shows_measured_beside_published(tmp_path):
+    result = run(app, ["reproduce", "a", "--quick", "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    for word in ("Table II", "Table IV", "(published)", "boosted stump", "sample alone", "2 of 2"):
+        assert word in result.output
+    assert (tmp_path / "rows.jsonl").read_text().count("\n") > 20
+    assert len(list(tmp_path.glob("*.png"))) >= 5
+
+
+def test_reproduce_refuses_another_paper():
+    result = run(app, ["reproduce", "z"])
+    assert isinstance(result.exception, ValueError)
+    assert "paper must be a, got 'z'" in str(result.exception)
+
+
 def test_version_and_help():
     assert __version__ in run(app, ["--version"]).output
     assert "demo" in run(app, ["--help"]).output

@@ -48,8 +48,8 @@ def reproduce(
     tables = [row for row in rows if isinstance(row, TableRow)]
     curves = [row for row in rows if isinstance(row, CurveRow)]
     publics = [row for row in rows if isinstance(row, PublicRow)]
-    for name in dict.fromkeys((row.table, row.dataset) for row in tables):
-        console.print(_table([row for row in tables if (row.table, row.dataset) == name]))
+    for name in dict.fromkeys((row.table, row.dataset, row.measure) for row in tables):
+        console.print(_table([row for row in tables if (row.table, row.dataset, row.measure) == name]))
     for pair in dict.fromkeys((row.dataset, row.learner) for row in curves):
         console.print(_curves([row for row in curves if (row.dataset, row.learner) == pair], publics))
     try:
@@ -60,21 +60,20 @@ def reproduce(
 
 
 def _table(rows: list[TableRow]) -> Table:
-    """Mechanisms down, budgets across: measured over published."""
+    """Mechanisms down, budgets across; below each mean its spread and, in brackets, what was published."""
     epsilons = sorted({row.epsilon for row in rows})
     first = rows[0]
-    title = f"Table {first.table}, {first.dataset}: {first.measure}, {first.runs} runs (below: published)"
+    title = f"Table {first.table}, {first.dataset}: {first.measure}, {first.runs} runs, (published)"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
     table.add_column("mechanism", no_wrap=True)
     for epsilon in epsilons:
         table.add_column(f"eps {epsilon:g}", justify="right", no_wrap=True)
-    table.add_column("shape", justify="right")
-    for measure, mechanism in dict.fromkeys((row.measure, row.mechanism) for row in rows):
-        cells = {row.epsilon: row for row in rows if (row.measure, row.mechanism) == (measure, mechanism)}
-        own = [f"{cells[e].mean:.3g} ± {cells[e].std:.2g}" for e in epsilons]
+    table.add_column("order holds", justify="right")
+    for mechanism in dict.fromkeys(row.mechanism for row in rows):
+        cells = {row.epsilon: row for row in rows if row.mechanism == mechanism}
         holds = sum(cells[e].holds for e in epsilons)
-        name = mechanism if len({row.measure for row in rows}) == 1 else f"{mechanism}, {measure}"
-        table.add_row(name, *own, f"{holds} of {len(cells)}")
+        table.add_row(mechanism, *(f"{cells[e].mean:.3g}" for e in epsilons), f"{holds} of {len(cells)}")
+        table.add_row("", *(f"± {cells[e].std:.2g}" for e in epsilons), "")
         paper = [cells[e].published_mean for e in epsilons]
         if any(value is not None for value in paper):
             table.add_row("", *("" if value is None else f"({value:.3g})" for value in paper), "")
