@@ -10,7 +10,7 @@ export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(shell find src -name '*.py' |
 export TACIT_DATA ?= $(wildcard $(CURDIR)/../shared/data)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench rivals clean
+.PHONY: help demo test lint bench clean
 
 help:
 	@head -2 Makefile | sed 's/^# //'

@@ -1,7 +1,7 @@
 """Spaces of shares that are made of blocks, smaller than the box around them: knowing that pays in noise."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -16,7 +16,7 @@ _SLACK = 1e-12
 class Blocks(Space):
     """`blocks` pieces of `size` coordinates each; NaN counts as 0, infinities as the largest number."""
 
-    dim: int = 0
+    dim: int = field(init=False)
     blocks: int = 1
     size: int = 1
 

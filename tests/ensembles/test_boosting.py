@@ -201,6 +201,14 @@ def test_votes(error, classes, expected):
     assert vote(error, classes) == pytest.approx(expected)
 
 
+def test_a_whole_number_is_an_epsilon_too():
+    X, y = data(n=400)
+    public = Public(X[:100], y[:100], 2)
+    runs = [Inline(Cohort.of(X, y), "duchi", e, seeded(1)) for e in (2, 2.0)]
+    results = [engine.run(boost(Stump(), Stump().facts(public), OwnSample(public), 1, 200, 1)) for engine in runs]
+    assert results[0].records[0].signal == results[1].records[0].signal
+
+
 def test_bad_mechanism_and_epsilon():
     with pytest.raises(ValueError, match="mechanism must be 'auto' or one of"):
         mechanism_for("gauss", Ball(dim=2), 1.0)

@@ -4,6 +4,7 @@ import hashlib
 
 import numpy as np
 import pytest
+from scipy.special import betainc, ndtri
 
 from tacit import Ball, Box, Piecewise, PrivUnit, seeded
 from tacit.mechanisms.caps import best_cap, leading_moments
@@ -58,6 +59,17 @@ def test_the_table_is_normal_and_the_same_everywhere():
     assert table.var() == pytest.approx(1, abs=2e-4)
     assert (table**4).mean() / table.var() ** 2 == pytest.approx(3, abs=1e-3)
     assert np.count_nonzero(table) == 65536
+
+
+@pytest.mark.parametrize(("epsilon", "allowed"), [(1.0, 1e-5), (5.0, 1e-5), (7.0, 5e-5), (10.0, 5e-4), (12.0, 1.5e-3)])
+def test_the_table_pulls_like_the_normal_law(epsilon, allowed):
+    """Expected mean of the k largest of N: table against normal law, for a share along an axis of a large space."""
+    cap = best_cap(50, epsilon)
+    table = normal_table() / np.sqrt(np.mean(normal_table().astype(np.float64) ** 2))
+    place = (np.arange(1 << 21) + 0.5) / (1 << 21)
+    leading = betainc(cap.candidates - cap.favoured, cap.favoured, place)
+    ratio = np.sum(np.repeat(table, 32) * leading) / np.sum(ndtri(place) * leading)
+    assert abs(ratio - 1) < allowed
 
 
 def test_codewords_are_uniform_directions():

@@ -77,6 +77,15 @@ def test_owners_may_differ_in_epsilon(kind):
     np.testing.assert_array_equal(part.estimate(reports[:100]), mechanism.estimate(reports)[:100])
 
 
+def test_a_menu_is_for_vectors_of_epsilon_only():
+    """A level is looked up in the menu: with one number it must never decide the budget."""
+    with pytest.raises(ValueError, match=r"^menu must be left out when epsilon is one number"):
+        Duchi(epsilon=1.0, space=Box(dim=3), menu=np.array([5.0]))
+    outside = Duchi(epsilon=np.array([1.0]), space=Box(dim=3), menu=np.array([5.0]))
+    with pytest.raises(ValueError, match=r"^epsilon must be a value of the menu in every row"):
+        outside.randomize(np.zeros((1, 3)), seeded(1))
+
+
 def test_levels_are_weighted_by_inverse_variance():
     space = Box(dim=3)
     shares = np.full((40_000, 3), 0.25)

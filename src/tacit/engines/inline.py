@@ -63,6 +63,8 @@ class Inline:
     _tallies: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
+        if np.ndim(self.epsilon) == 0:
+            self.epsilon = float(self.epsilon)
         coins = self.stream.child("order").words(np.arange(len(self.cohort)), 0, 1)[:, 0]
         self._waiting = np.argsort(coins, kind="stable")
         if isinstance(self.epsilon, np.ndarray) and self.epsilon.shape != (len(self.cohort),):
@@ -75,12 +77,10 @@ class Inline:
 
     def run(self, algorithm: Generator[Ask, Told, Boosted]) -> Boosted:
         """Drive an algorithm to its end."""
-        told: Told = None
         try:
             ask = next(algorithm)
             while True:
-                told = self.tally(ask) if isinstance(ask, Tally) else self.ask(ask)
-                ask = algorithm.send(told)
+                ask = algorithm.send(self.tally(ask) if isinstance(ask, Tally) else self.ask(ask))
         except StopIteration as end:
             result: Boosted = end.value
             return result

@@ -46,6 +46,8 @@ class Mechanism(ABC):
         object.__setattr__(self, "epsilon", self._accept(self.epsilon))
         if not isinstance(self.space, Space):
             raise bad("space", "a Space such as Box(dim=50)", self.space)
+        if self.menu is not None and isinstance(self.epsilon, float):
+            raise bad("menu", "left out when epsilon is one number", self.menu)
         self._prepare()
 
     # What a mechanism's own file provides ------------------------------------------------------------

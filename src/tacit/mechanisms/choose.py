@@ -32,7 +32,7 @@ def choose(space: Space, epsilon: float) -> Choice:
     'PrivUnit: least worst-case error over Ball(dim=50, radius=1.0) at epsilon 1, 322; 29.0 times below Piecewise'
     """
     candidates = [kind(epsilon=epsilon, space=space) for kind in PRIVATE]
-    ranked = sorted(candidates, key=lambda mechanism: (round_off(mechanism.risk), mechanism.report_bits))
+    ranked = sorted(candidates, key=lambda mechanism: (_round_off(mechanism.risk), mechanism.report_bits))
     best, second = ranked[0], ranked[1]
     why = (
         f"{type(best).__name__}: least worst-case error over {space} at epsilon {epsilon:g}, {best.risk:.3g}; "
@@ -41,6 +41,6 @@ def choose(space: Space, epsilon: float) -> Choice:
     return Choice(best, why, {type(mechanism).__name__: mechanism.risk for mechanism in ranked})
 
 
-def round_off(risk: float) -> float:
+def _round_off(risk: float) -> float:
     """Nine digits: errors that differ only in rounding are equal."""
     return float(f"{risk:.9g}")

@@ -2,7 +2,7 @@
 
 Claim: epsilon-LDP for each owner, exactly: every probability is A/T or B/T with A/B <= e^(epsilon/k) in rationals.
 Variance: `variance`, exact for the grid; within 1e-4 of the continuous mechanism for epsilon in [0.05, 12].
-Edges: coordinates are clipped to [-radius_inf, radius_inf], NaN to 0. Unbiased up to 2^-53 of that radius.
+Edges: coordinates are clipped to [-radius_inf, radius_inf], NaN to 0. Unbiased up to 2^-51 of that radius.
 """
 
 from dataclasses import dataclass
