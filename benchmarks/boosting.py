@@ -19,7 +19,7 @@ from tacit.cohort import Cohort
 from tacit.datasets.brazil import brazil
 from tacit.engines.inline import Inline
 from tacit.ensembles.boosting import OwnSample, boost
-from tacit.learners.base import Public
+from tacit.learners.base import Public, Terms
 from tacit.learners.logistic import Logistic, fit_owners
 from tacit.learners.stump import Stump
 from tacit.streams import seeded
@@ -107,8 +107,9 @@ def _fits(sizes: _Sizes, goal: float | None, repetitions: int) -> Table:
     def ours() -> object:
         learner = Stump()
         facts = learner.facts(public)
-        engine = Inline(cohort, "piecewise", _EPSILON, seeded(1))
-        return engine.run(boost(learner, facts, OwnSample(public), _ROUNDS, sizes.owners, _ROUNDS))
+        terms = Terms("piecewise", (_EPSILON,))
+        algorithm = boost(learner, facts, terms, OwnSample(public), _ROUNDS, sizes.owners, _ROUNDS)
+        return Inline(cohort, _EPSILON, seeded(1)).run(algorithm)
 
     def loop() -> object:
         return loop_fit(cohort, public, _ROUNDS, sizes.owners, _EPSILON, seed=1)

@@ -8,9 +8,10 @@ import numpy as np
 from benchmarks.memory_child import _measured as measured
 from tacit.cohort import Cohort
 from tacit.engines.inline import Inline
-from tacit.learners.base import Answer, Learner, Public, Query
+from tacit.learners.base import Learner, Public, ShareQuery, Terms
 from tacit.learners.centroid import Centroid
 from tacit.learners.ensemble import Ensemble
+from tacit.learners.query import Answer, Estimates
 from tacit.learners.stump import Stump
 from tacit.streams import seeded
 
@@ -19,10 +20,11 @@ _WARM = 100  # owners
 _LEARNERS: dict[str, Learner] = {"stump": Stump(), "centroid": Centroid()}
 
 
-def one_round(cohort: Cohort, learner: Learner, public: Public) -> Answer | None:
+def one_round(cohort: Cohort, learner: Learner, public: Public) -> Answer | Estimates | None:
     """Ask every owner of the cohort once, for the first base learner."""
-    query = Query(1, 1, learner, learner.facts(public), Ensemble(2), len(cohort))
-    return Inline(cohort, "piecewise", 1.0, seeded(1)).ask(query)
+    terms = Terms("piecewise", (1.0,))
+    query = ShareQuery(1, 1, len(cohort), learner, learner.facts(public), Ensemble(2), terms)
+    return Inline(cohort, 1.0, seeded(1)).ask(query)
 
 
 def main(name: str, owners: int) -> None:

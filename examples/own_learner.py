@@ -13,8 +13,9 @@ from tacit import seeded
 from tacit.cohort import Cohort
 from tacit.engines.inline import Inline
 from tacit.ensembles.boosting import OwnSample, boost
-from tacit.learners.base import Answer, Facts, Learner, Public, Query
+from tacit.learners.base import Facts, Learner, Public, ShareQuery, Terms
 from tacit.learners.centroid import class_sums
+from tacit.learners.query import Answer
 from tacit.spaces_of_blocks import Mixture
 from tacit.types import FloatArray, IntArray
 
@@ -36,13 +37,13 @@ class Bayes(Learner):
     def space(self, facts: Facts) -> Mixture:
         return Mixture(blocks=facts.classes, size=2 * facts.dim + 1)
 
-    def share(self, query: Query, cohort: Cohort) -> FloatArray:
+    def share(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
         sums = np.zeros((len(cohort), query.facts.classes, 2 * query.facts.dim + 1))
         moments = np.hstack([cohort.X, cohort.X**2])
         class_sums(moments, cohort.y, query.ensemble.weights(cohort), cohort.offsets, sums)
         return sums.reshape(len(cohort), -1)
 
-    def learn(self, query: Query, answer: Answer) -> BayesModel:
+    def learn(self, query: ShareQuery, answer: Answer) -> BayesModel:
         sums = answer.mean.reshape(query.facts.classes, -1)
         means, squares = np.split(sums[:, :-1] / np.maximum(sums[:, -1:], 0.1), 2, axis=1)
         return BayesModel(np.clip(means, -1, 1), np.clip(squares - means**2, 0.01, 1))
@@ -53,7 +54,6 @@ if __name__ == "__main__":
     X = np.clip(X / 5, -1, 1)
     public = Public(X[:1000], y[:1000], classes=2)
     owners = Cohort.of(X[2000:], y[2000:], owners=np.arange(58_000) // 4)
-    result = Inline(owners, "auto", 4.0, seeded(1)).run(
-        boost(Bayes(), Bayes().facts(public), OwnSample(public), 3, 4000, 5)
-    )
+    facts, terms = Facts(8, 2), Terms("privunit", (4.0,))
+    result = Inline(owners, 4.0, seeded(1)).run(boost(Bayes(), facts, terms, OwnSample(public), 3, 4000, 5))
     print(f"{result.ended}: accuracy {(result.ensemble.predict(X[1000:2000]) == y[1000:2000]).mean():.3f}")

@@ -5,14 +5,15 @@ import pytest
 
 from tacit import seeded
 from tacit.cohort import Cohort
-from tacit.engines.inline import MECHANISMS, Inline, mechanism_for
+from tacit.engines.inline import Inline
 from tacit.ensembles.boosting import AllOwners, OwnSample, boost, vote
-from tacit.learners.base import Public
+from tacit.learners.base import Public, Terms
 from tacit.learners.centroid import Centroid
 from tacit.learners.ensemble import Ensemble
 from tacit.learners.logistic import Logistic
 from tacit.learners.published import PublishedCentroid, PublishedLogistic, PublishedStump
 from tacit.learners.stump import Stump, StumpModel
+from tacit.mechanisms.names import MECHANISMS, mechanism_for
 from tacit.spaces import Ball
 from tacit.sums.ring import RingSum
 from tacit.sums.two_servers import TwoServers
@@ -23,6 +24,13 @@ def data(n=4000, dim=6, classes=2, seed=0):
     X = rng.uniform(-1, 1, size=(n, dim))
     scores = X @ np.random.default_rng(9).normal(size=(dim, classes)) + 0.3 * rng.normal(size=(n, classes))
     return X, np.argmax(scores, axis=1)
+
+
+def loop(learner, public, mechanism, epsilon, rounds, owners, attempts, judge=None):
+    """The boosting loop on terms that fit the owners' epsilon."""
+    facts = learner.facts(public)
+    terms = Terms.of(mechanism, learner.space(facts), epsilon)
+    return boost(learner, facts, terms, judge or OwnSample(public), rounds, owners, attempts)
 
 
 def plain_samme(X, y, classes, cuts, rounds):
@@ -59,7 +67,7 @@ def test_without_privacy_it_is_samme(classes):
     public = Public(X, y, classes)
     learner = Stump(cuts=3)
     facts = learner.facts(public)
-    result = Inline(cohort, "none", 1.0, seeded(1)).run(boost(learner, facts, OwnSample(public), rounds, 1, 1))
+    result = Inline(cohort, 1.0, seeded(1)).run(loop(learner, public, "none", 1.0, rounds, 1, 1))
     expected = plain_samme(X, y, classes, list(zip(facts.columns, facts.values, strict=True)), rounds)
     assert len(result.ensemble) == rounds
     for (alpha, model), (their_alpha, column, threshold, left, right) in zip(
@@ -90,8 +98,8 @@ def test_owners_of_one_row_are_boosted_too():
     """Their weights cannot move between rows; without the load every round would learn the same stump again."""
     X, y = data(n=40_000)
     public = Public(X[:1000], y[:1000], 2)
-    engine = Inline(Cohort.of(X[1000:], y[1000:]), "none", 1.0, seeded(1))
-    result = engine.run(boost(Stump(), Stump().facts(public), OwnSample(public), 6, 5000, 2))
+    engine = Inline(Cohort.of(X[1000:], y[1000:]), 1.0, seeded(1))
+    result = engine.run(loop(Stump(), public, "none", 1.0, 6, 5000, 2))
     assert len({str(model) for _, model in result.ensemble.members}) >= 3
 
 
@@ -100,8 +108,8 @@ def test_owners_of_one_row_are_boosted_too():
 def test_every_mechanism_works_with_every_learner(learner, mechanism):
     X, y = data(n=3000)
     public = Public(X[:300], y[:300], 2)
-    engine = Inline(Cohort.of(X[300:], y[300:], np.arange(2700) // 3), mechanism, 6.0, seeded(1))
-    result = engine.run(boost(learner, learner.facts(public), OwnSample(public), 2, 200, 2))
+    engine = Inline(Cohort.of(X[300:], y[300:], np.arange(2700) // 3), 6.0, seeded(1))
+    result = engine.run(loop(learner, public, mechanism, 6.0, 2, 200, 2))
     assert engine.asked <= 900
     assert result.records[0].owners == 200
 
@@ -111,9 +119,7 @@ def test_what_was_published_runs_as_a_simulation(learner):
     X, y = data(n=8300)
     public = Public(X[:300], y[:300], 2)
     cohort = Cohort.of(X[300:], y[300:], np.arange(8000) // 8)
-    result = Inline(cohort, "piecewise", 9.0, seeded(1)).run(
-        boost(learner, learner.facts(public), OwnSample(public), 2, 300, 1)
-    )
+    result = Inline(cohort, 9.0, seeded(1)).run(loop(learner, public, "piecewise", 9.0, 2, 300, 1))
     assert result.records
 
 
@@ -123,8 +129,8 @@ def test_boosting_helps_and_more_privacy_costs():
     cohort = Cohort.of(X[2000:], y[2000:], np.arange(58_000) // 4)
     accuracy, noise = {}, {}
     for mechanism, epsilon in (("none", 1.0), ("auto", 6.0), ("auto", 0.1)):
-        engine = Inline(cohort, mechanism, epsilon, seeded(3))
-        result = engine.run(boost(Stump(), Stump().facts(public), OwnSample(public), 8, 1400, 3))
+        engine = Inline(cohort, epsilon, seeded(3))
+        result = engine.run(loop(Stump(), public, mechanism, epsilon, 8, 1400, 3))
         stages = [(np.argmax(v, axis=1) == y[1000:2000]).mean() for v in result.ensemble.staged_votes(X[1000:2000])]
         accuracy[mechanism, epsilon], noise[mechanism, epsilon] = stages, result.records[0].noise
     assert accuracy["none", 1.0][-1] > accuracy["none", 1.0][0] + 0.05
@@ -135,8 +141,8 @@ def test_boosting_helps_and_more_privacy_costs():
 def test_nobody_is_asked_twice_and_owners_run_out_clearly():
     X, y = data(n=1000)
     public = Public(X[:200], y[:200], 2)
-    engine = Inline(Cohort.of(X, y), "none", 1.0, seeded(1))
-    result = engine.run(boost(Stump(), Stump().facts(public), OwnSample(public), 10, 300, 2))
+    engine = Inline(Cohort.of(X, y), 1.0, seeded(1))
+    result = engine.run(loop(Stump(), public, "none", 1.0, 10, 300, 2))
     assert result.ended == f"owners ran out after {len(result.ensemble)} of 10 rounds"
     assert engine.asked == 900 == sum(record.owners for record in result.records)
     assert len(result.ensemble) >= 2
@@ -148,8 +154,8 @@ def test_rounds_no_better_than_chance_are_dropped_and_redrawn():
     X = rng.uniform(-1, 1, size=(6000, 3))
     wrong = Public(X[:500], 1 - (X[:500, 0] > 0).astype(int), 2)  # the judge disagrees with everything learned
     cohort = Cohort.of(X, (X[:, 0] > 0).astype(int))
-    engine = Inline(cohort, "none", 1.0, seeded(1))
-    result = engine.run(boost(Stump(), Stump().facts(wrong), OwnSample(wrong), 3, 500, 4))
+    engine = Inline(cohort, 1.0, seeded(1))
+    result = engine.run(loop(Stump(), wrong, "none", 1.0, 3, 500, 4))
     assert len(result.ensemble) == 0
     assert [r.kept for r in result.records] == [False] * 4
     assert [r.attempt for r in result.records] == [1, 2, 3, 4]
@@ -161,10 +167,9 @@ def test_owners_with_their_own_epsilon_count_by_precision():
     X, y = data(n=20_000)
     public = Public(X[:500], y[:500], 2)
     epsilon = np.where(np.arange(20_000) % 2, 0.3, 5.0)
-    engine = Inline(Cohort.of(X, y), "piecewise", epsilon, seeded(1))
-    plain = Inline(Cohort.of(X, y), "piecewise", 0.3, seeded(1))
     careful, noisy = (
-        each.run(boost(Stump(), Stump().facts(public), OwnSample(public), 1, 20_000, 1)) for each in (engine, plain)
+        Inline(Cohort.of(X, y), each, seeded(1)).run(loop(Stump(), public, "piecewise", each, 1, 20_000, 1))
+        for each in (epsilon, 0.3)
     )
     assert careful.records[0].noise < 0.3 * noisy.records[0].noise
 
@@ -174,8 +179,8 @@ def test_errors_by_secure_sums_over_all_owners(sums):
     X, y = data(n=30_000)
     public = Public(X[:500], y[:500], 2)
     cohort = Cohort.of(X[500:], y[500:], np.arange(29_500) // 5)
-    engine = Inline(cohort, "none", 1.0, seeded(1), sums)
-    result = engine.run(boost(Stump(), Stump().facts(public), AllOwners(), 5, 1000, 2))
+    engine = Inline(cohort, 1.0, seeded(1), sums)
+    result = engine.run(loop(Stump(), public, "none", 1.0, 5, 1000, 2, AllOwners()))
     assert len(result.ensemble) == 5
     before = Ensemble(2)
     for record, (alpha, model) in zip(result.records, result.ensemble.members, strict=True):
@@ -188,9 +193,9 @@ def test_errors_by_secure_sums_over_all_owners(sums):
 
 def test_a_tally_without_sums_says_what_to_do():
     X, y = data(n=200)
-    engine = Inline(Cohort.of(X, y), "none", 1.0, seeded(1))
+    engine = Inline(Cohort.of(X, y), 1.0, seeded(1))
     with pytest.raises(ValueError, match=r"give sums, e\.g\. TwoServers"):
-        engine.run(boost(Stump(), Stump().facts(Public(X, y, 2)), AllOwners(), 1, 10, 1))
+        engine.run(loop(Stump(), Public(X, y, 2), "none", 1.0, 1, 10, 1, AllOwners()))
 
 
 @pytest.mark.parametrize(
@@ -204,26 +209,28 @@ def test_votes(error, classes, expected):
 def test_a_whole_number_is_an_epsilon_too():
     X, y = data(n=400)
     public = Public(X[:100], y[:100], 2)
-    runs = [Inline(Cohort.of(X, y), "duchi", e, seeded(1)) for e in (2, 2.0)]
-    results = [engine.run(boost(Stump(), Stump().facts(public), OwnSample(public), 1, 200, 1)) for engine in runs]
+    results = [
+        Inline(Cohort.of(X, y), e, seeded(1)).run(loop(Stump(), public, "duchi", e, 1, 200, 1)) for e in (2, 2.0)
+    ]
     assert results[0].records[0].signal == results[1].records[0].signal
 
 
 def test_bad_mechanism_and_epsilon():
-    with pytest.raises(ValueError, match="mechanism must be 'auto' or one of"):
+    with pytest.raises(ValueError, match="mechanism must be one of"):
         mechanism_for("gauss", Ball(dim=2), 1.0)
     X, y = data(n=20)
     with pytest.raises(ValueError, match="epsilon must be one number per owner, 20"):
-        Inline(Cohort.of(X, y), "auto", np.ones(3), seeded(1))
+        Inline(Cohort.of(X, y), np.ones(3), seeded(1))
 
 
 def test_results_do_not_depend_on_blocks(monkeypatch):
     X, y = data(n=5000)
     public = Public(X[:500], y[:500], 2)
+    epsilon = np.where(np.arange(5000) % 3, 1.0, 4.0)
     runs = []
     for block in (1 << 22, 500):
         monkeypatch.setattr("tacit.engines.inline._BLOCK", block)
-        engine = Inline(Cohort.of(X, y), "piecewise", np.where(np.arange(5000) % 3, 1.0, 4.0), seeded(1))
-        runs.append(engine.run(boost(Stump(), Stump().facts(public), OwnSample(public), 3, 1500, 2)))
+        engine = Inline(Cohort.of(X, y), epsilon, seeded(1))
+        runs.append(engine.run(loop(Stump(), public, "piecewise", epsilon, 3, 1500, 2)))
     assert runs[0].ensemble.members == runs[1].ensemble.members
     assert [(r.signal, r.noise) for r in runs[0].records] == [(r.signal, r.noise) for r in runs[1].records]

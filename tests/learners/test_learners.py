@@ -11,15 +11,19 @@ from sklearn.linear_model import LogisticRegression
 
 from tacit import NoPrivacy, seeded
 from tacit.cohort import Cohort
-from tacit.learners.base import Answer, Public, Query
+from tacit.learners.base import Public, ShareQuery, Terms
 from tacit.learners.centroid import Centroid
 from tacit.learners.ensemble import Ensemble
 from tacit.learners.logistic import Logistic, fit_owners
 from tacit.learners.published import PublishedCentroid, PublishedLogistic, PublishedStump
+from tacit.learners.query import Answer
 from tacit.learners.stump import Stump, StumpModel
 
 SOUND = [Centroid(), Stump(), Stump(cuts=4), Logistic(), Bayes()]
 PUBLISHED = [PublishedStump(), PublishedLogistic(), PublishedCentroid()]
+
+
+TERMS = Terms("piecewise", (1.0,))
 
 
 def task(classes, n=3000, dim=5, seed=0):
@@ -34,7 +38,7 @@ def task(classes, n=3000, dim=5, seed=0):
 def query_for(learner, classes, members=()):
     X, y = task(classes, seed=1)
     public = Public(X[:300], y[:300], classes)
-    return Query(1, 1, learner, learner.facts(public), Ensemble(classes, tuple(members)), 10)
+    return ShareQuery(1, 1, 10, learner, learner.facts(public), Ensemble(classes, tuple(members)), TERMS)
 
 
 PUBLISHED_MEMBERS = [(0.8, StumpModel(0, 0.1, 0, 1)), (0.3, StumpModel(2, -0.2, 1, 0))]
@@ -90,7 +94,7 @@ def test_weights_are_inside_the_share():
     query = query_for(Centroid(), 2)
     wrong_about_first = Ensemble(2, ((2.0, StumpModel(0, 0.0, 1, 0)),))
     facts = Centroid().facts(Public(X, y, 2))
-    share = Centroid().share(Query(1, 1, Centroid(), facts, wrong_about_first, 1), cohort)[0].reshape(2, 3)
+    share = Centroid().share(ShareQuery(1, 1, 1, Centroid(), facts, wrong_about_first, TERMS), cohort)[0].reshape(2, 3)
     ratio = np.exp(2) / (np.exp(2) + 1)
     assert 0.9 < share[1, 2] <= 1
     np.testing.assert_allclose(share[1, :2], [0.5 * (2 * ratio - 1) * share[1, 2], 0])
@@ -113,7 +117,7 @@ def test_stumps_cut_where_the_public_sample_says():
 
 def test_stumps_turn_themselves_the_right_way():
     X, y = np.linspace(-1, 1, 100)[:, np.newaxis], (np.linspace(-1, 1, 100) < 0).astype(int)
-    query = Query(1, 1, Stump(), Stump().facts(Public(X, y, 2)), Ensemble(2), 1)
+    query = ShareQuery(1, 1, 1, Stump(), Stump().facts(Public(X, y, 2)), Ensemble(2), TERMS)
     share = Stump().share(query, Cohort.of(X, y, np.zeros(100)))[0]
     assert (Stump().learn(query, Answer(share, 0 * share, 1)).predict(X) == y).all()
     assert (PublishedStump().learn(query, Answer(share, 0 * share, 1)).predict(X) != y).all()

@@ -48,11 +48,11 @@ class BudgetNotSplit(Piecewise):
 class RawRest(Piecewise):
     """Sends the coordinates that were not sampled as they are, beside the sampled one."""
 
-    def _blank(self, n):
+    def blank(self, n):
         return Reports.of(np.zeros((n, self.space.dim), np.uint32))
 
     def _draw(self, level, shares, tape, out):
-        sampled = super()._blank(len(shares))
+        sampled = super().blank(len(shares))
         done = super()._draw(level, shares, tape, sampled)
         raw = (np.clip(shares, -1, 1) + 1) / 2 * self.steps + self.laws[level].width / 2
         out.points[...] = np.rint(raw)

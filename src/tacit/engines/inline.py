@@ -6,47 +6,21 @@ the cohort.
 
 from collections.abc import Generator
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import numpy as np
 
 from tacit.cohort import Cohort
-from tacit.ensembles.boosting import Ask, Boosted, Told, Verdict
-from tacit.learners.base import Answer, Query, Simulated, Tally
-from tacit.mechanisms.base import Mechanism
-from tacit.mechanisms.choose import choose
-from tacit.mechanisms.duchi import Duchi
-from tacit.mechanisms.hybrid import Hybrid
-from tacit.mechanisms.laplace import Laplace
-from tacit.mechanisms.no_privacy import NoPrivacy
-from tacit.mechanisms.piecewise import Piecewise
-from tacit.mechanisms.privunit import PrivUnit
-from tacit.mechanisms.randomized_response import RandomizedResponse
-from tacit.mechanisms.reports import Totals
-from tacit.spaces import Space
+from tacit.ensembles.boosting import Verdict
+from tacit.learners.base import ShareQuery, Simulated, Tally
+from tacit.learners.query import Answer, Estimates, Query
+from tacit.mechanisms.names import MECHANISMS
 from tacit.streams import Stream
 from tacit.sums.base import SecureSum
 from tacit.types import FloatArray, IntArray
 
-MECHANISMS: dict[str, type[Mechanism]] = {
-    "laplace": Laplace,
-    "duchi": Duchi,
-    "piecewise": Piecewise,
-    "hybrid": Hybrid,
-    "privunit": PrivUnit,
-    "randomized_response": RandomizedResponse,
-    "none": NoPrivacy,
-}
 _BLOCK = 1 << 22  # numbers of a block of shares
-
-
-def mechanism_for(name: str, space: Space, epsilon: float | FloatArray) -> Mechanism:
-    """The mechanism of that name; "auto" takes the best one for the space at the median epsilon."""
-    if name == "none":
-        return NoPrivacy(space=space)
-    kind = type(choose(space, float(np.median(epsilon))).mechanism) if name == "auto" else MECHANISMS.get(name)
-    if kind is None:
-        raise ValueError(f"mechanism must be 'auto' or one of {sorted(MECHANISMS)}, got {name!r}")
-    return kind(space=space, epsilon=epsilon)
+Result = TypeVar("Result")
 
 
 @dataclass(eq=False)
@@ -54,7 +28,6 @@ class Inline:
     """Answers queries from `cohort`; owners are drawn at random among those never asked."""
 
     cohort: Cohort
-    mechanism: str
     epsilon: float | FloatArray
     stream: Stream
     sums: SecureSum | None = None
@@ -75,40 +48,43 @@ class Inline:
         """How many owners have spoken."""
         return self._asked
 
-    def run(self, algorithm: Generator[Ask, Told, Boosted]) -> Boosted:
+    def run(self, algorithm: Generator[Any, Any, Result]) -> Result:
         """Drive an algorithm to its end."""
         try:
             ask = next(algorithm)
             while True:
                 ask = algorithm.send(self.tally(ask) if isinstance(ask, Tally) else self.ask(ask))
         except StopIteration as end:
-            result: Boosted = end.value
+            result: Result = end.value
             return result
 
-    def ask(self, query: Query) -> Answer | None:
-        """The mean of `query.owners` fresh owners' reports, or None when there are not that many left."""
-        if len(self._waiting) - self._asked < query.owners:
+    def ask(self, query: Query) -> Answer | Estimates | None:
+        """What `query.owners` fresh owners (None: all of them) say, or None when there are not that many left."""
+        owners = self._invite(query)
+        if not len(owners):
             return None
-        owners = np.sort(self._waiting[self._asked : self._asked + query.owners])
-        self._asked += query.owners
         coins = self.stream.child("round", query.round, query.attempt)
-        space = query.learner.space(query.facts)
         epsilon = self.epsilon if isinstance(self.epsilon, float) else self.epsilon[owners]
-        if isinstance(query.learner, Simulated):
-            kind = type(mechanism_for(self.mechanism, space, epsilon))
+        if isinstance(query, ShareQuery) and isinstance(query.learner, Simulated):
+            kind = MECHANISMS[query.terms.mechanism]
             return query.learner.simulate(query, self.cohort[owners], kind, epsilon, coins.of(owners))
-        mechanism = mechanism_for(self.mechanism, space, epsilon)
-        totals: Totals | None = None
-        size = max(1, _BLOCK // space.dim)
+        collected: Any = None
+        size = max(1, _BLOCK // query.width)
         for start in range(0, len(owners), size):
             block = owners[start : start + size]
-            shares = query.learner.share(query, self.cohort[block])
-            part = mechanism.select(slice(start, start + size))
-            added = part.totals(part.randomize(shares, coins.of(block)))
-            totals = added if totals is None else totals + added
-        if totals is None:
-            return None
-        return Answer(totals.mean, totals.stderr, totals.n)
+            part = epsilon if isinstance(epsilon, float) else epsilon[start : start + size]
+            added = query.collect(query.release(self.cohort[block], part, coins.of(block)), part)
+            collected = added if collected is None else collected + added
+        return query.answer(collected)
+
+    def _invite(self, query: Query) -> IntArray:
+        """Owners for a query; those that are asked but once are used up."""
+        if query.owners is None:
+            return np.arange(len(self.cohort))
+        if len(self._waiting) - self._asked < query.owners:
+            return self._waiting[:0]
+        self._asked += query.owners
+        return np.sort(self._waiting[self._asked - query.owners : self._asked])
 
     def tally(self, question: Tally) -> Verdict:
         """The error of a model over all owners, by a secure sum: paper B."""

@@ -7,7 +7,7 @@
         alpha_m = log((1 - err_m) / err_m) + log(K - 1); if alpha_m <= 0 drop the round and ask H others
         publish (alpha_m, T_m)
 
-The generator yields a `Query` and receives its `Answer` (None: no owners left). Judges that need owners yield too.
+The generator yields a `ShareQuery` and receives its `Answer` (None: no owners left). Judges that need owners yield too.
 """
 
 from collections.abc import Generator
@@ -18,8 +18,9 @@ from typing import Protocol
 import numpy as np
 
 from tacit.checks import whole
-from tacit.learners.base import Answer, Facts, Learner, Public, Query, Tally
+from tacit.learners.base import Facts, Learner, Public, ShareQuery, Tally, Terms
 from tacit.learners.ensemble import Ensemble, Model
+from tacit.learners.query import Answer
 from tacit.types import FloatArray
 
 
@@ -31,7 +32,7 @@ class Verdict:
     stderr: float
 
 
-Ask = Query | Tally
+Ask = ShareQuery | Tally
 Told = Answer | Verdict | None
 
 
@@ -93,7 +94,7 @@ class Boosted:
 
 
 def boost(
-    learner: Learner, facts: Facts, judge: Judge, rounds: int, owners: int, attempts: int
+    learner: Learner, facts: Facts, terms: Terms, judge: Judge, rounds: int, owners: int, attempts: int
 ) -> Generator[Ask, Told, Boosted]:
     """Boost for `rounds` rounds of `owners` owners; give up after `attempts` dropped rounds in a row."""
     whole("rounds", rounds, 1)
@@ -103,7 +104,7 @@ def boost(
     records: list[RoundRecord] = []
     attempt = 1
     while len(ensemble) < rounds:
-        query = Query(len(ensemble) + 1, attempt, learner, facts, ensemble, owners)
+        query = ShareQuery(len(ensemble) + 1, attempt, owners, learner, facts, ensemble, terms)
         answer = yield query
         if not isinstance(answer, Answer):
             return Boosted(ensemble, tuple(records), f"owners ran out after {len(ensemble)} of {rounds} rounds")

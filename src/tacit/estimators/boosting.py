@@ -13,7 +13,7 @@ from tacit.cohort import Cohort
 from tacit.engines.inline import Inline
 from tacit.ensembles.boosting import AllOwners, Judge, OwnSample, boost
 from tacit.estimators.guarantee import guarantee_of
-from tacit.estimators.parameters import epsilon_of, learner_of, mechanism_name, one_of, owners_each, stream_of
+from tacit.estimators.parameters import epsilon_of, learner_of, one_of, owners_each, stream_of, terms_of
 from tacit.estimators.public_only import public_only_score
 from tacit.estimators.sample import drawn_sample, given_sample
 from tacit.estimators.tables import accept_labels, accept_table, owner_numbers, some_rows
@@ -30,7 +30,7 @@ class PrivateBoosting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     ----------
     learner : "stump", "centroid", "logistic" or a Learner.
     epsilon : the budget of an owner's one report; a number, or one per owner in the sorted order of owners.
-    mechanism : "auto" (the least error for the learner's shares) or a name of `tacit.engines.inline.MECHANISMS`.
+    mechanism : "auto" (the least error for the learner's shares) or a name of `tacit.mechanisms.names.MECHANISMS`.
     rounds : how many base models to publish, at most.
     owners_per_round : how many owners a round asks; None shares them out evenly, with a reserve for dropped rounds.
     error : "public" estimates a base model's error on the data user's sample, "owners" by secure sums over all owners.
@@ -121,14 +121,14 @@ class PrivateBoosting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.moved_values_, self.ignored_rows_ = encoded.moved, cohort.ignored
 
         epsilon = epsilon_of(self.epsilon, sample.taken)
-        mechanism = mechanism_name(self.mechanism, learner.space(self.facts_), epsilon)
+        terms = terms_of(self.mechanism, learner.space(self.facts_), epsilon)
         each, most = owners_each(self.owners_per_round, self.rounds, self.attempts, len(cohort))
         judge: Judge = OwnSample(known)
         sums = None
         if judged == "owners":
             judge, sums = AllOwners(), TwoServers(epsilon=positive("error_epsilon", self.error_epsilon) / most)
-        engine = Inline(cohort, mechanism, epsilon, stream, sums=sums)
-        boosted = engine.run(boost(learner, self.facts_, judge, self.rounds, each, self.attempts))
+        engine = Inline(cohort, epsilon, stream, sums=sums)
+        boosted = engine.run(boost(learner, self.facts_, terms, judge, self.rounds, each, self.attempts))
 
         self.ensemble_ = boosted.ensemble
         self.report_ = [asdict(record) for record in boosted.records]
@@ -136,7 +136,7 @@ class PrivateBoosting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         if not len(self.ensemble_):
             self.ended_ += "; with no base model, predictions are the data user's most frequent class"
         budget = None if sums is None else float(self.error_epsilon)
-        self.guarantee_ = guarantee_of(learner, mechanism, epsilon, budget, stream, sample.source)
+        self.guarantee_ = guarantee_of(learner, terms.mechanism, epsilon, budget, stream, sample.source)
         return self
 
     def predict(self, X: Any) -> AnyArray:

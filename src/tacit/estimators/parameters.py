@@ -8,11 +8,11 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from tacit.checks import bad, positive, whole
-from tacit.engines.inline import MECHANISMS, mechanism_for
-from tacit.learners.base import Learner
+from tacit.learners.base import Learner, Terms
 from tacit.learners.centroid import Centroid
 from tacit.learners.logistic import Logistic
 from tacit.learners.stump import Stump
+from tacit.mechanisms.names import MECHANISMS
 from tacit.spaces import Space
 from tacit.streams import Stream, secure, seeded
 from tacit.types import BoolArray, FloatArray
@@ -57,11 +57,9 @@ def epsilon_of(epsilon: Any, left_out: BoolArray) -> float | FloatArray:
     return each[~left_out]
 
 
-def mechanism_name(name: Any, space: Space, epsilon: float | FloatArray) -> str:
-    """The mechanism that will serve all rounds: "auto" is decided once, at the median epsilon."""
-    one_of("mechanism", name, {"auto", *MECHANISMS})
-    chosen = type(mechanism_for(name, space, float(np.median(epsilon))))
-    return next(known for known, kind in MECHANISMS.items() if kind is chosen)
+def terms_of(mechanism: Any, space: Space, epsilon: float | FloatArray) -> Terms:
+    """The terms of all rounds: "auto" is decided once, at the median epsilon."""
+    return Terms.of(one_of("mechanism", mechanism, {"auto", *MECHANISMS}), space, epsilon)
 
 
 def owners_each(wanted: Any, rounds: Any, attempts: Any, owners: int) -> tuple[int, int]:

@@ -19,7 +19,7 @@ from tacit.engines.inline import Inline
 from tacit.ensembles.boosting import OwnSample, boost
 from tacit.experiments.paper_a_tables import Tick, deal
 from tacit.experiments.published_a import CURVES
-from tacit.learners.base import Learner, Public
+from tacit.learners.base import Learner, Public, Terms
 from tacit.learners.centroid import Centroid
 from tacit.learners.ensemble import Ensemble
 from tacit.learners.published import PublishedCentroid, PublishedStump
@@ -139,10 +139,11 @@ def public_rows(dataset: str, split: Split) -> list[PublicRow]:
 
 def _boosted(setting: CurveSetting, cohort: Cohort, line: Variant, coins: Stream) -> Ensemble:
     public = Public(setting.split.X_public, setting.split.y_public, 2)
-    engine = Inline(cohort, line.mechanism, line.epsilon or 1.0, coins)
+    epsilon = line.epsilon or 1.0
     facts = line.learner.facts(public)
-    algorithm = boost(line.learner, facts, OwnSample(public), setting.rounds, setting.owners, _ATTEMPTS)
-    return engine.run(algorithm).ensemble
+    terms = Terms.of(line.mechanism, line.learner.space(facts), epsilon)
+    algorithm = boost(line.learner, facts, terms, OwnSample(public), setting.rounds, setting.owners, _ATTEMPTS)
+    return Inline(cohort, epsilon, coins).run(algorithm).ensemble
 
 
 def _staged_errors(ensemble: Ensemble, split: Split, rounds: int) -> FloatArray:

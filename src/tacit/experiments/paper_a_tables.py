@@ -11,11 +11,12 @@ import numpy as np
 
 from tacit.cohort import Cohort
 from tacit.datasets.split import Split
-from tacit.engines.inline import Inline, mechanism_for
+from tacit.engines.inline import Inline
 from tacit.experiments.published_a import Published, published
-from tacit.learners.base import Learner, Public, Query, Simulated
+from tacit.learners.base import Facts, Learner, Public, ShareQuery, Simulated, Terms
 from tacit.learners.ensemble import Ensemble
 from tacit.learners.published import PublishedCentroid, PublishedLogistic, PublishedStump
+from tacit.learners.query import Answer
 from tacit.streams import Stream
 from tacit.types import FloatArray
 
@@ -82,33 +83,37 @@ def table_rows(setting: Setting, stream: Stream, tick: Tick) -> list[TableRow]:
     """All cells of one table for one data set; `tick` hears of every run."""
     learner, split = LEARNERS[setting.table], setting.split
     public = Public(split.X_public, split.y_public, 2)
-    query = Query(1, 1, learner, learner.facts(public), Ensemble(2), setting.owners)
+    facts = learner.facts(public)
     found: dict[tuple[str, float], list[Measured]] = {
         (mechanism, epsilon): [] for mechanism in MECHANISMS for epsilon in setting.epsilons
     }
     for run in range(setting.runs):
         cohort = deal(split, setting.owners, setting.rows, stream.child(setting.table, setting.dataset, "owners", run))
-        shares = learner.share(query, cohort)
+        shares = learner.share(_query(setting, learner, facts, "none", 1.0), cohort)
         exact = shares.mean(axis=0)
         for mechanism, epsilon in found:
             coins = stream.child(setting.table, setting.dataset, mechanism, str(epsilon), run)
-            told = _told(query, cohort, shares, mechanism, epsilon, coins)
+            told = _told(_query(setting, learner, facts, mechanism, epsilon), cohort, shares, coins)
             found[mechanism, epsilon].append(_measures(setting.table, exact, told))
         tick(f"table {setting.table}, {setting.dataset}, run {run + 1}")
     return _judged(setting, learner, found)
 
 
-def _told(
-    query: Query, cohort: Cohort, shares: FloatArray, mechanism: str, epsilon: float, coins: Stream
-) -> FloatArray:
+def _query(setting: Setting, learner: Learner, facts: Facts, mechanism: str, epsilon: float) -> ShareQuery:
+    """The first round's question."""
+    return ShareQuery(1, 1, setting.owners, learner, facts, Ensemble(2), Terms(mechanism, (epsilon,)))
+
+
+def _told(query: ShareQuery, cohort: Cohort, shares: FloatArray, coins: Stream) -> FloatArray:
     """The mean that the data user is told: what the engine answers, without computing shares again."""
+    (epsilon,) = query.epsilons
     if isinstance(query.learner, Simulated):
-        answer = Inline(cohort, mechanism, epsilon, coins).ask(query)
-        if answer is None:
+        answer = Inline(cohort, epsilon, coins).ask(query)
+        if not isinstance(answer, Answer):
             raise ValueError(f"a round of {query.owners} owners needs as many, got {len(cohort)}")
         return answer.mean
-    chosen = mechanism_for(mechanism, query.learner.space(query.facts), epsilon)
-    return chosen.totals(chosen.randomize(shares, coins)).mean
+    mechanism = query.mechanism(epsilon)
+    return mechanism.totals(mechanism.randomize(shares, coins)).mean
 
 
 def _measures(table: str, exact: FloatArray, told: FloatArray) -> Measured:

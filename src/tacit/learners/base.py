@@ -1,22 +1,28 @@
 """The protocol between a data user and owners, for one base learner.
 
-A `Query` carries only public facts. An owner answers with its share, an exact vector in `learner.space(facts)`, after a
-mechanism has randomised it; the data user sees the `Answer`, a mean with its standard error. A learner is one file that
-says both sides.
+A `ShareQuery` carries only public facts. An owner answers with its share, an exact vector in `learner.space(facts)`,
+after a mechanism has randomised it; the data user sees the `Answer`, a mean with its standard error. A learner is one
+file that says both sides.
 """
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from itertools import pairwise
+from math import inf
 from typing import ClassVar
 
 import numpy as np
 
+from tacit.checks import bad
 from tacit.cohort import Cohort
 from tacit.learners.ensemble import Ensemble, Model
+from tacit.learners.query import Answer, Query
 from tacit.mechanisms.base import Mechanism
+from tacit.mechanisms.names import MECHANISMS, best_name, mechanism_for
+from tacit.mechanisms.reports import Reports, Totals
 from tacit.spaces import Space
 from tacit.streams import Stream
-from tacit.types import FloatArray, IntArray
+from tacit.types import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,32 +49,11 @@ class Facts:
 
 
 @dataclass(frozen=True, eq=False)
-class Query:
-    """What the data user asks of some owners that were never asked before."""
-
-    round: int
-    attempt: int
-    learner: "Learner"
-    facts: Facts
-    ensemble: Ensemble
-    owners: int
-
-
-@dataclass(frozen=True, eq=False)
 class Tally:
     """A question to all owners at once: the summed error and weight of a model under the published ensemble."""
 
     model: Model
     ensemble: Ensemble
-
-
-@dataclass(frozen=True, eq=False)
-class Answer:
-    """The estimated mean share of the owners asked, its standard error, and how many there were."""
-
-    mean: FloatArray
-    stderr: FloatArray
-    n: int
 
 
 class Learner(ABC):
@@ -86,11 +71,11 @@ class Learner(ABC):
         """Where shares live, known before anything is asked."""
 
     @abstractmethod
-    def share(self, query: Query, cohort: Cohort) -> FloatArray:
+    def share(self, query: "ShareQuery", cohort: Cohort) -> FloatArray:
         """What each owner computes from its own rows, (owners, dim); an owner without rows says 0."""
 
     @abstractmethod
-    def learn(self, query: Query, answer: Answer) -> Model:
+    def learn(self, query: "ShareQuery", answer: Answer) -> Model:
         """The base model that the answer gives."""
 
 
@@ -99,6 +84,81 @@ class Simulated(Learner):
 
     @abstractmethod
     def simulate(
-        self, query: Query, cohort: Cohort, mechanism: type[Mechanism], epsilon: float | FloatArray, stream: Stream
+        self,
+        query: "ShareQuery",
+        cohort: Cohort,
+        mechanism: type[Mechanism],
+        epsilon: float | FloatArray,
+        stream: Stream,
     ) -> Answer:
         """What the data user would see; `stream` has a tape for every owner."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """On what terms owners speak: through which mechanism, and which values of epsilon an owner may choose from."""
+
+    mechanism: str
+    epsilons: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if self.mechanism not in MECHANISMS:
+            raise bad("mechanism", f"one of {sorted(MECHANISMS)}", self.mechanism)
+        if not (self.epsilons and all(0 < a < b for a, b in pairwise((*self.epsilons, inf)))):
+            raise bad("epsilons", "finite numbers > 0 in rising order", self.epsilons)
+
+    @classmethod
+    def of(cls, mechanism: str, space: Space, epsilon: float | FloatArray) -> "Terms":
+        """Terms that offer every epsilon that occurs; "auto" becomes the best mechanism for the space.
+
+        >>> from tacit import Ball
+        >>> Terms.of("auto", Ball(dim=9), np.array([2.0, 1.0, 2.0]))
+        Terms(mechanism='privunit', epsilons=(1.0, 2.0))
+        """
+        name = best_name(space, epsilon) if mechanism == "auto" else mechanism
+        return cls(name, tuple(np.unique(epsilon).tolist()))
+
+
+@dataclass(frozen=True, eq=False)
+class ShareQuery(Query):
+    """Asks owners that were never asked before for the base learner's share, through a mechanism."""
+
+    unit: ClassVar[str] = "owner"
+    adjacency: ClassVar[str] = "any two sets of rows of one owner"
+
+    learner: Learner
+    facts: Facts
+    ensemble: Ensemble
+    terms: Terms
+
+    @property
+    def epsilons(self) -> tuple[float, ...]:
+        return self.terms.epsilons
+
+    @property
+    def unsound(self) -> str:
+        return self.learner.unsound or ("shares leave as they are" if self.terms.mechanism == "none" else "")
+
+    @property
+    def width(self) -> int:
+        return self.learner.space(self.facts).dim
+
+    def mechanism(self, epsilon: float | FloatArray) -> Mechanism:
+        """What randomises shares, for one epsilon or for one per owner."""
+        space = self.learner.space(self.facts)
+        return mechanism_for(self.terms.mechanism, space, epsilon, np.array(self.terms.epsilons))
+
+    def blank(self, n: int) -> Reports:
+        return self.mechanism(np.array(self.epsilons)).blank(n)
+
+    def release(self, cohort: Cohort, epsilon: float | FloatArray, stream: Stream) -> Reports:
+        return self.mechanism(epsilon).randomize(self.learner.share(self, cohort), stream)
+
+    def valid(self, reports: Reports, epsilon: float | FloatArray) -> BoolArray:
+        return self.mechanism(epsilon).valid(reports)
+
+    def collect(self, reports: Reports, epsilon: float | FloatArray) -> Totals:
+        return self.mechanism(epsilon).totals(reports)
+
+    def answer(self, collected: Totals) -> Answer:
+        return Answer(collected.mean, collected.stderr, collected.n)

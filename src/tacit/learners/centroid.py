@@ -12,7 +12,8 @@ import numpy as np
 
 from tacit.cohort import Cohort
 from tacit.kernels import kernel
-from tacit.learners.base import Answer, Facts, Learner, Query
+from tacit.learners.base import Facts, Learner, ShareQuery
+from tacit.learners.query import Answer
 from tacit.spaces_of_blocks import Mixture
 from tacit.types import FloatArray, IntArray
 
@@ -38,13 +39,13 @@ class Centroid(Learner):
     def space(self, facts: Facts) -> Mixture:
         return Mixture(blocks=facts.classes, size=facts.dim + 1)
 
-    def share(self, query: Query, cohort: Cohort) -> FloatArray:
+    def share(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
         weights = query.ensemble.weights(cohort)
         sums = np.zeros((len(cohort), query.facts.classes, query.facts.dim + 1))
         class_sums(cohort.X, cohort.y, weights, cohort.offsets, sums)
         return sums.reshape(len(cohort), -1)
 
-    def learn(self, query: Query, answer: Answer) -> CentroidModel:
+    def learn(self, query: ShareQuery, answer: Answer) -> CentroidModel:
         classes = query.facts.classes
         sums = answer.mean.reshape(classes, -1)
         errors = answer.stderr.reshape(classes, -1)[:, -1]

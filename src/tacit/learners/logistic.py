@@ -15,8 +15,9 @@ import numpy as np
 
 from tacit.checks import positive
 from tacit.cohort import Cohort
-from tacit.learners.base import Answer, Facts, Learner, Query
+from tacit.learners.base import Facts, Learner, ShareQuery
 from tacit.learners.newton import fit_each
+from tacit.learners.query import Answer
 from tacit.spaces import Ball
 from tacit.types import FloatArray, IntArray
 
@@ -48,12 +49,12 @@ class Logistic(Learner):
         targets = _targets(facts.classes)
         return Ball(dim=targets * (facts.dim + 1), radius=self.bound * float(np.sqrt(targets)))
 
-    def share(self, query: Query, cohort: Cohort) -> FloatArray:
+    def share(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
         weights = query.ensemble.weights(cohort)
         theta = fit_owners(cohort, weights, query.facts.classes, self.ridge)
         return theta.reshape(len(cohort), -1)
 
-    def learn(self, query: Query, answer: Answer) -> LinearModel:
+    def learn(self, query: ShareQuery, answer: Answer) -> LinearModel:
         return LinearModel(answer.mean.reshape(_targets(query.facts.classes), -1))
 
 

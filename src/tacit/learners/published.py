@@ -9,9 +9,10 @@ from typing import ClassVar
 import numpy as np
 
 from tacit.cohort import Cohort
-from tacit.learners.base import Answer, Facts, Query, Simulated
+from tacit.learners.base import Facts, ShareQuery, Simulated
 from tacit.learners.centroid import CentroidModel
 from tacit.learners.logistic import LinearModel, Logistic, fit_owners
+from tacit.learners.query import Answer
 from tacit.learners.stump import Stump, StumpModel, cross_tables
 from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.no_privacy import NoPrivacy
@@ -22,7 +23,7 @@ from tacit.types import FloatArray
 _BLOCK = 1 << 21  # numbers of a block of estimates
 
 
-def unnormalised_weights(query: Query, cohort: Cohort) -> FloatArray:
+def unnormalised_weights(query: ShareQuery, cohort: Cohort) -> FloatArray:
     """Weights as in Algorithm 4: 1 / N at each owner, multiplied round after round, never normalised again."""
     sizes = np.repeat(np.maximum(cohort.sizes, 1), cohort.sizes)
     logs = query.ensemble.log_weights(cohort.X, cohort.y)
@@ -42,7 +43,7 @@ class PublishedCentroid(Simulated):
     def space(self, facts: Facts) -> Box:
         return Box(dim=facts.dim)
 
-    def share(self, query: Query, cohort: Cohort) -> FloatArray:
+    def share(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
         """The exact centroid of the cohort's classes, for measuring what the noise did: the same for every owner."""
         weights = self._weights(query, cohort)
         hot = np.eye(query.facts.classes)[cohort.y]
@@ -51,7 +52,7 @@ class PublishedCentroid(Simulated):
         return np.tile(centroids.ravel(), (len(cohort), 1))
 
     def simulate(
-        self, query: Query, cohort: Cohort, mechanism: type[Mechanism], epsilon: float | FloatArray, stream: Stream
+        self, query: ShareQuery, cohort: Cohort, mechanism: type[Mechanism], epsilon: float | FloatArray, stream: Stream
     ) -> Answer:
         sizes = np.repeat(np.maximum(cohort.sizes, 1), cohort.sizes)
         owner = np.repeat(np.arange(len(cohort)), cohort.sizes)
@@ -69,10 +70,10 @@ class PublishedCentroid(Simulated):
         mean = sums / counts[:, np.newaxis]
         return Answer(mean.ravel(), np.zeros(mean.size), len(cohort))
 
-    def learn(self, query: Query, answer: Answer) -> CentroidModel:
+    def learn(self, query: ShareQuery, answer: Answer) -> CentroidModel:
         return CentroidModel(answer.mean.reshape(query.facts.classes, -1))
 
-    def _weights(self, query: Query, cohort: Cohort) -> FloatArray:
+    def _weights(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
         # Table II is in units of unweighted centroids: weights that begin at 1.
         return np.exp(np.minimum(query.ensemble.log_weights(cohort.X, cohort.y), 700.0))
 
@@ -89,7 +90,7 @@ class PublishedStump(Stump):
     def space(self, facts: Facts) -> Box:  # type: ignore[override]
         return Box(dim=2 * len(facts.values))
 
-    def share(self, query: Query, cohort: Cohort) -> FloatArray:
+    def share(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
         facts = query.facts
         tables = np.zeros((len(cohort), len(facts.values), 2, 1))
         weights = unnormalised_weights(query, cohort)
@@ -97,7 +98,7 @@ class PublishedStump(Stump):
         cross_tables(cohort.X, cohort.y, weights, cohort.offsets, facts.columns, facts.values, codes, tables)
         return tables.reshape(len(cohort), -1)
 
-    def learn(self, query: Query, answer: Answer) -> StumpModel:
+    def learn(self, query: ShareQuery, answer: Answer) -> StumpModel:
         impurity = np.abs(answer.mean.reshape(-1, 2)).sum(axis=1)
         best = int(np.argmax(impurity))
         return StumpModel(int(query.facts.columns[best]), float(query.facts.values[best]), 0, 1)
@@ -114,12 +115,12 @@ class PublishedLogistic(Logistic):
     def space(self, facts: Facts) -> Box:  # type: ignore[override]
         return Box(dim=facts.dim + 1)
 
-    def share(self, query: Query, cohort: Cohort) -> FloatArray:
+    def share(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
         theta = fit_owners(cohort, unnormalised_weights(query, cohort), query.facts.classes, self.ridge)[:, 0]
         largest = np.abs(theta).max(axis=1, keepdims=True)
         return np.asarray(theta / np.where(largest > 0, largest, 1.0))
 
-    def learn(self, query: Query, answer: Answer) -> LinearModel:
+    def learn(self, query: ShareQuery, answer: Answer) -> LinearModel:
         return LinearModel(answer.mean.reshape(1, -1))
 
 

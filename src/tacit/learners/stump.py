@@ -16,7 +16,8 @@ import numpy as np
 from tacit.checks import whole
 from tacit.cohort import Cohort
 from tacit.kernels import kernel
-from tacit.learners.base import Answer, Facts, Learner, Public, Query
+from tacit.learners.base import Facts, Learner, Public, ShareQuery
+from tacit.learners.query import Answer
 from tacit.spaces_of_blocks import Crosses
 from tacit.types import FloatArray, IntArray
 
@@ -59,7 +60,7 @@ class Stump(Learner):
     def space(self, facts: Facts) -> Crosses:
         return Crosses(blocks=len(facts.values), size=2 * _codes(facts.classes).shape[1])
 
-    def share(self, query: Query, cohort: Cohort) -> FloatArray:
+    def share(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
         facts = query.facts
         codes = _codes(facts.classes)
         tables = np.zeros((len(cohort), len(facts.values), 2, codes.shape[1]))
@@ -67,7 +68,7 @@ class Stump(Learner):
         cross_tables(cohort.X, cohort.y, weights, cohort.offsets, facts.columns, facts.values, codes, tables)
         return tables.reshape(len(cohort), -1)
 
-    def learn(self, query: Query, answer: Answer) -> StumpModel:
+    def learn(self, query: ShareQuery, answer: Answer) -> StumpModel:
         facts = query.facts
         tables = answer.mean.reshape(len(facts.values), 2, -1)
         if facts.classes == 2:

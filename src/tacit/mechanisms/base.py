@@ -57,7 +57,7 @@ class Mechanism(ABC):
         """Compute the constants of all levels, refusing an epsilon that they cannot represent."""
 
     @abstractmethod
-    def _blank(self, n: int) -> Reports:
+    def blank(self, n: int) -> Reports:
         """Room for n reports."""
 
     @abstractmethod
@@ -143,7 +143,7 @@ class Mechanism(ABC):
         """One report per row of `shares` (n, dim). Row i uses tape i of `stream`."""
         shares = matrix("shares", shares, self.space.dim)
         level_of_row = self._level_of_rows(len(shares))
-        reports = self._blank(len(shares))
+        reports = self.blank(len(shares))
 
         def release(rows: slice) -> None:
             for level, chosen in _split(level_of_row, rows):
@@ -200,7 +200,7 @@ class Mechanism(ABC):
     def valid(self, reports: Reports) -> BoolArray:
         """Which reports an honest owner could have sent; the others must not be estimated."""
         ok = np.zeros(len(reports), dtype=np.bool_)
-        if reports.form == self._blank(0).form:
+        if reports.form == self.blank(0).form:
             for level, chosen in _split(self._level_of_rows(len(reports)), slice(0, len(reports))):
                 ok[chosen] = self._valid(level, reports[chosen])
         return ok
@@ -211,12 +211,12 @@ class Mechanism(ABC):
         """Draw some rows of one level. A longer tape begins with the shorter one: a report is a function of it."""
         words = self._words(level)
         tape = stream.words(rows, 0, words)
-        fresh = reports[chosen] if isinstance(chosen, slice) else self._blank(len(rows))
+        fresh = reports[chosen] if isinstance(chosen, slice) else self.blank(len(rows))
         left = np.flatnonzero(~self._draw(level, shares, tape, fresh))
         tape = tape[left]
         while left.size:
             tape = np.hstack([tape, stream.words(rows[left], tape.shape[1], words)])
-            again = self._blank(left.size)
+            again = self.blank(left.size)
             done = self._draw(level, shares[left], tape, again)
             fresh[left[done]] = again[done]
             left, tape = left[~done], tape[~done]
@@ -239,7 +239,7 @@ class Mechanism(ABC):
         return np.ascontiguousarray(tape[:, -self._words(level) :])
 
     def _checked(self, level: int, reports: Reports) -> Reports:
-        if reports.form != self._blank(0).form:
+        if reports.form != self.blank(0).form:
             raise ValueError("reports have another form than this mechanism's; see valid()")
         wrong = np.count_nonzero(~self._valid(level, reports))
         if wrong:

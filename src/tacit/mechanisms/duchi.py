@@ -83,7 +83,7 @@ class Duchi(Mechanism):
     def _limbs(self) -> int:
         return (self.space.dim + 63) // 64
 
-    def _blank(self, n: int) -> Reports:
+    def blank(self, n: int) -> Reports:
         return Reports.of(np.zeros((n, self._limbs), dtype=np.uint64))
 
     def _words(self, level: int) -> int:

@@ -65,7 +65,7 @@ class Laplace(Mechanism):
     def report_bits(self) -> int:
         return max(self.space.dim * (2 * self.limit(level)).bit_length() for level in range(len(self.levels)))
 
-    def _blank(self, n: int) -> Reports:
+    def blank(self, n: int) -> Reports:
         return Reports.of(np.zeros((n, self.space.dim), dtype=np.int64))
 
     def _words(self, level: int) -> int:

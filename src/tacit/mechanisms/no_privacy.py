@@ -40,7 +40,7 @@ class NoPrivacy(Mechanism):
     def report_bits(self) -> int:
         return self.space.dim * (2 * _STEPS).bit_length()
 
-    def _blank(self, n: int) -> Reports:
+    def blank(self, n: int) -> Reports:
         return Reports.of(np.zeros((n, self.space.dim), dtype=np.int64))
 
     def _words(self, level: int) -> int:

@@ -47,7 +47,7 @@ class PrivUnit(Mechanism):
     def report_bits(self) -> int:
         return 64
 
-    def _blank(self, n: int) -> Reports:
+    def blank(self, n: int) -> Reports:
         return Reports.of(np.zeros((n, 1), dtype=np.uint64))
 
     def _words(self, level: int) -> int:

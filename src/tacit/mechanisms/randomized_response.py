@@ -88,7 +88,7 @@ class RandomizedResponse(Mechanism):
     def report_bits(self) -> int:
         return max(1, (self.vertices - 1).bit_length())
 
-    def _blank(self, n: int) -> Reports:
+    def blank(self, n: int) -> Reports:
         return Reports.of(np.zeros((n, 1), dtype=np.uint32))
 
     def _words(self, level: int) -> int:

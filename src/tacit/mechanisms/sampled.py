@@ -61,7 +61,7 @@ class Sampled(Mechanism):
     def _clips_itself(self) -> bool:
         return isinstance(self.space, Box)  # whose coordinates clip one by one
 
-    def _blank(self, n: int) -> Reports:
+    def blank(self, n: int) -> Reports:
         index = np.min_scalar_type(self.space.dim - 1)
         return Reports(np.zeros((n, self.slots), np.uint32), np.zeros((n, self.slots), index))
 

@@ -1,0 +1,94 @@
+"""What a data user asks, and what it gets: the two words of the whole protocol.
+
+A `Query` is public. It says what an owner computes and how it randomises it (`release`, run where the rows are), and
+how the data user checks and reads reports (`valid`, `collect`, `answer`). The families are the shares of learners
+through a mechanism (`ShareQuery`, unit owner, `Answer`), and private training or counting inside a site or peer (unit
+record, `Estimates`, every owner's vector one by one).
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tacit.cohort import Cohort
+from tacit.mechanisms.reports import Reports
+from tacit.streams import Stream
+from tacit.types import BoolArray, FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Query(ABC):
+    """One question to `owners` owners that were never asked before, or to everybody (None).
+
+    The guarantee of answering it is pure epsilon-DP for `unit` and `adjacency`, epsilon being the one of `epsilons`
+    that the owner chooses; `unsound` says why a query may only be simulated, and is empty where it holds.
+    """
+
+    unit: ClassVar[str]
+    adjacency: ClassVar[str]
+
+    round: int
+    attempt: int
+    owners: int | None
+
+    @property
+    @abstractmethod
+    def epsilons(self) -> tuple[float, ...]:
+        """What one answer may cost, in rising order; an owner takes the largest it allows."""
+
+    @property
+    @abstractmethod
+    def unsound(self) -> str:
+        """Why no real owner may answer this; empty: it may."""
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """Numbers that one owner computes: what a block of owners is sized by."""
+
+    @abstractmethod
+    def blank(self, n: int) -> Reports:
+        """Room for n reports: their types and widths are public."""
+
+    @abstractmethod
+    def release(self, cohort: Cohort, epsilon: float | FloatArray, stream: Stream) -> Reports:
+        """One report per owner of the cohort, whatever its rows are; owner i reads tape i of `stream`."""
+
+    @abstractmethod
+    def valid(self, reports: Reports, epsilon: float | FloatArray) -> BoolArray:
+        """Which reports an honest owner could have sent."""
+
+    @abstractmethod
+    def collect(self, reports: Reports, epsilon: float | FloatArray) -> Any:
+        """What the data user keeps of valid reports; what it keeps of several blocks can be added with +."""
+
+    @abstractmethod
+    def answer(self, collected: Any) -> "Answer | Estimates":
+        """What the algorithm is told."""
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The estimated mean share of the owners asked, its standard error, and how many there were."""
+
+    mean: FloatArray
+    stderr: FloatArray
+    n: int
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """What each owner said, one by one: `values` (owners, dim), released with `epsilons` (owners,)."""
+
+    values: FloatArray
+    epsilons: FloatArray
+
+    @property
+    def n(self) -> int:
+        return len(self.values)
+
+    def __add__(self, other: "Estimates") -> "Estimates":
+        joined = np.concatenate([self.values, other.values])
+        return Estimates(joined, np.concatenate([self.epsilons, other.epsilons]))
