@@ -8,8 +8,12 @@ import hashlib
 import os
 from pathlib import Path
 
-# Of the files as first distributed; the two Fashion subsets hold only classes 0 and 6 of the training images.
+# Of the idx files as first distributed (the two Fashion subsets hold only classes 0 and 6 of the training images), and
+# of the tables as converted to parquet.
 SHA256 = {
+    "adult.parquet": "0740fffcacbf04640c6d923e1cc84c8b6489c2e7ba39bc7209674c18857daeed",
+    "brazil_pnad_2015.parquet": "7395de88e0e26a0624de32c02be631dc8df4eee6f1394843e30fd530cb721ee4",
+    "covtype.parquet": "cebbf3df6a3cab49354803fac82ef8a0f28146b95bd128fbcf5dc90ba6c218fa",
     "fashion_mnist/t10k-images-idx3-ubyte.gz": "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073",
     "fashion_mnist/t10k-labels-idx1-ubyte.gz": "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
     "fashion_mnist/train-classes-0-6-images-idx3-ubyte.gz": (
@@ -18,6 +22,8 @@ SHA256 = {
     "fashion_mnist/train-classes-0-6-labels-idx1-ubyte.gz": (
         "ff6b6ffa377fbe4b8fe4b06d331ddc00939c9ab39d3359093968c89e7a918d13"
     ),
+    "gss_happiness.parquet": "2cd38416fc612e4ea9a58f9ae023a1047bc0b1a7a26cb63fc1b4ef8a020650c5",
+    "heart_disease.parquet": "b058d28a8d20a5083d6f2a5be6b95a574647d25fcb3e1fbc79a162a77486b325",
     "mnist/t10k-images-idx3-ubyte.gz": "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
     "mnist/t10k-labels-idx1-ubyte.gz": "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
     "mnist/train-images-idx3-ubyte.gz": "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
