@@ -13,8 +13,10 @@ import numpy as np
 
 from tacit.checks import bad
 from tacit.types import AnyArray, BoolArray, FloatArray, IntArray
+from tacit.wire import message
 
 
+@message("number")
 @dataclass(frozen=True)
 class Number:
     """A column of numbers between public bounds. Missing becomes the middle, beyond the bounds becomes the bound."""
@@ -26,6 +28,8 @@ class Number:
     def __post_init__(self) -> None:
         if not -np.inf < self.low < self.high < np.inf:
             raise bad(f"bounds of {self.name!r}", "finite with low < high", (self.low, self.high))
+        object.__setattr__(self, "low", float(self.low))
+        object.__setattr__(self, "high", float(self.high))
 
     @property
     def width(self) -> int:
@@ -39,6 +43,7 @@ class Number:
         return inside[:, np.newaxis], ~(scaled == inside)
 
 
+@message("category")
 @dataclass(frozen=True)
 class Category:
     """A column with a public set of values: -1 / +1 for two, one column per value for more. Unseen becomes all -1."""
@@ -69,6 +74,7 @@ class Encoded:
     moved: int
 
 
+@message("schema")
 @dataclass(frozen=True)
 class Schema:
     """The public description of a classification task.

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit.checks import bad
+from tacit.checks import bad, whole
 from tacit.cohort import Cohort
 from tacit.learners.ensemble import Ensemble, Model
 from tacit.learners.query import Answer, Query
@@ -23,6 +23,7 @@ from tacit.mechanisms.reports import Reports, Totals
 from tacit.spaces import Space
 from tacit.streams import Stream
 from tacit.types import BoolArray, FloatArray, IntArray
+from tacit.wire import message
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +39,7 @@ class Public:
         return int(self.X.shape[1])
 
 
+@message("facts")
 @dataclass(frozen=True, eq=False)
 class Facts:
     """What a learner takes from public knowledge before anything is asked: sizes, and e.g. candidate cuts."""
@@ -46,6 +48,12 @@ class Facts:
     classes: int
     values: FloatArray = field(default_factory=lambda: np.zeros(0))
     columns: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+    def __post_init__(self) -> None:
+        whole("dim", self.dim, 1)
+        whole("classes", self.classes, 2)
+        if not (self.columns.ndim == 1 and ((self.columns >= 0) & (self.columns < self.dim)).all()):
+            raise ValueError(f"columns must be numbers of the {self.dim} columns")  # kernels index with them
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +102,7 @@ class Simulated(Learner):
         """What the data user would see; `stream` has a tape for every owner."""
 
 
+@message("terms")
 @dataclass(frozen=True)
 class Terms:
     """On what terms owners speak: through which mechanism, and which values of epsilon an owner may choose from."""
@@ -119,6 +128,7 @@ class Terms:
         return cls(name, tuple(np.unique(epsilon).tolist()))
 
 
+@message("share")
 @dataclass(frozen=True, eq=False)
 class ShareQuery(Query):
     """Asks owners that were never asked before for the base learner's share, through a mechanism."""
@@ -130,6 +140,12 @@ class ShareQuery(Query):
     facts: Facts
     ensemble: Ensemble
     terms: Terms
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.ensemble.classes == self.facts.classes:
+            raise bad("classes of the ensemble", f"{self.facts.classes} as in the facts", self.ensemble.classes)
+        self.ensemble.check(self.facts.dim)
 
     @property
     def epsilons(self) -> tuple[float, ...]:

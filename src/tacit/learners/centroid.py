@@ -10,19 +10,26 @@ from typing import ClassVar
 
 import numpy as np
 
+from tacit.checks import bad
 from tacit.cohort import Cohort
 from tacit.kernels import kernel
 from tacit.learners.base import Facts, Learner, ShareQuery
 from tacit.learners.query import Answer
 from tacit.spaces_of_blocks import Mixture
 from tacit.types import FloatArray, IntArray
+from tacit.wire import message
 
 
+@message("centroid.model")
 @dataclass(frozen=True, eq=False)
 class CentroidModel:
     """The class of the nearest centroid, (classes, dim)."""
 
     centroids: FloatArray
+
+    def __post_init__(self) -> None:
+        if not self.centroids.ndim == 2:
+            raise bad("centroids", "(classes, dim)", self.centroids.shape)
 
     def predict(self, X: FloatArray) -> IntArray:
         # ||x - c||^2 without ||x||^2, which is the same for all classes
@@ -30,6 +37,7 @@ class CentroidModel:
         return np.asarray(np.argmin(distance, axis=1))
 
 
+@message("centroid")
 @dataclass(frozen=True)
 class Centroid(Learner):
     """Boosted nearest centroids; any number of classes."""

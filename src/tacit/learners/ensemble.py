@@ -2,26 +2,45 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from math import inf
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from tacit.checks import bad, whole
 from tacit.cohort import Cohort, owner_weights
 from tacit.types import FloatArray, IntArray
+from tacit.wire import message
 
 
+@runtime_checkable
 class Model(Protocol):
     """A base model: encoded rows in, class numbers out."""
 
     def predict(self, X: FloatArray) -> IntArray: ...
 
 
+@message("ensemble")
 @dataclass(frozen=True)
 class Ensemble:
     """SAMME's weighted vote over `classes` classes; `members` are pairs (alpha, model) in the order of publication."""
 
     classes: int
     members: tuple[tuple[float, Model], ...] = ()
+
+    def __post_init__(self) -> None:
+        whole("classes", self.classes, 2)
+        for alpha, _ in self.members:
+            if not -inf < alpha < inf:
+                raise bad("alpha", "finite", alpha)
+
+    def check(self, dim: int) -> None:
+        """Refuse members that are not made for rows of `dim` numbers: owners must not find out by their own rows."""
+        row = np.zeros((1, dim))
+        for _, model in self.members:
+            said = model.predict(row)
+            if not (said.shape == (1,) and 0 <= int(said[0]) < self.classes):
+                raise bad("a member's prediction", f"one of {self.classes} classes", said.shape)
 
     def __len__(self) -> int:
         return len(self.members)

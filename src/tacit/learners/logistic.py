@@ -13,26 +13,33 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit.checks import positive
+from tacit.checks import bad, positive
 from tacit.cohort import Cohort
 from tacit.learners.base import Facts, Learner, ShareQuery
 from tacit.learners.newton import fit_each
 from tacit.learners.query import Answer
 from tacit.spaces import Ball
 from tacit.types import FloatArray, IntArray
+from tacit.wire import message
 
 
+@message("linear.model")
 @dataclass(frozen=True, eq=False)
 class LinearModel:
     """The class with the largest score; `coefficients` (1 or classes, dim + 1), the intercept last."""
 
     coefficients: FloatArray
 
+    def __post_init__(self) -> None:
+        if not (self.coefficients.ndim == 2 and self.coefficients.size):
+            raise bad("coefficients", "(1 or classes, dim + 1)", self.coefficients.shape)
+
     def predict(self, X: FloatArray) -> IntArray:
         scores = X @ self.coefficients[:, :-1].T + self.coefficients[:, -1]
         return (scores[:, 0] > 0).astype(np.int64) if len(self.coefficients) == 1 else np.argmax(scores, axis=1)
 
 
+@message("logistic")
 @dataclass(frozen=True)
 class Logistic(Learner):
     """Boosted logistic regression: `ridge` is lambda, `bound` the public radius of one classifier's coefficients."""

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tacit.checks import whole
 from tacit.cohort import Cohort
 from tacit.mechanisms.reports import Reports
 from tacit.streams import Stream
@@ -32,6 +33,12 @@ class Query(ABC):
     round: int
     attempt: int
     owners: int | None
+
+    def __post_init__(self) -> None:
+        whole("round", self.round, 1)
+        whole("attempt", self.attempt, 1)
+        if self.owners is not None:
+            whole("owners", self.owners, 1)
 
     @property
     @abstractmethod

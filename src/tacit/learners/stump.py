@@ -20,8 +20,10 @@ from tacit.learners.base import Facts, Learner, Public, ShareQuery
 from tacit.learners.query import Answer
 from tacit.spaces_of_blocks import Crosses
 from tacit.types import FloatArray, IntArray
+from tacit.wire import message
 
 
+@message("stump.model")
 @dataclass(frozen=True)
 class StumpModel:
     """x[column] < threshold ? left : right."""
@@ -31,10 +33,15 @@ class StumpModel:
     left: int
     right: int
 
+    def __post_init__(self) -> None:
+        for name in ("column", "left", "right"):
+            whole(name, getattr(self, name), 0)
+
     def predict(self, X: FloatArray) -> IntArray:
         return self.left + (self.right - self.left) * (X[:, self.column] >= self.threshold)
 
 
+@message("stump")
 @dataclass(frozen=True)
 class Stump(Learner):
     """Boosted decision stumps with up to `cuts` candidate thresholds per column; any number of classes."""
