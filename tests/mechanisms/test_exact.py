@@ -103,7 +103,7 @@ def test_shipped_mechanisms_stay_below_e_to_the_epsilon():
         assert Duchi(epsilon=epsilon, space=Box(dim=50)).laws[0].odds.ratio <= bound
         assert RandomizedResponse(epsilon=epsilon, space=Simplex(dim=9)).laws[0].odds.ratio <= bound
         laplace = Laplace(epsilon=epsilon, space=Ball(dim=9))
-        assert Fraction(laplace.width, laplace.noise_scales[0]) <= Fraction(epsilon)
+        assert Fraction(laplace.width, laplace.noise_scales[0]) <= Fraction(repr(epsilon))
     for epsilon in (0.05, 1.0, 12.0):
         cap = PrivUnit(epsilon=epsilon, space=Ball(dim=50)).laws[0]
         assert Fraction(cap.high, cap.low) <= exp_below(epsilon)

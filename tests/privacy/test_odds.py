@@ -21,7 +21,7 @@ def taylor_below(x: Fraction, terms: int) -> Fraction:
 @given(st.floats(SMALLEST, LARGEST))
 def test_exponential_is_a_tight_lower_bound(epsilon):
     with localcontext(prec=80):
-        true = Decimal(epsilon).exp()
+        true = Decimal(repr(epsilon)).exp()
         below = exp_below(epsilon)
         assert Decimal(below.numerator) / Decimal(below.denominator) <= true * (1 + Decimal(10) ** -78)
         assert Decimal(below.numerator) / Decimal(below.denominator) >= true * (1 - Decimal(10) ** -70)
@@ -31,14 +31,14 @@ def test_exponential_is_a_tight_lower_bound(epsilon):
 @pytest.mark.parametrize("epsilon", [0.2, 0.5, 1.0, 3.0, 7.0, 12.0])
 def test_odds_never_exceed_and_cannot_be_improved(epsilon, base):
     chances = odds(epsilon, base)
-    assert chances.ratio <= taylor_below(Fraction(epsilon), 80)
+    assert chances.ratio <= taylor_below(Fraction(repr(epsilon)), 80)
     assert Fraction(chances.high + 1, base) > exp_below(epsilon)
 
 
 def test_shipped_grids_from_a_twentieth_to_twelve():
     """The worst ratio A / B <= e^epsilon as rationals, over the range, on the grids that ship."""
     for epsilon in np.linspace(0.05, 12, 240).tolist():
-        bound = taylor_below(Fraction(epsilon), 100)
+        bound = taylor_below(Fraction(repr(epsilon)), 100)
         for base in (1 << 20, 1 << 32):
             assert 1 - 2e-5 < float(odds(epsilon, base).ratio / bound) <= 1
             assert odds(epsilon, base).ratio <= bound

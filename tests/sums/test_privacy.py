@@ -167,5 +167,5 @@ def test_scale_is_rounded_to_the_safe_side():
     for epsilon in (0.1, 1 / 3, 1.0, 7.3):
         for k in (1, 2, 5):
             spec = TwoServers(epsilon=epsilon)
-            exact = k * spec.steps / Fraction(epsilon)
+            exact = k * spec.steps / Fraction(repr(epsilon))
             assert exact <= spec.scale(k) < exact + 1

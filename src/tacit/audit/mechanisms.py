@@ -19,7 +19,7 @@ from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.piecewise import Piecewise, PiecewiseLaw
 from tacit.mechanisms.privunit import PrivUnit
 from tacit.mechanisms.randomized_response import RandomizedResponse, ResponseLaw
-from tacit.privacy.odds import exp_below, odds
+from tacit.privacy.odds import exp_below, odds, rational
 from tacit.spaces import Ball, Box, Space
 from tacit.streams import Stream
 from tacit.types import FloatArray
@@ -49,7 +49,7 @@ def shipped(mechanism: Mechanism) -> tuple[float, bool]:
     match mechanism:
         case Laplace():
             used = Fraction(mechanism.width, mechanism.noise_scales[-1])
-            return float(used), used <= Fraction(claim)
+            return float(used), used <= rational(claim)
         case Piecewise() | Hybrid():
             ratio = mechanism.laws[-1].odds.ratio ** int(mechanism.counts[-1])
         case Duchi() | RandomizedResponse():

@@ -8,7 +8,9 @@ import typer
 import tacit
 from tacit.cli.audit import audit
 from tacit.cli.demo import demo
+from tacit.cli.ledger import app as ledger
 from tacit.cli.reproduce import reproduce
+from tacit.owner.ledger import LedgerError
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -18,6 +20,7 @@ app = typer.Typer(
 )
 for command in (demo, audit, reproduce):
     app.command()(command)
+app.add_typer(ledger, name="ledger")
 
 
 def _version(asked: bool) -> None:
@@ -39,6 +42,6 @@ def main() -> None:
     """Run a command; a bad parameter is one line, not a traceback."""
     try:
         app()
-    except ValueError as problem:
+    except (ValueError, LedgerError) as problem:
         typer.echo(f"tacit: {problem}", err=True)
         sys.exit(2)

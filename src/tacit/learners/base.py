@@ -146,6 +146,23 @@ class ShareQuery(Query):
         if not self.ensemble.classes == self.facts.classes:
             raise bad("classes of the ensemble", f"{self.facts.classes} as in the facts", self.ensemble.classes)
         self.ensemble.check(self.facts.dim)
+        self.learner.space(self.facts)  # refuses facts that are not this learner's
+
+    @property
+    def what(self) -> str:
+        return self.learner.name
+
+    @property
+    def how(self) -> str:
+        return self.terms.mechanism
+
+    @property
+    def dim(self) -> int:
+        return self.facts.dim
+
+    @property
+    def classes(self) -> int:
+        return self.facts.classes
 
     @property
     def epsilons(self) -> tuple[float, ...]:

@@ -42,6 +42,26 @@ class Query(ABC):
 
     @property
     @abstractmethod
+    def what(self) -> str:
+        """The name of what an owner computes, as policies know it."""
+
+    @property
+    @abstractmethod
+    def how(self) -> str:
+        """The name of what randomises it, as policies know it."""
+
+    @property
+    @abstractmethod
+    def dim(self) -> int:
+        """How many numbers a row of the owners has."""
+
+    @property
+    @abstractmethod
+    def classes(self) -> int:
+        """How many classes there are."""
+
+    @property
+    @abstractmethod
     def epsilons(self) -> tuple[float, ...]:
         """What one answer may cost, in rising order; an owner takes the largest it allows."""
 

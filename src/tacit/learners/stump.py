@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit.checks import whole
+from tacit.checks import bad, whole
 from tacit.cohort import Cohort
 from tacit.kernels import kernel
 from tacit.learners.base import Facts, Learner, Public, ShareQuery
@@ -65,6 +65,8 @@ class Stump(Learner):
         return Facts(public.dim, public.classes, np.array(values), np.array(columns, dtype=np.int64))
 
     def space(self, facts: Facts) -> Crosses:
+        if not (facts.values.shape == facts.columns.shape and facts.values.ndim == 1 and len(facts.values)):
+            raise bad("cuts", "pairs of a column and a value", (facts.columns.shape, facts.values.shape))
         return Crosses(blocks=len(facts.values), size=2 * _codes(facts.classes).shape[1])
 
     def share(self, query: ShareQuery, cohort: Cohort) -> FloatArray:

@@ -17,6 +17,7 @@ from tacit.mechanisms.coins import clipped, high_half, high_product, low_half, r
 from tacit.mechanisms.piecewise import PiecewiseLaw, point_of, step_of
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.sampled import Sampled
+from tacit.privacy.odds import rational
 from tacit.types import AnyArray, BoolArray, FloatArray, IntArray, WordArray
 
 _STEPS = 1 << 20
@@ -42,7 +43,10 @@ class Hybrid(Sampled):
     @cached_property
     def laws(self) -> list[PiecewiseLaw]:
         """Each level's Piecewise law at epsilon / k; the Duchi branch uses the same odds."""
-        return [PiecewiseLaw.of(e / k, _STEPS) for e, k in zip(self.levels.tolist(), self.counts.tolist(), strict=True)]
+        return [
+            PiecewiseLaw.of(rational(e) / k, _STEPS)
+            for e, k in zip(self.levels.tolist(), self.counts.tolist(), strict=True)
+        ]
 
     @cached_property
     def shares_of_piecewise(self) -> IntArray:

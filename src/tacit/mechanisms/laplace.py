@@ -19,6 +19,7 @@ from tacit.kernels import kernel
 from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.coins import high_half, high_product, low_half, round_up, unfair_below
 from tacit.mechanisms.reports import Reports
+from tacit.privacy.odds import rational
 from tacit.spaces import Box
 from tacit.types import AnyArray, BoolArray, FloatArray, WordArray
 
@@ -55,7 +56,7 @@ class Laplace(Mechanism):
     @cached_property
     def noise_scales(self) -> list[int]:
         """Per level: t, in grid steps."""
-        return [ceil(Fraction(self.width) / Fraction(e)) for e in self.levels.tolist()]
+        return [ceil(Fraction(self.width) / rational(e)) for e in self.levels.tolist()]
 
     def limit(self, level: int) -> int:
         """The largest absolute value of a report's coordinate, in grid steps."""

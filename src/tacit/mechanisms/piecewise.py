@@ -6,6 +6,7 @@ Edges: coordinates are clipped to [-radius_inf, radius_inf], NaN to 0. Unbiased 
 """
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from math import isqrt
 
@@ -16,7 +17,7 @@ from tacit.kernels import kernel
 from tacit.mechanisms.coins import clipped, high_half, high_product, round_up
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.sampled import Sampled
-from tacit.privacy.odds import Odds, odds
+from tacit.privacy.odds import Odds, odds, rational
 from tacit.types import AnyArray, BoolArray, FloatArray, IntArray, WordArray
 
 
@@ -36,7 +37,7 @@ class PiecewiseLaw:
     width: int
 
     @classmethod
-    def of(cls, epsilon: float, steps: int) -> "PiecewiseLaw":
+    def of(cls, epsilon: float | Fraction, steps: int) -> "PiecewiseLaw":
         chances = odds(epsilon, steps)
         doubled = isqrt(4 * steps * steps * chances.low // chances.high)  # floor(2 m e^(-epsilon/2))
         return cls(steps=steps, odds=chances, width=max(1, (doubled + 1) // 2))
@@ -107,7 +108,8 @@ class Piecewise(Sampled):
     def laws(self) -> list[PiecewiseLaw]:
         """The one-dimensional law of each level, at epsilon / k."""
         return [
-            PiecewiseLaw.of(e / k, self.steps) for e, k in zip(self.levels.tolist(), self.counts.tolist(), strict=True)
+            PiecewiseLaw.of(rational(e) / k, self.steps)
+            for e, k in zip(self.levels.tolist(), self.counts.tolist(), strict=True)
         ]
 
     @cached_property

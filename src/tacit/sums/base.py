@@ -16,6 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from tacit.checks import bad, matrix, positive, whole
+from tacit.privacy.odds import rational
 from tacit.streams import Stream
 from tacit.types import FloatArray, WordArray
 
@@ -75,7 +76,7 @@ class SecureSum(ABC):
         """The noise scale t in steps: the least whole number with width / t <= epsilon. 0 without noise."""
         if self.epsilon is None:
             return 0
-        t = ceil(Fraction(self.width(k)) / Fraction(self.epsilon))
+        t = ceil(Fraction(self.width(k)) / rational(self.epsilon))
         if not t <= _LARGEST_SCALE:
             raise bad("epsilon", f"at least {self.width(k) / _LARGEST_SCALE:.2g} for {k} entries", self.epsilon)
         return t

@@ -57,7 +57,7 @@ def encode(value: object) -> bytes:
     return bytes(msgpack.packb([VERSION, _plain(value)], use_bin_type=True, strict_types=True))
 
 
-def decode(data: bytes, kind: type[Kind], largest: int = LARGEST) -> Kind:
+def decode(data: bytes, kind: Callable[..., Kind], largest: int = LARGEST) -> Kind:
     """The object of class `kind` (or a subclass) that these bytes are, or a `WireError`."""
     if not len(data) <= largest:
         raise WireError(f"a message must be at most {largest} bytes")
@@ -162,7 +162,7 @@ def _hints(cls: Any) -> dict[str, Any]:
 def _extension(array: AnyArray) -> msgpack.ExtType:
     """Axes, their lengths, and the values, little-endian."""
     codes = {dtype: code for code, dtype in _ARRAYS.items()}
-    if array.dtype not in codes or not 1 <= array.ndim <= _MOST_AXES:
+    if array.dtype not in codes or not 1 <= array.ndim <= _MOST_AXES or (array.ndim > 1 and not array.size):
         raise WireError(f"an array must be float64 or int64 with 1 to {_MOST_AXES} axes, got {array.dtype}")
     if not np.isfinite(array).all():
         raise WireError("an array must be finite")
@@ -177,7 +177,7 @@ def _array(code: int, data: bytes) -> AnyArray:
         raise ValueError("an unknown extension type")
     start = 1 + 4 * data[0]
     shape = tuple(int.from_bytes(data[at : at + 4], "little") for at in range(1, start, 4))
-    if len(data) < start or len(data) - start != 8 * prod(shape):
+    if len(data) < start or len(data) - start != 8 * prod(shape) or (len(shape) > 1 and not prod(shape)):
         raise ValueError("an array of another length than its shape says")
     array = (
         np.frombuffer(data, dtype=_ARRAYS[code], offset=start).reshape(shape).astype(_ARRAYS[code].newbyteorder("="))

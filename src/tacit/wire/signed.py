@@ -4,6 +4,7 @@ Signed bytes are: 64 bytes of signature, then the message. What is signed is a p
 thing cannot serve for another), and the message. Nothing is parsed before the signature holds.
 """
 
+from collections.abc import Callable
 from typing import TypeVar
 
 from cryptography.exceptions import InvalidSignature
@@ -22,7 +23,7 @@ def sign(value: object, purpose: str, key: Ed25519PrivateKey) -> bytes:
     return key.sign(_preimage(purpose, body)) + body
 
 
-def opened(data: bytes, kind: type[Kind], purpose: str, key: Ed25519PublicKey, largest: int = LARGEST) -> Kind:
+def opened(data: bytes, kind: Callable[..., Kind], purpose: str, key: Ed25519PublicKey, largest: int = LARGEST) -> Kind:
     """The object inside signed bytes, if `key` signed them for this purpose; else a `WireError`.
 
     >>> from tacit import Number

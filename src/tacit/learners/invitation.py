@@ -1,0 +1,96 @@
+"""What travels between a data user and an owner: a signed invitation, and the few bytes of a report.
+
+An invitation names its campaign, counts up in it, ends at a time, and says by which schema rows are to be read. Its
+digest is its identity: an owner answers a digest once and repeats the same bytes ever after.
+
+A report is version (1 byte), tag (6 bytes of the digest, against mix-ups), level (1 byte: which of the offered
+epsilons), and the mechanism's numbers, little-endian: 16 bytes with PrivUnit, whatever the dimension.
+"""
+
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import numpy as np
+
+from tacit.checks import bad, whole
+from tacit.learners.query import Query
+from tacit.mechanisms.reports import Reports
+from tacit.wire import WireError, encode, message
+
+PURPOSE = "invitation"
+_VERSION = 1
+_TAG = 6
+_HEADER = 2 + _TAG
+_DIGEST = 32
+
+
+@message("invitation")
+@dataclass(frozen=True, eq=False)
+class Invitation:
+    """One question of a campaign; `expires` is in seconds since 1970, `schema` the digest of the schema."""
+
+    campaign: str
+    number: int
+    expires: int
+    schema: bytes
+    query: Query
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.campaign) <= 200:
+            raise bad("campaign", "a name of 1 to 200 characters", self.campaign[:20])
+        whole("number", self.number, 1)
+        whole("expires", self.expires, 0)
+        if not len(self.schema) == _DIGEST:
+            raise bad("schema", f"a digest of {_DIGEST} bytes", len(self.schema))
+        if not len(self.query.epsilons) <= 256:
+            raise bad("epsilons", "at most 256: a report names its level in a byte", len(self.query.epsilons))
+
+    @property
+    def digest(self) -> bytes:
+        """The identity of this invitation: a hash of its canonical bytes."""
+        return digest_of(self)
+
+
+def digest_of(value: object) -> bytes:
+    """32 bytes that name a registered object."""
+    return blake2b(encode(value), digest_size=_DIGEST).digest()
+
+
+def pack(digest: bytes, level: int, reports: Reports) -> bytes:
+    """The bytes of one report."""
+    if not len(reports) == 1:
+        raise bad("reports", "one report", len(reports))
+    body = b"".join(
+        array.astype(array.dtype.newbyteorder("<")).tobytes() for array in (reports.points, reports.indices)
+    )
+    return bytes([_VERSION]) + digest[:_TAG] + bytes([level]) + body
+
+
+def unpack(data: bytes, digest: bytes, query: Query) -> tuple[int, Reports]:
+    """The level and the report in some bytes, or a `WireError`: wrong version, tag, length, level or grid."""
+    blank = query.blank(1)
+    points, indices = blank.points, blank.indices
+    if not len(data) == _HEADER + points.nbytes + indices.nbytes:
+        raise WireError(f"a report must be {_HEADER + points.nbytes + indices.nbytes} bytes, got {len(data)}")
+    if not data[0] == _VERSION:
+        raise WireError(f"version of a report must be {_VERSION}, got {data[0]}")
+    if not data[1 : 1 + _TAG] == digest[:_TAG]:
+        raise WireError("a report must carry the tag of this query")
+    level = data[_HEADER - 1]
+    if not level < len(query.epsilons):
+        raise WireError(f"level must be below {len(query.epsilons)}, got {level}")
+    parts = []
+    at = _HEADER
+    for array in (points, indices):
+        raw = np.frombuffer(data, array.dtype.newbyteorder("<"), count=array.size, offset=at)
+        parts.append(raw.astype(array.dtype).reshape(array.shape))
+        at += array.nbytes
+    reports = Reports(*parts)
+    if not query.valid(reports, np.array([query.epsilons[level]])).all():
+        raise WireError("a report must lie on the mechanism's grid")
+    return level, reports
+
+
+def report_size(query: Query) -> int:
+    """Bytes of a report to this query."""
+    return _HEADER + query.blank(1).nbytes

@@ -1,0 +1,44 @@
+"""One line of the ledger: what was released, to whom, for how much."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from hashlib import blake2b
+
+from tacit.checks import bad
+from tacit.wire import encode, message
+
+EMPTY = bytes(32)  # the head of a ledger without entries
+
+
+@message("entry")
+@dataclass(frozen=True)
+class Entry:
+    """A release; `epsilon` is an exact rational as text, `at` in seconds since 1970."""
+
+    owner: str
+    digest: bytes
+    campaign: str
+    number: int
+    at: int
+    epsilon: str
+    unit: str
+    what: str
+    how: str
+    report: bytes
+
+    def __post_init__(self) -> None:
+        if not self.cost > 0:
+            raise bad("epsilon", "> 0", self.epsilon)
+
+    @property
+    def cost(self) -> Fraction:
+        """The epsilon charged."""
+        return Fraction(self.epsilon)
+
+    def __repr__(self) -> str:
+        return f"Entry({self.owner!r}, {self.digest.hex()[:12]}, epsilon={self.epsilon})"
+
+
+def linked(head: bytes, entry: Entry) -> bytes:
+    """The head of the chain after one more entry: no line can be changed, dropped or moved without changing it."""
+    return blake2b(head + encode(entry), digest_size=32).digest()

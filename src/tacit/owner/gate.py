@@ -1,0 +1,200 @@
+"""The gate: the only way out of an owner.
+
+    verify the signature -> check the policy -> take the ledger's lock -> repeat what was said before, or
+    check the budget -> compute, clip, randomise with fresh coins -> write debit and report down -> return bytes
+
+Claim: for each owner (unit and adjacency as the query says), all that leaves in the owner's lifetime is pure
+epsilon-DP with the sum of the charged epsilons, at most `policy.epsilon_total`, against whoever signs the questions and
+sees all answers. Proof: gate.md.
+
+A refusal depends on the question, the policy and the ledger, never on rows: everything about a question that could
+fail is tried on an owner without rows before anything is charged.
+"""
+
+import logging
+import time
+from collections.abc import Sequence
+from enum import Enum
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from tacit.cohort import Cohort
+from tacit.learners.invitation import PURPOSE, Invitation, digest_of, pack
+from tacit.learners.query import Query
+from tacit.mechanisms.reports import Reports
+from tacit.owner.entry import Entry
+from tacit.owner.ledger import Book, Ledger
+from tacit.owner.policy import Policy
+from tacit.privacy.odds import rational
+from tacit.schema import Schema
+from tacit.streams import Stream, secure
+from tacit.types import FloatArray
+from tacit.wire import WireError
+from tacit.wire.signed import opened
+
+log = logging.getLogger(__name__)
+
+
+class Reason(Enum):
+    """Why a question is refused; none of them depends on rows."""
+
+    UNREADABLE = "the question is not a signed invitation of this campaign"
+    EXPIRED = "the question has expired"
+    FORBIDDEN = "the owner's policy forbids the question"
+    SPENT = "the owner's budget does not allow another release"
+
+
+class RefusedError(Exception):
+    """A question that is not answered, for a reason that anybody may know."""
+
+    def __init__(self, reason: Reason, detail: str = "") -> None:
+        self.reason = reason
+        super().__init__(f"{reason.value}: {detail}" if detail else reason.value)
+
+
+class Gate:
+    """Answers signed questions for the owners of `cohort`, named by `owners`, under one policy and one ledger.
+
+    One owner is the usual case; a gateway holds many. `schema` is the public description by which rows were read.
+    """
+
+    def __init__(
+        self,
+        cohort: Cohort,
+        owners: Sequence[str],
+        schema: Schema,
+        policy: Policy,
+        ledger: Ledger,
+        key: Ed25519PublicKey,
+    ) -> None:
+        if not len(owners) == len(set(owners)) == len(cohort):
+            raise ValueError(f"owners must name each of {len(cohort)} owners once, got {len(owners)} names")
+        if not (cohort.X.shape[1] == schema.dim and bool((cohort.y < len(schema.classes)).all())):
+            raise ValueError(f"rows must have {schema.dim} numbers and a class of the schema, got {cohort.X.shape[1]}")
+        self._cohort = cohort
+        self._place = {owner: place for place, owner in enumerate(owners)}
+        self._schema = schema
+        self._schema_digest = digest_of(schema)
+        self._policy = policy
+        self._ledger = ledger
+        self._key = key
+
+    def answer(self, question: bytes, owner: str | None = None) -> bytes:
+        """The report of one owner (of the only one, by default), or `RefusedError`."""
+        if owner is None and len(self._place) != 1:
+            raise ValueError(f"owner must be named: this gate has {len(self._place)}")
+        (said,) = self.answers(question, [next(iter(self._place)) if owner is None else owner])
+        if isinstance(said, RefusedError):
+            raise said
+        return said
+
+    def answers(self, question: bytes, owners: Sequence[str]) -> list[bytes | RefusedError]:
+        """The reports of several owners, written down in one transaction; refusals stand in their places."""
+        began = time.monotonic()
+        try:
+            return self._answers(question, owners)
+        finally:
+            self._wait(began)
+
+    def _answers(self, question: bytes, owners: Sequence[str]) -> list[bytes | RefusedError]:
+        invitation = self._admitted(question)
+        digest = invitation.digest
+        said: dict[str, bytes | RefusedError] = {}
+        with self._ledger.transaction() as book:
+            fresh: list[tuple[str, int]] = []
+            for owner in dict.fromkeys(owners):
+                before = book.find(owner, digest)
+                if before is not None:
+                    said[owner] = before.report
+                    continue
+                level = self._level(book, owner, invitation)
+                if level is None:
+                    said[owner] = RefusedError(Reason.SPENT)
+                else:
+                    fresh.append((owner, level))
+            reports = self._released(invitation, fresh) if fresh else []
+            at = int(time.time())
+            query = invitation.query
+            for (owner, level), report in zip(fresh, reports, strict=True):
+                cost = rational(query.epsilons[level])
+                campaign, number = invitation.campaign, invitation.number
+                book.add(
+                    Entry(owner, digest, campaign, number, at, str(cost), query.unit, query.what, query.how, report)
+                )
+                said[owner] = report
+        log.info("answered question %s of campaign %s", invitation.number, invitation.campaign)
+        return [said[owner] for owner in owners]
+
+    def _admitted(self, question: bytes) -> Invitation:
+        """The question, if it is signed, timely, allowed and harmless; no rows and no budget are looked at."""
+        try:
+            invitation = opened(question, Invitation, PURPOSE, self._key, self._policy.largest_query)
+        except WireError as problem:
+            raise RefusedError(Reason.UNREADABLE, str(problem)) from None
+        if not time.time() < invitation.expires:
+            raise RefusedError(Reason.EXPIRED)
+        objection = self._policy.objection(invitation)
+        query, schema = invitation.query, self._schema
+        if invitation.schema != self._schema_digest or (query.dim, query.classes) != (schema.dim, len(schema.classes)):
+            objection = "the question is made for another schema than the owner's rows"
+        if not objection and not self._harmless(invitation):
+            objection = "the question cannot be answered by an owner without rows"
+        if objection:
+            raise RefusedError(Reason.FORBIDDEN, objection)
+        return invitation
+
+    def _harmless(self, invitation: Invitation) -> bool:
+        """Whether it works at all, tried at an owner without rows: a question that fails must fail for everybody."""
+        query = invitation.query
+        try:
+            report = query.release(self._nobody(), np.array(query.epsilons[:1]), self._coins())
+            return bool(query.valid(report, np.array(query.epsilons[:1])).all())
+        except (ValueError, TypeError, IndexError, ArithmeticError, MemoryError):
+            return False
+
+    def _level(self, book: Book, owner: str, invitation: Invitation) -> int | None:
+        """Which of the offered epsilons this owner can still pay; None: none, or no release is left."""
+        spent, releases = book.spent(owner)
+        if not releases < self._policy.releases:
+            return None
+        return self._policy.level(invitation.query.epsilons, spent)
+
+    def _released(self, invitation: Invitation, fresh: list[tuple[str, int]]) -> list[bytes]:
+        """Reports of owners that can pay; rows that a learner stumbles over count as none."""
+        query, digest = invitation.query, invitation.digest
+        places = np.array([self._place[owner] for owner, _ in fresh])
+        epsilons = np.array([query.epsilons[level] for _, level in fresh])
+        cohort, coins = self._cohort[places], self._coins().of(places)
+        try:
+            reports = self._release(query, cohort, epsilons, coins)
+            return [pack(digest, level, reports[i : i + 1]) for i, (_, level) in enumerate(fresh)]
+        except Exception:
+            if len(fresh) > 1:  # one by one, so that nobody's report depends on another's rows
+                return [report for each in fresh for report in self._released(invitation, [each])]
+            if query.unit == "record":
+                return [b""]  # charged, and nothing said: see gate.md
+            return [pack(digest, fresh[0][1], self._release(query, self._nobody(), epsilons, coins))]
+
+    def _release(self, query: Query, cohort: Cohort, epsilons: FloatArray, coins: Stream) -> Reports:
+        return query.release(cohort, epsilons, coins)
+
+    def _nobody(self) -> Cohort:
+        return Cohort(self._cohort.X[:0], self._cohort.y[:0], np.zeros(2, dtype=np.int64))
+
+    def _coins(self) -> Stream:
+        """Fresh coins from the operating system. A gate takes no seed."""
+        return secure()
+
+    def _wait(self, began: float) -> None:
+        """Leave at the next multiple of the policy's time step."""
+        step = float(self._policy.time_step)
+        if step > 0:
+            taken = time.monotonic() - began
+            time.sleep(-taken % step)
+
+    def __reduce__(self) -> str:
+        raise TypeError("a gate cannot be copied or pickled: it holds an owner's rows")
+
+    def __repr__(self) -> str:
+        return f"Gate({len(self._place)} owners)"

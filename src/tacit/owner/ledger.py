@@ -1,0 +1,206 @@
+"""The owner's ledger: every release, written down durably before it is sent.
+
+SQLite in WAL mode with full synchronisation. A transaction takes the write lock first (BEGIN IMMEDIATE), so several
+processes on one file are one after the other, and what is checked is still true when it is written. Entries form a hash
+chain; the mark (mark.py) outside the file notices an old copy.
+
+Claim: what has been returned to a caller is in the ledger, whatever is killed and whenever; the same question gives
+the same bytes; budgets are never exceeded, also by several processes. Edges: a full disk is a `LedgerError` before
+anything is sent; a ledger is not copied or pickled as an object, because two of them would be two budgets.
+"""
+
+import os
+import secrets
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import NoReturn
+
+from tacit.owner.entry import EMPTY, Entry, linked
+from tacit.owner.mark import Mark, default_mark, read_mark, write_mark
+from tacit.wire import WireError
+
+_SCHEMA = 1
+_WAIT = 60.0  # seconds for another process's transaction
+_FIELDS = "owner, digest, campaign, number, at, epsilon, unit, what, how, report"
+
+
+class LedgerError(RuntimeError):
+    """The ledger cannot vouch for a release: nothing may be sent. The message says what to do."""
+
+
+@dataclass
+class Book:
+    """An open transaction, begun after `count` entries: what one may read and write while nobody else can."""
+
+    connection: sqlite3.Connection = field(repr=False)
+    count: int
+    before: bytes
+    added: list[Entry] = field(default_factory=list, repr=False)
+    head: bytes = b""
+
+    def __post_init__(self) -> None:
+        self.head = self.before
+
+    def find(self, owner: str, digest: bytes) -> Entry | None:
+        """The release that answered this question, if there was one."""
+        found = self.connection.execute(
+            f"SELECT {_FIELDS} FROM releases WHERE owner = ? AND digest = ?",  # noqa: S608 - a constant
+            (owner, digest),
+        ).fetchone()
+        return None if found is None else Entry(*found)
+
+    def spent(self, owner: str) -> tuple[Fraction, int]:
+        """The epsilon that an owner has spent, and in how many releases."""
+        costs = self.connection.execute("SELECT epsilon FROM releases WHERE owner = ?", (owner,)).fetchall()
+        return sum((Fraction(cost) for (cost,) in costs), Fraction(0)), len(costs)
+
+    def add(self, entry: Entry) -> None:
+        """Write a release down; it counts when the transaction ends."""
+        self.head = linked(self.head, entry)
+        self.connection.execute(
+            f"INSERT INTO releases ({_FIELDS}, head) VALUES (?,?,?,?,?,?,?,?,?,?,?)",  # noqa: S608 - a constant
+            (*(getattr(entry, name) for name in _FIELDS.split(", ")), self.head),
+        )
+        self.added.append(entry)
+
+
+class Ledger:
+    """A ledger on disk; `mark` is where to keep the mark (default: the user's state folder)."""
+
+    def __init__(self, path: str | Path, mark: str | Path | None = None) -> None:
+        self.path = Path(path)
+        self.mark = default_mark(self.path) if mark is None else Path(mark)
+        self._connection: sqlite3.Connection | None = None
+        self._process = 0
+        with self.transaction():
+            pass  # creates the tables, and compares ledger and mark before anything else happens
+
+    @classmethod
+    def adopted(cls, path: str | Path, mark: str | Path | None = None) -> "Ledger":
+        """Take a ledger as it is for true, write its mark anew, and open it.
+
+        For one that was moved here on purpose. Whoever adopts an old copy gives away what it forgot.
+        """
+        target = default_mark(Path(path)) if mark is None else Path(mark)
+        try:
+            connection = sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=rw", uri=True, timeout=_WAIT)
+            (identity,) = connection.execute("SELECT identity FROM ledger").fetchone()
+            write_mark(target, Mark(bytes(identity), *_end(connection), ()))
+            connection.close()
+        except (sqlite3.Error, OSError) as problem:
+            raise LedgerError(f"ledger {path} cannot be adopted: {problem}") from problem
+        return cls(path, mark)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Book]:
+        """Read and write with nobody in between; an exception inside writes nothing."""
+        connection = self._open()
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                identity = self._prepare(connection)
+                book = self._caught_up(connection, identity)
+                yield book
+                if book.added:
+                    write_mark(self.mark, Mark(identity, book.count, book.before, tuple(book.added)))
+                connection.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
+                raise
+        except (sqlite3.Error, OSError, WireError) as problem:
+            raise LedgerError(f"ledger {self.path}: {problem}; nothing was released") from problem
+
+    def entries(self) -> list[Entry]:
+        """All releases in order, their chain checked."""
+        connection = self._open()
+        with self.transaction():
+            rows = connection.execute(f"SELECT {_FIELDS}, head FROM releases ORDER BY place").fetchall()  # noqa: S608
+        head, entries = EMPTY, []
+        for number, (*row, stored) in enumerate(rows, 1):
+            entries.append(Entry(*row))
+            head = linked(head, entries[-1])
+            if head != stored:
+                raise LedgerError(f"ledger {self.path}: entry {number} was changed after it was written")
+        return entries
+
+    def close(self) -> None:
+        if self._connection is not None and self._process == os.getpid():
+            self._connection.close()
+        self._connection = None
+
+    def _open(self) -> sqlite3.Connection:
+        """This process's own connection: one that crossed a fork would break the locks."""
+        if self._connection is None or self._process != os.getpid():
+            try:
+                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+                made = sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
+                made.execute("PRAGMA journal_mode = WAL")
+                made.execute("PRAGMA synchronous = FULL")
+            except (sqlite3.Error, OSError) as problem:
+                raise LedgerError(f"ledger {self.path} cannot be opened: {problem}") from problem
+            self._connection, self._process = made, os.getpid()
+        return self._connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> bytes:
+        """Tables in a new file, and the identity of the ledger."""
+        connection.execute(
+            "CREATE TABLE IF NOT EXISTS releases (place INTEGER PRIMARY KEY, owner TEXT NOT NULL, digest BLOB NOT NULL,"
+            " campaign TEXT NOT NULL, number INTEGER NOT NULL, at INTEGER NOT NULL, epsilon TEXT NOT NULL,"
+            " unit TEXT NOT NULL, what TEXT NOT NULL, how TEXT NOT NULL, report BLOB NOT NULL, head BLOB NOT NULL,"
+            " UNIQUE (owner, digest))"
+        )
+        connection.execute("CREATE TABLE IF NOT EXISTS ledger (version INTEGER NOT NULL, identity BLOB NOT NULL)")
+        known = connection.execute("SELECT version, identity FROM ledger").fetchone()
+        if known is None:
+            known = (_SCHEMA, secrets.token_bytes(16))
+            connection.execute("INSERT INTO ledger VALUES (?, ?)", known)
+        if known[0] != _SCHEMA:
+            raise LedgerError(f"ledger {self.path} has version {known[0]}, this program knows {_SCHEMA}")
+        return bytes(known[1])
+
+    def _caught_up(self, connection: sqlite3.Connection, identity: bytes) -> Book:
+        """Compare with the mark; what the mark has and the ledger lost in the last transaction is put back."""
+        count, head = _end(connection)
+        mark = read_mark(self.mark)
+        if mark is None and count == 0:
+            return Book(connection, count, head)
+        if mark is None:
+            raise LedgerError(
+                f"ledger {self.path} has {count} releases but its mark {self.mark} is missing; "
+                "if the ledger was moved here on purpose: tacit ledger adopt"
+            )
+        total, final = mark.final
+        if mark.ledger == identity and (count, head) == (total, final):
+            return Book(connection, count, head)
+        if mark.ledger == identity and (count, head) == (mark.count, mark.head):
+            book = Book(connection, count, head)
+            for entry in mark.pending:
+                book.add(entry)
+            return Book(connection, total, final)
+        raise LedgerError(
+            f"ledger {self.path} is not the latest: it has {count} releases, its mark {self.mark} knows of {total}; "
+            "an old copy forgets what was spent, so put the latest back"
+        )
+
+    def __copy__(self) -> NoReturn:
+        raise TypeError("a ledger cannot be copied: two ledgers would be two budgets")
+
+    def __deepcopy__(self, memo: object) -> NoReturn:
+        raise TypeError("a ledger cannot be copied: two ledgers would be two budgets")
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a ledger cannot be pickled: two ledgers would be two budgets")
+
+    def __repr__(self) -> str:
+        return f"Ledger({str(self.path)!r})"
+
+
+def _end(connection: sqlite3.Connection) -> tuple[int, bytes]:
+    """How many entries there are, and the head of their chain."""
+    found = connection.execute("SELECT place, head FROM releases ORDER BY place DESC LIMIT 1").fetchone()
+    return (0, EMPTY) if found is None else (int(found[0]), bytes(found[1]))  # places count from 1 without gaps

@@ -1,0 +1,120 @@
+"""What an owner allows, decided before any question comes, by the owner alone.
+
+Budgets are exact: decimals of the file become rationals, and every comparison is between rationals.
+"""
+
+import tomllib
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from tacit.checks import bad, whole
+from tacit.learners.invitation import Invitation
+from tacit.mechanisms.names import MECHANISMS
+from tacit.privacy.odds import rational
+
+_LARGEST_QUERY = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy:
+    """Limits on what may leave.
+
+    epsilon_per_release, epsilon_total : budgets, exact; give strings, decimals or whole numbers.
+    releases : how many questions may be answered in all.
+    learners, mechanisms : names that are allowed; None allows every sound one.
+    units : whose change must be hidden: "owner" (everything this owner has) or "record" (each of its rows).
+    largest_share : numbers that a share may have.  largest_query : bytes that a question may have.
+    campaign : the only campaign to take part in; None: any that the pinned key signs.
+    time_step : answers leave at multiples of this many seconds, so that how long they took tells nothing finer.
+
+    >>> policy = Policy(epsilon_per_release="0.5", epsilon_total=1, releases=2)
+    >>> policy.level((0.25, 0.5, 2.0), spent=Fraction(0)), policy.level((0.25, 0.5), spent=Fraction(3, 4))
+    (1, 0)
+    """
+
+    epsilon_per_release: Fraction
+    epsilon_total: Fraction
+    releases: int = 1
+    learners: tuple[str, ...] | None = None
+    mechanisms: tuple[str, ...] | None = None
+    units: tuple[str, ...] = ("owner",)
+    largest_share: int = 1 << 20
+    largest_query: int = _LARGEST_QUERY
+    campaign: str | None = None
+    time_step: Fraction = Fraction(1, 10)
+
+    def __post_init__(self) -> None:
+        for name in ("epsilon_per_release", "epsilon_total", "time_step"):
+            object.__setattr__(self, name, exact(name, getattr(self, name)))
+        for name in ("epsilon_per_release", "epsilon_total"):
+            if not getattr(self, name) > 0:
+                raise bad(name, "> 0", str(getattr(self, name)))
+        if not 0 <= self.time_step <= 3600:
+            raise bad("time_step", "0 to 3600 seconds", str(self.time_step))
+        for name in ("releases", "largest_share", "largest_query"):
+            whole(name, getattr(self, name), 1)
+        for name in ("learners", "mechanisms", "units"):
+            given = getattr(self, name)
+            if given is not None:
+                if isinstance(given, str) or not all(isinstance(each, str) for each in given):
+                    raise bad(name, "a list of names", given)
+                object.__setattr__(self, name, tuple(given))
+        if self.mechanisms is not None and not set(self.mechanisms) <= {*MECHANISMS, *_TRAININGS} - {"none"}:
+            raise bad("mechanisms", f"among {sorted({*MECHANISMS, *_TRAININGS} - {'none'})}", self.mechanisms)
+        if not (self.units and set(self.units) <= {"owner", "record"}):
+            raise bad("units", "of 'owner' and 'record'", self.units)
+
+    @classmethod
+    def read(cls, path: str | Path) -> "Policy":
+        """From a TOML file; a name that is not known is refused, so that a misspelt limit is not lost."""
+        content = tomllib.loads(Path(path).read_text(encoding="utf-8"), parse_float=Decimal)
+        known = {field.name for field in fields(cls)}
+        if not set(content) <= known:
+            raise ValueError(f"{path}: unknown names {sorted(set(content) - known)}; known are {sorted(known)}")
+        missing = {"epsilon_per_release", "epsilon_total"} - set(content)
+        if missing:
+            raise ValueError(f"{path}: {', '.join(sorted(missing))} must be given")
+        return cls(**content)
+
+    def level(self, epsilons: tuple[float, ...], spent: Fraction) -> int | None:
+        """The place of the largest epsilon on offer that is allowed after `spent`; None: none is."""
+        most = min(self.epsilon_per_release, self.epsilon_total - spent)
+        allowed = [place for place, epsilon in enumerate(epsilons) if rational(epsilon) <= most]
+        return allowed[-1] if allowed else None
+
+    def objection(self, invitation: Invitation) -> str:
+        """Why this question may not be answered whatever the budget; empty: it may. No rows are looked at."""
+        query = invitation.query
+        if query.unsound:
+            return "the query may only be simulated"
+        if self.campaign is not None and invitation.campaign != self.campaign:
+            return "the campaign is not the one that the policy names"
+        if query.unit not in self.units:
+            return f"the policy does not allow the unit {query.unit!r}"
+        if self.learners is not None and query.what not in self.learners:
+            return "the policy does not allow this learner"
+        if self.mechanisms is not None and query.how not in self.mechanisms:
+            return "the policy does not allow this mechanism"
+        if not query.width <= self.largest_share:
+            return f"a share may have at most {self.largest_share} numbers"
+        return ""
+
+
+_TRAININGS = ("objective", "output", "counts")  # private training and counting, where the unit is a record
+
+
+def exact(name: str, value: Any) -> Fraction:
+    """A budget as a rational; binary floats are refused, because 0.1 is not a tenth.
+
+    >>> exact("epsilon", "0.1"), exact("epsilon", Decimal("1.5"))
+    (Fraction(1, 10), Fraction(3, 2))
+    """
+    if isinstance(value, Fraction | Decimal | str) or (isinstance(value, int) and not isinstance(value, bool)):
+        try:
+            return Fraction(value)
+        except (ValueError, OverflowError, ZeroDivisionError):
+            pass
+    raise bad(name, "an exact number: a whole number, a decimal, or a string such as '0.1'", value)

@@ -1,0 +1,228 @@
+"""The gate: what it answers, what it refuses, and that neither depends on rows."""
+
+import copy
+import pickle
+import time
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacit import Cohort, Number, Schema
+from tacit.learners.centroid import Centroid
+from tacit.learners.invitation import PURPOSE, report_size, unpack
+from tacit.learners.published import PublishedStump
+from tacit.learners.stump import Stump
+from tacit.owner.gate import Gate, Reason, RefusedError
+from tacit.owner.ledger import Ledger
+from tacit.wire.signed import sign
+from tests.owner.made import KEY, SCHEMA, gate, invitation, policy, query, question, rows
+
+
+def refusal(gate, data):
+    with pytest.raises(RefusedError) as caught:
+        gate.answer(data)
+    return caught.value.reason
+
+
+def test_an_answer_is_a_small_valid_report_and_is_charged(tmp_path):
+    door = gate(tmp_path)
+    asked = invitation()
+    report = door.answer(sign(asked, PURPOSE, KEY))
+    assert len(report) == report_size(asked.query) == 16
+    level, _ = unpack(report, asked.digest, asked.query)
+    assert level == 1  # the largest epsilon on offer that the policy allows
+    (entry,) = Ledger(tmp_path / "ledger.db", tmp_path / "ledger.mark").entries()
+    assert (entry.epsilon, entry.what, entry.how, entry.report) == ("1", "stump", "privunit", report)
+
+
+def test_the_same_question_gets_the_same_bytes_and_no_new_charge(tmp_path):
+    door, data = gate(tmp_path), question()
+    first = door.answer(data)
+    assert [door.answer(data) for _ in range(5)] == [first] * 5
+    assert gate(tmp_path, rows(seed=5)).answer(data) == first  # restarted, and even with other rows
+    assert len(Ledger(tmp_path / "ledger.db", tmp_path / "ledger.mark").entries()) == 1
+
+
+def test_another_question_after_the_budget_or_the_release_is_refused(tmp_path):
+    door = gate(tmp_path, epsilon_total=2, releases=3)
+    door.answer(question(1))
+    door.answer(question(2))
+    assert refusal(door, question(3)) is Reason.SPENT  # budget
+    (tmp_path / "one").mkdir()
+    door = gate(tmp_path / "one", epsilon_total=9)
+    door.answer(question(1))
+    assert refusal(door, question(2)) is Reason.SPENT  # one release
+
+
+def test_what_is_left_of_the_budget_decides_the_level(tmp_path):
+    door = gate(tmp_path, epsilon_total="1.6", releases=3)
+    asked = [invitation(number) for number in (1, 2, 3)]
+    levels = [unpack(door.answer(sign(each, PURPOSE, KEY)), each.digest, each.query)[0] for each in asked[:2]]
+    assert levels == [1, 0]
+    assert refusal(door, sign(asked[2], PURPOSE, KEY)) is Reason.SPENT
+
+
+def test_tenths_add_up_exactly(tmp_path):
+    door = gate(tmp_path, epsilon_per_release="0.1", epsilon_total="0.3", releases=9)
+    for number in (1, 2, 3):
+        door.answer(question(number, asked=query(epsilons=(0.1,))))
+    assert refusal(door, question(4, asked=query(epsilons=(0.1,)))) is Reason.SPENT
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (lambda: question(key=Ed25519PrivateKey.generate()), Reason.UNREADABLE),
+        (lambda: sign(SCHEMA, PURPOSE, KEY), Reason.UNREADABLE),
+        (lambda: sign(invitation(), "another purpose", KEY), Reason.UNREADABLE),
+        (lambda: b"", Reason.UNREADABLE),
+        (lambda: question() + b"\x00", Reason.UNREADABLE),
+        (lambda: question(expires=int(time.time()) - 1), Reason.EXPIRED),
+        (lambda: question(campaign="another"), Reason.FORBIDDEN),
+        (lambda: question(schema=Schema((Number("x", 0, 1),), (0, 1))), Reason.FORBIDDEN),
+        (lambda: question(asked=query(learner=Centroid())), Reason.FORBIDDEN),
+        (lambda: question(asked=query(mechanism="laplace")), Reason.FORBIDDEN),
+        (lambda: question(asked=query(mechanism="none")), Reason.FORBIDDEN),
+        (lambda: question(asked=query(learner=Stump(cuts=9))), Reason.FORBIDDEN),
+        (lambda: question(asked=query(epsilons=(1.5,))), Reason.SPENT),
+    ],
+)
+def test_refusals(tmp_path, data, reason):
+    limits = {"learners": ["stump"], "mechanisms": ["privunit", "piecewise"], "campaign": "trial", "largest_share": 20}
+    door = gate(tmp_path, **limits)
+    assert refusal(door, data()) is reason
+    assert not Ledger(tmp_path / "ledger.db", tmp_path / "ledger.mark").entries()
+    door.answer(question())  # a refusal costs nothing
+
+
+def test_simulations_can_never_run_at_an_owner(tmp_path):
+    with pytest.raises(ValueError, match="cannot travel"):
+        question(asked=query(learner=PublishedStump()))
+
+
+def test_policies_without_lists_still_refuse_what_is_not_private(tmp_path):
+    assert refusal(gate(tmp_path), question(asked=query(mechanism="none"))) is Reason.FORBIDDEN
+
+
+def test_many_owners_behind_one_gate(tmp_path):
+    door = gate(tmp_path, rows(owners=50), epsilon_total=1)
+    names = [f"owner {i}" for i in range(50)]
+    first = door.answers(question(1), names[:30])
+    again = door.answers(question(1), names)
+    assert again[:30] == first
+    assert len({*again}) == 50
+    later = door.answers(question(2), names)
+    assert {answer.reason for answer in later} == {Reason.SPENT}
+    with pytest.raises(ValueError, match="owner must be named"):
+        door.answer(question(3))
+
+
+def test_rows_that_a_learner_stumbles_over_count_as_none(tmp_path, monkeypatch):
+    share = Stump.share
+
+    def stumbling(self, query, cohort):
+        if (cohort.X > 0.99).any():
+            raise RuntimeError("a defect")
+        return share(self, query, cohort)
+
+    monkeypatch.setattr(Stump, "share", stumbling)
+    cohort = rows(owners=3)
+    cohort.X[0, 0] = 1.0
+    answers = gate(tmp_path, cohort).answers(question(), ["owner 0", "owner 1", "owner 2"])
+    assert [type(answer) for answer in answers] == [bytes] * 3
+
+
+def test_refusals_and_sizes_do_not_depend_on_rows(tmp_path):
+    """Owners with no rows, one row, one class, many rows: the same refusals, the same lengths."""
+    some = rows(each=500)
+    nobody = Cohort(some.X[:0], some.y[:0], np.zeros(2, dtype=np.int64))
+    one = Cohort(some.X[:1], some.y[:1] * 0, np.array([0, 1]))
+    said = []
+    for number, cohort in enumerate((some, nobody, one)):
+        (tmp_path / str(number)).mkdir()
+        door = gate(tmp_path / str(number), cohort)
+        data = [question(key=Ed25519PrivateKey.generate()), question(expires=5), b"x" * 100]
+        texts = []
+        for each in data:
+            with pytest.raises(RefusedError) as caught:
+                door.answer(each)
+            texts.append(str(caught.value))
+        said.append((texts, len(door.answer(question()))))
+    assert said[0] == said[1] == said[2]
+
+
+def test_answers_leave_at_multiples_of_the_time_step(tmp_path, monkeypatch):
+    slept: list[float] = []
+    monkeypatch.setattr("tacit.owner.gate.time.sleep", slept.append)
+    door = gate(tmp_path, time_step="0.5")
+    began = time.monotonic()
+    door.answer(question())
+    took = time.monotonic() - began
+    assert len(slept) == 1
+    assert 0.5 - took <= slept[0] <= 0.5
+    with pytest.raises(RefusedError):
+        door.answer(b"")
+    assert len(slept) == 2  # refusals too
+
+
+def test_a_gate_is_not_copied(tmp_path):
+    door = gate(tmp_path)
+    for copier in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="cannot be copied"):
+            copier(door)
+    assert repr(door) == "Gate(1 owners)"
+
+
+def test_a_gate_checks_what_it_is_given(tmp_path):
+    ledger = Ledger(tmp_path / "l.db", tmp_path / "l.mark")
+    with pytest.raises(ValueError, match="each of 2 owners once"):
+        Gate(rows(2), ["a", "a"], SCHEMA, policy(), ledger, KEY.public_key())
+    other = Schema((Number("x", 0, 1),), (0, 1))
+    with pytest.raises(ValueError, match="rows must have 1 numbers"):
+        Gate(rows(), ["a"], other, policy(), ledger, KEY.public_key())
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 4), st.sampled_from(["ask", "retry", "drop", "restart"])), max_size=12))
+def test_whatever_the_schedule_an_owner_releases_once(tmp_path_factory, schedule):
+    folder = tmp_path_factory.mktemp("schedule")
+    door = gate(folder)
+    questions = {number: question(number) for number in range(1, 5)}
+    heard: dict[int, set[bytes]] = {}
+    reasons = set()
+    for number, move in schedule:
+        if move == "restart":
+            door = gate(folder)
+        for _ in range(2 if move == "retry" else 1):
+            try:
+                report = door.answer(questions[number])
+            except RefusedError as refused:
+                reasons.add(refused.reason)
+            else:
+                if move != "drop":
+                    heard.setdefault(number, set()).add(report)
+    assert reasons <= {Reason.SPENT}
+    assert len(heard) <= 1
+    assert all(len(reports) == 1 for reports in heard.values())
+
+
+def test_reports_are_distributed_as_the_mechanism_says(tmp_path):
+    """Through signature, policy, ledger and packing the mean of many owners' reports is still the mean share."""
+    cohort = rows(owners=4000)
+    names = [str(i) for i in range(4000)]
+    asked = invitation(asked=query(mechanism="duchi", epsilons=(4.0,), members=()))
+    door = gate(tmp_path, cohort, names, epsilon_per_release=4, epsilon_total=4)
+    answers = door.answers(sign(asked, PURPOSE, KEY), names)
+    mechanism = asked.query.mechanism(4.0)
+    estimates = [mechanism.estimate(unpack(answer, asked.digest, asked.query)[1])[0] for answer in answers]
+    shares = asked.query.learner.share(asked.query, cohort)
+    error = np.sqrt(mechanism.variance(shares).sum(axis=0)) / len(shares)
+    assert np.abs((np.mean(estimates, axis=0) - shares.mean(axis=0)) / error).max() < 5  # 1 in 290,000 by chance
+
+
+def test_costs_are_rationals():
+    assert policy(epsilon_per_release="0.5").epsilon_per_release == Fraction(1, 2)

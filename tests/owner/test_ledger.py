@@ -1,0 +1,256 @@
+"""The ledger: exact, durable, one after the other, and not to be fooled by an old copy."""
+
+import copy
+import multiprocessing
+import os
+import pickle
+import resource
+import shutil
+import signal
+import sqlite3
+from fractions import Fraction
+
+import pytest
+
+from tacit.owner.entry import Entry
+from tacit.owner.ledger import Ledger, LedgerError
+from tacit.owner.mark import Mark, read_mark, write_mark
+
+
+def entry(number, owner="a", epsilon="1/10"):
+    return Entry(
+        owner, bytes([number]) * 32, "trial", number, 1700000000, epsilon, "owner", "stump", "duchi", b"report"
+    )
+
+
+def opened(folder):
+    return Ledger(folder / "l.db", folder / "l.mark")
+
+
+def write(ledger, *numbers):
+    for number in numbers:
+        with ledger.transaction() as book:
+            book.add(entry(number))
+
+
+def write_twice(ledger, number):
+    with ledger.transaction() as book:
+        book.add(entry(number))
+        book.add(entry(number))
+
+
+def copied(folder, name):
+    """A copy of the ledger as a careless backup makes it, the mark left alone."""
+    for suffix in ("", "-wal", "-shm"):
+        if (folder / f"l.db{suffix}").exists():
+            shutil.copy(folder / f"l.db{suffix}", folder / f"{name}{suffix}")
+
+
+def restored(folder, name):
+    for suffix in ("", "-wal", "-shm"):
+        (folder / f"l.db{suffix}").unlink(missing_ok=True)
+        if (folder / f"{name}{suffix}").exists():
+            shutil.copy(folder / f"{name}{suffix}", folder / f"l.db{suffix}")
+
+
+def test_what_is_written_is_there_and_adds_up(tmp_path):
+    ledger = opened(tmp_path)
+    write(ledger, 1, 2, 3)
+    with opened(tmp_path).transaction() as book:
+        assert book.spent("a") == (Fraction(3, 10), 3)
+        assert book.spent("b") == (0, 0)
+        assert book.find("a", bytes([2]) * 32) == entry(2)
+        assert book.find("b", bytes([2]) * 32) is None
+    assert ledger.entries() == [entry(1), entry(2), entry(3)]
+
+
+def test_a_failed_transaction_leaves_nothing(tmp_path):
+    ledger = opened(tmp_path)
+    write(ledger, 1)
+    with pytest.raises(LedgerError, match="UNIQUE"):
+        write_twice(ledger, 2)
+    assert len(ledger.entries()) == 1
+    write(ledger, 3)
+    assert [each.number for each in opened(tmp_path).entries()] == [1, 3]
+
+
+def test_a_question_is_written_once(tmp_path):
+    ledger = opened(tmp_path)
+    write(ledger, 1)
+    with pytest.raises(LedgerError, match="UNIQUE"):
+        write(ledger, 1)
+
+
+def test_an_old_copy_is_refused(tmp_path):
+    ledger = opened(tmp_path)
+    write(ledger, 1)
+    copied(tmp_path, "old")
+    write(ledger, 2, 3)
+    ledger.close()
+    restored(tmp_path, "old")
+    with pytest.raises(LedgerError, match=r"not the latest: it has 1 releases, its mark .* knows of 3"):
+        opened(tmp_path)
+
+
+def test_a_copy_that_is_one_transaction_old_is_put_right(tmp_path):
+    ledger = opened(tmp_path)
+    write(ledger, 1)
+    copied(tmp_path, "old")
+    write(ledger, 2)
+    ledger.close()
+    restored(tmp_path, "old")
+    assert [each.number for each in opened(tmp_path).entries()] == [1, 2]
+    assert opened(tmp_path).entries()[1].report == b"report"
+
+
+def test_a_deleted_or_exchanged_ledger_is_refused(tmp_path):
+    ledger = opened(tmp_path)
+    write(ledger, 1, 2)
+    ledger.close()
+    for suffix in ("", "-wal", "-shm"):
+        (tmp_path / f"l.db{suffix}").unlink(missing_ok=True)
+    with pytest.raises(LedgerError, match=r"it has 0 releases, its mark .* knows of 2"):
+        opened(tmp_path)
+
+
+def test_a_missing_mark_is_noticed_and_can_be_adopted_on_purpose(tmp_path):
+    ledger = opened(tmp_path)
+    write(ledger, 1)
+    (tmp_path / "l.mark").unlink()
+    with pytest.raises(LedgerError, match="tacit ledger adopt"):
+        write(ledger, 2)
+    assert len(Ledger.adopted(tmp_path / "l.db", tmp_path / "l.mark").entries()) == 1
+    write(opened(tmp_path), 2)
+    with pytest.raises(LedgerError, match="cannot be adopted"):
+        Ledger.adopted(tmp_path / "nothing.db")
+
+
+def test_a_damaged_mark_is_noticed(tmp_path):
+    write(opened(tmp_path), 1)
+    (tmp_path / "l.mark").write_bytes(b"garbage")
+    with pytest.raises(LedgerError, match="damaged"):
+        opened(tmp_path)
+
+
+def test_a_mark_of_the_past_is_noticed(tmp_path):
+    ledger = opened(tmp_path)
+    write(ledger, 1)
+    shutil.copy(tmp_path / "l.mark", tmp_path / "old.mark")
+    write(ledger, 2, 3)
+    shutil.copy(tmp_path / "old.mark", tmp_path / "l.mark")
+    with pytest.raises(LedgerError, match="not the latest"):
+        opened(tmp_path)
+
+
+def test_a_kill_between_mark_and_commit_loses_nothing(tmp_path):
+    """The mark is ahead by one transaction: the ledger takes the entries from it, bytes and all."""
+    ledger = opened(tmp_path)
+    write(ledger, 1)
+    mark = read_mark(tmp_path / "l.mark")
+    assert mark is not None
+    count, head = mark.final
+    write_mark(tmp_path / "l.mark", Mark(mark.ledger, count, head, (entry(2),)))
+    assert [each.number for each in opened(tmp_path).entries()] == [1, 2]
+
+
+def test_a_changed_line_is_noticed(tmp_path):
+    ledger = opened(tmp_path)
+    write(ledger, 1, 2)
+    ledger.close()
+    connection = sqlite3.connect(tmp_path / "l.db")
+    connection.execute("UPDATE releases SET epsilon = '1/1000' WHERE number = 1")
+    connection.commit()
+    connection.close()
+    with pytest.raises(LedgerError, match="entry 1 was changed"):
+        opened(tmp_path).entries()
+
+
+def test_ledgers_are_not_copied(tmp_path):
+    ledger = opened(tmp_path)
+    for copier in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="two budgets"):
+            copier(ledger)
+
+
+def test_files_are_the_owners_alone(tmp_path):
+    write(opened(tmp_path), 1)
+    for name in ("l.db", "l.mark"):
+        assert (tmp_path / name).stat().st_mode & 0o077 == 0
+
+
+def test_the_mark_is_kept_in_the_state_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    ledger = Ledger(tmp_path / "l.db")
+    write(ledger, 1)
+    assert ledger.mark.parent == tmp_path / "state" / "tacit"
+    assert ledger.mark.exists()
+
+
+def spend(folder, first, budget, results):
+    """Release as long as the budget lasts, competing with others."""
+    ledger = opened(folder)
+    done = 0
+    for number in range(first, first + 20):
+        with ledger.transaction() as book:
+            if book.spent("a")[0] + Fraction(1, 10) <= budget:
+                book.add(entry(number))
+                done += 1
+    results.put(done)
+
+
+def test_processes_on_one_file_never_overspend(tmp_path):
+    opened(tmp_path).close()
+    context = multiprocessing.get_context("spawn")
+    results = context.Queue()
+    workers = [
+        context.Process(target=spend, args=(tmp_path, 50 * n, Fraction(3), results), daemon=True) for n in range(3)
+    ]
+    for worker in workers:
+        worker.start()
+    done = [results.get(timeout=120) for _ in workers]
+    for worker in workers:
+        worker.join()
+    assert sum(done) == 30 == len(opened(tmp_path).entries())
+
+
+def test_a_fork_opens_its_own_connection(tmp_path):
+    ledger = opened(tmp_path)
+    write(ledger, 1)
+    child = os.fork()
+    if child == 0:  # pragma: no cover - in the child
+        try:
+            write(ledger, 2)
+        finally:
+            os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    write(ledger, 3)
+    assert [each.number for each in ledger.entries()] == [1, 2, 3]
+
+
+def fill(folder, room):
+    """A disk with so much room: the system itself refuses to write more. Answers what is in the ledger after."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    ledger = opened(folder)
+    write(ledger, 1)
+    size = max(path.stat().st_size for path in folder.iterdir())
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + room, resource.RLIM_INFINITY))
+    written = 1
+    for number in range(2, 200):
+        try:
+            write(ledger, number)
+        except LedgerError:
+            break
+        written += 1
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    after = opened(folder).entries()
+    os._exit(0 if 1 < written < 199 and written <= len(after) <= written + 1 else 1)
+
+
+@pytest.mark.parametrize("room", [20_000, 60_000])
+def test_a_full_disk_releases_nothing_and_loses_nothing(tmp_path, room):
+    context = multiprocessing.get_context("fork")
+    worker = context.Process(target=fill, args=(tmp_path, room))
+    worker.start()
+    worker.join(60)
+    assert worker.exitcode == 0
+    write(opened(tmp_path), 250)

@@ -1,0 +1,66 @@
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+
+from tacit.owner.policy import Policy, exact
+
+FILE = """
+epsilon_per_release = 0.1
+epsilon_total = 0.3
+releases = 3
+learners = ["stump", "centroid"]
+mechanisms = ["privunit"]
+campaign = "flu"
+time_step = 0.25
+"""
+
+
+def test_a_file_is_read_exactly(tmp_path):
+    (tmp_path / "policy.toml").write_text(FILE)
+    policy = Policy.read(tmp_path / "policy.toml")
+    assert policy.epsilon_per_release == Fraction(1, 10)
+    assert policy.epsilon_total == Fraction(3, 10)
+    assert policy.learners == ("stump", "centroid")
+    assert policy.time_step == Fraction(1, 4)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ("epsilom_total = 1", r"unknown names \['epsilom_total'\]"),
+        ("releases = 0", "releases must be a whole number >= 1"),
+        ("epsilon_total = -1", "epsilon_total must be > 0"),
+        ("epsilon_total = nan", "epsilon_total must be an exact number"),
+        ("epsilon_total = true", "epsilon_total must be an exact number"),
+        ("mechanisms = ['none']", "mechanisms must be among"),
+        ("mechanisms = 'duchi'", "mechanisms must be a list of names"),
+        ("units = ['row']", "units must be of 'owner' and 'record'"),
+        ("time_step = -1", "time_step must be 0 to 3600"),
+    ],
+)
+def test_a_bad_file_says_what_is_wrong(tmp_path, change, text):
+    names = [line.split(" = ")[0] for line in FILE.splitlines()]
+    kept = [line for line, name in zip(FILE.splitlines(), names, strict=True) if name != change.split(" = ")[0]]
+    (tmp_path / "policy.toml").write_text("\n".join([*kept, change]))
+    with pytest.raises(ValueError, match=text):
+        Policy.read(tmp_path / "policy.toml")
+
+
+def test_a_budget_must_be_given(tmp_path):
+    (tmp_path / "policy.toml").write_text("releases = 1")
+    with pytest.raises(ValueError, match="epsilon_per_release, epsilon_total must be given"):
+        Policy.read(tmp_path / "policy.toml")
+
+
+def test_levels():
+    policy = Policy(epsilon_per_release=Fraction(3, 10), epsilon_total=Fraction(1))
+    assert policy.level((0.1, 0.2, 0.3, 0.4), Fraction(0)) == 2
+    assert policy.level((0.1, 0.2, 0.3), Fraction(8, 10)) == 1
+    assert policy.level((0.1,), Fraction(1)) is None
+
+
+@pytest.mark.parametrize("value", [0.1, float("inf"), None, "x", Decimal("NaN"), "1/0", True])
+def test_only_exact_numbers_are_budgets(value):
+    with pytest.raises(ValueError, match="b must be an exact number"):
+        exact("b", value)
