@@ -33,8 +33,8 @@ def test_an_answer_is_a_small_valid_report_and_is_charged(tmp_path):
     asked = invitation()
     report = door.answer(sign(asked, PURPOSE, KEY))
     assert len(report) == report_size(asked.query) == 16
-    level, _ = unpack(report, asked.digest, asked.query)
-    assert level == 1  # the largest epsilon on offer that the policy allows
+    good, levels, _ = unpack([report], asked.digest, asked.query)
+    assert (good.tolist(), levels.tolist()) == ([True], [1])  # the largest epsilon on offer that the policy allows
     (entry,) = Ledger(tmp_path / "ledger.db", tmp_path / "ledger.mark").entries()
     assert (entry.epsilon, entry.what, entry.how, entry.report) == ("1", "stump", "privunit", report)
 
@@ -61,8 +61,8 @@ def test_another_question_after_the_budget_or_the_release_is_refused(tmp_path):
 def test_what_is_left_of_the_budget_decides_the_level(tmp_path):
     door = gate(tmp_path, epsilon_total="1.6", releases=3)
     asked = [invitation(number) for number in (1, 2, 3)]
-    levels = [unpack(door.answer(sign(each, PURPOSE, KEY)), each.digest, each.query)[0] for each in asked[:2]]
-    assert levels == [1, 0]
+    levels = [unpack([door.answer(sign(each, PURPOSE, KEY))], each.digest, each.query)[1] for each in asked[:2]]
+    assert np.concatenate(levels).tolist() == [1, 0]
     assert refusal(door, sign(asked[2], PURPOSE, KEY)) is Reason.SPENT
 
 
@@ -111,8 +111,9 @@ def test_policies_without_lists_still_refuse_what_is_not_private(tmp_path):
 def test_many_owners_behind_one_gate(tmp_path):
     door = gate(tmp_path, rows(owners=50), epsilon_total=1)
     names = [f"owner {i}" for i in range(50)]
-    first = door.answers(question(1), names[:30])
-    again = door.answers(question(1), names)
+    data = question(1)
+    first = door.answers(data, names[:30])
+    again = door.answers(data, names)
     assert again[:30] == first
     assert len({*again}) == 50
     later = door.answers(question(2), names)
@@ -218,7 +219,7 @@ def test_reports_are_distributed_as_the_mechanism_says(tmp_path):
     door = gate(tmp_path, cohort, names, epsilon_per_release=4, epsilon_total=4)
     answers = door.answers(sign(asked, PURPOSE, KEY), names)
     mechanism = asked.query.mechanism(4.0)
-    estimates = [mechanism.estimate(unpack(answer, asked.digest, asked.query)[1])[0] for answer in answers]
+    estimates = mechanism.estimate(unpack(answers, asked.digest, asked.query)[2])
     shares = asked.query.learner.share(asked.query, cohort)
     error = np.sqrt(mechanism.variance(shares).sum(axis=0)) / len(shares)
     assert np.abs((np.mean(estimates, axis=0) - shares.mean(axis=0)) / error).max() < 5  # 1 in 290,000 by chance

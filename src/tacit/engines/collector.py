@@ -16,7 +16,7 @@ import numpy as np
 from tacit.learners.invitation import Invitation, unpack
 from tacit.learners.query import Answer, Estimates
 from tacit.mechanisms.reports import Reports
-from tacit.wire import WireError
+from tacit.types import IntArray
 
 _BLOCK = 4096  # reports kept before they are added up
 
@@ -41,7 +41,7 @@ class Collector:
         self._digest = invitation.digest
         self._waiting = set(invited)
         self._seen: dict[str, bytes] = {}
-        self._block: list[tuple[int, Reports]] = []
+        self._block: list[tuple[IntArray, Reports]] = []
         self._collected: Any = None
         self._closed = False
 
@@ -68,13 +68,12 @@ class Collector:
             return Outcome.STRANGE
         if self._closed:
             return Outcome.LATE
-        try:
-            report = unpack(data, self._digest, self.invitation.query)
-        except WireError:
+        good, levels, reports = unpack([data], self._digest, self.invitation.query)
+        if not good.all():
             return Outcome.MALFORMED
         self._waiting.discard(owner)
         self._seen[owner] = _hash(data)
-        self._block.append(report)
+        self._block.append((levels, reports))
         if len(self._block) >= _BLOCK:
             self._flush()
         return Outcome.COUNTED
@@ -84,7 +83,7 @@ class Collector:
         if not self._block:
             return
         query = self.invitation.query
-        epsilons = np.array([query.epsilons[level] for level, _ in self._block])
+        epsilons = np.array(query.epsilons)[np.concatenate([levels for levels, _ in self._block])]
         reports = Reports(
             np.concatenate([report.points for _, report in self._block]),
             np.concatenate([report.indices for _, report in self._block]),

@@ -7,6 +7,7 @@ A report is version (1 byte), tag (6 bytes of the digest, against mix-ups), leve
 epsilons), and the mechanism's numbers, little-endian: 16 bytes with PrivUnit, whatever the dimension.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -15,7 +16,8 @@ import numpy as np
 from tacit.checks import bad, whole
 from tacit.learners.query import Query
 from tacit.mechanisms.reports import Reports
-from tacit.wire import WireError, encode, message
+from tacit.types import BoolArray, IntArray
+from tacit.wire import encode, message
 
 PURPOSE = "invitation"
 _VERSION = 1
@@ -66,29 +68,29 @@ def pack(digest: bytes, level: int, reports: Reports) -> bytes:
     return bytes([_VERSION]) + digest[:_TAG] + bytes([level]) + body
 
 
-def unpack(data: bytes, digest: bytes, query: Query) -> tuple[int, Reports]:
-    """The level and the report in some bytes, or a `WireError`: wrong version, tag, length, level or grid."""
-    blank = query.blank(1)
-    points, indices = blank.points, blank.indices
-    if not len(data) == _HEADER + points.nbytes + indices.nbytes:
-        raise WireError(f"a report must be {_HEADER + points.nbytes + indices.nbytes} bytes, got {len(data)}")
-    if not data[0] == _VERSION:
-        raise WireError(f"version of a report must be {_VERSION}, got {data[0]}")
-    if not data[1 : 1 + _TAG] == digest[:_TAG]:
-        raise WireError("a report must carry the tag of this query")
-    level = data[_HEADER - 1]
-    if not level < len(query.epsilons):
-        raise WireError(f"level must be below {len(query.epsilons)}, got {level}")
-    parts = []
+def unpack(data: Sequence[bytes], digest: bytes, query: Query) -> tuple[BoolArray, IntArray, Reports]:
+    """Which of some bytes are reports to this query; the levels and the reports of those that are, in order.
+
+    Refused are a wrong version, tag, length or level, and what is not on the mechanism's grid. Total: no bytes raise.
+    """
+    good = np.array([len(each) == report_size(query) for each in data], dtype=np.bool_)
+    size = report_size(query)
+    rows = np.frombuffer(b"".join(each for each in data if len(each) == size), np.uint8).reshape(-1, size)
+    header = np.frombuffer(bytes([_VERSION]) + digest[:_TAG], np.uint8)
+    levels = rows[:, _HEADER - 1].astype(np.int64)
+    fits = (rows[:, : _HEADER - 1] == header).all(axis=1) & (levels < len(query.epsilons))
+    good[good] = fits
+    rows, levels = rows[fits], levels[fits]
+    reports = query.blank(len(rows))
     at = _HEADER
-    for array in (points, indices):
-        raw = np.frombuffer(data, array.dtype.newbyteorder("<"), count=array.size, offset=at)
-        parts.append(raw.astype(array.dtype).reshape(array.shape))
-        at += array.nbytes
-    reports = Reports(*parts)
-    if not query.valid(reports, np.array([query.epsilons[level]])).all():
-        raise WireError("a report must lie on the mechanism's grid")
-    return level, reports
+    for array in (reports.points, reports.indices):
+        width = array.dtype.itemsize * array.shape[1]
+        raw = np.ascontiguousarray(rows[:, at : at + width]).view(array.dtype.newbyteorder("<"))
+        array[...] = raw.reshape(array.shape)
+        at += width
+    valid = query.valid(reports, np.array(query.epsilons)[levels])
+    good[good] = valid
+    return good, levels[valid], reports[valid]
 
 
 def report_size(query: Query) -> int:

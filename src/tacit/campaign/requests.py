@@ -1,0 +1,61 @@
+"""Requests that an owner signs: who asks, when, for what, with which body.
+
+Headers carry the owner's public key, the time, and an Ed25519 signature over method, path, time and the body's hash.
+A signature is good for a few minutes; within them a replay changes nothing, because every call of an owner does the
+same when it is made twice.
+"""
+
+from dataclasses import dataclass
+from hashlib import sha256
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from tacit.wire.signed import public_bytes
+
+OWNER, TIME, SIGNATURE = "x-tacit-owner", "x-tacit-time", "x-tacit-signature"
+LIFETIME = 300  # seconds either way
+
+
+class UnsignedError(Exception):
+    """A request that nobody known has signed in time; the text is the same for every cause."""
+
+    def __init__(self) -> None:
+        super().__init__("the request must be signed by an enrolled owner, within five minutes")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a signature covers."""
+
+    method: str
+    path: str
+    time: int
+    body: bytes
+
+    @property
+    def preimage(self) -> bytes:
+        parts = (self.method, self.path, str(self.time), sha256(self.body).hexdigest())
+        return "\n".join(("tacit request", *parts)).encode()
+
+
+def signed_headers(request: Request, key: Ed25519PrivateKey) -> dict[str, str]:
+    """The headers that an owner sends."""
+    return {
+        OWNER: public_bytes(key.public_key()).hex(),
+        TIME: str(request.time),
+        SIGNATURE: key.sign(request.preimage).hex(),
+    }
+
+
+def signer(method: str, path: str, headers: dict[str, str], body: bytes, now: float) -> str:
+    """The owner (its public key in hex) that signed a request, or `UnsignedError`."""
+    try:
+        owner, time = headers[OWNER], int(headers[TIME])
+        if not abs(now - time) <= LIFETIME:
+            raise UnsignedError
+        key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(owner))
+        key.verify(bytes.fromhex(headers[SIGNATURE]), Request(method, path, time, body).preimage)
+    except (KeyError, ValueError, InvalidSignature):
+        raise UnsignedError from None
+    return owner.lower()

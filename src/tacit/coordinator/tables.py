@@ -1,0 +1,72 @@
+"""The tables of a campaign, the same in SQLite and PostgreSQL."""
+
+from sqlalchemy import BigInteger, Boolean, Column, Float, ForeignKey, Integer, LargeBinary, MetaData, Table, Text
+
+metadata = MetaData()
+
+campaign = Table(
+    "campaign",
+    metadata,
+    Column("one", Integer, primary_key=True),  # a database holds one campaign
+    Column("name", Text, nullable=False),
+    Column("state", Text, nullable=False),  # enrolling, running, paused, ended
+    Column("ended", Text, nullable=False, default=""),
+    Column("terms", LargeBinary, nullable=False),  # canonical bytes: a restart with other terms is refused
+    Column("model", LargeBinary, nullable=True),
+    Column("lease", Text, nullable=False, default=""),  # which worker drives,
+    Column("lease_until", Float, nullable=False, default=0.0),  # and until when
+)
+
+owners = Table(
+    "owners",
+    metadata,
+    Column("place", Integer, primary_key=True, autoincrement=True),
+    Column("owner", Text, nullable=False, unique=True),  # its public key, in hex
+    Column("label", Text, nullable=False, default=""),
+    Column("token", Text, nullable=False, unique=True),  # the hash of the token it came with
+    Column("revoked", Boolean, nullable=False, default=False),
+    Column("asked", Integer, nullable=True),  # the question that spent it: asked means spent
+)
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("token", Text, primary_key=True),  # a hash; tokens themselves are kept nowhere
+    Column("used", Boolean, nullable=False, default=False),
+)
+
+questions = Table(
+    "questions",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("digest", LargeBinary, nullable=False, unique=True),
+    Column("data", LargeBinary, nullable=False),  # the signed invitation
+    Column("state", Text, nullable=False),  # open, closed
+    Column("opened", Float, nullable=False),
+    Column("deadline", Float, nullable=False),
+    Column("answer", LargeBinary, nullable=True),  # what the algorithm was told: the transcript
+)
+
+invitations = Table(
+    "invitations",
+    metadata,
+    Column("question", Integer, ForeignKey("questions.number"), primary_key=True),
+    Column("owner", Integer, ForeignKey("owners.place"), primary_key=True),
+)
+
+reports = Table(
+    "reports",
+    metadata,
+    Column("question", Integer, ForeignKey("questions.number"), primary_key=True),
+    Column("owner", Integer, ForeignKey("owners.place"), primary_key=True),
+    Column("data", LargeBinary, nullable=False),
+    Column("received", Float, nullable=False),
+)
+
+outcomes = Table(
+    "outcomes",
+    metadata,
+    Column("question", Integer, primary_key=True, autoincrement=False),
+    Column("outcome", Text, primary_key=True),
+    Column("count", BigInteger, nullable=False),
+)
