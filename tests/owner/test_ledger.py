@@ -8,6 +8,7 @@ import resource
 import shutil
 import signal
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import pytest
@@ -211,6 +212,13 @@ def test_processes_on_one_file_never_overspend(tmp_path):
     for worker in workers:
         worker.join()
     assert sum(done) == 30 == len(opened(tmp_path).entries())
+
+
+def test_threads_take_turns(tmp_path):
+    ledger = opened(tmp_path)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: write(ledger, number), range(40)))
+    assert sorted(each.number for each in ledger.entries()) == list(range(40))
 
 
 def test_a_fork_opens_its_own_connection(tmp_path):

@@ -8,8 +8,10 @@ import typer
 import tacit
 from tacit.cli.audit import audit
 from tacit.cli.demo import demo
+from tacit.cli.join import join
 from tacit.cli.ledger import app as ledger
 from tacit.cli.reproduce import reproduce
+from tacit.cli.serve import serve
 from tacit.owner.ledger import LedgerError
 
 app = typer.Typer(
@@ -18,7 +20,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Many owners train one model; each speaks once, in noise it can prove.",
 )
-for command in (demo, audit, reproduce):
+for command in (demo, audit, reproduce, serve, join):
     app.command()(command)
 app.add_typer(ledger, name="ledger")
 
@@ -42,6 +44,6 @@ def main() -> None:
     """Run a command; a bad parameter is one line, not a traceback."""
     try:
         app()
-    except (ValueError, LedgerError) as problem:
+    except (ValueError, LedgerError, ModuleNotFoundError) as problem:
         typer.echo(f"tacit: {problem}", err=True)
         sys.exit(2)

@@ -13,6 +13,7 @@ campaign = Table(
     Column("ended", Text, nullable=False, default=""),
     Column("terms", LargeBinary, nullable=False),  # canonical bytes: a restart with other terms is refused
     Column("model", LargeBinary, nullable=True),
+    Column("progress", Text, nullable=False, default="[]"),
     Column("lease", Text, nullable=False, default=""),  # which worker drives,
     Column("lease_until", Float, nullable=False, default=0.0),  # and until when
 )

@@ -93,6 +93,11 @@ def unpack(data: Sequence[bytes], digest: bytes, query: Query) -> tuple[BoolArra
     return good, levels[valid], reports[valid]
 
 
+def tag_of(digest: bytes) -> bytes:
+    """The bytes 1 to 7 of every report to the invitation with this digest."""
+    return digest[:_TAG]
+
+
 def report_size(query: Query) -> int:
     """Bytes of a report to this query."""
     return _HEADER + query.blank(1).nbytes

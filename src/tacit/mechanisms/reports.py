@@ -101,7 +101,8 @@ class Totals:
         with np.errstate(divide="ignore", invalid="ignore"):
             variance = np.where(freedom > 0, np.maximum(spread, 0.0) / freedom, np.inf)
         shares = self._shares_of_levels()[:, np.newaxis]
-        return np.asarray(np.sqrt(np.sum(np.where(shares > 0, shares**2 * variance, 0.0), axis=0)))
+        known = np.where(shares > 0, variance, 0.0)  # a level without reports has no say, and no variance
+        return np.asarray(np.sqrt(np.sum(shares**2 * known, axis=0)))
 
     def _at_least_one(self) -> FloatArray:
         return np.maximum(self.counts, 1).astype(np.float64)[:, np.newaxis]

@@ -12,6 +12,7 @@ anything is sent; a ledger is not copied or pickled as an object, because two of
 import os
 import secrets
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -76,6 +77,7 @@ class Ledger:
         self.mark = default_mark(self.path) if mark is None else Path(mark)
         self._connection: sqlite3.Connection | None = None
         self._process = 0
+        self._lock = threading.Lock()
         with self.transaction():
             pass  # creates the tables, and compares ledger and mark before anything else happens
 
@@ -99,21 +101,22 @@ class Ledger:
     def transaction(self) -> Iterator[Book]:
         """Read and write with nobody in between; an exception inside writes nothing."""
         connection = self._open()
-        try:
-            connection.execute("BEGIN IMMEDIATE")
+        with self._lock:  # threads of this process; BEGIN IMMEDIATE keeps processes apart
             try:
-                identity = self._prepare(connection)
-                book = self._caught_up(connection, identity)
-                yield book
-                if book.added:
-                    write_mark(self.mark, Mark(identity, book.count, book.before, tuple(book.added)))
-                connection.execute("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):
-                    connection.execute("ROLLBACK")
-                raise
-        except (sqlite3.Error, OSError, WireError) as problem:
-            raise LedgerError(f"ledger {self.path}: {problem}; nothing was released") from problem
+                connection.execute("BEGIN IMMEDIATE")
+                try:
+                    identity = self._prepare(connection)
+                    book = self._caught_up(connection, identity)
+                    yield book
+                    if book.added:
+                        write_mark(self.mark, Mark(identity, book.count, book.before, tuple(book.added)))
+                    connection.execute("COMMIT")
+                except BaseException:
+                    with suppress(sqlite3.Error):
+                        connection.execute("ROLLBACK")
+                    raise
+            except (sqlite3.Error, OSError, WireError) as problem:
+                raise LedgerError(f"ledger {self.path}: {problem}; nothing was released") from problem
 
     def entries(self) -> list[Entry]:
         """All releases in order, their chain checked."""
@@ -143,7 +146,7 @@ class Ledger:
                 made.execute("PRAGMA synchronous = FULL")
             except (sqlite3.Error, OSError) as problem:
                 raise LedgerError(f"ledger {self.path} cannot be opened: {problem}") from problem
-            self._connection, self._process = made, os.getpid()
+            self._connection, self._process, self._lock = made, os.getpid(), threading.Lock()
         return self._connection
 
     def _prepare(self, connection: sqlite3.Connection) -> bytes:

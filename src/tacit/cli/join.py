@@ -1,0 +1,51 @@
+"""tacit join: an owner takes part in a campaign."""
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tacit.owner.policy import Policy
+
+
+def join(
+    url: Annotated[str, typer.Argument(help="The coordinator, https://host:port.")],
+    data: Annotated[Path, typer.Option(help="Your table, CSV or parquet; it stays here.", exists=True, dir_okay=False)],
+    policy: Annotated[Path, typer.Option(help="Your policy (TOML): what may leave.", exists=True, dir_okay=False)],
+    label: Annotated[str, typer.Option(help="The column of your table to predict.")],
+    token: Annotated[str | None, typer.Option(help="Your one-time token.", envvar="TACIT_TOKEN")] = None,
+    tokens: Annotated[Path | None, typer.Option(help="A file of tokens, one per owner, for a gateway.")] = None,
+    owners: Annotated[str | None, typer.Option(help="Column that names owners; default: one owner.")] = None,
+    authority: Annotated[Path | None, typer.Option("--ca", help="Certificate to trust (PEM).", exists=True)] = None,
+    campaign_key: Annotated[str | None, typer.Option(help="The campaign key (hex) to pin before first use.")] = None,
+    state: Annotated[Path, typer.Option(help="Folder for your key, ledger and the pinned key.")] = Path("tacit-owner"),
+    patience: Annotated[float, typer.Option(help="Seconds to go on trying while the coordinator is away.")] = 86400.0,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would leave and what it would cost.")] = False,
+) -> None:
+    """Take part in a campaign: your rows stay here, one small report leaves, charged to your ledger."""
+    from tacit.device.joining import Joining, join
+    from tacit.device.link import Link
+    from tacit.device.preview import preview
+
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    pinned = None if campaign_key is None else bytes.fromhex(campaign_key)
+    joining = Joining(data, label, Policy.read(policy), state, owners)
+
+    async def run() -> None:
+        link = Link.to(url, authority, patience)
+        try:
+            if dry_run:
+                for line in await preview(joining, link, pinned):
+                    typer.echo(line)
+                return
+            given = tokens.read_text().split() if tokens is not None else [token] if token else []
+            if not given:
+                raise ValueError("token must be given: --token, --tokens FILE or TACIT_TOKEN")
+            answered = await join(joining, link, given, pinned)
+            typer.echo(f"done: {answered} questions answered; see: tacit ledger show {state / 'ledger.db'}")
+        finally:
+            await link.close()
+
+    asyncio.run(run())

@@ -1,0 +1,85 @@
+"""tacit serve: the coordinator of a campaign."""
+
+import logging
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+def serve(
+    campaign: Annotated[Path, typer.Argument(help="The campaign file (TOML).", exists=True, dir_okay=False)],
+    host: Annotated[str, typer.Option(help="Address to listen on; off this machine TLS is required.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on.")] = 8443,
+    database: Annotated[str, typer.Option(help="sqlite:///FILE or postgresql://...")] = "sqlite:///campaign.db",
+    state: Annotated[Path, typer.Option(help="Folder with the campaign's key and the admin key.")] = Path("campaign"),
+    certificate: Annotated[Path | None, typer.Option(help="TLS certificate (PEM).", exists=True)] = None,
+    key: Annotated[Path | None, typer.Option(help="TLS key (PEM).", exists=True)] = None,
+    tokens: Annotated[int, typer.Option(help="Make so many tokens, one per owner, in STATE/tokens.", min=0)] = 0,
+) -> None:
+    """Run the coordinator: invite owners, collect their reports, publish the model.
+
+    The campaign's signing key and the admin key are made on first use, in STATE. Owners join with a token each.
+    """
+    if (certificate is None) != (key is None):
+        raise ValueError("certificate and key must be given together")
+    if certificate is None and host not in _LOOPBACK:
+        raise ValueError(f"host {host} is not this machine: give --certificate and --key, or listen on 127.0.0.1")
+    import uvicorn
+
+    from tacit.coordinator.running import coordinator
+
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    made = coordinator(campaign, database, signing_key(state), admin_key(state))
+    if tokens:
+        fresh = [secrets.token_urlsafe(24) for _ in range(tokens)]
+        made.store.add_tokens(fresh)
+        _append(state / "tokens", "".join(f"{token}\n" for token in fresh).encode())
+        typer.echo(f"{tokens} tokens were added to {state / 'tokens'}: give one to each owner")
+    typer.echo(f"campaign key (owners may pin it): {made.fingerprint}")
+    uvicorn.run(
+        made.app,
+        host=host,
+        port=port,
+        ssl_certfile=None if certificate is None else str(certificate),
+        ssl_keyfile=None if key is None else str(key),
+        log_level="warning",
+        server_header=False,
+        timeout_graceful_shutdown=5,
+    )
+
+
+def signing_key(state: Path) -> Ed25519PrivateKey:
+    """The campaign's signing key, made on first use."""
+    raw = _kept(
+        state / "signing.key",
+        lambda: Ed25519PrivateKey.generate().private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption()),
+    )
+    return Ed25519PrivateKey.from_private_bytes(raw)
+
+
+def admin_key(state: Path) -> str:
+    """The administrator's key, made on first use."""
+    return _kept(state / "admin.key", lambda: secrets.token_urlsafe(32).encode()).decode().strip()
+
+
+def _kept(path: Path, make: Callable[[], bytes]) -> bytes:
+    """The content of a file, made on first use."""
+    if not path.exists():
+        _append(path, make())
+    return path.read_bytes()
+
+
+def _append(path: Path, content: bytes) -> None:
+    """Add to a file that its user alone can read."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)

@@ -1,0 +1,147 @@
+"""Drives the algorithm of a campaign: asks, waits, closes, and goes on, from whatever the database says.
+
+The algorithm is a generator without I/O. Its transcript is in the database: the questions in order and the reports to
+them. A driver that starts anew runs the algorithm from the beginning with the answers already there, which gives the
+same state to the bit (sums of reports are whole numbers), and goes on from the first question without an answer. So a
+kill at any moment loses nothing, and any worker can take over.
+"""
+
+import json
+import logging
+import secrets
+import time
+from collections.abc import Callable, Generator, Sequence
+from typing import Any
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from tacit.campaign.terms import CampaignTerms
+from tacit.coordinator.publication import Publication
+from tacit.coordinator.store import CLOSED, ENDED, ENROLLING, OPEN, RUNNING, VOID, Question, Store
+from tacit.ensembles.boosting import Boosted, OwnSample
+from tacit.learners.base import Public, ShareQuery
+from tacit.learners.ensemble import Ensemble
+from tacit.learners.invitation import PURPOSE, Invitation, digest_of, unpack
+from tacit.learners.query import Query
+from tacit.wire import encode
+from tacit.wire.signed import sign
+
+log = logging.getLogger(__name__)
+Draw = Callable[[Sequence[int], int, int], list[int]]  # owners never asked, how many, how many asked so far
+_LEASE = 10.0  # seconds that a silent driver keeps its lease
+_GRACE = 60  # seconds that an owner may be late by its own clock
+
+
+def drawn_at_random(waiting: Sequence[int], count: int, asked: int) -> list[int]:
+    """Owners drawn with the operating system's randomness: nobody can arrange to be asked together."""
+    return secrets.SystemRandom().sample(list(waiting), count)
+
+
+class Driver:
+    """One worker's driver; of several, the one with the lease drives."""
+
+    def __init__(
+        self, store: Store, terms: CampaignTerms, public: Public, key: Ed25519PrivateKey, draw: Draw = drawn_at_random
+    ) -> None:
+        self._store = store
+        self._terms = terms
+        self._public = public
+        self._key = key
+        self._draw = draw
+        self._worker = secrets.token_hex(8)
+        self._schema = digest_of(terms.schema)
+        self._told = -1  # how many answers the running algorithm has been given; -1: it has to be replayed
+        self._algorithm: Generator[Any, Any, Boosted] | None = None
+        self._query: Query | None = None
+
+    def step(self) -> bool:
+        """Do what is to be done now; answers whether the campaign goes on."""
+        standing = self._store.standing()
+        if standing.state == ENDED:
+            return False
+        if not self._store.lease(self._worker, _LEASE):
+            self._told = -1
+            return True
+        if standing.state == ENROLLING and self._store.enrolled()["enrolled"] >= self._terms.start:
+            self._store.set_state(RUNNING)
+            log.info("campaign %s begins", self._terms.name)
+        elif standing.state == RUNNING:
+            self._drive()
+        return True
+
+    def _drive(self) -> None:
+        """Close what is over, catch the algorithm up, and put its next question."""
+        asked = self._store.questions()
+        if asked and asked[-1].state == OPEN:
+            if not self._closed(asked[-1]):
+                return
+            asked = self._store.questions()
+        answered = [question for question in asked if question.state == CLOSED]
+        try:
+            self._catch_up(answered)
+            if self._query is not None:
+                self._ask(self._query, len(asked) + 1)
+        except StopIteration as end:
+            self._publish(end.value, answered)
+
+    def _closed(self, question: Question) -> bool:
+        """Close a question that everybody answered or whose time is over; void if too few did."""
+        invited, heard = self._store.counts(question.number)
+        if heard < invited and time.time() < question.deadline:
+            return False
+        self._store.close_question(question.number, CLOSED if heard >= self._terms.minimum else VOID)
+        log.info("question %d closed with %d of %d reports", question.number, heard, invited)
+        return True
+
+    def _catch_up(self, answered: list[Question]) -> None:
+        """Bring the algorithm to where all answers have been told; StopIteration when it has ended."""
+        if self._algorithm is None or self._told > len(answered) or self._told < 0:
+            self._algorithm = self._terms.algorithm(OwnSample(self._public))
+            self._query, self._told = next(self._algorithm), 0
+        for question in answered[self._told :]:
+            if self._query is None:
+                raise RuntimeError("the transcript has more answers than the algorithm asks for")
+            answer = self._answer(question, self._query)
+            self._query, self._told = self._algorithm.send(answer), self._told + 1
+
+    def _answer(self, question: Question, query: Query) -> Any:
+        """What the reports to a question say, from the bytes in the database."""
+        data = [report for _, report in self._store.reports_of(question.number)]
+        good, levels, reports = unpack(data, question.digest, query)
+        if not good.all():
+            raise RuntimeError(f"question {question.number} of the database is not the one that was asked")
+        return query.answer(query.collect(reports, np.array(query.epsilons)[levels]))
+
+    def _ask(self, query: Query, number: int) -> None:
+        """Put the question to owners that were never asked (or to all), and write down that they were."""
+        waiting = self._store.waiting() if query.owners is not None else self._store.everybody()
+        count = len(waiting) if query.owners is None else query.owners
+        if len(waiting) < max(count, 1):
+            if self._algorithm is not None:
+                self._algorithm.send(None)  # owners have run out: it ends here
+            return
+        total = self._store.enrolled()
+        invited = sorted(self._draw(waiting, count, total["enrolled"] - len(waiting)))
+        now = time.time()
+        deadline = now + self._terms.deadline
+        invitation = Invitation(self._terms.name, number, int(deadline) + _GRACE, self._schema, query)
+        data = sign(invitation, PURPOSE, self._key)
+        question = Question(number, invitation.digest, data, OPEN, now, deadline, None)
+        self._store.ask(question, invited, spend=query.owners is not None)
+        if isinstance(query, ShareQuery):
+            self._store.set_progress(self._progress(query.ensemble))
+        log.info("question %d put to %d owners", number, len(invited))
+
+    def _progress(self, ensemble: Ensemble) -> str:
+        """The error of the ensemble after each round on the data user's own sample, for everybody to see."""
+        X, y = self._public.X, self._public.y
+        errors = [float(np.mean(np.argmax(votes, axis=1) != y)) for votes in ensemble.staged_votes(X)]
+        return json.dumps([{"error": e, "stderr": (max(e * (1 - e), 1 / len(y)) / len(y)) ** 0.5} for e in errors])
+
+    def _publish(self, result: Boosted, answered: list[Question]) -> None:
+        transcript = tuple(question.digest for question in answered)
+        model = Publication.of(self._terms, result, transcript)
+        self._store.set_progress(self._progress(result.ensemble))
+        self._store.set_state(ENDED, result.ended, encode(model))
+        log.info("campaign %s ended: %s", self._terms.name, result.ended)

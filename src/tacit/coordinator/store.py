@@ -1,0 +1,255 @@
+"""The campaign's state in a database: SQLite (embedded) or PostgreSQL, by the same statements.
+
+Every change is one transaction, so a coordinator killed at any moment finds a state that was meant. What must not
+happen twice is held by the database itself, not by the program: an owner's `asked` is set once, a question has one
+number, a report one place. Several workers may share a database; a report and the closing of its question exclude each
+other by a lock on the question (SQLite: there is one writer).
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+
+from sqlalchemy import Connection, Table, create_engine, event, func, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import Engine
+
+from tacit.coordinator.tables import campaign, invitations, metadata, outcomes, owners, questions, reports, tokens
+
+ENROLLING, RUNNING, PAUSED, ENDED = "enrolling", "running", "paused", "ended"
+OPEN, CLOSED, VOID = "open", "closed", "void"
+
+
+class StoreError(RuntimeError):
+    """The database cannot serve this campaign; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question as it stands."""
+
+    number: int
+    digest: bytes
+    data: bytes
+    state: str
+    opened: float
+    deadline: float
+    answer: bytes | None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where the campaign is."""
+
+    name: str
+    state: str
+    ended: str
+    terms: bytes
+    model: bytes | None
+    progress: str
+
+
+def open_engine(url: str) -> Engine:
+    """An engine for `sqlite:///file` or `postgresql://...`; SQLite is made durable and begins with its write lock."""
+    if url.startswith("postgresql://"):
+        url = "postgresql+psycopg://" + url.removeprefix("postgresql://")
+    engine = create_engine(url, pool_pre_ping=True)
+    if engine.dialect.name == "sqlite":
+
+        @event.listens_for(engine, "connect")
+        def prepare(connection: object, record: object) -> None:
+            connection.isolation_level = None  # type: ignore[attr-defined]  # we say BEGIN ourselves
+            cursor = connection.cursor()  # type: ignore[attr-defined]
+            cursor.execute("PRAGMA journal_mode = WAL")
+            cursor.execute("PRAGMA synchronous = FULL")
+            cursor.execute("PRAGMA busy_timeout = 60000")
+            cursor.execute("PRAGMA foreign_keys = ON")
+            cursor.close()
+
+        @event.listens_for(engine, "begin")
+        def begin(connection: Connection) -> None:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    elif engine.dialect.name != "postgresql":
+        raise StoreError(f"database must be sqlite or postgresql, got {engine.dialect.name}")
+    return engine
+
+
+class Store:
+    """One campaign in one database."""
+
+    def __init__(self, url: str) -> None:
+        self._engine = open_engine(url)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """One transaction: all of it, or nothing."""
+        with self._engine.begin() as connection:
+            yield connection
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    # The campaign ------------------------------------------------------------------------------------
+
+    def found(self, name: str, terms: bytes) -> None:
+        """Begin the campaign, or take it up again; other terms than those it was begun with are refused."""
+        with self._engine.connect() as connection, connection.begin():
+            if self._engine.dialect.name == "postgresql":
+                connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7461636974)")  # one founder at a time
+            metadata.create_all(connection)
+            known = connection.execute(select(campaign.c.name, campaign.c.terms)).first()
+            if known is None:
+                connection.execute(insert(campaign).values(one=1, name=name, state=ENROLLING, terms=terms))
+            elif (known.name, known.terms) != (name, terms):
+                raise StoreError(
+                    f"the database holds campaign {known.name!r} on other terms; give another database, or those terms"
+                )
+
+    def standing(self) -> Standing:
+        with self.transaction() as connection:
+            row = connection.execute(select(campaign)).one()
+        return Standing(row.name, row.state, row.ended, row.terms, row.model, row.progress)
+
+    def set_state(self, state: str, ended: str = "", model: bytes | None = None) -> None:
+        """Move the campaign on; an ended one stays ended."""
+        with self.transaction() as connection:
+            connection.execute(
+                update(campaign).where(campaign.c.state != ENDED).values(state=state, ended=ended, model=model)
+            )
+
+    def set_progress(self, progress: str) -> None:
+        """What anybody may see of how far it has come."""
+        with self.transaction() as connection:
+            connection.execute(update(campaign).values(progress=progress))
+
+    def lease(self, worker: str, seconds: float) -> bool:
+        """Whether this worker may drive now; a lease of one that died runs out."""
+        now = time.time()
+        with self.transaction() as connection:
+            free = (campaign.c.lease == worker) | (campaign.c.lease_until < now)
+            taken = connection.execute(
+                update(campaign).where(free).values(lease=worker, lease_until=now + seconds)
+            ).rowcount
+        return bool(taken)
+
+    # Owners ------------------------------------------------------------------------------------------
+
+    def add_tokens(self, new: Sequence[str]) -> None:
+        """Allow as many owners to enrol; only hashes are kept."""
+        with self.transaction() as connection:
+            connection.execute(insert(tokens), [{"token": hashed(token), "used": False} for token in new])
+
+    def enrol(self, owner: str, token: str, label: str) -> bool:
+        """Enrol an owner with a token that nobody has used; the same owner and token again changes nothing."""
+        with self.transaction() as connection:
+            known = connection.execute(select(owners.c.token).where(owners.c.owner == owner)).first()
+            if known is not None:
+                return bool(known.token == hashed(token))
+            mine = (tokens.c.token == hashed(token)) & (tokens.c.used.is_(False))
+            if not connection.execute(update(tokens).where(mine).values(used=True)).rowcount:
+                return False
+            connection.execute(
+                insert(owners).values(owner=owner, label=label, token=hashed(token), revoked=False, asked=None)
+            )
+        return True
+
+    def revoke(self, owner: str) -> bool:
+        """Leave an owner out from now on."""
+        with self.transaction() as connection:
+            return bool(connection.execute(update(owners).where(owners.c.owner == owner).values(revoked=True)).rowcount)
+
+    def enrolled(self) -> dict[str, int]:
+        """How many owners there are, how many were never asked, how many are revoked."""
+        with self.transaction() as connection:
+            waiting = owners.c.asked.is_(None) & owners.c.revoked.is_(False)
+            counts = [
+                connection.execute(select(func.count()).select_from(owners).where(condition)).scalar_one()
+                for condition in (owners.c.place >= 0, waiting, owners.c.revoked.is_(True))
+            ]
+        return dict(zip(("enrolled", "waiting", "revoked"), counts, strict=True))
+
+    def waiting(self) -> list[int]:
+        """The places of owners that were never asked, in the order they came."""
+        with self.transaction() as connection:
+            fresh = select(owners.c.place).where(owners.c.asked.is_(None), owners.c.revoked.is_(False))
+            return list(connection.execute(fresh.order_by(owners.c.place)).scalars())
+
+    def everybody(self) -> list[int]:
+        """The places of all owners that are not revoked."""
+        with self.transaction() as connection:
+            live = select(owners.c.place).where(owners.c.revoked.is_(False)).order_by(owners.c.place)
+            return list(connection.execute(live).scalars())
+
+    # Questions ---------------------------------------------------------------------------------------
+
+    def ask(self, question: Question, invited: Sequence[int], spend: bool) -> None:
+        """Open a question to some owners. With `spend` each is asked here for the first and last time."""
+        with self.transaction() as connection:
+            connection.execute(insert(questions).values(**question.__dict__))
+            if spend:
+                fresh = owners.c.place.in_(invited) & owners.c.asked.is_(None) & owners.c.revoked.is_(False)
+                spent = connection.execute(update(owners).where(fresh).values(asked=question.number)).rowcount
+                if spent != len(invited):
+                    raise StoreError(f"{len(invited) - spent} of {len(invited)} owners were asked before")
+            rows = [{"question": question.number, "owner": place} for place in invited]
+            connection.execute(insert(invitations), rows)
+
+    def questions(self) -> list[Question]:
+        with self.transaction() as connection:
+            rows = connection.execute(select(questions).order_by(questions.c.number)).all()
+        return [Question(**row._mapping) for row in rows]
+
+    def close_question(self, number: int, state: str, answer: bytes | None = None) -> None:
+        """No report counts after this. The lock waits for those that are being written."""
+        with self.transaction() as connection:
+            mine = select(questions.c.state).where(questions.c.number == number)
+            connection.execute(mine.with_for_update()).one()
+            connection.execute(update(questions).where(questions.c.number == number).values(state=state, answer=answer))
+
+    def question_for(self, owner: str) -> bytes | None:
+        """The open question that this owner was invited to and has not answered."""
+        with self.transaction() as connection:
+            joined = (
+                select(questions.c.data)
+                .join(invitations, invitations.c.question == questions.c.number)
+                .join(owners, owners.c.place == invitations.c.owner)
+                .outerjoin(reports, (reports.c.question == questions.c.number) & (reports.c.owner == owners.c.place))
+                .where(owners.c.owner == owner, owners.c.revoked.is_(False))
+                .where(questions.c.state == OPEN, reports.c.owner.is_(None))
+                .order_by(questions.c.number)
+            )
+            return connection.execute(joined).scalars().first()
+
+    def counts(self, number: int) -> tuple[int, int]:
+        """How many owners a question was put to, and how many reports it has."""
+        with self.transaction() as connection:
+            asked = select(func.count()).select_from(invitations).where(invitations.c.question == number)
+            heard = select(func.count()).select_from(reports).where(reports.c.question == number)
+            return connection.execute(asked).scalar_one(), connection.execute(heard).scalar_one()
+
+    def reports_of(self, number: int) -> list[tuple[int, bytes]]:
+        """The reports to a question with their owners' places, in the order of owners."""
+        with self.transaction() as connection:
+            mine = select(reports.c.owner, reports.c.data).where(reports.c.question == number)
+            return [(row.owner, row.data) for row in connection.execute(mine.order_by(reports.c.owner))]
+
+    def outcomes(self) -> dict[int, dict[str, int]]:
+        """What became of the reports to every question."""
+        with self.transaction() as connection:
+            rows = connection.execute(select(outcomes)).all()
+        found: dict[int, dict[str, int]] = {}
+        for row in rows:
+            found.setdefault(row.question, {})[row.outcome] = row._mapping["count"]
+        return found
+
+    def upsert(self, table: Table) -> sqlite.Insert | postgresql.Insert:
+        """An insert that can say what to do about a row that is there already."""
+        return postgresql.insert(table) if self._engine.dialect.name == "postgresql" else sqlite.insert(table)
+
+
+def hashed(token: str) -> str:
+    """What is kept of a token. Tokens are long and random, so a plain hash cannot be turned back."""
+    return sha256(f"tacit token {token}".encode()).hexdigest()

@@ -1,0 +1,75 @@
+"""Joining a campaign with a file of one's own: greet, pin, read rows by the campaign's schema, answer."""
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tacit.campaign.greeting import greeted
+from tacit.campaign.terms import CampaignTerms
+from tacit.cohort import Cohort
+from tacit.device.identity import Identity
+from tacit.device.link import Link
+from tacit.device.member import Member
+from tacit.files import read_table
+from tacit.owner.gate import Gate
+from tacit.owner.ledger import Ledger
+from tacit.owner.policy import Policy
+
+
+@dataclass(frozen=True)
+class Joining:
+    """What an owner (or a gateway with many) brings along.
+
+    `data` is read by the campaign's schema: `label` names its column to predict, `owners` the column that names owners
+    (None: the whole file is one owner). `state` holds identity, ledger and the pinned key.
+    """
+
+    data: Path
+    label: str
+    policy: Policy
+    state: Path
+    owners: str | None = None
+
+    async def members(self, link: Link, pinned: bytes | None = None) -> tuple[CampaignTerms, list[Member]]:
+        """Greet the campaign, pin its key, and make a member of every owner in the file."""
+        pin = self.state / "campaign.key"
+        self.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+        known = pin.read_bytes() if pin.exists() else pinned
+        response = await link.call("GET", "/v1/campaign", None)
+        key, terms = greeted(response.content, known)
+        if not pin.exists():
+            pin.write_bytes(response.content[:32])
+        names, cohort = self.rows(terms)
+        ledger = Ledger(self.state / "ledger.db", self.state / "ledger.mark")
+        gate = Gate(cohort, names, terms.schema, self.policy, ledger, key)
+        identity = Identity.at(self.state)
+        return terms, [Member(name, identity.key(name), gate, link) for name in names]
+
+    def rows(self, terms: CampaignTerms) -> tuple[list[str], Cohort]:
+        """The owners of the file, and their rows by the campaign's schema."""
+        table = read_table(self.data)
+        table.column(self.label)
+        if self.owners is None:
+            owner = np.zeros(len(table), dtype=np.int64)
+            names = [self.data.stem]
+        else:
+            named = np.array([str(value) for value in table.column(self.owners).tolist()])
+            unique, owner = np.unique(named, return_inverse=True)
+            names = unique.tolist()
+        labels = terms.schema.encode_labels(table.column(self.label))
+        return names, Cohort.of(terms.schema.encode(table.columns).X, labels, owner)
+
+
+async def join(joining: Joining, link: Link, tokens: list[str], pinned: bytes | None = None) -> int:
+    """Enrol every owner of a file and take part until the campaign ends; how many questions were answered."""
+    _, members = await joining.members(link, pinned)
+    if len(tokens) < len(members):
+        raise ValueError(f"tokens must be one for each of {len(members)} owners, got {len(tokens)}")
+
+    async def one(member: Member, token: str) -> int:
+        await member.enrol(token, member.owner)
+        return await member.take_part()
+
+    return sum(await asyncio.gather(*(one(m, t) for m, t in zip(members, tokens[: len(members)], strict=True))))

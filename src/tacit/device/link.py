@@ -1,0 +1,89 @@
+"""HTTP to the coordinator: signed requests, patience, and the same bytes again until they are safe."""
+
+import asyncio
+import logging
+import random
+import ssl
+import time
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from tacit.campaign.requests import LIFETIME, Request, signed_headers
+
+log = logging.getLogger(__name__)
+_FIRST, _LONGEST = 0.2, 30.0  # seconds between tries
+_TRANSIENT = {408, 425, 429, 500, 502, 503, 504}
+
+
+class UnreachableError(RuntimeError):
+    """The coordinator did not answer for as long as we were patient."""
+
+
+@dataclass
+class Link:
+    """A connection to one coordinator. `patience` is how many seconds to go on trying."""
+
+    client: httpx.AsyncClient
+    patience: float = 3600.0
+    skew: float = 0.0  # seconds that the coordinator's clock is ahead of ours
+
+    @classmethod
+    def to(cls, url: str, authority: Path | None, patience: float = 3600.0) -> "Link":
+        """A link to `https://...`; plain http is for loopback only. `authority` is a certificate to trust."""
+        parts = urlsplit(url)
+        if parts.scheme != "https" and not (
+            parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1")
+        ):
+            raise ValueError(f"url must begin with https:// (http:// only on this machine), got {url!r}")
+        verify: ssl.SSLContext | bool = True
+        if authority is not None:
+            verify = ssl.create_default_context(cafile=str(authority))
+        limits = httpx.Limits(max_connections=20)
+        return cls(httpx.AsyncClient(base_url=url, verify=verify, timeout=30.0, limits=limits), patience)
+
+    async def call(self, method: str, path: str, key: Ed25519PrivateKey | None, body: bytes = b"") -> httpx.Response:
+        """One request, again and again while the other side is away; the bytes stay the same."""
+        pause, until = _FIRST, time.monotonic() + self.patience
+        while True:
+            response = await self._once(method, path, key, body)
+            if response is not None and response.status_code not in _TRANSIENT:
+                return response
+            if time.monotonic() + pause > until:
+                raise UnreachableError(f"{self.client.base_url} did not answer {method} {path} in {self.patience:g} s")
+            await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreading load, not secrets
+            pause = min(2 * pause, _LONGEST)
+
+    async def _once(self, method: str, path: str, key: Ed25519PrivateKey | None, body: bytes) -> httpx.Response | None:
+        headers = {}
+        if key is not None:
+            headers = signed_headers(Request(method, path, int(time.time() + self.skew), body), key)
+        try:
+            response = await self.client.request(method, path, content=body or None, headers=headers)
+        except (httpx.TransportError, ssl.SSLError) as problem:
+            if isinstance(problem.__cause__, ssl.SSLCertVerificationError) or "CERTIFICATE" in str(problem):
+                raise UnreachableError(f"{self.client.base_url}: its certificate is not trusted") from problem
+            log.info("the coordinator is away (%s)", type(problem).__name__)
+            return None
+        if response.status_code == 401 and key is not None and self._learned_skew(response):
+            return None  # our clock was off: sign again
+        return response
+
+    def _learned_skew(self, response: httpx.Response) -> bool:
+        """Whether the clocks differ by more than a signature's life; then remember by how much."""
+        try:
+            theirs = parsedate_to_datetime(response.headers["date"]).timestamp()
+        except (KeyError, ValueError):
+            return False
+        off = theirs - time.time()
+        if abs(off - self.skew) < LIFETIME / 2:
+            return False
+        self.skew = off
+        return True
+
+    async def close(self) -> None:
+        await self.client.aclose()

@@ -1,0 +1,70 @@
+"""One owner's part in a campaign, from enrolment to the end: poll, ask the gate, post the report."""
+
+import asyncio
+import logging
+from dataclasses import dataclass
+
+import httpx
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from tacit.device.link import Link
+from tacit.owner.gate import Gate, Reason, RefusedError
+
+log = logging.getLogger(__name__)
+_POLL = 2.0  # seconds, where the coordinator names none
+_REFUSED = {403, 401, 400}
+
+
+class EnrolmentError(RuntimeError):
+    """The coordinator does not take this owner: the message says what to look at."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """An owner behind a gate, with its key and a link to the coordinator."""
+
+    owner: str
+    key: Ed25519PrivateKey
+    gate: Gate
+    link: Link
+
+    async def enrol(self, token: str, label: str = "") -> None:
+        """Introduce the owner; doing it again with the same token changes nothing."""
+        response = await self.link.call("POST", "/v1/enrol", self.key, f"{token}\n{label}".encode())
+        if response.status_code != 200:
+            raise EnrolmentError(
+                f"owner {self.owner!r} was not enrolled: the token is unknown, or another owner used it"
+            )
+
+    async def take_part(self, once: bool = True) -> int:
+        """Answer questions until the campaign ends, or one is answered (`once`); how many were."""
+        answered = 0
+        while True:
+            response = await self.link.call("GET", "/v1/question", self.key)
+            if response.status_code == 200:
+                answered += await self._answer(response.content)
+                if once and answered:
+                    return answered
+            elif response.status_code == 410:
+                return answered
+            elif response.status_code in _REFUSED:
+                raise EnrolmentError(f"owner {self.owner!r} is not enrolled, or was revoked")
+            await asyncio.sleep(_pause(response))
+
+    async def _answer(self, question: bytes) -> int:
+        """Pass one question to the gate and post what it returns; 0 when the gate refuses."""
+        try:
+            report = await asyncio.to_thread(self.gate.answer, question, self.owner)
+        except RefusedError as refused:
+            if refused.reason is Reason.SPENT:
+                return 1  # nothing will ever be answered again
+            log.info("refused: %s", refused.reason.name)
+            return 0
+        await self.link.call("POST", "/v1/report", self.key, report)
+        return 1
+
+
+def _pause(response: httpx.Response) -> float:
+    """How long the coordinator asks us to wait."""
+    value = response.headers.get("retry-after", "")
+    return float(value) if value.isdigit() else _POLL

@@ -1,0 +1,39 @@
+"""What would leave an owner in a campaign, and what it would cost; nothing is sent and nothing is charged."""
+
+import numpy as np
+
+from tacit.device.joining import Joining
+from tacit.device.link import Link
+from tacit.learners.base import ShareQuery
+from tacit.learners.ensemble import Ensemble
+from tacit.learners.invitation import pack, report_size
+from tacit.privacy.odds import rational
+from tacit.streams import secure
+
+
+async def preview(joining: Joining, link: Link, pinned: bytes | None) -> list[str]:
+    """Lines for the owner alone: they show a report that is never sent."""
+    terms, members = await joining.members(link, pinned)
+    query = ShareQuery(1, 1, terms.owners, terms.learner, terms.facts, Ensemble(terms.facts.classes), terms.terms)
+    policy = joining.policy
+    level = policy.level(query.epsilons, rational(0))
+    lines = [
+        f"campaign: {terms.name}",
+        f"asks for: the {query.what} share of your rows ({query.width} numbers), through {query.how}",
+        f"hides: everything about one {query.unit} ({query.adjacency}), from everybody but you",
+        f"offered epsilons: {', '.join(f'{e:g}' for e in query.epsilons)}; your policy allows "
+        f"{float(policy.epsilon_per_release):g} per release, {float(policy.epsilon_total):g} in all, "
+        f"{policy.releases} releases",
+        f"owners in your file: {len(members)}",
+    ]
+    if level is None:
+        return [*lines, "your policy allows none of them: nothing would leave"]
+    epsilon = query.epsilons[level]
+    _, cohort = joining.rows(terms)
+    example = pack(bytes(32), level, query.release(cohort[:1], np.array([epsilon]), secure()))
+    return [
+        *lines,
+        f"would leave: {report_size(query)} bytes per owner, once; it would cost epsilon {epsilon:g}",
+        f"for example (drawn now for your eyes, never sent): {example.hex()}",
+        "nothing was sent and nothing was charged",
+    ]

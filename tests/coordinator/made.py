@@ -1,0 +1,78 @@
+"""A small campaign over HTTP, in this process: files of a data user and of owners, a coordinator, members."""
+
+import asyncio
+import csv
+from pathlib import Path
+
+import httpx
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from tacit.coordinator.running import coordinator
+from tacit.device.joining import Joining
+from tacit.device.link import Link
+from tacit.owner.policy import Policy
+
+CAMPAIGN = """
+name = "trial"
+sample = "mine.csv"
+label = "ill"
+learner = "centroid"
+epsilon = [4.0, 8.0]
+rounds = 2
+owners_per_round = 10
+start = 45
+minimum = 4
+deadline = 300
+"""
+ADMIN = "an administrator's key"
+
+
+def rows(owners, each, seed):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(owners * each, 3))
+    ill = x[:, 0] + 0.5 * x[:, 1] > 0
+    names = np.repeat([f"person {i:03d}" for i in range(owners)], each)
+    return [
+        {"who": who, "a": a, "b": b, "c": c, "place": "north" if c > 0 else "south", "ill": "yes" if sick else "no"}
+        for who, (a, b, c), sick in zip(names, x.tolist(), ill.tolist(), strict=True)
+    ]
+
+
+def write(path: Path, table):
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(table[0]))
+        writer.writeheader()
+        writer.writerows(table)
+
+
+def folder_of(tmp_path: Path, owners=60, text=CAMPAIGN):
+    write(tmp_path / "mine.csv", [{k: v for k, v in row.items() if k != "who"} for row in rows(200, 1, seed=1)])
+    write(tmp_path / "people.csv", rows(owners, 8, seed=2))
+    (tmp_path / "campaign.toml").write_text(text)
+    return tmp_path
+
+
+def running(folder: Path, url=None, key=None):
+    return coordinator(
+        folder / "campaign.toml", url or f"sqlite:///{folder}/c.db", key or Ed25519PrivateKey.generate(), ADMIN
+    )
+
+
+def client_of(app):
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost")
+
+
+def joining(folder: Path, **limits):
+    policy = Policy(**{"epsilon_per_release": 8, "epsilon_total": 8, "time_step": 0, **limits})
+    return Joining(folder / "people.csv", "ill", policy, folder / "owner", owners="who")
+
+
+def driven(running, work):
+    """Run `work(link)` against the service while its driver steps; what it returned."""
+
+    async def main():
+        async with running.app.router.lifespan_context(running.app), client_of(running.app) as client:
+            return await work(Link(client, patience=20.0))
+
+    return asyncio.run(main())
