@@ -5,7 +5,7 @@ alone and for the same owner among millions.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,13 @@ from tacit.schema import Schema
 from tacit.types import AnyArray, BoolArray, FloatArray, IntArray
 
 
-@dataclass(frozen=True, eq=False)
 class Cohort:
-    """Owners and their rows: owner i holds rows offsets[i] .. offsets[i+1]-1 of X (encoded) and y (class numbers).
+    """Owners and their rows, encoded, with their class numbers.
+
+    `X`, `y` and `offsets` are what a learner needs: the rows of these owners, one owner after the other; owner i holds
+    rows offsets[i] .. offsets[i+1]-1. Choosing owners copies nothing, though: rows stay in `table` and `labels`, where
+    owner i holds rows spans[i, 0] .. spans[i, 1]-1 and a kernel may read them in place. `X` and `y` are copied from
+    there when they are first asked for, unless they lie like that already.
 
     `moved` counts values that had to be changed to fit the schema, `ignored` rows whose label is not in it; both are
     private figures of the simulation, never released.
@@ -28,11 +32,11 @@ class Cohort:
     (2, [1, 3], [0, 1, 0])
     """
 
-    X: FloatArray
-    y: IntArray
-    offsets: IntArray
-    moved: int = 0
-    ignored: int = 0
+    def __init__(self, X: FloatArray, y: IntArray, offsets: IntArray, moved: int = 0, ignored: int = 0) -> None:
+        """`offsets` says where owners begin and end: (owners + 1,) one after the other, or (owners, 2) anywhere."""
+        self.table, self.labels = X, y
+        self.spans = offsets if offsets.ndim == 2 else np.stack([offsets[:-1], offsets[1:]], axis=1)
+        self.moved, self.ignored = moved, ignored
 
     @classmethod
     def of(cls, X: Any, y: Any, owners: Any = None) -> "Cohort":
@@ -74,24 +78,37 @@ class Cohort:
         return cls.of_table(columns, label, schema, owner)
 
     def __len__(self) -> int:
-        return len(self.offsets) - 1
+        return len(self.spans)
 
     @property
     def sizes(self) -> IntArray:
         """Rows per owner."""
-        return np.diff(self.offsets)
+        return self.spans[:, 1] - self.spans[:, 0]
+
+    @cached_property
+    def offsets(self) -> IntArray:
+        """Where owners begin in `X` and `y`, and where the last one ends."""
+        return np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
+
+    @cached_property
+    def X(self) -> FloatArray:
+        """The owners' rows, one owner after the other."""
+        return self.table[self._rows]
+
+    @cached_property
+    def y(self) -> IntArray:
+        """The class numbers of `X`."""
+        return self.labels[self._rows]
+
+    @property
+    def _rows(self) -> slice | IntArray:
+        if len(self) and np.array_equal(self.spans[1:, 0], self.spans[:-1, 1]):
+            return slice(int(self.spans[0, 0]), int(self.spans[-1, 1]))
+        return np.repeat(self.spans[:, 0] - self.offsets[:-1], self.sizes) + np.arange(self.offsets[-1])
 
     def __getitem__(self, owners: slice | IntArray | BoolArray) -> "Cohort":
         """Some owners, in the order given."""
-        if isinstance(owners, slice) and owners.step in (None, 1):
-            start, stop, _ = owners.indices(len(self))
-            first, last = self.offsets[start], self.offsets[max(start, stop)]
-            return Cohort(self.X[first:last], self.y[first:last], self.offsets[start : max(start, stop) + 1] - first)
-        chosen = np.arange(len(self))[owners]
-        sizes = self.sizes[chosen]
-        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        rows = np.repeat(self.offsets[chosen] - offsets[:-1], sizes) + np.arange(offsets[-1])
-        return Cohort(self.X[rows], self.y[rows], offsets)
+        return Cohort(self.table, self.labels, self.spans[owners])
 
     def blocks(self, owners: int) -> Iterator["Cohort"]:
         """The cohort in pieces of so many owners."""
@@ -101,27 +118,35 @@ class Cohort:
 
 @kernel
 def owner_weights(logs: FloatArray, offsets: IntArray, unit: float) -> FloatArray:
-    """Row weights proportional to exp(logs) within each owner, adding up to the owner's load, at most 1.
+    """Every owner's row weights, proportional to exp(logs) and adding up to the owner's load (`share_out`).
 
-    The load is min(1, mean of exp(logs) / unit) ^ (1 / rows): an owner with one row cannot shift weight between rows,
-    so it speaks louder or softer instead; the more rows, the closer the load is to 1, which wastes no signal. No
-    exponent can overflow.
+    No exponent can overflow.
     """
     weights = np.empty_like(logs)
     for owner in range(len(offsets) - 1):
         first, last = offsets[owner], offsets[owner + 1]
-        largest = -np.inf
-        for i in range(first, last):
-            largest = max(largest, logs[i])
-        total = 0.0
-        for i in range(first, last):
-            weights[i] = np.exp(logs[i] - largest)
-            total += weights[i]
-        rows = last - first
-        load = min(1.0, np.exp(min(largest, 700.0)) * total / rows / unit) ** (1.0 / rows) if rows > 0 else 0.0
-        for i in range(first, last):
-            weights[i] *= load / total
+        if last > first:
+            largest = np.max(logs[first:last])
+            for i in range(first, last):
+                weights[i] = np.exp(logs[i] - largest)
+            share_out(weights[first:last], unit * np.exp(-min(largest, 700.0)))
     return weights
+
+
+@kernel
+def share_out(weights: FloatArray, unit: float) -> None:
+    """Scale one owner's row weights, which are all above 0, so that they add up to its load, at most 1.
+
+    The load is min(1, mean of the weights / unit) ^ (1 / rows): an owner with one row cannot shift weight between rows,
+    so it speaks louder or softer instead; the more rows, the closer the load is to 1, which wastes no signal.
+    """
+    rows = len(weights)
+    total = 0.0
+    for i in range(rows):
+        total += weights[i]
+    load = min(1.0, total / rows / unit) ** (1.0 / rows) if rows > 0 else 0.0
+    for i in range(rows):
+        weights[i] *= load / total
 
 
 def _numbers(owners: Any, rows: int) -> IntArray:

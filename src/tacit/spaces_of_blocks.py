@@ -33,19 +33,24 @@ class Blocks(Space):
         return self.radius_2**2
 
     @abstractmethod
-    def _loads(self, x: FloatArray) -> FloatArray:
-        """What must be at most 1, with the shape of x or one number per row."""
+    def _loads(self, sizes: FloatArray) -> FloatArray:
+        """What must be at most 1, given absolute values (..., blocks, size): one number per block, or one for all."""
 
     def contains(self, x: FloatArray) -> BoolArray:
-        return np.asarray((self._loads(x) <= 1 + _SLACK).all(axis=-1))
+        return np.asarray((self._loads(np.abs(self._parts(x))) <= 1 + _SLACK).all(axis=(-2, -1)))
 
     def clip(self, x: FloatArray) -> FloatArray:
-        x = _tamed(x)
-        loads = self._loads(x)
-        return np.asarray(np.where(loads > 1, x / np.where(loads > 1, loads, 1.0), x))
+        parts = self._parts(x)
+        with np.errstate(over="ignore"):
+            loads = self._loads(np.abs(parts))
+        if (loads <= 1).all():  # the usual case; NaN and what overflows fail it
+            return x.copy()
+        parts = _tamed(parts)
+        loads = self._loads(np.abs(parts))
+        return np.where(loads > 1, parts / np.where(loads > 1, loads, 1.0), parts).reshape(x.shape)
 
     def _parts(self, x: FloatArray) -> FloatArray:
-        return np.abs(x).reshape(*x.shape[:-1], self.blocks, self.size)
+        return x.reshape(*x.shape[:-1], self.blocks, self.size)
 
 
 @dataclass(frozen=True)
@@ -63,8 +68,8 @@ class Mixture(Blocks):
     def radius_2(self) -> float:
         return float(np.sqrt(self.size))
 
-    def _loads(self, x: FloatArray) -> FloatArray:
-        return np.asarray(self._parts(x).max(axis=-1).sum(axis=-1, keepdims=True))
+    def _loads(self, sizes: FloatArray) -> FloatArray:
+        return np.asarray(sizes.max(axis=-1, keepdims=True).sum(axis=-2, keepdims=True))
 
 
 @dataclass(frozen=True)
@@ -82,8 +87,10 @@ class Crosses(Blocks):
     def radius_2(self) -> float:
         return float(np.sqrt(self.blocks))
 
-    def _loads(self, x: FloatArray) -> FloatArray:
-        return np.repeat(self._parts(x).sum(axis=-1), self.size, axis=-1)
+    def _loads(self, sizes: FloatArray) -> FloatArray:
+        # A few sums of long columns are quicker than many sums of short rows.
+        columns = (sizes[..., column : column + 1] for column in range(self.size))
+        return sum(columns, np.zeros((*sizes.shape[:-1], 1)))
 
 
 def _tamed(x: FloatArray) -> FloatArray:

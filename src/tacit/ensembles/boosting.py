@@ -11,7 +11,7 @@ The generator yields a `ShareQuery` and receives its `Answer` (None: no owners l
 """
 
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 from typing import Protocol
 
@@ -21,7 +21,7 @@ from tacit.checks import whole
 from tacit.learners.base import Facts, Learner, Public, ShareQuery, Tally, Terms
 from tacit.learners.ensemble import Ensemble, Model
 from tacit.learners.query import Answer
-from tacit.types import FloatArray
+from tacit.types import BoolArray, FloatArray
 
 
 @dataclass(frozen=True)
@@ -41,21 +41,42 @@ class Judge(Protocol):
 
     def error(self, model: Model, ensemble: Ensemble) -> Generator[Tally, Told, Verdict]: ...
 
+    def after(self, alpha: float, model: Model) -> "Judge":
+        """The judge of the next round, when this model has been published."""
+
 
 @dataclass(frozen=True, eq=False)
 class OwnSample:
-    """Paper A: the data user's own weighted sample. The smallest error it can tell is half a row."""
+    """Paper A: the data user's own weighted sample. The smallest error it can tell is half a row.
+
+    `weights` of its rows under the ensemble published so far, adding up to 1; None: nothing is published yet.
+    """
 
     public: Public
+    weights: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        by_column = np.asfortranarray(self.public.X)  # a stump reads one column: a copy once, not a detour each round
+        object.__setattr__(self, "public", replace(self.public, X=by_column))
 
     def error(self, model: Model, ensemble: Ensemble) -> Generator[Tally, Told, Verdict]:
         yield from ()
-        logs = ensemble.log_weights(self.public.X, self.public.y)
-        weights = np.exp(logs - logs.max(initial=0.0))
-        weights = weights / weights.sum()
-        error = float(weights @ (model.predict(self.public.X) != self.public.y))
-        size = 1.0 / float((weights**2).sum())  # how many equally weighted rows are worth as much
+        weights = self._weights
+        error = float(weights @ self._wrong(model))
+        size = 1.0 / float(weights @ weights)  # how many equally weighted rows are worth as much
         return Verdict(error, float(np.sqrt(max(error * (1 - error), 0.25 / size) / size)))
+
+    def after(self, alpha: float, model: Model) -> "OwnSample":
+        weights = self._weights * np.exp(alpha * self._wrong(model))
+        return OwnSample(self.public, weights / weights.sum())
+
+    @property
+    def _weights(self) -> FloatArray:
+        rows = len(self.public.y)
+        return np.full(rows, 1.0 / rows) if self.weights is None else self.weights
+
+    def _wrong(self, model: Model) -> BoolArray:
+        return np.asarray(model.predict(self.public.X) != self.public.y)
 
 
 @dataclass(frozen=True)
@@ -67,6 +88,9 @@ class AllOwners:
         if not isinstance(told, Verdict):
             raise TypeError(f"a Tally must be answered with a Verdict, got {type(told).__name__}")
         return told
+
+    def after(self, alpha: float, model: Model) -> "AllOwners":
+        return self
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +141,7 @@ def boost(
             RoundRecord(query.round, attempt, answer.n, verdict.error, verdict.stderr, alpha, kept, signal, noise)
         )
         if kept:
-            ensemble, attempt = ensemble.plus(alpha, model), 1
+            ensemble, judge, attempt = ensemble.plus(alpha, model), judge.after(alpha, model), 1
         elif attempt < attempts:
             attempt += 1
         else:

@@ -100,13 +100,16 @@ class Ensemble:
         sums = [np.bincount(owner, part, minlength=len(cohort)) for part in (weights * wrong, weights)]
         return np.stack(sums, axis=1) / np.maximum(cohort.sizes, 1)[:, np.newaxis]
 
+    @property
+    def unit(self) -> float:
+        """The public unit of loudness: twice the mean weight that the alphas imply, or the largest there can be."""
+        largest = float(np.exp(min(sum(alpha for alpha, _ in self.members), 700.0)))
+        return min(largest, 2 * self.mean_weight)
+
     def weights(self, cohort: Cohort) -> FloatArray:
         """Each owner's row weights after replaying the ensemble, adding up to at most 1 per owner (`owner_weights`).
 
         Equal to multiplying everybody's weights in every round, because a weight depends on its own row and on the
-        published members only. The unit of loudness is public: twice the mean weight that the alphas imply, or the
-        largest weight there can be.
+        published members only.
         """
-        largest = float(np.exp(min(sum(alpha for alpha, _ in self.members), 700.0)))
-        unit = min(largest, 2 * self.mean_weight)
-        return owner_weights(self.log_weights(cohort.X, cohort.y), cohort.offsets, unit)
+        return owner_weights(self.log_weights(cohort.X, cohort.y), cohort.offsets, self.unit)

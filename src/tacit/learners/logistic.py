@@ -6,15 +6,14 @@ Learn: their mean. Ridge keeps coefficients bounded on separable rows: lambda/2 
 ||theta|| <= sqrt(2 log 2 / lambda) whatever the rows; `bound` may be smaller.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from os import cpu_count
 from typing import ClassVar
 
 import numpy as np
 
 from tacit.checks import bad, positive
 from tacit.cohort import Cohort
+from tacit.cores import pieces, spread
 from tacit.learners.base import Facts, Learner, ShareQuery
 from tacit.learners.newton import fit_each
 from tacit.learners.query import Answer
@@ -77,12 +76,5 @@ def fit_owners(cohort: Cohort, weights: FloatArray, classes: int, ridge: float) 
     def fit(owners: slice) -> None:
         fit_each(cohort.X, cohort.y, weights, cohort.offsets[owners.start : owners.stop + 1], ridge, theta[owners])
 
-    size = max(1, min(512, -(-len(cohort) // (cpu_count() or 1))))
-    blocks = [slice(start, min(start + size, len(cohort))) for start in range(0, len(cohort), size)]
-    if len(blocks) > 1:
-        with ThreadPoolExecutor(cpu_count()) as pool:
-            list(pool.map(fit, blocks))
-    else:
-        for block in blocks:
-            fit(block)
+    spread(fit, pieces(len(cohort), least=1, most=512))
     return theta

@@ -11,9 +11,10 @@ import numpy as np
 from tacit.cohort import Cohort
 from tacit.learners.base import Facts, ShareQuery, Simulated
 from tacit.learners.centroid import CentroidModel
+from tacit.learners.cross_tables import Cuts, weighted_tables
 from tacit.learners.logistic import LinearModel, Logistic, fit_owners
 from tacit.learners.query import Answer
-from tacit.learners.stump import Stump, StumpModel, cross_tables
+from tacit.learners.stump import Stump, StumpModel
 from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.no_privacy import NoPrivacy
 from tacit.spaces import Box
@@ -92,10 +93,9 @@ class PublishedStump(Stump):
 
     def share(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
         facts = query.facts
-        tables = np.zeros((len(cohort), len(facts.values), 2, 1))
-        weights = unnormalised_weights(query, cohort)
-        codes = np.array([[-1.0], [1.0]])
-        cross_tables(cohort.X, cohort.y, weights, cohort.offsets, facts.columns, facts.values, codes, tables)
+        tables = np.empty((len(cohort), len(facts.values), 2, 1))
+        cuts = Cuts.of(facts.columns, facts.values, facts.dim)
+        weighted_tables(cohort.table, cohort.labels, cohort.spans, unnormalised_weights(query, cohort), cuts, tables)
         return tables.reshape(len(cohort), -1)
 
     def learn(self, query: ShareQuery, answer: Answer) -> StumpModel:

@@ -15,12 +15,18 @@ import numpy as np
 
 from tacit.checks import bad, whole
 from tacit.cohort import Cohort
-from tacit.kernels import kernel
+from tacit.cores import pieces, spread
 from tacit.learners.base import Facts, Learner, Public, ShareQuery
+from tacit.learners.cross_tables import Cuts, Replay, replayed_tables, weighted_tables
+from tacit.learners.ensemble import Ensemble
+from tacit.learners.quantiles import quantiles
 from tacit.learners.query import Answer
 from tacit.spaces_of_blocks import Crosses
 from tacit.types import FloatArray, IntArray
 from tacit.wire import message
+
+_WORTH = 1 << 17  # rows that are worth a thread
+_LARGEST = 600.0  # sum of votes whose exponential is a number
 
 
 @message("stump.model")
@@ -52,29 +58,39 @@ class Stump(Learner):
     def __post_init__(self) -> None:
         whole("cuts", self.cuts, 1)
 
+    @property
+    def _steps(self) -> FloatArray:
+        return np.arange(1, self.cuts + 1) / (self.cuts + 1)
+
     def facts(self, public: Public) -> Facts:
         """Thresholds at evenly spaced quantiles of the data user's sample; 0 for columns of -1 and +1."""
-        columns: list[int] = []
-        values: list[float] = []
-        for column in range(public.dim):
-            steps = np.arange(1, self.cuts + 1) / (self.cuts + 1)
-            binary = bool((np.abs(public.X[:, column]) == 1.0).all())
-            cuts = np.zeros(1) if binary else np.unique(np.quantile(public.X[:, column], steps))
-            columns += [column] * len(cuts)
-            values += cuts.tolist()
-        return Facts(public.dim, public.classes, np.array(values), np.array(columns, dtype=np.int64))
+        numbers = [column for column in range(public.dim) if not _is_binary(public.X[:, column])]
+        table = public.X if len(numbers) == public.dim else public.X[:, numbers]
+        cuts = {column: np.zeros(1) for column in range(public.dim)}
+        for column, values in zip(numbers, quantiles(table, self._steps).T, strict=True):
+            cuts[column] = np.unique(values)
+        columns = np.repeat(np.arange(public.dim), [len(values) for values in cuts.values()])
+        return Facts(public.dim, public.classes, np.concatenate(list(cuts.values())), columns)
 
     def space(self, facts: Facts) -> Crosses:
         if not (facts.values.shape == facts.columns.shape and facts.values.ndim == 1 and len(facts.values)):
             raise bad("cuts", "pairs of a column and a value", (facts.columns.shape, facts.values.shape))
-        return Crosses(blocks=len(facts.values), size=2 * _codes(facts.classes).shape[1])
+        return Crosses(blocks=len(facts.values), size=2 * _codes(facts.classes))
 
     def share(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
-        facts = query.facts
-        codes = _codes(facts.classes)
-        tables = np.zeros((len(cohort), len(facts.values), 2, codes.shape[1]))
-        weights = query.ensemble.weights(cohort)
-        cross_tables(cohort.X, cohort.y, weights, cohort.offsets, facts.columns, facts.values, codes, tables)
+        facts, ensemble = query.facts, query.ensemble
+        cuts = Cuts.of(facts.columns, facts.values, facts.dim)
+        tables = np.empty((len(cohort), len(facts.values), 2, _codes(facts.classes)))
+        rows = cohort.table, cohort.labels
+        replay = _replay_of(ensemble, facts.dim)
+        if replay is None:
+            weighted_tables(*rows, cohort.spans, ensemble.weights(cohort), cuts, tables)
+            return tables.reshape(len(cohort), -1)
+
+        def fill(owners: slice) -> None:
+            replayed_tables(*rows, cohort.spans[owners], replay, ensemble.unit, cuts, tables[owners])
+
+        spread(fill, pieces(len(cohort), least=_WORTH * len(cohort) // max(1, int(cohort.sizes.sum()))))
         return tables.reshape(len(cohort), -1)
 
     def learn(self, query: ShareQuery, answer: Answer) -> StumpModel:
@@ -87,40 +103,23 @@ class Stump(Learner):
         return StumpModel(int(facts.columns[best]), float(facts.values[best]), left, right)
 
 
-def _codes(classes: int) -> FloatArray:
-    """What a row of each class adds to a side: -1 and +1 for two classes, a unit vector for more."""
-    return np.array([[-1.0], [1.0]]) if classes == 2 else np.eye(classes)
+def _codes(classes: int) -> int:
+    """How many numbers say a side's classes: their difference for two, one each for more."""
+    return 1 if classes == 2 else classes
 
 
-@kernel
-def cross_tables(
-    X: FloatArray,
-    y: IntArray,
-    weights: FloatArray,
-    offsets: IntArray,
-    columns: IntArray,
-    values: FloatArray,
-    codes: FloatArray,
-    tables: FloatArray,
-) -> None:
-    """Per owner, cut and side: the weighted sum of the rows' class codes.
+def _is_binary(column: FloatArray) -> bool:
+    return all(bool((np.abs(part) == 1.0).all()) for part in (column[:1], column))  # the first value mostly tells
 
-    Only the left side is summed; the right one is what is left of the whole, which is the same for every cut.
-    """
-    cuts, width = len(columns), codes.shape[1]
-    whole_sum = np.empty(width)
-    left = np.empty((width, cuts))
-    for owner in range(len(offsets) - 1):
-        whole_sum[:] = 0.0
-        left[:] = 0.0
-        for i in range(offsets[owner], offsets[owner + 1]):
-            for c in range(width):
-                amount = weights[i] * codes[y[i], c]
-                if amount != 0.0:
-                    whole_sum[c] += amount
-                    for cut in range(cuts):
-                        left[c, cut] += amount if X[i, columns[cut]] < values[cut] else 0.0
-        for cut in range(cuts):
-            for c in range(width):
-                tables[owner, cut, 0, c] = left[c, cut]
-                tables[owner, cut, 1, c] = whole_sum[c] - left[c, cut]
+
+def _replay_of(ensemble: Ensemble, dim: int) -> Replay | None:
+    """What the kernel needs to replay an ensemble of stumps; None if there are other models, or votes out of range."""
+    stumps = [model for _, model in ensemble.members if isinstance(model, StumpModel)]
+    alphas = [alpha for alpha, _ in ensemble.members]
+    if len(stumps) < len(ensemble) or not sum(map(abs, alphas)) <= _LARGEST:
+        return None
+    column = np.array([stump.column for stump in stumps], dtype=np.int64)
+    if not ((column >= 0) & (column < dim)).all():  # kernels check nothing
+        raise bad("columns of stumps", f"from 0 to {dim - 1}", column.tolist())
+    told = np.array([(stump.left, stump.right) for stump in stumps], dtype=np.int64).reshape(-1, 2)
+    return Replay.of(column, np.array([stump.threshold for stump in stumps]), told, np.array(alphas), ensemble.classes)

@@ -6,10 +6,8 @@ of coins to the kernel, adding reports up in whole numbers. A mechanism's own fi
 and its variance; its proof note (the .md beside it) says why it is private.
 """
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Self
@@ -17,6 +15,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from tacit.checks import bad, matrix, positive
+from tacit.cores import pieces, spread
 from tacit.mechanisms.reports import Reports, Totals
 from tacit.spaces import Space
 from tacit.streams import Stream
@@ -151,13 +150,7 @@ class Mechanism(ABC):
                 self._release(level, inside, _numbers(chosen), reports, chosen, stream)
 
         # Blocks are independent and each row has its own tape, so the result does not depend on threads.
-        blocks = list(_blocks(len(shares), self._words(len(self.levels) - 1)))
-        if len(blocks) < 2:
-            for rows in blocks:
-                release(rows)
-        else:
-            with ThreadPoolExecutor(max_workers=_cores()) as pool:
-                list(pool.map(release, blocks))
+        spread(release, _blocks(len(shares), self._words(len(self.levels) - 1)))
         return reports
 
     def estimate(self, reports: Reports) -> FloatArray:
@@ -247,15 +240,9 @@ class Mechanism(ABC):
         return reports
 
 
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _blocks(n: int, words: int) -> Iterator[slice]:
+def _blocks(n: int, words: int) -> list[slice]:
     """Blocks of rows: as many as cache and cores like, none smaller than is worth a thread."""
-    size = max(1, min(_BLOCK_WORDS // words, max(_BLOCK_LEAST, -(-n // _cores()))))
-    for start in range(0, n, size):
-        yield slice(start, min(start + size, n))
+    return pieces(n, least=_BLOCK_LEAST, most=max(1, _BLOCK_WORDS // words))
 
 
 def _split(level_of_row: IntArray | None, rows: slice) -> Iterator[tuple[int, slice | IntArray]]:
