@@ -1,9 +1,11 @@
-"""Boosted stumps as one would write them first: a Python loop over owners, NumPy for the rows of one owner.
+"""Boosted stumps as a loop over owners with NumPy for the rows of one owner: the strong rival.
 
 The same algorithm as `tacit.learners.stump.Stump` in `tacit.ensembles.boosting`, with the float Piecewise mechanism:
-every owner replays the published stumps on its own rows, fills its cross tables feature by feature, and perturbs them.
+every owner replays the published stumps on its own rows, fills its cross tables, and perturbs them. The tables are
+filled feature by feature (`by_feature`) or for all features in one product (`at_once`).
 """
 
+from collections.abc import Callable
 from math import exp, floor, log
 from typing import NamedTuple
 
@@ -29,23 +31,55 @@ class LoopStump(NamedTuple):
         return np.where(X[:, self.column] < self.cut, self.left, self.right)
 
 
-def loop_fit(cohort: Cohort, public: Public, rounds: int, owners: int, epsilon: float, seed: int) -> list[LoopStump]:
-    """`rounds` rounds of `owners` fresh owners each; a round no better than chance adds nothing."""
+Share = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
+
+
+def loop_fit(cohort: Cohort, public: Public, rounds: int, owners: int, epsilon: float, seed: int, fill: Share) -> int:
+    """Boost for `rounds` rounds of `owners` fresh owners, asking others when one is dropped; answer how many spoke."""
     rng = np.random.default_rng(seed)
-    order = rng.permutation(len(cohort))
+    order = rng.permutation(len(cohort)).tolist()
+    offsets = cohort.offsets.tolist()
     cuts = np.quantile(public.X, 0.5, axis=0)
+    standing = np.full(len(public.y), 1 / len(public.y))
     ensemble: list[LoopStump] = []
-    for number in range(rounds):
+    asked = 0
+    while len(ensemble) < rounds and asked + owners <= len(order):
         total = np.zeros(2 * len(cuts))
-        for owner in order[number * owners : (number + 1) * owners].tolist():
-            rows = slice(cohort.offsets[owner], cohort.offsets[owner + 1])
-            share = _share(cohort.X[rows], cohort.y[rows], ensemble, cuts)
-            total += _piecewise(share, epsilon, rng)
-        stump = _learn(total.reshape(-1, 2) / owners, cuts)
-        alpha = _vote(stump, ensemble, public)
+        for owner in order[asked : asked + owners]:
+            rows = slice(offsets[owner], offsets[owner + 1])
+            X, y = cohort.X[rows], cohort.y[rows]
+            share = fill(X, _weights(X, y, ensemble) * (2 * y - 1), cuts)
+            _add_piecewise(total, share, epsilon, rng)
+        asked += owners
+        stump = _learn(total.reshape(-1, 2), cuts)
+        wrong = stump.predict(public.X) != public.y
+        error = min(max(float(standing @ wrong), 1e-6), 1 - 1e-6)
+        alpha = log((1 - error) / error)
         if alpha > 0:
             ensemble.append(stump._replace(alpha=alpha))
-    return ensemble
+            standing = standing * np.exp(alpha * wrong)
+            standing = standing / standing.sum()
+    return asked
+
+
+def by_feature(X: FloatArray, signed: FloatArray, cuts: FloatArray) -> FloatArray:
+    """Per feature the weight of class 1 less that of class 0, left and right of the cut."""
+    whole = signed.sum()
+    share = np.empty(2 * len(cuts))
+    for column, cut in enumerate(cuts):
+        left = signed @ (X[:, column] < cut)
+        share[2 * column] = left
+        share[2 * column + 1] = whole - left
+    return share
+
+
+def at_once(X: FloatArray, signed: FloatArray, cuts: FloatArray) -> FloatArray:
+    """The same for all features in one product."""
+    left = signed @ (cuts > X)
+    share = np.empty(2 * len(cuts))
+    share[::2] = left
+    share[1::2] = signed.sum() - left
+    return share
 
 
 def _weights(X: FloatArray, y: IntArray, ensemble: list[LoopStump]) -> FloatArray:
@@ -56,19 +90,7 @@ def _weights(X: FloatArray, y: IntArray, ensemble: list[LoopStump]) -> FloatArra
     return np.asarray(weights / weights.sum())
 
 
-def _share(X: FloatArray, y: IntArray, ensemble: list[LoopStump], cuts: FloatArray) -> FloatArray:
-    """Per feature the weight of class 1 less that of class 0, left and right of the cut."""
-    signed = _weights(X, y, ensemble) * (2 * y - 1)
-    whole = signed.sum()
-    share = np.empty(2 * len(cuts))
-    for column, cut in enumerate(cuts):
-        left = signed @ (X[:, column] < cut)
-        share[2 * column] = left
-        share[2 * column + 1] = whole - left
-    return share
-
-
-def _piecewise(share: FloatArray, epsilon: float, rng: np.random.Generator) -> FloatArray:
+def _add_piecewise(total: FloatArray, share: FloatArray, epsilon: float, rng: np.random.Generator) -> None:
     """Sampled coordinates, k of them, each with epsilon / k (Wang et al. 2019)."""
     dim = len(share)
     k = max(1, min(dim, floor(epsilon / _PER_COORDINATE)))
@@ -79,19 +101,10 @@ def _piecewise(share: FloatArray, epsilon: float, rng: np.random.Generator) -> F
     far = rng.random(k) * (edge + 1) - edge
     far = np.where(far >= near, far + (edge - 1), far)
     told = np.where(rng.random(k) < root / (root + 1), near + rng.random(k) * (edge - 1), far)
-    estimate = np.zeros(dim)
-    estimate[chosen] = told * (dim / k)
-    return estimate
+    total[chosen] += told * (dim / k)
 
 
 def _learn(means: FloatArray, cuts: FloatArray) -> LoopStump:
     best = int(np.argmax(np.abs(means).sum(axis=1)))
     left, right = (means[best] > 0).astype(np.int64).tolist()
     return LoopStump(0.0, best, float(cuts[best]), left, right)
-
-
-def _vote(stump: LoopStump, ensemble: list[LoopStump], public: Public) -> float:
-    wrong = stump.predict(public.X) != public.y
-    error = float(_weights(public.X, public.y, ensemble) @ wrong)
-    inside = min(max(error, 1e-6), 1 - 1e-6)
-    return log((1 - inside) / inside)

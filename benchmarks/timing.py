@@ -8,6 +8,8 @@ from itertools import cycle
 
 import numpy as np
 
+_LONG_ENOUGH = 0.5  # seconds
+
 
 def timed(work: Callable[[], object], count: int) -> Callable[[], float]:
     """A contestant that answers how many seconds `work` took for each of `count` things."""
@@ -15,6 +17,22 @@ def timed(work: Callable[[], object], count: int) -> Callable[[], float]:
     def run() -> float:
         begin = time.perf_counter()
         work()
+        return (time.perf_counter() - begin) / count
+
+    return run
+
+
+def per_count(work: Callable[[], int]) -> Callable[[], float]:
+    """A contestant that answers how many seconds `work` took for each of the things that it says it did.
+
+    Quick work is done again until it has taken as long as slow work does, so that no contestant meets a lucky moment.
+    """
+
+    def run() -> float:
+        begin = time.perf_counter()
+        count = work()
+        while time.perf_counter() - begin < _LONG_ENOUGH:
+            count += work()
         return (time.perf_counter() - begin) / count
 
     return run

@@ -48,6 +48,17 @@ def test_selecting_and_blocks_agree():
     assert len(cohort[cohort.sizes > 5]) == (cohort.sizes > 5).sum()
 
 
+def test_choosing_owners_copies_no_rows_until_they_are_asked_for():
+    cohort = Cohort.of(np.arange(12.0).reshape(6, 2), np.zeros(6, int), [0, 0, 1, 2, 2, 2])
+    chosen = cohort[np.array([2, 0])]
+    assert chosen.table is cohort.table
+    assert chosen.spans.tolist() == [[3, 6], [0, 2]]
+    assert chosen.offsets.tolist() == [0, 3, 5]
+    np.testing.assert_array_equal(chosen.X, cohort.table[[3, 4, 5, 0, 1]])
+    assert np.shares_memory(cohort[1:3].X, cohort.table)  # neighbours lie as they should
+    assert cohort[1:1].X.shape == (0, 2)
+
+
 def test_labels_outside_the_schema_are_counted_and_their_owner_stays():
     cohort = Cohort.of_table(TABLE, "label", SCHEMA, owner="who")
     assert cohort.ignored == 1

@@ -94,6 +94,22 @@ def test_replaying_is_updating_everybody_every_round():
     np.testing.assert_allclose(ensemble.weights(cohort), weights * np.repeat(loads / totals, cohort.sizes), rtol=1e-12)
 
 
+def test_a_judge_that_follows_knows_what_one_that_starts_anew_would_find():
+    X, y = data(n=1000)
+    public, ensemble = Public(X, y, 2), Ensemble(2)
+    judge = OwnSample(public)
+    rng = np.random.default_rng(0)
+    for _ in range(8):
+        model = StumpModel(int(rng.integers(6)), float(rng.uniform(-1, 1)), 0, 1)
+        weights = np.exp(ensemble.log_weights(X, y))
+        exact = weights[model.predict(X) != y].sum() / weights.sum()
+        with pytest.raises(StopIteration) as end:
+            next(judge.error(model, ensemble))
+        assert end.value.value.error == pytest.approx(exact, rel=1e-12)
+        alpha = float(rng.uniform(0.1, 1.5))
+        ensemble, judge = ensemble.plus(alpha, model), judge.after(alpha, model)
+
+
 def test_owners_of_one_row_are_boosted_too():
     """Their weights cannot move between rows; without the load every round would learn the same stump again."""
     X, y = data(n=40_000)

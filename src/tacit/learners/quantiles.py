@@ -14,7 +14,7 @@ _BUCKETS = 2048
 
 
 def quantiles(X: FloatArray, steps: FloatArray) -> FloatArray:
-    """`np.quantile(X, steps, axis=0)`, (steps, columns), for numbers without NaN; quickest where they are in [-1, 1].
+    """`np.quantile(X, steps, axis=0)`, (steps, columns), for finite numbers; quickest where they are in [-1, 1].
 
     >>> quantiles(np.array([[0.1], [0.5], [0.2], [0.4]]), np.array([0.5]))
     array([[0.3]])

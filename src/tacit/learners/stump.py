@@ -25,7 +25,7 @@ from tacit.spaces_of_blocks import Crosses
 from tacit.types import FloatArray, IntArray
 from tacit.wire import message
 
-_WORTH = 1 << 17  # rows that are worth a thread
+_WORTH = 1 << 17  # rows that are worth a thread: with fewer, a busy core makes the others wait
 _LARGEST = 600.0  # sum of votes whose exponential is a number
 
 
