@@ -8,7 +8,7 @@ from itertools import cycle
 
 import numpy as np
 
-_LONG_ENOUGH = 0.5  # seconds
+_LONG_ENOUGH = 0.2  # seconds
 
 
 def timed(work: Callable[[], object], count: int) -> Callable[[], float]:
