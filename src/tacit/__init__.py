@@ -18,7 +18,7 @@ from tacit.spaces import Ball, Box, Simplex, Space
 from tacit.streams import Stream, secure, seeded
 
 if TYPE_CHECKING:
-    from tacit.estimators import PrivateBoosting
+    from tacit.estimators import PeerEnsemble, PrivateBoosting
 
 __version__ = "0.1.0"
 
@@ -34,6 +34,7 @@ __all__ = [
     "Mechanism",
     "NoPrivacy",
     "Number",
+    "PeerEnsemble",
     "Piecewise",
     "PrivUnit",
     "PrivateBoosting",
@@ -52,8 +53,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """The scikit-learn face is imported when it is first used: owners and servers do not need it."""
-    if name == "PrivateBoosting":
-        from tacit.estimators import PrivateBoosting
+    if name in ("PeerEnsemble", "PrivateBoosting"):
+        from tacit import estimators
 
-        return PrivateBoosting
+        return getattr(estimators, name)
     raise AttributeError(f"module 'tacit' has no attribute {name!r}")

@@ -2,9 +2,14 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tacit.estimators import PrivateBoosting
+from tacit.estimators import PeerEnsemble, PrivateBoosting
 
 
-@parametrize_with_checks([PrivateBoosting(learner) for learner in ("stump", "centroid", "logistic")])
+@parametrize_with_checks(
+    [
+        *(PrivateBoosting(learner) for learner in ("stump", "centroid", "logistic")),
+        *(PeerEnsemble(method=method) for method in ("turns", "stumps", "trees")),
+    ]
+)
 def test_scikit_learn_check(estimator, check):
     check(estimator)

@@ -10,25 +10,32 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.table import Table
 
 from tacit.cli.options import Seed
+from tacit.cli.reproduce_d import reproduce_peers
 from tacit.experiments.paper_a import DATASETS, Row, reproduce_a, write_rows
 from tacit.experiments.paper_a_curves import CurveRow, PublicRow
 from tacit.experiments.paper_a_tables import TableRow
+from tacit.experiments.paper_d_tasks import DATASETS as PEER_DATASETS
 from tacit.report.paper_a import draw_paper_a
+
+_ALL = ", ".join((*DATASETS, *PEER_DATASETS))
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="Which paper; so far: a.")] = "a",
-    dataset: Annotated[list[str] | None, typer.Option(help=f"One of {', '.join(DATASETS)}; default all.")] = None,
+    paper: Annotated[str, typer.Argument(help="Which paper: a or d.")] = "a",
+    dataset: Annotated[list[str] | None, typer.Option(help=f"One of {_ALL}; default all of the paper's.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Two runs on a few made-up rows, in seconds.")] = False,
     seed: Seed = 1,
-    out: Annotated[Path, typer.Option(help="Folder for rows and pictures.")] = Path("out/paper_a"),
+    out: Annotated[Path | None, typer.Option(help="Folder for rows and pictures; default out/paper_a etc.")] = None,
 ) -> None:
     """Run a paper's experiments at its own settings and print measured against published.
 
     Ctrl-C keeps the rows that are done.
     """
-    if paper != "a":
-        raise ValueError(f"paper must be a, got {paper!r}")
+    if paper not in ("a", "d"):
+        raise ValueError(f"paper must be a or d, got {paper!r}")
+    out = out or Path(f"out/paper_{paper}")
+    if paper == "d":
+        return reproduce_peers(dataset, quick, seed, out)
     console = Console()
     rows: list[Row] = []
     with Progress(
@@ -57,6 +64,7 @@ def reproduce(
     except ModuleNotFoundError:
         console.print("No pictures: matplotlib is missing; pip install 'tacit[plot]' adds it.", markup=False)
     console.print(f"rows and pictures: {out}")
+    return None
 
 
 def _table(rows: list[TableRow]) -> Table:

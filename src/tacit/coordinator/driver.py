@@ -115,23 +115,32 @@ class Driver:
 
     def _ask(self, query: Query, number: int) -> None:
         """Put the question to owners that were never asked (or to all), and write down that they were."""
-        waiting = self._store.waiting() if query.owners is not None else self._store.everybody()
-        count = len(waiting) if query.owners is None else query.owners
-        if len(waiting) < max(count, 1):
+        invited = self._invited(query)
+        if not invited:
             if self._algorithm is not None:
                 self._algorithm.send(None)  # owners have run out: it ends here
             return
-        total = self._store.enrolled()
-        invited = sorted(self._draw(waiting, count, total["enrolled"] - len(waiting)))
         now = time.time()
         deadline = now + self._terms.deadline
         invitation = Invitation(self._terms.name, number, int(deadline) + _GRACE, self._schema, query)
         data = sign(invitation, PURPOSE, self._key)
         question = Question(number, invitation.digest, data, OPEN, now, deadline, None)
-        self._store.ask(question, invited, spend=query.owners is not None)
+        self._store.ask(question, invited, spend=isinstance(query.owners, int))
         if isinstance(query, ShareQuery):
             self._store.set_progress(self._progress(query.ensemble))
         log.info("question %d put to %d owners", number, len(invited))
+
+    def _invited(self, query: Query) -> list[int]:
+        """Owners for a question: drawn among those never asked, named by number, or all; none when they ran out."""
+        if query.owners is None:
+            return self._store.everybody()
+        if isinstance(query.owners, tuple):
+            everybody = self._store.everybody()
+            return [everybody[number] for number in query.owners if number < len(everybody)]
+        waiting = self._store.waiting()
+        if len(waiting) < query.owners:
+            return []
+        return sorted(self._draw(waiting, query.owners, self._store.enrolled()["enrolled"] - len(waiting)))
 
     def _progress(self, ensemble: Ensemble) -> str:
         """The error of the ensemble after each round on the data user's own sample, for everybody to see."""

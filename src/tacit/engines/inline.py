@@ -1,7 +1,7 @@
 """The engine in this process: a cohort in memory, shares computed and randomised block by block.
 
-It simulates honest owners: each is asked at most once, with its own epsilon. Peak memory grows with the block, not with
-the cohort.
+It simulates honest owners: each is asked at most once, with its own epsilon, unless a query names the owners it means;
+what each has been charged is kept in `spent`. Peak memory grows with the block, not with the cohort.
 """
 
 from collections.abc import Generator
@@ -25,12 +25,16 @@ Result = TypeVar("Result")
 
 @dataclass(eq=False)
 class Inline:
-    """Answers queries from `cohort`; owners are drawn at random among those never asked."""
+    """Answers queries from `cohort`; owners are drawn at random among those never asked.
+
+    `epsilon` is what one answer may cost an owner, `spent` what each has been charged so far.
+    """
 
     cohort: Cohort
     epsilon: float | FloatArray
     stream: Stream
     sums: SecureSum | None = None
+    spent: FloatArray = field(init=False, repr=False)
     _waiting: IntArray = field(init=False, repr=False)
     _asked: int = field(init=False, default=0)
     _tallies: int = field(init=False, default=0)
@@ -38,6 +42,7 @@ class Inline:
     def __post_init__(self) -> None:
         if np.ndim(self.epsilon) == 0:
             self.epsilon = float(self.epsilon)
+        self.spent = np.zeros(len(self.cohort))
         coins = self.stream.child("order").words(np.arange(len(self.cohort)), 0, 1)[:, 0]
         self._waiting = np.argsort(coins, kind="stable")
         if isinstance(self.epsilon, np.ndarray) and self.epsilon.shape != (len(self.cohort),):
@@ -65,6 +70,7 @@ class Inline:
             return None
         coins = self.stream.child("round", query.round, query.attempt)
         epsilon = self.epsilon if isinstance(self.epsilon, float) else self.epsilon[owners]
+        self.spent[owners] += epsilon
         if isinstance(query, ShareQuery) and isinstance(query.learner, Simulated):
             kind = MECHANISMS[query.terms.mechanism]
             return query.learner.simulate(query, self.cohort[owners], kind, epsilon, coins.of(owners))
@@ -79,8 +85,8 @@ class Inline:
 
     def _invite(self, query: Query) -> IntArray:
         """Owners for a query; those that are asked but once are used up."""
-        if query.owners is None:
-            return np.arange(len(self.cohort))
+        if query.owners is None or isinstance(query.owners, tuple):
+            return np.arange(len(self.cohort)) if query.owners is None else np.array(query.owners, dtype=np.int64)
         if len(self._waiting) - self._asked < query.owners:
             return self._waiting[:0]
         self._asked += query.owners

@@ -20,7 +20,8 @@ class Guarantee:
 
     `epsilon` holds the smallest and the largest over owners, each for the one report of an owner; None: no guarantee.
     `error_epsilon` is the budget of all error estimates together, None when owners are not asked for them. `void`
-    says why this run protects nobody, and is empty where the guarantee holds.
+    says why this run protects nobody, and is empty where the guarantee holds. `protects`, `notion` and `reporter` are
+    the words for it: by default those of owners that protect all their rows from everybody.
 
     >>> print(Guarantee(epsilon=(1.0, 1.0), mechanism="privunit", stream="secure", not_protected=("The names.",)))
     Each owner's rows are protected by local differential privacy with epsilon 1.
@@ -41,6 +42,10 @@ class Guarantee:
     error_epsilon: float | None = None
     unit: str = "owner"
     adjacency: str = "any two sets of rows of one owner"
+    protects: str = "Each owner's rows are"
+    notion: str = "local differential privacy"
+    reporter: str = "owner"
+    reports: str = "one report"
 
     @property
     def adversary(self) -> str:
@@ -49,11 +54,11 @@ class Guarantee:
 
     def __str__(self) -> str:
         lines = [
-            f"No guarantee: {self.void}." if self.void else f"Each owner's rows are protected by {self._claim}.",
+            f"No guarantee: {self.void}." if self.void else f"{self.protects} protected by {self._claim}.",
             f"  unit: {self.unit}",
             f"  adjacency: {self.adjacency}",
             f"  adversary: {self.adversary}",
-            f"  mechanism: {self.mechanism}, one report per owner",
+            f"  mechanism: {self.mechanism}, {self.reports} per {self.reporter}",
             f"  coins: {self.stream}",
             *(["Not protected:"] if self.not_protected else []),
             *(f"  {sentence}" for sentence in self.not_protected),
@@ -65,9 +70,9 @@ class Guarantee:
     @property
     def _claim(self) -> str:
         low, high = self.epsilon or (np.inf, np.inf)
-        budget = f"epsilon {low:g}" if low == high else f"epsilon {low:g} to {high:g}, as each owner chose"
+        budget = f"epsilon {low:g}" if low == high else f"epsilon {low:g} to {high:g}, as each {self.reporter} chose"
         if self.error_epsilon is None:
-            return f"local differential privacy with {budget}"
+            return f"{self.notion} with {budget}"
         return f"differential privacy with {budget} for the report and {self.error_epsilon:g} for all error estimates"
 
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from tacit.checks import bad
 from tacit.datasets import brazil, fashion_words, mnist_words, synthetic
@@ -84,7 +85,7 @@ def load_split(name: str, quick: bool) -> Split:
     return mnist_words() if name == "mnist" else fashion_words()
 
 
-def write_rows(rows: Iterable[Row], path: Path) -> None:
+def write_rows(rows: Iterable[Any], path: Path) -> None:
     """One JSON object per line, with the kind of row first."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8") as file:

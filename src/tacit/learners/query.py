@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit.checks import whole
+from tacit.checks import bad, whole
 from tacit.cohort import Cohort
 from tacit.mechanisms.reports import Reports
 from tacit.streams import Stream
@@ -21,10 +21,11 @@ from tacit.types import BoolArray, FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Query(ABC):
-    """One question to `owners` owners that were never asked before, or to everybody (None).
+    """One question to `owners` owners that were never asked before, to those named by number, or to everybody (None).
 
     The guarantee of answering it is pure epsilon-DP for `unit` and `adjacency`, epsilon being the one of `epsilons`
-    that the owner chooses; `unsound` says why a query may only be simulated, and is empty where it holds.
+    that the owner chooses; `unsound` says why a query may only be simulated, and is empty where it holds. What named
+    owners, or all, are asked several times adds up.
     """
 
     unit: ClassVar[str]
@@ -32,12 +33,15 @@ class Query(ABC):
 
     round: int
     attempt: int
-    owners: int | None
+    owners: int | tuple[int, ...] | None
 
     def __post_init__(self) -> None:
         whole("round", self.round, 1)
         whole("attempt", self.attempt, 1)
-        if self.owners is not None:
+        if isinstance(self.owners, tuple):
+            if not (self.owners and all(whole("owners", owner, 0) >= 0 for owner in self.owners)):
+                raise bad("owners", "one at least", self.owners)
+        elif self.owners is not None:
             whole("owners", self.owners, 1)
 
     @property

@@ -1,0 +1,85 @@
+"""tacit reproduce d: peers without a server."""
+
+from pathlib import Path
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from tacit.experiments.paper_a import write_rows
+from tacit.experiments.paper_d import PeerRow, reproduce_d
+from tacit.experiments.paper_d_events import EventRow
+from tacit.experiments.paper_d_tasks import DATASETS
+from tacit.report.paper_d import draw_paper_d
+
+
+def reproduce_peers(dataset: list[str] | None, quick: bool, seed: int, out: Path) -> None:
+    """Run, print, write and draw; Ctrl-C keeps the rows that are done."""
+    console = Console()
+    rows: list[PeerRow | EventRow] = []
+    with Progress(
+        TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn(), console=console
+    ) as progress:
+        task = progress.add_task("paper D", total=None)
+
+        def advance(done: int, total: int, what: str) -> None:
+            progress.update(task, completed=done, total=total, description=what)
+
+        try:
+            for row in reproduce_d(quick, seed, dataset or DATASETS, progress=advance):
+                rows.append(row)  # noqa: PERF402 - one by one, so that an interruption keeps them
+        except KeyboardInterrupt:
+            console.print("stopped; what was done is kept")
+    write_rows(rows, out / "rows.jsonl")
+    peers = [row for row in rows if isinstance(row, PeerRow)]
+    events = [row for row in rows if isinstance(row, EventRow)]
+    for pair in dict.fromkeys((row.dataset, row.rounds) for row in peers):
+        console.print(_accuracies([row for row in peers if (row.dataset, row.rounds) == pair]))
+    for name in dict.fromkeys(row.dataset for row in events):
+        console.print(_happenings([row for row in events if row.dataset == name]))
+    try:
+        draw_paper_d(peers, out)
+    except ModuleNotFoundError:
+        console.print("No pictures: matplotlib is missing; pip install 'tacit[plot]' adds it.", markup=False)
+    console.print(f"rows and pictures: {out}")
+
+
+def _accuracies(rows: list[PeerRow]) -> Table:
+    """Methods down, budgets across; the served model first, the participants' own below it."""
+    first = rows[0]
+    title = (
+        f"{first.dataset}, {first.rounds} rounds, {first.participants} participants: accuracy in %, {first.runs} runs"
+    )
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("method")
+    table.add_column("model", no_wrap=True)
+    epsilons = sorted({row.epsilon for row in rows if row.epsilon is not None})
+    for epsilon in epsilons:
+        table.add_column(f"eps {epsilon:g}", justify="right", no_wrap=True)
+    table.add_column("no noise", justify="right", no_wrap=True)
+    for method in dict.fromkeys(row.method for row in rows):
+        cells = {row.epsilon: row for row in rows if row.method == method}
+        name = method + (" (unsound)" if next(iter(cells.values())).unsound else "")
+        for what in ("served", "own"):
+            values = [_cell(cells.get(epsilon), what) for epsilon in (*epsilons, None)]
+            if any(values):
+                table.add_row(name, what, *values)
+                name = ""
+    return table
+
+
+def _cell(row: PeerRow | None, what: str) -> str:
+    value = None if row is None else getattr(row, what)
+    return "" if value is None else f"{100 * value:.1f} ± {100 * getattr(row, f'{what}_std'):.1f}"
+
+
+def _happenings(rows: list[EventRow]) -> Table:
+    title = f"{rows[0].dataset}: when one of ten does something, epsilon {rows[0].epsilon:g}, accuracy in %"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    for heading in ("event", "method", "served", "own", "left it out"):
+        table.add_column(heading, justify="left" if heading in ("event", "method") else "right", no_wrap=True)
+    for row in rows:
+        shares = f"{100 * row.served:.1f}", f"{100 * row.own:.1f}", f"{100 * row.left_out:.0f} %"
+        table.add_row(row.event, row.method, *shares)
+    return table

@@ -1,0 +1,96 @@
+"""The three ways in which peers can learn, behind one interface: who speaks how often, what is asked, what is kept."""
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tacit.cohort import Cohort
+from tacit.ensembles.passed_trees import pass_trees
+from tacit.ensembles.peers import fair_share, speakers, take_turns, turns_each
+from tacit.ensembles.stumps import exchange_stumps
+from tacit.estimators.peer_models import Scores
+from tacit.learners.additive import Additive
+from tacit.learners.cells import Cells
+from tacit.learners.noisy_tree import Trees
+from tacit.learners.own_model import fit_own
+from tacit.learners.random_stump import Shared
+from tacit.learners.voted_model import vote_own
+from tacit.streams import Stream
+
+_DEPTH = 2  # of passed trees
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How often each participant speaks, and what one answer costs it; `rounds` as they were asked for."""
+
+    rounds: int
+    turns: Mapping[int, int]
+    each: Mapping[int, float]
+
+    @property
+    def menu(self) -> tuple[float, ...]:
+        """What one answer may cost."""
+        return tuple(sorted(set(self.each.values())))
+
+    @classmethod
+    def of(cls, rounds: int, turns: Mapping[int, int], epsilons: Mapping[int, float]) -> "Plan":
+        return cls(rounds, turns, {who: fair_share(epsilon, turns[who]) for who, epsilon in epsilons.items()})
+
+
+@dataclass(frozen=True)
+class Method:
+    """`nothing` is what was released before anybody spoke; `own` is a participant's model, `served` everybody's."""
+
+    nothing: Any
+    plan: Callable[[Mapping[int, float], int, int], Plan]
+    algorithm: Callable[..., Generator[Any, Any, Any]]
+    served: Callable[[Any], Scores]
+    own: Callable[[Cells, Cohort, Any, float, float, int], Scores]
+
+
+def _in_turns(epsilons: Mapping[int, float], rounds: int, participants: int) -> Plan:
+    turns = {who: turns_each(rounds, participants, epsilon) for who, epsilon in epsilons.items()}
+    return Plan.of(rounds, turns, epsilons)
+
+
+def _in_all_rounds(epsilons: Mapping[int, float], rounds: int, participants: int) -> Plan:
+    return Plan.of(rounds, dict.fromkeys(epsilons, rounds), epsilons)
+
+
+def _turns(
+    cells: Cells, held: Mapping[int, tuple[int, ...]], plan: Plan, coins: Stream, known: Any
+) -> Generator[Any, Any, Additive]:
+    return take_turns(cells, held, speakers(plan.turns, coins), plan.menu, known)
+
+
+def _stumps(
+    cells: Cells, held: Mapping[int, tuple[int, ...]], plan: Plan, coins: Stream, known: Any
+) -> Generator[Any, Any, Shared]:
+    return exchange_stumps(cells, held, plan.rounds, plan.menu, coins, known)
+
+
+def _trees(
+    cells: Cells, held: Mapping[int, tuple[int, ...]], plan: Plan, coins: Stream, known: Any
+) -> Generator[Any, Any, Trees]:
+    return pass_trees(cells, held, speakers(plan.turns, coins), _DEPTH, plan.menu, known)
+
+
+def _own_turns(cells: Cells, one: Cohort, released: Any, rho: float, ridge: float, me: int) -> Scores:
+    return fit_own(cells.read(one.X), one.y, cells.sizes, released, rho, ridge, me)
+
+
+def _own_stumps(cells: Cells, one: Cohort, released: Any, rho: float, ridge: float, me: int) -> Scores:
+    return vote_own(cells.read(one.X), one.y, released, rho, me)
+
+
+def _own_trees(cells: Cells, one: Cohort, released: Any, rho: float, ridge: float, me: int) -> Scores:
+    trees: Trees = released
+    return trees
+
+
+METHODS = {
+    "turns": Method(Additive(), _in_turns, _turns, lambda released: released, _own_turns),
+    "stumps": Method(Shared(), _in_all_rounds, _stumps, lambda shared: shared.model, _own_stumps),
+    "trees": Method(Trees(), _in_turns, _trees, lambda trees: trees, _own_trees),
+}

@@ -1,0 +1,263 @@
+"""Peers without a server as a scikit-learn classifier: all participants in one process (paper D)."""
+
+from collections.abc import Collection, Mapping
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from tacit.checks import bad, positive, whole
+from tacit.cohort import Cohort
+from tacit.engines.inline import Inline
+from tacit.estimators.parameters import one_of, stream_of
+from tacit.estimators.peer_guarantee import peer_guarantee
+from tacit.estimators.peer_methods import METHODS
+from tacit.estimators.peer_models import PeerModel, two_classes
+from tacit.estimators.sample import Sample, drawn_sample, given_sample
+from tacit.estimators.tables import accept_labels, accept_table, some_rows
+from tacit.learners.cells import Cells
+from tacit.schema import Schema
+from tacit.streams import Stream
+from tacit.types import AnyArray, FloatArray, IntArray
+
+
+class PeerEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+    """Participants that learn from each other's noisy counts, for two classes. `predict` is what may be served.
+
+    Parameters
+    ----------
+    epsilon : what each record may cost in all, over all rounds; a number, or {participant: number}. Infinity: no noise.
+    rounds : about how many rounds there are; with "stumps" everybody speaks in all of them, otherwise one in each.
+    method : "turns" (participants take turns and choose an attribute), "stumps" (everybody shares random stumps, as in
+        paper D) or "trees" (boosted trees passed along, after InPriv).
+    rho : which peers a participant leaves out of its own model: those that fit its rows as badly as this. 0 is as well
+        as its own rows could, 1 is chance, 2 the opposite.
+    bins : cells that a number's range is cut into.
+    ridge : how strongly a participant's own model is held to what was released.
+    schema : bounds, categories and classes, where they are known; None takes them from public rows.
+    public_fraction : how many rows to set aside as public when there is neither a schema nor `public`.
+    random_state : None draws secure coins. A seed makes runs reproducible, and void of privacy.
+
+    Attributes
+    ----------
+    guarantee_ : what is protected, from whom, and what is not; print it.
+    served_ : the model that is made of released numbers only. predict, predict_proba and decision_function use it.
+    models_ : {participant: its own model}, which knows that participant's exact rows: for itself alone.
+    released_ : everything that left the participants, in order.
+    spent_ : {participant: epsilon charged}.  participants_, schema_, cells_, classes_ : the rest.
+
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(6000, n_features=5, class_sep=1.5, random_state=1)
+    >>> who = [f"site {row % 5}" for row in range(6000)]
+    >>> model = PeerEnsemble(epsilon=0.5, random_state=1).fit(X, y, participants=who)
+    >>> bool(model.score(X, y) > 0.8), bool(model.models_["site 3"].score(X, y) > 0.8)
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any = 1.0,
+        rounds: int = 30,
+        method: str = "turns",
+        rho: float = 1.0,
+        bins: int = 16,
+        ridge: float = 5.0,
+        schema: Schema | None = None,
+        public_fraction: float = 0.2,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.rounds = rounds
+        self.method = method
+        self.rho = rho
+        self.bins = bins
+        self.ridge = ridge
+        self.schema = schema
+        self.public_fraction = public_fraction
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.poor_score = True  # the few hundred rows of a check drown in the noise
+        return tags
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        participants: Any = None,
+        attributes: Mapping[Any, Collection[Any]] | None = None,
+        public: Any = None,
+    ) -> Self:
+        """Learn from participants; `participants` names one per row, None: all rows are of one.
+
+        `attributes` lists, for participants that do not hold all of them, the columns they hold; what their rows say
+        elsewhere is not looked at. Bounds and classes come from the schema, or from the public sample `public` = (X0,
+        y0); without both, some rows are drawn at random, leave their participants and become public.
+        """
+        self._check()
+        stream = stream_of(self.random_state)
+        table = accept_table(self, X, reset=True)
+        labels = accept_labels(self, table, y, finite=public is None and self.schema is None)
+        names = _names(participants, len(labels))
+        sample = self._sample(table, labels, public, stream)
+        self.schema_ = two_classes(self.schema, sample)
+        self.classes_ = np.array(self.schema_.classes)
+        self.cells_ = Cells(self.schema_, self.bins)
+        self.participants_ = np.unique(names).tolist()
+        stay = np.flatnonzero(~sample.taken) if sample is not None else np.arange(len(labels))
+        rows = self.schema_.encode(some_rows(table, stay)).X
+        numbers = np.searchsorted(self.participants_, names[stay])
+        self._held = {number: self._attributes(name, attributes) for number, name in enumerate(self.participants_)}
+        _known("attributes", attributes, self.participants_)
+        self._cohort = self._grouped(rows, self.schema_.encode_labels(labels[stay]), numbers)
+        self._stream = stream
+        self.released_ = METHODS[self.method].nothing
+        self.models_: dict[Any, PeerModel] = {}
+        self.spent_: dict[Any, float] = {}
+        self._source = "" if sample is None else sample.source
+        self._present: dict[int, float] = {}
+        return self._learn(dict(zip(self._held, self._epsilons(self.epsilon), strict=True)))
+
+    def join(
+        self, X: Any, y: Any, *, name: Any, attributes: Collection[Any] | None = None, epsilon: Any = None
+    ) -> Self:
+        """A newcomer takes its turns after the others. Nothing that was released changes; nobody else speaks again.
+
+        The others only decide whether the newcomer's parts are worth taking into their own models.
+        """
+        check_is_fitted(self)
+        if name in self.participants_:
+            raise ValueError(
+                f"name must be that of a newcomer: {name!r} has taken part already, and has spent its budget"
+            )
+        budget = self.epsilon if epsilon is None else epsilon
+        if np.ndim(budget) != 0 or isinstance(budget, Mapping):
+            raise ValueError("epsilon must be given for a newcomer: the ensemble has one for each participant")
+        table = accept_table(self, X, reset=False)
+        labels = accept_labels(self, table, y, finite=False)
+        number = len(self.participants_)
+        self._held = self._held | {number: self.cells_.held(attributes)}
+        self.participants_ = [*self.participants_, name]
+        rows = self.cells_.without_others(self.schema_.encode(table).X, self._held[number])
+        classes = self.schema_.encode_labels(labels)
+        whole_rows = np.concatenate([self._cohort.X, rows[classes >= 0]])
+        offsets = np.append(self._cohort.offsets, len(whole_rows))
+        self._cohort = Cohort(whole_rows, np.concatenate([self._cohort.y, classes[classes >= 0]]), offsets)
+        return self._learn({number: _budget(budget)})
+
+    def leave(self, name: Any) -> Self:
+        """A participant goes: its own model, and all parts made of what it released. What was known stays known."""
+        check_is_fitted(self)
+        if name not in self.models_:
+            raise ValueError(f"name must be that of a participant, one of {list(self.models_)}, got {name!r}")
+        number = self.participants_.index(name)
+        self.released_ = self.released_.without({number})
+        del self._present[number]
+        return self._settle()
+
+    def _learn(self, newcomers: dict[int, float]) -> Self:
+        """Let newcomers speak, each with its budget; then everybody makes its own model."""
+        method = METHODS[self.method]
+        self._present = self._present | newcomers
+        plan = method.plan(newcomers, whole("rounds", self.rounds, 1), len(self._present))
+        epsilon = np.array([plan.each.get(number, np.inf) for number in range(len(self._cohort))])
+        engine = Inline(self._cohort, epsilon, self._stream)
+        held = {number: self._held[number] for number in newcomers}
+        coins = self._stream.child("public coins", min(newcomers))
+        self.released_ = engine.run(method.algorithm(self.cells_, held, plan, coins, self.released_))
+        self.spent_ = self.spent_ | {self.participants_[number]: float(engine.spent[number]) for number in newcomers}
+        self.guarantee_ = peer_guarantee(list(self._present.values()), plan, self._stream, self._source)
+        return self._settle()
+
+    def _settle(self) -> Self:
+        """Everybody present makes its own model; the served one is made of what was released."""
+        method = METHODS[self.method]
+        self.served_ = PeerModel(self.cells_, method.served(self.released_))
+        self.models_ = {}
+        for number in self._present:
+            one = self._cohort[number : number + 1]
+            own = method.own(self.cells_, one, self.released_, float(self.rho), float(self.ridge), number)
+            self.models_[self.participants_[number]] = PeerModel(self.cells_, own)
+        return self
+
+    def predict(self, X: Any) -> AnyArray:
+        """The likelier class, by what was released; the first where nothing is known."""
+        log_odds = self.decision_function(X)
+        return np.asarray(self.classes_[(log_odds > 0).astype(np.int64)])
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Chances of the classes, (rows, 2), by what was released."""
+        log_odds = self.decision_function(X)
+        return self.served_.chances(log_odds)
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Log odds of the second class, by what was released."""
+        check_is_fitted(self)
+        return self.served_.decision_function(accept_table(self, X, reset=False))
+
+    def _check(self) -> None:
+        one_of("method", self.method, METHODS)
+        positive("rho", self.rho)
+        positive("ridge", self.ridge)
+
+    def _sample(self, table: Any, labels: AnyArray, public: Any, stream: Stream) -> Sample | None:
+        if public is not None:
+            return given_sample(self, public, owners=len(labels))
+        if self.schema is not None:
+            return None
+        return drawn_sample(self, table, labels, np.arange(len(labels)), stream)
+
+    def _attributes(self, name: Any, attributes: Mapping[Any, Collection[Any]] | None) -> tuple[int, ...]:
+        return self.cells_.held(None if attributes is None else attributes.get(name))
+
+    def _epsilons(self, given: Any) -> list[float]:
+        if isinstance(given, Mapping):
+            _known("epsilon", given, self.participants_)
+            missing = [name for name in self.participants_ if name not in given]
+            if missing:
+                raise ValueError(f"epsilon must be given for every participant; missing are {missing}")
+            return [_budget(given[name]) for name in self.participants_]
+        return [_budget(given)] * len(self.participants_)
+
+    def _grouped(self, X: FloatArray, y: IntArray, numbers: IntArray) -> Cohort:
+        """Rows by participant, with absent attributes taken out; a participant without usable rows stays."""
+        kept = np.flatnonzero(y >= 0)
+        order = kept[np.argsort(numbers[kept], kind="stable")]
+        offsets = np.append(0, np.cumsum(np.bincount(numbers[order], minlength=len(self.participants_))))
+        parts = [
+            self.cells_.without_others(X[order[first:last]], self._held[number])
+            for number, (first, last) in enumerate(pairwise(offsets.tolist()))
+        ]
+        return Cohort(np.concatenate(parts), y[order], offsets.astype(np.int64), ignored=len(y) - len(kept))
+
+
+def _names(participants: Any, rows: int) -> AnyArray:
+    if participants is None:
+        return np.zeros(rows, dtype=np.int64)
+    names: AnyArray = np.asarray(participants)
+    if names.shape != (rows,):
+        raise ValueError(f"participants must name one for each row, got shape {names.shape} for {rows} rows")
+    return names
+
+
+def _known(what: str, given: Mapping[Any, Any] | None, participants: list[Any]) -> None:
+    unknown = [name for name in given or {} if name not in participants]
+    if unknown:
+        raise ValueError(f"{what} must be for participants, got {unknown}")
+
+
+def _budget(epsilon: Any) -> float:
+    """A number above zero; infinity is allowed, and says that there is no privacy."""
+    if isinstance(epsilon, float) and np.isposinf(epsilon):
+        return float(epsilon)
+    try:
+        return positive("epsilon", epsilon)
+    except ValueError as problem:
+        raise bad("epsilon", "a number > 0, or infinity for no privacy", epsilon) from problem

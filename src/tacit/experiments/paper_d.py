@@ -1,0 +1,190 @@
+"""Paper D again: accuracy of peers against epsilon and rounds, beside everything it should be measured against."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from tacit.engines.inline import Inline
+from tacit.estimators.peer_methods import METHODS
+from tacit.experiments.paper_d_events import EventRow, event_rows
+from tacit.experiments.paper_d_tasks import DATASETS, Task, Trial, deal, load_task
+from tacit.learners.additive import Additive
+from tacit.learners.own_model import fit_own
+from tacit.learners.published_peers import UNSOUND, simulate_published
+from tacit.streams import Stream, seeded
+from tacit.types import FloatArray
+
+Progress = Callable[[int, int, str], None]  # steps done, steps in all, what was done
+EPSILONS = (0.1, 0.3, 0.5, 1.0, 2.0, 4.0)
+ROUNDS = {"adult": 30, "gss": 20}  # as the paper found best
+_QUICK_ROUNDS = 10
+_FEWER = {"adult": (10, 20), "gss": (5, 10)}
+_RHO, _RIDGE = 1.0, 5.0
+
+
+@dataclass(frozen=True)
+class PeerRow:
+    """Test accuracy, mean and spread over runs.
+
+    `own` is the mean over participants of the models they hold for themselves, `served` that of the model that may be
+    published (None: there is none). `epsilon` None: no privacy, or nothing was asked. `unsound` says why a method may
+    only be simulated.
+    """
+
+    dataset: str
+    method: str
+    epsilon: float | None
+    rounds: int
+    own: float | None
+    own_std: float
+    served: float | None
+    served_std: float
+    runs: int
+    participants: int
+    unsound: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Accuracy of the participants' own models, on average, and of the served one."""
+
+    own: float | None
+    served: float | None
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A method: what it gets in one trial, whether epsilon matters to it, why it may only be simulated."""
+
+    name: str
+    run: Callable[[Trial, float, int], Outcome]
+    private: bool = True
+    unsound: str = ""
+
+
+def _peers(method: str) -> Callable[[Trial, float, int], Outcome]:
+    def run(trial: Trial, epsilon: float, rounds: int) -> Outcome:
+        kind, held = METHODS[method], trial.held
+        plan = kind.plan(dict.fromkeys(held, epsilon), rounds, len(held))
+        each = np.array([plan.each[number] for number in held])
+        coins = trial.stream.child("public coins")
+        released = Inline(trial.cohort, each, trial.stream).run(
+            kind.algorithm(trial.cells, held, plan, coins, kind.nothing)
+        )
+        own = [
+            kind.own(trial.cells, one, released, _RHO, _RIDGE, number).score(trial.test)
+            for number, one in enumerate(trial.cohort.blocks(1))
+        ]
+        return Outcome(_mean_accuracy(trial, own), _mean_accuracy(trial, [kind.served(released).score(trial.test)]))
+
+    return run
+
+
+def _published(trial: Trial, epsilon: float, rounds: int) -> Outcome:
+    coins = trial.stream.child("public coins")
+    models = simulate_published(trial.cohort, trial.cells, trial.held, rounds, epsilon, coins, trial.stream)
+    return Outcome(_mean_accuracy(trial, [model.score(trial.test) for model in models]), None)
+
+
+def _alone(trial: Trial, epsilon: float, rounds: int) -> Outcome:
+    scores = []
+    for number, one in enumerate(trial.cohort.blocks(1)):
+        cells = trial.cells.read(one.X)
+        model = fit_own(cells, one.y, trial.cells.sizes, Additive(), _RHO, _RIDGE, number)
+        scores.append(model.score(trial.test))
+    return Outcome(_mean_accuracy(trial, scores), None)
+
+
+def _together(trial: Trial, epsilon: float, rounds: int) -> Outcome:
+    rows = trial.cells.read(trial.cohort.X)
+    model = fit_own(rows, trial.cohort.y, trial.cells.sizes, Additive(), _RHO, _RIDGE, 0)
+    return Outcome(None, _mean_accuracy(trial, [model.score(trial.test)]))
+
+
+def _majority(trial: Trial, epsilon: float, rounds: int) -> Outcome:
+    side = 2 * float(trial.cohort.y.mean() > 0.5) - 1
+    return Outcome(None, _mean_accuracy(trial, [np.full(len(trial.y_test), side)]))
+
+
+# A further method (an ensemble of sites, say) is one more line here.
+CONTESTANTS = (
+    Contestant("majority class", _majority, private=False),
+    Contestant("all rows together, no privacy", _together, private=False),
+    Contestant("each participant alone", _alone, private=False),
+    Contestant("peers in turns", _peers("turns")),
+    Contestant("random stumps, sound", _peers("stumps")),
+    Contestant("passed trees (InPriv)", _peers("trees")),
+    Contestant("random stumps, as published", _published, unsound=UNSOUND),
+)
+_OVER_ROUNDS = ("peers in turns", "random stumps, sound", "random stumps, as published")
+
+
+def reproduce_d(
+    quick: bool,
+    seed: int = 1,
+    datasets: Iterable[str] = DATASETS,
+    progress: Progress = lambda done, total, what: None,
+    load: Callable[[str, bool], Task] = load_task,
+) -> Iterator[PeerRow | EventRow]:
+    """Rows of paper D: all methods over epsilon, some over rounds, and what happens when participants come and go.
+
+    Full: 5 runs. Quick: 2 runs on made-up rows, once, with fewer epsilons and rounds.
+    """
+    runs, epsilons = (2, (0.3, 4.0)) if quick else (5, EPSILONS)
+    names = list(datasets)[: 1 if quick else None]
+    stream, done = seeded(seed).child("paper D"), 0
+    jobs = [(name, *job) for name in names for job in _jobs(name, epsilons, quick)]
+    for name in names:
+        task = load(name, quick)
+        for _, contestant, epsilon, rounds in [job for job in jobs if job[0] == name]:
+            yield _row(task, contestant, epsilon, rounds, runs, stream.child(name))
+            done += 1
+            progress(done, len(jobs) + len(names), f"{name}: {contestant.name}, epsilon {epsilon:g}, {rounds} rounds")
+        yield from event_rows(task, _QUICK_ROUNDS if quick else ROUNDS[name], runs, stream.child(name))
+        done += 1
+        progress(done, len(jobs) + len(names), f"{name}: coming, going, poison")
+
+
+def _jobs(name: str, epsilons: tuple[float, ...], quick: bool) -> list[tuple[Contestant, float, int]]:
+    most = _QUICK_ROUNDS if quick else ROUNDS[name]
+    jobs = []
+    for contestant in CONTESTANTS:
+        budgets = (*epsilons, inf) if contestant.private else (inf,)
+        jobs += [(contestant, epsilon, most) for epsilon in budgets]
+        if contestant.name in _OVER_ROUNDS and not quick:
+            jobs += [(contestant, epsilon, rounds) for rounds in _FEWER[name] for epsilon in (0.1, 1.0, 4.0)]
+    return jobs
+
+
+def _row(task: Task, contestant: Contestant, epsilon: float, rounds: int, runs: int, stream: Stream) -> PeerRow:
+    outcomes = []
+    for run in range(runs):
+        trial = deal(task, stream.child("run", run))
+        outcomes.append(contestant.run(trial, epsilon, rounds))
+    own, own_std = _summary([outcome.own for outcome in outcomes])
+    served, served_std = _summary([outcome.served for outcome in outcomes])
+    return PeerRow(
+        dataset=task.name,
+        method=contestant.name,
+        epsilon=None if epsilon == inf else epsilon,
+        rounds=rounds,
+        own=own,
+        own_std=own_std,
+        served=served,
+        served_std=served_std,
+        runs=runs,
+        participants=len(trial.cohort),
+        unsound=contestant.unsound,
+    )
+
+
+def _summary(values: list[float | None]) -> tuple[float | None, float]:
+    there = [value for value in values if value is not None]
+    spread = float(np.std(there, ddof=1)) if len(there) > 1 else 0.0
+    return (float(np.mean(there)), spread) if there else (None, 0.0)
+
+
+def _mean_accuracy(trial: Trial, scores: list[FloatArray]) -> float:
+    return float(np.mean([np.mean((score > 0) == (trial.y_test == 1)) for score in scores]))

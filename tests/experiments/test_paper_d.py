@@ -1,0 +1,96 @@
+"""Paper D again, quickly: rows, their seeds, their pictures, and the deal of unequal participants."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from tacit.cli import app
+from tacit.cli import reproduce_d as reproduce_d_command
+from tacit.experiments.paper_d import CONTESTANTS, PeerRow, reproduce_d
+from tacit.experiments.paper_d_events import EVENTS, EventRow
+from tacit.experiments.paper_d_tasks import DATASETS, deal, load_task, made_up
+from tacit.report.paper_d import draw_paper_d
+from tacit.streams import seeded
+
+
+@pytest.fixture(scope="module")
+def rows():
+    heard: list[tuple[int, int, str]] = []
+    found = list(reproduce_d(quick=True, progress=lambda *step: heard.append(step)))
+    assert [step[0] for step in heard] == list(range(1, len(heard) + 1))
+    assert heard[-1][0] == heard[-1][1]
+    return found
+
+
+def test_every_method_is_there(rows):
+    peers = [row for row in rows if isinstance(row, PeerRow)]
+    assert {row.method for row in peers} == {contestant.name for contestant in CONTESTANTS}
+    assert len(peers) == 3 + 4 * 3
+    for row in peers:
+        assert all(value is None or 0.5 < value < 1 for value in (row.own, row.served))
+        assert (row.own, row.served) != (None, None)
+
+
+def test_what_leaks_is_marked_and_serves_nothing(rows):
+    for row in rows:
+        if isinstance(row, PeerRow):
+            assert bool(row.unsound) == (row.method == "random stumps, as published")
+            assert not (row.unsound and row.served is not None)
+
+
+def test_turns_are_above_the_majority_and_below_all_rows_together(rows):
+    found = {(row.method, row.epsilon): row for row in rows if isinstance(row, PeerRow)}
+    names = "majority class", "all rows together, no privacy", "peers in turns"
+    low, high, turns = (found[name, epsilon].served for name, epsilon in zip(names, (None, None, 0.3), strict=True))
+    assert low is not None
+    assert high is not None
+    assert turns is not None
+    assert low + 0.03 < turns < high
+
+
+def test_events_are_there(rows):
+    events = {(row.method, row.event): row for row in rows if isinstance(row, EventRow)}
+    assert set(events) == {(method, event) for method in ("turns", "stumps") for event in EVENTS}
+    assert events["turns", "one is poisoned"].left_out > 0.6 > events["turns", "nothing"].left_out
+    assert events["turns", "one leaves"].left_out == 0
+
+
+def test_a_seed_says_everything(rows):
+    again = reproduce_d(quick=True)
+    assert [next(again) for _ in range(4)] == rows[:4]
+    other = reproduce_d(quick=True, seed=2)
+    assert [next(other) for _ in range(4)] != rows[:4]
+
+
+def test_pictures_are_drawn(rows, tmp_path):
+    (path,) = draw_paper_d([row for row in rows if isinstance(row, PeerRow)], tmp_path)
+    assert path.stat().st_size > 10_000
+
+
+def test_participants_are_unequal_and_nobody_is_tested_on_its_own_rows():
+    task = made_up("adult")
+    trial = deal(task, seeded(1))
+    assert len(trial.cohort) == 10
+    assert trial.cohort.sizes.min() >= 1
+    assert trial.cohort.sizes.max() > 2 * trial.cohort.sizes.min()
+    assert len(trial.y_test) + trial.cohort.sizes.sum() == len(task.y)
+    assert len(trial.y_test) == round(0.3 * len(task.y))
+    assert (deal(task, seeded(2)).cohort.sizes != trial.cohort.sizes).any()
+
+
+def test_unknown_data_sets_are_refused():
+    with pytest.raises(ValueError, match="data set must be one of"):
+        load_task("cifar", quick=True)
+    assert set(DATASETS) == {"adult", "gss"}
+
+
+def test_the_command_prints_tables_and_writes_rows(rows, tmp_path, monkeypatch):
+    monkeypatch.setattr(reproduce_d_command, "reproduce_d", lambda *settings, progress: iter(rows))
+    monkeypatch.setenv("COLUMNS", "160")
+    result = CliRunner().invoke(app, ["reproduce", "d", "--quick", "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert "peers in turns" in result.output
+    assert "(unsound)" in result.output
+    lines = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
+    assert {line["row"] for line in lines} == {"PeerRow", "EventRow"}
