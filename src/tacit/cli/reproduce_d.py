@@ -48,30 +48,30 @@ def reproduce_peers(dataset: list[str] | None, quick: bool, seed: int, out: Path
 def _accuracies(rows: list[PeerRow]) -> Table:
     """Methods down, budgets across; the served model first, the participants' own below it."""
     first = rows[0]
-    title = (
-        f"{first.dataset}, {first.rounds} rounds, {first.participants} participants: accuracy in %, {first.runs} runs"
-    )
+    setting = f"{first.rounds} rounds, {first.participants} participants, {first.runs} runs"
+    title = f"{first.dataset}, {setting}: accuracy in % by epsilon"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
-    table.add_column("method")
+    table.add_column("method", min_width=24)
     table.add_column("model", no_wrap=True)
     epsilons = sorted({row.epsilon for row in rows if row.epsilon is not None})
-    for epsilon in epsilons:
-        table.add_column(f"eps {epsilon:g}", justify="right", no_wrap=True)
-    table.add_column("no noise", justify="right", no_wrap=True)
+    for heading in (*(f"{epsilon:g}" for epsilon in epsilons), "none"):
+        table.add_column(heading, justify="right", no_wrap=True)
     for method in dict.fromkeys(row.method for row in rows):
         cells = {row.epsilon: row for row in rows if row.method == method}
         name = method + (" (unsound)" if next(iter(cells.values())).unsound else "")
         for what in ("served", "own"):
-            values = [_cell(cells.get(epsilon), what) for epsilon in (*epsilons, None)]
-            if any(values):
-                table.add_row(name, what, *values)
+            line = [cells.get(epsilon) for epsilon in (*epsilons, None)]
+            if any(row is not None and getattr(row, what) is not None for row in line):
+                table.add_row(name, what, *(_cell(row, what) for row in line))
+                table.add_row("", "", *(_cell(row, what, "_std") for row in line))
                 name = ""
     return table
 
 
-def _cell(row: PeerRow | None, what: str) -> str:
-    value = None if row is None else getattr(row, what)
-    return "" if value is None else f"{100 * value:.1f} ± {100 * getattr(row, f'{what}_std'):.1f}"
+def _cell(row: PeerRow | None, what: str, suffix: str = "") -> str:
+    if row is None or getattr(row, what) is None:
+        return ""
+    return f"{'±' if suffix else ''}{100 * getattr(row, what + suffix):.1f}"
 
 
 def _happenings(rows: list[EventRow]) -> Table:
