@@ -51,7 +51,7 @@ def _accuracies(rows: list[PeerRow]) -> Table:
     setting = f"{first.rounds} rounds, {first.participants} participants, {first.runs} runs"
     title = f"{first.dataset}, {setting}: accuracy in % by epsilon"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
-    table.add_column("method", min_width=24)
+    table.add_column("method", min_width=16)
     table.add_column("model", no_wrap=True)
     epsilons = sorted({row.epsilon for row in rows if row.epsilon is not None})
     for heading in (*(f"{epsilon:g}" for epsilon in epsilons), "none"):
