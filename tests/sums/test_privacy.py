@@ -11,7 +11,7 @@ from tacit import secure, seeded
 from tacit.audit.statistical import bias_z, epsilon_lower_bound, variance_z
 from tacit.streams import Stream
 from tacit.sums import noise
-from tacit.sums.noise import two_sided_geometric, variance
+from tacit.sums.noise import two_sided_geometric, two_sided_geometric_rows, variance
 from tacit.sums.two_servers import TwoServers, split
 
 ALARM = 1e-6
@@ -169,3 +169,17 @@ def test_scale_is_rounded_to_the_safe_side():
             spec = TwoServers(epsilon=epsilon)
             exact = k * spec.steps / Fraction(repr(epsilon))
             assert exact <= spec.scale(k) < exact + 1
+
+
+@pytest.mark.parametrize("words", [28, 2], ids=["short draws", "draws that go on elsewhere"])
+def test_many_draws_from_one_tape_have_the_law_and_are_independent(words, monkeypatch):
+    monkeypatch.setattr(noise, "_WORDS", words)
+    rows, each = (20_000, 8) if words > 2 else (1_500, 8)
+    draws = two_sided_geometric_rows(rows, each, 3, seeded(12))
+    assert fits(draws.ravel(), table(3, 18))
+    if words > 2:
+        assert not fits(draws.ravel(), table(0.95 * 3, 18))
+        assert not fits(draws.ravel(), table(1.05 * 3, 18))
+    assert np.abs(np.corrcoef(draws.T) - np.eye(each)).max() < 6 / np.sqrt(rows)
+    alone = two_sided_geometric_rows(1, each, 3, seeded(12).of(np.array([5])))
+    assert (alone[0] == draws[5]).all()
