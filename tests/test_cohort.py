@@ -99,3 +99,18 @@ def test_weights_add_up_to_the_load_of_each_owner_without_overflow():
 def test_bad_shapes(X, y, owners, message):
     with pytest.raises(ValueError, match=message):
         Cohort.of(X, y, owners)
+
+
+def test_a_repr_shows_neither_rows_nor_how_many():
+    cohort = Cohort(np.full((7, 2), 0.123456), np.zeros(7, dtype=np.int64), np.array([0, 3, 7]))
+    assert repr(cohort) == str(cohort) == "Cohort(2 owners)"
+
+
+@pytest.mark.parametrize(
+    ("labels", "offsets"),
+    [([0], [0, 2]), ([0, 1], [0, 3]), ([0, 1], [-1, 2]), ([0, 1], [0, 2, 1, 2]), ([0, 1], [[0, 1], [2, 1]])],
+    ids=range(5),
+)
+def test_kernels_can_trust_a_cohort(labels, offsets):
+    with pytest.raises(ValueError, match="must"):
+        Cohort(np.zeros((2, 1)), np.array(labels), np.array(offsets, dtype=np.int64))

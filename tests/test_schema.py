@@ -78,3 +78,16 @@ def test_a_matrix_by_position():
 def test_bad_schemas_and_tables(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_nothing_in_a_cell_can_stop_an_encoding():
+    """An error that depends on an owner's rows would be a leak, and would stop the owner."""
+    odd = np.empty(8, dtype=object)
+    odd[:] = [10**400, -(10**400), [1, 2], {"a": 1}, None, "words", 1.7e308, b"\xff"]
+    schema = Schema((Number("n", -2, 2), Category("c", ("a", "b", "c"))), ("no", "yes"))
+    encoded = schema.encode({"n": odd, "c": odd})
+    assert encoded.X[:, 0].tolist() == [1, -1, 0, 0, 0, 0, 1, 0]
+    assert (encoded.X[:, 1:] == -1).all()
+    assert (schema.encode_labels(odd) == -1).all()
+    assert Number("n", -0.5, 0.5).encode(np.array([1.7e308]))[0].tolist() == [[1.0]]
+    assert repr(encoded) == "Encoded(4 columns)"

@@ -5,6 +5,7 @@ A message may name parameters, shapes and types, which are public; never a value
 """
 
 import math
+from itertools import pairwise
 from numbers import Integral, Real
 
 import numpy as np
@@ -30,6 +31,13 @@ def whole(name: str, value: object, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or not int(value) >= least:
         raise bad(name, f"a whole number >= {least}", value)
     return int(value)
+
+
+def rising(name: str, values: tuple[float, ...]) -> tuple[float, ...]:
+    """`values`, if there are any and each is above the one before, the first above zero."""
+    if not (values and all(low < high for low, high in pairwise((0.0, *values)))):
+        raise bad(name, "numbers > 0 in rising order, at least one", values)
+    return values
 
 
 def matrix(name: str, value: object, columns: int) -> FloatArray:

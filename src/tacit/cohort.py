@@ -15,6 +15,8 @@ from tacit.kernels import kernel
 from tacit.schema import Schema
 from tacit.types import AnyArray, BoolArray, FloatArray, IntArray
 
+_QUIETEST = 1e-300  # unit of loudness: it is divided by, however quiet the published votes are
+
 
 class Cohort:
     """Owners and their rows, encoded, with their class numbers.
@@ -37,6 +39,11 @@ class Cohort:
         self.table, self.labels = X, y
         self.spans = offsets if offsets.ndim == 2 else np.stack([offsets[:-1], offsets[1:]], axis=1)
         self.moved, self.ignored = moved, ignored
+        first, last = self.spans[:, 0], self.spans[:, 1]
+        if not (X.ndim == 2 and y.shape == (len(X),)):
+            raise ValueError(f"X must be (rows, features) and y (rows,), got {X.shape} and {y.shape}")
+        if not ((first >= 0) & (first <= last) & (last <= len(X))).all():
+            raise ValueError("offsets must rise and lie within the rows")  # kernels index with them
 
     @classmethod
     def of(cls, X: Any, y: Any, owners: Any = None) -> "Cohort":
@@ -79,6 +86,9 @@ class Cohort:
 
     def __len__(self) -> int:
         return len(self.spans)
+
+    def __repr__(self) -> str:
+        return f"Cohort({len(self)} owners)"  # neither rows nor how many: logs and tracebacks print this
 
     @property
     def sizes(self) -> IntArray:
@@ -140,7 +150,7 @@ def share_out(weights: FloatArray, unit: float) -> None:
     The load is min(1, mean of the weights / unit) ^ (1 / rows): an owner with one row cannot shift weight between rows,
     so it speaks louder or softer instead; the more rows, the closer the load is to 1, which wastes no signal.
     """
-    rows = len(weights)
+    rows, unit = len(weights), max(unit, _QUIETEST)
     total = 0.0
     for i in range(rows):
         total += weights[i]

@@ -38,7 +38,8 @@ class Number:
     def encode(self, values: AnyArray) -> tuple[FloatArray, BoolArray]:
         """The column in [-1, 1], (n, 1), and which values had to be moved."""
         raw = _as_floats(values)
-        scaled = (raw - (self.low / 2 + self.high / 2)) / (self.high / 2 - self.low / 2)
+        with np.errstate(over="ignore"):  # beyond the largest float is beyond the bounds
+            scaled = (raw - (self.low / 2 + self.high / 2)) / (self.high / 2 - self.low / 2)
         inside = np.clip(np.where(np.isnan(scaled), 0.0, scaled), -1.0, 1.0)
         return inside[:, np.newaxis], ~(scaled == inside)
 
@@ -72,6 +73,9 @@ class Encoded:
 
     X: FloatArray
     moved: int
+
+    def __repr__(self) -> str:
+        return f"Encoded({self.X.shape[1]} columns)"  # no rows: logs and tracebacks print this
 
 
 @message("schema")
@@ -173,7 +177,7 @@ def _as_floats(values: AnyArray) -> FloatArray:
     """Numbers as floats; what is not a number becomes NaN."""
     try:
         return values.astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return np.array([_float_or_nan(value) for value in values.tolist()])
 
 
@@ -182,6 +186,8 @@ def _float_or_nan(value: Any) -> float:
         return float(value)
     except (TypeError, ValueError):
         return float("nan")
+    except OverflowError:  # a whole number beyond all floats
+        return float("inf") if value > 0 else float("-inf")
 
 
 def _positions(values: AnyArray, known: tuple[Any, ...]) -> IntArray:
@@ -192,4 +198,11 @@ def _positions(values: AnyArray, known: tuple[Any, ...]) -> IntArray:
         place = np.searchsorted(ranked, values.astype(np.float64)).clip(max=len(known) - 1)
         return np.where(ranked[place] == values, order[place], -1)
     places = {value: place for place, value in enumerate(known)}
-    return np.array([places.get(value, -1) for value in values.tolist()], dtype=np.int64)
+    return np.array([_place(places, value) for value in values.tolist()], dtype=np.int64)
+
+
+def _place(places: dict[Any, int], value: Any) -> int:
+    try:
+        return places.get(value, -1)
+    except TypeError:  # a list or the like, which has no hash
+        return -1

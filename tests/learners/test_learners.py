@@ -158,3 +158,14 @@ BAD = [(lambda: Stump(cuts=0), "^cuts must"), (lambda: Logistic(ridge=0.0), "^ri
 def test_bad_parameters(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_a_neighbour_with_endless_rows_changes_nobodys_fit():
+    """Rows are fitted four at a time: what an owner leaves in the last four must not reach the next."""
+    X = np.random.default_rng(0).uniform(-1, 1, (7, 2))
+    X[:5] = np.inf
+    y = np.array([0, 1, 0, 1, 0, 0, 1])
+    cohort = Cohort(X, y, np.array([0, 5, 7]))
+    fits = fit_owners(cohort, np.full(7, 0.2), 2, 0.1)
+    np.testing.assert_array_equal(fits[1], fit_owners(cohort[1:], np.full(2, 0.2), 2, 0.1)[0])
+    assert np.isfinite(fits[1]).all()

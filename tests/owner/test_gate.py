@@ -3,8 +3,10 @@
 import copy
 import pickle
 import time
+import tracemalloc
 from fractions import Fraction
 
+import msgpack
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -13,12 +15,14 @@ from hypothesis import strategies as st
 
 from tacit import Cohort, Number, Schema
 from tacit.learners.centroid import Centroid
+from tacit.learners.ensemble import Ensemble
 from tacit.learners.invitation import PURPOSE, report_size, unpack
 from tacit.learners.published import PublishedStump
-from tacit.learners.stump import Stump
+from tacit.learners.stump import Stump, StumpModel
 from tacit.owner.gate import Gate, Reason, RefusedError
 from tacit.owner.ledger import Ledger
-from tacit.wire.signed import sign
+from tacit.wire.codec import _plain
+from tacit.wire.signed import _preimage, sign
 from tests.owner.made import KEY, SCHEMA, gate, invitation, policy, query, question, rows
 
 
@@ -97,6 +101,93 @@ def test_refusals(tmp_path, data, reason):
     assert refusal(door, data()) is reason
     assert not Ledger(tmp_path / "ledger.db", tmp_path / "ledger.mark").entries()
     door.answer(question())  # a refusal costs nothing
+
+
+def raw(change):
+    """A signed invitation whose content was changed by hand, so that no check of ours ran before it was signed."""
+    content = _plain(invitation())
+    change(content)
+    body = msgpack.packb([1, content], use_bin_type=True)
+    return KEY.sign(_preimage(PURPOSE, body)) + body
+
+
+def put(value, *path):
+    def change(content):
+        for step in path[:-1]:
+            content = content[step]
+        content[path[-1]] = value
+
+    return change
+
+
+def sizes(dim, classes):
+    def change(content):
+        put(dim, 5, 5, 1)(content)
+        put(classes, 5, 5, 2)(content)
+        put(classes, 5, 6, 1)(content)
+
+    return change
+
+
+def nested(depth, classes=2):
+    ensemble = ["ensemble", classes, []]
+    for _ in range(depth):
+        ensemble = ["ensemble", 2, [[0.5, ensemble]]]
+    return put(ensemble, 5, 6)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        put(1 << 63, 2),  # a number that no ledger can write down
+        put("a\x1b[2J\n", 1),
+        sizes(10**9, 2),
+        sizes(10**13, 2),
+        sizes(3, 20_000),  # its square is 3 GB
+        sizes(3, 10**7),
+        nested(1),
+        nested(1, classes=10**10),
+        nested(200),
+        put(1e308, 5, 6, 2, 0, 0),
+        put(-1e308, 5, 6, 2, 0, 0),
+        put(7, 5, 6, 2, 0, 1, 3),  # a stump that says class 7 of 2, left
+        put(7, 5, 6, 2, 0, 1, 4),  # or right
+        put(3, 5, 6, 2, 0, 1, 1),  # a stump on column 3 of 3
+    ],
+    ids=range(14),
+)
+def test_hostile_questions_of_the_right_key_are_refused_before_they_cost_anything(tmp_path, change):
+    door, data = gate(tmp_path), raw(change)
+    tracemalloc.start()
+    assert refusal(door, data) in (Reason.UNREADABLE, Reason.FORBIDDEN)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 50e6
+    assert not Ledger(tmp_path / "ledger.db", tmp_path / "ledger.mark").entries()
+    door.answer(raw(lambda content: None))
+
+
+def test_weights_that_vanish_do_not_stop_an_owner_with_rows():
+    """Kernels divide by the unit of loudness, which quiet members make as small as they like."""
+    quiet = Ensemble(2, ((-700.0, StumpModel(0, 0.0, 0, 1)),) * 5)
+    weights = quiet.weights(rows())
+    assert np.isfinite(weights).all()
+
+
+def test_epsilons_that_no_policy_allows_are_not_even_tried(tmp_path, monkeypatch):
+    monkeypatch.setattr(Gate, "_harmless", lambda *_: pytest.fail("tried"))
+    assert refusal(gate(tmp_path), question(asked=query(epsilons=(1.5, 1e6)))) is Reason.SPENT
+
+
+def test_owners_of_another_gate_are_not_answered_for(tmp_path):
+    gate(tmp_path, rows(2), ["a", "b"]).answers(question(), ["a", "b"])
+    with pytest.raises(ValueError, match="among those of this gate"):
+        gate(tmp_path, rows(1), ["a"]).answer(question(), "b")
+
+
+def test_refusals_cross_processes():
+    again = pickle.loads(pickle.dumps(RefusedError(Reason.FORBIDDEN, "because")))  # noqa: S301
+    assert (again.reason, str(again)) == (Reason.FORBIDDEN, str(RefusedError(Reason.FORBIDDEN, "because")))
 
 
 def test_simulations_can_never_run_at_an_owner(tmp_path):

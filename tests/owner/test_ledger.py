@@ -154,6 +154,34 @@ def test_a_kill_between_mark_and_commit_loses_nothing(tmp_path):
     assert [each.number for each in opened(tmp_path).entries()] == [1, 2]
 
 
+class Killed(BaseException):
+    """A kill, as far as the files can tell."""
+
+
+def test_kills_in_a_row_between_mark_and_commit_lose_nothing(tmp_path, monkeypatch):
+    """What is put back from the mark is committed before the mark is written over."""
+    ledgers = [opened(tmp_path) for _ in range(3)]
+    write(ledgers[0], 1)
+
+    def written_then_killed(path, mark):
+        write_mark(path, mark)
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tacit.owner.ledger.write_mark", written_then_killed)
+        for number, ledger in enumerate(ledgers, 2):
+            with pytest.raises(Killed):
+                write(ledger, number)
+    assert [each.number for each in opened(tmp_path).entries()] == [1, 2, 3, 4]
+
+
+def test_drafts_of_marks_do_not_pile_up(tmp_path):
+    write(opened(tmp_path), 1)
+    (tmp_path / "l.mark.draft").write_bytes(b"left behind by a kill")
+    write(opened(tmp_path), 2)
+    assert sorted(path.name for path in tmp_path.iterdir() if "mark" in path.name) == ["l.mark"]
+
+
 def test_a_changed_line_is_noticed(tmp_path):
     ledger = opened(tmp_path)
     write(ledger, 1, 2)

@@ -29,6 +29,15 @@ def test_show_prints_releases_and_what_is_left(tmp_path):
     assert "owner 0: epsilon 0.55 spent in 2 releases, 0.45 left, 1 more releases allowed" in result.output
 
 
+def test_names_are_shown_as_they_are(tmp_path):
+    gate(tmp_path, owners=["[/]"]).answer(question(campaign="[red]flu[/]"))
+    command = ["ledger", "show", str(tmp_path / "ledger.db"), "--mark", str(tmp_path / "ledger.mark")]
+    result = run(app, command, env={"COLUMNS": "160"})
+    assert result.exit_code == 0, result.output
+    assert "[red]flu[/]" in result.output
+    assert "[/]: epsilon 1 spent" in result.output
+
+
 def test_show_for_machines(tmp_path):
     found = json.loads(run(app, [*spent(tmp_path), "--json"]).stdout)
     assert [entry["epsilon"] for entry in found["releases"]] == ["3/10", "1/4"]

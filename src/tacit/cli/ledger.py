@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from tacit.cli.options import Json
@@ -39,7 +40,7 @@ def show(
     console.print(_table(entries))
     for owner, figures in _owners(entries, limit).items():
         left = "" if limit is None else f", {figures['left']} left, {figures['releases_left']} more releases allowed"
-        console.print(f"{owner}: epsilon {figures['spent']} spent in {figures['releases']} releases{left}")
+        console.print(f"{escape(owner)}: epsilon {figures['spent']} spent in {figures['releases']} releases{left}")
     if limit is None:
         console.print("[dim]--policy FILE also shows what is left[/]")
 
@@ -99,9 +100,8 @@ def _table(entries: list[Entry]) -> Table:
     for entry in entries:
         question, size = str(entry.number), str(len(entry.report))
         cost = rounded_up(entry.cost)
-        table.add_row(
-            _time(entry), entry.owner, entry.campaign, question, entry.what, entry.how, entry.unit, cost, size
-        )
+        who, where = escape(entry.owner), escape(entry.campaign)
+        table.add_row(_time(entry), who, where, question, entry.what, entry.how, entry.unit, cost, size)
     return table
 
 

@@ -25,6 +25,8 @@ from tacit.streams import Stream
 from tacit.types import BoolArray, FloatArray, IntArray
 from tacit.wire import message
 
+_LARGEST = 1 << 20  # numbers of a row, classes
+
 
 @dataclass(frozen=True, eq=False)
 class Public:
@@ -50,8 +52,9 @@ class Facts:
     columns: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     def __post_init__(self) -> None:
-        whole("dim", self.dim, 1)
-        whole("classes", self.classes, 2)
+        for name, least in (("dim", 1), ("classes", 2)):
+            if not whole(name, getattr(self, name), least) <= _LARGEST:  # checks make a few rows of this size
+                raise bad(name, f"at most {_LARGEST}", getattr(self, name))
         if not (self.columns.ndim == 1 and ((self.columns >= 0) & (self.columns < self.dim)).all()):
             raise ValueError(f"columns must be numbers of the {self.dim} columns")  # kernels index with them
 

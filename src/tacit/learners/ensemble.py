@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import inf
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -11,6 +10,8 @@ from tacit.checks import bad, whole
 from tacit.cohort import Cohort, owner_weights
 from tacit.types import FloatArray, IntArray
 from tacit.wire import message
+
+_LOUDEST = 700.0  # an alpha, so that its exponential and sums of alphas are finite
 
 
 @runtime_checkable
@@ -30,17 +31,19 @@ class Ensemble:
 
     def __post_init__(self) -> None:
         whole("classes", self.classes, 2)
-        for alpha, _ in self.members:
-            if not -inf < alpha < inf:
-                raise bad("alpha", "finite", alpha)
+        for alpha, model in self.members:
+            if not -_LOUDEST <= alpha <= _LOUDEST:
+                raise bad("alpha", f"between -{_LOUDEST:g} and {_LOUDEST:g}", alpha)
+            if isinstance(model, Ensemble):
+                raise bad("a member", "a base model", "an ensemble")
 
     def check(self, dim: int) -> None:
         """Refuse members that are not made for rows of `dim` numbers: owners must not find out by their own rows."""
-        row = np.zeros((1, dim))
+        rows = np.stack([np.zeros(dim), -np.ones(dim), np.ones(dim)])  # encoded rows lie between the last two
         for _, model in self.members:
             with np.errstate(all="ignore"):  # whatever numbers a hostile member has
-                said = model.predict(row)
-            if not (said.shape == (1,) and 0 <= int(said[0]) < self.classes):
+                said = model.predict(rows)
+            if not (said.shape == (3,) and 0 <= int(said.min()) <= int(said.max()) < self.classes):
                 raise bad("a member's prediction", f"one of {self.classes} classes", said.shape)
 
     def __len__(self) -> int:
@@ -84,7 +87,7 @@ class Ensemble:
         """
         product = 1.0
         for alpha, _ in self.members:
-            odds = np.exp(min(alpha, 700.0)) / (self.classes - 1)  # (1 - e) / e
+            odds = np.exp(min(alpha, _LOUDEST)) / (self.classes - 1)  # (1 - e) / e
             product *= self.classes * odds / (1 + odds)
         return float(product)
 
@@ -104,7 +107,7 @@ class Ensemble:
     @property
     def unit(self) -> float:
         """The public unit of loudness: twice the mean weight that the alphas imply, or the largest there can be."""
-        largest = float(np.exp(min(sum(alpha for alpha, _ in self.members), 700.0)))
+        largest = float(np.exp(min(sum(alpha for alpha, _ in self.members), _LOUDEST)))
         return min(largest, 2 * self.mean_weight)
 
     def weights(self, cohort: Cohort) -> FloatArray:

@@ -24,6 +24,7 @@ _VERSION = 1
 _TAG = 6
 _HEADER = 2 + _TAG
 _DIGEST = 32
+_LARGEST_NUMBER = (1 << 63) - 1  # what a ledger can write down
 
 
 @message("invitation")
@@ -38,9 +39,10 @@ class Invitation:
     query: Query
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.campaign) <= 200:
-            raise bad("campaign", "a name of 1 to 200 characters", self.campaign[:20])
-        whole("number", self.number, 1)
+        if not (1 <= len(self.campaign) <= 200 and self.campaign.isprintable()):
+            raise bad("campaign", "a name of 1 to 200 printable characters", self.campaign[:20])
+        if not whole("number", self.number, 1) <= _LARGEST_NUMBER:
+            raise bad("number", f"at most {_LARGEST_NUMBER}", self.number)
         whole("expires", self.expires, 0)
         if not len(self.schema) == _DIGEST:
             raise bad("schema", f"a digest of {_DIGEST} bytes", len(self.schema))

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit.checks import bad
+from tacit.checks import bad, rising
 from tacit.cohort import Cohort
 from tacit.learners.additive import Additive
 from tacit.learners.cells import Cells, Cut
@@ -33,6 +33,7 @@ STEPS = 1 << 16  # a weight of 1, in whole numbers
 CHOICE = Fraction(1, 4)  # of epsilon, for the choice among several cuts
 _LARGEST_SCALE = 1 << 40  # noise stays far below 2^63
 _LARGEST_COUNT = 1 << 62
+_MOST_LEAVES = 1 << 17  # of all cuts together
 
 
 @message("count leaves")
@@ -56,8 +57,10 @@ class CountLeaves(Query):
         super().__post_init__()
         if not (self.cuts and all(cut.column < len(self.cells) for cut in self.cuts)):
             raise bad("cuts", "one at least, of the attributes", f"{len(self.cuts)} of them")
+        if not sum(cut.size for cut in self.cuts) <= _MOST_LEAVES:  # each costs an owner room for its counts
+            raise bad("leaves of all cuts", f"at most {_MOST_LEAVES}", sum(cut.size for cut in self.cuts))
         self.model.check(len(self.cells))
-        for epsilon in self.menu:
+        for epsilon in rising("menu", self.menu):
             self.scales(epsilon)
 
     @property

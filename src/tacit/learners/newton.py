@@ -34,8 +34,10 @@ def fit_each(
             for a in range(dim):
                 rows[i, a] = X[first + i, a]
             rows[i, dim] = 1.0
-        for i in range(n, n + 4):
-            curve[i] = 0.0  # rows are taken four at a time
+        for i in range(n, n + 4):  # rows are taken four at a time: nothing of another owner may be left there
+            curve[i] = 0.0
+            for a in range(dim + 1):
+                rows[i, a] = 0.0
         for target in range(theta.shape[1] if n > 0 else 0):
             truth = 1 if theta.shape[1] == 1 else target
             coefficients = theta[owner, target]

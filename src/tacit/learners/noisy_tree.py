@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit.checks import bad, whole
+from tacit.checks import bad, rising, whole
 from tacit.cohort import Cohort
 from tacit.learners.additive import loss_weights
 from tacit.learners.cells import Cells, Cut
@@ -31,6 +31,7 @@ from tacit.types import BoolArray, FloatArray, IntArray
 from tacit.wire import message
 
 _LEAVES_PART = Fraction(1, 2)
+_MOST_CANDIDATES = 1 << 12
 
 
 @message("tree")
@@ -42,6 +43,10 @@ class Tree:
     cuts: tuple[Cut, ...]
     scores: tuple[float, ...]
     speaker: int
+
+    def __post_init__(self) -> None:
+        if not len(self.scores) == len(self.cuts) + 1:  # or rows would decide whether an owner can answer
+            raise bad("scores", f"one for each of {len(self.cuts) + 1} leaves", len(self.scores))
 
     def score(self, cells: IntArray) -> FloatArray:
         return np.array(self.scores)[leaf_of(self.cuts, cells)]
@@ -80,9 +85,13 @@ class GrowTree(Query):
         super().__post_init__()
         if not (self.candidates and all(cut.column < len(self.cells) for cut in self.candidates)):
             raise bad("candidates", "cuts of the attributes", f"{len(self.candidates)} of them")
+        if not len(self.candidates) <= _MOST_CANDIDATES:  # every node weighs all of them
+            raise bad("candidates", f"at most {_MOST_CANDIDATES}", len(self.candidates))
+        if not all(cut.column < len(self.cells) for tree in self.model.trees for cut in tree.cuts):
+            raise bad("cuts of the model", f"of the {len(self.cells)} attributes", "one beyond")
         if not 1 <= whole("depth", self.depth, 1) <= 10:
             raise bad("depth", "at most 10", self.depth)
-        for epsilon in self.menu:
+        for epsilon in rising("menu", self.menu):
             scale_of(epsilon, self._cuts_part)
 
     @property

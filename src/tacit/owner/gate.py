@@ -14,7 +14,9 @@ fail is tried on an owner without rows before anything is charged.
 import logging
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from enum import Enum
+from fractions import Fraction
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -50,7 +52,11 @@ class RefusedError(Exception):
 
     def __init__(self, reason: Reason, detail: str = "") -> None:
         self.reason = reason
+        self.detail = detail
         super().__init__(f"{reason.value}: {detail}" if detail else reason.value)
+
+    def __reduce__(self) -> tuple[type["RefusedError"], tuple[Reason, str]]:
+        return RefusedError, (self.reason, self.detail)
 
 
 class Gate:
@@ -70,7 +76,7 @@ class Gate:
     ) -> None:
         if not len(owners) == len(set(owners)) == len(cohort):
             raise ValueError(f"owners must name each of {len(cohort)} owners once, got {len(owners)} names")
-        if not (cohort.X.shape[1] == schema.dim and bool((cohort.y < len(schema.classes)).all())):
+        if not (cohort.X.shape[1] == schema.dim and ((cohort.y >= 0) & (cohort.y < len(schema.classes))).all()):
             raise ValueError(f"rows must have {schema.dim} numbers and a class of the schema, got {cohort.X.shape[1]}")
         self._cohort = cohort
         self._place = {owner: place for place, owner in enumerate(owners)}
@@ -91,6 +97,8 @@ class Gate:
 
     def answers(self, question: bytes, owners: Sequence[str]) -> list[bytes | RefusedError]:
         """The reports of several owners, written down in one transaction; refusals stand in their places."""
+        if not set(owners) <= set(self._place):
+            raise ValueError("owners must be among those of this gate")
         began = time.monotonic()
         try:
             return self._answers(question, owners)
@@ -114,7 +122,7 @@ class Gate:
                 else:
                     fresh.append((owner, level))
             reports = self._released(invitation, fresh) if fresh else []
-            at = int(time.time())
+            at = int(self._now())
             query = invitation.query
             for (owner, level), report in zip(fresh, reports, strict=True):
                 cost = rational(query.epsilons[level])
@@ -132,24 +140,26 @@ class Gate:
             invitation = opened(question, Invitation, PURPOSE, self._key, self._policy.largest_query)
         except WireError as problem:
             raise RefusedError(Reason.UNREADABLE, str(problem)) from None
-        if not time.time() < invitation.expires:
+        if not self._now() < invitation.expires:
             raise RefusedError(Reason.EXPIRED)
         objection = self._policy.objection(invitation)
         query, schema = invitation.query, self._schema
         if invitation.schema != self._schema_digest or (query.dim, query.classes) != (schema.dim, len(schema.classes)):
             objection = "the question is made for another schema than the owner's rows"
-        if not objection and not self._harmless(invitation):
-            objection = "the question cannot be answered by an owner without rows"
         if objection:
             raise RefusedError(Reason.FORBIDDEN, objection)
+        highest = self._policy.level(query.epsilons, Fraction(0))
+        if highest is None:
+            raise RefusedError(Reason.SPENT)
+        if not self._harmless(query, np.array([query.epsilons[0], query.epsilons[highest]])):
+            raise RefusedError(Reason.FORBIDDEN, "the question cannot be answered by an owner without rows")
         return invitation
 
-    def _harmless(self, invitation: Invitation) -> bool:
-        """Whether it works at all, tried at an owner without rows: a question that fails must fail for everybody."""
-        query = invitation.query
+    def _harmless(self, query: Query, epsilons: FloatArray) -> bool:
+        """Whether it works at all, tried at owners without rows: a question that fails must fail for everybody."""
         try:
-            report = query.release(self._nobody(), np.array(query.epsilons[:1]), self._coins())
-            return bool(query.valid(report, np.array(query.epsilons[:1])).all())
+            reports = self._release(query, self._nobody(len(epsilons)), epsilons, self._coins())
+            return bool(query.valid(reports, epsilons).all())
         except (ValueError, TypeError, IndexError, ArithmeticError, MemoryError):
             return False
 
@@ -166,25 +176,28 @@ class Gate:
         places = np.array([self._place[owner] for owner, _ in fresh])
         epsilons = np.array([query.epsilons[level] for _, level in fresh])
         cohort, coins = self._cohort[places], self._coins().of(places)
-        try:
+        with suppress(Exception):
             reports = self._release(query, cohort, epsilons, coins)
             return [pack(digest, level, reports[i : i + 1]) for i, (_, level) in enumerate(fresh)]
-        except Exception:
-            if len(fresh) > 1:  # one by one, so that nobody's report depends on another's rows
-                return [report for each in fresh for report in self._released(invitation, [each])]
-            if query.unit == "record":
-                return [b""]  # charged, and nothing said: see gate.md
-            return [pack(digest, fresh[0][1], self._release(query, self._nobody(), epsilons, coins))]
+        if len(fresh) > 1:  # one by one, so that nobody's report depends on another's rows
+            return [report for each in fresh for report in self._released(invitation, [each])]
+        if query.unit == "record":
+            return [b""]  # charged, and nothing said: see gate.md
+        return [pack(digest, fresh[0][1], self._release(query, self._nobody(1), epsilons, coins))]
 
     def _release(self, query: Query, cohort: Cohort, epsilons: FloatArray, coins: Stream) -> Reports:
         return query.release(cohort, epsilons, coins)
 
-    def _nobody(self) -> Cohort:
-        return Cohort(self._cohort.X[:0], self._cohort.y[:0], np.zeros(2, dtype=np.int64))
+    def _nobody(self, owners: int) -> Cohort:
+        """Owners without rows."""
+        return Cohort(self._cohort.X[:0], self._cohort.y[:0], np.zeros(owners + 1, dtype=np.int64))
 
     def _coins(self) -> Stream:
         """Fresh coins from the operating system. A gate takes no seed."""
         return secure()
+
+    def _now(self) -> float:
+        return time.time()
 
     def _wait(self, began: float) -> None:
         """Leave at the next multiple of the policy's time step."""

@@ -9,6 +9,7 @@ the same bytes; budgets are never exceeded, also by several processes. Edges: a 
 anything is sent; a ledger is not copied or pickled as an object, because two of them would be two budgets.
 """
 
+import logging
 import os
 import secrets
 import sqlite3
@@ -23,6 +24,8 @@ from typing import NoReturn
 from tacit.owner.entry import EMPTY, Entry, linked
 from tacit.owner.mark import Mark, default_mark, read_mark, write_mark
 from tacit.wire import WireError
+
+log = logging.getLogger(__name__)
 
 _SCHEMA = 1
 _WAIT = 60.0  # seconds for another process's transaction
@@ -90,6 +93,7 @@ class Ledger:
         target = default_mark(Path(path)) if mark is None else Path(mark)
         try:
             connection = sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=rw", uri=True, timeout=_WAIT)
+            connection.execute("BEGIN IMMEDIATE")  # nobody else writes a mark meanwhile
             (identity,) = connection.execute("SELECT identity FROM ledger").fetchone()
             write_mark(target, Mark(bytes(identity), *_end(connection), ()))
             connection.close()
@@ -107,6 +111,11 @@ class Ledger:
                 try:
                     identity = self._prepare(connection)
                     book = self._caught_up(connection, identity)
+                    while book.added:  # put back for good before anything new: a second kill must not find it missing
+                        connection.execute("COMMIT")
+                        log.warning("put %d releases back from the mark", len(book.added))
+                        connection.execute("BEGIN IMMEDIATE")
+                        book = self._caught_up(connection, identity)
                     yield book
                     if book.added:
                         write_mark(self.mark, Mark(identity, book.count, book.before, tuple(book.added)))
@@ -167,7 +176,7 @@ class Ledger:
         return bytes(known[1])
 
     def _caught_up(self, connection: sqlite3.Connection, identity: bytes) -> Book:
-        """Compare with the mark; what the mark has and the ledger lost in the last transaction is put back."""
+        """Compare with the mark; what it has and the ledger lost in the last transaction is added, to be committed."""
         count, head = _end(connection)
         mark = read_mark(self.mark)
         if mark is None and count == 0:
@@ -184,7 +193,7 @@ class Ledger:
             book = Book(connection, count, head)
             for entry in mark.pending:
                 book.add(entry)
-            return Book(connection, total, final)
+            return book
         raise LedgerError(
             f"ledger {self.path} is not the latest: it has {count} releases, its mark {self.mark} knows of {total}; "
             "an old copy forgets what was spent, so put the latest back"

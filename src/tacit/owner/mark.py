@@ -10,7 +10,6 @@ Cannot be noticed: an old copy of the ledger together with the mark of the same 
 
 import hashlib
 import os
-import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,9 +59,10 @@ def read_mark(path: Path) -> Mark | None:
 
 
 def write_mark(path: Path, mark: Mark) -> None:
-    """Replace the mark, durably and in one step."""
+    """Replace the mark, durably and in one step; the caller holds the ledger's lock, so there is one draft."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=path.name)  # readable by the user alone
+    draft = path.with_name(f"{path.name}.draft")  # what a kill leaves behind is overwritten, not left to pile up
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(encode(mark))

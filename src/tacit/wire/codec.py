@@ -69,8 +69,12 @@ def decode(data: bytes, kind: Callable[..., Kind], largest: int = LARGEST) -> Ki
         raise WireError("not a message: no version in front")
     if raw[0] != VERSION:
         raise WireError(f"version must be {VERSION}, got {raw[0] if 0 <= raw[0] < 1 << 16 else 'another'}")
-    found = _typed(kind, raw[1])
-    if encode(found) != data:
+    try:
+        found = _typed(kind, raw[1])
+        canonical = encode(found) == data
+    except (RecursionError, MemoryError) as problem:
+        raise WireError("not a message: it is nested too deep, or means something too large") from problem
+    if not canonical:
         raise WireError("not canonical: the same content has other bytes")
     result: Kind = found
     return result
