@@ -1,5 +1,6 @@
 # make demo    set everything up, then show it          make test    the whole test suite, linters and types included
 # make bench   the benchmarks                           make lint    linters, types and import contracts only
+# make reliability   kills, hostile questions, damaged reports, planted values: about ten minutes
 
 PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,$(if $(shell $(p) -c 'import sys; print(1) if (3,11) <= sys.version_info[:2] <= (3,13) else 0' 2>/dev/null | grep 1),$(p))))
 VENV := .venv
@@ -10,10 +11,10 @@ export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(shell find src -name '*.py' |
 export TACIT_DATA ?= $(wildcard $(CURDIR)/../shared/data)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint bench reliability clean
 
 help:
-	@head -2 Makefile | sed 's/^# //'
+	@head -3 Makefile | sed 's/^# //'
 
 demo: $(VENV)/.demo
 	$(BIN)/tacit demo
@@ -29,6 +30,9 @@ lint: $(VENV)/.dev
 
 bench: $(VENV)/.dev $(VENV)-rivals/.done
 	$(BIN)/python -m benchmarks --rivals $(VENV)-rivals/bin/python
+
+reliability: $(VENV)/.dev
+	$(BIN)/python -m reliability --json out/reliability.json
 
 clean:
 	rm -rf $(VENV) $(VENV)-rivals .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

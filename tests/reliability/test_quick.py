@@ -1,0 +1,61 @@
+"""The experiments run, and see what they are there to see; their figures are for `make reliability`."""
+
+import json
+import logging
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from reliability.canaries import canaries
+from reliability.questions import questions
+from reliability.schedules import schedules
+
+from tacit import Cohort
+from tacit.owner.gate import Gate
+from tacit.owner.ledger import Book
+from tacit.owner.policy import Policy
+
+ROOT = Path(__file__).parent.parent.parent
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="forks, kills and reads /proc")
+
+
+def test_a_quick_run_finds_nothing_and_writes_what_it_found(tmp_path):
+    out = tmp_path / "reliability.json"
+    command = [sys.executable, "-m", "reliability", "--quick", "--json", str(out)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(out.read_text())
+    assert [each["passed"] for each in found] == [True] * 7
+    assert sum(len(each["faults"]) for each in found) > 25
+
+
+def faults(finding):
+    return {name for name, count in finding.faults.items() if count}
+
+
+def test_planted_values_are_seen_in_a_repr_and_in_a_log(monkeypatch):
+    monkeypatch.setattr(Cohort, "__repr__", lambda self: f"Cohort({self.X!r})")
+    release = Gate._release
+
+    def talkative(self, query, cohort, epsilons, coins):
+        logging.getLogger("tacit").debug("rows %s", cohort.X.tolist())
+        return release(self, query, cohort, epsilons, coins)
+
+    monkeypatch.setattr(Gate, "_release", talkative)
+    assert {"planted values in reprs", "planted values in logs and prints"} <= faults(canaries(3))
+
+
+def test_a_gate_that_forgets_what_it_said_is_seen(monkeypatch):
+    monkeypatch.setattr(Book, "spent", lambda self, owner: (0, 0))
+    assert "owners with a second release" in faults(schedules(20))
+
+
+def test_a_gate_without_policy_is_seen(tmp_path, monkeypatch):
+    """The judge of hostile questions does not rely on the gate's own code: here the policy objects to nothing."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "from tacit.owner.policy import Policy\nPolicy.objection = lambda self, invitation: ''\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert "releases out of policy" in faults(questions(200, bounds_checked=False))
+    assert Policy.objection.__doc__
