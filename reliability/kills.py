@@ -55,11 +55,14 @@ class Crew:
         self.heard: dict[tuple[str, int], set[bytes]] = defaultdict(set)
         self.asked = self.refused = self.put_back = 0
         self.troubles: list[str] = []
-        ledger_in(folder, kind).close()  # one process makes the file, as an owner's setting up would
+        self.ledger().close()  # one process makes the file, as an owner's setting up would
         self.workers = [self._started() for _ in range(WORKERS)]
 
-    def gate(self) -> Gate:
-        return self.campaign.gate(self.owners, _POLICY, ledger_in(self.folder, self.kind))
+    def ledger(self) -> Ledger:
+        return ledger_in(self.folder, self.kind)
+
+    def gate(self, ledger: Ledger) -> Gate:
+        return self.campaign.gate(self.owners, _POLICY, ledger)
 
     def run(self, kills: int) -> None:
         for killed in range(kills):
@@ -134,7 +137,7 @@ class Crew:
         while True:
             number, owner = pipe.recv()
             try:
-                gate = gate or self.gate()
+                gate = gate or self.gate(self.ledger())
                 pipe.send(("report", number, owner, gate.answer(self.questions[number], owner)))
             except RefusedError:
                 pipe.send(("refused", number, owner, None))
@@ -192,8 +195,8 @@ def _held_against(crew: Crew) -> dict[str, int]:
     )
     faults["ledgers that stopped answering"] = len(crew.troubles)
     try:
-        gate = crew.gate()
-        ledger = ledger_in(crew.folder, crew.kind)
+        ledger = crew.ledger()
+        gate = crew.gate(ledger)
         entries = ledger.entries()
         mark = read_mark(ledger.mark)
         faults["broken chains or marks"] += mark is not None and mark.final[0] != len(entries)
@@ -213,6 +216,7 @@ def _held_against(crew: Crew) -> dict[str, int]:
             }
         except RefusedError:
             faults["questions whose bytes differ when asked again"] += 1
+    ledger.close()
     return faults
 
 
@@ -222,17 +226,19 @@ def _restored(crew: Crew) -> int:
     old = crew.folder / "old"
     old.mkdir()
     try:
-        gate = crew.gate()
+        ledger = crew.ledger()
+        gate = crew.gate(ledger)
         for name in _FILES:
             if (crew.folder / name).exists():
                 shutil.copy(crew.folder / name, old)
         for number, who in enumerate((owner, other, owner, other)):
             gate.answer(crew.questions[number], who)
+        ledger.close()
         for name in _FILES:
             (crew.folder / name).unlink(missing_ok=True)
             if (old / name).exists():
                 shutil.copy(old / name, crew.folder)
-        crew.gate().answer(crew.questions[5], owner)
+        crew.gate(crew.ledger()).answer(crew.questions[5], owner)
     except LedgerError:
         return 0
     return 1

@@ -3,7 +3,8 @@
 Before a ledger commits, the mark is written: the number of entries and the head of their chain before this
 transaction, and the new entries themselves, report bytes included. So whenever something breaks, either both agree,
 or the mark is one transaction ahead, and what is missing in the ledger is put back from it: same entries, same bytes,
-nothing spent twice and nothing lost. If the mark is further ahead, the ledger is an old copy: it is refused.
+nothing spent twice and nothing lost. That is committed before the mark is written again, so kills may come in a row.
+If the mark is further ahead, the ledger is an old copy: it is refused.
 
 Cannot be noticed: an old copy of the ledger together with the mark of the same moment (a whole disk put back).
 """
