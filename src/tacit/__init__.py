@@ -18,7 +18,7 @@ from tacit.spaces import Ball, Box, Simplex, Space
 from tacit.streams import Stream, secure, seeded
 
 if TYPE_CHECKING:
-    from tacit.estimators import PeerEnsemble, PrivateBoosting
+    from tacit.estimators import PeerEnsemble, PrivateBoosting, PrivateClassifier, plan
 
 __version__ = "0.1.0"
 
@@ -38,6 +38,7 @@ __all__ = [
     "Piecewise",
     "PrivUnit",
     "PrivateBoosting",
+    "PrivateClassifier",
     "RandomizedResponse",
     "Reports",
     "Schema",
@@ -46,6 +47,7 @@ __all__ = [
     "Stream",
     "Totals",
     "choose",
+    "plan",
     "secure",
     "seeded",
 ]
@@ -53,7 +55,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """The scikit-learn face is imported when it is first used: owners and servers do not need it."""
-    if name in ("PeerEnsemble", "PrivateBoosting"):
+    if name in ("PeerEnsemble", "PrivateBoosting", "PrivateClassifier", "plan"):
         from tacit import estimators
 
         return getattr(estimators, name)

@@ -2,13 +2,15 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tacit.estimators import PeerEnsemble, PrivateBoosting
+from tacit.estimators import PeerEnsemble, PrivateBoosting, PrivateClassifier
 
 
 @parametrize_with_checks(
     [
         *(PrivateBoosting(learner) for learner in ("stump", "centroid", "logistic")),
         *(PeerEnsemble(method=method) for method in ("turns", "stumps", "trees")),
+        PrivateClassifier(),
+        PrivateClassifier(epsilon=8.0, combine="private"),
     ]
 )
 def test_scikit_learn_check(estimator, check):

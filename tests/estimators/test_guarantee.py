@@ -5,8 +5,8 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from tacit.ensembles.public_model import fit_public
 from tacit.estimators import PrivateBoosting
-from tacit.estimators.public_only import public_only_score
 from tacit.estimators.set_aside import set_aside
 from tacit.learners.base import Public
 from tacit.learners.stump import Stump
@@ -114,7 +114,7 @@ def test_public_only_score():
     assert PrivateBoosting(random_state=1).fit(X, y, public=(X[:9], y[:9])).public_only_score_ is None
     rows = np.linspace(-1, 1, 30)[:, np.newaxis]
     lonely = np.where(np.arange(30) == 29, 2, np.arange(30) // 15)
-    assert public_only_score(Public(rows, np.zeros(30, dtype=np.int64), 2)) is None
-    score = public_only_score(Public(rows, lonely, 3))
+    assert fit_public(Public(rows, np.zeros(30, dtype=np.int64), 2)).accuracy is None
+    score = fit_public(Public(rows, lonely, 3)).accuracy
     assert score is not None
     assert 0.8 < score < 1.0

@@ -9,14 +9,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from tacit.checks import positive
-from tacit.cohort import Cohort
 from tacit.engines.inline import Inline
 from tacit.ensembles.boosting import AllOwners, Judge, OwnSample, boost
+from tacit.ensembles.public_model import fit_public
 from tacit.estimators.guarantee import guarantee_of
-from tacit.estimators.parameters import epsilon_of, learner_of, one_of, owners_each, stream_of, terms_of
-from tacit.estimators.public_only import public_only_score
-from tacit.estimators.sample import drawn_sample, given_sample
-from tacit.estimators.tables import accept_labels, accept_table, owner_numbers, some_rows
+from tacit.estimators.parameters import learner_of, one_of, owners_each, stream_of, terms_of
+from tacit.estimators.prepared import prepare
+from tacit.estimators.tables import accept_table
 from tacit.learners.base import Learner
 from tacit.schema import Schema
 from tacit.sums.two_servers import TwoServers
@@ -100,27 +99,10 @@ class PrivateBoosting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """
         learner, stream = learner_of(self.learner), stream_of(self.random_state)
         judged = one_of("error", self.error, ("public", "owners"))
-        table = accept_table(self, X, reset=True)
-        labels = accept_labels(self, table, y, finite=public is None and self.schema is None)
-        numbers = owner_numbers(owners, len(labels))
-
-        if public is None:
-            sample = drawn_sample(self, table, labels, numbers, stream)
-        else:
-            sample = given_sample(self, public, owners=int(numbers.max()) + 1)
-        self.schema_ = sample.schema(self.schema)
-        self.classes_ = np.array(self.schema_.classes)
-        known = sample.encoded(self.schema_)
+        ready = prepare(self, X, y, owners, public, stream)
+        known, cohort, epsilon = ready.public, ready.cohort, ready.epsilon
         self.facts_ = learner.facts(known)
-        self.public_frequencies_ = np.bincount(known.y, minlength=known.classes) / len(known.y)
-        self.public_only_score_ = public_only_score(known)
-
-        rest = np.flatnonzero(~sample.taken[numbers])
-        encoded = self.schema_.encode(some_rows(table, rest))
-        cohort = Cohort.of(encoded.X, self.schema_.encode_labels(labels[rest]), numbers[rest])
-        self.moved_values_, self.ignored_rows_ = encoded.moved, cohort.ignored
-
-        epsilon = epsilon_of(self.epsilon, sample.taken)
+        self.public_only_score_ = fit_public(known).accuracy
         terms = terms_of(self.mechanism, learner.space(self.facts_), epsilon)
         each, most = owners_each(self.owners_per_round, self.rounds, self.attempts, len(cohort))
         judge: Judge = OwnSample(known)
@@ -136,7 +118,7 @@ class PrivateBoosting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         if not len(self.ensemble_):
             self.ended_ += "; with no base model, predictions are the data user's most frequent class"
         budget = None if sums is None else float(self.error_epsilon)
-        self.guarantee_ = guarantee_of(learner, terms.mechanism, epsilon, budget, stream, sample.source)
+        self.guarantee_ = guarantee_of(learner.unsound, terms.mechanism, epsilon, budget, stream, ready.source)
         return self
 
     def predict(self, X: Any) -> AnyArray:
@@ -163,7 +145,7 @@ class PrivateBoosting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def _encode(self, X: Any) -> FloatArray:
         check_is_fitted(self)
-        return self.schema_.encode(accept_table(self, X, reset=False)).X
+        return np.asarray(self.schema_.encode(accept_table(self, X, reset=False)).X)
 
     def _parts(self, votes: FloatArray) -> FloatArray:
         """Votes that add up to 1 in every row; without base models, the classes' frequencies in the sample."""

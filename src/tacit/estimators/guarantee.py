@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.learners.base import Learner
 from tacit.streams import SecureStream, Stream
 from tacit.types import FloatArray
 
@@ -77,7 +76,7 @@ class Guarantee:
 
 
 def guarantee_of(
-    learner: Learner,
+    unsound: str,
     mechanism: str,
     epsilon: float | FloatArray,
     error_epsilon: float | None,
@@ -86,8 +85,8 @@ def guarantee_of(
 ) -> Guarantee:
     """The guarantee of a run; no epsilon is named where none holds. `source` says where the public sample is from."""
     void = ""
-    if learner.unsound:
-        void = f"this learner may only be simulated: {learner.unsound}"
+    if unsound:
+        void = f"this learner may only be simulated: {unsound}"
     elif mechanism == "none":
         void = "shares were reported as they are, mechanism='none'"
     named = None if void else (float(np.min(epsilon)), float(np.max(epsilon)))

@@ -1,0 +1,146 @@
+"""The product's face: the data user's own model, refined by one share of every owner. A scikit-learn classifier."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from tacit.checks import whole
+from tacit.engines.inline import Inline
+from tacit.ensembles.combination import Crowd
+from tacit.ensembles.public_model import fit_public
+from tacit.ensembles.refine import MAPS, discriminate, refine
+from tacit.estimators.guarantee import guarantee_of
+from tacit.estimators.parameters import one_of, stream_of
+from tacit.estimators.prepared import prepare
+from tacit.estimators.tables import accept_table
+from tacit.learners.discriminant import Discriminant
+from tacit.mechanisms.names import MECHANISMS
+from tacit.schema import Schema
+from tacit.types import AnyArray, FloatArray
+
+_NO_NOISE = 16.0  # epsilon that predictions assume where shares are reported as they are
+
+
+class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+    """The best model of the data user's own sample, improved by owners that each speak at most once, in noise.
+
+    The gain is predicted first. Where it is too small nobody is asked, and the data user's own model is returned.
+
+    Parameters
+    ----------
+    epsilon : the budget of an owner's one report; a number, or one per owner in the sorted order of owners.
+    combine : "precision" weighs public and private knowledge by their precision; "private" uses the owners' answers
+        alone, in a space that public rows give (and has nothing to compare itself with).
+    features : "auto", or one of "linear", "products", "waves", "leaves": the public feature map of the correction.
+    rounds : in how many rounds to ask, each with other owners; None decides by the predicted change.
+    rows_per_owner : how many rows an owner is believed to hold. Only accuracy depends on it, not privacy.
+    mechanism : "auto" (the least error, PrivUnit as a rule) or a name of `tacit.mechanisms.names.MECHANISMS`.
+    schema : bounds, categories and classes, where they are known; None takes them from the data user's sample.
+    public_fraction : how many of the owners to set aside as the data user's sample when fit gets no `public`.
+    random_state : None draws secure coins. A seed makes runs reproducible, and void of privacy.
+
+    Attributes
+    ----------
+    guarantee_ : what is protected, from whom, and what is not; print it.
+    public_only_score_ : cross-validated accuracy of the data user's sample alone, or None when it is too small.
+    public_model_ : which model that is ("boosted trees", ...), and predicted_gain_, what owners should add, in nats.
+    report_ : one dict per round; ended_ : why it ended, or why nobody was asked.
+    model_, stages_, schema_ : the model, the models after each round, and the public knowledge behind them.
+    moved_values_, ignored_rows_ : owners' values outside the schema's bounds and rows outside its classes.
+
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(30_000, n_features=10, n_informative=6, random_state=1)
+    >>> model = PrivateClassifier(epsilon=2.0, random_state=1).fit(X[100:], y[100:], public=(X[:100], y[:100]))
+    >>> bool(model.score(X, y) > model.stages_[0].probabilities(model.schema_.encode(X).X).shape[1] * 0.4)
+    True
+    """
+
+    def __init__(
+        self,
+        epsilon: Any = 1.0,
+        *,
+        combine: str = "precision",
+        features: str = "auto",
+        rounds: int | None = None,
+        rows_per_owner: int = 1,
+        mechanism: str = "auto",
+        schema: Schema | None = None,
+        public_fraction: float = 0.2,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.combine = combine
+        self.features = features
+        self.rounds = rounds
+        self.rows_per_owner = rows_per_owner
+        self.mechanism = mechanism
+        self.schema = schema
+        self.public_fraction = public_fraction
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.classifier_tags.poor_score = True  # the few hundred rows of a check drown in the noise
+        return tags
+
+    def fit(self, X: Any, y: Any, *, owners: Any = None, public: Any = None) -> Self:
+        """Ask the owners of the rows of X; `owners` names one per row, None makes every row an owner.
+
+        `public` is the data user's own sample (X0, y0): its model is the start, and all that is not paid for with
+        epsilon comes from it or from the schema. Without it some owners are set aside as such a sample, and
+        `guarantee_` says that they are not protected.
+        """
+        stream = stream_of(self.random_state)
+        combine = one_of("combine", self.combine, ("precision", "private"))
+        chosen = one_of("features", self.features, ("auto", "linear", "products", "waves", "leaves"))
+        mechanism = one_of("mechanism", self.mechanism, {"auto", *MECHANISMS})
+        rounds = None if self.rounds is None else whole("rounds", self.rounds, 1)
+        rows = whole("rows_per_owner", self.rows_per_owner, 1)
+        ready = prepare(self, X, y, owners, public, stream)
+        own = fit_public(ready.public)
+        expected = _NO_NOISE if mechanism == "none" else float(np.median(ready.epsilon))
+        crowd = Crowd(len(ready.cohort), expected, rows)
+        engine = Inline(ready.cohort, ready.epsilon, stream)
+        if combine == "private":
+            refined = engine.run(discriminate(ready.public, crowd, mechanism, ready.epsilon, own))
+        else:
+            maps = MAPS if chosen == "auto" else (chosen,)
+            refined = engine.run(refine(ready.public, crowd, mechanism, ready.epsilon, maps, rounds, own))
+
+        self.model_, self.stages_ = refined.model, refined.stages
+        self.public_only_score_, self.public_model_ = own.accuracy, own.name
+        self.predicted_gain_, self.ended_ = refined.predicted_gain, refined.ended
+        self.report_ = [asdict(record) for record in refined.records]
+        named = "privunit" if mechanism == "auto" else mechanism
+        self.guarantee_ = guarantee_of(Discriminant.unsound, named, ready.epsilon, None, stream, ready.source)
+        return self
+
+    def predict(self, X: Any) -> AnyArray:
+        """The most likely class; the first of equal ones."""
+        parts = self.predict_proba(X)
+        return np.asarray(self.classes_[np.argmax(parts, axis=1)])
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """How likely each class is, (rows, classes)."""
+        rows = self._encode(X)
+        return np.asarray(self.model_.probabilities(rows))
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Probabilities; for two classes the second's lead over the first, (rows,)."""
+        parts = self.predict_proba(X)
+        return parts[:, 1] - parts[:, 0] if len(self.classes_) == 2 else parts
+
+    def staged_predict(self, X: Any) -> Iterator[AnyArray]:
+        """Predictions of the data user's own model (when combining) and after each round."""
+        rows = self._encode(X)
+        for stage in self.stages_:
+            yield np.asarray(self.classes_[np.argmax(stage.probabilities(rows), axis=1)])
+
+    def _encode(self, X: Any) -> FloatArray:
+        check_is_fitted(self)
+        return np.asarray(self.schema_.encode(accept_table(self, X, reset=False)).X)

@@ -1,0 +1,107 @@
+"""Before anything is collected: what to expect of so many owners at such an epsilon, from public knowledge alone."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tacit.checks import positive, whole
+from tacit.ensembles.combination import Crowd
+from tacit.ensembles.public_model import fit_public
+from tacit.ensembles.refine import LEAST_GAIN, MAPS, outlook
+from tacit.estimators.tables import categorical
+from tacit.learners.base import Public
+from tacit.schema import Schema
+
+_DRAWS, _SEED = 200, 0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What collecting is expected to bring.
+
+    `public_accuracy` is the data user's own, cross-validated; `rise` what owners should add to it; `gain` the same in
+    nats of log loss. `numbers` is the length of a share, `bytes` what an owner sends. `collect` says whether to ask at
+    all.
+    """
+
+    owners: int
+    epsilon: float
+    rows_per_owner: int
+    public_rows: int
+    public_model: str
+    public_accuracy: float | None
+    rise: float
+    gain: float
+    features: str
+    numbers: int
+    rounds: int
+    collect: bool
+    bytes: int = 16
+
+    @property
+    def accuracy(self) -> float | None:
+        """Expected accuracy with the owners' answers."""
+        return None if self.public_accuracy is None else min(1.0, self.public_accuracy + self.rise)
+
+    def __str__(self) -> str:
+        alone = "too few rows to tell" if self.public_accuracy is None else f"{self.public_accuracy:.3f}"
+        if not self.collect:
+            return (
+                f"Do not collect: {self.owners:,} owners at epsilon {self.epsilon:g} will not beat your own "
+                f"{self.public_rows:,} rows (accuracy {alone}, {self.public_model}). "
+                f"Expected gain {self.gain:.1g} nats, below {LEAST_GAIN:g}."
+            )
+        together = "unknown" if self.accuracy is None else f"{self.accuracy:.3f}"
+        return (
+            f"Collect: {self.owners:,} owners at epsilon {self.epsilon:g} should bring accuracy {together}, your own "
+            f"{self.public_rows:,} rows alone {alone} ({self.public_model}). {self.numbers} numbers in a share "
+            f"({self.features}), {self.bytes} bytes from each owner, rounds: {self.rounds}."
+        )
+
+
+def plan(
+    X: Any,
+    y: Any,
+    *,
+    owners: int,
+    epsilon: float,
+    rows_per_owner: int = 1,
+    schema: Schema | None = None,
+) -> Plan:
+    """What to expect before anybody is asked; `X`, `y` are the data user's own rows, a matrix or a data frame.
+
+    It is what `PrivateClassifier` decides by: with few owners or a tiny epsilon it says not to collect.
+
+    >>> coins = np.random.default_rng(1)
+    >>> X = coins.normal(size=(300, 5))
+    >>> y = (X[:, 0] + coins.normal(size=300) > 0).astype(int)
+    >>> plan(X, y, owners=1000, epsilon=0.1).collect, plan(X, y, owners=1_000_000, epsilon=1.0).collect
+    (False, True)
+    """
+    known = Schema.of_public(X, y, categorical(X)) if schema is None else schema
+    labels = known.encode_labels(np.asarray(y))
+    public = Public(known.encode(X).X[labels >= 0], labels[labels >= 0], len(known.classes))
+    crowd = Crowd(whole("owners", owners, 1), positive("epsilon", epsilon), whole("rows_per_owner", rows_per_owner, 1))
+    return plan_for(public, crowd)
+
+
+def plan_for(public: Public, crowd: Crowd) -> Plan:
+    """The same for rows that are encoded already."""
+    own = fit_public(public)
+    look = outlook(public, own, crowd, MAPS)
+    belief = look.combination
+    return Plan(
+        owners=crowd.owners,
+        epsilon=crowd.epsilon,
+        rows_per_owner=crowd.rows,
+        public_rows=len(public.y),
+        public_model=own.name,
+        public_accuracy=own.accuracy,
+        rise=belief.expected_rise(_DRAWS, _SEED),
+        gain=look.gain,
+        features=belief.spectrum.name,
+        numbers=(public.classes - 1) * belief.features.dim,
+        rounds=look.rounds,
+        collect=look.gain >= LEAST_GAIN,
+    )
