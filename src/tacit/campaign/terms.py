@@ -8,6 +8,7 @@ from tacit.checks import bad, positive, whole
 from tacit.ensembles.boosting import Boosted, Judge, boost
 from tacit.learners.base import Facts, Learner, Terms
 from tacit.schema import Schema
+from tacit.sums.batch import SumTerms
 from tacit.wire import message
 
 
@@ -17,7 +18,8 @@ class CampaignTerms:
     """Rounds of `owners` owners each, a `deadline` in seconds for every question, at least `minimum` reports.
 
     A question with fewer reports is void, and others are asked the same. The campaign begins when `start` owners have
-    enrolled. `sample` is the digest of the data user's own sample, which judges base models.
+    enrolled. `sample` is the digest of the data user's own sample, which judges base models, unless `sums` says on what
+    terms all owners do, by a sum after every round.
     """
 
     name: str
@@ -32,6 +34,7 @@ class CampaignTerms:
     minimum: int
     deadline: float
     sample: bytes
+    sums: SumTerms | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.name) <= 200:

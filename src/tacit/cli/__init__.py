@@ -8,6 +8,7 @@ import typer
 import tacit
 from tacit.cli.audit import audit
 from tacit.cli.demo import demo
+from tacit.cli.helper import helper
 from tacit.cli.join import join
 from tacit.cli.ledger import app as ledger
 from tacit.cli.reproduce import reproduce
@@ -20,7 +21,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Many owners train one model; each speaks once, in noise it can prove.",
 )
-for command in (demo, audit, reproduce, serve, join):
+for command in (demo, audit, reproduce, serve, helper, join):
     app.command()(command)
 app.add_typer(ledger, name="ledger")
 

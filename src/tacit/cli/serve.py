@@ -11,7 +11,7 @@ import typer
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+from tacit.campaign.address import LOOPBACK
 
 
 def serve(
@@ -28,10 +28,7 @@ def serve(
 
     The campaign's signing key and the admin key are made on first use, in STATE. Owners join with a token each.
     """
-    if (certificate is None) != (key is None):
-        raise ValueError("certificate and key must be given together")
-    if certificate is None and host not in _LOOPBACK:
-        raise ValueError(f"host {host} is not this machine: give --certificate and --key, or listen on 127.0.0.1")
+    checked_tls(host, certificate, key)
     import uvicorn
 
     from tacit.coordinator.running import coordinator
@@ -56,9 +53,17 @@ def serve(
     )
 
 
+def checked_tls(host: str, certificate: Path | None, key: Path | None) -> None:
+    """Refuse to listen off this machine without TLS."""
+    if (certificate is None) != (key is None):
+        raise ValueError("certificate and key must be given together")
+    if certificate is None and host not in LOOPBACK:
+        raise ValueError(f"host {host} is not this machine: give --certificate and --key, or listen on 127.0.0.1")
+
+
 def signing_key(state: Path) -> Ed25519PrivateKey:
     """The campaign's signing key, made on first use."""
-    raw = _kept(
+    raw = kept(
         state / "signing.key",
         lambda: Ed25519PrivateKey.generate().private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption()),
     )
@@ -67,10 +72,10 @@ def signing_key(state: Path) -> Ed25519PrivateKey:
 
 def admin_key(state: Path) -> str:
     """The administrator's key, made on first use."""
-    return _kept(state / "admin.key", lambda: secrets.token_urlsafe(32).encode()).decode().strip()
+    return kept(state / "admin.key", lambda: secrets.token_urlsafe(32).encode()).decode().strip()
 
 
-def _kept(path: Path, make: Callable[[], bytes]) -> bytes:
+def kept(path: Path, make: Callable[[], bytes]) -> bytes:
     """The content of a file, made on first use."""
     if not path.exists():
         _append(path, make())

@@ -24,8 +24,9 @@ _TOO_MANY = b'{"error":"too many"}'
 class Guard:
     """Refuses large bodies and addresses whose requests keep being refused; sets security headers."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, largest: int = LARGEST) -> None:
         self._app = app
+        self._largest = largest
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # refusals left, when
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -37,7 +38,7 @@ class Guard:
             await _refuse(send, 429, _TOO_MANY)
             return
         length = dict(scope["headers"]).get(b"content-length", b"0")
-        if not (length.isdigit() and int(length) <= LARGEST):
+        if not (length.isdigit() and int(length) <= self._largest):
             await _refuse(send, 413, _TOO_LARGE)
             return
         taken = 0
@@ -46,7 +47,7 @@ class Guard:
             nonlocal taken
             message = await receive()
             taken += len(message.get("body", b""))
-            if taken > LARGEST:
+            if taken > self._largest:
                 return {"type": "http.disconnect"}
             return message
 

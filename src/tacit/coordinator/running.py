@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from starlette.applications import Starlette
 
@@ -12,6 +13,8 @@ from tacit.coordinator.driver import Draw, Driver, drawn_at_random
 from tacit.coordinator.intake import Intake
 from tacit.coordinator.spec import CampaignSpec
 from tacit.coordinator.store import Store
+from tacit.coordinator.sums import Sums, sum_key
+from tacit.streams import Stream
 from tacit.wire import encode
 from tacit.wire.signed import public_bytes
 
@@ -27,13 +30,25 @@ class Running:
 
 
 def coordinator(
-    campaign: Path, database: str, key: Ed25519PrivateKey, admin: str, draw: Draw = drawn_at_random
+    campaign: Path,
+    database: str,
+    key: Ed25519PrivateKey,
+    admin: str,
+    draw: Draw = drawn_at_random,
+    helper: httpx.Client | None = None,
+    noise: Stream | None = None,
 ) -> Running:
-    """Read the campaign file, begin or take up the campaign in the database, and make the service."""
-    terms, public = CampaignSpec.read(campaign).prepared()
+    """Read the campaign file, begin or take up the campaign in the database, and make the service.
+
+    `helper` is where the campaign's helper answers (default: at the address in the file), `noise` the coordinator's own
+    for sums (default: secure).
+    """
+    spec = CampaignSpec.read(campaign)
+    terms, public = spec.prepared(sum_key(key).public_key().public_bytes_raw())
+    sums = None if terms.sums is None else Sums(terms.sums, key, helper or spec.helper_client(), noise)
     store = Store(database)
     store.found(terms.name, encode(terms))
-    driver = Driver(store, terms, public, key, draw)
+    driver = Driver(store, terms, public, key, draw, sums)
     intake = Intake(store, key.public_key())
     app = Coordinator(store, intake, driver, admin, greeting(terms, key)).app()
     return Running(app, store, driver, public_bytes(key.public_key()).hex())

@@ -19,7 +19,7 @@ from sqlalchemy.engine import Engine
 from tacit.coordinator.tables import campaign, invitations, metadata, outcomes, owners, questions, reports, tokens
 
 ENROLLING, RUNNING, PAUSED, ENDED = "enrolling", "running", "paused", "ended"
-OPEN, CLOSED, VOID = "open", "closed", "void"
+OPEN, ADDING, CLOSED, VOID = "open", "adding", "closed", "void"
 
 
 class StoreError(RuntimeError):
@@ -203,11 +203,12 @@ class Store:
         return [Question(**row._mapping) for row in rows]
 
     def close_question(self, number: int, state: str, answer: bytes | None = None) -> None:
-        """No report counts after this. The lock waits for those that are being written."""
+        """No report counts after this; one that is closed or void stays so. The lock waits for those being written."""
         with self.transaction() as connection:
             mine = select(questions.c.state).where(questions.c.number == number)
             connection.execute(mine.with_for_update()).one()
-            connection.execute(update(questions).where(questions.c.number == number).values(state=state, answer=answer))
+            open_still = (questions.c.number == number) & questions.c.state.in_((OPEN, ADDING))
+            connection.execute(update(questions).where(open_still).values(state=state, answer=answer))
 
     def question_for(self, owner: str) -> bytes | None:
         """The open question that this owner was invited to and has not answered."""

@@ -42,7 +42,7 @@ questions = Table(
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("digest", LargeBinary, nullable=False, unique=True),
     Column("data", LargeBinary, nullable=False),  # the signed invitation
-    Column("state", Text, nullable=False),  # open, closed
+    Column("state", Text, nullable=False),  # open, adding (two servers are at it), closed, void
     Column("opened", Float, nullable=False),
     Column("deadline", Float, nullable=False),
     Column("answer", LargeBinary, nullable=True),  # what the algorithm was told: the transcript

@@ -64,12 +64,12 @@ class Joining:
 
 async def join(joining: Joining, link: Link, tokens: list[str], pinned: bytes | None = None) -> int:
     """Enrol every owner of a file and take part until the campaign ends; how many questions were answered."""
-    _, members = await joining.members(link, pinned)
+    terms, members = await joining.members(link, pinned)
     if len(tokens) < len(members):
         raise ValueError(f"tokens must be one for each of {len(members)} owners, got {len(tokens)}")
 
     async def one(member: Member, token: str) -> int:
         await member.enrol(token, member.owner)
-        return await member.take_part()
+        return await member.take_part(once=terms.sums is None)  # sums are asked of everybody, again and again
 
     return sum(await asyncio.gather(*(one(m, t) for m, t in zip(members, tokens[: len(members)], strict=True))))

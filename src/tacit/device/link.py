@@ -8,11 +8,11 @@ import time
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from tacit.campaign.address import checked_url, trust
 from tacit.campaign.requests import LIFETIME, Request, signed_headers
 
 log = logging.getLogger(__name__)
@@ -35,16 +35,9 @@ class Link:
     @classmethod
     def to(cls, url: str, authority: Path | None, patience: float = 3600.0) -> "Link":
         """A link to `https://...`; plain http is for loopback only. `authority` is a certificate to trust."""
-        parts = urlsplit(url)
-        if parts.scheme != "https" and not (
-            parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1")
-        ):
-            raise ValueError(f"url must begin with https:// (http:// only on this machine), got {url!r}")
-        verify: ssl.SSLContext | bool = True
-        if authority is not None:
-            verify = ssl.create_default_context(cafile=str(authority))
         limits = httpx.Limits(max_connections=20)
-        return cls(httpx.AsyncClient(base_url=url, verify=verify, timeout=30.0, limits=limits), patience)
+        address, verify = checked_url("url", url), trust(authority)
+        return cls(httpx.AsyncClient(base_url=address, verify=verify, timeout=30.0, limits=limits), patience)
 
     async def call(self, method: str, path: str, key: Ed25519PrivateKey | None, body: bytes = b"") -> httpx.Response:
         """One request, again and again while the other side is away; the bytes stay the same."""

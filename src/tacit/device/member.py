@@ -42,8 +42,9 @@ class Member:
         while True:
             response = await self.link.call("GET", "/v1/question", self.key)
             if response.status_code == 200:
-                answered += await self._answer(response.content)
-                if once and answered:
+                said = await self._answer(response.content)
+                answered += said is None
+                if once and said in (None, Reason.SPENT):
                     return answered
             elif response.status_code == 410:
                 return answered
@@ -51,17 +52,15 @@ class Member:
                 raise EnrolmentError(f"owner {self.owner!r} is not enrolled, or was revoked")
             await asyncio.sleep(_pause(response))
 
-    async def _answer(self, question: bytes) -> int:
-        """Pass one question to the gate and post what it returns; 0 when the gate refuses."""
+    async def _answer(self, question: bytes) -> Reason | None:
+        """Pass one question to the gate and post what it returns; the reason when the gate refuses."""
         try:
             report = await asyncio.to_thread(self.gate.answer, question, self.owner)
         except RefusedError as refused:
-            if refused.reason is Reason.SPENT:
-                return 1  # nothing will ever be answered again
             log.info("refused: %s", refused.reason.name)
-            return 0
+            return refused.reason
         await self.link.call("POST", "/v1/report", self.key, report)
-        return 1
+        return None
 
 
 def _pause(response: httpx.Response) -> float:

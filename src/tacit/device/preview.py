@@ -7,8 +7,11 @@ from tacit.device.link import Link
 from tacit.learners.base import ShareQuery
 from tacit.learners.ensemble import Ensemble
 from tacit.learners.invitation import pack, report_size
+from tacit.owner.policy import Policy
 from tacit.privacy.odds import rational
 from tacit.streams import secure
+from tacit.sums.batch import SumTerms
+from tacit.sums.halves import SIZE
 
 
 async def preview(joining: Joining, link: Link, pinned: bytes | None) -> list[str]:
@@ -35,5 +38,16 @@ async def preview(joining: Joining, link: Link, pinned: bytes | None) -> list[st
         *lines,
         f"would leave: {report_size(query)} bytes per owner, once; it would cost epsilon {epsilon:g}",
         f"for example (drawn now for your eyes, never sent): {example.hex()}",
+        *([] if terms.sums is None else _sums(terms.sums, policy)),
         "nothing was sent and nothing was charged",
+    ]
+
+
+def _sums(sums: SumTerms, policy: Policy) -> list[str]:
+    """What sums over all owners mean for one of them."""
+    pinned = "as your policy does" if sums.helper.hex() == str(policy.helper).lower() else "but your policy does not"
+    return [
+        f"after every round: a sum over all owners of how wrong the model is, {SIZE} bytes sealed in two halves to two "
+        f"servers, each time at epsilon {sums.epsilon:g} and as one more release",
+        f"the campaign trusts the helper {sums.helper.hex()}, {pinned}: without that you take part in no sum",
     ]

@@ -98,7 +98,4 @@ class Inline:
             raise ValueError("this algorithm asks for sums over all owners: give sums, e.g. TwoServers(epsilon=0.1)")
         terms = question.ensemble.error_terms(question.model, self.cohort)
         self._tallies += 1
-        told = self.sums.total(terms, self.stream.child("tally", self._tallies))
-        wrong, weight = told.sums.tolist()
-        error = min(max(wrong / max(weight, 1.0), 0.0), 1.0)
-        return Verdict(error, float(np.hypot(told.stderr[0], error * told.stderr[1])) / max(weight, 1.0))
+        return Verdict.of(self.sums.total(terms, self.stream.child("tally", self._tallies)))

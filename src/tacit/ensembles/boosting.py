@@ -12,7 +12,7 @@ The generator yields a `ShareQuery` and receives its `Answer` (None: no owners l
 
 from collections.abc import Generator
 from dataclasses import dataclass, replace
-from math import log
+from math import hypot, log
 from typing import Protocol
 
 import numpy as np
@@ -21,15 +21,25 @@ from tacit.checks import whole
 from tacit.learners.base import Facts, Learner, Public, ShareQuery, Tally, Terms
 from tacit.learners.ensemble import Ensemble, Model
 from tacit.learners.query import Answer
+from tacit.sums.base import SumAnswer
 from tacit.types import BoolArray, FloatArray
+from tacit.wire import message
 
 
+@message("verdict")
 @dataclass(frozen=True)
 class Verdict:
     """A judge's error estimate and its standard error."""
 
     error: float
     stderr: float
+
+    @classmethod
+    def of(cls, told: SumAnswer) -> "Verdict":
+        """From the summed (weighted error, weight) of all owners: their ratio, kept in [0, 1]."""
+        wrong, weight = told.sums.tolist()
+        error = min(max(wrong / max(weight, 1.0), 0.0), 1.0)
+        return cls(error, hypot(told.stderr[0], error * told.stderr[1]) / max(weight, 1.0))
 
 
 Ask = ShareQuery | Tally
@@ -39,7 +49,8 @@ Told = Answer | Verdict | None
 class Judge(Protocol):
     """Says how wrong a base model is on the rows that the ensemble still gets wrong."""
 
-    def error(self, model: Model, ensemble: Ensemble) -> Generator[Tally, Told, Verdict]: ...
+    def error(self, model: Model, ensemble: Ensemble) -> Generator[Tally, Told, Verdict | None]:
+        """The verdict; None when none can be had."""
 
     def after(self, alpha: float, model: Model) -> "Judge":
         """The judge of the next round, when this model has been published."""
@@ -81,11 +92,11 @@ class OwnSample:
 
 @dataclass(frozen=True)
 class AllOwners:
-    """Paper B: a noisy sum over all owners; whoever runs the generator answers a `Tally` with a `Verdict`."""
+    """Paper B: a noisy sum over all owners; whoever runs the generator answers a `Tally` with a `Verdict`, or None."""
 
-    def error(self, model: Model, ensemble: Ensemble) -> Generator[Tally, Told, Verdict]:
+    def error(self, model: Model, ensemble: Ensemble) -> Generator[Tally, Told, Verdict | None]:
         told = yield Tally(model, ensemble)
-        if not isinstance(told, Verdict):
+        if not (told is None or isinstance(told, Verdict)):
             raise TypeError(f"a Tally must be answered with a Verdict, got {type(told).__name__}")
         return told
 
@@ -134,6 +145,8 @@ def boost(
             return Boosted(ensemble, tuple(records), f"owners ran out after {len(ensemble)} of {rounds} rounds")
         model = learner.learn(query, answer)
         verdict = yield from judge.error(model, ensemble)
+        if verdict is None:
+            return Boosted(ensemble, tuple(records), f"no sum over owners came about after {len(ensemble)} rounds")
         alpha = vote(verdict.error, facts.classes)
         kept = alpha > 0
         signal, noise = _size(answer.mean), _size(answer.stderr)

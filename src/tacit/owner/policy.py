@@ -3,6 +3,7 @@
 Budgets are exact: decimals of the file become rationals, and every comparison is between rationals.
 """
 
+import re
 import tomllib
 from dataclasses import dataclass, fields
 from decimal import Decimal
@@ -12,6 +13,7 @@ from typing import Any
 
 from tacit.checks import bad, whole
 from tacit.learners.invitation import Invitation
+from tacit.learners.sum_query import HOW, SumQuery
 from tacit.mechanisms.names import MECHANISMS
 from tacit.privacy.odds import rational
 
@@ -28,6 +30,8 @@ class Policy:
     units : whose change must be hidden: "owner" (everything this owner has) or "record" (each of its rows).
     largest_share : numbers that a share may have.  largest_query : bytes that a question may have.
     campaign : the only campaign to take part in; None: any that the pinned key signs.
+    helper : the key (hex) of the second server to trust in sums over all owners, from those who run it; None: take part
+        in no such sum, because a coordinator that names its own second server would see your terms.
     time_step : answers leave at multiples of this many seconds, so that how long they took tells nothing finer.
 
     >>> policy = Policy(epsilon_per_release="0.5", epsilon_total=1, releases=2)
@@ -44,6 +48,7 @@ class Policy:
     largest_share: int = 1 << 20
     largest_query: int = _LARGEST_QUERY
     campaign: str | None = None
+    helper: str | None = None
     time_step: Fraction = Fraction(1, 10)
 
     def __post_init__(self) -> None:
@@ -62,8 +67,10 @@ class Policy:
                 if isinstance(given, str) or not all(isinstance(each, str) for each in given):
                     raise bad(name, "a list of names", given)
                 object.__setattr__(self, name, tuple(given))
-        if self.mechanisms is not None and not set(self.mechanisms) <= {*MECHANISMS, *_TRAININGS} - {"none"}:
-            raise bad("mechanisms", f"among {sorted({*MECHANISMS, *_TRAININGS} - {'none'})}", self.mechanisms)
+        if self.mechanisms is not None and not set(self.mechanisms) <= _KNOWN:
+            raise bad("mechanisms", f"among {sorted(_KNOWN)}", self.mechanisms)
+        if self.helper is not None and not _KEY.fullmatch(str(self.helper)):
+            raise bad("helper", "a public key, 64 hexadecimal digits", self.helper)
         if not (self.units and set(self.units) <= {"owner", "record"}):
             raise bad("units", "of 'owner' and 'record'", self.units)
 
@@ -100,10 +107,14 @@ class Policy:
             return "the policy does not allow this mechanism"
         if not query.width <= self.largest_share:
             return f"a share may have at most {self.largest_share} numbers"
+        if isinstance(query, SumQuery) and query.terms.helper.hex() != str(self.helper).lower():
+            return "the policy does not name the second server of this sum as its helper"
         return ""
 
 
 _TRAININGS = ("objective", "output", "counts")  # private training and counting, where the unit is a record
+_KNOWN = {*MECHANISMS, *_TRAININGS, HOW} - {"none"}
+_KEY = re.compile("[0-9a-fA-F]{64}")
 
 
 def exact(name: str, value: Any) -> Fraction:

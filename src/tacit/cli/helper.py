@@ -1,0 +1,52 @@
+"""tacit helper: the second server of sums over all owners."""
+
+import logging
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+from tacit.cli.serve import checked_tls, kept
+
+
+def helper(
+    campaign: Annotated[
+        list[str] | None, typer.Option(help="Key (hex) of a campaign to serve; repeat for more.")
+    ] = None,
+    state: Annotated[Path, typer.Option(help="Folder with the helper's key and what it released.")] = Path("helper"),
+    host: Annotated[str, typer.Option(help="Address to listen on; off this machine TLS is required.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on.")] = 8444,
+    certificate: Annotated[Path | None, typer.Option(help="TLS certificate (PEM).", exists=True)] = None,
+    key: Annotated[Path | None, typer.Option(help="TLS key (PEM).", exists=True)] = None,
+    minimum: Annotated[int, typer.Option(help="Owners that a sum needs, whatever the campaign says.", min=1)] = 10,
+) -> None:
+    """Run the helper of a campaign's sums: add up what is sealed to you, add noise, answer each question once.
+
+    Run it only if you are not the coordinator: owners rely on the two not working together. Your key is made on first
+    use, in STATE; tell it to owners yourself, they pin it in their policies. Without a campaign it only tells its key.
+    """
+    checked_tls(host, certificate, key)
+    for each in campaign or []:
+        if len(each) != 64 or set(each.lower()) - set("0123456789abcdef"):
+            raise ValueError(f"campaign must be a key of 64 hexadecimal digits, got {each!r}")
+    import uvicorn
+
+    from tacit.helper.book import Book
+    from tacit.helper.service import Helper
+
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    raw = kept(state / "sealing.key", lambda: X25519PrivateKey.generate().private_bytes_raw())
+    made = Helper(X25519PrivateKey.from_private_bytes(raw), Book(state / "released.db"), campaign or [], minimum)
+    typer.echo(f"helper key (owners pin it): {made.public}")
+    uvicorn.run(
+        made.app(),
+        host=host,
+        port=port,
+        ssl_certfile=None if certificate is None else str(certificate),
+        ssl_keyfile=None if key is None else str(key),
+        log_level="warning",
+        server_header=False,
+        limit_concurrency=32,
+        timeout_graceful_shutdown=5,
+    )

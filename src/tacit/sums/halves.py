@@ -1,0 +1,64 @@
+"""Sealed halves: what leaves an owner for a sum, and what each server reads of it.
+
+The coordinator's half is a seed of 32 bytes, which AES-256-CTR stretches to the mask; the helper's is the residual, the
+encoded term minus the mask modulo 2^64. Both travel together, sealed to their servers. A report is a function of term
+and tape: an owner reads 12 words of it, for the seed and for the keys of the two seals. Proof: two_servers.md.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+from tacit.streams import Stream
+from tacit.sums.base import encode
+from tacit.sums.batch import COORDINATOR, ENTRIES, HELPER, Batch
+from tacit.sums.two_servers import Half
+from tacit.types import AnyArray, FloatArray, WordArray
+from tacit.wire.sealed import KEY, OVERHEAD, seal, unseal
+
+_SEED = 32
+SIZES = {COORDINATOR: _SEED + OVERHEAD, HELPER: 8 * ENTRIES + OVERHEAD}  # bytes of a sealed half
+SIZE = sum(SIZES.values())
+_WORDS = (_SEED + 2 * KEY) // 8
+
+
+def sealed_halves(terms: FloatArray, batch: Batch, stream: Stream) -> AnyArray:
+    """At the owners: the bytes (owners, SIZE) that leave for terms (owners, 2), the coordinator's half first."""
+    spec, contexts = batch.terms, (batch.context(COORDINATOR), batch.context(HELPER))
+    encoded = encode(terms, spec.sums(1).steps)
+    coins = stream.words(np.arange(len(terms)), 0, _WORDS).astype("<u8")
+    rows = np.empty((len(terms), SIZE), dtype=np.uint8)
+    for row, term, tape in zip(rows, encoded, coins, strict=True):
+        raw = tape.tobytes()
+        seed, first, second = raw[:_SEED], raw[_SEED : _SEED + KEY], raw[_SEED + KEY :]
+        residual = (term - mask_of(seed)).astype("<u8").tobytes()
+        sealed = seal(seed, spec.coordinator, contexts[0], first) + seal(residual, spec.helper, contexts[1], second)
+        row[:] = np.frombuffer(sealed, np.uint8)
+    return rows
+
+
+def opened_halves(sealed: Sequence[bytes], batch: Batch, server: str, key: X25519PrivateKey) -> Half:
+    """At a server: the halves that open, named by their places; a copy of one that has opened is left out.
+
+    Sealed bytes open only as they are (wire/sealed.py), so a copy has the same first 32 bytes, and an honest owner uses
+    them once: whoever relays halves cannot make a term count twice.
+    """
+    context = batch.context(server)
+    places: list[int] = []
+    words: list[WordArray] = []
+    seen: set[bytes] = set()
+    for place, each in enumerate(sealed):
+        plain = unseal(each, key, context) if len(each) == SIZES[server] and each[:KEY] not in seen else None
+        if plain is not None:
+            seen.add(each[:KEY])
+            places.append(place)
+            words.append(mask_of(plain) if server == COORDINATOR else np.frombuffer(plain, "<u8"))
+    return Half(np.array(places, dtype=np.int64), np.array(words, dtype=np.uint64).reshape(-1, ENTRIES))
+
+
+def mask_of(seed: bytes) -> WordArray:
+    """The words of a mask, stretched from its seed, which serves one term only."""
+    stretched = Cipher(algorithms.AES(seed), modes.CTR(bytes(16))).encryptor().update(bytes(8 * ENTRIES))
+    return np.frombuffer(stretched, "<u8").astype(np.uint64)
