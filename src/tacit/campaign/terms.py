@@ -44,6 +44,8 @@ class CampaignTerms:
         positive("deadline", self.deadline)
         if not self.minimum <= self.owners:
             raise bad("minimum", f"at most owners per round, {self.owners}", self.minimum)
+        if self.sums is not None and not self.sums.minimum <= self.start:
+            raise bad("minimum of a sum", f"at most start, {self.start}", self.sums.minimum)
         if not (self.facts.dim, self.facts.classes) == (self.schema.dim, len(self.schema.classes)):
             raise bad("facts", "made for the schema", (self.facts.dim, self.facts.classes))
 

@@ -81,7 +81,7 @@ class Sums:
         if response.status_code == 409:
             raise RefusedError("the helper does not add these halves up: too few open, or it has answered others")
         if response.status_code != 200:
-            log.warning("the helper answers %d: does it serve this campaign's key?", response.status_code)
+            log.warning("the helper answers %d: serves it this campaign, do clocks agree?", response.status_code)
             raise AwayError
         self._pause = _FIRST
         try:

@@ -1,0 +1,137 @@
+"""Sums at the gate: what is pinned, charged, refused and repeated."""
+
+from fractions import Fraction
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+from tacit import seeded
+from tacit.learners.base import Tally
+from tacit.learners.ensemble import Ensemble
+from tacit.learners.invitation import PURPOSE, unpack
+from tacit.learners.stump import StumpModel
+from tacit.learners.sum_query import SumQuery
+from tacit.owner.gate import Reason, RefusedError
+from tacit.owner.ledger import Ledger
+from tacit.wire import WireError, decode, encode
+from tacit.wire.signed import sign
+from tests.owner.made import KEY, MEMBERS, gate, invitation, policy, rows
+from tests.sums.made import HELPER_KEY, added_up, plain, public, sum_terms, without_noise
+
+PINNED = {"helper": public(HELPER_KEY).hex()}
+MODEL = StumpModel(2, 0.0, 0, 1)
+
+
+def query(attempt=1, epsilon=0.25, model=MODEL, members=MEMBERS, **terms):
+    tally = Tally(model, Ensemble(2, tuple(members)))
+    return SumQuery.of(tally, 3, 1, attempt, sum_terms(epsilon=epsilon, **terms))
+
+
+def question(number=1, asked=None, **kwargs):
+    return sign(invitation(number, asked=asked or query(**kwargs)), PURPOSE, KEY)
+
+
+def refused(door, data):
+    with pytest.raises(RefusedError) as caught:
+        door.answer(data)
+    return caught.value
+
+
+def entries(folder):
+    return Ledger(folder / "ledger.db", folder / "ledger.mark").entries()
+
+
+def test_reports_through_the_gate_add_up_to_the_owners_terms(tmp_path):
+    cohort = rows(owners=8)
+    door = gate(tmp_path, cohort, releases=2, **PINNED)
+    asked = invitation(asked=query())
+    said = door.answers(sign(asked, PURPOSE, KEY), [f"owner {i}" for i in range(8)])
+    good, levels, reports = unpack(said, asked.digest, asked.query)
+    assert good.all()
+    assert levels.tolist() == [0] * 8
+    batch = asked.query.batch
+    answer = added_up([row.tobytes() for row in reports.points], batch, seeded(1))
+    terms = asked.query.ensemble.error_terms(MODEL, cohort)
+    assert without_noise(answer, batch, seeded(1)) == plain(terms)
+
+
+def test_a_sum_is_charged_once_and_repeated(tmp_path):
+    door = gate(tmp_path, releases=9, **PINNED)
+    data = question()
+    assert door.answer(data) == door.answer(data)
+    (entry,) = entries(tmp_path)
+    assert (entry.cost, entry.unit, entry.what, entry.how) == (Fraction(1, 4), "owner", "error sum", "two servers")
+    assert door.answer(question(2, attempt=2)) != entry.report
+    assert sum(entry.cost for entry in entries(tmp_path)) == Fraction(1, 2)
+
+
+def test_sums_over_the_budget_are_refused(tmp_path):
+    door = gate(tmp_path, epsilon_total="0.6", releases=9, **PINNED)
+    for number in (1, 2):
+        door.answer(question(number, attempt=number))
+    assert refused(door, question(3, attempt=3)).reason is Reason.SPENT
+    assert len(entries(tmp_path)) == 2
+
+
+@pytest.mark.parametrize("limits", [{}, {"helper": "00" * 32}], ids=["none", "another"])
+def test_only_the_helper_that_the_owner_names_is_trusted(tmp_path, limits):
+    assert "does not name the second server" in str(refused(gate(tmp_path, **limits), question()))
+    assert not entries(tmp_path)
+
+
+def test_a_coordinator_cannot_be_its_own_helper(tmp_path):
+    own = X25519PrivateKey.generate()
+    with pytest.raises(ValueError, match="different keys"):
+        query(coordinator=own, helper=own)
+    assert "second server" in str(refused(gate(tmp_path, **PINNED), question(helper=own)))
+
+
+def test_policies_name_sums_like_everything_else(tmp_path):
+    allowed = gate(tmp_path, learners=["error sum"], mechanisms=["two servers"], **PINNED)
+    allowed.answer(question())
+    for number, limits in enumerate(({"learners": ["stump"]}, {"mechanisms": ["privunit"]})):
+        (tmp_path / str(number)).mkdir()
+        assert refused(gate(tmp_path / str(number), **limits, **PINNED), question()).reason is Reason.FORBIDDEN
+    with pytest.raises(ValueError, match="helper must be a public key, 64 hexadecimal digits"):
+        policy(helper="key")
+
+
+def test_server_keys_of_low_order_are_refused_before_anything_is_charged(tmp_path):
+    terms = encode(query()).replace(public(HELPER_KEY), bytes(32))
+    door = gate(tmp_path, helper="00" * 32)
+    assert refused(door, question(asked=decode(terms, SumQuery))).reason is Reason.FORBIDDEN
+    assert not entries(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "members",
+    [((-800.0, MODEL),), ((800.0, MODEL),) * 3, ((-1e308, MODEL), (-1e308, MODEL)), ((1e308, MODEL),) * 2],
+    ids=["low", "high", "lowest", "highest"],
+)
+def test_hostile_votes_still_give_terms_in_range(tmp_path, members):
+    """Terms are clipped, and NaN is 0: no votes can stretch what one owner adds, or tell by an error."""
+    cohort = rows(owners=5)
+    asked = query(members=members)
+    reports = asked.release(cohort, 0.25, seeded(3))
+    sums = without_noise(added_up([row.tobytes() for row in reports.points], asked.batch), asked.batch)
+    assert all(0 <= each <= 5 << 20 for each in sums)
+
+
+def test_a_sum_query_travels_and_checks_itself():
+    data = encode(query())
+    assert encode(decode(data, SumQuery)) == data
+    with pytest.raises(ValueError, match="prediction"):
+        query(model=StumpModel(0, 0.0, 0, 7))
+    name = b"\xabstump.model"
+    model = encode(MODEL)[2:]
+    assert model.startswith(b"\x95" + name + b"\x02")
+    assert data.count(model) == 1
+    with pytest.raises(WireError):
+        decode(data.replace(model, b"\x95" + name + b"\x03" + model[len(name) + 2 :]), SumQuery)  # no such column
+    with pytest.raises(ValueError, match="owners must be None"):
+        SumQuery(1, 1, 5, 3, MODEL, Ensemble(2), 1, sum_terms())
+    with pytest.raises(ValueError, match=r"epsilon must be 0\.25 as the question says"):
+        query().release(rows(), 0.5, seeded(1))
+    for read in (lambda: query().collect(query().blank(1), 0.25), lambda: query().answer(None)):
+        with pytest.raises(TypeError, match="sum"):
+            read()
