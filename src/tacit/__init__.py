@@ -18,7 +18,7 @@ from tacit.spaces import Ball, Box, Simplex, Space
 from tacit.streams import Stream, secure, seeded
 
 if TYPE_CHECKING:
-    from tacit.estimators import PeerEnsemble, PrivateBoosting, PrivateClassifier, plan
+    from tacit.estimators import PeerEnsemble, PrivateBoosting, PrivateClassifier, load, plan
 
 __version__ = "0.1.0"
 
@@ -47,6 +47,7 @@ __all__ = [
     "Stream",
     "Totals",
     "choose",
+    "load",
     "plan",
     "secure",
     "seeded",
@@ -55,7 +56,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """The scikit-learn face is imported when it is first used: owners and servers do not need it."""
-    if name in ("PeerEnsemble", "PrivateBoosting", "PrivateClassifier", "plan"):
+    if name in ("PeerEnsemble", "PrivateBoosting", "PrivateClassifier", "load", "plan"):
         from tacit import estimators
 
         return getattr(estimators, name)

@@ -6,6 +6,7 @@ what each has been charged is kept in `spent`. Peak memory grows with the block,
 
 from collections.abc import Generator
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,6 +19,7 @@ from tacit.mechanisms.names import MECHANISMS
 from tacit.streams import Stream
 from tacit.sums.base import SecureSum
 from tacit.types import FloatArray, IntArray
+from tacit.wire import WireError, encode
 
 _BLOCK = 1 << 22  # numbers of a block of shares
 Result = TypeVar("Result")
@@ -27,7 +29,8 @@ Result = TypeVar("Result")
 class Inline:
     """Answers queries from `cohort`; owners are drawn at random among those never asked.
 
-    `epsilon` is what one answer may cost an owner, `spent` what each has been charged so far.
+    `epsilon` is what one answer may cost an owner, `spent` what each has been charged so far, `transcript` the digest
+    of all questions and answers in order.
     """
 
     cohort: Cohort
@@ -35,6 +38,7 @@ class Inline:
     stream: Stream
     sums: SecureSum | None = None
     spent: FloatArray = field(init=False, repr=False)
+    transcript: bytes = field(init=False, repr=False, default=b"")
     _waiting: IntArray = field(init=False, repr=False)
     _asked: int = field(init=False, default=0)
     _tallies: int = field(init=False, default=0)
@@ -58,10 +62,28 @@ class Inline:
         try:
             ask = next(algorithm)
             while True:
-                ask = algorithm.send(self.tally(ask) if isinstance(ask, Tally) else self.ask(ask))
+                told = self.tally(ask) if isinstance(ask, Tally) else self.ask(ask)
+                self._note(ask, told)
+                ask = algorithm.send(told)
         except StopIteration as end:
             result: Result = end.value
             return result
+
+    def _note(self, ask: Query | Tally, told: Answer | Estimates | Verdict | None) -> None:
+        """Add a question and its answer to the transcript's digest."""
+        try:
+            asked = encode(ask)
+        except WireError:  # a simulation, or a learner that was never registered to travel
+            asked = type(ask).__name__.encode()
+        match told:
+            case Answer():
+                said = told.mean.tobytes() + told.stderr.tobytes() + str(told.n).encode()
+            case Estimates():
+                said = told.values.tobytes() + told.epsilons.tobytes()
+            case _:
+                said = repr(told).encode()
+        parts = b"".join(len(part).to_bytes(8, "little") + part for part in (self.transcript, asked, said))
+        self.transcript = blake2b(parts, digest_size=32).digest()
 
     def ask(self, query: Query) -> Answer | Estimates | None:
         """What `query.owners` fresh owners (None: all of them) say, or None when there are not that many left."""

@@ -15,6 +15,7 @@ from tacit.ensembles.public_model import fit_public
 from tacit.estimators.guarantee import guarantee_of
 from tacit.estimators.parameters import learner_of, one_of, owners_each, stream_of, terms_of
 from tacit.estimators.prepared import prepare
+from tacit.estimators.saved import Savable
 from tacit.estimators.tables import accept_table
 from tacit.learners.base import Learner
 from tacit.schema import Schema
@@ -22,7 +23,7 @@ from tacit.sums.two_servers import TwoServers
 from tacit.types import AnyArray, FloatArray
 
 
-class PrivateBoosting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """Boosting over owners that each speak once, in noise.
 
     Parameters
@@ -56,6 +57,8 @@ class PrivateBoosting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     >>> model.guarantee_.not_protected[0]
     "600 rows of 600 owners, drawn at random, became the data user's sample."
     """
+
+    _fitted_model = "ensemble_"
 
     def __init__(
         self,
@@ -112,7 +115,7 @@ class PrivateBoosting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         engine = Inline(cohort, epsilon, stream, sums=sums)
         boosted = engine.run(boost(learner, self.facts_, terms, judge, self.rounds, each, self.attempts))
 
-        self.ensemble_ = boosted.ensemble
+        self.ensemble_, self.transcript_ = boosted.ensemble, engine.transcript
         self.report_ = [asdict(record) for record in boosted.records]
         self.ended_ = boosted.ended
         if not len(self.ensemble_):

@@ -16,6 +16,7 @@ from tacit.ensembles.refine import MAPS, discriminate, refine
 from tacit.estimators.guarantee import guarantee_of
 from tacit.estimators.parameters import one_of, stream_of
 from tacit.estimators.prepared import prepare
+from tacit.estimators.saved import Savable
 from tacit.estimators.tables import accept_table
 from tacit.learners.discriminant import Discriminant
 from tacit.mechanisms.names import MECHANISMS
@@ -25,7 +26,7 @@ from tacit.types import AnyArray, FloatArray
 _NO_NOISE = 16.0  # epsilon that predictions assume where shares are reported as they are
 
 
-class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """The best model of the data user's own sample, improved by owners that each speak at most once, in noise.
 
     The gain is predicted first. Where it is too small nobody is asked, and the data user's own model is returned.
@@ -58,6 +59,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     >>> bool(model.score(X, y) > model.stages_[0].probabilities(model.schema_.encode(X).X).shape[1] * 0.4)
     True
     """
+
+    _fitted_model = "model_"
 
     def __init__(
         self,
@@ -116,6 +119,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         self.public_only_score_, self.public_model_ = own.accuracy, own.name
         self.predicted_gain_, self.ended_ = refined.predicted_gain, refined.ended
         self.report_ = [asdict(record) for record in refined.records]
+        self.transcript_ = engine.transcript
         named = "privunit" if mechanism == "auto" else mechanism
         self.guarantee_ = guarantee_of(Discriminant.unsound, named, ready.epsilon, None, stream, ready.source)
         return self

@@ -6,6 +6,7 @@ import numpy as np
 
 from tacit.streams import SecureStream, Stream
 from tacit.types import FloatArray
+from tacit.wire import message
 
 _REPORTS = "whoever sees the reports and all that is made of them, the data user included, with all other owners"
 _SUMS = "; for the sums of the error estimates: either of two servers, but not both together"
@@ -13,6 +14,7 @@ _COUNTS = "moved_values_ and ignored_rows_ are exact counts over owners' rows, f
 _OWNERS = "Who the owners are, how many, and the epsilon of each are public."
 
 
+@message("guarantee")
 @dataclass(frozen=True, kw_only=True)
 class Guarantee:
     """A guarantee with its unit, adjacency and adversary.

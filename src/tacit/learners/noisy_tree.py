@@ -52,7 +52,7 @@ class Tree:
         return np.array(self.scores)[leaf_of(self.cuts, cells)]
 
 
-@message("trees")
+@message("noisy trees")
 @dataclass(frozen=True)
 class Trees:
     """F(x), the sum of the trees that were passed along."""

@@ -1,0 +1,15 @@
+"""Reading saved models: which estimators there are."""
+
+from pathlib import Path
+from typing import Any
+
+from tacit.estimators.boosting import PrivateBoosting
+from tacit.estimators.classifier import PrivateClassifier
+from tacit.estimators.saved import restored
+
+_KINDS = {kind.__name__: kind for kind in (PrivateBoosting, PrivateClassifier)}
+
+
+def load(path: str | Path) -> Any:
+    """The estimator that `save` wrote to a file, ready to predict, with its guarantee."""
+    return restored(path, _KINDS)

@@ -1,0 +1,73 @@
+"""Models in files: the same predictions, the guarantee and the transcript's digest inside, nothing of owners' rows."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tacit
+from tacit import PrivateBoosting, PrivateClassifier
+from tacit.wire import WireError
+
+
+def data(n=4000, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    return X, (X[:, 0] + 0.5 * X[:, 1] + 0.5 * rng.normal(size=n) > 0).astype(int)
+
+
+MODELS: dict[str, Any] = {
+    "stump": lambda: PrivateBoosting("stump", epsilon=4.0, rounds=3, random_state=1),
+    "centroid": lambda: PrivateBoosting("centroid", epsilon=4.0, rounds=2, random_state=1),
+    "logistic": lambda: PrivateBoosting("logistic", epsilon=4.0, rounds=1, random_state=1),
+    "classifier": lambda: PrivateClassifier(epsilon=8.0, random_state=1),
+    "private only": lambda: PrivateClassifier(epsilon=8.0, combine="private", random_state=1),
+}
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_a_model_comes_back_as_it_was(tmp_path, name):
+    X, y = data()
+    model = MODELS[name]().fit(X[200:], y[200:], public=(X[:200], y[:200]))
+    model.save(tmp_path / "m.tacit")
+    again = tacit.load(tmp_path / "m.tacit")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert again.guarantee_ == model.guarantee_
+    assert again.transcript_ == model.transcript_
+    assert again.report_ == model.report_
+    again.save(tmp_path / "again.tacit")
+    assert (tmp_path / "again.tacit").read_bytes() == (tmp_path / "m.tacit").read_bytes()
+
+
+def test_names_categories_and_text_labels_survive(tmp_path):
+    X, y = data()
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": np.where(X[:, 2] > 0, "north", "south")})
+    labels = np.where(y > 0, "yes", "no")
+    model = PrivateBoosting("centroid", epsilon=4.0, rounds=1, random_state=1)
+    model.fit(frame[200:], labels[200:], public=(frame[:200], labels[:200]))
+    model.save(tmp_path / "m.tacit")
+    again = tacit.load(tmp_path / "m.tacit")
+    assert again.predict(frame).tolist() == model.predict(frame).tolist()
+    with pytest.raises(ValueError, match="feature names"):
+        again.predict(frame.rename(columns={"a": "z"}))
+
+
+def test_the_transcript_tells_runs_apart():
+    X, y = data()
+    runs = [
+        PrivateBoosting("stump", epsilon=4.0, rounds=2, random_state=seed).fit(
+            X[200:], y[200:], public=(X[:200], y[:200])
+        )
+        for seed in (1, 1, 2)
+    ]
+    assert runs[0].transcript_ == runs[1].transcript_ != runs[2].transcript_
+
+
+def test_what_cannot_be_saved_or_read_says_so(tmp_path):
+    with pytest.raises(ValueError, match="must be fitted before it can be saved"):
+        PrivateClassifier().save(tmp_path / "m.tacit")
+    (tmp_path / "bad.tacit").write_bytes(b"no model")
+    with pytest.raises(WireError):
+        tacit.load(tmp_path / "bad.tacit")
+    assert list(tmp_path.iterdir()) == [tmp_path / "bad.tacit"]
