@@ -16,6 +16,7 @@ from tacit.learners.centroid import Centroid, CentroidModel
 from tacit.learners.ensemble import Ensemble, Model
 from tacit.learners.invitation import PURPOSE, Invitation, digest_of
 from tacit.learners.logistic import LinearModel, Logistic
+from tacit.learners.query import Query
 from tacit.learners.stump import Stump, StumpModel
 from tacit.owner.gate import Gate
 from tacit.owner.ledger import Ledger
@@ -65,11 +66,11 @@ class Campaign:
         ensemble = Ensemble(self.classes, self.members())
         return ShareQuery(1, 1, 10, learner, facts, ensemble, Terms(mechanism, epsilons))
 
-    def invitation(self, number: int, query: ShareQuery | None = None, ends: int | None = None) -> Invitation:
+    def invitation(self, number: int, query: Query | None = None, ends: int | None = None) -> Invitation:
         expires = int(time.time()) + 24 * _HOUR if ends is None else ends
         return Invitation(NAME, number, expires, digest_of(self.schema), query or self.query())
 
-    def question(self, number: int, query: ShareQuery | None = None, ends: int | None = None) -> bytes:
+    def question(self, number: int, query: Query | None = None, ends: int | None = None) -> bytes:
         """A signed invitation."""
         return sign(self.invitation(number, query, ends), PURPOSE, self.key)
 

@@ -12,7 +12,9 @@ import msgpack
 import numpy as np
 
 from reliability.campaign import LEARNERS, PRIVATE, Campaign
+from reliability.hostile_peers import PEER_CHANGES, is_peers, peer_queries, terms_of_peers
 from tacit.learners.invitation import PURPOSE
+from tacit.learners.query import Query
 from tacit.wire.codec import _plain
 from tacit.wire.signed import _preimage
 
@@ -34,7 +36,8 @@ class Fuzz:
 
     def __init__(self, campaign: Campaign, rng: np.random.Generator) -> None:
         self._campaign, self._rng = campaign, rng
-        self._bases = [campaign.query(learner, mechanism) for learner in LEARNERS for mechanism in (*PRIVATE, "none")]
+        self._bases: list[Query] = [campaign.query(each, how) for each in LEARNERS for how in (*PRIVATE, "none")]
+        self._bases += 3 * peer_queries(campaign)
         self._number = 0
 
     def damaged(self) -> bytes:
@@ -67,9 +70,10 @@ class Fuzz:
     def hostile(self) -> Content:
         """A question with up to three of its places changed; one in ten as it is."""
         content = self.fresh()
-        chosen = self._rng.choice(len(CHANGES), size=int(_pick(self._rng, _HOW_MANY)), replace=False)
+        changes = (*OUTSIDE, *(PEER_CHANGES * 2 if is_peers(content) else INSIDE), _shape)
+        chosen = self._rng.choice(len(changes), size=int(_pick(self._rng, _HOW_MANY)), replace=False)
         for change in sorted(chosen.tolist()):  # the one that breaks the shape comes last
-            CHANGES[change](content, self._rng)
+            changes[change](content, self._rng)
         return content
 
     def signed(self, content: Content) -> bytes:
@@ -219,18 +223,20 @@ def _shape(content: Content, rng: np.random.Generator) -> None:
                 part[place] = _number(rng)
 
 
-CHANGES: tuple[Callable[[Content, np.random.Generator], None], ...] = (
-    _campaign,
-    _numbers,
-    _expired,
-    _schema,
-    _counts,
-    _learner,
-    _sizes,
-    _cuts,
-    _members,
-    _members,
-    _terms,
-    _terms,
-    _shape,
-)
+Changes = tuple[Callable[[Content, np.random.Generator], None], ...]
+OUTSIDE: Changes = (_campaign, _numbers, _expired, _schema, _counts)
+INSIDE: Changes = (_learner, _sizes, _cuts, _members, _members, _terms, _terms)
+
+
+def terms_of(query: Any) -> tuple[str, str, Any, int, int, int]:
+    """What is asked, how, the epsilons, numbers of a row, classes, numbers of a share: told from the plain content."""
+    if query[0] != "share":
+        return terms_of_peers(query)
+    name, facts = query[LEARNER][0], query[FACTS]
+    dim, classes = facts[DIM], facts[CLASSES]
+    targets = 1 if classes == 2 else classes
+    if name == "stump":
+        width = 2 * targets * int.from_bytes(facts[VALUES].data[1:5], "little")
+    else:
+        width = (targets if name == "logistic" else classes) * (dim + 1)
+    return name, query[TERMS][1], query[TERMS][2], dim, classes, width

@@ -22,16 +22,15 @@ import numpy as np
 
 from reliability.campaign import NAME, Campaign, in_memory, ledger_in, limits
 from reliability.finding import Finding
-from reliability.hostile import CAMPAIGN, CLASSES, DIM, EXPIRES, FACTS, LEARNER, NUMBER, QUERY, SCHEMA, TERMS, Fuzz
+from reliability.hostile import CAMPAIGN, EXPIRES, NUMBER, QUERY, SCHEMA, Fuzz, terms_of
 from tacit.cohort import Cohort
-from tacit.learners.invitation import Invitation, digest_of, unpack
+from tacit.learners.invitation import PURPOSE, Invitation, digest_of, unpack
 from tacit.learners.query import Query
 from tacit.mechanisms.reports import Reports
 from tacit.owner.gate import Gate, RefusedError
 from tacit.owner.policy import Policy
 from tacit.streams import Stream
 from tacit.types import FloatArray
-from tacit.wire import WireError
 from tacit.wire.signed import opened
 
 _PROCESSES = 2
@@ -54,7 +53,8 @@ _STRICT = limits(
     campaign=NAME,
     largest_share=60,
 )
-_LAX = limits(epsilon_per_release=50, epsilon_total=200, releases=100)
+_LAX = limits(epsilon_per_release=50, epsilon_total=200, releases=100, units=("owner", "record"))
+_SOUND = ("stump", "centroid", "logistic", "leaves", "tree")
 
 
 class Watched(Gate):
@@ -116,39 +116,32 @@ class Judge:
         if content is None:
             self._fault("releases out of policy", "the question was changed after it was signed")
             return
-        query, policy, schema = content[QUERY], self.policy, self.campaign.schema
-        try:
-            invitation = opened(data, Invitation, "invitation", self.campaign.key.public_key())
-            level, _ = unpack(report, invitation.digest, invitation.query)
-        except WireError as problem:
-            self._fault("reports off the mechanism's grid", str(problem))
+        policy, schema = self.policy, self.campaign.schema
+        what, how, epsilons, dim, classes, width = terms_of(content[QUERY])
+        invitation = opened(data, Invitation, PURPOSE, self.campaign.key.public_key())
+        good, levels, _ = unpack([report], invitation.digest, invitation.query)
+        if not good.all():
+            self._fault("reports off the mechanism's grid", f"{what} through {how}, {len(report)} bytes")
             return
-        epsilon = Fraction(repr(query[TERMS][2][level]))
+        epsilon = Fraction(repr(epsilons[int(levels[0])]))
         spent = self.spent[owner]
         wrong = [
             content[CAMPAIGN] != (policy.campaign or content[CAMPAIGN]),
             not time() < content[EXPIRES],
             content[SCHEMA] != digest_of(schema),
             not 1 <= content[NUMBER] < 1 << 63,
-            (query[FACTS][DIM], query[FACTS][CLASSES]) != (schema.dim, len(schema.classes)),
-            query[LEARNER][0] not in (policy.learners or ("stump", "centroid", "logistic")),
-            query[TERMS][1] not in (policy.mechanisms or {query[TERMS][1]} - {"none"}),
+            (dim, classes) != (schema.dim, len(schema.classes)),
+            what not in (policy.learners or _SOUND),
+            how not in (policy.mechanisms or {how} - {"none"}),
+            ("record" if how == "counts" else "owner") not in policy.units,
             not 0 < epsilon <= policy.epsilon_per_release,
             not sum(spent, epsilon) <= policy.epsilon_total,
             not len(spent) < policy.releases,
-            self._width(query) > policy.largest_share,
+            width > policy.largest_share,
         ]
         spent.append(epsilon)
         if any(wrong):
             self._fault("releases out of policy", f"rules {np.flatnonzero(wrong).tolist()}")
-
-    def _width(self, query: Any) -> int:
-        """Numbers of a share."""
-        dim, classes = query[FACTS][DIM], query[FACTS][CLASSES]
-        if query[LEARNER][0] == "stump":
-            cuts = int.from_bytes(query[FACTS][3].data[1:5], "little")
-            return int(cuts * 2 * (1 if classes == 2 else classes))
-        return int((1 if query[LEARNER][0] == "logistic" and classes == 2 else classes) * (dim + 1))
 
     def _fault(self, name: str, note: str) -> None:
         self.faults[name] += 1
