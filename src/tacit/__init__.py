@@ -18,7 +18,15 @@ from tacit.spaces import Ball, Box, Simplex, Space
 from tacit.streams import Stream, secure, seeded
 
 if TYPE_CHECKING:
-    from tacit.estimators import PeerEnsemble, PrivateBoosting, PrivateClassifier, load, plan
+    from tacit.estimators import (
+        PeerEnsemble,
+        PrivateBoosting,
+        PrivateClassifier,
+        SiteEnsemble,
+        SiteEnsembleRegressor,
+        load,
+        plan,
+    )
 
 __version__ = "0.1.0"
 
@@ -43,6 +51,8 @@ __all__ = [
     "Reports",
     "Schema",
     "Simplex",
+    "SiteEnsemble",
+    "SiteEnsembleRegressor",
     "Space",
     "Stream",
     "Totals",
@@ -53,10 +63,12 @@ __all__ = [
     "seeded",
 ]
 
+_FACE = ("PeerEnsemble", "PrivateBoosting", "PrivateClassifier", "SiteEnsemble", "SiteEnsembleRegressor", "load", "plan")
+
 
 def __getattr__(name: str) -> Any:
     """The scikit-learn face is imported when it is first used: owners and servers do not need it."""
-    if name in ("PeerEnsemble", "PrivateBoosting", "PrivateClassifier", "load", "plan"):
+    if name in _FACE:
         from tacit import estimators
 
         return getattr(estimators, name)

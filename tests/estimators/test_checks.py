@@ -2,7 +2,13 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tacit.estimators import PeerEnsemble, PrivateBoosting, PrivateClassifier
+from tacit.estimators import (
+    PeerEnsemble,
+    PrivateBoosting,
+    PrivateClassifier,
+    SiteEnsemble,
+    SiteEnsembleRegressor,
+)
 
 
 @parametrize_with_checks(
@@ -11,6 +17,9 @@ from tacit.estimators import PeerEnsemble, PrivateBoosting, PrivateClassifier
         *(PeerEnsemble(method=method) for method in ("turns", "stumps", "trees")),
         PrivateClassifier(),
         PrivateClassifier(epsilon=8.0, combine="private"),
+        SiteEnsemble(),
+        SiteEnsemble(privacy="output", combine="feature"),
+        SiteEnsembleRegressor(),
     ]
 )
 def test_scikit_learn_check(estimator, check):

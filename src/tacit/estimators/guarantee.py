@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tacit.learners.site import TrainSite
 from tacit.streams import SecureStream, Stream
 from tacit.types import FloatArray
 from tacit.wire import message
@@ -11,6 +12,10 @@ from tacit.wire import message
 _REPORTS = "whoever sees the reports and all that is made of them, the data user included, with all other owners"
 _SUMS = "; for the sums of the error estimates: either of two servers, but not both together"
 _COUNTS = "moved_values_ and ignored_rows_ are exact counts over owners' rows, for the simulation: do not publish them."
+_SITES = "Who the sites are, how many, and the epsilon of each are public; how many records a site has is not."
+_TWICE = (
+    "Somebody with records at several sites is protected by the sum of their epsilons; so is one with several here."
+)
 _OWNERS = "Who the owners are, how many, and the epsilon of each are public."
 
 
@@ -75,6 +80,26 @@ class Guarantee:
         if self.error_epsilon is None:
             return f"{self.notion} with {budget}"
         return f"differential privacy with {budget} for the report and {self.error_epsilon:g} for all error estimates"
+
+
+def site_guarantee(query: TrainSite, epsilon: float | FloatArray, stream: Stream, source: str) -> Guarantee:
+    """The guarantee of an ensemble of sites: records are protected from everybody outside their site."""
+    void = query.unsound and f"privacy={query.privacy!r} may only be simulated: {query.unsound}"
+    named = None if void else (float(np.min(epsilon)), float(np.max(epsilon)))
+    if not void and not isinstance(stream, SecureStream):
+        void = f"the coins came from random_state ({stream.label})"
+    return Guarantee(
+        epsilon=named,
+        mechanism=f"{query.privacy} perturbation" if not query.unsound else query.privacy,
+        stream=stream.label,
+        not_protected=(source, _SITES, _TWICE),
+        void=void,
+        unit=query.unit,
+        adjacency=query.adjacency,
+        protects="Each record of a site is",
+        notion="differential privacy",
+        reporter="site",
+    )
 
 
 def guarantee_of(

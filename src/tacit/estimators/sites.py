@@ -1,0 +1,257 @@
+"""Ensembles of sites as scikit-learn estimators: sites and aggregator in one process (paper C)."""
+
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from tacit.cohort import Cohort
+from tacit.engines.inline import Inline
+from tacit.ensembles.combine import COMBINE
+from tacit.ensembles.rehearsal import rehearse
+from tacit.ensembles.sites import ensemble_of_sites
+from tacit.estimators.guarantee import site_guarantee
+from tacit.estimators.numbers import Range, drawn_numbers, given_numbers
+from tacit.estimators.parameters import one_of, stream_of
+from tacit.estimators.sample import drawn_sample, given_sample
+from tacit.estimators.site_parameters import loss_of, ridge_of, site_epsilons, site_names
+from tacit.estimators.tables import accept_labels, accept_table, some_rows
+from tacit.learners.lens import fit_lens
+from tacit.learners.site import PRIVACY, TrainSite
+from tacit.schema import Schema
+from tacit.streams import Stream
+from tacit.types import AnyArray, FloatArray, IntArray
+
+
+class _Sites(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+    """What classifier and regressor share: the question to the sites, and what is kept of the answer."""
+
+    def __init__(
+        self,
+        *,
+        combine: str = "guarded",
+        privacy: str = "objective",
+        epsilon: Any = 1.0,
+        loss: str = "auto",
+        ridge: Any = "auto",
+        components: int | None = None,
+        schema: Schema | None = None,
+        public_fraction: float = 0.2,
+        random_state: Any = None,
+    ) -> None:
+        self.combine = combine
+        self.privacy = privacy
+        self.epsilon = epsilon
+        self.loss = loss
+        self.ridge = ridge
+        self.components = components
+        self.schema = schema
+        self.public_fraction = public_fraction
+        self.random_state = random_state
+
+    def _ensemble(
+        self,
+        X: FloatArray,
+        y: IntArray,
+        names: AnyArray,
+        X0: FloatArray,
+        y0: IntArray,
+        classes: int,
+        source: str,
+        stream: Stream,
+    ) -> None:
+        """Ask the sites of encoded rows X, combine with the public ones X0; sets what fit leaves behind."""
+        one_of("combine", self.combine, COMBINE)
+        one_of("privacy", self.privacy, PRIVACY)
+        self.sites_ = np.unique(names)
+        epsilon = site_epsilons(self.epsilon, len(self.sites_))
+        menu = tuple(np.unique(epsilon).tolist())
+        loss = loss_of(self.loss, numbers=classes == 0)
+        first = fit_lens(X0, self.components)
+        self.query_ = TrainSite(1, 1, None, first, loss, classes, self.privacy, menu, ridge_of(self.ridge))
+        if not self.query_.unsound:
+            self.query_ = rehearse(self.query_, X0, y0, float(np.median(epsilon)), self.components)
+        self.lens_ = self.query_.lens
+        engine = Inline(Cohort.of(X, y, names), epsilon, stream)
+        self.model_ = engine.run(ensemble_of_sites(self.query_, X0, y0, self.combine))
+        self.site_models_ = self.model_.models
+        self.guarantee_ = site_guarantee(self.query_, epsilon, stream, source)
+        self.report_ = [
+            {
+                "site": name,
+                "epsilon": each,
+                "ridge": self.query_.plan(each).ridge,
+                "weights": [float(one.weights[place]) for one in self.model_.combined],
+            }
+            for place, (name, each) in enumerate(zip(self.sites_.tolist(), epsilon.tolist(), strict=True))
+        ]
+
+    def _seen(self, X: Any) -> FloatArray:
+        """Rows as a model sees them."""
+        check_is_fitted(self)
+        return self.lens_.see(self.schema_.encode(accept_table(self, X, reset=False)).X)
+
+
+class SiteEnsemble(ClassifierMixin, _Sites):  # type: ignore[misc]
+    """A classifier from sites that each train one private linear model, combined with public rows.
+
+    Parameters
+    ----------
+    combine : "guarded" (never worse than the public-only model beyond noise), "feature" (Algorithm 1) or "average".
+    privacy : "objective" or "output" perturbation; "none" and "published" are simulations without a guarantee.
+    epsilon : of each record, for all that its site reports; a number, or one per site in the sorted order of sites.
+    loss : "auto", which is "huber_hinge", or "logistic".
+    ridge : "auto", or the public ridge of what a site minimises, a sum over its records.
+    components : of the principal components of the public rows, how many sites see; None: all.
+    schema : bounds, categories and classes, where they are known; None takes them from the public rows.
+    public_fraction : how many rows to set aside as public when fit gets no `public`.
+    random_state : None draws secure coins. A seed makes runs reproducible, and void of privacy.
+
+    Attributes
+    ----------
+    guarantee_ : what is protected, from whom, and what is not; print it.
+    report_ : one dict per site: its epsilon, ridge and weights. No count of records, which is private.
+    public_only_score_ : cross-validated accuracy of the public rows alone.
+    site_models_ : (sites, vectors, dim), as released. model_, lens_, query_, schema_, sites_ : the rest.
+
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(4000, n_features=8, class_sep=2.0, random_state=1)
+    >>> model = SiteEnsemble(epsilon=1.0, random_state=1).fit(X, y, sites=[row % 5 for row in range(4000)])
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    >>> model.guarantee_.unit
+    'record'
+    """
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.classifier_tags.poor_score = True  # the few dozen rows of a check drown in the noise
+        return tags
+
+    def fit(self, X: Any, y: Any, *, sites: Any = None, public: Any = None) -> Self:
+        """Train over the sites of the rows of X; `sites` names one per row, None makes all rows one site.
+
+        `public` is the aggregator's own pair (X0, y0): bounds, classes, projection and weights come from it. Without
+        it some rows are set aside as public, and `guarantee_` says that they are not protected.
+        """
+        stream = stream_of(self.random_state)
+        table = accept_table(self, X, reset=True)
+        labels = accept_labels(self, table, y, finite=public is None and self.schema is None)
+        names = site_names(sites, len(labels))
+        if public is None:
+            sample = drawn_sample(self, table, labels, np.arange(len(labels)), stream)
+        else:
+            sample = given_sample(self, public, owners=len(labels))
+        self.schema_ = sample.schema(self.schema)
+        self.classes_ = np.array(self.schema_.classes)
+        known = sample.encoded(self.schema_)
+        rest = np.flatnonzero(~sample.taken)
+        encoded = self.schema_.encode(some_rows(table, rest)).X
+        numbers = self.schema_.encode_labels(labels[rest])
+        self._ensemble(encoded, numbers, names[rest], known.X, known.y, known.classes, sample.source, stream)
+        guesses = self._winners(self.model_.public_scores)
+        self.public_only_score_ = float(np.mean(guesses == known.y))
+        return self
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Scores: (rows,) for two classes, else (rows, classes)."""
+        scores = self._scores(X)
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> AnyArray:
+        """The class with the largest score."""
+        winners = self._winners(self._scores(X))
+        return np.asarray(self.classes_[winners])
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Logistic probabilities of the scores; for more than two classes, made to add up to 1."""
+        chances = expit(self._scores(X))
+        if len(self.classes_) == 2:
+            return np.hstack([1 - chances, chances])
+        chances = np.maximum(chances, 1e-300)
+        return np.asarray(chances / chances.sum(axis=1, keepdims=True))
+
+    def _scores(self, X: Any) -> FloatArray:
+        seen = self._seen(X)
+        return np.asarray(seen @ self.model_.vectors.T)
+
+    def _winners(self, scores: FloatArray) -> IntArray:
+        return (scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else np.argmax(scores, axis=1)
+
+
+class SiteEnsembleRegressor(RegressorMixin, _Sites):  # type: ignore[misc]
+    """A regressor from sites that each train one private linear model, combined with public rows.
+
+    Parameters and attributes are those of `SiteEnsemble`, with targets between the public bounds `target_range` (None:
+    as the public rows show them; beyond becomes the bound), loss "auto", which is "huber" ("squared" has slopes without
+    bound: only with privacy="none"), and `public_only_score_` a cross-validated R^2.
+
+    >>> from sklearn.datasets import make_regression
+    >>> X, y = make_regression(4000, n_features=8, noise=5.0, random_state=1)
+    >>> model = SiteEnsembleRegressor(epsilon=1.0, random_state=1).fit(X, y, sites=[row % 5 for row in range(4000)])
+    >>> bool(model.score(X, y) > 0.8)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        combine: str = "guarded",
+        privacy: str = "objective",
+        epsilon: Any = 1.0,
+        loss: str = "auto",
+        ridge: Any = "auto",
+        components: int | None = None,
+        target_range: tuple[float, float] | None = None,
+        schema: Schema | None = None,
+        public_fraction: float = 0.2,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            combine=combine,
+            privacy=privacy,
+            epsilon=epsilon,
+            loss=loss,
+            ridge=ridge,
+            components=components,
+            schema=schema,
+            public_fraction=public_fraction,
+            random_state=random_state,
+        )
+        self.target_range = target_range
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.regressor_tags.poor_score = True
+        return tags
+
+    def fit(self, X: Any, y: Any, *, sites: Any = None, public: Any = None) -> Self:
+        """Train over the sites of the rows of X, as `SiteEnsemble.fit` does; rows without a target are left out."""
+        stream = stream_of(self.random_state)
+        table = accept_table(self, X, reset=True)
+        targets = accept_labels(self, table, y, finite=public is None)
+        names = site_names(sites, len(targets))
+        if public is None:
+            sample = drawn_numbers(self, table, targets, stream)
+        else:
+            sample = given_numbers(self, public, rows=len(targets))
+        self.schema_ = sample.schema(self.schema)
+        self.range_ = sample.range(self.target_range)
+        rest = np.flatnonzero(~sample.taken)
+        encoded = self.schema_.encode(some_rows(table, rest)).X
+        X0, y0 = sample.encoded(self.schema_, self.range_)
+        self._ensemble(encoded, self.range_.levels(targets[rest]), names[rest], X0, y0, 0, sample.source, stream)
+        known = self.range_.numbers(y0 / Range.STEPS * 2 - 1)
+        spread = float(np.sum((known - known.mean()) ** 2))
+        missed = float(np.sum((known - self.range_.numbers(self.model_.public_scores[:, 0])) ** 2))
+        self.public_only_score_ = 1 - missed / spread if spread > 0 else 0.0
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """Targets, inside the public range."""
+        seen = self._seen(X)
+        return self.range_.numbers(seen @ self.model_.vectors[0])

@@ -1,0 +1,84 @@
+"""How a site looks at its rows before it trains: a public shift and projection, then a public clip. Total.
+
+Everything here comes from the data user's sample or from the schema: a projection fitted to private rows would tell
+about them without being charged.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tacit.checks import bad, whole
+from tacit.types import FloatArray
+
+_INSIDE = 1 - 2.0**-40  # rounding cannot carry a clipped row out of its balls
+_HELD = 0.01  # of the mean variance, added to each before whitening
+_INTERCEPT = 0.5  # the size of the constant column, beside rows of about length 1
+
+
+@dataclass(frozen=True, eq=False)
+class Lens:
+    """x becomes ((x - centre) @ directions, constant), shortened to length at most 1 and to l1 length at most `girth`.
+
+    `girth` is between 1 and the root of `dim`: the smaller, the less noise an exact release needs, and the more rows
+    are shortened. What is not a number counts as the centre, and values are cut to [-2^20, 2^20] first.
+    """
+
+    centre: FloatArray
+    directions: FloatArray
+    girth: float
+    constant: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (self.directions.ndim == 2 and len(self.directions) == len(self.centre) and self.directions.size):
+            raise bad("directions", f"{len(self.centre)} rows, one per feature", f"shape {self.directions.shape}")
+        if not (np.isfinite(self.directions).all() and np.isfinite(self.centre).all()):
+            raise ValueError("centre and directions must be finite")
+        if not self.girth >= 1:
+            raise bad("girth", "at least 1", self.girth)
+
+    @cached_property
+    def dim(self) -> int:
+        """Columns of what is seen."""
+        return int(self.directions.shape[1]) + (1 if self.constant else 0)
+
+    @cached_property
+    def stretch(self) -> FloatArray:
+        """How much each column is stretched: the length of its direction, 1 for the constant."""
+        lengths = np.sqrt((self.directions**2).sum(axis=0))
+        return np.append(lengths, 1.0) if self.constant else lengths
+
+    def see(self, X: FloatArray) -> FloatArray:
+        """Rows (n, dim) of length at most 1 and l1 length at most `girth`, in exact arithmetic."""
+        shifted = np.clip(np.asarray(X, dtype=np.float64) - self.centre, -(2.0**20), 2.0**20)
+        seen = np.where(np.isnan(shifted), 0.0, shifted) @ self.directions
+        if self.constant:
+            seen = np.hstack([seen, np.full((len(seen), 1), self.constant)])
+        seen = np.clip(seen, -(2.0**500), 2.0**500)  # so that squares stay finite
+        length = np.sqrt(np.einsum("ij,ij->i", seen, seen))
+        stretch = np.maximum(np.maximum(length, np.abs(seen).sum(axis=1) / self.girth), 1.0)
+        return np.asarray(seen * (_INSIDE / stretch)[:, np.newaxis])
+
+
+def fit_lens(X: FloatArray, components: int | None = None, whiten: float = 0.0, intercept: bool = True) -> Lens:
+    """A lens for rows like the public X: centred, turned to principal components, scaled to a median length of 1.
+
+    `components` None keeps all directions that X spans. `whiten` 1 gives all of them the same spread, 0 leaves them as
+    they are; directions that X hardly spans are held back. The girth is the l1 length that three of four rows keep to.
+    """
+    if not 0 <= whiten <= 1:
+        raise bad("whiten", "a number from 0 to 1", whiten)
+    centre = X.mean(axis=0)
+    variance, turned = np.linalg.eigh((X - centre).T @ (X - centre) / len(X))
+    variance, turned = np.maximum(variance[::-1], 0.0), turned[:, ::-1]
+    spanned = max(1, int(np.sum(variance > 1e-12 * variance[0])))
+    kept = spanned if components is None else min(whole("components", components, 1), spanned)
+    held = np.sqrt(variance[:kept] + _HELD * variance[:kept].mean() + 1e-300)
+    directions = turned[:, :kept] * (held / held[0]) ** -whiten
+    constant = _INTERCEPT if intercept else 0.0
+    lengths = np.sqrt((((X - centre) @ directions) ** 2).sum(axis=1) / (1 - constant**2))
+    usual = float(np.median(lengths))
+    wide = Lens(centre, directions / usual if usual > 0 else directions, np.inf, constant)
+    girth = max(1.0, float(np.quantile(np.abs(wide.see(X)).sum(axis=1), 0.75)))
+    return Lens(centre, wide.directions, min(girth, float(np.sqrt(wide.dim))), constant)

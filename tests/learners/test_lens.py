@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+
+from tacit.learners.lens import Lens, fit_lens
+
+RNG = np.random.default_rng(5)
+PUBLIC = RNG.normal(size=(300, 6)) * [3, 1, 1, 0.5, 0.1, 0] + 2
+ODD = np.array([np.nan, np.inf, -np.inf, 1e308, -1e308, 0.0])
+
+
+@pytest.mark.parametrize("whiten", [0.0, 0.5, 1.0])
+def test_whatever_comes_in_stays_inside_both_balls(whiten):
+    lens = fit_lens(PUBLIC, whiten=whiten)
+    wild = np.concatenate([PUBLIC, 1e9 * RNG.normal(size=(50, 6)), RNG.choice(ODD, size=(200, 6))])
+    seen = lens.see(wild)
+    assert np.isfinite(seen).all()
+    assert (seen.astype(np.longdouble) ** 2).sum(axis=1).max() <= 1
+    assert np.abs(seen.astype(np.longdouble)).sum(axis=1).max() <= lens.girth
+    assert lens.girth <= np.sqrt(lens.dim)
+    assert lens.dim == 6  # five directions and the constant: the sixth column does not vary
+
+
+def test_few_rows_are_shortened_much():
+    lens = fit_lens(PUBLIC)
+    lengths = np.sqrt((lens.see(PUBLIC) ** 2).sum(axis=1))
+    assert 0.2 < np.mean(lengths > 0.99) < 0.8  # scaled to a median length of 1, some shortened for their girth
+    assert np.min(lengths) > 0.3
+
+
+def test_components_and_whitening():
+    assert fit_lens(PUBLIC, components=2, intercept=False).dim == 2
+    assert fit_lens(PUBLIC, components=99, intercept=False).dim == 5
+    plain, white = (fit_lens(PUBLIC, whiten=whiten, intercept=False) for whiten in (0.0, 1.0))
+    spread = [((PUBLIC - lens.centre) @ lens.directions).std(axis=0) for lens in (plain, white)]
+    assert spread[0].max() / spread[0].min() > 20
+    assert spread[1][:4].max() / spread[1][:4].min() < 1.1
+    np.testing.assert_allclose(plain.stretch, plain.stretch[0])
+
+
+def test_the_classes_side_is_kept():
+    """Clipping a row with its constant multiplies its score: no sign changes."""
+    lens = fit_lens(PUBLIC)
+    far = lens.centre + 50 * (PUBLIC - lens.centre)
+    f = RNG.normal(size=lens.dim)
+    raw = (far - lens.centre) @ lens.directions @ f[:-1] + lens.constant * f[-1]
+    np.testing.assert_array_equal(np.sign(lens.see(far) @ f), np.sign(raw))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Lens(np.zeros(2), np.zeros((3, 1)), 1.0), r"^directions must be 2 rows, one per feature"),
+        (lambda: Lens(np.zeros(2), np.full((2, 1), np.nan), 1.0), r"^centre and directions must be finite"),
+        (lambda: Lens(np.zeros(2), np.ones((2, 1)), 0.5), r"^girth must be at least 1, got 0.5"),
+        (lambda: fit_lens(PUBLIC, whiten=2.0), r"^whiten must be a number from 0 to 1, got 2.0"),
+        (lambda: fit_lens(PUBLIC, components=0), r"^components must be a whole number >= 1, got 0"),
+    ],
+)
+def test_bad_lenses(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_constant_public_rows_make_a_lens():
+    lens = fit_lens(np.ones((5, 3)))
+    assert np.isfinite(lens.see(np.array([[1.0, 2.0, np.nan]]))).all()

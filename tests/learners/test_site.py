@@ -1,0 +1,253 @@
+"""Private training: sensitivities by search, laws of the noise, lower bounds of epsilon from reports alone."""
+
+from dataclasses import replace
+from fractions import Fraction
+from math import ceil, isqrt, log1p
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tacit.audit.statistical import epsilon_lower_bound
+from tacit.cohort import Cohort
+from tacit.learners.erm import minimise
+from tacit.learners.lens import Lens
+from tacit.learners.losses import Huber, HuberHinge, LogisticLoss, Squared
+from tacit.learners.perturbation import least_ridge, objective, output
+from tacit.learners.site import LEVELS, TrainSite, published
+from tacit.streams import secure, seeded
+from tacit.sums.noise import variance
+
+LOSSES = [HuberHinge(), LogisticLoss(), Huber()]
+RNG = np.random.default_rng(11)
+
+
+def plain(dim, girth=None):
+    """A lens that leaves rows inside the balls as they are."""
+    return Lens(np.zeros(dim), np.eye(dim), girth or float(np.sqrt(dim)))
+
+
+def ask(privacy="objective", epsilon=1.0, lens=None, loss=None, classes=2, **more):
+    menu = tuple(np.unique(epsilon).tolist())
+    return TrainSite(1, 1, None, lens or plain(1), loss or HuberHinge(), classes, privacy, menu, **more)
+
+
+def sites(rows, y, times):
+    """So many sites that all hold the same records."""
+    owners = np.repeat(np.arange(times), len(y))
+    return Cohort.of(np.tile(rows, (times, 1)), np.tile(y, times), owners)
+
+
+# Sensitivity
+
+
+def neighbours(loss: Any, dim: int, n: int) -> Any:
+    """Two data sets that differ in one record: random ones, and the worst shape, a record against its opposite."""
+    rows = RNG.normal(size=(n, dim))
+    rows /= np.sqrt((rows**2).sum(axis=1, keepdims=True))
+    targets = RNG.uniform(-1, 1, n) if loss.of_numbers else RNG.choice([-1.0, 1.0], n)
+    other_rows, other_targets = rows.copy(), targets.copy()
+    if RNG.uniform() < 0.5:
+        other_rows[0], targets[0], other_targets[0] = rows[0], 1.0, -1.0
+    else:
+        other_rows[0] = RNG.permutation(rows[0])
+    return (rows, targets), (other_rows, other_targets)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
+def test_no_record_moves_the_minimum_by_more_than_claimed(loss):
+    worst = 0.0
+    for trial in range(300):
+        ridge = float(10 ** RNG.uniform(-1, 2))
+        one, other = neighbours(loss, int(RNG.integers(1, 5)), [1, 2, 30][trial % 3])
+        moved = minimise(one[0], one[1], loss, ridge).f - minimise(other[0], other[1], loss, ridge).f
+        worst = max(worst, float(np.sqrt(moved @ moved)) * ridge / (2 * loss.slope))
+    assert 0.9 * (0.5 if isinstance(loss, LogisticLoss) else 1.0) < worst <= 1 + 1e-6  # a logistic slope is 1/2 at 0
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
+def test_one_record_bends_the_volume_by_less_than_claimed(loss):
+    worst = 0.0
+    for trial in range(400):
+        dim, ridge = int(RNG.integers(1, 5)), float(10 ** RNG.uniform(-1, 2))
+        one, other = neighbours(loss, dim, [1, 2, 30][trial % 3])
+        f = RNG.normal(size=dim) * RNG.choice([0.1, 1.0, 3.0])
+        volumes = []
+        for rows, targets in (one, other):
+            curve = loss.second(rows @ f, targets)
+            volumes.append(np.linalg.slogdet(ridge * np.eye(dim) + (rows * curve[:, None]).T @ rows)[1])
+        worst = max(worst, abs(volumes[0] - volumes[1]) / log1p(loss.curvature / ridge))
+    assert 0.8 < worst <= 1 + 1e-9
+
+
+# Constants
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.025, 0.25, 1.0, 8.0, 100.0])
+@pytest.mark.parametrize("dim", [1, 50, 3000])
+@pytest.mark.parametrize("ridge", [1e-3, 1.0, 1e4])
+def test_the_parts_of_epsilon_add_up_to_it_and_hardly_less(epsilon, dim, ridge):
+    girth, slope, curvature = 0.7 * dim**0.5 + 0.3, 1.0, 1.0
+    root = Fraction(isqrt(dim << 60) + 1, 1 << 30)
+    plan = objective(epsilon, dim, slope, curvature, girth, ridge)
+    tilt = 2 * Fraction(slope) * Fraction(girth) / (Fraction(plan.tilt_step) * plan.tilt_scale)
+    short = (root * Fraction(plan.tilt_step) + Fraction(plan.tolerance)) / Fraction(plan.ridge)
+    width = ceil(2 * root * short / Fraction(plan.step)) + dim
+    spent = tilt + Fraction(log1p(curvature / plan.ridge)) + Fraction(width, plan.noise_scale)
+    assert Fraction(epsilon) * Fraction(96, 100) < spent <= Fraction(epsilon)
+    assert plan.ridge >= max(ridge, least_ridge(epsilon, curvature))
+    assert plan.noise_scale < 1 << 40
+    plan = output(epsilon, dim, slope, curvature, ridge)
+    width = ceil(root * 2 * (1 + Fraction(plan.tolerance)) / Fraction(plan.ridge) / Fraction(plan.step)) + dim
+    assert Fraction(epsilon) * Fraction(97, 100) < Fraction(width, plan.noise_scale) <= Fraction(epsilon)
+
+
+def test_noise_falls_with_epsilon_where_the_published_rule_jumps():
+    epsilons = np.geomspace(0.01, 20, 60).tolist()
+    for ridge in (1e-3, 0.1, 15.8, 1e3):
+        tilts = [objective(e, 50, 1.0, 1.0, 5.0, ridge).tilt_size for e in epsilons]
+        noises = [output(e, 50, 1.0, 1.0, ridge).noise_size for e in epsilons]
+        assert (np.diff(tilts) < 0).all()
+        assert (np.diff(noises) < 0).all()
+    assert published(0.25, 1.0, 15.8).tilt_size > 4 * published(0.1, 1.0, 15.8).tilt_size
+
+
+# Laws
+
+
+def spread_z(points, formula):
+    """How many standard errors the mean square lies from the formula."""
+    squares = points.astype(np.float64) ** 2
+    return (squares.mean() - formula) / (squares.std() / np.sqrt(squares.size))
+
+
+def test_noise_of_output_perturbation_is_discrete_laplace():
+    query = ask("output", 0.7, plain(2))
+    points = query.release(sites(np.zeros((1, 2)), np.zeros(1, int), 4_000), 0.7, seeded(1)).points
+    formula = variance(query.plan(0.7).noise_scale)
+    assert abs(spread_z(points, formula)) < 5  # one in a million
+    assert abs(spread_z(points, formula * 0.85)) > 5
+    assert abs(spread_z(points, formula * 1.15)) > 5
+    assert abs(points.mean()) < 5 * np.sqrt(formula / points.size)
+
+
+def test_noise_of_objective_perturbation_passes_the_ridge():
+    query = ask("objective", 0.7, plain(2), ridge=8.0)
+    empty = Cohort(np.zeros((0, 2)), np.zeros(0, np.int64), np.zeros(4_001, np.int64))
+    plan = query.plan(0.7)
+    values = query.collect(query.release(empty, 0.7, seeded(2)), 0.7).values
+    formula = 2 * (plan.tilt_size / plan.ridge) ** 2 + 2 * plan.noise_size**2
+    assert abs(spread_z(values, formula)) < 5
+    assert abs(spread_z(values, formula * 0.85)) > 5
+    assert abs(spread_z(values, formula * 1.15)) > 5
+
+
+# Audit
+
+
+class Broken(TrainSite):
+    """Half of the noise."""
+
+    def plan(self, epsilon):
+        whole = super().plan(epsilon)
+        return replace(whole, tilt_step=whole.tilt_step / 2, noise_scale=max(1, whole.noise_scale // 2))
+
+
+def proven(query, n=2_500):
+    """A lower bound of epsilon, confidence 0.999: records whose slopes are as far apart as can be."""
+    rows = np.array([[1.0], [0.5]])
+    drawn = []
+    for number, labels in enumerate(([1, 1], [0, 1])):
+        reports = query.release(sites(rows, np.array(labels), n), 2.0, seeded(5).child(number))
+        drawn.append(query.collect(reports, 2.0).values[:, 0])
+    cut = np.median(drawn[0])  # half of the first lie above; of the second, e^-epsilon times as many
+    hits = [int((values >= cut).sum()) for values in drawn]
+    return epsilon_lower_bound(hits[0], n, hits[1], n, 0.999)
+
+
+@pytest.mark.parametrize("privacy", ["objective", "output"])
+def test_reports_prove_no_more_than_epsilon_and_catch_half_the_noise(privacy):
+    query = ask(privacy, 2.0, ridge=40.0)
+    assert 1.2 < proven(query) <= 2.0
+    broken = Broken(1, 1, None, query.lens, query.loss, 2, privacy, query.menu, query.ridge)
+    assert proven(broken) > 2.0
+
+
+# Use
+
+
+def odd_cohort():
+    """Sites with nothing, one class, fewer rows than columns, constant columns, NaN, and plain ones."""
+    X = RNG.normal(size=(66, 3))
+    X[10:20] = X[10]
+    X[20:25] = np.nan
+    X[25] = np.inf
+    y = RNG.integers(0, 2, 66)
+    y[:10] = 1
+    offsets = np.array([0, 0, 10, 20, 26, 27, 66])
+    return Cohort(X, y, offsets)
+
+
+@pytest.mark.parametrize("privacy", ["objective", "output", "none", "published"])
+def test_odd_sites_report_like_all_others(privacy):
+    query = ask(privacy, 1.0, plain(3, girth=1.5))
+    reports = query.release(odd_cohort(), 1.0, seeded(1))
+    assert reports.form == query.blank(1).form
+    assert query.valid(reports, 1.0).all()
+    found = query.collect(reports, 1.0)
+    assert np.isfinite(found.values).all()
+    assert found.values.shape == (6, 3)
+
+
+def test_a_site_alone_says_what_it_says_among_others():
+    query, cohort = ask("objective", [0.5, 2.0], plain(3)), odd_cohort()
+    epsilon = np.array([0.5, 2.0, 2.0, 0.5, 2.0, 0.5])
+    together = query.release(cohort, epsilon, seeded(3)).points
+    for site in range(6):
+        alone = query.release(cohort[site : site + 1], epsilon[site : site + 1], seeded(3).of(np.array([site])))
+        np.testing.assert_array_equal(alone.points[0], together[site])
+    assert (query.release(cohort, epsilon, seeded(4)).points != together).any()
+    assert (query.release(cohort, epsilon, secure()).points != query.release(cohort, epsilon, secure()).points).any()
+
+
+def test_more_classes_share_epsilon_in_one_report():
+    query = ask("objective", 3.0, plain(2), classes=3)
+    assert query.width == 6
+    assert query.plan(3.0) == ask("objective", 1.0, plain(2)).plan(1.0)
+    X = np.array([[1.0, 0.0], [-0.5, 0.8], [-0.5, -0.8]])
+    cohort = sites(np.repeat(X, 2_000, axis=0), np.repeat([0, 1, 2], 2_000), 1)
+    vectors = query.collect(query.release(cohort, 3.0, seeded(1)), 3.0).values.reshape(3, 2)
+    assert np.argmax(X @ vectors.T, axis=1).tolist() == [0, 1, 2]
+
+
+def test_numbers_are_learned():
+    x = RNG.uniform(-1, 1, 20_000)
+    levels = np.rint((0.6 * x + 1) / 2 * LEVELS).astype(np.int64)
+    query = ask("objective", 1.0, plain(1), loss=Huber(), classes=0)
+    values = query.collect(query.release(sites(x[:, None], levels, 1), 1.0, seeded(1)), 1.0).values
+    assert values[0, 0] == pytest.approx(0.6, abs=0.05)
+
+
+def test_what_may_only_be_simulated_says_so():
+    assert ask("objective").unsound == ask("output").unsound == ""
+    assert ask("none").unsound
+    assert ask("published").unsound
+    assert (TrainSite.unit, TrainSite.adjacency) == ("record", "one record of a site replaced, added or removed")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ask(epsilon=1e-5), r"^epsilon must be between 0.0001 and 100.0 for each vector"),
+        (lambda: ask(epsilon=2e-4, classes=3), r"^epsilon must be between"),
+        (lambda: ask("output", 200.0), r"^epsilon must be between"),
+        (lambda: ask("laplace"), r"^privacy must be one of"),
+        (lambda: ask(loss=Huber()), r"^loss must be one for numbers"),
+        (lambda: ask(loss=Squared(), classes=0), r"^a loss with slopes without bound cannot be trained privately"),
+        (lambda: ask("output", loss=Squared(), classes=0), r"^a loss with slopes without bound"),
+        (lambda: ask(ridge=-1.0), r"^ridge must be a finite number > 0"),
+    ],
+)
+def test_refused_before_anybody_is_asked(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
