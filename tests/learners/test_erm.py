@@ -99,7 +99,7 @@ def test_rows_that_are_hard_are_certified_too(name, epsilon):
     rows = HARD[name]
     for loss in (LogisticLoss(), HuberHinge(), HuberHinge(h=1e-3), Huber(h=0.01)):
         for ridge in (least_ridge(epsilon, loss.curvature), 1.0, 1e5):
-            plan = objective(epsilon, 3, loss.slope, loss.curvature, 1.5, ridge)
+            plan = objective(epsilon, 3, loss, 1.5, ridge)
             for told in (np.ones(len(rows)), targets_for(loss, len(rows))):
                 for tilt in (0.0, 1.0, 40.0):  # noise beyond 40 scales has a chance of e^-40
                     found = minimise(rows, told, loss, plan.ridge, np.full(3, tilt * plan.tilt_size), plan.tolerance)
@@ -109,7 +109,7 @@ def test_rows_that_are_hard_are_certified_too(name, epsilon):
 def test_many_rows_in_many_columns_are_certified():
     rows = np.tile(rows_of(500, 40), (200, 1))
     for loss in (HuberHinge(), LogisticLoss()):
-        plan = objective(0.1, 40, loss.slope, loss.curvature, 5.0, 1.0)
+        plan = objective(0.1, 40, loss, 5.0, 1.0)
         tilt = RNG.laplace(scale=plan.tilt_size, size=40)
         found = minimise(rows, targets_for(loss, len(rows)), loss, plan.ridge, tilt, plan.tolerance)
         assert found.off <= plan.tolerance

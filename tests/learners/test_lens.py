@@ -51,7 +51,7 @@ def test_the_classes_side_is_kept():
     [
         (lambda: Lens(np.zeros(2), np.zeros((3, 1)), 1.0), r"^directions must be 2 rows, one per feature"),
         (lambda: Lens(np.zeros(2), np.full((2, 1), np.nan), 1.0), r"^centre and directions must be finite"),
-        (lambda: Lens(np.zeros(2), np.ones((2, 1)), 0.5), r"^girth must be at least 1, got 0.5"),
+        (lambda: Lens(np.zeros(2), np.ones((2, 1)), 0.5), r"^girth must be at least 1, beside a constant"),
         (lambda: fit_lens(PUBLIC, whiten=2.0), r"^whiten must be a number from 0 to 1, got 2.0"),
         (lambda: fit_lens(PUBLIC, components=0), r"^components must be a whole number >= 1, got 0"),
     ],

@@ -14,9 +14,11 @@ from tacit.learners.erm import minimise
 from tacit.learners.lens import Lens
 from tacit.learners.losses import Huber, HuberHinge, LogisticLoss, Squared
 from tacit.learners.perturbation import least_ridge, objective, output
+from tacit.learners.query import Query
 from tacit.learners.site import LEVELS, TrainSite, published
 from tacit.streams import secure, seeded
 from tacit.sums.noise import variance
+from tacit.wire import decode, encode
 
 LOSSES = [HuberHinge(), LogisticLoss(), Huber()]
 RNG = np.random.default_rng(11)
@@ -27,9 +29,9 @@ def plain(dim, girth=None):
     return Lens(np.zeros(dim), np.eye(dim), girth or float(np.sqrt(dim)))
 
 
-def ask(privacy="objective", epsilon=1.0, lens=None, loss=None, classes=2, **more):
+def ask(privacy="objective", epsilon=1.0, lens=None, loss=None, labels=2, **more):
     menu = tuple(np.unique(epsilon).tolist())
-    return TrainSite(1, 1, None, lens or plain(1), loss or HuberHinge(), classes, privacy, menu, **more)
+    return TrainSite(1, 1, None, lens or plain(1), loss or HuberHinge(), labels, privacy, menu, **more)
 
 
 def sites(rows, y, times):
@@ -87,9 +89,9 @@ def test_one_record_bends_the_volume_by_less_than_claimed(loss):
 @pytest.mark.parametrize("dim", [1, 50, 3000])
 @pytest.mark.parametrize("ridge", [1e-3, 1.0, 1e4])
 def test_the_parts_of_epsilon_add_up_to_it_and_hardly_less(epsilon, dim, ridge):
-    girth, slope, curvature = 0.7 * dim**0.5 + 0.3, 1.0, 1.0
+    girth, slope, curvature = 0.7 * dim**0.5 + 0.3, 1.0, 1.0  # of the Huber hinge
     root = Fraction(isqrt(dim << 60) + 1, 1 << 30)
-    plan = objective(epsilon, dim, slope, curvature, girth, ridge)
+    plan = objective(epsilon, dim, HuberHinge(), girth, ridge)
     tilt = 2 * Fraction(slope) * Fraction(girth) / (Fraction(plan.tilt_step) * plan.tilt_scale)
     short = (root * Fraction(plan.tilt_step) + Fraction(plan.tolerance)) / Fraction(plan.ridge)
     width = ceil(2 * root * short / Fraction(plan.step)) + dim
@@ -97,7 +99,7 @@ def test_the_parts_of_epsilon_add_up_to_it_and_hardly_less(epsilon, dim, ridge):
     assert Fraction(epsilon) * Fraction(96, 100) < spent <= Fraction(epsilon)
     assert plan.ridge >= max(ridge, least_ridge(epsilon, curvature))
     assert plan.noise_scale < 1 << 40
-    plan = output(epsilon, dim, slope, curvature, ridge)
+    plan = output(epsilon, dim, HuberHinge(), ridge)
     width = ceil(root * 2 * (1 + Fraction(plan.tolerance)) / Fraction(plan.ridge) / Fraction(plan.step)) + dim
     assert Fraction(epsilon) * Fraction(97, 100) < Fraction(width, plan.noise_scale) <= Fraction(epsilon)
 
@@ -105,8 +107,8 @@ def test_the_parts_of_epsilon_add_up_to_it_and_hardly_less(epsilon, dim, ridge):
 def test_noise_falls_with_epsilon_where_the_published_rule_jumps():
     epsilons = np.geomspace(0.01, 20, 60).tolist()
     for ridge in (1e-3, 0.1, 15.8, 1e3):
-        tilts = [objective(e, 50, 1.0, 1.0, 5.0, ridge).tilt_size for e in epsilons]
-        noises = [output(e, 50, 1.0, 1.0, ridge).noise_size for e in epsilons]
+        tilts = [objective(e, 50, HuberHinge(), 5.0, ridge).tilt_size for e in epsilons]
+        noises = [output(e, 50, HuberHinge(), ridge).noise_size for e in epsilons]
         assert (np.diff(tilts) < 0).all()
         assert (np.diff(noises) < 0).all()
     assert published(0.25, 1.0, 15.8).tilt_size > 4 * published(0.1, 1.0, 15.8).tilt_size
@@ -211,7 +213,7 @@ def test_a_site_alone_says_what_it_says_among_others():
 
 
 def test_more_classes_share_epsilon_in_one_report():
-    query = ask("objective", 3.0, plain(2), classes=3)
+    query = ask("objective", 3.0, plain(2), labels=3)
     assert query.width == 6
     assert query.plan(3.0) == ask("objective", 1.0, plain(2)).plan(1.0)
     X = np.array([[1.0, 0.0], [-0.5, 0.8], [-0.5, -0.8]])
@@ -223,9 +225,32 @@ def test_more_classes_share_epsilon_in_one_report():
 def test_numbers_are_learned():
     x = RNG.uniform(-1, 1, 20_000)
     levels = np.rint((0.6 * x + 1) / 2 * LEVELS).astype(np.int64)
-    query = ask("objective", 1.0, plain(1), loss=Huber(), classes=0)
+    query = ask("objective", 1.0, plain(1), loss=Huber(), labels=0)
     values = query.collect(query.release(sites(x[:, None], levels, 1), 1.0, seeded(1)), 1.0).values
     assert values[0, 0] == pytest.approx(0.6, abs=0.05)
+
+
+def test_a_site_with_more_rows_than_can_be_certified_uses_the_first():
+    plan = ask("objective", 1.0, plain(3)).plan(1.0)
+    assert plan.rows > 100_000
+    sharp = ask("objective", 1.0, plain(3), loss=HuberHinge(h=1e-9), ridge=1.0)
+    few = sharp.plan(1.0).rows
+    assert few < 5_000
+    X, y = RNG.normal(size=(few + 50, 3)), RNG.integers(0, 2, few + 50)
+    longer, shorter = sites(X, y, 1), sites(X[:few], y[:few], 1)
+    reports = [sharp.release(cohort, 1.0, seeded(1)).points for cohort in (longer, shorter)]
+    np.testing.assert_array_equal(reports[0], reports[1])
+
+
+def test_the_question_travels():
+    query = ask("objective", [0.5, 2.0], plain(3, girth=1.5), easing=0.3)
+    again = decode(encode(query), Query)
+    assert encode(again) == encode(query)
+    cohort = odd_cohort()
+    np.testing.assert_array_equal(
+        again.release(cohort, 2.0, seeded(1)).points, query.release(cohort, 2.0, seeded(1)).points
+    )
+    assert (again.what, again.how, again.dim, again.classes) == ("site", "objective", 3, 2)
 
 
 def test_what_may_only_be_simulated_says_so():
@@ -239,12 +264,15 @@ def test_what_may_only_be_simulated_says_so():
     ("make", "message"),
     [
         (lambda: ask(epsilon=1e-5), r"^epsilon must be between 0.0001 and 100.0 for each vector"),
-        (lambda: ask(epsilon=2e-4, classes=3), r"^epsilon must be between"),
+        (lambda: ask(epsilon=2e-4, labels=3), r"^epsilon must be between"),
         (lambda: ask("output", 200.0), r"^epsilon must be between"),
         (lambda: ask("laplace"), r"^privacy must be one of"),
         (lambda: ask(loss=Huber()), r"^loss must be one for numbers"),
-        (lambda: ask(loss=Squared(), classes=0), r"^a loss with slopes without bound cannot be trained privately"),
-        (lambda: ask("output", loss=Squared(), classes=0), r"^a loss with slopes without bound"),
+        (lambda: ask(loss=Squared(), labels=0), r"^a loss with slopes without bound cannot be trained privately"),
+        (lambda: ask("output", loss=Squared(), labels=0), r"^a loss with slopes without bound"),
+        (lambda: ask(easing=0.0), r"^easing must be a finite number > 0"),
+        (lambda: TrainSite(1, 1, None, plain(1), HuberHinge(), 2, "output", (2.0, 1.0)), r"^epsilons must be numbers"),
+        (lambda: TrainSite(0, 1, None, plain(1), HuberHinge(), 2, "output", (1.0,)), r"^round must be"),
         (lambda: ask(ridge=-1.0), r"^ridge must be a finite number > 0"),
     ],
 )

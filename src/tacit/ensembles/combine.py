@@ -3,7 +3,7 @@
 - `average`: their mean.
 - `feature`: Algorithm 1: each model's score is a feature; a small model of these is trained on the public rows.
 - `guarded`: as `feature`, with the public-only model as one more feature and the weights pulled to it. How hard is
-  chosen by cross-validation, and where the gain is not sure, the public-only model is returned.
+  chosen by cross-validation, and the less sure the gain, the closer the result stays to the public-only model.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from tacit.types import FloatArray, IntArray
 _FOLDS = 5
 _RIDGES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # of the public-only model
 _PULLS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)  # of the weights towards the public-only model
-_SURE = 2.0  # standard errors by which a combination must be better
+_SURE = 1.5  # standard errors of a gain that count as noise
 _CHOOSING = 4_000  # public rows, at most, that strengths are chosen on
 
 
@@ -94,8 +94,9 @@ def guarded(
     """Never worse than the public-only model beyond noise.
 
     Candidates are two families (every site by itself, and their mean weighted by `trust`) and several strengths of the
-    pull to the public-only model. Rows are judged by models that were not trained on them. The best is taken if it
-    saves loss by two standard errors and makes no more mistakes; otherwise nothing beats the public-only model surely.
+    pull to the public-only model. Rows are judged by models that were not trained on them. Of those that make no more
+    mistakes the one that saves most loss is taken, but the step to it is shortened by the part of the gain that may be
+    noise, as James and Stein would: by (1.5 standard errors / gain)^2, to nothing where the gain is not larger.
     """
     some = _some(len(rows))
     known, told = rows[some], targets[some]
@@ -116,8 +117,9 @@ def guarded(
         return Combined(alone.f, np.zeros(len(models)), 1.0, gain, stderr)
     features = np.hstack([alone.scores[:, np.newaxis], rows @ (mix @ models).T])
     weights = minimise(features, targets, loss, pull, centre=_first(features)).f
-    sites = weights[1:] @ mix
-    return Combined(weights[0] * alone.f + sites @ models, sites, float(weights[0]), gain, stderr)
+    sure = 1 - (_SURE * stderr / gain) ** 2
+    sites, own = sure * (weights[1:] @ mix), 1 + sure * (float(weights[0]) - 1)
+    return Combined(own * alone.f + sites @ models, sites, own, gain, stderr)
 
 
 COMBINE: dict[str, Combine] = {"guarded": guarded, "feature": feature, "average": average}

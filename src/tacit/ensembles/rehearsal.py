@@ -57,7 +57,7 @@ def _agreement(query: TrainSite, X: FloatArray, y: IntArray, epsilon: float) -> 
         reports = query.release(sites, epsilon, seeded(0).child("rehearsal", time))
         models = query.collect(reports, epsilon).values.reshape(count, query.vectors, -1)
         for vector in range(query.vectors):
-            targets = targets_of(y, query.classes, vector)
+            targets = targets_of(y, query.labels, vector)
             agreed += [
                 _correlation(rows[folds == fold] @ models[fold, vector], targets[folds == fold])
                 for fold in range(count)

@@ -44,7 +44,7 @@ class SiteEnsembleModel:
 
 def aggregator_loss(query: TrainSite) -> Loss:
     """Logistic for classes, as in the paper; squared for numbers. Public rows need no bounded slopes."""
-    return Squared() if query.classes == 0 else LogisticLoss()
+    return Squared() if query.labels == 0 else LogisticLoss()
 
 
 def ensemble_of_sites(
@@ -70,7 +70,7 @@ def combined_sites(
     trust = np.array([query.trust(epsilon) for epsilon in estimates.epsilons.tolist()])
     alone = alone or models_of_public(query, X, y)
     made = [
-        COMBINE[combine](models[:, vector], trust, rows, targets_of(y, query.classes, vector), loss, only)
+        COMBINE[combine](models[:, vector], trust, rows, targets_of(y, query.labels, vector), loss, only)
         if len(models)
         else Combined(only.f, np.zeros(0), 1.0)
         for vector, only in enumerate(alone)
@@ -83,6 +83,6 @@ def models_of_public(query: TrainSite, X: FloatArray, y: IntArray) -> tuple[Publ
     """The public-only model of each vector."""
     rows, loss = query.lens.see(X), aggregator_loss(query)
     return tuple(
-        public_only(rows, targets_of(y, query.classes, vector), loss, query.lens.stretch)
+        public_only(rows, targets_of(y, query.labels, vector), loss, query.lens.stretch)
         for vector in range(query.vectors)
     )

@@ -17,8 +17,8 @@ from tacit.types import FloatArray
 
 _STEPS = 100
 _COARSE = 1 << 12  # rows
-_BLOCK = 1 << 10  # rows whose gradients are added in one product
-_ULP = 2.0**-52
+BLOCK = 1 << 10  # rows whose gradients are added in one product
+ULP = 2.0**-52
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,8 +105,8 @@ def _certificate(
     steep = min(loss.slope, float(np.max(np.abs(loss.first(rows @ f, targets)), initial=0.0)) + 1.0)
     scores = (dim + 8) * loss.curvature * _length(f)  # how far a rounded score moves the slope, in ulps
     rest = _length(pull * (f - centre)) + _length(np.zeros(dim) + tilt)
-    rounding = _ULP * (n * ((_BLOCK + 64) * steep + scores) + 4 * rest)
-    return float(_length(gradient) * (1 + dim * _ULP) + rounding)
+    rounding = ULP * (n * ((BLOCK + 64) * steep + scores) + 4 * rest)
+    return float(_length(gradient) * (1 + dim * ULP) + rounding)
 
 
 def _gradient(
@@ -119,8 +119,8 @@ def _gradient(
     f: FloatArray,
 ) -> FloatArray:
     parts = [
-        loss.first(rows[i : i + _BLOCK] @ f, targets[i : i + _BLOCK]) @ rows[i : i + _BLOCK]
-        for i in range(0, len(rows), _BLOCK)
+        loss.first(rows[i : i + BLOCK] @ f, targets[i : i + BLOCK]) @ rows[i : i + BLOCK]
+        for i in range(0, len(rows), BLOCK)
     ]
     total = np.sum(np.array([*parts, pull * (f - centre) + tilt]).T.copy(), axis=1)  # contiguous: NumPy adds in pairs
     return np.asarray(total)

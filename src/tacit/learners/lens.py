@@ -11,12 +11,14 @@ import numpy as np
 
 from tacit.checks import bad, whole
 from tacit.types import FloatArray
+from tacit.wire import message
 
 _INSIDE = 1 - 2.0**-40  # rounding cannot carry a clipped row out of its balls
 _HELD = 0.01  # of the mean variance, added to each before whitening
 _INTERCEPT = 0.5  # the size of the constant column, beside rows of about length 1
 
 
+@message("lens")
 @dataclass(frozen=True, eq=False)
 class Lens:
     """x becomes ((x - centre) @ directions, constant), shortened to length at most 1 and to l1 length at most `girth`.
@@ -31,12 +33,17 @@ class Lens:
     constant: float = 0.0
 
     def __post_init__(self) -> None:
-        if not (self.directions.ndim == 2 and len(self.directions) == len(self.centre) and self.directions.size):
+        if not (
+            self.directions.ndim == 2
+            and self.centre.ndim == 1
+            and len(self.directions) == len(self.centre)
+            and self.directions.size
+        ):
             raise bad("directions", f"{len(self.centre)} rows, one per feature", f"shape {self.directions.shape}")
         if not (np.isfinite(self.directions).all() and np.isfinite(self.centre).all()):
             raise ValueError("centre and directions must be finite")
-        if not self.girth >= 1:
-            raise bad("girth", "at least 1", self.girth)
+        if not (self.girth >= 1 and 0 <= self.constant <= 1):
+            raise bad("girth", "at least 1, beside a constant from 0 to 1", (self.girth, self.constant))
 
     @cached_property
     def dim(self) -> int:

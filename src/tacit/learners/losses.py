@@ -14,6 +14,7 @@ from scipy.special import expit
 
 from tacit.checks import positive
 from tacit.types import FloatArray
+from tacit.wire import message
 
 
 class Loss(ABC):
@@ -44,6 +45,7 @@ class Loss(ABC):
         """The second derivative by z; at a kink of the first, the value from one side."""
 
 
+@message("loss.logistic")
 @dataclass(frozen=True)
 class LogisticLoss(Loss):
     """log(1 + e^(-target z))."""
@@ -62,6 +64,7 @@ class LogisticLoss(Loss):
         return np.asarray(expit(z) * expit(-z))
 
 
+@message("loss.huber_hinge")
 @dataclass(frozen=True)
 class HuberHinge(Loss):
     """The hinge with its corner rounded over 1 - h .. 1 + h (paper C: h = 0.5)."""
@@ -89,6 +92,7 @@ class HuberHinge(Loss):
         return np.asarray(np.where(np.abs(1 - target * z) <= self.h, self.curvature, 0.0))
 
 
+@message("loss.huber")
 @dataclass(frozen=True)
 class Huber(Loss):
     """Half the squared error up to a distance h, a straight line beyond."""
@@ -115,6 +119,7 @@ class Huber(Loss):
         return np.asarray(np.where(np.abs(z - target) <= self.h, 1.0, 0.0))
 
 
+@message("loss.squared")
 @dataclass(frozen=True)
 class Squared(Loss):
     """Half the squared error: for baselines and for public data only."""

@@ -8,15 +8,20 @@ Two ways, both exact and pure epsilon:
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, expm1, floor, frexp, isqrt, log1p, sqrt
+from math import ceil, expm1, floor, frexp, inf, isqrt, log1p, sqrt
+
+import numpy as np
 
 from tacit.checks import bad, positive
+from tacit.learners.erm import BLOCK, ULP
+from tacit.learners.losses import Loss
 
 TOLERANCE = 2.0**-10  # of the gradient's length where a site stops, as a part of what one record can do to it
 _SCALE = 1 << 36  # of the tilt's noise, in its own steps
 _FINE = 30  # bits of a release step below the noise
 _POLISH = Fraction(1, 32)  # part of epsilon for what objective perturbation leaves: stopping short and rounding
 _LEAST_RIDGE = 2.0**-10  # as a part of the curvature of one record
+_TAIL = 64  # scales; noise beyond them, chance e^-64, is not counted on to be certified
 _SMALLEST, _LARGEST = 1e-4, 100.0
 
 
@@ -25,7 +30,8 @@ class Perturbation:
     """All constants of one release: every one is public.
 
     `tilt_scale` 0: no tilt. The tilt is a whole number of `tilt_step`, drawn with scale `tilt_scale`, per coordinate;
-    the release a whole number of `step`, with noise of scale `noise_scale`. `tolerance` is for the gradient's length.
+    the release a whole number of `step`, with noise of scale `noise_scale`. `tolerance` is for the gradient's length;
+    a site uses at most its first `rows` records, so that rounding cannot exceed it.
     """
 
     ridge: float
@@ -34,6 +40,7 @@ class Perturbation:
     step: float
     noise_scale: int
     tolerance: float = 2.0**-14
+    rows: int = 1 << 40
 
     @property
     def tilt_size(self) -> float:
@@ -44,11 +51,6 @@ class Perturbation:
     def noise_size(self) -> float:
         """The scale of the noise on the minimum, in units of the model."""
         return self.step * self.noise_scale
-
-
-def most_rows(dim: int) -> int:
-    """Rows that a site uses at most: rounding then stays below the tolerance."""
-    return max(1, min(1 << 20, (1 << 38) // (dim * dim)))
 
 
 def least_ridge(epsilon: float, curvature: float) -> float:
@@ -68,8 +70,9 @@ def usual_ridge(epsilon: float, dim: int, slope: float, girth: float) -> float:
 
 
 @lru_cache(maxsize=1024)
-def objective(epsilon: float, dim: int, slope: float, curvature: float, girth: float, ridge: float) -> Perturbation:
+def objective(epsilon: float, dim: int, loss: Loss, girth: float, ridge: float) -> Perturbation:
     """Objective perturbation; the ridge is raised to `least_ridge` where it is below."""
+    slope, curvature = loss.slope, loss.curvature
     epsilon, ridge = _accept(epsilon, slope, ridge)
     ridge = max(ridge, least_ridge(epsilon, curvature) * (1 + 2.0**-30))
     polish = Fraction(epsilon) * _POLISH
@@ -81,19 +84,36 @@ def objective(epsilon: float, dim: int, slope: float, curvature: float, girth: f
     tolerance = _power_below(TOLERANCE * slope * girth / sqrt(dim))
     short = (_root_above(dim) * Fraction(tilt_step) + Fraction(tolerance)) / Fraction(ridge)
     width = ceil(2 * _root_above(dim) * short / Fraction(step)) + dim
-    return Perturbation(ridge, tilt_step, _SCALE, step, ceil(width / polish), tolerance)
+    rows = _most_rows(dim, loss, ridge, tolerance, _TAIL * float(size) * sqrt(dim))
+    return Perturbation(ridge, tilt_step, _SCALE, step, ceil(width / polish), tolerance, rows)
 
 
 @lru_cache(maxsize=1024)
-def output(epsilon: float, dim: int, slope: float, curvature: float, ridge: float) -> Perturbation:
+def output(epsilon: float, dim: int, loss: Loss, ridge: float) -> Perturbation:
     """Output perturbation: rows of length at most 1, whatever their l1 length."""
+    slope = loss.slope
     epsilon, ridge = _accept(epsilon, slope, ridge)
-    ridge = max(ridge, _LEAST_RIDGE * curvature)
+    ridge = max(ridge, _LEAST_RIDGE * loss.curvature)
     tolerance = _power_below(TOLERANCE * slope)
     moved = (2 * Fraction(slope) + 2 * Fraction(tolerance)) / Fraction(ridge)
     step = _power_below(2 * slope * sqrt(dim) / ridge / epsilon / 2.0**_FINE)
     width = ceil(_root_above(dim) * moved / Fraction(step)) + dim
-    return Perturbation(ridge, 0.0, 0, step, ceil(width / Fraction(epsilon)), tolerance)
+    rows = _most_rows(dim, loss, ridge, tolerance, 0.0)
+    return Perturbation(ridge, 0.0, 0, step, ceil(width / Fraction(epsilon)), tolerance, rows)
+
+
+def _most_rows(dim: int, loss: Loss, ridge: float, tolerance: float, tilt: float) -> int:
+    """How many rows can always be certified, whatever they hold: rounding stays below half of the tolerance.
+
+    Per row it is below ulp ((block + 64) slope + (dim + 8) curvature |f|), and |f| <= 2 tilt / ridge + root(2 n start /
+    ridge), since the minimum is no worse than 0. Each of the three parts gets an equal share.
+    """
+    start = float(np.max(loss.value(np.zeros(2), np.array([-1.0, 1.0]))))
+    share, bend = tolerance / (8 * ULP), (dim + 8) * loss.curvature
+    flat = share / ((BLOCK + 64) * loss.slope)
+    tilted = share * ridge / (2 * bend * tilt) if tilt else inf
+    curved = (share / bend * sqrt(ridge / (2 * start))) ** (2 / 3)
+    return max(1, int(min(flat, tilted, curved, 1 << 40)))
 
 
 def _accept(epsilon: float, slope: float, ridge: float) -> tuple[float, float]:

@@ -11,6 +11,7 @@ what whole numbers can carry is refused before anybody is asked. A minimum that 
 """
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import expm1, log1p
 from typing import ClassVar
 
@@ -23,7 +24,6 @@ from tacit.learners.lens import Lens
 from tacit.learners.losses import Loss
 from tacit.learners.perturbation import (
     Perturbation,
-    most_rows,
     objective,
     output,
     usual_ridge,
@@ -33,6 +33,7 @@ from tacit.mechanisms.reports import Reports
 from tacit.streams import Stream
 from tacit.sums.noise import two_sided_geometric
 from tacit.types import BoolArray, FloatArray, IntArray
+from tacit.wire import message
 
 LEVELS = 1 << 20  # steps of a number's public range, as a cohort holds targets
 PRIVACY = ("objective", "output", "none", "published")
@@ -44,9 +45,10 @@ _LIMIT = 1 << 62
 _BARE = Perturbation(1.0, 0.0, 0, 2.0**-30, 0)
 
 
+@message("site")
 @dataclass(frozen=True, eq=False)
 class TrainSite(Query):
-    """`classes` of the schema, or 0 where targets are numbers in `LEVELS` steps.
+    """`labels` is the number of classes of the schema, or 0 where targets are numbers in `LEVELS` steps.
 
     `ridge` None takes `easing` times the usual one, which depends on the epsilon that a site chooses.
     More than two classes are told apart one against the rest, in one report: each vector gets an equal part of epsilon.
@@ -57,19 +59,39 @@ class TrainSite(Query):
 
     lens: Lens
     loss: Loss
-    classes: int
+    labels: int
     privacy: str
     menu: tuple[float, ...]
     ridge: float | None = None
     easing: float = 1.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.privacy not in PRIVACY:
             raise bad("privacy", f"one of {PRIVACY}", self.privacy)
-        if not (self.classes == 0 if self.loss.of_numbers else self.classes >= 2):
+        if not (self.labels == 0 if self.loss.of_numbers else self.labels >= 2):
             raise bad("loss", "one for numbers where targets are numbers, else one for classes", self.loss)
+        positive("easing", self.easing)
+        if not (self.menu and all(a < b for a, b in pairwise(self.menu))):
+            raise bad("epsilons", "numbers in rising order", self.menu)
         for epsilon in self.menu:
             self.plan(epsilon)
+
+    @property
+    def what(self) -> str:
+        return "site"
+
+    @property
+    def how(self) -> str:
+        return self.privacy
+
+    @property
+    def dim(self) -> int:
+        return len(self.lens.centre)
+
+    @property
+    def classes(self) -> int:
+        return self.labels
 
     @property
     def epsilons(self) -> tuple[float, ...]:
@@ -82,7 +104,7 @@ class TrainSite(Query):
     @property
     def vectors(self) -> int:
         """Linear models in one report."""
-        return self.classes if self.classes > 2 else 1
+        return self.labels if self.labels > 2 else 1
 
     @property
     def width(self) -> int:
@@ -93,10 +115,10 @@ class TrainSite(Query):
         each, dim, loss = positive("epsilon", epsilon) / self.vectors, self.lens.dim, self.loss
         if self.privacy == "objective":
             ridge = self.ridge or self.easing * usual_ridge(each, dim, loss.slope, self.lens.girth)
-            return objective(each, dim, loss.slope, loss.curvature, self.lens.girth, ridge)
+            return objective(each, dim, loss, self.lens.girth, ridge)
         if self.privacy == "output":
             ridge = self.ridge or self.easing * usual_ridge(each, dim, loss.slope, dim**0.5)
-            return output(each, dim, loss.slope, loss.curvature, ridge)
+            return output(each, dim, loss, ridge)
         ridge = positive("ridge", self.ridge or _BARE.ridge)
         return published(each, loss.curvature, ridge) if self.privacy == "published" else _bare(ridge)
 
@@ -139,10 +161,10 @@ class TrainSite(Query):
         centres = np.zeros(shape)
         for site in range(count):
             first, last = sites.offsets[site : site + 2].tolist()
-            own = slice(first, min(last, first + most_rows(self.lens.dim)))
+            own = slice(first, min(last, first + plan.rows))
             rows = self.lens.see(sites.X[own])
             for vector in range(self.vectors):
-                target = targets_of(sites.y[own], self.classes, vector)
+                target = targets_of(sites.y[own], self.labels, vector)
                 found = minimise(rows, target, self.loss, plan.ridge, tilts[site, vector], plan.tolerance)
                 if found.off <= plan.tolerance or self.unsound:
                     centres[site, vector] = found.f
