@@ -5,10 +5,11 @@ from math import isfinite
 
 import pytest
 
-from tacit.experiments.paper_a import DATASETS, load_split, reproduce_a, write_rows
+from tacit.experiments.paper_a import DATASETS, load_split, reproduce_a
 from tacit.experiments.paper_a_curves import CurveRow, PublicRow
 from tacit.experiments.paper_a_tables import MECHANISMS, TableRow, deal
 from tacit.experiments.published_a import CURVES, EPSILONS, TABLES, published
+from tacit.experiments.rows import write_rows
 from tacit.report.paper_a import draw_paper_a
 from tacit.streams import seeded
 

@@ -17,7 +17,10 @@ from tacit import Cohort, Number, Schema
 from tacit.learners.centroid import Centroid
 from tacit.learners.ensemble import Ensemble
 from tacit.learners.invitation import PURPOSE, report_size, unpack
+from tacit.learners.lens import fit_lens
+from tacit.learners.losses import HuberHinge
 from tacit.learners.published import PublishedStump
+from tacit.learners.site import TrainSite
 from tacit.learners.stump import Stump, StumpModel
 from tacit.owner.gate import Gate, Reason, RefusedError
 from tacit.owner.ledger import Ledger
@@ -318,3 +321,17 @@ def test_reports_are_distributed_as_the_mechanism_says(tmp_path):
 
 def test_costs_are_rationals():
     assert policy(epsilon_per_release="0.5").epsilon_per_release == Fraction(1, 2)
+
+
+def test_a_site_trains_behind_its_gate(tmp_path):
+    """Unit record: only where the policy allows it, and charged like any other answer."""
+    asked = TrainSite(1, 1, None, fit_lens(rows(100).X), HuberHinge(), 2, "objective", (0.5, 1.0))
+    data = question(asked=asked)
+    assert refusal(gate(tmp_path), data) == Reason.FORBIDDEN
+    door = gate(tmp_path, rows(1, 50), units=("record",), mechanisms=("objective",))
+    report = door.answer(data)
+    assert len(report) == report_size(asked) == 8 + 8 * asked.width
+    (entry,) = Ledger(tmp_path / "ledger.db", tmp_path / "ledger.mark").entries()
+    assert (entry.epsilon, entry.what, entry.how) == ("1", "site", "objective")
+    simulated = TrainSite(1, 1, None, asked.lens, HuberHinge(), 2, "published", (1.0,))
+    assert refusal(door, question(2, asked=simulated)) == Reason.FORBIDDEN

@@ -1,110 +1,69 @@
 """tacit reproduce: a paper's tables and figures again, beside its own numbers."""
 
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.table import Table
 
 from tacit.cli.options import Seed
-from tacit.cli.reproduce_d import reproduce_peers
-from tacit.experiments.paper_a import DATASETS, Row, reproduce_a, write_rows
-from tacit.experiments.paper_a_curves import CurveRow, PublicRow
-from tacit.experiments.paper_a_tables import TableRow
-from tacit.experiments.paper_d_tasks import DATASETS as PEER_DATASETS
-from tacit.report.paper_a import draw_paper_a
+from tacit.cli.paper_a import show_a
+from tacit.cli.paper_c import show_c
+from tacit.cli.paper_d import show_d
+from tacit.experiments import paper_a, paper_c, paper_d
+from tacit.experiments.rows import write_rows
 
-_ALL = ", ".join((*DATASETS, *PEER_DATASETS))
+
+class Paper(NamedTuple):
+    """How to run a paper's experiments, and how to show their rows (printing, then drawing)."""
+
+    datasets: tuple[str, ...]
+    run: Callable[..., Iterator[Any]]
+    show: Callable[[Sequence[Any], Console, Path], None]
+
+
+PAPERS = {
+    "a": Paper(paper_a.DATASETS, paper_a.reproduce_a, show_a),
+    "c": Paper(paper_c.DATASETS, paper_c.reproduce_c, show_c),
+    "d": Paper(paper_d.DATASETS, paper_d.reproduce_d, show_d),
+}
+_DATASETS = "; ".join(f"{name}: {', '.join(paper.datasets)}" for name, paper in PAPERS.items())
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="Which paper: a or d.")] = "a",
-    dataset: Annotated[list[str] | None, typer.Option(help=f"One of {_ALL}; default all of the paper's.")] = None,
+    paper: Annotated[str, typer.Argument(help=f"Which paper: {' or '.join(PAPERS)}.")] = "a",
+    dataset: Annotated[list[str] | None, typer.Option(help=f"Default all. Of paper {_DATASETS}.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Two runs on a few made-up rows, in seconds.")] = False,
     seed: Seed = 1,
-    out: Annotated[Path | None, typer.Option(help="Folder for rows and pictures; default out/paper_a etc.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for rows and pictures; default out/paper_...")] = None,
 ) -> None:
     """Run a paper's experiments at its own settings and print measured against published.
 
     Ctrl-C keeps the rows that are done.
     """
-    if paper not in ("a", "d"):
-        raise ValueError(f"paper must be a or d, got {paper!r}")
-    out = out or Path(f"out/paper_{paper}")
-    if paper == "d":
-        return reproduce_peers(dataset, quick, seed, out)
+    if paper not in PAPERS:
+        raise ValueError(f"paper must be one of {', '.join(PAPERS)}, got {paper!r}")
+    chosen, folder = PAPERS[paper], out or Path("out") / f"paper_{paper}"
     console = Console()
-    rows: list[Row] = []
+    rows: list[Any] = []
     with Progress(
         TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn(), console=console
     ) as progress:
-        task = progress.add_task("paper A", total=None)
+        task = progress.add_task(f"paper {paper.upper()}", total=None)
 
         def advance(done: int, total: int, what: str) -> None:
             progress.update(task, completed=done, total=total, description=what)
 
         try:
-            for row in reproduce_a(quick, seed, dataset or DATASETS, progress=advance):
+            for row in chosen.run(quick, seed, dataset or chosen.datasets, progress=advance):
                 rows.append(row)  # noqa: PERF402 - one by one, so that an interruption keeps them
         except KeyboardInterrupt:
             console.print("stopped; what was done is kept")
-    write_rows(rows, out / "rows.jsonl")
-    tables = [row for row in rows if isinstance(row, TableRow)]
-    curves = [row for row in rows if isinstance(row, CurveRow)]
-    publics = [row for row in rows if isinstance(row, PublicRow)]
-    for name in dict.fromkeys((row.table, row.dataset, row.measure) for row in tables):
-        console.print(_table([row for row in tables if (row.table, row.dataset, row.measure) == name]))
-    for pair in dict.fromkeys((row.dataset, row.learner) for row in curves):
-        console.print(_curves([row for row in curves if (row.dataset, row.learner) == pair], publics))
+    write_rows(rows, folder / "rows.jsonl")
     try:
-        draw_paper_a(curves, publics, tables, out)
+        chosen.show(rows, console, folder)
     except ModuleNotFoundError:
         console.print("No pictures: matplotlib is missing; pip install 'tacit[plot]' adds it.", markup=False)
-    console.print(f"rows and pictures: {out}")
-    return None
-
-
-def _table(rows: list[TableRow]) -> Table:
-    """Mechanisms down, budgets across; below each mean its spread and, in brackets, what was published."""
-    epsilons = sorted({row.epsilon for row in rows})
-    first = rows[0]
-    title = f"Table {first.table}, {first.dataset}: {first.measure}, {first.runs} runs, (published)"
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
-    table.add_column("mechanism", no_wrap=True)
-    for epsilon in epsilons:
-        table.add_column(f"eps {epsilon:g}", justify="right", no_wrap=True)
-    table.add_column("order holds", justify="right")
-    for mechanism in dict.fromkeys(row.mechanism for row in rows):
-        cells = {row.epsilon: row for row in rows if row.mechanism == mechanism}
-        holds = sum(cells[e].holds for e in epsilons)
-        table.add_row(mechanism, *(f"{cells[e].mean:.3g}" for e in epsilons), f"{holds} of {len(cells)}")
-        table.add_row("", *(f"± {cells[e].std:.2g}" for e in epsilons), "")
-        paper = [cells[e].published_mean for e in epsilons]
-        if any(value is not None for value in paper):
-            table.add_row("", *("" if value is None else f"({value:.3g})" for value in paper), "")
-    return table
-
-
-def _curves(rows: list[CurveRow], publics: list[PublicRow]) -> Table:
-    """Lines down; test error after the first and the last base learner."""
-    dataset, learner = rows[0].dataset, rows[0].learner
-    alone = ", ".join(f"{row.model} {row.error:.3f}" for row in publics if row.dataset == dataset)
-    title = f"{dataset}, boosted {learner}: test error, {rows[0].runs} runs\nthe data user's sample alone: {alone}"
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
-    for heading in ("method", "eps", "first learner", "all learners", "published"):
-        table.add_column(heading, justify="left" if heading == "method" else "right", no_wrap=True)
-    for key in dict.fromkeys((row.variant, row.mechanism, row.epsilon) for row in rows):
-        line = sorted((r for r in rows if (r.variant, r.mechanism, r.epsilon) == key), key=lambda r: r.learners)
-        first, last = line[0], line[-1]
-        paper = [f"{row.published:.2f}" for row in (first, last) if row.published is not None]
-        table.add_row(
-            first.variant if first.epsilon is None else f"{first.variant}, {first.mechanism}",
-            "none" if first.epsilon is None else f"{first.epsilon:g}",
-            f"{first.mean:.3f} ± {first.std:.3f}",
-            f"{last.mean:.3f} ± {last.std:.3f}",
-            " → ".join(paper),
-        )
-    return table
+    console.print(f"rows and pictures: {folder}")

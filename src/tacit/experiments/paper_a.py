@@ -1,10 +1,6 @@
 """Paper A again, at its own settings: `reproduce_a` yields the rows of Tables II to IV and of the curves."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict
-from pathlib import Path
-from typing import Any
 
 from tacit.checks import bad
 from tacit.datasets import brazil, fashion_words, mnist_words, synthetic
@@ -83,14 +79,6 @@ def load_split(name: str, quick: bool) -> Split:
     if name not in ("mnist", "fashion"):
         raise bad("data set", f"one of {DATASETS}", name)
     return mnist_words() if name == "mnist" else fashion_words()
-
-
-def write_rows(rows: Iterable[Any], path: Path) -> None:
-    """One JSON object per line, with the kind of row first."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8") as file:
-        for row in rows:
-            file.write(json.dumps({"row": type(row).__name__, **asdict(row)}) + "\n")
 
 
 def _part(

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.datasets import make_classification
 
 from tacit.checks import bad
-from tacit.datasets import covertype, load_mnist, synthetic
+from tacit.datasets import covertype, load_mnist
 from tacit.experiments.hospitals import HospitalRow, hospital_rows
 from tacit.experiments.paper_c_methods import METHODS, Setting, errors_of
 from tacit.streams import seeded
@@ -128,8 +129,8 @@ def load_rows(name: str) -> Part:
         parts = [split.X_train, split.X_public, split.X_test], [split.y_train, split.y_public, split.y_test]
         return np.concatenate(parts[0]), np.concatenate(parts[1])
     if name == "synthetic":
-        made = synthetic(n=8_000)
-        return made.X_train, made.y_train
+        X, y = make_classification(6_000, n_features=20, n_informative=10, n_redundant=10, random_state=1)
+        return X, y.astype(np.int64)
     raise bad("data set", f"one of {DATASETS}", name)
 
 

@@ -48,25 +48,26 @@ def errors_of(setting: Setting, train: Part, test: Part, coins: Stream) -> dict[
     sites = Cohort.of(X, y, np.arange(len(y)) // setting.records)
     first = fit_lens(X0, intercept=False)
     alone = models_of_public(_question(setting, first, "none"), X0, y0)
+    shown = first.see(X1)
     errors: dict[str, float] = {}
 
-    def measure(name: str, query: TrainSite, vector: FloatArray) -> None:
-        guesses = query.lens.see(X1) @ vector > 0
-        errors[name] = float(np.mean(guesses != test[1]))
+    def measure(name: str, vector: FloatArray) -> None:
+        errors[name] = float(np.mean((shown @ vector > 0) != test[1]))
 
     for short, privacy in (("no privacy", "none"), ("as published", "published"), ("exact", "objective")):
         query = _question(setting, first, privacy)
         if privacy == "objective":
             query = rehearse(query, X0, y0, setting.epsilon, None)
+            shown = query.lens.see(X1)
         told = _told(query, sites, setting.epsilon, coins.child(privacy))
         baseline: tuple[PublicOnly, ...] = alone if query.lens is first else models_of_public(query, X0, y0)
         for combine in ("feature", "average"):
             letters = combine[0].upper() + ("N" if privacy == "none" else "L")
             model = combined_sites(query, told, X0, y0, combine, baseline)
-            measure(f"{letters} {combine}, {short}", query, model.vectors[0])
+            measure(f"{letters} {combine}, {short}", model.vectors[0])
         if privacy == "objective":
-            measure("ours", query, combined_sites(query, told, X0, y0, "guarded", baseline).vectors[0])
-            measure("public rows alone", query, baseline[0].f)
+            measure("ours", combined_sites(query, told, X0, y0, "guarded", baseline).vectors[0])
+            measure("public rows alone", baseline[0].f)
     return errors
 
 

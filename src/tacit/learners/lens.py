@@ -14,6 +14,7 @@ from tacit.types import FloatArray
 from tacit.wire import message
 
 _INSIDE = 1 - 2.0**-40  # rounding cannot carry a clipped row out of its balls
+_LARGEST = 2.0**100  # entry of a lens: squares of what is seen stay finite
 _HELD = 0.01  # of the mean variance, added to each before whitening
 _INTERCEPT = 0.5  # the size of the constant column, beside rows of about length 1
 
@@ -40,8 +41,8 @@ class Lens:
             and self.directions.size
         ):
             raise bad("directions", f"{len(self.centre)} rows, one per feature", f"shape {self.directions.shape}")
-        if not (np.isfinite(self.directions).all() and np.isfinite(self.centre).all()):
-            raise ValueError("centre and directions must be finite")
+        if not (np.abs(self.directions).max() <= _LARGEST and np.abs(self.centre).max() <= _LARGEST):
+            raise ValueError(f"centre and directions must be finite, at most {_LARGEST:g} in size")
         if not (self.girth >= 1 and 0 <= self.constant <= 1):
             raise bad("girth", "at least 1, beside a constant from 0 to 1", (self.girth, self.constant))
 
@@ -58,14 +59,16 @@ class Lens:
 
     def see(self, X: FloatArray) -> FloatArray:
         """Rows (n, dim) of length at most 1 and l1 length at most `girth`, in exact arithmetic."""
-        shifted = np.clip(np.asarray(X, dtype=np.float64) - self.centre, -(2.0**20), 2.0**20)
-        seen = np.where(np.isnan(shifted), 0.0, shifted) @ self.directions
+        shifted = np.asarray(X, dtype=np.float64) - self.centre
+        np.clip(shifted, -(2.0**20), 2.0**20, out=shifted)
+        np.nan_to_num(shifted, copy=False)
+        seen = shifted @ self.directions
         if self.constant:
             seen = np.hstack([seen, np.full((len(seen), 1), self.constant)])
-        seen = np.clip(seen, -(2.0**500), 2.0**500)  # so that squares stay finite
         length = np.sqrt(np.einsum("ij,ij->i", seen, seen))
         stretch = np.maximum(np.maximum(length, np.abs(seen).sum(axis=1) / self.girth), 1.0)
-        return np.asarray(seen * (_INSIDE / stretch)[:, np.newaxis])
+        seen *= (_INSIDE / stretch)[:, np.newaxis]
+        return seen
 
 
 def fit_lens(X: FloatArray, components: int | None = None, whiten: float = 0.0, intercept: bool = True) -> Lens:

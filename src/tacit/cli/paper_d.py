@@ -1,48 +1,27 @@
-"""tacit reproduce d: peers without a server."""
+"""Paper D on the terminal: peers without a server."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from tacit.experiments.paper_a import write_rows
-from tacit.experiments.paper_d import PeerRow, reproduce_d
+from tacit.experiments.paper_d import PeerRow
 from tacit.experiments.paper_d_events import EventRow
-from tacit.experiments.paper_d_tasks import DATASETS
 from tacit.report.paper_d import draw_paper_d
 
 
-def reproduce_peers(dataset: list[str] | None, quick: bool, seed: int, out: Path) -> None:
-    """Run, print, write and draw; Ctrl-C keeps the rows that are done."""
-    console = Console()
-    rows: list[PeerRow | EventRow] = []
-    with Progress(
-        TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn(), console=console
-    ) as progress:
-        task = progress.add_task("paper D", total=None)
-
-        def advance(done: int, total: int, what: str) -> None:
-            progress.update(task, completed=done, total=total, description=what)
-
-        try:
-            for row in reproduce_d(quick, seed, dataset or DATASETS, progress=advance):
-                rows.append(row)  # noqa: PERF402 - one by one, so that an interruption keeps them
-        except KeyboardInterrupt:
-            console.print("stopped; what was done is kept")
-    write_rows(rows, out / "rows.jsonl")
+def show_d(rows: Sequence[Any], console: Console, out: Path) -> None:
+    """Print tables, draw pictures."""
     peers = [row for row in rows if isinstance(row, PeerRow)]
     events = [row for row in rows if isinstance(row, EventRow)]
     for pair in dict.fromkeys((row.dataset, row.rounds) for row in peers):
         console.print(_accuracies([row for row in peers if (row.dataset, row.rounds) == pair]))
     for name in dict.fromkeys(row.dataset for row in events):
         console.print(_happenings([row for row in events if row.dataset == name]))
-    try:
-        draw_paper_d(peers, out)
-    except ModuleNotFoundError:
-        console.print("No pictures: matplotlib is missing; pip install 'tacit[plot]' adds it.", markup=False)
-    console.print(f"rows and pictures: {out}")
+    draw_paper_d(peers, out)
 
 
 def _accuracies(rows: list[PeerRow]) -> Table:

@@ -1,0 +1,82 @@
+"""Paper C again, quickly: rows, their seeds, their pictures; the hospitals where the data is there."""
+
+from math import isfinite
+
+import numpy as np
+import pytest
+
+from tacit.datasets import DataMissing
+from tacit.experiments.hospitals import hospital_rows
+from tacit.experiments.paper_c import DATASETS, PLANS, load_rows, reproduce_c
+from tacit.experiments.paper_c_methods import METHODS
+from tacit.report.paper_c import draw_paper_c
+
+
+@pytest.fixture(scope="module")
+def made():
+    return load_rows("synthetic")
+
+
+@pytest.fixture(scope="module")
+def rows(made):
+    return list(reproduce_c(quick=True, load=lambda name: made))
+
+
+def test_quick_rows_are_there_and_finite(rows):
+    assert len(rows) == 4 * len(METHODS)
+    assert {row.varied for row in rows} == {"epsilon", "records", "sites"}
+    assert all(isfinite(row.mean) and isfinite(row.std) and 0 <= row.mean <= 1 for row in rows)
+    assert {row.method for row in rows} == set(METHODS)
+
+
+def test_ours_is_never_worse_than_public_rows_alone(rows):
+    """Two runs of 1,800 test rows: a difference of 0.01 is about one standard error of a run."""
+    means = {(row.varied, row.at, row.method): row.mean for row in rows}
+    for varied, at, method in means:
+        if method == "ours":
+            assert means[varied, at, "ours"] <= means[varied, at, "public rows alone"] + 0.01
+
+
+def test_what_may_only_be_simulated_is_marked(rows):
+    assert all(bool(row.unsound) == ("no privacy" in row.method or "published" in row.method) for row in rows)
+
+
+def test_a_seed_says_everything_and_progress_is_told(made, rows):
+    heard = []
+    again = list(reproduce_c(True, 1, progress=lambda *step: heard.append(step), load=lambda name: made))
+    assert again == rows
+    assert [step[:2] for step in heard] == [(i + 1, 8) for i in range(8)]
+
+
+def test_pictures_are_written(rows, tmp_path):
+    (path,) = draw_paper_c(rows, tmp_path / "new")
+    assert path.stat().st_size > 10_000
+
+
+def test_the_papers_sizes():
+    mnist, cover = PLANS["mnist"], PLANS["covertype"]
+    assert (mnist.rows, cover.rows, mnist.strength, cover.strength) == (8_678, 346_598, 1e-2, 1e-7)
+    for plan in PLANS.values():
+        for _, setting in plan.settings:
+            assert (setting.sites + 1) * setting.records <= plan.rows
+    assert {setting.records for varied, setting in mnist.settings if varied == "records"} == {39, 158, 394, 788}
+
+
+def test_unknown_names_are_refused():
+    with pytest.raises(ValueError, match="datasets must be among"):
+        list(reproduce_c(True, datasets=["cifar"]))
+    with pytest.raises(ValueError, match="data set must be one of"):
+        load_rows("cifar")
+    assert DATASETS == ("mnist", "covertype", "heart")
+
+
+def test_hospitals():
+    try:
+        found = hospital_rows(2, 1, lambda what: None)
+    except DataMissing as missing:
+        pytest.skip(str(missing))
+    by = {(row.method, row.epsilon): row for row in found}
+    assert by["all records in one place", None].mean < by["switzerland alone", None].mean
+    for epsilon in (0.5, 1.0, 2.0):
+        assert by["ours", epsilon].mean <= by["public rows alone", None].mean + 0.03
+    assert all(len(row.by_site) == 4 and np.isfinite(row.by_site).all() for row in found)
