@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from tacit.cohort import Cohort
 from tacit.engines.inline import Inline
 from tacit.ensembles.combine import COMBINE, PublicOnly, average, feature, folds_of, guarded, public_only
-from tacit.ensembles.rehearsal import rehearse
+from tacit.ensembles.rehearsal import lenses_of, rehearse
 from tacit.ensembles.sites import ensemble_of_sites
 from tacit.learners.lens import fit_lens
 from tacit.learners.losses import HuberHinge, LogisticLoss
@@ -181,18 +181,18 @@ def test_rehearsal_whitens_where_a_weak_column_decides():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(3_000, 6)) * [0.3, 0.3, 0.3, 0.3, 0.3, 0.02]
     y = (X[:, 5] > 0).astype(int)
-    chosen = rehearse(question(X[:1000], (2.0,)), X[:1000], y[:1000], 2.0, None)
+    chosen = rehearse(question(X[:1000], (2.0,)), X[:1000], y[:1000], 2.0, lenses_of(X[:1000]))
     assert chosen.lens.stretch[:6].max() > 3 * chosen.lens.stretch[:6].min()
     z = np.clip(rng.normal(size=(1000, 6)) * 0.3, -1, 1)
-    kept = rehearse(question(z, (0.2,)), z, (z[:, 0] > 0).astype(int), 0.2, None)
+    kept = rehearse(question(z, (0.2,)), z, (z[:, 0] > 0).astype(int), 0.2, lenses_of(z))
     assert kept.easing == 1.0
     assert np.ptp(kept.lens.stretch[:6]) == pytest.approx(0.0)
 
 
 def test_rehearsal_is_public_and_the_same_every_time():
     X, y = population(500)
-    first, second = (rehearse(question(X), X, y, 1.0, None) for _ in range(2))
+    first, second = (rehearse(question(X), X, y, 1.0, lenses_of(X)) for _ in range(2))
     assert first.easing == second.easing
     np.testing.assert_array_equal(first.lens.directions, second.lens.directions)
-    few = rehearse(question(X), X[:20], y[:20], 1.0, None)
+    few = rehearse(question(X), X[:20], y[:20], 1.0, lenses_of(X[:20]))
     assert few.easing == 1.0

@@ -45,7 +45,7 @@ def test_a_seed_says_everything_and_progress_is_told(made, rows):
     heard = []
     again = list(reproduce_c(True, 1, progress=lambda *step: heard.append(step), load=lambda name: made))
     assert again == rows
-    assert [step[:2] for step in heard] == [(i + 1, 8) for i in range(8)]
+    assert [step[:2] for step in heard] == [(i + 1, 6) for i in range(6)]
 
 
 def test_pictures_are_written(rows, tmp_path):

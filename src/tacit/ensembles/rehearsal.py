@@ -1,16 +1,18 @@
 """Before sites are asked: which lens and how much ridge suit private training here? Tried on public rows alone.
 
-Each candidate trains on four fifths of the public rows as a site would, noise included, and scores the last fifth. All
-candidates read the same (public, seeded) coins, so that they differ by themselves and not by luck.
+Each candidate trains on four fifths of the public rows as a site of that size would, noise included, and scores the
+last fifth. All candidates read the same (public, seeded) coins, so that they differ by themselves and not by luck.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from tacit.cohort import Cohort
 from tacit.ensembles.combine import folds_of
-from tacit.learners.lens import fit_lens
+from tacit.learners.lens import Lens, fit_lens
+from tacit.learners.perturbation import LARGEST
 from tacit.learners.site import TrainSite, targets_of
 from tacit.streams import seeded
 from tacit.types import FloatArray, IntArray
@@ -22,20 +24,25 @@ _EASING = (1.0, 0.3, 0.1)
 _TIMES = 2
 
 
-def rehearse(query: TrainSite, X: FloatArray, y: IntArray, epsilon: float, components: int | None) -> TrainSite:
+def lenses_of(X: FloatArray, components: int | None = None) -> list[Lens]:
+    """The lenses to try: as the public rows are, and whitened."""
+    return [fit_lens(X, components, whiten) for whiten in _WHITEN]
+
+
+def rehearse(query: TrainSite, X: FloatArray, y: IntArray, epsilon: float, lenses: Sequence[Lens]) -> TrainSite:
     """The query with the lens and the easing that did best on public rows; a ridge that was given stays.
 
-    Where the best is not better than the first candidate (no whitening, the usual ridge) by a standard error, or public
-    rows are too few to tell, it is the first.
+    Where the best is not better than the first candidate (the first lens, the usual ridge) by a standard error, or
+    public rows are too few to tell, it is the first.
     """
     if len(X) < _LEAST_ROWS:
-        return replace(query, lens=fit_lens(X, components))
+        return replace(query, lens=lenses[0])
     every = -(-len(X) // _ROWS)
     some, told = X[::every], y[::every]
     easings = _EASING if query.ridge is None else (query.easing,)
-    lenses = [fit_lens(X, components, whiten) for whiten in _WHITEN]
     candidates = [replace(query, lens=lens, easing=easing) for lens in lenses for easing in easings]
-    agreed = [_agreement(candidate, some, told, epsilon) for candidate in candidates]
+    alike = min(epsilon * len(X) / len(some), LARGEST)  # fewer rows in less noise: the same to a model, up to its size
+    agreed = [_agreement(replace(candidate, menu=(alike,)), some, told, alike) for candidate in candidates]
     best = int(np.argmax([each.mean() for each in agreed]))
     gains = agreed[best] - agreed[0]
     sure = gains.mean() > gains.std() / np.sqrt(len(gains))

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from tacit.cohort import Cohort
 from tacit.engines.inline import Inline
 from tacit.ensembles.combine import COMBINE
-from tacit.ensembles.rehearsal import rehearse
+from tacit.ensembles.rehearsal import lenses_of, rehearse
 from tacit.ensembles.sites import ensemble_of_sites
 from tacit.estimators.guarantee import site_guarantee
 from tacit.estimators.numbers import Range, drawn_numbers, given_numbers
@@ -18,7 +18,6 @@ from tacit.estimators.parameters import one_of, stream_of
 from tacit.estimators.sample import drawn_sample, given_sample
 from tacit.estimators.site_parameters import loss_of, ridge_of, site_epsilons, site_names
 from tacit.estimators.tables import accept_labels, accept_table, some_rows
-from tacit.learners.lens import fit_lens
 from tacit.learners.site import PRIVACY, TrainSite
 from tacit.schema import Schema
 from tacit.streams import Stream
@@ -69,10 +68,10 @@ class _Sites(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
         epsilon = site_epsilons(self.epsilon, len(self.sites_))
         menu = tuple(np.unique(epsilon).tolist())
         loss = loss_of(self.loss, numbers=classes == 0)
-        first = fit_lens(X0, self.components)
-        self.query_ = TrainSite(1, 1, None, first, loss, classes, self.privacy, menu, ridge_of(self.ridge))
+        lenses = lenses_of(X0, self.components)
+        self.query_ = TrainSite(1, 1, None, lenses[0], loss, classes, self.privacy, menu, ridge_of(self.ridge))
         if not self.query_.unsound:
-            self.query_ = rehearse(self.query_, X0, y0, float(np.median(epsilon)), self.components)
+            self.query_ = rehearse(self.query_, X0, y0, float(np.median(epsilon)), lenses)
         self.lens_ = self.query_.lens
         engine = Inline(Cohort.of(X, y, names), epsilon, stream)
         self.model_ = engine.run(ensemble_of_sites(self.query_, X0, y0, self.combine))

@@ -14,9 +14,9 @@ from tacit.datasets import heart
 from tacit.datasets.heart import SITES
 from tacit.engines.inline import Inline
 from tacit.ensembles.combine import public_only
-from tacit.ensembles.rehearsal import rehearse
+from tacit.ensembles.rehearsal import lenses_of, rehearse
 from tacit.ensembles.sites import ensemble_of_sites
-from tacit.learners.lens import Lens, fit_lens
+from tacit.learners.lens import Lens
 from tacit.learners.losses import HuberHinge, LogisticLoss
 from tacit.learners.site import TrainSite, targets_of
 from tacit.streams import seeded
@@ -51,7 +51,8 @@ def hospital_rows(runs: int, seed: int, tick: Callable[[str], None]) -> list[Hos
 
 def _run(seed: int) -> dict[tuple[str, float | None, str], list[float]]:
     split, train_sites, _, test_sites = heart(public=PUBLIC, seed=seed, public_site=PUBLIC_SITE)
-    lens = fit_lens(split.X_public)
+    lenses = lenses_of(split.X_public)
+    lens = lenses[0]
     errors: dict[tuple[str, float | None, str], list[float]] = {}
 
     def test(name: str, epsilon: float | None, unsound: str, eye: Lens, vector: FloatArray) -> None:
@@ -70,7 +71,7 @@ def _run(seed: int) -> dict[tuple[str, float | None, str], list[float]]:
     cohort = Cohort.of(split.X_train, split.y_train, train_sites)
     for epsilon in EPSILONS:
         query = TrainSite(1, 1, None, lens, HuberHinge(), 2, "objective", (epsilon,))
-        query = rehearse(query, split.X_public, split.y_public, epsilon, None)
+        query = rehearse(query, split.X_public, split.y_public, epsilon, lenses)
         for combine in ("guarded", "feature"):
             engine = Inline(cohort, epsilon, seeded(seed).child("hospitals"))
             model = engine.run(ensemble_of_sites(query, split.X_public, split.y_public, combine))

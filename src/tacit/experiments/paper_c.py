@@ -103,7 +103,9 @@ def reproduce_c(
     plans = _QUICK if quick else {name: plan for name, plan in PLANS.items() if name in wanted}
     runs = 2 if quick else 10
     heart = not quick and "heart" in wanted
-    total = runs * sum(len(set(plan.settings)) for plan in plans.values()) + (runs if heart else 0)
+    total = runs * sum(len(_groups(each for _, each in plan.settings)) for plan in plans.values()) + (
+        runs if heart else 0
+    )
     done = 0
 
     def tick(what: str) -> None:
@@ -134,6 +136,14 @@ def load_rows(name: str) -> Part:
     raise bad("data set", f"one of {DATASETS}", name)
 
 
+def _groups(settings: Iterable[Setting]) -> list[list[Setting]]:
+    """Settings that differ in epsilon alone, together."""
+    groups: dict[tuple[int, int], list[Setting]] = {}
+    for setting in dict.fromkeys(settings):
+        groups.setdefault((setting.records, setting.sites), []).append(setting)
+    return list(groups.values())
+
+
 def _curves(name: str, plan: Plan, rows: Part, runs: int, seed: int, tick: Callable[[str], None]) -> Iterator[SiteRow]:
     """All points of a data set; a point that several curves share is measured once."""
     X, y = rows
@@ -142,12 +152,13 @@ def _curves(name: str, plan: Plan, rows: Part, runs: int, seed: int, tick: Calla
         order = np.random.default_rng([seed, run]).permutation(len(y))
         train, test = order[: plan.rows], order[plan.rows : plan.rows + int(_TEST_SHARE * len(y)) + 1]
         shown = X[test], y[test]
-        for number, (setting, errors) in enumerate(found.items()):
-            own = train[: (setting.sites + 1) * setting.records]
+        for number, group in enumerate(_groups(found)):
+            own = train[: (group[0].sites + 1) * group[0].records]
             coins = seeded(seed).child("paper C", name, run, number)
-            for method, error in errors_of(setting, (X[own], y[own]), shown, coins).items():
-                errors.setdefault(method, []).append(error)
-            tick(f"{name}, run {run + 1}, epsilon {setting.epsilon:g}, {setting.sites} sites of {setting.records}")
+            for setting, errors in zip(group, errors_of(group, (X[own], y[own]), shown, coins), strict=True):
+                for method, error in errors.items():
+                    found[setting].setdefault(method, []).append(error)
+            tick(f"{name}, run {run + 1}, {group[0].sites} sites of {group[0].records}")
     for varied, setting in plan.settings:
         place = (setting.epsilon, setting.records, setting.sites)
         for method, measured in found[setting].items():

@@ -1,12 +1,14 @@
 """The methods that are compared on paper C's data, at one setting: their test errors."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from tacit.cohort import Cohort
 from tacit.ensembles.combine import PublicOnly
-from tacit.ensembles.rehearsal import rehearse
+from tacit.ensembles.rehearsal import lenses_of, rehearse
 from tacit.ensembles.sites import combined_sites, models_of_public
 from tacit.learners.lens import Lens, fit_lens
 from tacit.learners.losses import HuberHinge
@@ -42,33 +44,61 @@ class Setting:
     components: int | None
 
 
-def errors_of(setting: Setting, train: Part, test: Part, coins: Stream) -> dict[str, float]:
-    """Test error of every method. The first records of `train` are public, the others the sites', one after another."""
-    X0, y0, X, y, X1 = _projected(setting, train, test)
-    sites = Cohort.of(X, y, np.arange(len(y)) // setting.records)
-    first = fit_lens(X0, intercept=False)
-    alone = models_of_public(_question(setting, first, "none"), X0, y0)
-    shown = first.see(X1)
-    errors: dict[str, float] = {}
+def errors_of(settings: Sequence[Setting], train: Part, test: Part, coins: Stream) -> list[dict[str, float]]:
+    """Test errors of every method at each setting; settings differ in epsilon alone, and share what it does not touch.
 
-    def measure(name: str, vector: FloatArray) -> None:
-        errors[name] = float(np.mean((shown @ vector > 0) != test[1]))
+    The first records of `train` are public, the others the sites', one after another.
+    """
+    X0, y0, X, y, X1 = _projected(settings[0], train, test)
+    sites = Cohort.of(X, y, np.arange(len(y)) // settings[0].records)
+    lenses = lenses_of(X0)
+    views = {id(lens): _View(lens, X0, y0, lens.see(X1), test[1]) for lens in lenses}
+    open_ = _question(settings[0], lenses[0], "none")
+    free = views[id(lenses[0])].errors("N", "no privacy", open_, _told(open_, sites, 1.0, coins))
+    found = []
+    for number, setting in enumerate(settings):
+        own = coins.child("setting", number)
+        errors = dict(free)
+        query = _question(setting, lenses[0], "published")
+        told = _told(query, sites, setting.epsilon, own.child("published"))
+        errors |= views[id(lenses[0])].errors("L", "as published", query, told)
+        query = rehearse(_question(setting, lenses[0], "objective"), X0, y0, setting.epsilon, lenses)
+        told = _told(query, sites, setting.epsilon, own.child("objective"))
+        view = views[id(query.lens)]
+        errors |= view.errors("L", "exact", query, told)
+        errors["ours"] = view.error(view.combined(query, told, "guarded"))
+        errors["public rows alone"] = view.error(view.alone[0].f)
+        found.append(errors)
+    return found
 
-    for short, privacy in (("no privacy", "none"), ("as published", "published"), ("exact", "objective")):
-        query = _question(setting, first, privacy)
-        if privacy == "objective":
-            query = rehearse(query, X0, y0, setting.epsilon, None)
-            shown = query.lens.see(X1)
-        told = _told(query, sites, setting.epsilon, coins.child(privacy))
-        baseline: tuple[PublicOnly, ...] = alone if query.lens is first else models_of_public(query, X0, y0)
-        for combine in ("feature", "average"):
-            letters = combine[0].upper() + ("N" if privacy == "none" else "L")
-            model = combined_sites(query, told, X0, y0, combine, baseline)
-            measure(f"{letters} {combine}, {short}", model.vectors[0])
-        if privacy == "objective":
-            measure("ours", combined_sites(query, told, X0, y0, "guarded", baseline).vectors[0])
-            measure("public rows alone", baseline[0].f)
-    return errors
+
+@dataclass(frozen=True, eq=False)
+class _View:
+    """Public and test rows through one lens."""
+
+    lens: Lens
+    X0: FloatArray
+    y0: IntArray
+    shown: FloatArray
+    truth: IntArray
+
+    @cached_property
+    def alone(self) -> tuple[PublicOnly, ...]:
+        query = TrainSite(1, 1, None, self.lens, HuberHinge(), 2, "none", (1.0,))
+        return models_of_public(query, self.X0, self.y0)
+
+    def combined(self, query: TrainSite, told: Estimates, combine: str) -> FloatArray:
+        return np.asarray(combined_sites(query, told, self.X0, self.y0, combine, self.alone).vectors[0])
+
+    def errors(self, letter: str, short: str, query: TrainSite, told: Estimates) -> dict[str, float]:
+        """The paper's two ways to combine."""
+        return {
+            f"{combine[0].upper()}{letter} {combine}, {short}": self.error(self.combined(query, told, combine))
+            for combine in ("feature", "average")
+        }
+
+    def error(self, vector: FloatArray) -> float:
+        return float(np.mean((self.shown @ vector > 0) != self.truth))
 
 
 def _projected(
@@ -84,8 +114,9 @@ def _projected(
 
 
 def _question(setting: Setting, lens: Lens, privacy: str) -> TrainSite:
+    epsilon = 1.0 if privacy == "none" else setting.epsilon
     ridge = None if privacy == "objective" else 2 * setting.strength * setting.records
-    return TrainSite(1, 1, None, lens, HuberHinge(), 2, privacy, (setting.epsilon,), ridge)
+    return TrainSite(1, 1, None, lens, HuberHinge(), 2, privacy, (epsilon,), ridge)
 
 
 def _told(query: TrainSite, sites: Cohort, epsilon: float, coins: Stream) -> Estimates:

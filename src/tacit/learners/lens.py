@@ -61,7 +61,8 @@ class Lens:
         """Rows (n, dim) of length at most 1 and l1 length at most `girth`, in exact arithmetic."""
         shifted = np.asarray(X, dtype=np.float64) - self.centre
         np.clip(shifted, -(2.0**20), 2.0**20, out=shifted)
-        np.nan_to_num(shifted, copy=False)
+        if np.isnan(np.einsum("ij,ij->", shifted, shifted)):  # rare, and looking for it costs a pass of its own
+            shifted[np.isnan(shifted)] = 0.0
         seen = shifted @ self.directions
         if self.constant:
             seen = np.hstack([seen, np.full((len(seen), 1), self.constant)])

@@ -22,7 +22,7 @@ _FINE = 30  # bits of a release step below the noise
 _POLISH = Fraction(1, 32)  # part of epsilon for what objective perturbation leaves: stopping short and rounding
 _LEAST_RIDGE = 2.0**-10  # as a part of the curvature of one record
 _TAIL = 64  # scales; noise beyond them, chance e^-64, is not counted on to be certified
-_SMALLEST, _LARGEST = 1e-4, 100.0
+SMALLEST, LARGEST = 1e-4, 100.0  # epsilon of one vector
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,8 @@ def _most_rows(dim: int, loss: Loss, ridge: float, tolerance: float, tilt: float
 
 
 def _accept(epsilon: float, slope: float, ridge: float) -> tuple[float, float]:
-    if not _SMALLEST <= positive("epsilon", epsilon) <= _LARGEST:
-        raise bad("epsilon", f"between {_SMALLEST} and {_LARGEST} for each vector that a site releases", epsilon)
+    if not SMALLEST <= positive("epsilon", epsilon) <= LARGEST:
+        raise bad("epsilon", f"between {SMALLEST} and {LARGEST} for each vector that a site releases", epsilon)
     if not slope < float("inf"):
         raise ValueError("a loss with slopes without bound cannot be trained privately: take 'huber' for numbers")
     return float(epsilon), positive("ridge", ridge)

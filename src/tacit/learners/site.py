@@ -136,7 +136,8 @@ class TrainSite(Query):
         each = np.broadcast_to(np.asarray(epsilon, dtype=np.float64), len(cohort))
         for level in np.unique(each).tolist():
             sites = np.flatnonzero(each == level)
-            reports.points[sites] = self._train(cohort[sites], self.plan(level), stream.of(sites))
+            own = cohort if len(sites) == len(cohort) else cohort[sites]  # the same rows, not a copy of them
+            reports.points[sites] = self._train(own, self.plan(level), stream.of(sites))
         return reports
 
     def valid(self, reports: Reports, epsilon: float | FloatArray) -> BoolArray:
