@@ -63,12 +63,20 @@ __all__ = [
     "seeded",
 ]
 
-_FACE = ("PeerEnsemble", "PrivateBoosting", "PrivateClassifier", "SiteEnsemble", "SiteEnsembleRegressor", "load", "plan")
+_FACE = (
+    "PeerEnsemble",
+    "PrivateBoosting",
+    "PrivateClassifier",
+    "SiteEnsemble",
+    "SiteEnsembleRegressor",
+    "load",
+    "plan",
+)
 
 
 def __getattr__(name: str) -> Any:
     """The scikit-learn face is imported when it is first used: owners and servers do not need it."""
-    if name in _FACE:
+    if name in (*_FACE, "load", "plan"):
         from tacit import estimators
 
         return getattr(estimators, name)

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tacit.cli import app
-from tacit.cli import reproduce_d as reproduce_d_command
+from tacit.cli.reproduce import PAPERS
 from tacit.experiments.paper_d import CONTESTANTS, PeerRow, reproduce_d
 from tacit.experiments.paper_d_events import EVENTS, EventRow
 from tacit.experiments.paper_d_tasks import DATASETS, deal, load_task, made_up
@@ -86,7 +86,8 @@ def test_unknown_data_sets_are_refused():
 
 
 def test_the_command_prints_tables_and_writes_rows(rows, tmp_path, monkeypatch):
-    monkeypatch.setattr(reproduce_d_command, "reproduce_d", lambda *settings, progress: iter(rows))
+    known = PAPERS["d"]._replace(run=lambda *settings, progress: iter(rows))
+    monkeypatch.setitem(PAPERS, "d", known)
     monkeypatch.setenv("COLUMNS", "160")
     result = CliRunner().invoke(app, ["reproduce", "d", "--quick", "--out", str(tmp_path)])
     assert result.exit_code == 0, result.output

@@ -12,7 +12,7 @@ from tacit.cli.options import Seed
 from tacit.cli.paper_a import show_a
 from tacit.cli.paper_c import show_c
 from tacit.cli.paper_d import show_d
-from tacit.experiments import paper_a, paper_c, paper_d
+from tacit.experiments import paper_a, paper_c, paper_d, paper_d_tasks
 from tacit.experiments.rows import write_rows
 
 
@@ -27,7 +27,7 @@ class Paper(NamedTuple):
 PAPERS = {
     "a": Paper(paper_a.DATASETS, paper_a.reproduce_a, show_a),
     "c": Paper(paper_c.DATASETS, paper_c.reproduce_c, show_c),
-    "d": Paper(paper_d.DATASETS, paper_d.reproduce_d, show_d),
+    "d": Paper(paper_d_tasks.DATASETS, paper_d.reproduce_d, show_d),
 }
 _DATASETS = "; ".join(f"{name}: {', '.join(paper.datasets)}" for name, paper in PAPERS.items())
 
