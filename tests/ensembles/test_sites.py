@@ -77,19 +77,19 @@ def test_stretching_columns_does_not_hurt_the_baseline():
 @pytest.mark.parametrize("noise", [0.5, 3.0, 100.0])
 @pytest.mark.parametrize("public", [40, 200])
 def test_guarded_does_no_harm(noise, public):
-    """Over 25 worlds; the test error has a standard deviation below 0.008, and a gain must be sure by two.
+    """Over 15 worlds. A test error of 4,000 rows has a standard deviation below 0.008; both models see the same rows.
 
-    False alarm: that the mean difference of 25 exceeds 0.005, or one of them 0.05, has a chance below one in a thousand
-    for a rule that is as good as the public-only model.
+    False alarm: that the mean difference of 15 exceeds 0.007 (its standard error is below 0.003), or one of them 0.05,
+    has a chance below one in a hundred for a rule that is as good as the public-only model.
     """
     harm = []
-    for seed in range(25):
+    for seed in range(15):
         truth, (rows, targets), test, rng = world(seed, public)
         alone = public_only(rows, targets, LOSS)
         models = truth + noise * np.linalg.norm(truth) * rng.normal(size=(SITES, DIM)) / np.sqrt(DIM)
         made = guarded(models, np.ones(SITES), rows, targets, LOSS, alone)
         harm.append(error(made.f, test) - error(alone.f, test))
-    assert np.mean(harm) <= 0.005
+    assert np.mean(harm) <= 0.007
     assert np.max(harm) <= 0.05
     if (noise, public) == (0.5, 40):  # good sites help where public rows are few
         assert np.mean(harm) < -0.005
@@ -97,25 +97,25 @@ def test_guarded_does_no_harm(noise, public):
 
 def test_plain_feature_does_harm_where_guarded_does_not():
     harm = dict.fromkeys(("feature", "guarded"), 0.0)
-    for seed in range(25):
+    for seed in range(12):
         truth, (rows, targets), test, rng = world(seed)
         alone = public_only(rows, targets, LOSS)
         models = truth + 5 * np.linalg.norm(truth) * rng.normal(size=(SITES, DIM)) / np.sqrt(DIM)
         for name in harm:
             made = COMBINE[name](models, np.ones(SITES), rows, targets, LOSS, alone)
-            harm[name] += (error(made.f, test) - error(alone.f, test)) / 25
+            harm[name] += (error(made.f, test) - error(alone.f, test)) / 12
     assert harm["feature"] > 0.03
     assert harm["guarded"] < 0.003
 
 
 def test_useless_sites_leave_the_public_model_as_it_is():
     kept = 0
-    for seed in range(25):
+    for seed in range(12):
         _, (rows, targets), _, rng = world(seed)
         alone = public_only(rows, targets, LOSS)
         made = guarded(rng.normal(size=(SITES, DIM)), np.ones(SITES), rows, targets, LOSS, alone)
         kept += bool((made.f == alone.f).all() and (made.weights == 0).all() and made.public_weight == 1)
-    assert kept >= 22
+    assert kept >= 10
 
 
 def test_trust_follows_the_noise():
