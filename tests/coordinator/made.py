@@ -53,19 +53,18 @@ def folder_of(tmp_path: Path, owners=60, text=CAMPAIGN):
     return tmp_path
 
 
-def running(folder: Path, url=None, key=None):
-    return coordinator(
-        folder / "campaign.toml", url or f"sqlite:///{folder}/c.db", key or Ed25519PrivateKey.generate(), ADMIN
-    )
+def running(folder: Path, url=None, key=None, rehearsal=None):
+    key = key or Ed25519PrivateKey.generate()
+    return coordinator(folder / "campaign.toml", url or f"sqlite:///{folder}/c.db", key, ADMIN, rehearsal)
 
 
 def client_of(app):
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost")
 
 
-def joining(folder: Path, **limits):
+def joining(folder: Path, rehearsal=None, **limits):
     policy = Policy(**{"epsilon_per_release": 8, "epsilon_total": 8, "time_step": 0, **limits})
-    return Joining(folder / "people.csv", "ill", policy, folder / "owner", owners="who")
+    return Joining(folder / "people.csv", "ill", policy, folder / "owner", "who", rehearsal)
 
 
 def driven(running, work):

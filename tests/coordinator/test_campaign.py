@@ -8,9 +8,9 @@ from tests.coordinator.made import driven, folder_of, joining, running
 TOKENS = [f"token number {i:04d}" for i in range(80)]
 
 
-def test_a_campaign_from_enrolment_to_model(tmp_path):
+def test_a_campaign_from_enrolment_to_model(tmp_path, database):
     folder = folder_of(tmp_path)
-    service = running(folder)
+    service = running(folder, database)
     service.store.add_tokens(TOKENS)
 
     async def work(link):

@@ -1,29 +1,45 @@
-"""The command line; one file per command."""
+"""The command line; one file per command, imported when it is asked for: an owner need not load what papers need."""
 
 import sys
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+import typer.main
+from typer.core import TyperGroup
 
 import tacit
-from tacit.cli.audit import audit
-from tacit.cli.demo import demo
-from tacit.cli.helper import helper
-from tacit.cli.join import join
-from tacit.cli.ledger import app as ledger
-from tacit.cli.reproduce import reproduce
-from tacit.cli.serve import serve
 from tacit.owner.ledger import LedgerError
 
+COMMANDS = ("demo", "audit", "reproduce", "serve", "helper", "join", "ledger")  # each is a file with a function or app
+
+
+class Commands(TyperGroup):
+    """Finds a command in the file of its name."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"tacit.cli.{cmd_name}")
+        group = getattr(module, "app", None)
+        if group is None:
+            group = typer.Typer(add_completion=False)
+            group.command(cmd_name)(getattr(module, cmd_name))
+        made = typer.main.get_command(group)
+        made.name = cmd_name
+        return made
+
+
 app = typer.Typer(
+    cls=Commands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     help="Many owners train one model; each speaks once, in noise it can prove.",
 )
-for command in (demo, audit, reproduce, serve, helper, join):
-    app.command()(command)
-app.add_typer(ledger, name="ledger")
 
 
 def _version(asked: bool) -> None:

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from tacit.cli.serve import checked_tls, kept
+from tacit.cli.serve import checked_tls
+from tacit.durable import kept
 
 
 def helper(

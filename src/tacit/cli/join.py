@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tacit.cli.options import warn_of_rehearsal
 from tacit.owner.policy import Policy
 
 
@@ -22,16 +23,22 @@ def join(
     campaign_key: Annotated[str | None, typer.Option(help="The campaign key (hex) to pin before first use.")] = None,
     state: Annotated[Path, typer.Option(help="Folder for your key, ledger and the pinned key.")] = Path("tacit-owner"),
     patience: Annotated[float, typer.Option(help="Seconds to go on trying while the coordinator is away.")] = 86400.0,
+    rehearsal: Annotated[int | None, typer.Option(help="Seed of a rehearsal: reproducible, NOT PRIVATE.")] = None,
+    first: Annotated[int, typer.Option(help="In a rehearsal, the number of your first owner among all.", min=0)] = 0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would leave and what it would cost.")] = False,
 ) -> None:
     """Take part in a campaign: your rows stay here, one small report leaves, charged to your ledger."""
     from tacit.device.joining import Joining, join
     from tacit.device.link import Link
     from tacit.device.preview import preview
+    from tacit.device.rehearsal import Part
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     pinned = None if campaign_key is None else bytes.fromhex(campaign_key)
-    joining = Joining(data, label, Policy.read(policy), state, owners)
+    part = None if rehearsal is None else Part(rehearsal, first)
+    if part is not None:
+        warn_of_rehearsal()
+    joining = Joining(data, label, Policy.read(policy), state, owners, part)
 
     async def run() -> None:
         link = Link.to(url, authority, patience)

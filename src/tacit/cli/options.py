@@ -6,3 +6,9 @@ import typer
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 Seed = Annotated[int, typer.Option(help="Seed of the simulation: reproducible, not private.", min=0)]
+
+
+def warn_of_rehearsal() -> None:
+    """Say loudly what a rehearsal is not."""
+    line = "REHEARSAL: REPRODUCIBLE, NOT PRIVATE. Whoever knows the seed can undo every report. Use made-up rows."
+    typer.secho(line, fg=typer.colors.RED, bold=True, err=True)

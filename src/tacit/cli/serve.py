@@ -3,7 +3,6 @@
 import logging
 import os
 import secrets
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +11,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from tacit.campaign.address import LOOPBACK
+from tacit.campaign.rehearsal import only_here
+from tacit.cli.options import warn_of_rehearsal
+from tacit.durable import kept
 
 
 def serve(
@@ -22,6 +24,7 @@ def serve(
     state: Annotated[Path, typer.Option(help="Folder with the campaign's key and the admin key.")] = Path("campaign"),
     certificate: Annotated[Path | None, typer.Option(help="TLS certificate (PEM).", exists=True)] = None,
     key: Annotated[Path | None, typer.Option(help="TLS key (PEM).", exists=True)] = None,
+    rehearsal: Annotated[int | None, typer.Option(help="Seed of a rehearsal: reproducible, NOT PRIVATE.")] = None,
     tokens: Annotated[int, typer.Option(help="Make so many tokens, one per owner, in STATE/tokens.", min=0)] = 0,
 ) -> None:
     """Run the coordinator: invite owners, collect their reports, publish the model.
@@ -34,7 +37,10 @@ def serve(
     from tacit.coordinator.running import coordinator
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    made = coordinator(campaign, database, signing_key(state), admin_key(state))
+    if rehearsal is not None:
+        only_here(host)
+        warn_of_rehearsal()
+    made = coordinator(campaign, database, signing_key(state), admin_key(state), rehearsal)
     if tokens:
         fresh = [secrets.token_urlsafe(24) for _ in range(tokens)]
         made.store.add_tokens(fresh)
@@ -73,13 +79,6 @@ def signing_key(state: Path) -> Ed25519PrivateKey:
 def admin_key(state: Path) -> str:
     """The administrator's key, made on first use."""
     return kept(state / "admin.key", lambda: secrets.token_urlsafe(32).encode()).decode().strip()
-
-
-def kept(path: Path, make: Callable[[], bytes]) -> bytes:
-    """The content of a file, made on first use."""
-    if not path.exists():
-        _append(path, make())
-    return path.read_bytes()
 
 
 def _append(path: Path, content: bytes) -> None:

@@ -176,6 +176,7 @@ class Coordinator:
         for task in tasks:
             with suppress(asyncio.CancelledError):
                 await task
+        self._store.close()
 
     async def _drive(self, driver: Driver) -> None:
         """Step after step; a database that is away for a while only makes it wait."""

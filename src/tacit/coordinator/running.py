@@ -8,13 +8,15 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from starlette.applications import Starlette
 
 from tacit.campaign.greeting import greeting
+from tacit.campaign.rehearsal import rehearsed
 from tacit.coordinator.app import Coordinator
 from tacit.coordinator.driver import Draw, Driver, drawn_at_random
 from tacit.coordinator.intake import Intake
+from tacit.coordinator.rehearsal import SeededDraw
 from tacit.coordinator.spec import CampaignSpec
 from tacit.coordinator.store import Store
 from tacit.coordinator.sums import Sums, sum_key
-from tacit.streams import Stream
+from tacit.streams import Stream, seeded
 from tacit.wire import encode
 from tacit.wire.signed import public_bytes
 
@@ -34,19 +36,22 @@ def coordinator(
     database: str,
     key: Ed25519PrivateKey,
     admin: str,
-    draw: Draw = drawn_at_random,
+    rehearsal: int | None = None,
     helper: httpx.Client | None = None,
     noise: Stream | None = None,
 ) -> Running:
     """Read the campaign file, begin or take up the campaign in the database, and make the service.
 
-    `helper` is where the campaign's helper answers (default: at the address in the file), `noise` the coordinator's own
-    for sums (default: secure).
+    `rehearsal` is the seed of one: reproducible, not private. `helper` is where the campaign's helper answers (default:
+    at the address in the file), `noise` the coordinator's own for sums (default: secure).
     """
     spec = CampaignSpec.read(campaign)
     terms, public = spec.prepared(sum_key(key).public_key().public_bytes_raw())
     sums = None if terms.sums is None else Sums(terms.sums, key, helper or spec.helper_client(), noise)
     store = Store(database)
+    draw: Draw = drawn_at_random
+    if rehearsal is not None:
+        terms, draw = rehearsed(terms), SeededDraw(store, seeded(rehearsal))
     store.found(terms.name, encode(terms))
     driver = Driver(store, terms, public, key, draw, sums)
     intake = Intake(store, key.public_key())

@@ -12,9 +12,9 @@ import numpy as np
 from tacit.campaign.address import checked_url, trust
 from tacit.campaign.terms import CampaignTerms
 from tacit.checks import bad, positive
-from tacit.estimators.parameters import learner_of, one_of
 from tacit.files import UserTable, read_table, schema_of
 from tacit.learners.base import Public, Terms
+from tacit.learners.names import learner_of, one_of
 from tacit.schema import Schema
 from tacit.sums.batch import SumTerms
 

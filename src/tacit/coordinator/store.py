@@ -20,6 +20,7 @@ from tacit.coordinator.tables import campaign, invitations, metadata, outcomes, 
 
 ENROLLING, RUNNING, PAUSED, ENDED = "enrolling", "running", "paused", "ended"
 OPEN, ADDING, CLOSED, VOID = "open", "adding", "closed", "void"
+_PARAMETERS = 10_000  # of one statement: databases have a limit
 
 
 class StoreError(RuntimeError):
@@ -70,7 +71,8 @@ def open_engine(url: str) -> Engine:
 
         @event.listens_for(engine, "begin")
         def begin(connection: Connection) -> None:
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            reading = connection.get_execution_options().get("reading", False)
+            connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
 
     elif engine.dialect.name != "postgresql":
         raise StoreError(f"database must be sqlite or postgresql, got {engine.dialect.name}")
@@ -87,6 +89,12 @@ class Store:
     def transaction(self) -> Iterator[Connection]:
         """One transaction: all of it, or nothing."""
         with self._engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """One transaction that only reads: in SQLite it waits for no writer."""
+        with self._engine.connect().execution_options(reading=True) as connection, connection.begin():
             yield connection
 
     def close(self) -> None:
@@ -109,7 +117,7 @@ class Store:
                 )
 
     def standing(self) -> Standing:
-        with self.transaction() as connection:
+        with self.reading() as connection:
             row = connection.execute(select(campaign)).one()
         return Standing(row.name, row.state, row.ended, row.terms, row.model, row.progress)
 
@@ -126,10 +134,11 @@ class Store:
             connection.execute(update(campaign).values(progress=progress))
 
     def lease(self, worker: str, seconds: float) -> bool:
-        """Whether this worker may drive now; a lease of one that died runs out."""
+        """Whether this worker may drive now; a lease of one that died runs out, also when the clock was put back."""
         now = time.time()
         with self.transaction() as connection:
-            free = (campaign.c.lease == worker) | (campaign.c.lease_until < now)
+            until = campaign.c.lease_until
+            free = (campaign.c.lease == worker) | (until < now) | (until > now + 2 * seconds)
             taken = connection.execute(
                 update(campaign).where(free).values(lease=worker, lease_until=now + seconds)
             ).rowcount
@@ -150,7 +159,8 @@ class Store:
                 return bool(known.token == hashed(token))
             mine = (tokens.c.token == hashed(token)) & (tokens.c.used.is_(False))
             if not connection.execute(update(tokens).where(mine).values(used=True)).rowcount:
-                return False
+                known = connection.execute(select(owners.c.token).where(owners.c.owner == owner)).first()
+                return known is not None and bool(known.token == hashed(token))  # this request, sent twice at once
             connection.execute(
                 insert(owners).values(owner=owner, label=label, token=hashed(token), revoked=False, asked=None)
             )
@@ -163,7 +173,7 @@ class Store:
 
     def enrolled(self) -> dict[str, int]:
         """How many owners there are, how many were never asked, how many are revoked."""
-        with self.transaction() as connection:
+        with self.reading() as connection:
             waiting = owners.c.asked.is_(None) & owners.c.revoked.is_(False)
             counts = [
                 connection.execute(select(func.count()).select_from(owners).where(condition)).scalar_one()
@@ -173,13 +183,18 @@ class Store:
 
     def waiting(self) -> list[int]:
         """The places of owners that were never asked, in the order they came."""
-        with self.transaction() as connection:
+        with self.reading() as connection:
             fresh = select(owners.c.place).where(owners.c.asked.is_(None), owners.c.revoked.is_(False))
             return list(connection.execute(fresh.order_by(owners.c.place)).scalars())
 
+    def labels(self) -> dict[int, str]:
+        """What every owner calls itself, by place."""
+        with self.reading() as connection:
+            return {row.place: row.label for row in connection.execute(select(owners.c.place, owners.c.label))}
+
     def everybody(self) -> list[int]:
         """The places of all owners that are not revoked."""
-        with self.transaction() as connection:
+        with self.reading() as connection:
             live = select(owners.c.place).where(owners.c.revoked.is_(False)).order_by(owners.c.place)
             return list(connection.execute(live).scalars())
 
@@ -190,15 +205,18 @@ class Store:
         with self.transaction() as connection:
             connection.execute(insert(questions).values(**question.__dict__))
             if spend:
-                fresh = owners.c.place.in_(invited) & owners.c.asked.is_(None) & owners.c.revoked.is_(False)
-                spent = connection.execute(update(owners).where(fresh).values(asked=question.number)).rowcount
+                spent = 0
+                for start in range(0, len(invited), _PARAMETERS):
+                    some = owners.c.place.in_(invited[start : start + _PARAMETERS])
+                    fresh = some & owners.c.asked.is_(None) & owners.c.revoked.is_(False)
+                    spent += connection.execute(update(owners).where(fresh).values(asked=question.number)).rowcount
                 if spent != len(invited):
                     raise StoreError(f"{len(invited) - spent} of {len(invited)} owners were asked before")
             rows = [{"question": question.number, "owner": place} for place in invited]
             connection.execute(insert(invitations), rows)
 
     def questions(self) -> list[Question]:
-        with self.transaction() as connection:
+        with self.reading() as connection:
             rows = connection.execute(select(questions).order_by(questions.c.number)).all()
         return [Question(**row._mapping) for row in rows]
 
@@ -212,7 +230,7 @@ class Store:
 
     def question_for(self, owner: str) -> bytes | None:
         """The open question that this owner was invited to and has not answered."""
-        with self.transaction() as connection:
+        with self.reading() as connection:
             joined = (
                 select(questions.c.data)
                 .join(invitations, invitations.c.question == questions.c.number)
@@ -226,20 +244,20 @@ class Store:
 
     def counts(self, number: int) -> tuple[int, int]:
         """How many owners a question was put to, and how many reports it has."""
-        with self.transaction() as connection:
+        with self.reading() as connection:
             asked = select(func.count()).select_from(invitations).where(invitations.c.question == number)
             heard = select(func.count()).select_from(reports).where(reports.c.question == number)
             return connection.execute(asked).scalar_one(), connection.execute(heard).scalar_one()
 
     def reports_of(self, number: int) -> list[tuple[int, bytes]]:
         """The reports to a question with their owners' places, in the order of owners."""
-        with self.transaction() as connection:
+        with self.reading() as connection:
             mine = select(reports.c.owner, reports.c.data).where(reports.c.question == number)
             return [(row.owner, row.data) for row in connection.execute(mine.order_by(reports.c.owner))]
 
     def outcomes(self) -> dict[int, dict[str, int]]:
         """What became of the reports to every question."""
-        with self.transaction() as connection:
+        with self.reading() as connection:
             rows = connection.execute(select(outcomes)).all()
         found: dict[int, dict[str, int]] = {}
         for row in rows:

@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from tacit.durable import kept
 from tacit.wire.signed import public_bytes
 
 _SECRET = 32
@@ -26,19 +27,9 @@ class Identity:
     def at(cls, folder: Path) -> "Identity":
         """The identity kept in a folder; made on first use, readable by its user alone."""
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path = folder / "identity"
-        try:
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            secret = path.read_bytes()
-            if len(secret) != _SECRET:
-                raise ValueError(f"{path} must hold {_SECRET} bytes, got {len(secret)}: damaged?") from None
-            return cls(secret)
-        secret = os.urandom(_SECRET)
-        with os.fdopen(handle, "wb") as file:
-            file.write(secret)
-            file.flush()
-            os.fsync(file.fileno())
+        secret = kept(folder / "identity", lambda: os.urandom(_SECRET))
+        if len(secret) != _SECRET:
+            raise ValueError(f"{folder / 'identity'} must hold {_SECRET} bytes, got {len(secret)}: damaged?")
         return cls(secret)
 
     def key(self, owner: str) -> Ed25519PrivateKey:

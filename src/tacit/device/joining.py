@@ -7,11 +7,14 @@ from pathlib import Path
 import numpy as np
 
 from tacit.campaign.greeting import greeted
+from tacit.campaign.rehearsal import is_rehearsal, only_here
 from tacit.campaign.terms import CampaignTerms
 from tacit.cohort import Cohort
 from tacit.device.identity import Identity
 from tacit.device.link import Link
 from tacit.device.member import Member
+from tacit.device.rehearsal import Part, RehearsalGate
+from tacit.durable import kept
 from tacit.files import read_table
 from tacit.owner.gate import Gate
 from tacit.owner.ledger import Ledger
@@ -23,7 +26,8 @@ class Joining:
     """What an owner (or a gateway with many) brings along.
 
     `data` is read by the campaign's schema: `label` names its column to predict, `owners` the column that names owners
-    (None: the whole file is one owner). `state` holds identity, ledger and the pinned key.
+    (None: the whole file is one owner). `state` holds identity, ledger and the pinned key. `rehearsal` is the part in a
+    rehearsal, None for a campaign; one is refused in place of the other.
     """
 
     data: Path
@@ -31,19 +35,24 @@ class Joining:
     policy: Policy
     state: Path
     owners: str | None = None
+    rehearsal: Part | None = None
 
     async def members(self, link: Link, pinned: bytes | None = None) -> tuple[CampaignTerms, list[Member]]:
         """Greet the campaign, pin its key, and make a member of every owner in the file."""
         pin = self.state / "campaign.key"
-        self.state.mkdir(parents=True, exist_ok=True, mode=0o700)
         known = pin.read_bytes() if pin.exists() else pinned
         response = await link.call("GET", "/v1/campaign", None)
         key, terms = greeted(response.content, known)
-        if not pin.exists():
-            pin.write_bytes(response.content[:32])
+        if is_rehearsal(terms.name) != (self.rehearsal is not None):
+            raise ValueError(f"the campaign is {terms.name!r}: give --rehearsal for a rehearsal, and only then")
+        kept(pin, lambda: response.content[:32])
         names, cohort = self.rows(terms)
         ledger = Ledger(self.state / "ledger.db", self.state / "ledger.mark")
-        gate = Gate(cohort, names, terms.schema, self.policy, ledger, key)
+        if self.rehearsal is None:
+            gate = Gate(cohort, names, terms.schema, self.policy, ledger, key, link.now)
+        else:
+            only_here(link.client.base_url.host)
+            gate = RehearsalGate(cohort, names, terms.schema, self.policy, ledger, key, self.rehearsal, link.now)
         identity = Identity.at(self.state)
         return terms, [Member(name, identity.key(name), gate, link) for name in names]
 

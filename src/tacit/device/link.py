@@ -13,11 +13,14 @@ import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.campaign.address import checked_url, trust
-from tacit.campaign.requests import LIFETIME, Request, signed_headers
+from tacit.campaign.requests import Request, signed_headers
 
 log = logging.getLogger(__name__)
 _FIRST, _LONGEST = 0.2, 30.0  # seconds between tries
 _TRANSIENT = {408, 425, 429, 500, 502, 503, 504}
+_DAMAGED = {400, 401, 404, 405, 411, 413, 414, 431, 501, 505}  # what an honest request gets that something changed,
+_TRIES = 6  # or a stranger: so not for ever
+_DRIFT = 30.0  # seconds that clocks may differ
 
 
 class UnreachableError(RuntimeError):
@@ -41,11 +44,13 @@ class Link:
 
     async def call(self, method: str, path: str, key: Ed25519PrivateKey | None, body: bytes = b"") -> httpx.Response:
         """One request, again and again while the other side is away; the bytes stay the same."""
-        pause, until = _FIRST, time.monotonic() + self.patience
+        pause, until, tries = _FIRST, time.monotonic() + self.patience, 0
         while True:
             response = await self._once(method, path, key, body)
             if response is not None and response.status_code not in _TRANSIENT:
-                return response
+                tries += 1
+                if key is None or response.status_code not in _DAMAGED or tries >= _TRIES:
+                    return response
             if time.monotonic() + pause > until:
                 raise UnreachableError(f"{self.client.base_url} did not answer {method} {path} in {self.patience:g} s")
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreading load, not secrets
@@ -54,7 +59,7 @@ class Link:
     async def _once(self, method: str, path: str, key: Ed25519PrivateKey | None, body: bytes) -> httpx.Response | None:
         headers = {}
         if key is not None:
-            headers = signed_headers(Request(method, path, int(time.time() + self.skew), body), key)
+            headers = signed_headers(Request(method, path, int(self.now()), body), key)
         try:
             response = await self.client.request(method, path, content=body or None, headers=headers)
         except (httpx.TransportError, ssl.SSLError) as problem:
@@ -62,21 +67,22 @@ class Link:
                 raise UnreachableError(f"{self.client.base_url}: its certificate is not trusted") from problem
             log.info("the coordinator is away (%s)", type(problem).__name__)
             return None
-        if response.status_code == 401 and key is not None and self._learned_skew(response):
-            return None  # our clock was off: sign again
+        self._learn_skew(response)
         return response
 
-    def _learned_skew(self, response: httpx.Response) -> bool:
-        """Whether the clocks differ by more than a signature's life; then remember by how much."""
+    def now(self) -> float:
+        """The time at the coordinator, whatever our own clock says."""
+        return time.time() + self.skew
+
+    def _learn_skew(self, response: httpx.Response) -> None:
+        """Remember by how much the clocks differ, if they do; also when ours jumps."""
         try:
             theirs = parsedate_to_datetime(response.headers["date"]).timestamp()
         except (KeyError, ValueError):
-            return False
+            return
         off = theirs - time.time()
-        if abs(off - self.skew) < LIFETIME / 2:
-            return False
-        self.skew = off
-        return True
+        if abs(off - self.skew) > _DRIFT:
+            self.skew = off
 
     async def close(self) -> None:
         await self.client.aclose()

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import sqlite3
 from dataclasses import dataclass
 
 import httpx
@@ -9,6 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.device.link import Link
 from tacit.owner.gate import Gate, Reason, RefusedError
+from tacit.owner.ledger import LedgerError
 
 log = logging.getLogger(__name__)
 _POLL = 2.0  # seconds, where the coordinator names none
@@ -42,10 +44,16 @@ class Member:
         while True:
             response = await self.link.call("GET", "/v1/question", self.key)
             if response.status_code == 200:
-                said = await self._answer(response.content)
-                answered += said is None
-                if once and said in (None, Reason.SPENT):
-                    return answered
+                try:
+                    said = await self._answer(response.content)
+                except LedgerError as problem:
+                    if not isinstance(problem.__cause__, OSError | sqlite3.OperationalError):
+                        raise
+                    log.warning("the ledger cannot be written now (a full disk?): nothing was released; trying again")
+                else:
+                    answered += said is None
+                    if once and said in (None, Reason.SPENT):
+                        return answered
             elif response.status_code == 410:
                 return answered
             elif response.status_code in _REFUSED:
@@ -59,7 +67,9 @@ class Member:
         except RefusedError as refused:
             log.info("refused: %s", refused.reason.name)
             return refused.reason
-        await self.link.call("POST", "/v1/report", self.key, report)
+        response = await self.link.call("POST", "/v1/report", self.key, report)
+        if response.status_code != 200:
+            log.warning("the report was not counted: status %d", response.status_code)
         return None
 
 

@@ -25,6 +25,12 @@ _BLOCK = 1 << 22  # numbers of a block of shares
 Result = TypeVar("Result")
 
 
+def drawing_order(owners: int, stream: Stream) -> IntArray:
+    """The order in which owners 0 .. owners - 1 are drawn: by a coin each."""
+    coins = stream.child("order").words(np.arange(owners), 0, 1)[:, 0]
+    return np.argsort(coins, kind="stable")
+
+
 @dataclass(eq=False)
 class Inline:
     """Answers queries from `cohort`; owners are drawn at random among those never asked.
@@ -47,8 +53,7 @@ class Inline:
         if np.ndim(self.epsilon) == 0:
             self.epsilon = float(self.epsilon)
         self.spent = np.zeros(len(self.cohort))
-        coins = self.stream.child("order").words(np.arange(len(self.cohort)), 0, 1)[:, 0]
-        self._waiting = np.argsort(coins, kind="stable")
+        self._waiting = drawing_order(len(self.cohort), self.stream)
         if isinstance(self.epsilon, np.ndarray) and self.epsilon.shape != (len(self.cohort),):
             raise ValueError(f"epsilon must be one number per owner, {len(self.cohort)}, got {self.epsilon.shape}")
 

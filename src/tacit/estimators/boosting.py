@@ -13,11 +13,12 @@ from tacit.engines.inline import Inline
 from tacit.ensembles.boosting import AllOwners, Judge, OwnSample, boost
 from tacit.ensembles.public_model import fit_public
 from tacit.estimators.guarantee import guarantee_of
-from tacit.estimators.parameters import learner_of, one_of, owners_each, stream_of, terms_of
+from tacit.estimators.parameters import owners_each, stream_of, terms_of
 from tacit.estimators.prepared import prepare
 from tacit.estimators.saved import Savable
 from tacit.estimators.tables import accept_table
 from tacit.learners.base import Learner
+from tacit.learners.names import learner_of, one_of
 from tacit.schema import Schema
 from tacit.sums.two_servers import TwoServers
 from tacit.types import AnyArray, FloatArray

@@ -14,11 +14,12 @@ from tacit.ensembles.combination import Crowd
 from tacit.ensembles.public_model import fit_public
 from tacit.ensembles.refine import MAPS, discriminate, refine
 from tacit.estimators.guarantee import guarantee_of
-from tacit.estimators.parameters import one_of, stream_of
+from tacit.estimators.parameters import stream_of
 from tacit.estimators.prepared import prepare
 from tacit.estimators.saved import Savable
 from tacit.estimators.tables import accept_table
 from tacit.learners.discriminant import Discriminant
+from tacit.learners.names import one_of
 from tacit.mechanisms.names import MECHANISMS
 from tacit.schema import Schema
 from tacit.types import AnyArray, FloatArray

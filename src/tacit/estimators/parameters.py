@@ -1,6 +1,5 @@
 """What the estimator's parameters mean: names become objects, numbers are checked."""
 
-from collections.abc import Collection
 from numbers import Integral
 from typing import Any
 
@@ -8,28 +7,12 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from tacit.checks import bad, positive, whole
-from tacit.learners.base import Learner, Terms
-from tacit.learners.centroid import Centroid
-from tacit.learners.logistic import Logistic
-from tacit.learners.stump import Stump
+from tacit.learners.base import Terms
+from tacit.learners.names import one_of
 from tacit.mechanisms.names import MECHANISMS
 from tacit.spaces import Space
 from tacit.streams import Stream, secure, seeded
 from tacit.types import BoolArray, FloatArray
-
-LEARNERS: dict[str, type[Learner]] = {kind.name: kind for kind in (Stump, Centroid, Logistic)}
-
-
-def one_of(name: str, value: Any, choices: Collection[str]) -> str:
-    """`value`, if it is one of the choices."""
-    if not (isinstance(value, str) and value in choices):
-        raise bad(name, f"one of {sorted(choices)}", value)
-    return value
-
-
-def learner_of(learner: Any) -> Learner:
-    """A learner by name, or the one given."""
-    return learner if isinstance(learner, Learner) else LEARNERS[one_of("learner", learner, LEARNERS)]()
 
 
 def stream_of(random_state: Any) -> Stream:

@@ -11,13 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 from tacit.checks import bad, positive, whole
 from tacit.cohort import Cohort
 from tacit.engines.inline import Inline
-from tacit.estimators.parameters import one_of, stream_of
+from tacit.estimators.parameters import stream_of
 from tacit.estimators.peer_guarantee import peer_guarantee
 from tacit.estimators.peer_methods import METHODS
 from tacit.estimators.peer_models import PeerModel, two_classes
 from tacit.estimators.sample import Sample, drawn_sample, given_sample
 from tacit.estimators.tables import accept_labels, accept_table, some_rows
 from tacit.learners.cells import Cells
+from tacit.learners.names import one_of
 from tacit.schema import Schema
 from tacit.streams import Stream
 from tacit.types import AnyArray, FloatArray, IntArray

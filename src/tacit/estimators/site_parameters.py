@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from tacit.checks import bad, positive
-from tacit.estimators.parameters import one_of
 from tacit.learners.losses import LOSSES, Loss
+from tacit.learners.names import one_of
 from tacit.types import AnyArray, FloatArray
 
 

@@ -14,10 +14,11 @@ from tacit.ensembles.rehearsal import lenses_of, rehearse
 from tacit.ensembles.sites import ensemble_of_sites
 from tacit.estimators.guarantee import site_guarantee
 from tacit.estimators.numbers import Range, drawn_numbers, given_numbers
-from tacit.estimators.parameters import one_of, stream_of
+from tacit.estimators.parameters import stream_of
 from tacit.estimators.sample import drawn_sample, given_sample
 from tacit.estimators.site_parameters import loss_of, ridge_of, site_epsilons, site_names
 from tacit.estimators.tables import accept_labels, accept_table, some_rows
+from tacit.learners.names import one_of
 from tacit.learners.site import PRIVACY, TrainSite
 from tacit.schema import Schema
 from tacit.streams import Stream

@@ -6,11 +6,10 @@ mean square are one-dimensional integrals; with them the estimate's scale and va
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import lgamma, log, pi, sqrt
+from math import comb, lgamma, log, pi, sqrt
 
 import numpy as np
 from scipy.special import betainc
-from scipy.stats import binom
 
 from tacit.privacy.odds import odds
 from tacit.types import FloatArray
@@ -69,8 +68,8 @@ def leading_moments(dim: int, candidates: int, favoured: int) -> tuple[float, fl
     """
     n, k = candidates, favoured
     if dim == 1:  # inner products are +-1 and the number of +1 is binomial
-        plus = np.arange(n + 1)
-        return float(2 * np.sum(np.minimum(plus, k) * binom.pmf(plus, n, 0.5)) / k - 1), 1.0
+        among = sum(min(plus, k) * comb(n, plus) for plus in range(n + 1))  # times 2^-n: how many +1 among the k
+        return 2 * (among / (k << n)) - 1, 1.0
     x, density, below = _first_coordinate(dim)
     kept = betainc(n - k, k, below) * density
     return float(n / k * np.sum(x * kept)), float(n / k * np.sum(x * x * kept))

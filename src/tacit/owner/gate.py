@@ -13,7 +13,7 @@ fail is tried on an owner without rows before anything is charged.
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from enum import Enum
 from fractions import Fraction
@@ -63,6 +63,7 @@ class Gate:
     """Answers signed questions for the owners of `cohort`, named by `owners`, under one policy and one ledger.
 
     One owner is the usual case; a gateway holds many. `schema` is the public description by which rows were read.
+    `clock` only says when questions have expired, which no budget depends on: it may be the campaign's.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class Gate:
         policy: Policy,
         ledger: Ledger,
         key: Ed25519PublicKey,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         if not len(owners) == len(set(owners)) == len(cohort):
             raise ValueError(f"owners must name each of {len(cohort)} owners once, got {len(owners)} names")
@@ -85,6 +87,7 @@ class Gate:
         self._policy = policy
         self._ledger = ledger
         self._key = key
+        self._clock = clock
 
     def answer(self, question: bytes, owner: str | None = None) -> bytes:
         """The report of one owner (of the only one, by default), or `RefusedError`."""
@@ -158,7 +161,7 @@ class Gate:
     def _harmless(self, query: Query, epsilons: FloatArray) -> bool:
         """Whether it works at all, tried at owners without rows: a question that fails must fail for everybody."""
         try:
-            reports = self._release(query, self._nobody(len(epsilons)), epsilons, self._coins())
+            reports = self._release(query, self._nobody(len(epsilons)), epsilons, self._coins(query))
             return bool(query.valid(reports, epsilons).all())
         except (ValueError, TypeError, IndexError, ArithmeticError, MemoryError):
             return False
@@ -175,7 +178,7 @@ class Gate:
         query, digest = invitation.query, invitation.digest
         places = np.array([self._place[owner] for owner, _ in fresh])
         epsilons = np.array([query.epsilons[level] for _, level in fresh])
-        cohort, coins = self._cohort[places], self._coins().of(places)
+        cohort, coins = self._cohort[places], self._coins(query).of(places)
         with suppress(Exception):
             reports = self._release(query, cohort, epsilons, coins)
             return [pack(digest, level, reports[i : i + 1]) for i, (_, level) in enumerate(fresh)]
@@ -192,12 +195,12 @@ class Gate:
         """Owners without rows."""
         return Cohort(self._cohort.X[:0], self._cohort.y[:0], np.zeros(owners + 1, dtype=np.int64))
 
-    def _coins(self) -> Stream:
+    def _coins(self, query: Query) -> Stream:
         """Fresh coins from the operating system. A gate takes no seed."""
         return secure()
 
     def _now(self) -> float:
-        return time.time()
+        return self._clock()
 
     def _wait(self, began: float) -> None:
         """Leave at the next multiple of the policy's time step."""

@@ -1,0 +1,29 @@
+"""Rehearsals: campaigns over the network whose coins can be repeated. Reproducible, not private.
+
+A rehearsal gives, byte for byte, the model that the engine in one process gives for the same rows and seed, so that
+everything in between (requests, databases, restarts) can be checked. It cannot be taken for a campaign: its name says
+what it is in every question and every line of a ledger, and both ends refuse to rehearse off this machine.
+"""
+
+from dataclasses import replace
+
+from tacit.campaign.address import LOOPBACK
+from tacit.campaign.terms import CampaignTerms
+
+REHEARSAL = "rehearsal: reproducible, not private"
+
+
+def rehearsed(terms: CampaignTerms) -> CampaignTerms:
+    """The same campaign, named as a rehearsal."""
+    return replace(terms, name=f"{REHEARSAL}: {terms.name}")
+
+
+def is_rehearsal(name: str) -> bool:
+    """Whether a campaign of this name is a rehearsal."""
+    return name.startswith(REHEARSAL)
+
+
+def only_here(host: str | None) -> None:
+    """Refuse to rehearse with another machine."""
+    if host not in LOOPBACK:
+        raise ValueError(f"a {REHEARSAL}; it must stay on this machine ({', '.join(LOOPBACK)}), got host {host!r}")

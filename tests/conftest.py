@@ -1,0 +1,30 @@
+"""Databases for the tests: SQLite, and a real PostgreSQL that each test process starts for itself."""
+
+import sys
+
+import pytest
+
+if sys.platform != "win32":
+    from benchmarks.service.postgres import postgres as started
+    from benchmarks.service.postgres import programs, which
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A PostgreSQL server on loopback, stopped at the end of the session."""
+    if programs() is None:
+        pytest.skip(which())
+    with started("fsync=off", "max_connections=60", "shared_buffers=16MB") as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request, tmp_path):
+    """The address of an empty database, once of each kind."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/campaign.db"
+    return request.getfixturevalue("postgres").fresh()
+
+
+def pytest_terminal_summary(terminalreporter):
+    terminalreporter.write_line(f"database tests ran on SQLite and: {which()}")
