@@ -1,0 +1,81 @@
+"""Processes that we start, watch and end by their ids, and no others."""
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+
+_RUN = "import time; from tacit.cli import main; _real = time.time; time.time = lambda: _real() + {clock}; main()"
+_PLAIN = "from tacit.cli import main; main()"
+
+
+def tacit(*arguments: str, clock: float = 0.0) -> list[str]:
+    """The command line `tacit ...`; `clock` is by how many seconds its clock is off."""
+    return [sys.executable, "-c", _RUN.format(clock=clock) if clock else _PLAIN, *arguments]
+
+
+@dataclass
+class Processes:
+    """Processes of ours by name; each writes to NAME.log in `folder`. All are ended at the end."""
+
+    folder: Path
+    running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    started: int = 0
+
+    def start(self, name: str, command: list[str], **environment: str) -> subprocess.Popen[bytes]:
+        """Start a process under a name that is free."""
+        if self.alive(name):
+            raise ValueError(f"{name} is running")
+        quiet = {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        with (self.folder / f"{name}.log").open("ab") as log:
+            self.running[name] = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, **quiet, **environment},
+            )
+        self.started += 1
+        return self.running[name]
+
+    def alive(self, name: str) -> bool:
+        return name in self.running and self.running[name].poll() is None
+
+    def kill(self, name: str) -> None:
+        """Kill -9, at once."""
+        with suppress(ProcessLookupError):
+            self.running[name].kill()
+        self.running[name].wait()
+
+    def stop(self) -> None:
+        """Ask all that still run to end, and wait; those that do not are killed."""
+        left = [process for process in self.running.values() if process.poll() is None]
+        for process in left:
+            process.send_signal(signal.SIGTERM)
+        for process in left:
+            try:
+                process.wait(10.0)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def memory(self) -> int:
+        """Bytes that are ours alone (proportional set size) over all running processes."""
+        total = 0
+        for process in self.running.values():
+            with suppress(OSError, ValueError, IndexError):
+                text = Path(f"/proc/{process.pid}/smaps_rollup").read_text()
+                total += int(text.split("Pss:")[1].split()[0]) * 1024
+        return total
+
+    def __enter__(self) -> "Processes":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
