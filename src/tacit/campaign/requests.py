@@ -51,11 +51,11 @@ def signed_headers(request: Request, key: Ed25519PrivateKey) -> dict[str, str]:
 def signer(method: str, path: str, headers: dict[str, str], body: bytes, now: float) -> str:
     """The owner (its public key in hex) that signed a request, or `UnsignedError`."""
     try:
-        owner, time = headers[OWNER], int(headers[TIME])
-        if not abs(now - time) <= LIFETIME:
+        owner, time = bytes.fromhex(headers[OWNER]), int(headers[TIME])
+        if not now - LIFETIME <= time <= now + LIFETIME:
             raise UnsignedError
-        key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(owner))
+        key = Ed25519PublicKey.from_public_bytes(owner)
         key.verify(bytes.fromhex(headers[SIGNATURE]), Request(method, path, time, body).preimage)
     except (KeyError, ValueError, InvalidSignature):
         raise UnsignedError from None
-    return owner.lower()
+    return owner.hex()  # one spelling of a name

@@ -1,13 +1,13 @@
 """tacit join: an owner takes part in a campaign."""
 
 import asyncio
-import logging
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tacit.cli.options import warn_of_rehearsal
+from tacit.cli.logs import log_to_stderr
+from tacit.cli.options import LogJson, warn_of_rehearsal
 from tacit.owner.policy import Policy
 
 
@@ -26,6 +26,7 @@ def join(
     rehearsal: Annotated[int | None, typer.Option(help="Seed of a rehearsal: reproducible, NOT PRIVATE.")] = None,
     first: Annotated[int, typer.Option(help="In a rehearsal, the number of your first owner among all.", min=0)] = 0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would leave and what it would cost.")] = False,
+    log_json: LogJson = False,
 ) -> None:
     """Take part in a campaign: your rows stay here, one small report leaves, charged to your ledger."""
     from tacit.device.joining import Joining, join
@@ -33,7 +34,7 @@ def join(
     from tacit.device.preview import preview
     from tacit.device.rehearsal import Part
 
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    log_to_stderr(log_json)
     pinned = None if campaign_key is None else bytes.fromhex(campaign_key)
     part = None if rehearsal is None else Part(rehearsal, first)
     if part is not None:

@@ -6,6 +6,7 @@ import typer
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 Seed = Annotated[int, typer.Option(help="Seed of the simulation: reproducible, not private.", min=0)]
+LogJson = Annotated[bool, typer.Option("--log-json", help="Log one JSON object per line.")]
 
 
 def warn_of_rehearsal() -> None:

@@ -1,6 +1,5 @@
 """tacit serve: the coordinator of a campaign."""
 
-import logging
 import os
 import secrets
 from pathlib import Path
@@ -12,7 +11,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from tacit.campaign.address import LOOPBACK
 from tacit.campaign.rehearsal import only_here
-from tacit.cli.options import warn_of_rehearsal
+from tacit.cli.logs import log_to_stderr
+from tacit.cli.options import LogJson, warn_of_rehearsal
 from tacit.durable import kept
 
 
@@ -26,6 +26,7 @@ def serve(
     key: Annotated[Path | None, typer.Option(help="TLS key (PEM).", exists=True)] = None,
     rehearsal: Annotated[int | None, typer.Option(help="Seed of a rehearsal: reproducible, NOT PRIVATE.")] = None,
     tokens: Annotated[int, typer.Option(help="Make so many tokens, one per owner, in STATE/tokens.", min=0)] = 0,
+    log_json: LogJson = False,
 ) -> None:
     """Run the coordinator: invite owners, collect their reports, publish the model.
 
@@ -36,7 +37,7 @@ def serve(
 
     from tacit.coordinator.running import coordinator
 
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    log_to_stderr(log_json)
     if rehearsal is not None:
         only_here(host)
         warn_of_rehearsal()
@@ -47,13 +48,16 @@ def serve(
         _append(state / "tokens", "".join(f"{token}\n" for token in fresh).encode())
         typer.echo(f"{tokens} tokens were added to {state / 'tokens'}: give one to each owner")
     typer.echo(f"campaign key (owners may pin it): {made.fingerprint}")
+    typer.echo(f"page: {'http' if certificate is None else 'https'}://{host}:{port}/, admin key: {state / 'admin.key'}")
     uvicorn.run(
         made.app,
         host=host,
         port=port,
         ssl_certfile=None if certificate is None else str(certificate),
         ssl_keyfile=None if key is None else str(key),
+        log_config=None,  # its messages come to our log
         log_level="warning",
+        access_log=False,
         server_header=False,
         timeout_graceful_shutdown=5,
     )

@@ -7,8 +7,9 @@ Nothing an outsider sends reaches a log or an answer, and no error says more tha
 import asyncio
 import hmac
 import logging
+import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from hashlib import sha256
 
@@ -17,22 +18,26 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from tacit.campaign.requests import UnsignedError, signer
 from tacit.coordinator.batches import Batches, BusyError
 from tacit.coordinator.driver import Driver
-from tacit.coordinator.guard import Guard
+from tacit.coordinator.guard import Guard, Limits
 from tacit.coordinator.intake import Intake
+from tacit.coordinator.openapi import DOCUMENT
+from tacit.coordinator.page import page
 from tacit.coordinator.store import ENDED, PAUSED, RUNNING, Store
-from tacit.coordinator.view import openapi, page, status
+from tacit.coordinator.view import View
 from tacit.engines.collector import Outcome
+from tacit.pages.static import static_routes
 
 log = logging.getLogger(__name__)
-Handler = Callable[[Request], Awaitable[Response]]
 _POLL = 2  # seconds that an owner should wait before it asks again
 _STEP = 0.2  # seconds between looks of the driver
+_TOKEN = re.compile(rb"[!-~]{16,200}")  # printable, without spaces
+_OWNER = re.compile(rb"[0-9a-f]{64}")
 _STATUS = {
     Outcome.COUNTED: 200,
     Outcome.REPEATED: 200,
@@ -51,8 +56,18 @@ def refused(kind: str, code: int) -> JSONResponse:
 class Coordinator:
     """The routes, around a store."""
 
-    def __init__(self, store: Store, intake: Intake, driver: Driver | None, admin: str, campaign: bytes) -> None:
+    def __init__(
+        self,
+        store: Store,
+        intake: Intake,
+        driver: Driver | None,
+        admin: str,
+        campaign: bytes,
+        limits: Limits,
+    ) -> None:
         self._store = store
+        self._view = View(store)
+        self._limits = limits
         self._batches = Batches(intake)
         self._driver = driver
         self._admin = sha256(admin.encode()).digest()
@@ -74,24 +89,25 @@ class Coordinator:
             Route("/v1/admin/revoke", self.revoke, methods=post),
             Route("/v1/admin/state", self.state, methods=post),
         ]
-        handlers = {HTTPException: self._http_error, UnsignedError: self._unsigned, Exception: self._broken}
-        return Starlette(
-            routes=routes,
+        made = Starlette(
+            routes=[*routes, *static_routes("tacit.pages", "tacit.coordinator")],
             lifespan=self._lifespan,
-            middleware=[Middleware(Guard)],
-            exception_handlers=handlers,  # type: ignore[arg-type]  # handlers of one exception each
+            middleware=[Middleware(Guard, self._limits)],
+            exception_handlers={HTTPException: _http_error, UnsignedError: _unsigned},
         )
+        made.router.redirect_slashes = False  # a redirect would repeat whatever host a stranger names
+        return made
 
     # For everybody -----------------------------------------------------------------------------------
 
     async def page(self, request: Request) -> Response:
-        return Response(await run_in_threadpool(page, self._store), media_type="text/html; charset=utf-8")
+        return HTMLResponse(await run_in_threadpool(lambda: page(self._view.status())))
 
     async def document(self, request: Request) -> Response:
-        return JSONResponse(openapi())
+        return JSONResponse(DOCUMENT)
 
     async def status(self, request: Request) -> Response:
-        return JSONResponse(await run_in_threadpool(status, self._store))
+        return JSONResponse(await run_in_threadpool(self._view.status))
 
     async def campaign(self, request: Request) -> Response:
         return Response(self._campaign, media_type="application/octet-stream")
@@ -108,7 +124,7 @@ class Coordinator:
             token, label = (part.decode() for part in body.split(b"\n", 1))
         except ValueError:
             return refused("malformed", 400)
-        if not (1 <= len(token) <= 200 and len(label) <= 200):
+        if not (1 <= len(token) <= 200 and len(label) <= 200 and (token + label).isprintable()):
             return refused("malformed", 400)
         done = await run_in_threadpool(self._store.enrol, owner, token, label)
         return JSONResponse({"enrolled": True}) if done else refused("forbidden", 403)
@@ -118,6 +134,8 @@ class Coordinator:
         data = await run_in_threadpool(self._store.question_for, owner)
         if data is not None:
             return Response(data, media_type="application/octet-stream")
+        if not await run_in_threadpool(self._store.member, owner):
+            return refused("forbidden", 403)
         ended = (await run_in_threadpool(self._store.standing)).state == ENDED
         return Response(status_code=410 if ended else 204, headers={"retry-after": str(_POLL)})
 
@@ -132,24 +150,28 @@ class Coordinator:
     # For administrators ------------------------------------------------------------------------------
 
     async def tokens(self, request: Request) -> Response:
-        body = await self._authorised(request)
-        new = body.decode("ascii", "replace").split()
-        if not (new and all(16 <= len(token) <= 200 for token in new)):
+        new = (await self._authorised(request)).split(b"\n")
+        if new[-1] == b"":
+            new.pop()  # the last line may end like the others
+        if not (new and all(_TOKEN.fullmatch(token) for token in new)):
             return refused("malformed", 400)
-        await run_in_threadpool(self._store.add_tokens, new)
+        await run_in_threadpool(self._store.add_tokens, [token.decode() for token in new])
         return JSONResponse({"tokens": len(new)})
 
     async def revoke(self, request: Request) -> Response:
-        body = await self._authorised(request)
-        done = await run_in_threadpool(self._store.revoke, body.decode("ascii", "replace").strip().lower())
+        owner = await self._authorised(request)
+        if not _OWNER.fullmatch(owner):
+            return refused("malformed", 400)
+        done = await run_in_threadpool(self._store.revoke, owner.decode())
         return JSONResponse({"revoked": True}) if done else refused("not found", 404)
 
     async def state(self, request: Request) -> Response:
-        body = await self._authorised(request)
-        wanted = body.decode("ascii", "replace").strip()
+        wanted = (await self._authorised(request)).decode("ascii", "replace")
         if wanted not in (RUNNING, PAUSED):
             return refused("malformed", 400)
-        await run_in_threadpool(self._store.set_state, wanted)
+        if not await run_in_threadpool(self._store.set_state, wanted):
+            return refused("ended", 409)
+        self._view.forget()
         return JSONResponse({"state": wanted})
 
     # What is behind ----------------------------------------------------------------------------------
@@ -188,13 +210,12 @@ class Coordinator:
                 log.warning("the driver waits after %s", type(problem).__name__)
             await asyncio.sleep(_STEP)
 
-    async def _http_error(self, request: Request, problem: HTTPException) -> Response:
-        kinds = {401: "unauthorised", 404: "not found", 405: "method", 413: "too large", 429: "too many"}
-        return refused(kinds.get(problem.status_code, "refused"), problem.status_code)
 
-    async def _unsigned(self, request: Request, problem: UnsignedError) -> Response:
-        return refused("unsigned", 401)
+async def _http_error(request: Request, problem: Exception) -> Response:
+    code, headers = (problem.status_code, problem.headers) if isinstance(problem, HTTPException) else (400, None)
+    kinds = {401: "unauthorised", 404: "not found", 405: "method"}
+    return JSONResponse({"error": kinds.get(code, "refused")}, code, headers)
 
-    async def _broken(self, request: Request, problem: Exception) -> Response:
-        log.error("a request failed with %s", type(problem).__name__)
-        return refused("unavailable", 503)
+
+async def _unsigned(request: Request, problem: Exception) -> Response:
+    return refused("unsigned", 401)

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 
-from sqlalchemy.exc import DBAPIError
 from starlette.concurrency import run_in_threadpool
 
 from tacit.coordinator.intake import Intake, Sent
@@ -44,7 +43,7 @@ class Batches:
                 self._some.clear()
             try:
                 outcomes = await run_in_threadpool(self._intake.write, [sent for sent, _ in batch])
-            except (DBAPIError, OSError) as problem:
+            except Exception as problem:  # whatever it was, the next batch must still be written
                 log.warning("a batch could not be written: %s", type(problem).__name__)
                 for _, future in batch:
                     if not future.done():

@@ -7,25 +7,28 @@ are whole numbers), and goes on from the first question without an answer. So a 
 any worker can take over.
 """
 
-import json
 import logging
 import secrets
 import time
 from collections.abc import Callable, Generator, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.campaign.terms import CampaignTerms
+from tacit.coordinator.accuracy import Accuracy, accuracy
+from tacit.coordinator.progress import Watch
 from tacit.coordinator.publication import Publication
 from tacit.coordinator.store import ADDING, CLOSED, ENDED, ENROLLING, OPEN, RUNNING, VOID, Question, Store
 from tacit.coordinator.sums import AwayError, Sums
+from tacit.coordinator.tables import NOTHING_YET
 from tacit.ensembles.boosting import AllOwners, Boosted, OwnSample, Verdict
 from tacit.learners.base import Public, ShareQuery, Tally
 from tacit.learners.ensemble import Ensemble
 from tacit.learners.invitation import PURPOSE, Invitation, digest_of, unpack
-from tacit.learners.query import Query
+from tacit.learners.query import Answer, Query
 from tacit.learners.sum_query import SumQuery
 from tacit.mechanisms.reports import Reports
 from tacit.types import FloatArray
@@ -68,6 +71,7 @@ class Driver:
         self._told = -1  # how many answers the running algorithm has been given; -1: it has to be replayed
         self._algorithm: Generator[Any, Any, Boosted] | None = None
         self._query: Query | Tally | None = None
+        self._heard: dict[int, Accuracy] = {}  # of the answers that have been told
 
     def step(self) -> bool:
         """Do what is to be done now; answers whether the campaign goes on."""
@@ -77,6 +81,8 @@ class Driver:
         if not self._store.lease(self._worker, _LEASE):
             self._told = -1
             return True
+        if standing.progress == NOTHING_YET:
+            self._show(Ensemble(self._terms.facts.classes))
         if standing.state == ENROLLING and self._store.enrolled()["enrolled"] >= self._terms.start:
             self._store.set_state(RUNNING)
             log.info("campaign %s begins", self._terms.name)
@@ -139,7 +145,7 @@ class Driver:
         """Bring the algorithm to where all answers have been told; StopIteration when it has ended."""
         if self._algorithm is None or self._told > len(answered) or self._told < 0:
             self._algorithm = self._terms.algorithm(AllOwners() if self._sums else OwnSample(self._public))
-            self._query, self._told = next(self._algorithm), 0
+            self._query, self._told, self._heard = next(self._algorithm), 0, {}
         for question in answered[self._told :]:
             if self._query is None:
                 raise RuntimeError("the transcript has more answers than the algorithm asks for")
@@ -151,7 +157,10 @@ class Driver:
         if isinstance(query, Tally):
             return decode(question.answer or b"", Verdict)
         reports, epsilons = self._reports(question, query)
-        return query.answer(query.collect(reports, epsilons))
+        answer = query.answer(query.collect(reports, epsilons))
+        if isinstance(query, ShareQuery) and isinstance(answer, Answer):
+            self._heard[question.number] = accuracy(query, epsilons, answer)
+        return answer
 
     def _reports(self, question: Question, query: Query) -> tuple[Reports, FloatArray]:
         """The reports to a question, with the epsilon of each, in the order of owners."""
@@ -185,7 +194,7 @@ class Driver:
         question = Question(number, invitation.digest, data, OPEN, now, deadline, None)
         self._store.ask(question, invited, spend=isinstance(query.owners, int))
         if isinstance(query, ShareQuery):
-            self._store.set_progress(self._progress(query.ensemble))
+            self._show(query.ensemble)
         log.info("question %d put to %d owners", number, len(invited))
 
     def _invited(self, query: Query) -> list[int]:
@@ -200,15 +209,17 @@ class Driver:
             return []
         return sorted(self._draw(waiting, query.owners, self._store.enrolled()["enrolled"] - len(waiting)))
 
-    def _progress(self, ensemble: Ensemble) -> str:
-        """The error of the ensemble after each round on the data user's own sample, for everybody to see."""
-        X, y = self._public.X, self._public.y
-        errors = [float(np.mean(np.argmax(votes, axis=1) != y)) for votes in ensemble.staged_votes(X)]
-        return json.dumps([{"error": e, "stderr": (max(e * (1 - e), 1 / len(y)) / len(y)) ** 0.5} for e in errors])
+    @cached_property
+    def _watch(self) -> Watch:
+        return Watch(self._public)
+
+    def _show(self, ensemble: Ensemble) -> None:
+        """Write down how far it has come, for everybody to see."""
+        self._store.set_progress(self._watch.progress(ensemble, self._heard).text)
 
     def _publish(self, result: Boosted, answered: list[Question]) -> None:
         transcript = tuple(question.digest for question in answered)
         model = Publication.of(self._terms, result, transcript)
-        self._store.set_progress(self._progress(result.ensemble))
+        self._show(result.ensemble)
         self._store.set_state(ENDED, result.ended, encode(model))
         log.info("campaign %s ended: %s", self._terms.name, result.ended)

@@ -1,70 +1,131 @@
-"""Limits before anything is read, and headers on everything that goes out."""
+"""Around everything: limits on what comes in, headers on what goes out, one shape for every failure.
 
+A body is read here, whole, against a limit of bytes and of seconds, before a route sees the request. An address whose
+requests keep being refused is put off for a while. Whatever breaks inside is told to nobody: outside it is
+`{"error": "unavailable"}`, inside it is the name of the exception, without its text, which may hold what was sent.
+"""
+
+import asyncio
+import logging
 import time
 from collections import OrderedDict
+from dataclasses import dataclass
 
 from starlette.datastructures import MutableHeaders
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-LARGEST = 1 << 20  # bytes of a body
-_PER_SECOND, _BURST = 20.0, 100.0  # refused requests that one address may make
+from tacit.pages.headers import HEADERS
+
+log = logging.getLogger(__name__)
 _ADDRESSES = 10_000  # addresses remembered
-_HEADERS = {
-    "content-security-policy": "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-    "connect-src 'self'; script-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cache-control": "no-store",
-    "strict-transport-security": "max-age=31536000",
-}
-_TOO_LARGE = b'{"error":"too large"}'
-_TOO_MANY = b'{"error":"too many"}'
+_CHARGED = (400, 401, 403, 404, 405, 408, 413)  # answers that count as refusals
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What one request, and one address, may take.
+
+    body : bytes of a body.  seconds : until a body must be here.
+    burst, per_second : refused requests that an address may make at once, and on and on.
+    """
+
+    body: int = 1 << 20
+    seconds: float = 20.0
+    burst: float = 100.0
+    per_second: float = 20.0
+
+
+class RefusedError(Exception):
+    """A request that goes no further; `kind` and `status` are all that is said."""
+
+    def __init__(self, kind: str, status: int) -> None:
+        super().__init__(kind)
+        self.kind, self.status = kind, status
 
 
 class Guard:
-    """Refuses large bodies and addresses whose requests keep being refused; sets security headers."""
+    """The outermost layer of the service."""
 
-    def __init__(self, app: ASGIApp, largest: int = LARGEST) -> None:
+    def __init__(self, app: ASGIApp, limits: Limits) -> None:
         self._app = app
-        self._largest = largest
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # refusals left, when
+        self._limits = limits
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # address: refusals left, when
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         address = scope["client"][0] if scope.get("client") else ""
-        if self._allowance(address) < 1:
-            await _refuse(send, 429, _TOO_MANY)
-            return
-        length = dict(scope["headers"]).get(b"content-length", b"0")
-        if not (length.isdigit() and int(length) <= self._largest):
-            await _refuse(send, 413, _TOO_LARGE)
-            return
-        taken = 0
-
-        async def limited() -> Message:
-            nonlocal taken
-            message = await receive()
-            taken += len(message.get("body", b""))
-            if taken > self._largest:
-                return {"type": "http.disconnect"}
-            return message
+        begun = False
 
         async def headed(message: Message) -> None:
+            nonlocal begun
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers[name] = value
-                if message["status"] in (401, 403, 404, 405, 413):
+                begun = True
+                MutableHeaders(scope=message).update(HEADERS)
+                if message["status"] in _CHARGED:
                     self._charge(address)
+                    log.info("refused", extra={"status": message["status"], "route": _route(scope)})
             await send(message)
 
-        await self._app(scope, limited, headed)
+        try:
+            if not self._allowance(address) >= 1:
+                raise RefusedError("too many", 429)
+            await self._app(scope, await self._whole(scope, receive), headed)
+        except RefusedError as refused:
+            closing = {"connection": "close", "retry-after": "1"}
+            answer = JSONResponse({"error": refused.kind}, refused.status, closing)
+            await answer(scope, receive, headed)
+        except _GoneError:
+            return  # nobody is there to be told
+        except Exception as problem:
+            log.error("failed", extra={"kind": type(problem).__name__, "route": _route(scope)})
+            if not begun:
+                await JSONResponse({"error": "unavailable"}, 503)(scope, receive, headed)
+
+    async def _whole(self, scope: Scope, receive: Receive) -> Receive:
+        """Read the body; what the application then receives is one message with all of it."""
+        headers = dict(scope["headers"])
+        if b"content-length" not in headers and b"transfer-encoding" not in headers:
+            return receive
+        length = headers.get(b"content-length", b"0")
+        if not (length.isdigit() and len(length) <= 18):
+            raise RefusedError("malformed", 400)
+        if not int(length) <= self._limits.body:
+            raise RefusedError("too large", 413)
+        try:
+            async with asyncio.timeout(self._limits.seconds):
+                body = await self._read(receive)
+        except TimeoutError:
+            raise RefusedError("too slow", 408) from None
+        given = False
+
+        async def replayed() -> Message:
+            nonlocal given
+            if given:
+                return await receive()
+            given = True
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        return replayed
+
+    async def _read(self, receive: Receive) -> bytes:
+        parts, taken, more = [], 0, True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise _GoneError
+            parts.append(message.get("body", b""))
+            taken += len(parts[-1])
+            if not taken <= self._limits.body:
+                raise RefusedError("too large", 413)
+            more = message.get("more_body", False)
+        return b"".join(parts)
 
     def _allowance(self, address: str) -> float:
-        left, at = self._left.get(address, (_BURST, 0.0))
-        return min(_BURST, left + (time.monotonic() - at) * _PER_SECOND)
+        left, at = self._left.get(address, (self._limits.burst, 0.0))
+        return min(self._limits.burst, left + (time.monotonic() - at) * self._limits.per_second)
 
     def _charge(self, address: str) -> None:
         self._left[address] = (self._allowance(address) - 1, time.monotonic())
@@ -73,7 +134,10 @@ class Guard:
             self._left.popitem(last=False)
 
 
-async def _refuse(send: Send, status: int, body: bytes) -> None:
-    headers = [(b"content-type", b"application/json"), *((k.encode(), v.encode()) for k, v in _HEADERS.items())]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+class _GoneError(Exception):
+    """The other side hung up."""
+
+
+def _route(scope: Scope) -> str:
+    """The name of what was to answer, never the path as it was sent."""
+    return getattr(scope.get("endpoint"), "__name__", "-")

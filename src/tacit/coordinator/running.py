@@ -11,6 +11,7 @@ from tacit.campaign.greeting import greeting
 from tacit.campaign.rehearsal import rehearsed
 from tacit.coordinator.app import Coordinator
 from tacit.coordinator.driver import Draw, Driver, drawn_at_random
+from tacit.coordinator.guard import Limits
 from tacit.coordinator.intake import Intake
 from tacit.coordinator.rehearsal import SeededDraw
 from tacit.coordinator.spec import CampaignSpec
@@ -39,6 +40,7 @@ def coordinator(
     rehearsal: int | None = None,
     helper: httpx.Client | None = None,
     noise: Stream | None = None,
+    limits: Limits = Limits(),  # noqa: B008 - frozen
 ) -> Running:
     """Read the campaign file, begin or take up the campaign in the database, and make the service.
 
@@ -55,5 +57,5 @@ def coordinator(
     store.found(terms.name, encode(terms))
     driver = Driver(store, terms, public, key, draw, sums)
     intake = Intake(store, key.public_key())
-    app = Coordinator(store, intake, driver, admin, greeting(terms, key)).app()
+    app = Coordinator(store, intake, driver, admin, greeting(terms, key), limits).app()
     return Running(app, store, driver, public_bytes(key.public_key()).hex())

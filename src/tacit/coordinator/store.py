@@ -56,7 +56,7 @@ def open_engine(url: str) -> Engine:
     """An engine for `sqlite:///file` or `postgresql://...`; SQLite is made durable and begins with its write lock."""
     if url.startswith("postgresql://"):
         url = "postgresql+psycopg://" + url.removeprefix("postgresql://")
-    engine = create_engine(url, pool_pre_ping=True)
+    engine = create_engine(url, pool_pre_ping=True, hide_parameters=True)
     if engine.dialect.name == "sqlite":
 
         @event.listens_for(engine, "connect")
@@ -121,12 +121,11 @@ class Store:
             row = connection.execute(select(campaign)).one()
         return Standing(row.name, row.state, row.ended, row.terms, row.model, row.progress)
 
-    def set_state(self, state: str, ended: str = "", model: bytes | None = None) -> None:
-        """Move the campaign on; an ended one stays ended."""
+    def set_state(self, state: str, ended: str = "", model: bytes | None = None) -> bool:
+        """Move the campaign on; an ended one stays ended (False)."""
+        moved = update(campaign).where(campaign.c.state != ENDED).values(state=state, ended=ended, model=model)
         with self.transaction() as connection:
-            connection.execute(
-                update(campaign).where(campaign.c.state != ENDED).values(state=state, ended=ended, model=model)
-            )
+            return bool(connection.execute(moved).rowcount)
 
     def set_progress(self, progress: str) -> None:
         """What anybody may see of how far it has come."""
@@ -147,20 +146,22 @@ class Store:
     # Owners ------------------------------------------------------------------------------------------
 
     def add_tokens(self, new: Sequence[str]) -> None:
-        """Allow as many owners to enrol; only hashes are kept."""
+        """Allow as many owners to enrol; only hashes are kept. A token that is there already stays as it is."""
+        added = self.upsert(tokens).on_conflict_do_nothing()
         with self.transaction() as connection:
-            connection.execute(insert(tokens), [{"token": hashed(token), "used": False} for token in new])
+            connection.execute(added, [{"token": hashed(token), "used": False} for token in new])
 
     def enrol(self, owner: str, token: str, label: str) -> bool:
         """Enrol an owner with a token that nobody has used; the same owner and token again changes nothing."""
         with self.transaction() as connection:
-            known = connection.execute(select(owners.c.token).where(owners.c.owner == owner)).first()
+            mine = select(owners.c.token, owners.c.revoked).where(owners.c.owner == owner)
+            known = connection.execute(mine).first()
             if known is not None:
-                return bool(known.token == hashed(token))
-            mine = (tokens.c.token == hashed(token)) & (tokens.c.used.is_(False))
-            if not connection.execute(update(tokens).where(mine).values(used=True)).rowcount:
-                known = connection.execute(select(owners.c.token).where(owners.c.owner == owner)).first()
-                return known is not None and bool(known.token == hashed(token))  # this request, sent twice at once
+                return bool(known.token == hashed(token) and not known.revoked)
+            fresh = (tokens.c.token == hashed(token)) & (tokens.c.used.is_(False))
+            if not connection.execute(update(tokens).where(fresh).values(used=True)).rowcount:
+                known = connection.execute(mine).first()  # this request, sent twice at once
+                return known is not None and bool(known.token == hashed(token) and not known.revoked)
             connection.execute(
                 insert(owners).values(owner=owner, label=label, token=hashed(token), revoked=False, asked=None)
             )
@@ -170,6 +171,12 @@ class Store:
         """Leave an owner out from now on."""
         with self.transaction() as connection:
             return bool(connection.execute(update(owners).where(owners.c.owner == owner).values(revoked=True)).rowcount)
+
+    def member(self, owner: str) -> bool:
+        """Whether this owner has enrolled and was not revoked."""
+        with self.transaction() as connection:
+            live = select(owners.c.place).where(owners.c.owner == owner, owners.c.revoked.is_(False))
+            return connection.execute(live).first() is not None
 
     def enrolled(self) -> dict[str, int]:
         """How many owners there are, how many were never asked, how many are revoked."""

@@ -3,6 +3,7 @@
 from sqlalchemy import BigInteger, Boolean, Column, Float, ForeignKey, Integer, LargeBinary, MetaData, Table, Text
 
 metadata = MetaData()
+NOTHING_YET = "{}"  # progress of a campaign that no driver has looked at
 
 campaign = Table(
     "campaign",
@@ -13,7 +14,7 @@ campaign = Table(
     Column("ended", Text, nullable=False, default=""),
     Column("terms", LargeBinary, nullable=False),  # canonical bytes: a restart with other terms is refused
     Column("model", LargeBinary, nullable=True),
-    Column("progress", Text, nullable=False, default="[]"),
+    Column("progress", Text, nullable=False, default=NOTHING_YET),
     Column("lease", Text, nullable=False, default=""),  # which worker drives,
     Column("lease_until", Float, nullable=False, default=0.0),  # and until when
 )

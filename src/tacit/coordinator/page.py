@@ -1,0 +1,82 @@
+"""The campaign for people: figures to HTML. Everything that is shown comes from the status."""
+
+from typing import Any
+
+from tacit.coordinator.chart import chart_of
+from tacit.coordinator.promise import promise
+from tacit.coordinator.store import ENDED, ENROLLING, OPEN, PAUSED, RUNNING
+from tacit.pages.rendering import environment
+
+_TEMPLATES = environment("tacit.coordinator")
+_REFUSED = ("malformed", "contradicted", "strange")
+_STATES = {ENROLLING: "Owners are enrolling", RUNNING: "Running", PAUSED: "Paused", ENDED: "Ended"}
+
+
+def page(status: dict[str, Any]) -> str:
+    """The page of a campaign."""
+    asked = [_question(question) for question in status["questions"]]
+    return _TEMPLATES.get_template("campaign.html").render(
+        status=status,
+        title=status["name"],
+        state=_STATES[status["state"]],
+        sentence=sentence(status),
+        asked=asked,
+        totals={name: sum(row[name] for row in asked) for name in ("invited", "counted", "late", "refused")},
+        chart=chart_of(status["progress"], status["public_only"], status["rounds"]),
+        gain=_gain(status),
+        **promise(status),
+    )
+
+
+def sentence(status: dict[str, Any]) -> str:
+    """Where the campaign is, in one sentence: what a screen reader is told when it changes."""
+    owners, done, rounds = status["owners"], len(status["progress"]), status["rounds"]
+    open_now = [question for question in status["questions"] if question["state"] == OPEN]
+    if status["state"] == ENROLLING:
+        return f"{owners['enrolled']:,} of {status['start']:,} owners needed to begin have enrolled."
+    if status["state"] == PAUSED:
+        return f"Paused after {done} of {rounds} rounds: no new question is put; reports to an open one still count."
+    if status["state"] == ENDED:
+        return f"Ended: {status['ended']}. The model is published."
+    if open_now:
+        now = open_now[-1]
+        return (
+            f"{done} of {rounds} rounds are done. Question {now['number']} is open: "
+            f"{now['counted']:,} of {now['invited']:,} owners have answered."
+        )
+    return f"{done} of {rounds} rounds are done. The next question is being prepared."
+
+
+def _question(question: dict[str, Any]) -> dict[str, Any]:
+    """One row of the table of questions."""
+    outcomes, answer = question["outcomes"], question["answer"] or {}
+    measured, predicted = answer.get("measured"), answer.get("predicted")
+    return {
+        "number": question["number"],
+        "round": answer.get("round"),
+        "state": question["state"],
+        "invited": question["invited"],
+        "counted": question["counted"],
+        "silent": question["invited"] - question["counted"],
+        "late": outcomes.get("late", 0),
+        "refused": sum(outcomes.get(kind, 0) for kind in _REFUSED),
+        "signal": answer.get("signal"),
+        "measured": measured,
+        "predicted": predicted,
+        "ratio": measured / predicted if measured is not None and predicted else None,
+        "deadline": question["deadline"],
+    }
+
+
+def _gain(status: dict[str, Any]) -> str:
+    """Whether the private answers have helped, said without hope."""
+    if not status["progress"] or status["public_only"] is None:
+        return ""
+    now, alone = status["progress"][-1], status["public_only"]
+    difference = alone["error"] - now["error"]
+    doubt = 2 * (now["stderr"] ** 2 + alone["stderr"] ** 2) ** 0.5
+    if abs(difference) <= doubt:
+        return "So far the ensemble and the data user's sample alone cannot be told apart."
+    if difference > 0:
+        return f"So far the ensemble is better than the data user's sample alone, by {difference:.1%} of rows."
+    return f"So far the data user's sample alone is better than the ensemble, by {-difference:.1%} of rows."

@@ -1,0 +1,64 @@
+"""A ledger in figures: what was released, and what each owner has spent and has left."""
+
+from datetime import UTC, datetime
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from fractions import Fraction
+
+from tacit.owner.entry import Entry
+from tacit.owner.policy import Policy
+
+
+def rounded_up(cost: Fraction) -> str:
+    """A budget in at most six digits, never less than it is.
+
+    >>> rounded_up(Fraction(1, 3)), rounded_up(Fraction(5, 2))
+    ('0.333334', '2.5')
+    """
+    return _digits(cost, ROUND_CEILING)
+
+
+def rounded_down(left: Fraction) -> str:
+    """What is left in at most six digits, never more than it is.
+
+    >>> rounded_down(Fraction(2, 3)), rounded_down(Fraction(0))
+    ('0.666666', '0')
+    """
+    return _digits(left, ROUND_FLOOR)
+
+
+def owners(entries: list[Entry], limit: Policy | None) -> dict[str, dict[str, object]]:
+    """What each owner has spent, and what the policy leaves it."""
+    found: dict[str, dict[str, object]] = {}
+    for owner in dict.fromkeys(entry.owner for entry in entries):
+        costs = [entry.cost for entry in entries if entry.owner == owner]
+        spent = sum(costs, Fraction(0))
+        found[owner] = {"spent": rounded_up(spent), "releases": len(costs)}
+        if limit is not None:
+            found[owner]["left"] = rounded_down(max(limit.epsilon_total - spent, Fraction(0)))
+            found[owner]["releases_left"] = max(limit.releases - len(costs), 0)
+    return found
+
+
+def figures(entry: Entry) -> dict[str, object]:
+    """One release."""
+    return {
+        "owner": entry.owner,
+        "at": time_of(entry),
+        "campaign": entry.campaign,
+        "question": entry.number,
+        "digest": entry.digest.hex(),
+        "epsilon": entry.epsilon,
+        "unit": entry.unit,
+        "what": entry.what,
+        "how": entry.how,
+        "bytes": entry.report.hex(),
+    }
+
+
+def time_of(entry: Entry) -> str:
+    return datetime.fromtimestamp(entry.at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _digits(value: Fraction, rounding: str) -> str:
+    context = Context(prec=6, rounding=rounding)
+    return f"{context.divide(context.create_decimal(value.numerator), value.denominator).normalize(context):f}"

@@ -1,0 +1,1 @@
+"""What pages have in common: look, script, headers, rendering. They need nothing from the internet."""
