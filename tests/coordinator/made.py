@@ -53,9 +53,9 @@ def folder_of(tmp_path: Path, owners=60, text=CAMPAIGN):
     return tmp_path
 
 
-def running(folder: Path, url=None, key=None, rehearsal=None):
+def running(folder: Path, url=None, key=None, rehearsal=None, **more):
     key = key or Ed25519PrivateKey.generate()
-    return coordinator(folder / "campaign.toml", url or f"sqlite:///{folder}/c.db", key, ADMIN, rehearsal)
+    return coordinator(folder / "campaign.toml", url or f"sqlite:///{folder}/c.db", key, ADMIN, rehearsal, **more)
 
 
 def client_of(app):

@@ -30,4 +30,5 @@ form.addEventListener("submit", async (event) => {
   document.dispatchEvent(new Event("changed"));
 });
 
+document.getElementById("scriptless").hidden = true;
 form.hidden = false;

@@ -1,0 +1,130 @@
+"""Limits, headers and the one shape of errors, at the edge of the service."""
+
+import asyncio
+import logging
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from tacit.coordinator.guard import Guard, Limits
+from tacit.pages.headers import HEADERS
+
+SENT = "what the stranger sent"
+
+
+async def taken(request: Request):
+    return JSONResponse({"bytes": len(await request.body())})
+
+
+async def broken(request: Request):
+    raise RuntimeError(SENT)
+
+
+def client_of(**limits):
+    routes = [Route("/taken", taken, methods=["POST"]), Route("/broken", broken)]
+    app = Starlette(routes=routes, middleware=[Middleware(Guard, Limits(**{"body": 1000, "seconds": 5, **limits}))])
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://x")
+
+
+def answers(requests, **limits):
+    async def main():
+        async with client_of(**limits) as client:
+            return [await client.request(method, path, **more) for method, path, more in requests]
+
+    return asyncio.run(main())
+
+
+async def pieces(count, size=100, pause=0.0):
+    for _ in range(count):
+        await asyncio.sleep(pause)
+        yield bytes(size)
+
+
+def test_bodies_up_to_the_limit_arrive_whole():
+    (announced,) = answers([("POST", "/taken", {"content": bytes(1000)})])
+    (streamed,) = answers([("POST", "/taken", {"content": pieces(10)})])
+    assert announced.json() == streamed.json() == {"bytes": 1000}
+
+
+@pytest.mark.parametrize("content", [lambda: bytes(1001), lambda: pieces(11)], ids=["announced", "streamed"])
+def test_larger_ones_are_refused(content):
+    (answer,) = answers([("POST", "/taken", {"content": content()})])
+    assert (answer.status_code, answer.json()) == (413, {"error": "too large"})
+
+
+@pytest.mark.parametrize("length", ["-1", "1e3", "9" * 5000, "", "٣"])
+def test_lengths_that_are_none_are_malformed(length):
+    header = {"content-length": length.encode()}
+    (answer,) = answers([("POST", "/taken", {"content": b"x", "headers": header})])
+    assert (answer.status_code, answer.json()) == (400, {"error": "malformed"})
+
+
+def test_slow_bodies_are_given_up():
+    (answer,) = answers([("POST", "/taken", {"content": pieces(100, 1, 0.05)})], seconds=0.2)
+    assert (answer.status_code, answer.json()) == (408, {"error": "too slow"})
+    assert answer.headers["connection"] == "close"
+
+
+def test_what_breaks_inside_is_not_told(caplog):
+    with caplog.at_level(logging.INFO):
+        (answer,) = answers([("GET", "/broken", {})])
+    assert (answer.status_code, answer.json()) == (503, {"error": "unavailable"})
+    assert SENT not in caplog.text
+    (told,) = (record for record in caplog.records if record.levelno == logging.ERROR)
+    assert (told.getMessage(), vars(told)["kind"], told.exc_info) == ("failed", "RuntimeError", None)
+
+
+def test_an_address_that_keeps_being_refused_is_put_off_and_let_in_again():
+    found = answers([*[("GET", "/nowhere", {})] * 3, ("POST", "/taken", {"content": b"x"})], burst=3, per_second=0.001)
+    assert [answer.status_code for answer in found] == [404, 404, 404, 429]
+    assert found[-1].json() == {"error": "too many"}
+
+    async def main():
+        async with client_of(burst=1, per_second=10) as client:
+            first = await client.get("/nowhere")
+            second = await client.get("/nowhere")
+            await asyncio.sleep(0.2)
+            return first, second, await client.get("/nowhere")
+
+    assert [answer.status_code for answer in asyncio.run(main())] == [404, 429, 404]
+
+
+def test_every_answer_carries_the_headers():
+    cases = [
+        ("GET", "/nowhere", {}),
+        ("GET", "/taken", {}),
+        ("GET", "/broken", {}),
+        ("POST", "/taken", {"content": bytes(2000)}),
+        ("POST", "/taken", {"content": b"x"}),
+    ]
+    found = answers(cases, burst=4, per_second=0.001)
+    assert [answer.status_code for answer in found] == [404, 405, 503, 413, 200]
+    for answer in [*found, *answers([("GET", "/taken", {})], burst=0, per_second=0.001)]:
+        assert HEADERS.items() <= dict(answer.headers).items()
+
+
+def test_scripts_and_styles_come_from_the_service_alone():
+    policy = HEADERS["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "data:" not in policy
+
+
+def test_a_sender_that_hangs_up_is_no_error(caplog):
+    said = []
+
+    async def receive():
+        return {"type": "http.disconnect"}
+
+    async def send(message):
+        said.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/taken", "headers": [(b"content-length", b"5")], "client": None}
+    asyncio.run(Guard(Starlette(), Limits())(scope, receive, send))
+    assert said == []
+    assert not caplog.records

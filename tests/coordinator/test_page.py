@@ -1,0 +1,242 @@
+"""The page: what it says, that it escapes, and that its pictures and predictions are right."""
+
+import asyncio
+import re
+from html.parser import HTMLParser
+
+import httpx
+import numpy as np
+import pytest
+
+from tacit import Cohort, seeded
+from tacit.coordinator.accuracy import accuracy
+from tacit.coordinator.chart import chart_of
+from tacit.coordinator.page import page, sentence
+from tacit.coordinator.view import View, status
+from tacit.learners.base import Public, ShareQuery, Terms
+from tacit.learners.centroid import Centroid
+from tacit.learners.ensemble import Ensemble
+from tests.coordinator.made import ADMIN, CAMPAIGN, client_of, folder_of, running
+
+EVIL = """x' "><script>alert(1)</script><img src=x onerror=alert(1)>{{7*7}}"""
+
+
+def question(number, state, counted, **outcomes):
+    answer = {"round": number, "attempt": 1, "signal": 0.25, "measured": 0.11, "predicted": 0.1}
+    return {
+        "number": number,
+        "state": state,
+        "invited": 1000,
+        "counted": counted,
+        "outcomes": {"counted": counted, **outcomes},
+        "opened": 1.8e9,
+        "deadline": 1.9e9,
+        "answer": answer if state == "closed" else None,
+    }
+
+
+def figures(**more):
+    asked = [question(1, "closed", 990, late=3, malformed=2, contradicted=1), question(2, "open", 400)]
+    known = {
+        "name": "trial",
+        "state": "running",
+        "ended": "",
+        "at": 1.8e9,
+        "owners": {"enrolled": 5000, "waiting": 3000, "revoked": 1},
+        "start": 4000,
+        "learner": "centroid",
+        "unsound": "",
+        "mechanism": "privunit",
+        "epsilons": [1.0, 2.0],
+        "rounds": 10,
+        "owners_per_round": 1000,
+        "minimum": 100,
+        "questions": asked,
+        "strangers": {},
+        "sample": 400,
+        "public_only": {"error": 0.1, "stderr": 0.015},
+        "progress": [{"error": 0.2, "stderr": 0.02}],
+    }
+    return {**known, **more}
+
+
+class Outline(HTMLParser):
+    """Tags, ids, attributes that script or style inline, and text."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.ids, self.inline, self.text, self.references = [], [], [], "", []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value)
+            if name.startswith("on") or name == "style" or (tag == "style"):
+                self.inline.append((tag, name))
+            if name in ("aria-labelledby", "aria-describedby", "for"):
+                self.references += value.split()
+
+    def handle_data(self, data):
+        self.text += " " + data
+
+
+def test_the_page_says_what_is_going_on():
+    outline = Outline(page(figures()))
+    text = " ".join(outline.text.split())
+    for words in (
+        "1 of 10 rounds are done. Question 2 is open: 400 of 1,000 owners have answered.",
+        "Owners invited 2,000",
+        "Answered 1,390",
+        "Late 3",
+        "Refused 3",
+        "Epsilon per owner 1 to 2",
+        "So far the data user's sample alone is better than the ensemble, by 10.0% of rows.",
+        "a factor of at most 7.389 (e to the power of 2)",
+        "one owner: any two sets of rows of one owner",
+        "Not protected",
+    ):
+        assert words in text, words
+    assert re.search(r"Ratio 1 1 0.25 0.1 0.11 1.10", text)
+
+
+def test_the_page_is_in_order_for_keyboards_and_readers():
+    outline = Outline(page(figures()))
+    assert {"header", "main", "footer", "h1", "caption", "title", "noscript"} <= set(outline.tags)
+    assert outline.tags.count("h1") == 1
+    assert outline.tags.count("table") == outline.tags.count("caption") == 3
+    assert len(outline.ids) == len(set(outline.ids))
+    assert set(outline.references) <= set(outline.ids)
+
+
+def test_names_from_outside_are_escaped_and_nothing_is_inline():
+    html = page(figures(name=EVIL, ended=EVIL, state="ended"))
+    outline = Outline(html)
+    assert outline.inline == []
+    assert "img" in outline.tags  # the brand's, and no other
+    assert outline.tags.count("img") == 1
+    assert outline.tags.count("script") == 2
+    assert "{{7*7}}" in outline.text
+    assert EVIL in outline.text
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (
+            {"state": "enrolling", "questions": [], "progress": []},
+            "5,000 of 4,000 owners needed to begin have enrolled.",
+        ),
+        ({"state": "paused"}, "Paused after 1 of 10 rounds"),
+        ({"state": "ended", "ended": "all 10 rounds"}, "Ended: all 10 rounds. The model is published."),
+        ({"questions": []}, "The next question is being prepared."),
+    ],
+    ids=["enrolling", "paused", "ended", "between"],
+)
+def test_every_state_has_its_sentence(more, words):
+    assert words in sentence(figures(**more))
+    assert words in " ".join(Outline(page(figures(**more))).text.split())
+
+
+def test_no_guarantee_is_named_where_none_holds():
+    text = " ".join(Outline(page(figures(mechanism="none"))).text.split())
+    assert "Nothing. shares leave as they are." in text
+    assert "a factor of at most" not in text
+    assert "Epsilon per owner none" in text
+
+
+def test_the_chart_puts_things_where_they_belong():
+    errors = [{"error": e, "stderr": 0.01} for e in (0.3, 0.2, 0.1)]
+    chart = chart_of(errors, {"error": 0.2, "stderr": 0.01}, rounds=4)
+    first, second, third = chart.marks
+    assert first.y < second.y < third.y  # less error is further down
+    assert chart.line is not None
+    assert second.y == pytest.approx(chart.line.y)
+    assert second.x - first.x == pytest.approx(third.x - second.x)
+    for mark in (*chart.marks, chart.line):
+        assert chart.top - 1e-9 <= mark.high < mark.y < mark.low <= chart.bottom + 1e-9
+    heights = {tick.text: tick.at for tick in chart.rows}
+    assert heights["20%"] == pytest.approx(second.y)
+
+
+@pytest.mark.parametrize("rounds", [1, 3, 200])
+def test_charts_of_any_length_stay_on_their_sheet(rounds):
+    rng = np.random.default_rng(rounds)
+    errors = [{"error": float(e), "stderr": 0.2} for e in rng.uniform(0, 1, rounds)]
+    for known in ([], errors):
+        chart = chart_of(known, None, rounds)
+        assert len(chart.rows) >= 2
+        assert 1 <= len(chart.columns) <= 12
+        assert all(chart.left <= mark.x <= chart.right and chart.top <= mark.y <= chart.bottom for mark in chart.marks)
+
+
+@pytest.mark.parametrize("mechanism", ["privunit", "piecewise", "laplace", "duchi"])
+def test_predicted_errors_are_those_of_the_reports(mechanism):
+    """4,000 owners without rows, half at each epsilon: the ratio is 1 within 5 %; another epsilon's is not."""
+    learner = Centroid()
+    rng = np.random.default_rng(5)
+    sample = Public(rng.uniform(-1, 1, (50, 4)), np.arange(50) % 2, 2)
+    query = ShareQuery(1, 1, 10, learner, learner.facts(sample), Ensemble(2), Terms(mechanism, (1.0, 2.0)))
+    owners = 4000
+    nobody = Cohort(np.zeros((0, 4)), np.zeros(0, dtype=np.int64), np.zeros(owners + 1, dtype=np.int64))
+    levels = np.arange(owners) % 2
+    epsilons = np.array(query.epsilons)[levels]
+    answer = query.answer(query.collect(query.release(nobody, epsilons, seeded(3)), epsilons))
+    found = accuracy(query, levels, answer)
+    assert found.measured is not None
+    assert found.predicted is not None
+    assert found.measured / found.predicted == pytest.approx(1, abs=0.05)
+    other = accuracy(query, np.zeros_like(levels), answer)
+    assert other.predicted is not None
+    assert abs(found.measured / other.predicted - 1) > 0.1
+
+
+def test_nothing_is_predicted_for_shares_that_leave_as_they_are():
+    learner = Centroid()
+    sample = Public(np.eye(4), np.arange(4) % 2, 2)
+    query = ShareQuery(1, 1, 10, learner, learner.facts(sample), Ensemble(2), Terms("none", (1.0,)))
+    rows = Cohort(np.eye(4), np.arange(4) % 2, np.arange(5))
+    epsilons = np.ones(4)
+    answer = query.answer(query.collect(query.release(rows, epsilons, seeded(3)), epsilons))
+    assert accuracy(query, np.zeros(4, dtype=np.int64), answer).predicted is None
+
+
+def test_a_new_campaign_shows_the_public_line_and_can_be_begun_and_paused(tmp_path):
+    text = CAMPAIGN.replace('"trial"', "'''" + EVIL.replace("'", "") + "'''")
+    service = running(folder_of(tmp_path, text=text))
+
+    async def main():
+        async with service.app.router.lifespan_context(service.app), client_of(service.app) as client:
+            while not (await client.get("/v1/status")).json()["public_only"]:
+                await asyncio.sleep(0.05)
+            key = {"x-tacit-admin": ADMIN}
+            states = []
+            for wanted, headers in (("running", {}), ("running", key), ("paused", key), ("ended", key)):
+                answer = await client.post("/v1/admin/state", content=wanted, headers=headers)
+                states.append((answer.status_code, (await client.get("/v1/status")).json()["state"]))
+            return states, await client.get("/")
+
+    states, shown = asyncio.run(main())
+    assert states == [(401, "enrolling"), (200, "running"), (200, "paused"), (400, "paused")]
+    assert isinstance(shown, httpx.Response)
+    assert "sample alone" in shown.text
+    assert "<script>alert" not in shown.text
+
+
+def test_many_viewers_cost_the_database_as_much_as_one(tmp_path, monkeypatch):
+    service = running(folder_of(tmp_path))
+    view = View(service.store)
+    read = []
+
+    def counted(store):
+        read.append(store)
+        return status(store)
+
+    monkeypatch.setattr("tacit.coordinator.view.status", counted)
+    for _ in range(20):
+        view.status()
+    assert len(read) == 1
+    view.forget()
+    view.status()
+    assert len(read) == 2

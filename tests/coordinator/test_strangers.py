@@ -1,0 +1,12 @@
+"""Nobody gets in who should not; the whole table is `python -m benchmarks.strangers`."""
+
+from benchmarks.strangers import KINDS, measured
+
+
+def test_strangers_are_refused_and_change_nothing(tmp_path):
+    table = measured(tmp_path, times=2)
+    assert table.title == "Strangers over TLS on loopback", table.note
+    assert len(table.rows) == len(KINDS) + 1
+    for row in table.rows:
+        assert row.verdict is not None
+        assert row.verdict.met, row

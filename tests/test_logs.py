@@ -1,0 +1,52 @@
+"""Logs of services: one line per event, and nothing of what was sent."""
+
+import json
+import logging
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from tacit.cli import app
+from tacit.cli.logs import JsonFormatter, LineFormatter
+
+SENT = "a token, a key, a label"
+
+
+def record(message="refused", *arguments, exc_info=None, **extra):
+    made = logging.getLogger("tacit.test").makeRecord("tacit.test", logging.INFO, "f", 1, message, arguments, exc_info)
+    vars(made).update(extra)
+    return made
+
+
+def test_json_lines_hold_figures():
+    event = json.loads(JsonFormatter().format(record("question %d closed", 3, status=403, route="report")))
+    assert event.pop("time").endswith("+00:00")
+    assert event == {
+        "level": "info",
+        "where": "tacit.test",
+        "event": "question 3 closed",
+        "status": "403",
+        "route": "report",
+    }
+
+
+@pytest.mark.parametrize("formatter", [JsonFormatter(), LineFormatter()], ids=["json", "line"])
+def test_tracebacks_and_their_texts_are_left_out(formatter):
+    try:
+        raise ValueError(SENT)
+    except ValueError:
+        line = formatter.format(record(f"Exception with {SENT}", exc_info=sys.exc_info(), body=SENT))
+    assert SENT not in line
+    assert "ValueError" in line
+
+
+def test_a_line_is_one_line():
+    assert "\n" not in LineFormatter().format(record("campaign one\ncampaign two"))
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org", ""])  # noqa: S104 - refused
+def test_serving_off_this_machine_needs_tls(tmp_path, host):
+    (tmp_path / "campaign.toml").write_text("")
+    with pytest.raises(ValueError, match="give --certificate and --key"):
+        CliRunner().invoke(app, ["serve", str(tmp_path / "campaign.toml"), "--host", host], catch_exceptions=False)
