@@ -66,6 +66,9 @@ def test_a_campaign_begun_watched_and_finished_in_the_browser(seen, tmp_path):
 
         page.get_by_text("Ended: all 2 rounds. The model is published.").wait_for(timeout=60_000)
         owners.join(timeout=60)
+        with page.expect_download() as model:
+            page.get_by_role("link", name="The model").click()
+        assert model.value.path().read_bytes() == service.store.standing().model
         table = page.get_by_role("table", name="Questions, and what became of them")
         assert table.get_by_role("row").count() == 1 + len(service.store.questions())
         ratios = page.get_by_role("table", name=re.compile("predicted and measured")).get_by_role("row")

@@ -75,8 +75,10 @@ def _gain(status: dict[str, Any]) -> str:
     now, alone = status["progress"][-1], status["public_only"]
     difference = alone["error"] - now["error"]
     doubt = 2 * (now["stderr"] ** 2 + alone["stderr"] ** 2) ** 0.5
+    when = "In the end" if status["state"] == ENDED else "So far"
     if abs(difference) <= doubt:
-        return "So far the ensemble and the data user's sample alone cannot be told apart."
-    if difference > 0:
-        return f"So far the ensemble is better than the data user's sample alone, by {difference:.1%} of rows."
-    return f"So far the data user's sample alone is better than the ensemble, by {-difference:.1%} of rows."
+        return f"{when} the ensemble and the data user's sample alone cannot be told apart."
+    better, worse = "the ensemble", "the data user's sample alone"
+    if difference < 0:
+        better, worse = worse, better
+    return f"{when} {better} is better than {worse}, by {abs(difference):.1%} of rows."
