@@ -6,7 +6,11 @@ import pytest
 from typer.testing import CliRunner
 
 from tacit import __version__
+from tacit.audit.gate import CASES, audit_gate
+from tacit.audit.non_interference import non_interference
 from tacit.cli import app
+from tacit.learners.stump import Stump
+from tacit.owner.gate import Gate
 
 run = CliRunner().invoke
 
@@ -35,13 +39,26 @@ def test_demo_without_matplotlib_still_tells(monkeypatch):
 
 
 def test_audit_passes_and_says_so():
-    result = run(app, ["audit", "--epsilon", "1", "--dim", "1", "--reports", "20000", "--json"])
+    result = run(app, ["audit", "--part", "mechanisms", "--epsilon", "1", "--dim", "1", "--reports", "20000", "--json"])
     assert result.exit_code == 0, result.output
-    rows = json.loads(result.stdout)
-    assert {row["mechanism"] for row in rows} == {
+    found = json.loads(result.stdout)
+    assert found["sound"]
+    assert found["seconds"] > 0
+    assert {row["mechanism"] for row in found["mechanisms"]} == {
         "RandomizedResponse", "Duchi", "Piecewise", "Hybrid", "PrivUnit", "Laplace",
     }  # fmt: skip
-    assert all(row["sound"] and row["proven"] <= row["claimed"] for row in rows)
+    assert all(row["sound"] and row["proven"] <= row["claimed"] for row in found["mechanisms"])
+    assert "gate" not in found
+
+
+def test_audit_of_the_gate_shows_tables_and_a_picture(tmp_path, monkeypatch):
+    monkeypatch.setattr(audit_gate, "__defaults__", (CASES[1:2], Gate, 0.999))
+    picture = tmp_path / "new" / "audit.png"
+    result = run(app, ["audit", "--part", "gate", "--owners", "400", "--picture", str(picture)])
+    assert result.exit_code == 0, result.output
+    for word in ("stump", "duchi", "two runs", "one run", "Books: every", "Coins: fresh", "Everything holds, in"):
+        assert word in result.output
+    assert picture.read_bytes().startswith(b"\x89PNG")
 
 
 def test_audit_fails_on_a_leak(monkeypatch):
@@ -49,9 +66,20 @@ def test_audit_fails_on_a_leak(monkeypatch):
 
     monkeypatch.setattr("tacit.audit.mechanisms.PRIVATE", (WiderThanClaimed,))
     monkeypatch.setattr("tacit.audit.mechanisms.small_table", lambda kind, epsilon: None)
-    result = run(app, ["audit", "--epsilon", "1", "--dim", "1"])
+    result = run(app, ["audit", "--part", "mechanisms", "--epsilon", "1", "--dim", "1"])
     assert result.exit_code == 1
     assert "FAILS" in result.output
+
+
+def test_audit_fails_on_a_gate_that_tells_of_rows(monkeypatch):
+    from tests.audit.mutants import LogsRows, NeverSpent
+
+    monkeypatch.setattr(non_interference, "__defaults__", ((Stump(),), ("duchi",), LogsRows, None))
+    monkeypatch.setattr(audit_gate, "__defaults__", (CASES[1:2], NeverSpent, 0.999))
+    result = run(app, ["audit", "--part", "non-interference", "--part", "gate", "--owners", "400"])
+    assert result.exit_code == 1
+    for word in ("differences", "DEBUG tacit.quiet", "than the policy allows", "FAILS"):
+        assert word in result.output
 
 
 @pytest.mark.parametrize("arguments", ["demo --epsilon nan", "demo --epsilon 0", "audit --epsilon -1"])

@@ -8,7 +8,8 @@ import pytest
 from scipy.stats import chisquare, norm
 
 from tacit import secure, seeded
-from tacit.audit.statistical import bias_z, epsilon_lower_bound, variance_z
+from tacit.audit.events import epsilon_lower_bound
+from tacit.audit.statistical import bias_z, variance_z
 from tacit.streams import Stream
 from tacit.sums import noise
 from tacit.sums.noise import two_sided_geometric, two_sided_geometric_rows, variance

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from itertools import permutations
 
 import numpy as np
-from scipy.stats import beta, norm
+from scipy.stats import norm
 
+from tacit.audit.events import Event, best_event, bin_edges, epsilon_lower_bound, histogram
 from tacit.mechanisms.base import Mechanism
 from tacit.streams import Stream
-from tacit.types import BoolArray, FloatArray, IntArray
+from tacit.types import FloatArray
 
-_BINS = 64
 _FALSE_ALARM = 1e-6
 
 
@@ -50,20 +50,6 @@ class Examination:
     @property
     def sound(self) -> bool:
         return self.private and self.unbiased and self.variance_agrees
-
-
-def epsilon_lower_bound(hits: int, trials: int, other_hits: int, other_trials: int, confidence: float) -> float:
-    """An epsilon that the mechanism exceeds, with this confidence, if an event has these frequencies on two inputs.
-
-    Clopper-Pearson bounds the first probability from below and the second from above, half of the error to each.
-
-    >>> round(epsilon_lower_bound(7311, 10_000, 2689, 10_000, 0.999), 2)  # true ratio: e
-    0.93
-    """
-    error = (1 - confidence) / 2
-    low = beta.ppf(error, hits, trials - hits + 1) if hits > 0 else 0.0
-    high = beta.ppf(1 - error, other_hits + 1, other_trials - other_hits) if other_hits < other_trials else 1.0
-    return float(np.log(low / high)) if low > high else 0.0
 
 
 def examine(mechanism: Mechanism, inputs: FloatArray, n: int, stream: Stream, confidence: float = 0.999) -> Examination:
@@ -108,39 +94,16 @@ def _best_bound(pilot: list[FloatArray], fresh: list[FloatArray], confidence: fl
     """The bound for the pair of inputs, view and event that looked best on the pilot sample."""
     n, dim = pilot[0].shape
     views = [np.ones(dim), *np.eye(dim)[: 4 if dim > 1 else 0]]  # the sum, and a few single coordinates
-    best: tuple[float, int, int, int, BoolArray, FloatArray] = (0.0, 0, 0, 0, np.zeros(0, np.bool_), np.zeros(0))
-    for number, view in enumerate(views):
-        edges = _edges(np.concatenate([e @ view for e in pilot]))
-        counts = [_histogram(e @ view, edges) for e in pilot]
+    best: tuple[float, int, int, FloatArray, Event | None] = (0.0, 0, 0, views[0], None)
+    for view in views:
+        edges = bin_edges(np.concatenate([e @ view for e in pilot]))
+        counts = [histogram(e @ view, edges) for e in pilot]
         for one, other in permutations(range(len(pilot)), 2):
-            bound, event = _likeliest_event(counts[one], counts[other], n, confidence)
+            bound, event = best_event(counts[one], counts[other], edges, confidence)
             if bound > best[0]:
-                best = (bound, one, other, number, event, edges)
-    bound, one, other, number, event, edges = best
-    if bound <= 0:
+                best = (bound, one, other, view, event)
+    _, one, other, view, chosen = best
+    if chosen is None:
         return 0.0
-    hits = [int(_histogram(fresh[i] @ views[number], edges)[event].sum()) for i in (one, other)]
-    return epsilon_lower_bound(hits[0], n, hits[1], n, confidence)
-
-
-def _edges(values: FloatArray) -> FloatArray:
-    """Bin edges: the distinct values when they are few, quantiles otherwise."""
-    distinct = np.unique(values)
-    if len(distinct) <= 4 * _BINS:
-        return (distinct[1:] + distinct[:-1]) / 2
-    return np.unique(np.quantile(values, np.linspace(0, 1, _BINS + 1)[1:-1]))
-
-
-def _histogram(values: FloatArray, edges: FloatArray) -> IntArray:
-    return np.bincount(np.searchsorted(edges, values, side="right"), minlength=len(edges) + 1).astype(np.int64)
-
-
-def _likeliest_event(counts: IntArray, other: IntArray, n: int, confidence: float) -> tuple[float, BoolArray]:
-    """Of the unions of bins with the largest likelihood ratios, the one with the best lower bound."""
-    order = np.argsort(-(counts + 0.5) / (other + 0.5), kind="stable")
-    hits, misses = np.cumsum(counts[order]), np.cumsum(other[order])
-    bounds = [epsilon_lower_bound(int(h), n, int(m), n, confidence) for h, m in zip(hits, misses, strict=True)]
-    size = int(np.argmax(bounds))
-    event = np.zeros(len(counts), dtype=np.bool_)
-    event[order[: size + 1]] = True
-    return bounds[size], event
+    hits, misses = chosen.hits(fresh[one] @ view), chosen.hits(fresh[other] @ view)
+    return epsilon_lower_bound(hits, n, misses, n, confidence)

@@ -1,0 +1,73 @@
+"""Events that tell two inputs apart, and what their frequencies prove about epsilon."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import beta
+
+from tacit.types import BoolArray, FloatArray, IntArray
+
+_BINS = 64
+_ENOUGH = 50_000  # values that say well enough where bins should be
+
+
+def epsilon_lower_bound(hits: int, trials: int, other_hits: int, other_trials: int, confidence: float) -> float:
+    """An epsilon that the mechanism exceeds, with this confidence, if an event has these frequencies on two inputs.
+
+    Clopper-Pearson bounds the first probability from below and the second from above, half of the error to each.
+
+    >>> round(epsilon_lower_bound(7311, 10_000, 2689, 10_000, 0.999), 2)  # true ratio: e
+    0.93
+    """
+    return float(_lower_bounds(np.array([hits]), trials, np.array([other_hits]), other_trials, confidence)[0])
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """Scores that fall into some of the bins between `edges`."""
+
+    edges: FloatArray
+    bins: BoolArray
+
+    def hits(self, scores: FloatArray) -> int:
+        """How many of the scores are in the event."""
+        return int(histogram(scores, self.edges)[self.bins].sum())
+
+
+def best_event(one: IntArray, other: IntArray, edges: FloatArray, confidence: float) -> tuple[float, Event]:
+    """Of the unions of bins with the largest likelihood ratios, the one with the best lower bound, and that bound.
+
+    `one` and `other` count scores per bin on two inputs. The bound is biased by the choice: fresh scores must
+    confirm it.
+    """
+    order = np.argsort(-(one + 0.5) / (other + 0.5), kind="stable")
+    hits, misses = np.cumsum(one[order]), np.cumsum(other[order])
+    bounds = _lower_bounds(hits, int(hits[-1]), misses, int(misses[-1]), confidence)
+    size = int(np.argmax(bounds))
+    bins = np.zeros(len(one), dtype=np.bool_)
+    bins[order[: size + 1]] = True
+    return float(bounds[size]), Event(edges, bins)
+
+
+def bin_edges(values: FloatArray) -> FloatArray:
+    """Edges between the distinct values when they are few, at quantiles otherwise."""
+    values = values[:: max(1, len(values) // _ENOUGH)]
+    distinct = np.unique(values)
+    if len(distinct) <= 4 * _BINS:
+        return (distinct[1:] + distinct[:-1]) / 2
+    return np.unique(np.quantile(values, np.linspace(0, 1, _BINS + 1)[1:-1]))
+
+
+def histogram(values: FloatArray, edges: FloatArray) -> IntArray:
+    """How many values are in each bin."""
+    return np.bincount(np.searchsorted(edges, values, side="right"), minlength=len(edges) + 1).astype(np.int64)
+
+
+def _lower_bounds(
+    hits: IntArray, trials: int, other_hits: IntArray, other_trials: int, confidence: float
+) -> FloatArray:
+    error = (1 - confidence) / 2
+    low = np.where(hits > 0, beta.ppf(error, np.maximum(hits, 1), trials - hits + 1), 0.0)
+    rest = np.maximum(other_trials - other_hits, 1)
+    high = np.where(other_hits < other_trials, beta.ppf(1 - error, other_hits + 1, rest), 1.0)
+    return np.where(low > high, np.log(np.maximum(low, 1e-300) / high), 0.0)

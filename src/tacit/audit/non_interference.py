@@ -1,0 +1,237 @@
+"""Non-interference: with the mechanism deaf and the coins fixed, nothing that can be observed depends on rows.
+
+The same questions are put to gateways of the same owners with very different rows: valid ones for every learner
+and mechanism, repeated, expired, forged, forbidden and too expensive ones, several owners at once, a gate
+started again. The gates are deaf (rehearsal.py): what they release comes from no rows, but the real release has run.
+Then every answer and its length, refusal, error, log record, warning, printed character, file, socket, sleep and line
+of the ledger must be the same, in the same order. What differs is a leak that no epsilon accounts for.
+
+Not seen: how long things really take (the clock stands still), and what the machine itself gives away.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product, zip_longest
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from tacit.audit.campaign import (
+    DIM,
+    FIRST_ROUND,
+    LATER_ROUND,
+    SCHEMA,
+    gathered,
+    invite,
+    key,
+    ledger_in,
+    names,
+    same_rows,
+    share_query,
+    signed,
+)
+from tacit.audit.rehearsal import REHEARSAL, Deaf, rehearsed
+from tacit.audit.world import NOON, Sighting, watched
+from tacit.cohort import Cohort
+from tacit.learners.base import Learner
+from tacit.learners.centroid import Centroid
+from tacit.learners.invitation import PURPOSE
+from tacit.learners.logistic import Logistic
+from tacit.learners.stump import Stump
+from tacit.mechanisms.names import MECHANISMS
+from tacit.owner.gate import Gate, RefusedError
+from tacit.owner.policy import Policy
+from tacit.streams import SeededStream
+from tacit.wire import encode
+from tacit.wire.signed import sign
+
+LEARNERS: tuple[Learner, ...] = (Stump(), Centroid(), Logistic())
+PRIVATE = tuple(name for name in MECHANISMS if name != "none")
+_OWNERS = names(3)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Something that can be told from outside: at which step, where it shows, and what it was for two data sets."""
+
+    step: str
+    where: str
+    one: str
+    other: str
+
+    def __str__(self) -> str:
+        return f"{self.step}: {self.where} {self.one[:80]!r} against {self.other[:80]!r}"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A question to some owners, perhaps after the gate was started again."""
+
+    name: str
+    question: bytes
+    owners: Sequence[str] = tuple(_OWNERS)
+    restart: bool = False
+
+
+def data_sets() -> dict[str, Cohort]:
+    """The same three owners with rows as different as can be."""
+    rng = np.random.default_rng(3)
+    wild = np.array([1e308, -1e308, 1e-308, np.inf, -np.inf, np.nan, 0.0, 1.0, -1.0])
+    some = Cohort(rng.uniform(-1, 1, (12, DIM)), np.arange(12) % 2, np.array([0, 4, 8, 12]))
+    many = Cohort(rng.uniform(-1, 1, (900, DIM)), rng.integers(0, 2, 900), np.array([0, 300, 600, 900]))
+    return {
+        "some rows": some,
+        "no rows": gathered([same_rows(0.0, 0, 0)] * 3),
+        "one row": gathered([same_rows(1.0, 1, 1)] * 3),
+        "one class": gathered([same_rows(-1.0, 0, 7)] * 3),
+        "many rows": many,
+        "uneven": gathered([same_rows(0.0, 0, 0), same_rows(-1.0, 1, 1), same_rows(1.0, 0, 200)]),
+        "extreme values": Cohort(
+            np.array([np.roll(wild, i)[:DIM] for i in range(9)]), np.arange(9) % 2, np.array([0, 3, 6, 9])
+        ),
+    }
+
+
+def script(learners: Sequence[Learner] = LEARNERS, mechanisms: Sequence[str] = PRIVATE) -> tuple[Policy, list[Step]]:
+    """What is asked, and the policy that allows just so much of it."""
+    number = 0
+
+    def ask(learner: Learner, mechanism: str, menu: Sequence[float] = (0.5, 1.0), **terms: Any) -> bytes:
+        nonlocal number
+        number += 1
+        ensemble = LATER_ROUND if number % 2 else FIRST_ROUND
+        return signed(invite(share_query(learner, mechanism, menu, ensemble), number, **terms))
+
+    kinds = list(product(learners, mechanisms))
+    plain = share_query(learners[0], mechanisms[0], (1.0,), FIRST_ROUND)
+    stranger = Ed25519PrivateKey.from_private_bytes(bytes(32))
+    elsewhere = replace(invite(plain), schema=bytes(32))
+    valid = [Step(f"{learner.name} through {how}", ask(learner, how)) for learner, how in kinds]
+    last = [Step(f"the budget ends, {i}", ask(*kinds[i % len(kinds)])) for i in range(4)]
+    bad = [
+        Step("nothing", b""),
+        Step("noise", bytes(range(256))),
+        Step("forged", sign(invite(plain), PURPOSE, stranger)),
+        Step("another purpose", sign(invite(plain), "ledger", key())),
+        Step("not an invitation", sign(SCHEMA, PURPOSE, key())),
+        Step("cut short", valid[0].question[:-1]),
+        Step("one byte more", valid[0].question + b"\0"),
+        Step("expired", ask(*kinds[0], expires=int(NOON))),
+        Step("another campaign", ask(*kinds[0], campaign="another")),
+        Step("another schema", signed(elsewhere)),
+        Step("no privacy", ask(learners[0], "none")),
+        Step("too wide", ask(Stump(cuts=40), mechanisms[0])),
+        Step("too expensive", ask(*kinds[0], menu=(1.5,))),
+        Step("too much to ask", ask(*kinds[0], menu=tuple(1 + i / 1000 for i in range(250)))),
+    ]
+    first, *others = valid
+    steps = [
+        *bad,
+        Step("one owner", first.question, _OWNERS[:1]),
+        Step("nobody", first.question, ()),
+        Step("a stranger", first.question, ("nobody",)),
+        Step("all owners", first.question),
+        Step("in another order", first.question, _OWNERS[::-1]),
+        *others,
+        replace(first, name="repeated after a start", restart=True),
+        *last,
+        *(replace(each, name=f"{each.name} again") for each in bad),
+        replace(first, name="repeated at the end"),
+    ]
+    policy = Policy(
+        epsilon_per_release=Fraction(1),
+        epsilon_total=len(kinds) + Fraction(5, 2),
+        releases=len(kinds) + 4,
+        campaign=REHEARSAL,
+        largest_share=100,
+        largest_query=2000,
+        time_step=Fraction(1, 2),
+    )
+    return policy, steps
+
+
+def non_interference(
+    stream: SeededStream,
+    learners: Sequence[Learner] = LEARNERS,
+    mechanisms: Sequence[str] = PRIVATE,
+    kind: type[Gate] = Gate,
+    data: Mapping[str, Cohort] | None = None,
+) -> Iterator[Difference]:
+    """Everything that differs between data sets; nothing is good."""
+    policy, steps = script(learners, mechanisms)
+    cohorts = data_sets() if data is None else data
+    warm = replace(policy, time_step=Fraction(0))  # kernels are compiled before anybody watches
+    perform(kind, next(iter(cohorts.values())), warm, steps, stream, lambda _: nullcontext([]))
+    (first, expected), *rest = [(name, perform(kind, each, policy, steps, stream)) for name, each in cohorts.items()]
+    for name, found in rest:
+        for (step, one), (_, other) in zip(expected, found, strict=True):
+            for where, before, after in _apart(one, other):
+                yield Difference(step, where, f"{first}: {before}", f"{name}: {after}")
+
+
+def _apart(one: list[Sighting], other: list[Sighting]) -> Iterator[tuple[str, str, str]]:
+    """The first difference in each place; in the order of things, if there is none but that."""
+    found = False
+    for where in dict.fromkeys(place for place, _ in one + other):
+        pairs = zip_longest(*([what for place, what in each if place == where] for each in (one, other)))
+        for before, after in pairs:
+            if before != after:
+                found = True
+                yield where, str(before), str(after)
+                break
+    if one != other and not found:
+        yield "order", repr([place for place, _ in one]), repr([place for place, _ in other])
+
+
+def perform(
+    kind: type[Gate],
+    cohort: Cohort,
+    policy: Policy,
+    steps: Sequence[Step],
+    stream: SeededStream,
+    watch: Callable[[Path], AbstractContextManager[list[Sighting]]] = watched,
+) -> list[tuple[str, list[Sighting]]]:
+    """Everything seen at each step, and at the end the ledger."""
+    story: list[tuple[str, list[Sighting]]] = []
+    with TemporaryDirectory() as folder:
+        desk = Path(folder)
+        ledger = ledger_in(desk)
+
+        def opened(life: int) -> Gate:
+            coins = stream.child("life", life)
+            gate: Gate = rehearsed(kind, Deaf)(cohort, _OWNERS, SCHEMA, policy, ledger, key().public_key(), coins)
+            return gate
+
+        gate = opened(0)
+        for place, step in enumerate(steps):
+            with watch(desk) as seen:
+                if step.restart:
+                    gate = opened(place)
+                told = _told(gate, step)
+            story.append((step.name, [*seen, *told, ("gate", repr(gate))]))
+        lines = [("ledger", encode(each).hex()) for each in ledger.entries()]
+        ledger.close()
+        story.append(("at the end", [*lines, ("files", repr(sorted(each.name for each in desk.iterdir())))]))
+    return story
+
+
+def _told(gate: Gate, step: Step) -> list[Sighting]:
+    """What the asker is told: answers and refusals in their places, or an error with all that hangs on it."""
+    try:
+        answers = gate.answers(step.question, step.owners)
+        return [("answer", _words(each) if isinstance(each, RefusedError) else each.hex()) for each in answers]
+    except Exception as problem:
+        return [("error", _words(problem))]
+
+
+def _words(problem: BaseException | None) -> str:
+    if problem is None:
+        return ""
+    notes = getattr(problem, "__notes__", [])
+    behind = _words(problem.__cause__ or problem.__context__)
+    return f"{type(problem).__name__}{problem.args!r} {vars(problem)!r} {notes!r} {behind}".rstrip()
