@@ -31,8 +31,10 @@ def test_only_telling_reports_are_guessed():
     scores = np.where(loud, 5.0, 0.1 * rng.random(4000)) * np.where(
         np.where(loud, right, rng.random(4000) < 0.5) == bits, 1, -1
     )
-    least = boldness(scores, bits, 0.999)
+    expected, least = boldness(scores, bits, 1, 0.999)
     assert 0.1 < least <= 5
+    assert expected == pytest.approx(guess(scores, bits, least, 0.999))  # half a guess of one is none
+    assert boldness(scores, bits, 4, 0.999)[0] > expected
     assert 1.6 < guess(scores, bits, least, 0.999) < np.log(9)
     assert guess(scores, bits, 0.0, 0.999) < 0.6
     assert guess(np.zeros(100), bits[:100], 0.0, 0.999) == 0

@@ -5,8 +5,8 @@ Scores and events are chosen on a part of the owners, and measured on others: ch
 
 import numpy as np
 
-from tacit.audit.events import Event, best_event, bin_edges, epsilon_lower_bound, histogram
-from tacit.audit.evidence import Readings, Score, learned
+from tacit.audit.events import best_tail, epsilon_lower_bound
+from tacit.audit.evidence import Readings, learned
 from tacit.audit.one_run import boldness, guess
 from tacit.types import BoolArray, FloatArray, IntArray
 
@@ -14,24 +14,19 @@ _PARTS = 6  # one teaches scores, one chooses among them, the others measure
 
 
 def of_two_runs(one: Readings, other: Readings, confidence: float) -> float:
-    """What is proven by n answers on each of two data sets, in the direction, score and event that looked best."""
+    """What is proven by n answers on each of two data sets, by the score and the threshold that looked best."""
     part = len(one["kind"]) // _PARTS
     first, second, rest = slice(0, part), slice(part, 2 * part), slice(2 * part, None)
-    best: tuple[float, Score | None, Event | None, bool] = (0.0, None, None, False)
+    best: tuple[float, FloatArray, FloatArray, float] = (0.0, np.zeros(1), np.zeros(1), np.inf)
     for score in learned(_part(one, first), _part(other, first)):
-        scores = score(_part(one, second)), score(_part(other, second))
-        edges = bin_edges(np.concatenate(scores))
-        counts = [histogram(each, edges) for each in scores]
-        for swapped in (False, True):
-            bound, event = best_event(counts[swapped], counts[not swapped], edges, confidence)
+        tried, fresh = ([score(_part(each, rows)) for each in (one, other)] for rows in (second, rest))
+        for a, b, new, new_other in ((*tried, *fresh), (-tried[1], -tried[0], -fresh[1], -fresh[0])):
+            bound, least = best_tail(a, b, _PARTS - 2, confidence)
             if bound > best[0]:
-                best = (bound, score, event, swapped)
-    _, chosen, event_chosen, swapped = best
-    if chosen is None or event_chosen is None:
-        return 0.0
-    hits = [event_chosen.hits(chosen(_part(each, rest))) for each in (one, other)]
-    trials = len(one["kind"]) - 2 * part
-    return epsilon_lower_bound(hits[swapped], trials, hits[not swapped], trials, confidence)
+                best = (bound, new, new_other, least)
+    _, new, new_other, least = best
+    hits, misses = int(np.count_nonzero(new >= least)), int(np.count_nonzero(new_other >= least))
+    return epsilon_lower_bound(hits, len(new), misses, len(new_other), confidence)
 
 
 def of_one_run(mixed: Readings, bits: BoolArray, confidence: float) -> float:
@@ -47,8 +42,7 @@ def of_one_run(mixed: Readings, bits: BoolArray, confidence: float) -> float:
     best: tuple[float, FloatArray, float] = (0.0, np.zeros(0), 0.0)
     for score in learned(ones, others):
         tried = score(_part(mixed, second))
-        least = boldness(tried, bits[second], confidence)
-        bound = guess(tried, bits[second], least, confidence)
+        bound, least = boldness(tried, bits[second], _PARTS - 2, confidence)
         if bound > best[0]:
             best = (bound, score(_part(mixed, rest)), least)
     bound, scores, least = best

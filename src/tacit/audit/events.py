@@ -9,6 +9,7 @@ from tacit.types import BoolArray, FloatArray, IntArray
 
 _BINS = 64
 _ENOUGH = 50_000  # values that say well enough where bins should be
+_COMMON = 200  # a value that is more often than one in this many is not chance
 
 
 def epsilon_lower_bound(hits: int, trials: int, other_hits: int, other_trials: int, confidence: float) -> float:
@@ -49,13 +50,34 @@ def best_event(one: IntArray, other: IntArray, edges: FloatArray, confidence: fl
     return float(bounds[size]), Event(edges, bins)
 
 
-def bin_edges(values: FloatArray) -> FloatArray:
-    """Edges between the distinct values when they are few, at quantiles otherwise."""
+def best_tail(one: FloatArray, other: FloatArray, times: int, confidence: float) -> tuple[float, float]:
+    """Of the events "score >= t" the best lower bound, and its t; for scores that rise with the likelihood ratio.
+
+    As with `best_event`, fresh scores must confirm it. The bound is the one to expect of `times` as many of them, with
+    half a miss more than was seen, so that "never yet" is not "never".
+    """
+    thresholds = bin_edges(np.concatenate([one, other]))
+    if not len(thresholds):
+        return 0.0, np.inf
+    hits, misses = (np.count_nonzero(each[:, np.newaxis] >= thresholds, axis=0) for each in (one, other))
+    bounds = _lower_bounds(times * hits, times * len(one), times * misses + times // 2, times * len(other), confidence)
+    place = int(np.argmax(bounds))
+    return float(bounds[place]), float(thresholds[place])
+
+
+def bin_edges(values: FloatArray, bins: int = _BINS) -> FloatArray:
+    """Edges between the distinct values when they are few, at quantiles otherwise; a value that keeps coming is alone.
+
+    >>> bin_edges(np.array([0.0, 1.0, 1.0, 3.0]))
+    array([0.5, 2. ])
+    """
     values = values[:: max(1, len(values) // _ENOUGH)]
-    distinct = np.unique(values)
-    if len(distinct) <= 4 * _BINS:
+    distinct, counts = np.unique(values, return_counts=True)
+    if len(distinct) <= 4 * bins:
         return (distinct[1:] + distinct[:-1]) / 2
-    return np.unique(np.quantile(values, np.linspace(0, 1, _BINS + 1)[1:-1]))
+    common = distinct[counts >= max(3, len(values) // _COMMON)]
+    spread = np.quantile(values, np.linspace(0, 1, bins + 1)[1:-1])
+    return np.unique(np.concatenate([spread, common, np.nextafter(common, np.inf)]))
 
 
 def histogram(values: FloatArray, edges: FloatArray) -> IntArray:

@@ -82,7 +82,7 @@ def learned(one: Readings, other: Readings) -> list[Score]:
 def _learned(name: str, one: FloatArray, other: FloatArray) -> Score:
     tables: list[tuple[FloatArray, FloatArray]] = []
     for a, b in zip(one.T, other.T, strict=True):
-        edges = bin_edges(np.concatenate([a, b]))
+        edges = bin_edges(np.concatenate([a, b]), bins=max(4, min(64, len(a) // 16)))
         ratio = (histogram(a, edges) + 0.5) / (len(a) + 1) * (len(b) + 1) / (histogram(b, edges) + 0.5)
         tables.append((edges, np.log(ratio)))
 

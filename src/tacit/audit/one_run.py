@@ -38,12 +38,16 @@ def one_run_bound(right: int, guesses: int, confidence: float) -> float:
     return log(low / (1 - low)) if 0.5 < low < 1 else 0.0
 
 
-def boldness(scores: FloatArray, bits: BoolArray, confidence: float) -> float:
-    """How large |score| should be for a guess to be made: what would have proven most, had it been used on these."""
-    loud = np.abs(scores)
-    levels = np.unique(np.quantile(loud, np.linspace(0, 0.99, 100)))
-    proven = [one_run_bound(*_guessed(scores, bits, level), confidence) for level in levels]
-    return float(levels[int(np.argmax(proven))])
+def boldness(scores: FloatArray, bits: BoolArray, times: int, confidence: float) -> tuple[float, float]:
+    """What guessing is expected to prove on `times` as many owners as these, and the |score| that a guess should have.
+
+    Half a wrong guess more than was made is expected, so that "never yet" is not "never".
+    """
+    levels = np.unique(np.quantile(np.abs(scores), np.linspace(0, 0.99, 100)))
+    made = [_guessed(scores, bits, level) for level in levels]
+    proven = [one_run_bound(times * right, times * guesses + times // 2, confidence) for right, guesses in made]
+    best = int(np.argmax(proven))
+    return proven[best], float(levels[best])
 
 
 def guess(scores: FloatArray, bits: BoolArray, least: float, confidence: float) -> float:

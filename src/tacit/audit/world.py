@@ -11,8 +11,9 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -138,20 +139,31 @@ def _descriptor(seen: list[Sighting], number: int, name: str) -> Iterator[None]:
 
 @contextmanager
 def _system(seen: list[Sighting], desk: Path) -> Iterator[None]:
-    """Files written, sockets and programs, by the interpreter's audit events; a hook stays for good, but asleep."""
-    awake = True
+    """Files written, sockets and programs, by the interpreter's audit events."""
 
-    def hook(event: str, arguments: tuple[Any, ...]) -> None:
-        if awake:
-            note = _outward(event, arguments, str(desk))
-            if note:
-                seen.append(("system", note))
+    def watch(event: str, arguments: tuple[Any, ...]) -> None:
+        note = _outward(event, arguments, str(desk))
+        if note:
+            seen.append(("system", note))
 
-    sys.addaudithook(hook)
+    _watchers().append(watch)
     try:
         yield
     finally:
-        awake = False
+        _watchers().remove(watch)
+
+
+@cache
+def _watchers() -> list[Callable[[str, tuple[Any, ...]], None]]:
+    """Who is told of audit events. A hook stays as long as the interpreter, so there is one for all."""
+    watchers: list[Callable[[str, tuple[Any, ...]], None]] = []
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        for watch in watchers:
+            watch(event, arguments)
+
+    sys.addaudithook(hook)
+    return watchers
 
 
 def _outward(event: str, arguments: tuple[Any, ...], desk: str) -> str:

@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -21,6 +21,14 @@ from tacit.cli.options import Json, Seed
 from tacit.mechanisms.choose import PRIVATE
 from tacit.report.audit import Mark, draw_audit
 from tacit.streams import seeded
+
+# Tables that fit 80 columns.
+_NARROW: dict[str, Any] = {
+    "box": SIMPLE_HEAD,
+    "title_justify": "left",
+    "collapse_padding": True,
+    "pad_edge": False,
+}
 
 
 class Part(Enum):
@@ -93,7 +101,7 @@ def _show(found: _Findings, console: Console) -> None:
         limit = found.mechanisms[0].found.limit_z
         console.print("exact: ln of the worst probability ratio, from whole numbers (small tables enumerated whole).")
         console.print("proven: what samples show epsilon to be at least, with 99.9 % confidence.")
-        console.print(f"bias, var.(iance): standard errors from the claim; more than {limit:.1f} fails.\n")
+        console.print(f"bias, var.: mean and variance, standard errors from the claim; above {limit:.1f} fails.\n")
     if found.gate:
         console.print(_gate_table(found.gate))
         console.print("charged: by the ledger. two runs: proven by owners who all hold one data set, then another.")
@@ -113,7 +121,7 @@ def _show(found: _Findings, console: Console) -> None:
 
 
 def _mechanism_table(rows: list[AuditRow]) -> Table:
-    table = Table(title="Mechanisms: epsilon claimed, exact and proven", title_justify="left", box=SIMPLE_HEAD)
+    table = Table(title="Mechanisms: epsilon claimed, exact and proven", **_NARROW)
     for heading in ("mechanism", "dim", "claimed", "exact", "proven", "bias", "var.", "verdict"):
         table.add_column(heading, justify="left" if heading == "mechanism" else "right", no_wrap=True)
     for row in rows:
@@ -131,7 +139,7 @@ def _mechanism_table(rows: list[AuditRow]) -> Table:
 
 
 def _gate_table(rows: list[GateRow]) -> Table:
-    table = Table(title="The whole gate: epsilon charged and proven", title_justify="left", box=SIMPLE_HEAD)
+    table = Table(title="The whole gate: epsilon charged and proven", **_NARROW)
     for heading in ("learner", "mechanism", "owners", "charged", "two runs", "one run", "best", "verdict"):
         table.add_column(heading, justify="left" if heading in ("learner", "mechanism") else "right", no_wrap=True)
     for row in rows:
