@@ -242,7 +242,7 @@ class ChargesHalf(Gate):
 class OneTape(Gate):
     """The same seed for every question and start."""
 
-    def _coins(self):
+    def _coins(self, query):
         return seeded(7)
 
 
@@ -254,7 +254,7 @@ class SeedOfQuestion(Gate):
         self._number = invitation.number
         return invitation
 
-    def _coins(self):
+    def _coins(self, query):
         return seeded(7).child(getattr(self, "_number", 0))
 
 

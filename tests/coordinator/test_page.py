@@ -183,11 +183,11 @@ def test_predicted_errors_are_those_of_the_reports(mechanism):
     levels = np.arange(owners) % 2
     epsilons = np.array(query.epsilons)[levels]
     answer = query.answer(query.collect(query.release(nobody, epsilons, seeded(3)), epsilons))
-    found = accuracy(query, levels, answer)
+    found = accuracy(query, epsilons, answer)
     assert found.measured is not None
     assert found.predicted is not None
     assert found.measured / found.predicted == pytest.approx(1, abs=0.05)
-    other = accuracy(query, np.zeros_like(levels), answer)
+    other = accuracy(query, np.full(owners, query.epsilons[0]), answer)
     assert other.predicted is not None
     assert abs(found.measured / other.predicted - 1) > 0.1
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from tacit.audit.statistical import epsilon_lower_bound
+from tacit.audit.events import epsilon_lower_bound
 from tacit.cohort import Cohort
 from tacit.learners.additive import Additive, Part
 from tacit.learners.cells import Cut

@@ -7,7 +7,7 @@ from math import inf
 import numpy as np
 import pytest
 
-from tacit.audit.statistical import epsilon_lower_bound
+from tacit.audit.events import epsilon_lower_bound
 from tacit.cohort import Cohort
 from tacit.learners.additive import loss_weights
 from tacit.learners.cells import Cut

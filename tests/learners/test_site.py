@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tacit.audit.statistical import epsilon_lower_bound
+from tacit.audit.events import epsilon_lower_bound
 from tacit.cohort import Cohort
 from tacit.learners.erm import minimise
 from tacit.learners.lens import Lens

@@ -53,7 +53,7 @@ class Rehearsal(Gate):
         self._asked += 1
         return super()._admitted(question)
 
-    def _coins(self) -> Stream:
+    def _coins(self, query: Query) -> Stream:
         return self._stream.child("question", self._asked)
 
     def __repr__(self) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tacit.coordinator.accuracy import Accuracy
-from tacit.estimators.public_only import public_only_score
+from tacit.ensembles.public_model import fit_public
 from tacit.learners.base import Public
 from tacit.learners.ensemble import Ensemble
 
@@ -40,7 +40,7 @@ class Watch:
 
     def __init__(self, public: Public) -> None:
         self._public = public
-        score = public_only_score(public)
+        score = fit_public(public).accuracy
         self._public_only = None if score is None else self._error(1 - score)
 
     def progress(self, ensemble: Ensemble, answers: Mapping[int, Accuracy]) -> Progress:

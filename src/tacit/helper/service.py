@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 from tacit.campaign.requests import UnsignedError, signer
 from tacit.checks import whole
-from tacit.coordinator.guard import Guard
+from tacit.coordinator.guard import Guard, Limits
 from tacit.helper.book import Book
 from tacit.streams import Stream, secure
 from tacit.sums.base import RefusedError
@@ -68,7 +68,7 @@ class Helper:
         handlers = {HTTPException: _http_error, Exception: _broken}
         return Starlette(
             routes=[Route("/v1/key", self.key, methods=["GET"]), Route("/v1/sum", self.sum, methods=["POST"])],
-            middleware=[Middleware(Guard, largest=LARGEST)],
+            middleware=[Middleware(Guard, limits=Limits(body=LARGEST))],
             exception_handlers=handlers,  # type: ignore[arg-type]  # handlers of one exception each
         )
 
