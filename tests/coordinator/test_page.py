@@ -7,12 +7,13 @@ from html.parser import HTMLParser
 import httpx
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit import Cohort, seeded
 from tacit.coordinator.accuracy import accuracy
 from tacit.coordinator.chart import chart_of
 from tacit.coordinator.page import page, sentence
-from tacit.coordinator.view import View, status
+from tacit.coordinator.view import View
 from tacit.learners.base import Public, ShareQuery, Terms
 from tacit.learners.centroid import Centroid
 from tacit.learners.ensemble import Ensemble
@@ -22,9 +23,12 @@ EVIL = """x' "><script>alert(1)</script><img src=x onerror=alert(1)>{{7*7}}"""
 
 
 def question(number, state, counted, **outcomes):
-    answer = {"round": number, "attempt": 1, "signal": 0.25, "measured": 0.11, "predicted": 0.1}
+    answer = {"signal": 0.25, "measured": 0.11, "predicted": 0.1}
     return {
         "number": number,
+        "what": "centroid",
+        "round": number,
+        "attempt": 1,
         "state": state,
         "invited": 1000,
         "counted": counted,
@@ -48,12 +52,14 @@ def figures(**more):
         "unsound": "",
         "mechanism": "privunit",
         "epsilons": [1.0, 2.0],
+        "sum_epsilon": None,
         "rounds": 10,
         "owners_per_round": 1000,
         "minimum": 100,
         "questions": asked,
         "strangers": {},
         "sample": 400,
+        "public_model": "boosted trees",
         "public_only": {"error": 0.1, "stderr": 0.015},
         "progress": [{"error": 0.2, "stderr": 0.02}],
     }
@@ -199,7 +205,7 @@ def test_nothing_is_predicted_for_shares_that_leave_as_they_are():
     rows = Cohort(np.eye(4), np.arange(4) % 2, np.arange(5))
     epsilons = np.ones(4)
     answer = query.answer(query.collect(query.release(rows, epsilons, seeded(3)), epsilons))
-    assert accuracy(query, np.zeros(4, dtype=np.int64), answer).predicted is None
+    assert accuracy(query, epsilons, answer).predicted is None
 
 
 def test_a_new_campaign_shows_the_public_line_and_can_be_begun_and_paused(tmp_path):
@@ -225,18 +231,29 @@ def test_a_new_campaign_shows_the_public_line_and_can_be_begun_and_paused(tmp_pa
 
 
 def test_many_viewers_cost_the_database_as_much_as_one(tmp_path, monkeypatch):
-    service = running(folder_of(tmp_path))
-    view = View(service.store)
+    key = Ed25519PrivateKey.generate()
+    service = running(folder_of(tmp_path), key=key)
+    view = View(service.store, key.public_key())
     read = []
+    standing = service.store.standing
 
-    def counted(store):
-        read.append(store)
-        return status(store)
+    def counted():
+        read.append(1)
+        return standing()
 
-    monkeypatch.setattr("tacit.coordinator.view.status", counted)
+    monkeypatch.setattr(service.store, "standing", counted)
     for _ in range(20):
         view.status()
     assert len(read) == 1
     view.forget()
     view.status()
     assert len(read) == 2
+
+
+def test_sums_over_all_owners_are_told_apart():
+    asked = [question(1, "closed", 990), {**question(2, "closed", 4000), "what": "error sum", "answer": None}]
+    text = " ".join(Outline(page(figures(sum_epsilon=0.5, questions=asked))).text.split())
+    assert "Owners invited 1,000" in text  # those who spent their report
+    assert "2 2, errors closed" in text
+    assert "and 0.5 for each sum of errors that it takes part in" in text
+    assert "either of two servers, but not both together" in text

@@ -1,12 +1,13 @@
 """tacit helper: the second server of sums over all owners."""
 
-import logging
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
+from tacit.cli.logs import log_to_stderr
+from tacit.cli.options import LogJson
 from tacit.cli.serve import checked_tls
 from tacit.durable import kept
 
@@ -21,6 +22,7 @@ def helper(
     certificate: Annotated[Path | None, typer.Option(help="TLS certificate (PEM).", exists=True)] = None,
     key: Annotated[Path | None, typer.Option(help="TLS key (PEM).", exists=True)] = None,
     minimum: Annotated[int, typer.Option(help="Owners that a sum needs, whatever the campaign says.", min=1)] = 10,
+    log_json: LogJson = False,
 ) -> None:
     """Run the helper of a campaign's sums: add up what is sealed to you, add noise, answer each question once.
 
@@ -36,7 +38,7 @@ def helper(
     from tacit.helper.book import Book
     from tacit.helper.service import Helper
 
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    log_to_stderr(log_json)
     raw = kept(state / "sealing.key", lambda: X25519PrivateKey.generate().private_bytes_raw())
     made = Helper(X25519PrivateKey.from_private_bytes(raw), Book(state / "released.db"), campaign or [], minimum)
     typer.echo(f"helper key (owners pin it): {made.public}")
@@ -46,7 +48,9 @@ def helper(
         port=port,
         ssl_certfile=None if certificate is None else str(certificate),
         ssl_keyfile=None if key is None else str(key),
+        log_config=None,
         log_level="warning",
+        access_log=False,
         server_header=False,
         limit_concurrency=32,
         timeout_graceful_shutdown=5,

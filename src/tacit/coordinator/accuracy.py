@@ -19,8 +19,6 @@ from tacit.types import FloatArray
 class Accuracy:
     """Lengths of vectors: the answer, and its standard error as measured and as predicted (None: unknown)."""
 
-    round: int
-    attempt: int
     signal: float
     measured: float | None
     predicted: float | None
@@ -28,13 +26,7 @@ class Accuracy:
 
 def accuracy(query: ShareQuery, epsilons: FloatArray, answer: Answer) -> Accuracy:
     """The accuracy of an answer made of reports with these epsilons."""
-    return Accuracy(
-        query.round,
-        query.attempt,
-        _length(answer.mean) or 0.0,
-        _length(answer.stderr),
-        _predicted(query, epsilons, answer),
-    )
+    return Accuracy(_length(answer.mean) or 0.0, _length(answer.stderr), _predicted(query, epsilons, answer))
 
 
 def _predicted(query: ShareQuery, epsilons: FloatArray, answer: Answer) -> float | None:

@@ -63,10 +63,11 @@ class Coordinator:
         driver: Driver | None,
         admin: str,
         campaign: bytes,
+        view: View,
         limits: Limits,
     ) -> None:
         self._store = store
-        self._view = View(store)
+        self._view = view
         self._limits = limits
         self._batches = Batches(intake)
         self._driver = driver

@@ -11,7 +11,6 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Generator, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.campaign.terms import CampaignTerms
 from tacit.coordinator.accuracy import Accuracy, accuracy
-from tacit.coordinator.progress import Watch
+from tacit.coordinator.progress import Progress
 from tacit.coordinator.publication import Publication
 from tacit.coordinator.store import ADDING, CLOSED, ENDED, ENROLLING, OPEN, RUNNING, VOID, Question, Store
 from tacit.coordinator.sums import AwayError, Sums
@@ -82,7 +81,7 @@ class Driver:
             self._told = -1
             return True
         if standing.progress == NOTHING_YET:
-            self._show(Ensemble(self._terms.facts.classes))
+            self._store.set_progress(Progress.begun(self._public).text)
         if standing.state == ENROLLING and self._store.enrolled()["enrolled"] >= self._terms.start:
             self._store.set_state(RUNNING)
             log.info("campaign %s begins", self._terms.name)
@@ -209,13 +208,10 @@ class Driver:
             return []
         return sorted(self._draw(waiting, query.owners, self._store.enrolled()["enrolled"] - len(waiting)))
 
-    @cached_property
-    def _watch(self) -> Watch:
-        return Watch(self._public)
-
     def _show(self, ensemble: Ensemble) -> None:
         """Write down how far it has come, for everybody to see."""
-        self._store.set_progress(self._watch.progress(ensemble, self._heard).text)
+        before = Progress.read(self._store.standing().progress)
+        self._store.set_progress(before.after(self._public, ensemble, self._heard).text)
 
     def _publish(self, result: Boosted, answered: list[Question]) -> None:
         transcript = tuple(question.digest for question in answered)

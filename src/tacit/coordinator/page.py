@@ -5,9 +5,11 @@ from typing import Any
 from tacit.coordinator.chart import chart_of
 from tacit.coordinator.promise import promise
 from tacit.coordinator.store import ENDED, ENROLLING, OPEN, PAUSED, RUNNING
+from tacit.learners.sum_query import WHAT as SUM
 from tacit.pages.rendering import environment
 
 _TEMPLATES = environment("tacit.coordinator")
+_TOTALS = ("invited", "counted", "late", "refused")  # of owners that spent their report
 _REFUSED = ("malformed", "contradicted", "strange")
 _STATES = {ENROLLING: "Owners are enrolling", RUNNING: "Running", PAUSED: "Paused", ENDED: "Ended"}
 
@@ -21,7 +23,10 @@ def page(status: dict[str, Any]) -> str:
         state=_STATES[status["state"]],
         sentence=sentence(status),
         asked=asked,
-        totals={name: sum(row[name] for row in asked) for name in ("invited", "counted", "late", "refused")},
+        totals={
+            name: sum(row[name] for row in asked if not row["sum"])
+            for name in ("invited", "counted", "late", "refused")
+        },
         chart=chart_of(status["progress"], status["public_only"], status["rounds"]),
         gain=_gain(status),
         **promise(status),
@@ -53,7 +58,8 @@ def _question(question: dict[str, Any]) -> dict[str, Any]:
     measured, predicted = answer.get("measured"), answer.get("predicted")
     return {
         "number": question["number"],
-        "round": answer.get("round"),
+        "round": question["round"],
+        "sum": question["what"] == SUM,
         "state": question["state"],
         "invited": question["invited"],
         "counted": question["counted"],

@@ -5,7 +5,7 @@ Everything here is made of reports, of the published ensemble, or of the data us
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,38 +18,36 @@ from tacit.learners.ensemble import Ensemble
 
 @dataclass(frozen=True)
 class Progress:
-    """Errors on the data user's sample (of its own model, of the ensemble by round), and the accuracy of answers."""
+    """Errors on the data user's sample (of its own `model`, of the ensemble by round), and the accuracy of answers."""
 
     rows: int = 0
+    model: str = ""
     public_only: dict[str, float] | None = None
     rounds: list[dict[str, float]] = field(default_factory=list)
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def begun(cls, public: Public) -> "Progress":
+        """Before anything is asked: what the sample gives alone. Fitted once in a campaign, for it may take a while."""
+        own = fit_public(public)
+        rows = len(public.y)
+        return cls(rows, own.name, None if own.accuracy is None else _error(1 - own.accuracy, rows))
 
     @classmethod
     def read(cls, text: str) -> "Progress":
         """From the database; nothing has been kept before a driver has looked."""
         return cls(**json.loads(text))
 
+    def after(self, public: Public, ensemble: Ensemble, answers: Mapping[int, Accuracy]) -> "Progress":
+        """The progress when `ensemble` is published and these questions (by number) are answered."""
+        wrong = [np.argmax(votes, axis=1) != public.y for votes in ensemble.staged_votes(public.X)]
+        errors = [_error(float(np.mean(each)), len(public.y)) for each in wrong]
+        return replace(self, rounds=errors, answers={str(number): asdict(found) for number, found in answers.items()})
+
     @property
     def text(self) -> str:
         return json.dumps(asdict(self))
 
 
-class Watch:
-    """Makes progress out of what a driver sees."""
-
-    def __init__(self, public: Public) -> None:
-        self._public = public
-        score = fit_public(public).accuracy
-        self._public_only = None if score is None else self._error(1 - score)
-
-    def progress(self, ensemble: Ensemble, answers: Mapping[int, Accuracy]) -> Progress:
-        """The progress when `ensemble` is published and these questions (by number) are answered."""
-        X, y = self._public.X, self._public.y
-        errors = [float(np.mean(np.argmax(votes, axis=1) != y)) for votes in ensemble.staged_votes(X)]
-        told = {str(number): asdict(found) for number, found in answers.items()}
-        return Progress(len(y), self._public_only, [self._error(error) for error in errors], told)
-
-    def _error(self, error: float) -> dict[str, float]:
-        rows = len(self._public.y)
-        return {"error": error, "stderr": (max(error * (1 - error), 1 / rows) / rows) ** 0.5}
+def _error(error: float, rows: int) -> dict[str, float]:
+    return {"error": error, "stderr": (max(error * (1 - error), 1 / rows) / rows) ** 0.5}

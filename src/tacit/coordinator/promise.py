@@ -24,6 +24,7 @@ def promise(status: dict[str, Any]) -> dict[str, Any]:
         stream="from each owner's operating system, without a seed",
         not_protected=_NOT_PROTECTED,
         void=void,
+        error_epsilon=None if void else status["sum_epsilon"],
         unit=ShareQuery.unit,
         adjacency=ShareQuery.adjacency,
     )

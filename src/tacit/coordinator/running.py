@@ -17,6 +17,7 @@ from tacit.coordinator.rehearsal import SeededDraw
 from tacit.coordinator.spec import CampaignSpec
 from tacit.coordinator.store import Store
 from tacit.coordinator.sums import Sums, sum_key
+from tacit.coordinator.view import View
 from tacit.streams import Stream, seeded
 from tacit.wire import encode
 from tacit.wire.signed import public_bytes
@@ -57,5 +58,6 @@ def coordinator(
     store.found(terms.name, encode(terms))
     driver = Driver(store, terms, public, key, draw, sums)
     intake = Intake(store, key.public_key())
-    app = Coordinator(store, intake, driver, admin, greeting(terms, key), limits).app()
+    view = View(store, key.public_key())
+    app = Coordinator(store, intake, driver, admin, greeting(terms, key), view, limits).app()
     return Running(app, store, driver, public_bytes(key.public_key()).hex())

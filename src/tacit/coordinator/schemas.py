@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tacit.coordinator.store import CLOSED, ENDED, ENROLLING, OPEN, PAUSED, RUNNING, VOID
+from tacit.coordinator.store import ADDING, CLOSED, ENDED, ENROLLING, OPEN, PAUSED, RUNNING, VOID
 from tacit.engines.collector import Outcome
 
 Part = dict[str, Any]
@@ -26,10 +26,13 @@ def _or_null(schema: Part) -> Part:
 
 _ERROR = _all_of(error=_NUMBER, stderr=_NUMBER)
 _COUNTS = {"type": "object", "propertyNames": {"enum": _OUTCOMES}, "additionalProperties": _COUNT}
-_ANSWER = _all_of(round=_COUNT, attempt=_COUNT, signal=_NUMBER, measured=_or_null(_NUMBER), predicted=_or_null(_NUMBER))
+_ANSWER = _all_of(signal=_NUMBER, measured=_or_null(_NUMBER), predicted=_or_null(_NUMBER))
 _QUESTION = _all_of(
     number=_COUNT,
-    state={"enum": [OPEN, CLOSED, VOID]},
+    what=_TEXT,
+    round=_COUNT,
+    attempt=_COUNT,
+    state={"enum": [OPEN, ADDING, CLOSED, VOID]},
     invited=_COUNT,
     counted=_COUNT,
     outcomes=_COUNTS,
@@ -52,12 +55,14 @@ SCHEMAS: Part = {
         unsound=_TEXT,
         mechanism=_TEXT,
         epsilons=_list(_NUMBER),
+        sum_epsilon=_or_null(_NUMBER),
         rounds=_COUNT,
         owners_per_round=_COUNT,
         minimum=_COUNT,
         questions=_list(_QUESTION),
         strangers=_COUNTS,
         sample=_COUNT,
+        public_model=_TEXT,
         public_only=_or_null(_ERROR),
         progress=_list(_ERROR),
     ),

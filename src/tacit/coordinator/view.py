@@ -4,28 +4,34 @@ import threading
 import time
 from typing import Any
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
 from tacit.campaign.terms import CampaignTerms
 from tacit.coordinator.progress import Progress
-from tacit.coordinator.store import Store
+from tacit.coordinator.store import Question, Store
+from tacit.learners.invitation import PURPOSE, Invitation
 from tacit.wire import decode
+from tacit.wire.signed import opened
 
 _FRESH = 0.5  # seconds that figures are good for: many viewers cost the database as much as one
 
 
 class View:
-    """The figures of a campaign, read at most every half second."""
+    """The figures of a campaign whose questions are signed with `key`, read at most every half second."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, key: Ed25519PublicKey) -> None:
         self._store = store
+        self._key = key
         self._lock = threading.Lock()
         self._read = -_FRESH
         self._status: dict[str, Any] = {}
+        self._asked: dict[int, dict[str, Any]] = {}  # questions never change: opened once
 
     def status(self) -> dict[str, Any]:
         """The figures, as /v1/status gives them."""
         with self._lock:
             if time.monotonic() - self._read >= _FRESH:
-                self._status, self._read = status(self._store), time.monotonic()
+                self._status, self._read = self._figures(), time.monotonic()
             return self._status
 
     def forget(self) -> None:
@@ -33,45 +39,50 @@ class View:
         with self._lock:
             self._read = -_FRESH
 
+    def _figures(self) -> dict[str, Any]:
+        """The figures as the database has them now."""
+        standing = self._store.standing()
+        terms = decode(standing.terms, CampaignTerms)
+        progress = Progress.read(standing.progress)
+        outcomes = self._store.outcomes()
+        return {
+            "name": standing.name,
+            "state": standing.state,
+            "ended": standing.ended,
+            "at": time.time(),
+            "owners": self._store.enrolled(),
+            "start": terms.start,
+            "learner": terms.learner.name,
+            "unsound": terms.learner.unsound,
+            "mechanism": terms.terms.mechanism,
+            "epsilons": list(terms.terms.epsilons),
+            "sum_epsilon": None if terms.sums is None else terms.sums.epsilon,
+            "rounds": terms.rounds,
+            "owners_per_round": terms.owners,
+            "minimum": terms.minimum,
+            "questions": [
+                self._question(question, outcomes.get(question.number, {}), progress)
+                for question in self._store.questions()
+            ],
+            "strangers": outcomes.get(0, {}),
+            "sample": progress.rows,
+            "public_model": progress.model,
+            "public_only": progress.public_only,
+            "progress": progress.rounds,
+        }
 
-def status(store: Store) -> dict[str, Any]:
-    """The figures as the database has them now."""
-    standing = store.standing()
-    terms = decode(standing.terms, CampaignTerms)
-    progress = Progress.read(standing.progress)
-    outcomes = store.outcomes()
-    asked = []
-    for question in store.questions():
-        invited, heard = store.counts(question.number)
-        asked.append(
-            {
-                "number": question.number,
-                "state": question.state,
-                "invited": invited,
-                "counted": heard,
-                "outcomes": outcomes.get(question.number, {}),
-                "opened": question.opened,
-                "deadline": question.deadline,
-                "answer": progress.answers.get(str(question.number)),
-            }
-        )
-    return {
-        "name": standing.name,
-        "state": standing.state,
-        "ended": standing.ended,
-        "at": time.time(),
-        "owners": store.enrolled(),
-        "start": terms.start,
-        "learner": terms.learner.name,
-        "unsound": terms.learner.unsound,
-        "mechanism": terms.terms.mechanism,
-        "epsilons": list(terms.terms.epsilons),
-        "rounds": terms.rounds,
-        "owners_per_round": terms.owners,
-        "minimum": terms.minimum,
-        "questions": asked,
-        "strangers": outcomes.get(0, {}),
-        "sample": progress.rows,
-        "public_only": progress.public_only,
-        "progress": progress.rounds,
-    }
+    def _question(self, question: Question, outcomes: dict[str, int], progress: Progress) -> dict[str, Any]:
+        invited, heard = self._store.counts(question.number)
+        if question.number not in self._asked:
+            query = opened(question.data, Invitation, PURPOSE, self._key).query
+            asked = {"what": query.what, "round": query.round, "attempt": query.attempt}
+            self._asked[question.number] = {"number": question.number, **asked}
+        return self._asked[question.number] | {
+            "state": question.state,
+            "invited": invited,
+            "counted": heard,
+            "outcomes": outcomes,
+            "opened": question.opened,
+            "deadline": question.deadline,
+            "answer": progress.answers.get(str(question.number)),
+        }

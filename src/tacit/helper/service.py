@@ -28,6 +28,7 @@ from tacit.wire import WireError, decode, encode
 
 log = logging.getLogger(__name__)
 LARGEST = 16 << 20  # bytes of a relay: a quarter of a million owners
+_SECONDS = 300.0  # for a relay to arrive
 _KINDS = {401: "unauthorised", 404: "not found", 405: "method"}
 
 
@@ -65,11 +66,10 @@ class Helper:
 
     def app(self) -> Starlette:
         """The ASGI application."""
-        handlers = {HTTPException: _http_error, Exception: _broken}
         return Starlette(
             routes=[Route("/v1/key", self.key, methods=["GET"]), Route("/v1/sum", self.sum, methods=["POST"])],
-            middleware=[Middleware(Guard, limits=Limits(body=LARGEST))],
-            exception_handlers=handlers,  # type: ignore[arg-type]  # handlers of one exception each
+            middleware=[Middleware(Guard, Limits(body=LARGEST, seconds=_SECONDS))],
+            exception_handlers={HTTPException: _http_error},
         )
 
     async def key(self, request: Request) -> Response:
@@ -98,10 +98,6 @@ def _refused(kind: str, code: int) -> JSONResponse:
     return JSONResponse({"error": kind}, status_code=code)
 
 
-async def _http_error(request: Request, problem: HTTPException) -> Response:
-    return _refused(_KINDS.get(problem.status_code, "refused"), problem.status_code)
-
-
-async def _broken(request: Request, problem: Exception) -> Response:
-    log.error("a request failed with %s", type(problem).__name__)
-    return _refused("unavailable", 503)
+async def _http_error(request: Request, problem: Exception) -> Response:
+    code = problem.status_code if isinstance(problem, HTTPException) else 400
+    return _refused(_KINDS.get(code, "refused"), code)
