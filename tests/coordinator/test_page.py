@@ -10,6 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit import Cohort, seeded
+from tacit.campaign.rehearsal import REHEARSAL
 from tacit.coordinator.accuracy import accuracy
 from tacit.coordinator.chart import chart_of
 from tacit.coordinator.page import page, sentence
@@ -145,9 +146,18 @@ def test_every_state_has_its_sentence(more, words):
     assert words in " ".join(Outline(page(figures(**more))).text.split())
 
 
-def test_no_guarantee_is_named_where_none_holds():
-    text = " ".join(Outline(page(figures(mechanism="none"))).text.split())
-    assert "Nothing. shares leave as they are." in text
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"mechanism": "none"}, "shares leave as they are"),
+        ({"name": f"{REHEARSAL}: trial"}, "this is a rehearsal: its coins can be repeated"),
+        ({"unsound": "labels are not protected"}, "labels are not protected"),
+    ],
+    ids=["none", "rehearsal", "unsound"],
+)
+def test_no_guarantee_is_named_where_none_holds(more, why):
+    text = " ".join(Outline(page(figures(**more))).text.split())
+    assert f"Nothing: {why}." in text
     assert "a factor of at most" not in text
     assert "Epsilon per owner none" in text
 

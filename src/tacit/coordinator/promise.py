@@ -3,6 +3,7 @@
 from math import exp
 from typing import Any
 
+from tacit.campaign.rehearsal import is_rehearsal
 from tacit.estimators.guarantee import Guarantee
 from tacit.learners.base import ShareQuery
 
@@ -18,6 +19,8 @@ def promise(status: dict[str, Any]) -> dict[str, Any]:
     """The guarantee with its unit, adjacency, adversary and epsilon, and sentences about what it means."""
     low, high = min(status["epsilons"]), max(status["epsilons"])
     void = status["unsound"] or ("shares leave as they are" if status["mechanism"] == "none" else "")
+    if is_rehearsal(status["name"]):
+        void = "this is a rehearsal: its coins can be repeated"
     guarantee = Guarantee(
         epsilon=None if void else (low, high),
         mechanism=status["mechanism"],
