@@ -12,6 +12,7 @@ import msgpack
 import numpy as np
 
 from reliability.campaign import LEARNERS, PRIVATE, Campaign
+from reliability.hostile_anything import anything, other_queries
 from reliability.hostile_peers import PEER_CHANGES, is_peers, peer_queries, terms_of_peers
 from tacit.learners.invitation import PURPOSE
 from tacit.learners.query import Query
@@ -37,7 +38,7 @@ class Fuzz:
     def __init__(self, campaign: Campaign, rng: np.random.Generator) -> None:
         self._campaign, self._rng = campaign, rng
         self._bases: list[Query] = [campaign.query(each, how) for each in LEARNERS for how in (*PRIVATE, "none")]
-        self._bases += 3 * peer_queries(campaign)
+        self._bases += 3 * peer_queries(campaign) + 3 * other_queries(campaign)
         self._number = 0
 
     def damaged(self) -> bytes:
@@ -70,7 +71,8 @@ class Fuzz:
     def hostile(self) -> Content:
         """A question with up to three of its places changed; one in ten as it is."""
         content = self.fresh()
-        changes = (*OUTSIDE, *(PEER_CHANGES * 2 if is_peers(content) else INSIDE), _shape)
+        inside = INSIDE if is_shares(content) else PEER_CHANGES * 2 if is_peers(content) else (anything,) * 6
+        changes = (*OUTSIDE, *inside, anything, anything, _shape)
         chosen = self._rng.choice(len(changes), size=int(_pick(self._rng, _HOW_MANY)), replace=False)
         for change in sorted(chosen.tolist()):  # the one that breaks the shape comes last
             changes[change](content, self._rng)
@@ -228,10 +230,21 @@ OUTSIDE: Changes = (_campaign, _numbers, _expired, _schema, _counts)
 INSIDE: Changes = (_learner, _sizes, _cuts, _members, _members, _terms, _terms)
 
 
-def terms_of(query: Any) -> tuple[str, str, Any, int, int, int]:
-    """What is asked, how, the epsilons, numbers of a row, classes, numbers of a share: told from the plain content."""
-    if query[0] != "share":
+def is_shares(content: Content) -> bool:
+    """Whether it asks for a share of stumps, centroids or regressions."""
+    return bool(content[QUERY][0] == "share" and content[QUERY][LEARNER][0] != "discriminant")
+
+
+def terms_of(content: Content, decoded: Query) -> tuple[str, str, Any, int, int, int]:
+    """What is asked, how, the epsilons, numbers of a row, classes, numbers of a share.
+
+    Told from the plain content; for kinds that have their own way to say it, from the query that came out of it.
+    """
+    query = content[QUERY]
+    if is_peers(content):
         return terms_of_peers(query)
+    if not is_shares(content):
+        return decoded.what, decoded.how, decoded.epsilons, decoded.dim, decoded.classes, decoded.width
     name, facts = query[LEARNER][0], query[FACTS]
     dim, classes = facts[DIM], facts[CLASSES]
     targets = 1 if classes == 2 else classes

@@ -20,9 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from reliability.campaign import NAME, Campaign, in_memory, ledger_in, limits
+from reliability.campaign import NAME, PRIVATE, Campaign, in_memory, ledger_in, limits
 from reliability.finding import Finding
-from reliability.hostile import CAMPAIGN, EXPIRES, NUMBER, QUERY, SCHEMA, Fuzz, terms_of
+from reliability.hostile import CAMPAIGN, EXPIRES, NUMBER, SCHEMA, Fuzz, terms_of
+from reliability.hostile_anything import HELPER
 from tacit.cohort import Cohort
 from tacit.learners.invitation import PURPOSE, Invitation, digest_of, unpack
 from tacit.learners.query import Query
@@ -53,8 +54,10 @@ _STRICT = limits(
     campaign=NAME,
     largest_share=60,
 )
-_LAX = limits(epsilon_per_release=50, epsilon_total=200, releases=100, units=("owner", "record"))
-_SOUND = ("stump", "centroid", "logistic", "leaves", "tree")
+_LAX = limits(epsilon_per_release=50, epsilon_total=200, releases=100, units=("owner", "record"), helper=HELPER.hex())
+_SOUND = ("stump", "centroid", "logistic", "discriminant", "leaves", "tree", "site", "error sum")
+_TRAININGS = ("counts", "objective", "output")
+_PRIVATE = (*PRIVATE, *_TRAININGS, "two servers")
 
 
 class Watched(Gate):
@@ -117,8 +120,8 @@ class Judge:
             self._fault("releases out of policy", "the question was changed after it was signed")
             return
         policy, schema = self.policy, self.campaign.schema
-        what, how, epsilons, dim, classes, width = terms_of(content[QUERY])
         invitation = opened(data, Invitation, PURPOSE, self.campaign.key.public_key())
+        what, how, epsilons, dim, classes, width = terms_of(content, invitation.query)
         good, levels, _ = unpack([report], invitation.digest, invitation.query)
         if not good.all():
             self._fault("reports off the mechanism's grid", f"{what} through {how}, {len(report)} bytes")
@@ -132,8 +135,8 @@ class Judge:
             not 1 <= content[NUMBER] < 1 << 63,
             (dim, classes) != (schema.dim, len(schema.classes)),
             what not in (policy.learners or _SOUND),
-            how not in (policy.mechanisms or {how} - {"none"}),
-            ("record" if how == "counts" else "owner") not in policy.units,
+            how not in (policy.mechanisms or _PRIVATE),
+            ("record" if how in _TRAININGS else "owner") not in policy.units,
             not 0 < epsilon <= policy.epsilon_per_release,
             not sum(spent, epsilon) <= policy.epsilon_total,
             not len(spent) < policy.releases,

@@ -34,9 +34,9 @@ def whole(name: str, value: object, least: int) -> int:
 
 
 def rising(name: str, values: tuple[float, ...]) -> tuple[float, ...]:
-    """`values`, if there are any and each is above the one before, the first above zero."""
-    if not (values and all(low < high for low, high in pairwise((0.0, *values)))):
-        raise bad(name, "numbers > 0 in rising order, at least one", values)
+    """`values`, if there are some, not too many, and each is above the one before, the first above zero."""
+    if not (1 <= len(values) <= 256 and all(low < high for low, high in pairwise((0.0, *values)))):
+        raise bad(name, "numbers > 0 in rising order, at least one, at most 256", values[:3])
     return values
 
 

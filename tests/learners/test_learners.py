@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +15,14 @@ from tacit.cohort import Cohort
 from tacit.learners.base import Public, ShareQuery, Terms
 from tacit.learners.centroid import Centroid
 from tacit.learners.ensemble import Ensemble
+from tacit.learners.features import FeatureMap, Rows
 from tacit.learners.logistic import Logistic, fit_owners
 from tacit.learners.newton import fit_each
 from tacit.learners.published import PublishedCentroid, PublishedLogistic, PublishedStump
 from tacit.learners.query import Answer
+from tacit.learners.scores import Linear, ScoreModel
 from tacit.learners.stump import Stump, StumpModel
+from tacit.learners.trees import Trees
 
 SOUND = [Centroid(), Stump(), Stump(cuts=4), Logistic(), Bayes()]
 PUBLISHED = [PublishedStump(), PublishedLogistic(), PublishedCentroid()]
@@ -170,3 +174,27 @@ def test_a_neighbour_with_endless_rows_changes_nobodys_fit():
     fit_each(X, y, np.full(7, 0.2), np.array([0, 5, 7]), 0.1, together)
     fit_each(X[5:], y[5:], np.full(2, 0.2), np.array([0, 2]), 0.1, alone)
     np.testing.assert_array_equal(together[1], alone[0])
+
+
+def test_members_with_other_shapes_than_rows_are_refused_before_a_kernel_reads_them():
+    """Kernels check no bounds: a longer matrix would be read, and written, beyond the rows."""
+    for shape, level in (((9, 2), 2), ((3, 7), 7), ((3, 2), 3)):
+        hostile = ScoreModel(2, (Linear(np.ones(shape), np.ones(level)),))
+        with pytest.raises(ValueError, match="weights must be"):
+            Ensemble(2, ((0.5, hostile),)).check(3)
+    with pytest.raises(ValueError, match="classes of a member"):
+        Ensemble(2, ((0.5, ScoreModel(10**9)),)).check(3)
+    with pytest.raises(ValueError, match="columns of the trees"):
+        _trees(column=7).indicators(np.zeros((1, 3)))
+    with pytest.raises(ValueError, match="columns of the trees"):
+        _trees(column=7).scores(np.zeros((1, 3)), 2)
+    with pytest.raises(ValueError, match="vectors"):
+        replace(_trees(column=0), roots=np.zeros((1, 1), dtype=np.int64))
+    with pytest.raises(ValueError, match="width of the expansion"):
+        FeatureMap(Rows(), np.zeros(9), np.ones((9, 2))).transform(np.zeros((1, 3)))
+
+
+def _trees(column):
+    one = np.array([1], dtype=np.int64)
+    nodes = np.array([column, -1, -1])
+    return Trees(nodes, np.zeros(3), np.array([1, 0, 0]), np.array([2, 0, 0]), np.ones(3), one - 1, one)

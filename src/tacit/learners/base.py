@@ -15,7 +15,7 @@ import numpy as np
 
 from tacit.checks import bad, whole
 from tacit.cohort import Cohort
-from tacit.learners.ensemble import Ensemble, Model
+from tacit.learners.ensemble import LARGEST, Ensemble, Model
 from tacit.learners.query import Answer, Query
 from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.names import MECHANISMS, best_name, mechanism_for
@@ -24,8 +24,6 @@ from tacit.spaces import Space
 from tacit.streams import Stream
 from tacit.types import BoolArray, FloatArray, IntArray
 from tacit.wire import message
-
-_LARGEST = 1 << 20  # numbers of a row, classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +51,8 @@ class Facts:
 
     def __post_init__(self) -> None:
         for name, least in (("dim", 1), ("classes", 2)):
-            if not whole(name, getattr(self, name), least) <= _LARGEST:  # checks make a few rows of this size
-                raise bad(name, f"at most {_LARGEST}", getattr(self, name))
+            if not whole(name, getattr(self, name), least) <= LARGEST:
+                raise bad(name, f"at most {LARGEST}", getattr(self, name))
         if not (self.columns.ndim == 1 and ((self.columns >= 0) & (self.columns < self.dim)).all()):
             raise ValueError(f"columns must be numbers of the {self.dim} columns")  # kernels index with them
 

@@ -11,6 +11,7 @@ from tacit.cohort import Cohort, owner_weights
 from tacit.types import FloatArray, IntArray
 from tacit.wire import message
 
+LARGEST = 1 << 20  # numbers of a row, classes: a few rows of this size are made to check what is asked
 _LOUDEST = 700.0  # an alpha, so that its exponential and sums of alphas are finite
 
 
@@ -39,8 +40,12 @@ class Ensemble:
 
     def check(self, dim: int) -> None:
         """Refuse members that are not made for rows of `dim` numbers: owners must not find out by their own rows."""
+        if not dim <= LARGEST:
+            raise bad("numbers of a row", f"at most {LARGEST}", dim)
         rows = np.stack([np.zeros(dim), -np.ones(dim), np.ones(dim)])  # encoded rows lie between the last two
         for _, model in self.members:
+            if not getattr(model, "classes", self.classes) == self.classes:
+                raise bad("classes of a member", f"{self.classes} as in the ensemble", "others")
             with np.errstate(all="ignore"):  # whatever numbers a hostile member has
                 said = model.predict(rows)
             if not (said.shape == (3,) and 0 <= int(said.min()) <= int(said.max()) < self.classes):

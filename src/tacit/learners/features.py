@@ -133,6 +133,7 @@ class FeatureMap:
 
     def transform(self, X: FloatArray) -> FloatArray:
         """Features (rows, dim)."""
+        self.check(X.shape[1])  # the kernel indexes with these shapes
         out = np.empty((len(X), self.dim))
         out[:, 0] = self.level
         affine(self.expansion.expand(X), self.centre, self.matrix, out[:, 1:])

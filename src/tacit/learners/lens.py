@@ -15,6 +15,7 @@ from tacit.wire import message
 
 _INSIDE = 1 - 2.0**-40  # rounding cannot carry a clipped row out of its balls
 _LARGEST = 2.0**100  # entry of a lens: squares of what is seen stay finite
+_MOST = 1 << 12  # columns of what is seen
 _HELD = 0.01  # of the mean variance, added to each before whitening
 _INTERCEPT = 0.5  # the size of the constant column, beside rows of about length 1
 
@@ -41,6 +42,8 @@ class Lens:
             and self.directions.size
         ):
             raise bad("directions", f"{len(self.centre)} rows, one per feature", f"shape {self.directions.shape}")
+        if not self.directions.shape[1] < _MOST:  # training makes matrices of this size
+            raise bad("directions", f"fewer than {_MOST}", self.directions.shape[1])
         if not (np.abs(self.directions).max() <= _LARGEST and np.abs(self.centre).max() <= _LARGEST):
             raise ValueError(f"centre and directions must be finite, at most {_LARGEST:g} in size")
         if not (self.girth >= 1 and 0 <= self.constant <= 1):

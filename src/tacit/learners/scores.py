@@ -103,6 +103,7 @@ class ScoreModel:
 
     def scores(self, X: FloatArray) -> FloatArray:
         """(rows, classes)."""
+        self.check(X.shape[1])  # kernels index with the terms' shapes
         total = np.zeros((len(X), self.classes))
         for term in self.terms:
             total += term.scores(X, self.classes)

@@ -11,13 +11,12 @@ what whole numbers can carry is refused before anybody is asked. A minimum that 
 """
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from math import expm1, log1p
 from typing import ClassVar
 
 import numpy as np
 
-from tacit.checks import bad, positive
+from tacit.checks import bad, positive, rising
 from tacit.cohort import Cohort
 from tacit.learners.erm import minimise
 from tacit.learners.lens import Lens
@@ -72,9 +71,7 @@ class TrainSite(Query):
         if not (self.labels == 0 if self.loss.of_numbers else self.labels >= 2):
             raise bad("loss", "one for numbers where targets are numbers, else one for classes", self.loss)
         positive("easing", self.easing)
-        if not (self.menu and all(a < b for a, b in pairwise(self.menu))):
-            raise bad("epsilons", "numbers in rising order", self.menu)
-        for epsilon in self.menu:
+        for epsilon in rising("epsilons", self.menu):
             self.plan(epsilon)
 
     @property

@@ -28,6 +28,8 @@ class Trees:
     classes: IntArray
 
     def __post_init__(self) -> None:
+        if not self.column.ndim == self.roots.ndim == 1:
+            raise bad("columns and roots", "vectors", (self.column.shape, self.roots.shape))
         size = len(self.column)
         here = np.arange(size)
         inner = self.column >= 0
@@ -49,12 +51,14 @@ class Trees:
         """Summed values, (rows, classes)."""
         if not (self.classes < classes).all():
             raise bad("classes of the trees", f"below {classes}", int(self.classes.max()))
+        self.check(X.shape[1])
         out = np.zeros((len(X), classes))
         _add_scores(X, self.column, self.cut, self.left, self.right, self.value, self.roots, self.classes, out)
         return out
 
     def indicators(self, X: FloatArray) -> FloatArray:
         """Which leaf of every tree a row falls into, (rows, leaves) of 0 and 1."""
+        self.check(X.shape[1])
         leaves: BoolArray = self.column < 0
         number = np.cumsum(leaves) - 1
         out = np.zeros((len(X), int(np.count_nonzero(leaves))))

@@ -145,10 +145,8 @@ class Gate:
             raise RefusedError(Reason.UNREADABLE, str(problem)) from None
         if not self._now() < invitation.expires:
             raise RefusedError(Reason.EXPIRED)
-        objection = self._policy.objection(invitation)
-        query, schema = invitation.query, self._schema
-        if invitation.schema != self._schema_digest or (query.dim, query.classes) != (schema.dim, len(schema.classes)):
-            objection = "the question is made for another schema than the owner's rows"
+        query = invitation.query
+        objection = self._objection(invitation)
         if objection:
             raise RefusedError(Reason.FORBIDDEN, objection)
         highest = self._policy.level(query.epsilons, Fraction(0))
@@ -158,12 +156,24 @@ class Gate:
             raise RefusedError(Reason.FORBIDDEN, "the question cannot be answered by an owner without rows")
         return invitation
 
+    def _objection(self, invitation: Invitation) -> str:
+        """Why this question may not be answered, whatever the budget; empty: it may."""
+        query, schema = invitation.query, self._schema
+        try:
+            if invitation.schema != self._schema_digest:
+                return "the question is made for another schema than the owner's rows"
+            if (query.dim, query.classes) != (schema.dim, len(schema.classes)):
+                return "the question is made for other rows than the schema says"
+            return self._policy.objection(invitation)
+        except Exception:  # of a question of which we know nothing but who signed it
+            return "the question contradicts itself"
+
     def _harmless(self, query: Query, epsilons: FloatArray) -> bool:
         """Whether it works at all, tried at owners without rows: a question that fails must fail for everybody."""
         try:
             reports = self._release(query, self._nobody(len(epsilons)), epsilons, self._coins(query))
             return bool(query.valid(reports, epsilons).all())
-        except (ValueError, TypeError, IndexError, ArithmeticError, MemoryError):
+        except Exception:  # whatever it is: no rows were looked at
             return False
 
     def _level(self, book: Book, owner: str, invitation: Invitation) -> int | None:
