@@ -1,7 +1,40 @@
-"""Base learners: what an owner computes (`share`) and what the data user makes of the answers (`learn`)."""
+"""Base learners: what an owner computes (`share`) and what the data user makes of the answers (`learn`).
 
-from tacit.learners.centroid import Centroid
-from tacit.learners.logistic import Logistic
-from tacit.learners.stump import Stump
+Whatever may travel in a question or a model is imported here, so that whoever reads one knows all of it.
+"""
 
-__all__ = ["Centroid", "Logistic", "Stump"]  # imported here, so that whoever can read a question knows all of them
+from tacit.learners import (
+    additive,
+    cells,
+    centroid,
+    discriminant,
+    features,
+    leaf_counts,
+    lens,
+    logistic,
+    losses,
+    noisy_tree,
+    scores,
+    site,
+    stump,
+    sum_query,
+    trees,
+)
+
+__all__ = [
+    "additive",
+    "cells",
+    "centroid",
+    "discriminant",
+    "features",
+    "leaf_counts",
+    "lens",
+    "logistic",
+    "losses",
+    "noisy_tree",
+    "scores",
+    "site",
+    "stump",
+    "sum_query",
+    "trees",
+]
