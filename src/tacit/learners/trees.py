@@ -10,7 +10,7 @@ from tacit.types import BoolArray, FloatArray, IntArray
 from tacit.wire import message
 
 
-@message("trees")
+@message("public.trees")
 @dataclass(frozen=True, eq=False)
 class Trees:
     """Regression trees whose values add up, one score per class.

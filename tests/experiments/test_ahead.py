@@ -1,0 +1,89 @@
+"""Ahead of the papers, in quick form: the same claims on fewer rows."""
+
+import numpy as np
+import pytest
+
+from tacit.cohort import Cohort
+from tacit.datasets import synthetic
+from tacit.experiments.ahead import AheadRow, _Job, _rows, best_of_paper, bytes_of
+from tacit.experiments.ahead_tasks import Task, clusters, shifted, skewed, task_of
+from tacit.experiments.break_even import break_even
+from tacit.report.ahead import draw_break_even
+from tacit.streams import seeded
+
+
+@pytest.fixture(scope="module")
+def task():
+    return Task("synthetic", synthetic(n=60_000), 5_000, 4, (50,))
+
+
+@pytest.fixture(scope="module")
+def rows(task):
+    return _rows(_Job(task, "alike", (0.01, 1.0), (7.0,), 2), seeded(1), lambda what: None)
+
+
+def row(rows, method, epsilon):
+    return next(each for each in rows if (each.method, each.epsilon) == (method, epsilon))
+
+
+def test_private_only_at_epsilon_1_is_above_the_paper_at_epsilon_7(rows):
+    best = best_of_paper(rows, "synthetic")
+    assert best is not None
+    assert row(rows, "private only", 1.0).mean > best.mean - 0.02  # 50 public rows here; the command shows 1,000
+    assert {each.method for each in rows} >= {"paper A: logistic", "paper A: stump, as published"}
+
+
+def test_combined_is_above_public_only(rows):
+    assert row(rows, "combined", 1.0).rise > 0.005
+    assert row(rows, "combined", 0.01).rise == 0.0
+    assert row(rows, "public only", None).rise == 0.0
+
+
+def test_unsound_rows_say_so(rows):
+    assert all(bool(each.unsound) == ("as published" in each.method) for each in rows)
+
+
+def test_sixteen_bytes_per_owner(task):
+    assert bytes_of(task) == 16
+
+
+def test_clusters_are_as_asked():
+    split = clusters(2_000, public=100, test=500)
+    assert (len(split.y_train), len(split.y_public), len(split.y_test)) == (2_000, 100, 500)
+    with pytest.raises(ValueError, match="dataset must be one of"):
+        task_of("iris")
+
+
+def test_skew_keeps_rows_and_sizes():
+    coins = np.random.default_rng(1)
+    cohort = Cohort(coins.random((4000, 2)), coins.integers(0, 2, 4000), np.arange(1001) * 4)
+    dealt = {alpha: skewed(cohort, 2, alpha, run=0) for alpha in (0.1, 100.0)}
+    for each in dealt.values():
+        np.testing.assert_array_equal(np.sort(each.X[:, 0]), np.sort(cohort.X[:, 0]))
+        assert (each.sizes == 4).all()
+    alone = {alpha: np.isin(each.y.reshape(-1, 4).sum(axis=1), (0, 4)).mean() for alpha, each in dealt.items()}
+    assert alone[0.1] > 0.6
+    assert alone[100.0] < 0.25
+
+
+def test_shift_moves_owners_as_a_whole():
+    cohort = Cohort(np.zeros((40, 3)), np.zeros(40, np.int64), np.arange(11) * 4)
+    moved = shifted(cohort, 0.3, run=0).X.reshape(10, 4, 3)
+    assert (moved == moved[:, :1]).all()
+    assert 0.15 < moved[:, 0].std() < 0.45
+
+
+def test_the_chart(task, rows, tmp_path):
+    chart = list(break_even([task], owners=(1_000, 1_000_000), epsilons=(0.01, 1.0)))
+    rises = {(each.owners, each.epsilon): each for each in chart}
+    assert rises[(1_000_000, 1.0)].rise > rises[(1_000, 1.0)].rise
+    assert rises[(1_000_000, 1.0)].collect
+    assert not rises[(1_000, 0.01)].collect
+    path = tmp_path / "chart.png"
+    draw_break_even(chart, rows, path)
+    assert path.stat().st_size > 10_000
+
+
+def test_a_row_compares_with_the_same_runs():
+    base = AheadRow("x", "combined", "alike", 1.0, 50, 10, 1, 2, 0.9, 0.0, 0.1, 0.0, "")
+    assert best_of_paper([base], "x") is None
