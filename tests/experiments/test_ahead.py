@@ -9,6 +9,7 @@ from tacit.experiments.ahead import AheadRow, _Job, _rows, best_of_paper, bytes_
 from tacit.experiments.ahead_tasks import Task, clusters, shifted, skewed, task_of
 from tacit.experiments.break_even import break_even
 from tacit.report.ahead import draw_break_even
+from tacit.report.ahead_table import markdown_table
 from tacit.streams import seeded
 
 
@@ -82,6 +83,15 @@ def test_the_chart(task, rows, tmp_path):
     path = tmp_path / "chart.png"
     draw_break_even(chart, rows, path)
     assert path.stat().st_size > 10_000
+
+
+def test_the_table_of_the_read_me(rows):
+    lines = markdown_table(rows).splitlines()
+    assert len(lines) == 3
+    assert lines[2].startswith("| synthetic, 5,000 x 4 | ")
+    best = best_of_paper(rows, "synthetic")
+    assert best is not None
+    assert f"{100 * best.mean:.1f} ± {100 * best.std:.1f}" in lines[2]
 
 
 def test_a_row_compares_with_the_same_runs():

@@ -12,6 +12,7 @@ from tacit.experiments.ahead_tasks import quick_task, task_of
 from tacit.experiments.break_even import BreakEvenRow, break_even
 from tacit.experiments.paper_a import write_rows
 from tacit.report.ahead import draw_break_even
+from tacit.report.ahead_table import markdown_table
 
 
 def reproduce_one_share(dataset: list[str] | None, quick: bool, seed: int, out: Path) -> None:
@@ -36,6 +37,7 @@ def reproduce_one_share(dataset: list[str] | None, quick: bool, seed: int, out: 
         except KeyboardInterrupt:
             console.print("stopped; what was done is kept")
     write_rows([*rows, *chart], out / "rows.jsonl")
+    (out / "table.md").write_text(markdown_table(rows), encoding="utf-8")
     for name in dict.fromkeys(row.dataset for row in rows):
         for kind in dict.fromkeys(row.owners_kind for row in rows if row.dataset == name):
             console.print(_table([row for row in rows if (row.dataset, row.owners_kind) == (name, kind)], rows))

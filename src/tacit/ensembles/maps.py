@@ -69,7 +69,7 @@ def within_classes(public: Public) -> FeatureMap:
     width = np.where(width > 1e-9, width, np.inf)
     values, vectors = _shrunk(rest / width)
     matrix = (vectors / np.sqrt(values)) / width[:, np.newaxis]
-    level = max(1.0, float(np.sqrt(matrix.shape[1] / 8)))  # an eighth more length, and frequencies with far less noise
+    level = max(1.0, float(np.sqrt(matrix.shape[1] / 20)))  # a little longer, and frequencies with less noise
     return FeatureMap(Rows(), public.X.mean(axis=0), np.ascontiguousarray(matrix), level)
 
 

@@ -57,7 +57,8 @@ def fit_public(public: Public) -> PublicModel:
     """
     counts = np.bincount(public.y, minlength=public.classes)
     if len(public.y) < _LEAST_ROWS or np.count_nonzero(counts >= 2) < 2:
-        return _frequencies(public, counts)
+        model = frequencies(public)
+        return PublicModel("frequencies", model, model.scores(public.X), None, {})
     some = [name for name in CANDIDATES if len(public.y) >= _LEAST_FOR_TREES or name != "boosted trees"]
     held_out = {name: _out_of_fold(CANDIDATES[name], public) for name in some}
     accuracy = {name: float(np.mean(np.argmax(own, axis=1) == public.y)) for name, own in held_out.items()}
@@ -114,10 +115,11 @@ def _temperature(scores: FloatArray, y: IntArray) -> float:
     return float(np.exp(minimize_scalar(loss, bounds=(-4.0, 1.0), method="bounded").x))
 
 
-def _frequencies(public: Public, counts: IntArray) -> PublicModel:
-    level = np.log((counts + 0.5) / (counts + 0.5).sum())
-    model = ScoreModel(public.classes, (Linear(np.zeros((public.dim, public.classes)), level),))
-    return PublicModel("frequencies", model, np.tile(level, (len(public.y), 1)), None, {})
+def frequencies(public: Public) -> ScoreModel:
+    """The model that only knows how frequent classes are in the sample."""
+    counts = np.bincount(public.y, minlength=public.classes) + 0.5
+    level = np.log(counts / counts.sum())
+    return ScoreModel(public.classes, (Linear(np.zeros((public.dim, public.classes)), level),))
 
 
 def _forest(fitted: Any, seen: IntArray, classes: int, heat: float) -> Forest:

@@ -14,7 +14,7 @@ import numpy as np
 from tacit.checks import whole
 from tacit.ensembles.combination import Combination, Crowd
 from tacit.ensembles.maps import spectrum_of, within_classes
-from tacit.ensembles.public_model import PublicModel, fit_public
+from tacit.ensembles.public_model import PublicModel, fit_public, frequencies
 from tacit.learners.base import Facts, Public, ShareQuery, Terms
 from tacit.learners.discriminant import Discriminant, class_residuals
 from tacit.learners.ensemble import Ensemble
@@ -23,8 +23,8 @@ from tacit.learners.scores import ScoreModel
 from tacit.types import FloatArray
 
 MAPS = ("linear", "products")
-LEAST_GAIN = 2e-4  # nats of mean log loss: below, nobody is asked
-_PRIVATE_QUANTILE = 0.2
+LEAST_GAIN = 1e-3  # nats of mean log loss: below, nobody is asked
+_PRIVATE_QUANTILE = 0.1
 _MARGIN = 1.5
 
 
@@ -113,8 +113,8 @@ def discriminate(
     """Private only: linear discriminants from one share of every owner. Public rows give the space, no more."""
     own = fit_public(public) if own is None else own
     features, facts = within_classes(public), Facts(public.dim, public.classes)
-    blank = ScoreModel(public.classes)
-    residuals = class_residuals(np.zeros((len(public.y), public.classes)), public.y)
+    blank = frequencies(public)
+    residuals = class_residuals(blank.scores(public.X), public.y)
     drawn = np.random.default_rng(0).integers(0, len(public.y), size=(4000, crowd.rows))
     phi = features.transform(public.X)
     means = np.einsum("nra,nrj->naj", residuals[drawn], phi[drawn]) / crowd.rows

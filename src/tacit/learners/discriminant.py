@@ -54,11 +54,18 @@ class Discriminant(Learner):
         return shares.reshape(len(cohort), -1)
 
     def learn(self, query: ShareQuery, answer: Answer) -> ScoreModel:
-        """Class means and frequencies of the answer as linear discriminants; noise is taken off their lengths."""
+        """Class means and frequencies of the answer as linear discriminants; noise is taken off their lengths.
+
+        The model published before must be the same for all rows: it says which frequencies were expected.
+        """
         classes, features = query.facts.classes, self.features
-        sums = contrasts(classes) @ answer.mean.reshape(classes - 1, -1)
+        found = answer.mean.reshape(classes - 1, -1)
         noise = float(np.mean(answer.stderr**2)) if np.isfinite(answer.stderr).all() else 0.0
-        part = np.clip(sums[:, 0] / features.level + 1 / classes, 0.1 / classes, 1.0)
+        # Frequencies move only where the answer is two standard errors off: their noise would shift every score.
+        surprise = max(0.0, 1 - 4 * (classes - 1) * noise / max(float((found[:, 0] ** 2).sum()), 1e-300))
+        sums = contrasts(classes) @ found
+        expected = self.model.probabilities(np.zeros((1, query.facts.dim)))[0]
+        part = np.clip(expected + surprise * sums[:, 0] / features.level, 0.1 / classes, 1.0)
         part = part / part.sum()
         means = sums[:, 1:] / part[:, np.newaxis]
         length = (means**2).sum(axis=1)

@@ -29,6 +29,9 @@ class AheadRow(Protocol):
     def owners(self) -> int: ...
 
     @property
+    def rows_per_owner(self) -> int: ...
+
+    @property
     def mean(self) -> float: ...
 
     @property
