@@ -103,7 +103,7 @@ def test_reproduce_shows_measured_beside_published(tmp_path):
 def test_reproduce_refuses_another_paper():
     result = run(app, ["reproduce", "z"])
     assert isinstance(result.exception, ValueError)
-    assert "paper must be one of a, c, d, got 'z'" in str(result.exception)
+    assert "paper must be one of a, c, d, ahead, got 'z'" in str(result.exception)
 
 
 def test_version_and_help():

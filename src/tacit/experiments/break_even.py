@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from tacit.ensembles.combination import Crowd
 from tacit.ensembles.public_model import fit_public
 from tacit.ensembles.refine import LEAST_GAIN, outlook
-from tacit.experiments.ahead_tasks import Task
+from tacit.experiments.ahead import DATASETS, AheadRow, Progress, reproduce_ahead
+from tacit.experiments.ahead_tasks import Task, quick_task, task_of
 
 OWNERS = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 EPSILONS = (0.1, 0.3, 1.0, 3.0)
@@ -52,3 +53,18 @@ def break_even(
                         task.name, number, epsilon, rows, task.rows, own.accuracy or 0.0, rise, look.gain, collect
                     )
             tick(f"break-even, {task.name}, {rows} public rows")
+
+
+def ahead_and_break_even(
+    quick: bool,
+    seed: int = 1,
+    datasets: Iterable[str] = DATASETS,
+    progress: Progress = lambda done, total, what: None,
+) -> Iterator[AheadRow | BreakEvenRow]:
+    """All that `tacit reproduce ahead` shows: the comparison, then the rows of the chart."""
+    names = list(datasets)
+    yield from reproduce_ahead(quick, seed, names, progress)
+    if quick:
+        yield from break_even([quick_task()], (1_000, 1_000_000), (1.0,))
+    else:
+        yield from break_even(task_of(name) for name in names if not name.startswith("clusters"))

@@ -15,7 +15,7 @@ _HEAD = (
 
 
 def markdown_table(rows: Sequence[AheadRow]) -> str:
-    """Accuracies in percent, mean and standard deviation, where owners are alike; private only with most public rows."""
+    """Accuracies in percent, mean and deviation, where owners are alike; private only with most public rows."""
     lines = ["| " + " | ".join(_HEAD) + " |", "|" + "---|" * len(_HEAD)]
     alike = [row for row in rows if row.owners_kind == "alike"]
     for name in dict.fromkeys(row.dataset for row in alike):

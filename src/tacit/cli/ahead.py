@@ -1,0 +1,54 @@
+"""Ahead of the papers, on the terminal: one share per owner against them and against the data user's sample."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from tacit.experiments.ahead import AheadRow, best_of_paper
+from tacit.experiments.break_even import BreakEvenRow
+from tacit.report.ahead import draw_break_even
+from tacit.report.ahead_table import markdown_table
+
+
+def show_ahead(rows: Sequence[Any], console: Console, out: Path) -> None:
+    """Print tables, write the read-me's table, draw the break-even chart."""
+    found = [row for row in rows if isinstance(row, AheadRow)]
+    chart = [row for row in rows if isinstance(row, BreakEvenRow)]
+    (out / "table.md").write_text(markdown_table(found), encoding="utf-8")
+    for name in dict.fromkeys(row.dataset for row in found):
+        for kind in dict.fromkeys(row.owners_kind for row in found if row.dataset == name):
+            console.print(_table([row for row in found if (row.dataset, row.owners_kind) == (name, kind)], found))
+    if chart:
+        draw_break_even(chart, found, out / "break_even.png")
+
+
+def _table(rows: list[AheadRow], everything: list[AheadRow]) -> Table:
+    """Methods and epsilon down, sizes of the data user's sample across; in brackets points above public-only."""
+    first = rows[0]
+    best = best_of_paper(everything, first.dataset)
+    title = f"{first.dataset}, {first.owners:,} owners of {first.rows_per_owner}, {first.owners_kind}: accuracy, "
+    title += f"{first.runs} runs"
+    if best is not None and first.owners_kind == "alike":
+        title += (
+            f"\nbest of the paper's: {best.method.removeprefix('paper A: ')}, {best.mean:.3f} at eps {best.epsilon:g}"
+        )
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("method")
+    table.add_column("eps", justify="right")
+    sizes = sorted({row.public_rows for row in rows})
+    for size in sizes:
+        table.add_column(f"{size:,} public rows", justify="right", no_wrap=True)
+    for method, epsilon in dict.fromkeys((row.method, row.epsilon) for row in rows):
+        cells = {row.public_rows: row for row in rows if (row.method, row.epsilon) == (method, epsilon)}
+        texts = [_cell(cells[size]) if size in cells else "" for size in sizes]
+        unsound = " (unsound)" if next(iter(cells.values())).unsound else ""
+        table.add_row(method + unsound, "" if epsilon is None else f"{epsilon:g}", *texts)
+    return table
+
+
+def _cell(row: AheadRow) -> str:
+    return f"{row.mean:.3f} ± {row.std:.3f}\n({100 * row.rise:+.2f} ± {100 * row.rise_error:.2f})"
