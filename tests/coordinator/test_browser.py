@@ -50,7 +50,7 @@ def test_a_campaign_begun_watched_and_finished_in_the_browser(seen, tmp_path):
         assert page.get_by_role("heading", level=1).inner_text() == NAME
         page.get_by_text("0 of 1,000 owners needed to begin have enrolled.").wait_for()
         owners = joined(folder, url)
-        page.get_by_text(f"{OWNERS} of 1,000 owners needed to begin have enrolled.").wait_for(timeout=60_000)
+        page.get_by_text(f"{OWNERS} of 1,000 owners needed to begin have enrolled.").wait_for(timeout=300_000)
 
         page.get_by_label("Admin key").fill("not the key")
         page.get_by_role("button", name="Begin or go on").click()
@@ -65,8 +65,8 @@ def test_a_campaign_begun_watched_and_finished_in_the_browser(seen, tmp_path):
         assert page.get_by_label("Admin key").input_value() == ""
         page.get_by_text("Question 1 is open").wait_for(timeout=20_000)
 
-        page.get_by_text("The model is published.").wait_for(timeout=120_000)
-        owners.join(timeout=120)
+        page.get_by_text("The model is published.").wait_for(timeout=300_000)
+        owners.join(timeout=300)
         with page.expect_download() as model:
             page.get_by_role("link", name="The model").click()
         assert model.value.path().read_bytes() == service.store.standing().model
