@@ -200,7 +200,7 @@ def _owner_side(search: Search, owners: int) -> None:
     search.failing(lambda: Gate(cohort, names, Schema((Number("a", 0, 1),), (0, 1)), _POLICY, ledger, key))
     search.failing(lambda: Cohort.of(encoded.X, rows["a"][:-1]))
     search.failing(lambda: Cohort.of(encoded.X, rows["owner"], rows["a"][:-1]))
-    search.failing(lambda: Cohort(encoded.X, -rows["owner"], np.arange(3)))
+    search.failing(lambda: Cohort(encoded.X, rows["owner"][:-1], np.arange(3)))
     search.failing(lambda: Cohort.of_table({**rows, "a": rows["a"][:-1]}, "label", schema, "owner"))
     search.failing(lambda: Cohort.of_table(rows, "no such column", schema))
     search.failing(lambda: schema.encode({"a": rows["a"]}))

@@ -81,7 +81,7 @@ def test_never_worse_beyond_noise():
 
 
 def test_predicted_noise_is_measured_noise():
-    public = sample(300, seed=6)
+    public = sample(60, seed=6)
     crowd = Crowd(3000, 1.0, 2)
     belief = Combination(public, fit_public(public), spectrum_of("linear", public), crowd)
     X, y = rows_of(6000, seed=7)

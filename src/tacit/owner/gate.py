@@ -74,7 +74,7 @@ class Gate:
         policy: Policy,
         ledger: Ledger,
         key: Ed25519PublicKey,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] | None = None,
     ) -> None:
         if not len(owners) == len(set(owners)) == len(cohort):
             raise ValueError(f"owners must name each of {len(cohort)} owners once, got {len(owners)} names")
@@ -211,7 +211,7 @@ class Gate:
         return secure()
 
     def _now(self) -> float:
-        return self._clock()
+        return time.time() if self._clock is None else self._clock()
 
     def _wait(self, began: float) -> None:
         """Leave at the next multiple of the policy's time step."""
