@@ -72,6 +72,12 @@ class Processes:
                 total += int(text.split("Pss:")[1].split()[0]) * 1024
         return total
 
+    def family(self, name: str) -> int:
+        """Resident bytes of a process and its children."""
+        first = self.running[name].pid
+        text = Path(f"/proc/{first}/task/{first}/children").read_text()
+        return sum(_resident(pid) for pid in (first, *(int(each) for each in text.split())))
+
     def __enter__(self) -> "Processes":
         return self
 
@@ -79,3 +85,7 @@ class Processes:
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+
+def _resident(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

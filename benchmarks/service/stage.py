@@ -43,12 +43,13 @@ class Plan:
     seed: int | None = 7
     tls: bool = True
     workers: int = 1
+    start: int | None = None  # owners that must have enrolled; None: all people
 
     def campaign(self) -> str:
         return (
             f'name = "trial"\nsample = "sample.csv"\nlabel = "ill"\nlearner = "{self.learner}"\n'
             f"epsilon = {self.epsilon}\nrounds = {self.rounds}\nowners_per_round = {self.per_round}\n"
-            f"start = {self.people.owners}\nminimum = {self.minimum}\ndeadline = {self.deadline}\n"
+            f"start = {self.start or self.people.owners}\nminimum = {self.minimum}\ndeadline = {self.deadline}\n"
         )
 
 

@@ -48,14 +48,36 @@ def signed_headers(request: Request, key: Ed25519PrivateKey) -> dict[str, str]:
     }
 
 
-def signer(method: str, path: str, headers: dict[str, str], body: bytes, now: float) -> str:
-    """The owner (its public key in hex) that signed a request, or `UnsignedError`."""
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Who says to have signed what: cheap to make, dear to check."""
+
+    owner: bytes
+    signature: bytes
+    preimage: bytes
+
+    def check(self) -> str:
+        """The owner (its public key in hex: one spelling of a name), or `UnsignedError`."""
+        try:
+            Ed25519PublicKey.from_public_bytes(self.owner).verify(self.signature, self.preimage)
+        except (ValueError, InvalidSignature):
+            raise UnsignedError from None
+        return self.owner.hex()
+
+
+def claimed(method: str, path: str, owner: str, at: str, signature: str, body: bytes, now: float) -> Claim:
+    """What the headers of a request claim, if it is timely; else `UnsignedError`."""
     try:
-        owner, time = bytes.fromhex(headers[OWNER]), int(headers[TIME])
+        time = int(at)
         if not now - LIFETIME <= time <= now + LIFETIME:
             raise UnsignedError
-        key = Ed25519PublicKey.from_public_bytes(owner)
-        key.verify(bytes.fromhex(headers[SIGNATURE]), Request(method, path, time, body).preimage)
-    except (KeyError, ValueError, InvalidSignature):
+        preimage = Request(method, path, time, body).preimage
+        return Claim(bytes.fromhex(owner), bytes.fromhex(signature), preimage)
+    except ValueError:
         raise UnsignedError from None
-    return owner.hex()  # one spelling of a name
+
+
+def signer(method: str, path: str, headers: dict[str, str], body: bytes, now: float) -> str:
+    """The owner (its public key in hex) that signed a request, or `UnsignedError`."""
+    owner, at, signature = (headers.get(name, "") for name in (OWNER, TIME, SIGNATURE))
+    return claimed(method, path, owner, at, signature, body, now).check()

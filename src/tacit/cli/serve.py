@@ -24,6 +24,7 @@ def serve(
     state: Annotated[Path, typer.Option(help="Folder with the campaign's key and the admin key.")] = Path("campaign"),
     certificate: Annotated[Path | None, typer.Option(help="TLS certificate (PEM).", exists=True)] = None,
     key: Annotated[Path | None, typer.Option(help="TLS key (PEM).", exists=True)] = None,
+    workers: Annotated[int, typer.Option(help="Processes on one database, behind one port.", min=1, max=64)] = 1,
     rehearsal: Annotated[int | None, typer.Option(help="Seed of a rehearsal: reproducible, NOT PRIVATE.")] = None,
     tokens: Annotated[int, typer.Option(help="Make so many tokens, one per owner, in STATE/tokens.", min=0)] = 0,
     log_json: LogJson = False,
@@ -33,9 +34,10 @@ def serve(
     The campaign's signing key and the admin key are made on first use, in STATE. Owners join with a token each.
     """
     checked_tls(host, certificate, key)
-    import uvicorn
+    from starlette.applications import Starlette
 
     from tacit.coordinator.running import coordinator
+    from tacit.coordinator.serving import serve_forever
 
     log_to_stderr(log_json)
     if rehearsal is not None:
@@ -49,18 +51,14 @@ def serve(
         typer.echo(f"{tokens} tokens were added to {state / 'tokens'}: give one to each owner")
     typer.echo(f"campaign key (owners may pin it): {made.fingerprint}")
     typer.echo(f"page: {'http' if certificate is None else 'https'}://{host}:{port}/, admin key: {state / 'admin.key'}")
-    uvicorn.run(
-        made.app,
-        host=host,
-        port=port,
-        ssl_certfile=None if certificate is None else str(certificate),
-        ssl_keyfile=None if key is None else str(key),
-        log_config=None,  # its messages come to our log
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=5,
-    )
+    made.store.close()  # nothing open may be shared by several workers
+
+    def app() -> Starlette:
+        if workers == 1:
+            return made.app
+        return coordinator(campaign, database, signing_key(state), admin_key(state), rehearsal).app
+
+    serve_forever(app, host, port, certificate, key, workers)
 
 
 def checked_tls(host: str, certificate: Path | None, key: Path | None) -> None:

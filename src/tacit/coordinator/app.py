@@ -22,30 +22,22 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from tacit.campaign.requests import UnsignedError, signer
-from tacit.coordinator.batches import Batches, BusyError
+from tacit.coordinator.batches import Batches
 from tacit.coordinator.driver import Driver
 from tacit.coordinator.guard import Guard, Limits
 from tacit.coordinator.intake import Intake
 from tacit.coordinator.openapi import DOCUMENT
+from tacit.coordinator.pace import Pace
 from tacit.coordinator.page import page
+from tacit.coordinator.reporting import Reporting
 from tacit.coordinator.store import ENDED, PAUSED, RUNNING, Store
 from tacit.coordinator.view import View
-from tacit.engines.collector import Outcome
 from tacit.pages.static import static_routes
 
 log = logging.getLogger(__name__)
-_POLL = 2  # seconds that an owner should wait before it asks again
 _STEP = 0.2  # seconds between looks of the driver
 _TOKEN = re.compile(rb"[!-~]{16,200}")  # printable, without spaces
 _OWNER = re.compile(rb"[0-9a-f]{64}")
-_STATUS = {
-    Outcome.COUNTED: 200,
-    Outcome.REPEATED: 200,
-    Outcome.CONTRADICTED: 409,
-    Outcome.STRANGE: 403,
-    Outcome.MALFORMED: 400,
-    Outcome.LATE: 410,
-}
 
 
 def refused(kind: str, code: int) -> JSONResponse:
@@ -70,6 +62,7 @@ class Coordinator:
         self._view = view
         self._limits = limits
         self._batches = Batches(intake)
+        self._pace = Pace(store)
         self._driver = driver
         self._admin = sha256(admin.encode()).digest()
         self._campaign = campaign
@@ -85,7 +78,7 @@ class Coordinator:
             Route("/v1/model", self.model, methods=get),
             Route("/v1/enrol", self.enrol, methods=post),
             Route("/v1/question", self.question, methods=get),
-            Route("/v1/report", self.report, methods=post),
+            Route("/v1/report", Reporting(self._batches), methods=post),
             Route("/v1/admin/tokens", self.tokens, methods=post),
             Route("/v1/admin/revoke", self.revoke, methods=post),
             Route("/v1/admin/state", self.state, methods=post),
@@ -138,15 +131,8 @@ class Coordinator:
         if not await run_in_threadpool(self._store.member, owner):
             return refused("forbidden", 403)
         ended = (await run_in_threadpool(self._store.standing)).state == ENDED
-        return Response(status_code=410 if ended else 204, headers={"retry-after": str(_POLL)})
-
-    async def report(self, request: Request) -> Response:
-        owner, body = await self._signed(request)
-        try:
-            outcome = await self._batches.put((owner, body))
-        except BusyError:
-            return refused("busy", 503)
-        return JSONResponse({"outcome": outcome.name.lower()}, status_code=_STATUS[outcome])
+        pause = await run_in_threadpool(self._pace.seconds)
+        return Response(status_code=410 if ended else 204, headers={"retry-after": str(pause)})
 
     # For administrators ------------------------------------------------------------------------------
 

@@ -1,0 +1,124 @@
+"""make load: a hundred thousand owners report at once, beside the same server doing nothing.
+
+Reports are drawn, packed and signed beforehand; what is measured is HTTP, the check of the signature, the judgement of
+the report and its commit in PostgreSQL (with its default durability). Pieces of the load go in turn to the coordinator
+and to the blank server, so that whatever else the machine does hits both; the load process takes a core of its own.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from benchmarks.service.crowd import Crowd
+from benchmarks.service.knocking import knock
+from benchmarks.service.people import People
+from benchmarks.service.postgres import free_port, postgres, which
+from benchmarks.service.processes import Processes
+from benchmarks.service.stage import Plan, Stage
+from benchmarks.timing import cores
+from tacit.coordinator.store import Store
+
+_CONNECTIONS = 128
+_PIECE = 5000
+
+
+@dataclass
+class Measured:
+    """Reports a second, piece by piece, and the memory of the coordinator after each."""
+
+    workers: int
+    reports: int
+    served: list[float] = field(default_factory=list)
+    blank: list[float] = field(default_factory=list)
+    memory: list[int] = field(default_factory=list)
+
+    @property
+    def fraction(self) -> float:
+        """The median over pieces of coordinator against blank server."""
+        return statistics.median(a / b for a, b in zip(self.served, self.blank, strict=True))
+
+    @property
+    def growth(self) -> float:
+        """Memory at the end against memory after a tenth of the reports."""
+        return self.memory[-1] / self.memory[max(len(self.memory) // 10, 1) - 1]
+
+
+def main() -> None:
+    """Measure with one and with two workers; print a table, write the rows."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.service.load", description=__doc__)
+    parser.add_argument("--owners", type=int, default=100_000, help="reports to send")
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2], help="worker processes to measure")
+    parser.add_argument("--out", type=Path, default=Path("out/load.json"), help="where to write the rows")
+    arguments = parser.parse_args()
+    console = Console(width=100, highlight=False)
+    console.print(f"{which()}; {cores()} cores, {_CONNECTIONS} connections")
+    found = [measured(arguments.owners, workers, console) for workers in arguments.workers]
+    rows = [figures(each, found[0]) for each in found]
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    arguments.out.write_text(json.dumps(rows, indent=1) + "\n")
+    for row in rows:
+        console.print(", ".join(f"{name} {value}" for name, value in row.items()))
+
+
+def measured(owners: int, workers: int, console: Console) -> Measured:
+    """One campaign of one round over everybody, all of it through HTTP."""
+    plan = Plan(people=People(1, 1, rows=4), rounds=1, per_round=owners, tls=False, workers=workers, start=owners)
+    found = Measured(workers, owners)
+    with tempfile.TemporaryDirectory(prefix="tacit-load-") as name, postgres() as server, Processes(Path(name)) as run:
+        stage, blank = Stage(Path(name), plan, server.fresh(), run), free_port()
+        stage.start_coordinator()
+        command = ["-m", "benchmarks.service.blank", "--port", str(blank), "--workers", str(workers)]
+        run.start("blank", [sys.executable, *command])
+        stage.up()
+        crowd = Crowd.of(owners)
+        store = Store(stage.database)
+        crowd.enrol(store)
+        stage.until(lambda: bool(store.questions()), 120.0, "the question")
+        reports = crowd.reports(store.questions()[0].data, stage.folder / "state" / "signing.key")
+        for start in range(0, owners, _PIECE):
+            _piece(stage, blank, crowd.requests(reports, start, start + _PIECE), found)
+            console.print(f"{workers} workers: {start + _PIECE} of {owners}", end="\r")
+        stage.until(stage.ended, 300.0, "the end of the campaign")
+        counted = sum(question["counted"] for question in (stage.status() or {"questions": []})["questions"])
+        if counted != owners:
+            raise RuntimeError(f"{counted} of {owners} reports were counted")
+        store.close()
+        stage.close()
+    return found
+
+
+def _piece(stage: Stage, blank: int, requests: list[bytes], found: Measured) -> None:
+    """The same requests to both servers, one after the other."""
+    for port, rates in ((blank, found.blank), (stage.port, found.served)):
+        began = time.perf_counter()
+        statuses = knock(port, requests, _CONNECTIONS)
+        rates.append(len(requests) / (time.perf_counter() - began))
+        if set(statuses) != {200}:
+            raise RuntimeError(f"not every report was taken: {dict(statuses)}")
+    found.memory.append(stage.processes.family("coordinator"))
+
+
+def figures(found: Measured, first: Measured) -> dict[str, Any]:
+    """A row for people and machines."""
+    return {
+        "workers": found.workers,
+        "reports": found.reports,
+        "reports a second": round(statistics.median(found.served)),
+        "blank server, requests a second": round(statistics.median(found.blank)),
+        "fraction of blank": round(found.fraction, 2),
+        "against one worker": round(statistics.median(found.served) / statistics.median(first.served), 2),
+        "memory, MB": round(found.memory[-1] / 2**20),
+        "memory at the end against a tenth": round(found.growth, 3),
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""One process or several behind one port."""
+
+import logging
+import os
+import signal
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import uvicorn
+
+log = logging.getLogger(__name__)
+_BACKLOG = 2048
+
+
+def serve_forever(
+    make: Callable[[], Any], host: str, port: int, certificate: Path | None, key: Path | None, workers: int = 1
+) -> None:
+    """Serve what `make` returns until a signal ends it; with several workers each process makes its own.
+
+    The system spreads connections over the workers. A worker that dies is replaced; what was on its way is sent again.
+    """
+    settings = {
+        "ssl_certfile": None if certificate is None else str(certificate),
+        "ssl_keyfile": None if key is None else str(key),
+        "log_config": None,  # its messages come to our log
+        "log_level": "warning",
+        "access_log": False,
+        "server_header": False,
+        "timeout_graceful_shutdown": 5,
+        "backlog": _BACKLOG,
+    }
+    if workers == 1:
+        uvicorn.run(make(), host=host, port=port, **settings)  # type: ignore[arg-type]  # settings of several types
+        return
+
+    def work() -> None:
+        server = uvicorn.Server(uvicorn.Config(make(), **settings))  # type: ignore[arg-type]  # the same
+        server.run(sockets=[_listening(host, port)])
+
+    _supervise(work, workers)
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)  # the system spreads connections evenly
+    made.bind((host, port))
+    return made
+
+
+def _supervise(work: Callable[[], None], workers: int) -> None:
+    """Keep so many children at work until a signal comes; they get it too."""
+    children: set[int] = set()
+    ending = False
+
+    def end(number: int, frame: FrameType | None) -> None:
+        nonlocal ending
+        ending = True
+        for child in children:
+            os.kill(child, signal.SIGTERM)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, end)
+    while True:
+        while len(children) < workers and not ending:
+            children.add(_forked(work))
+        if not children:
+            return
+        child, status = os.wait()
+        children.discard(child)
+        if not ending:
+            log.warning("a worker ended with status %d; another takes its place", status)
+
+
+def _forked(work: Callable[[], None]) -> int:
+    child = os.fork()
+    if child:
+        return child
+    code = 1
+    try:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_DFL)
+        work()
+        code = 0
+    finally:
+        os._exit(code)
