@@ -39,6 +39,7 @@ class Measured:
     served: list[float] = field(default_factory=list)
     blank: list[float] = field(default_factory=list)
     memory: list[int] = field(default_factory=list)
+    effort: dict[str, float] = field(default_factory=dict)  # processor seconds of each server
 
     @property
     def fraction(self) -> float:
@@ -97,13 +98,14 @@ def measured(owners: int, workers: int, console: Console) -> Measured:
 
 def _piece(stage: Stage, blank: int, requests: list[bytes], found: Measured) -> None:
     """The same requests to both servers, one after the other."""
-    for port, rates in ((blank, found.blank), (stage.port, found.served)):
-        began = time.perf_counter()
+    for name, port, rates in (("blank", blank, found.blank), ("coordinator", stage.port, found.served)):
+        before, began = stage.processes.seconds(name), time.perf_counter()
         statuses = knock(port, requests, _CONNECTIONS)
         rates.append(len(requests) / (time.perf_counter() - began))
+        found.effort[name] = found.effort.get(name, 0.0) + stage.processes.seconds(name) - before
         if set(statuses) != {200}:
             raise RuntimeError(f"not every report was taken: {dict(statuses)}")
-    found.memory.append(stage.processes.family("coordinator"))
+    found.memory.append(stage.processes.resident("coordinator"))
 
 
 def figures(found: Measured, first: Measured) -> dict[str, Any]:
@@ -114,6 +116,8 @@ def figures(found: Measured, first: Measured) -> dict[str, Any]:
         "reports a second": round(statistics.median(found.served)),
         "blank server, requests a second": round(statistics.median(found.blank)),
         "fraction of blank": round(found.fraction, 2),
+        "processor time, of the blank server's": round(found.effort["coordinator"] / found.effort["blank"], 2),
+        "microseconds of processor per report": round(found.effort["coordinator"] / found.reports * 1e6),
         "against one worker": round(statistics.median(found.served) / statistics.median(first.served), 2),
         "memory, MB": round(found.memory[-1] / 2**20),
         "memory at the end against a tenth": round(found.growth, 3),

@@ -72,11 +72,19 @@ class Processes:
                 total += int(text.split("Pss:")[1].split()[0]) * 1024
         return total
 
-    def family(self, name: str) -> int:
-        """Resident bytes of a process and its children."""
+    def resident(self, name: str) -> int:
+        """Bytes of a process and its children."""
+        page = os.sysconf("SC_PAGE_SIZE")
+        return sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * page for pid in self._family(name))
+
+    def seconds(self, name: str) -> float:
+        """Processor time that a process and its children have taken."""
+        ticks = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13] for pid in self._family(name)]
+        return sum(int(user) + int(system) for user, system in ticks) / os.sysconf("SC_CLK_TCK")
+
+    def _family(self, name: str) -> list[int]:
         first = self.running[name].pid
-        text = Path(f"/proc/{first}/task/{first}/children").read_text()
-        return sum(_resident(pid) for pid in (first, *(int(each) for each in text.split())))
+        return [first, *(int(each) for each in Path(f"/proc/{first}/task/{first}/children").read_text().split())]
 
     def __enter__(self) -> "Processes":
         return self
@@ -85,7 +93,3 @@ class Processes:
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
-
-
-def _resident(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

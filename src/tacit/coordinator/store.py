@@ -6,9 +6,10 @@ number, a report one place. Several workers may share a database; a report and t
 other by a lock on the question (SQLite: there is one writer).
 """
 
+import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -16,11 +17,12 @@ from sqlalchemy import Connection, Table, create_engine, event, func, insert, se
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Engine
 
+from tacit.coordinator import bulk
 from tacit.coordinator.tables import campaign, invitations, metadata, outcomes, owners, questions, reports, tokens
 
 ENROLLING, RUNNING, PAUSED, ENDED = "enrolling", "running", "paused", "ended"
 OPEN, ADDING, CLOSED, VOID = "open", "adding", "closed", "void"
-_PARAMETERS = 10_000  # of one statement: databases have a limit
+COUNTED = "counted"
 
 
 class StoreError(RuntimeError):
@@ -84,11 +86,13 @@ class Store:
 
     def __init__(self, url: str) -> None:
         self._engine = open_engine(url)
+        sqlite = self._engine.dialect.name == "sqlite"
+        self._turn = threading.Lock() if sqlite else nullcontext()  # better than to poll for SQLite's own lock
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         """One transaction: all of it, or nothing."""
-        with self._engine.begin() as connection:
+        with self._turn, self._engine.begin() as connection:
             yield connection
 
     @contextmanager
@@ -212,11 +216,7 @@ class Store:
         with self.transaction() as connection:
             connection.execute(insert(questions).values(**question.__dict__))
             if spend:
-                spent = 0
-                for start in range(0, len(invited), _PARAMETERS):
-                    some = owners.c.place.in_(invited[start : start + _PARAMETERS])
-                    fresh = some & owners.c.asked.is_(None) & owners.c.revoked.is_(False)
-                    spent += connection.execute(update(owners).where(fresh).values(asked=question.number)).rowcount
+                spent = bulk.spend(connection, question.number, invited)
                 if spent != len(invited):
                     raise StoreError(f"{len(invited) - spent} of {len(invited)} owners were asked before")
             rows = [{"question": question.number, "owner": place} for place in invited]
@@ -265,9 +265,10 @@ class Store:
     def outcomes(self) -> dict[int, dict[str, int]]:
         """What became of the reports to every question."""
         with self.reading() as connection:
-            rows = connection.execute(select(outcomes)).all()
-        found: dict[int, dict[str, int]] = {}
-        for row in rows:
+            left_out = connection.execute(select(outcomes)).all()
+            counted = connection.execute(select(reports.c.question, func.count()).group_by(reports.c.question)).all()
+        found = {question: {COUNTED: count} for question, count in counted}
+        for row in left_out:
             found.setdefault(row.question, {})[row.outcome] = row._mapping["count"]
         return found
 

@@ -75,8 +75,8 @@ def unpack(data: Sequence[bytes], digest: bytes, query: Query) -> tuple[BoolArra
 
     Refused are a wrong version, tag, length or level, and what is not on the mechanism's grid. Total: no bytes raise.
     """
-    good = np.array([len(each) == report_size(query) for each in data], dtype=np.bool_)
     size = report_size(query)
+    good = np.array([len(each) == size for each in data], dtype=np.bool_)
     rows = np.frombuffer(b"".join(each for each in data if len(each) == size), np.uint8).reshape(-1, size)
     header = np.frombuffer(bytes([_VERSION]) + digest[:_TAG], np.uint8)
     levels = rows[:, _HEADER - 1].astype(np.int64)
