@@ -25,7 +25,7 @@ def test_the_gate_tells_nothing_beside_its_reports():
 @pytest.mark.parametrize("mutant", INTERFERING, ids=name)
 def test_leaks_beside_the_reports_are_caught(mutant):
     data = {each: data_sets()[each] for each in ("some rows", "no rows", "uneven", "one row", "many rows")}
-    found = list(non_interference(seeded(2), [Stump()], ["duchi"], mutant, data))
+    found = list(non_interference(seeded(2), [Stump()], ["duchi"], (), mutant, data))
     assert INTERFERING[mutant] in {difference.where for difference in found}, found[:3]
     assert str(found[0]).startswith(found[0].step)
 
@@ -39,11 +39,11 @@ def test_rows_that_a_learner_stumbles_over_are_not_noticed(monkeypatch):
         return share(self, query, cohort)
 
     monkeypatch.setattr(Stump, "share", stumbling)
-    assert list(non_interference(seeded(2), [Stump()], ["duchi"])) == []
+    assert list(non_interference(seeded(2), [Stump()], ["duchi"], ())) == []
 
 
 def test_the_script_meets_every_outcome():
-    policy, steps = script([Stump()], ["duchi"])
+    policy, steps = script([Stump()], ["duchi"], ())
     story = perform(Gate, data_sets()["some rows"], policy, steps, seeded(2))
     told = " ".join(what for _, seen in story for _, what in seen)
     for reason in Reason:

@@ -13,12 +13,19 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.audit.rehearsal import REHEARSAL
 from tacit.cohort import Cohort
+from tacit.learners.additive import Additive
 from tacit.learners.base import Learner, Public, ShareQuery, Terms
+from tacit.learners.cells import Cells, Cut
 from tacit.learners.centroid import CentroidModel
 from tacit.learners.ensemble import Ensemble
 from tacit.learners.invitation import PURPOSE, Invitation, digest_of
+from tacit.learners.leaf_counts import CountLeaves
+from tacit.learners.lens import Lens
 from tacit.learners.logistic import LinearModel
+from tacit.learners.losses import HuberHinge
+from tacit.learners.noisy_tree import GrowTree, Trees
 from tacit.learners.query import Query
+from tacit.learners.site import TrainSite
 from tacit.learners.stump import StumpModel
 from tacit.owner.gate import Gate
 from tacit.owner.ledger import Ledger
@@ -54,6 +61,17 @@ def share_query(learner: Learner, mechanism: str, epsilons: Sequence[float], ens
     X = rng.uniform(-0.9, 0.9, (100, DIM))
     facts = learner.facts(Public(X, (X[:, 0] > 0).astype(np.int64), 2))
     return ShareQuery(1, 1, None, learner, facts, ensemble, Terms(mechanism, tuple(epsilons)))
+
+
+def record_queries(epsilons: tuple[float, ...]) -> list[Query]:
+    """What sites and peers are asked, where the unit is a record: trainings, counts in leaves, a tree."""
+    lens, cells = Lens(np.zeros(DIM), np.eye(DIM), float(np.sqrt(DIM))), Cells(SCHEMA, bins=4)
+    cuts = tuple(Cut(column, (0, 0, 1, 1)) for column in range(DIM))
+    return [
+        *(TrainSite(1, 1, None, lens, HuberHinge(), 2, privacy, epsilons) for privacy in ("objective", "output")),
+        CountLeaves(1, 1, None, cells, cuts, Additive(), epsilons),
+        GrowTree(1, 1, None, cells, 2, cuts, Trees(), epsilons),
+    ]
 
 
 def invite(query: Query, number: int = 1, expires: int = NEVER, campaign: str = REHEARSAL) -> Invitation:

@@ -14,12 +14,10 @@ from tacit.audit.campaign import share_of
 from tacit.audit.events import bin_edges, histogram
 from tacit.cohort import Cohort
 from tacit.learners.base import ShareQuery
-from tacit.learners.invitation import Invitation
-from tacit.mechanisms.reports import Reports
+from tacit.learners.invitation import Invitation, report_size, unpack
 from tacit.owner.gate import RefusedError
-from tacit.types import AnyArray, FloatArray
+from tacit.types import FloatArray
 
-_HEADER = 8  # version, tag and level: see learners/invitation.py
 Readings = Mapping[str, FloatArray]
 Score = Callable[[Readings], FloatArray]
 
@@ -42,25 +40,17 @@ class Reader:
     def read(self, answers: Sequence[bytes | RefusedError]) -> Readings:
         """All readings of some owners' answers."""
         query, n = self.query, len(answers)
-        blank = query.blank(1)
-        size = _HEADER + blank.nbytes
-        fitting = {i: a for i, a in enumerate(answers) if isinstance(a, bytes) and len(a) == size}
-        regular = list(fitting)
-        raw = np.frombuffer(b"".join(fitting.values()), np.uint8).reshape(len(regular), size)
-        bits, estimates, kinds = np.zeros((n, 8 * size)), np.zeros((n, query.width)), np.zeros(n)
+        sent = [answer if isinstance(answer, bytes) else b"" for answer in answers]
+        good, levels, reports = unpack(sent, self.invitation.digest, query)
+        kinds = np.array([-1.0 - len(a) if isinstance(a, bytes) else 1e6 + len(str(a)) for a in answers])
+        kinds[good] = levels
+        estimates = np.zeros((n, query.width))
+        estimates[good] = query.mechanism(np.array(query.epsilons)[levels]).estimate(reports)
+        size = report_size(query)
+        regular = np.array([len(each) == size for each in sent])
+        bits = np.zeros((n, 8 * size))
+        raw = np.frombuffer(b"".join(each for each in sent if len(each) == size), np.uint8).reshape(-1, size)
         bits[regular] = np.unpackbits(raw, axis=1, bitorder="little")
-        known = np.flatnonzero(raw[:, _HEADER - 1] < len(query.epsilons))
-        epsilons = np.array(query.epsilons)[raw[known, _HEADER - 1]]
-        reports = Reports(*_columns(raw[known, _HEADER:], (blank.points, blank.indices)))
-        fine = query.valid(reports, epsilons)
-        places = np.array(regular, dtype=np.int64)[known[fine]]
-        if len(places):
-            estimates[places] = query.mechanism(epsilons[fine]).estimate(reports[fine])
-        kinds[regular] = -1  # of the right length, but off the grid
-        kinds[places] = 1 + raw[known[fine], _HEADER - 1]
-        for i, answer in enumerate(answers):
-            if i not in fitting:
-                kinds[i] = -2 - len(answer) if isinstance(answer, bytes) else 1000 + len(str(answer))
         line = share_of(query, self.one) - share_of(query, self.other)
         return {"kind": kinds[:, None], "line": (estimates @ line)[:, None], "coordinates": estimates, "bits": bits}
 
@@ -94,15 +84,3 @@ def _learned(name: str, one: FloatArray, other: FloatArray) -> Score:
         return np.asarray(np.sum(parts, axis=0), dtype=np.float64)
 
     return score
-
-
-def _columns(raw: AnyArray, forms: Sequence[AnyArray]) -> list[AnyArray]:
-    """Arrays of the given forms out of rows of bytes."""
-    parts, at = [], 0
-    for form in forms:
-        size = form.nbytes
-        piece = np.ascontiguousarray(raw[:, at : at + size])
-        dtype = form.dtype.newbyteorder("<")
-        parts.append(piece.view(dtype).astype(form.dtype) if size else np.zeros((len(raw), 0), form.dtype))
-        at += size
-    return parts

@@ -31,6 +31,7 @@ from tacit.audit.campaign import (
     key,
     ledger_in,
     names,
+    record_queries,
     same_rows,
     share_query,
     signed,
@@ -42,6 +43,7 @@ from tacit.learners.base import Learner
 from tacit.learners.centroid import Centroid
 from tacit.learners.invitation import PURPOSE
 from tacit.learners.logistic import Logistic
+from tacit.learners.query import Query
 from tacit.learners.stump import Stump
 from tacit.mechanisms.names import MECHANISMS
 from tacit.owner.gate import Gate, RefusedError
@@ -52,6 +54,7 @@ from tacit.wire.signed import sign
 
 LEARNERS: tuple[Learner, ...] = (Stump(), Centroid(), Logistic())
 PRIVATE = tuple(name for name in MECHANISMS if name != "none")
+MENU = (0.5, 1.0)
 _OWNERS = names(3)
 
 
@@ -97,11 +100,15 @@ def data_sets() -> dict[str, Cohort]:
     }
 
 
-def script(learners: Sequence[Learner] = LEARNERS, mechanisms: Sequence[str] = PRIVATE) -> tuple[Policy, list[Step]]:
+def script(
+    learners: Sequence[Learner] = LEARNERS,
+    mechanisms: Sequence[str] = PRIVATE,
+    others: Sequence[Query] = tuple(record_queries(MENU)),
+) -> tuple[Policy, list[Step]]:
     """What is asked, and the policy that allows just so much of it."""
     number = 0
 
-    def ask(learner: Learner, mechanism: str, menu: Sequence[float] = (0.5, 1.0), **terms: Any) -> bytes:
+    def ask(learner: Learner, mechanism: str, menu: Sequence[float] = MENU, **terms: Any) -> bytes:
         nonlocal number
         number += 1
         ensemble = LATER_ROUND if number % 2 else FIRST_ROUND
@@ -112,6 +119,7 @@ def script(learners: Sequence[Learner] = LEARNERS, mechanisms: Sequence[str] = P
     stranger = Ed25519PrivateKey.from_private_bytes(bytes(32))
     elsewhere = replace(invite(plain), schema=bytes(32))
     valid = [Step(f"{learner.name} through {how}", ask(learner, how)) for learner, how in kinds]
+    valid += [Step(f"{each.what} by {each.how}", signed(invite(each, 1000 + i))) for i, each in enumerate(others)]
     last = [Step(f"the budget ends, {i}", ask(*kinds[i % len(kinds)])) for i in range(4)]
     bad = [
         Step("nothing", b""),
@@ -125,11 +133,11 @@ def script(learners: Sequence[Learner] = LEARNERS, mechanisms: Sequence[str] = P
         Step("another campaign", ask(*kinds[0], campaign="another")),
         Step("another schema", signed(elsewhere)),
         Step("no privacy", ask(learners[0], "none")),
-        Step("too wide", ask(Stump(cuts=40), mechanisms[0])),
+        Step("too wide", ask(Stump(cuts=12), mechanisms[0])),
         Step("too expensive", ask(*kinds[0], menu=(1.5,))),
         Step("too much to ask", ask(*kinds[0], menu=tuple(1 + i / 1000 for i in range(250)))),
     ]
-    first, *others = valid
+    first, *rest = valid
     steps = [
         *bad,
         Step("one owner", first.question, _OWNERS[:1]),
@@ -137,7 +145,7 @@ def script(learners: Sequence[Learner] = LEARNERS, mechanisms: Sequence[str] = P
         Step("a stranger", first.question, ("nobody",)),
         Step("all owners", first.question),
         Step("in another order", first.question, _OWNERS[::-1]),
-        *others,
+        *rest,
         replace(first, name="repeated after a start", restart=True),
         *last,
         *(replace(each, name=f"{each.name} again") for each in bad),
@@ -145,10 +153,11 @@ def script(learners: Sequence[Learner] = LEARNERS, mechanisms: Sequence[str] = P
     ]
     policy = Policy(
         epsilon_per_release=Fraction(1),
-        epsilon_total=len(kinds) + Fraction(5, 2),
-        releases=len(kinds) + 4,
+        epsilon_total=len(valid) + Fraction(5, 2),
+        releases=len(valid) + 4,
+        units=("owner", "record"),
         campaign=REHEARSAL,
-        largest_share=100,
+        largest_share=60,
         largest_query=2000,
         time_step=Fraction(1, 2),
     )
@@ -159,11 +168,12 @@ def non_interference(
     stream: SeededStream,
     learners: Sequence[Learner] = LEARNERS,
     mechanisms: Sequence[str] = PRIVATE,
+    others: Sequence[Query] = tuple(record_queries(MENU)),
     kind: type[Gate] = Gate,
     data: Mapping[str, Cohort] | None = None,
 ) -> Iterator[Difference]:
     """Everything that differs between data sets; nothing is good."""
-    policy, steps = script(learners, mechanisms)
+    policy, steps = script(learners, mechanisms, others)
     cohorts = data_sets() if data is None else data
     warm = replace(policy, time_step=Fraction(0))  # kernels are compiled before anybody watches
     perform(kind, next(iter(cohorts.values())), warm, steps, stream, lambda _: nullcontext([]))
