@@ -49,7 +49,7 @@ def test_sixteen_bytes_per_owner(task):
 
 
 def test_clusters_are_as_asked():
-    split = clusters(2_000, public=100, test=500)
+    split = clusters(2_600, public=100, test=500)
     assert (len(split.y_train), len(split.y_public), len(split.y_test)) == (2_000, 100, 500)
     with pytest.raises(ValueError, match="dataset must be one of"):
         task_of("iris")

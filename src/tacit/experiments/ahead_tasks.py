@@ -51,9 +51,9 @@ SIZES = {
     "adult": (7_600, 4),
     "pnad": (13_000, 4),
     "mnist ten": (15_000, 4),
-    "clusters 1e5": (100_000, 1),
-    "clusters 1e6": (1_000_000, 1),
-    "clusters 1e7": (10_000_000, 1),
+    "clusters 1e5": (79_000, 1),
+    "clusters 1e6": (979_000, 1),
+    "clusters 1e7": (9_979_000, 1),
 }
 
 
@@ -63,7 +63,7 @@ def task_of(name: str) -> Task:
         raise bad("dataset", f"one of {tuple(SIZES)}", name)
     owners, rows = SIZES[name]
     if name.startswith("clusters"):
-        return Task(name, clusters(owners), owners, rows, (1000,))
+        return Task(name, clusters(int(float(name.split()[1]))), owners, rows, (1000,))
     return Task(name, _split(name), owners, rows)
 
 
@@ -72,13 +72,11 @@ def quick_task() -> Task:
     return Task("synthetic", synthetic(n=60_000), 5_000, 4, (50, 1000))
 
 
-def clusters(owners: int, public: int = 1000, test: int = _TEST_ROWS, seed: int = 0) -> Split:
-    """make_classification(n, 20, n_informative=10, n_redundant=10, random_state=0), for `owners` owners of one row.
+def clusters(n: int, public: int = 1000, test: int = _TEST_ROWS, seed: int = 0) -> Split:
+    """make_classification(n, 20, n_informative=10, n_redundant=10, random_state=0), dealt to user, tests and owners.
 
-    n is the number of owners, of the data user's rows and of test rows together. Features are scaled to [-1, 1] by the
-    data user's rows.
+    Another n is another problem. Features are scaled to [-1, 1] by the data user's rows.
     """
-    n = owners + public + test
     X, y = make_classification(n, 20, n_informative=10, n_redundant=10, random_state=seed)
     low, high = X[:public].min(axis=0), X[:public].max(axis=0)
     X -= low
