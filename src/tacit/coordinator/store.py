@@ -110,7 +110,7 @@ class Store:
         """Begin the campaign, or take it up again; other terms than those it was begun with are refused."""
         with self._engine.connect() as connection, connection.begin():
             if self._engine.dialect.name == "postgresql":
-                connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7461636974)")  # one founder at a time
+                connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7461636974)")  # begun by one worker at a time
             metadata.create_all(connection)
             known = connection.execute(select(campaign.c.name, campaign.c.terms)).first()
             if known is None:
