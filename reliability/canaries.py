@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import fields, is_dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -236,7 +237,9 @@ def _data_user_side(search: Search, owners: int) -> None:
         search.look("reprs", repr(model))
         search.reprs(vars(model))
         search.look("pickles", pickle.dumps(model))
-        search.look("files", encode(model.ensemble_))
+        with TemporaryDirectory() as folder:
+            model.save(Path(folder) / "model.tacit")
+            search.look("files", (Path(folder) / "model.tacit").read_bytes())
         search.failing(lambda fitted=model: fitted.predict(X[["a"]]))  # type: ignore[misc]
         search.failing(lambda fitted=model: fitted.fit(X, private["label"][:-1]))  # type: ignore[misc]
 
