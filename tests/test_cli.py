@@ -74,7 +74,7 @@ def test_audit_fails_on_a_leak(monkeypatch):
 def test_audit_fails_on_a_gate_that_tells_of_rows(monkeypatch):
     from tests.audit.mutants import LogsRows, NeverSpent
 
-    monkeypatch.setattr(non_interference, "__defaults__", ((Stump(),), ("duchi",), LogsRows, None))
+    monkeypatch.setattr(non_interference, "__defaults__", ((Stump(),), ("duchi",), (), LogsRows, None))
     monkeypatch.setattr(audit_gate, "__defaults__", (CASES[1:2], NeverSpent, 0.999))
     result = run(app, ["audit", "--part", "non-interference", "--part", "gate", "--owners", "400"])
     assert result.exit_code == 1
