@@ -1,10 +1,10 @@
 """A campaign begun, watched and finished in a real browser."""
 
-import asyncio
 import re
-import threading
+from contextlib import contextmanager
 
 import pytest
+from anyio.from_thread import start_blocking_portal
 from benchmarks.loopback import served
 
 from tacit.coordinator.progress import Progress
@@ -19,8 +19,9 @@ OWNERS = 24
 TOKENS = [f"token number {i:04d}" for i in range(OWNERS)]
 
 
+@contextmanager
 def joined(folder, url):
-    """Owners in their own thread, over HTTP."""
+    """Owners in their own thread, over HTTP; they leave with the test, however it ends."""
 
     async def main():
         link = Link.to(url, None, patience=300.0)
@@ -29,9 +30,12 @@ def joined(folder, url):
         finally:
             await link.close()
 
-    thread = threading.Thread(target=lambda: asyncio.run(main()), daemon=True)
-    thread.start()
-    return thread
+    with start_blocking_portal() as portal:
+        owners = portal.start_task_soon(main)
+        try:
+            yield owners
+        finally:
+            owners.cancel()
 
 
 @pytest.fixture(scope="module")
@@ -49,42 +53,44 @@ def test_a_campaign_begun_watched_and_finished_in_the_browser(seen, tmp_path):
         page.goto(url)
         assert page.get_by_role("heading", level=1).inner_text() == NAME
         page.get_by_text("0 of 1,000 owners needed to begin have enrolled.").wait_for()
-        owners = joined(folder, url)
-        page.get_by_text(f"{OWNERS} of 1,000 owners needed to begin have enrolled.").wait_for(timeout=300_000)
+        with joined(folder, url) as owners:
+            page.get_by_text(f"{OWNERS} of 1,000 owners needed to begin have enrolled.").wait_for(timeout=300_000)
 
-        page.get_by_label("Admin key").fill("not the key")
-        page.get_by_role("button", name="Begin or go on").click()
-        page.get_by_text("That is not the admin key.").wait_for()
-        assert service.store.standing().state == "enrolling"
-        assert [text for text in wrong if "401" not in text] == []
-        wrong.clear()
+            page.get_by_label("Admin key").fill("not the key")
+            page.get_by_role("button", name="Begin or go on").click()
+            page.get_by_text("That is not the admin key.").wait_for()
+            assert service.store.standing().state == "enrolling"
+            assert [text for text in wrong if "401" not in text] == []
+            wrong.clear()
 
-        page.get_by_label("Admin key").fill(ADMIN)
-        page.keyboard.press("Enter")  # the keyboard is enough
-        page.get_by_text("Done.").wait_for()
-        assert page.get_by_label("Admin key").input_value() == ""
-        begun = re.compile(r"Question \d+ is open|The model is published")  # a quick one closes between two looks
-        page.get_by_text(begun).first.wait_for(timeout=120_000)
+            page.get_by_label("Admin key").fill(ADMIN)
+            page.keyboard.press("Enter")  # the keyboard is enough
+            page.get_by_text("Done.", exact=True).wait_for()
+            assert page.get_by_label("Admin key").input_value() == ""
+            begun = re.compile(r"Question \d+ is open|The model is published")  # a quick one closes between two looks
+            page.get_by_text(begun).first.wait_for(timeout=120_000)
 
-        page.get_by_text("The model is published.").wait_for(timeout=300_000)
-        owners.join(timeout=300)
-        with page.expect_download() as model:
-            page.get_by_role("link", name="The model").click()
-        assert model.value.path().read_bytes() == service.store.standing().model
-        table = page.get_by_role("table", name="Questions, and what became of them")
-        assert table.get_by_role("row").count() == 1 + len(service.store.questions())
-        ratios = page.get_by_role("table", name=re.compile("predicted and measured")).get_by_role("row")
-        assert ratios.count() == 1 + len(service.store.questions())
-        rounds = len(Progress.read(service.store.standing().progress).rounds)  # noise may have cost one
-        assert page.locator(".curve circle").count() == rounds
-        assert page.locator(".curve .alone line").count() == 1
-        page.get_by_text("The same as a table").click()
-        assert page.get_by_role("rowheader", name="sample alone").is_visible()
-        assert (
-            page.evaluate("[...Object.keys(localStorage), ...Object.keys(sessionStorage), document.cookie].join('')")
-            == ""
-        )
-        assert wrong == []
+            page.get_by_text("The model is published.").wait_for(timeout=300_000)
+            owners.result(timeout=300)
+            with page.expect_download() as model:
+                page.get_by_role("link", name="The model").click()
+            assert model.value.path().read_bytes() == service.store.standing().model
+            table = page.get_by_role("table", name="Questions, and what became of them")
+            assert table.get_by_role("row").count() == 1 + len(service.store.questions())
+            ratios = page.get_by_role("table", name=re.compile("predicted and measured")).get_by_role("row")
+            assert ratios.count() == 1 + len(service.store.questions())
+            rounds = len(Progress.read(service.store.standing().progress).rounds)  # noise may have cost one
+            assert page.locator(".curve circle").count() == rounds
+            assert page.locator(".curve .alone line").count() == 1
+            page.get_by_text("The same as a table").click()
+            assert page.get_by_role("rowheader", name="sample alone").is_visible()
+            assert (
+                page.evaluate(
+                    "[...Object.keys(localStorage), ...Object.keys(sessionStorage), document.cookie].join('')"
+                )
+                == ""
+            )
+            assert wrong == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -53,7 +53,7 @@ class Link:
                     return response
             if time.monotonic() + pause > until:
                 raise UnreachableError(f"{self.client.base_url} did not answer {method} {path} in {self.patience:g} s")
-            await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreading load, not secrets
+            await asyncio.sleep(pause * random.SystemRandom().uniform(0.5, 1.0))  # owners come back spread out
             pause = min(2 * pause, _LONGEST)
 
     async def _once(self, method: str, path: str, key: Ed25519PrivateKey | None, body: bytes) -> httpx.Response | None:
