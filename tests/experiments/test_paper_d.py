@@ -9,7 +9,7 @@ from tacit.cli import app
 from tacit.cli.reproduce import PAPERS
 from tacit.experiments.paper_d import CONTESTANTS, PeerRow, reproduce_d
 from tacit.experiments.paper_d_events import EVENTS, EventRow
-from tacit.experiments.paper_d_tasks import DATASETS, deal, load_task, made_up
+from tacit.experiments.paper_d_tasks import DATASETS, PUBLIC, deal, load_task, made_up
 from tacit.report.paper_d import draw_paper_d
 from tacit.streams import seeded
 
@@ -26,7 +26,7 @@ def rows():
 def test_every_method_is_there(rows):
     peers = [row for row in rows if isinstance(row, PeerRow)]
     assert {row.method for row in peers} == {contestant.name for contestant in CONTESTANTS}
-    assert len(peers) == 3 + 4 * 3
+    assert len(peers) == 4 + 6 * 3
     for row in peers:
         assert all(value is None or 0.5 < value < 1 for value in (row.own, row.served))
         assert (row.own, row.served) != (None, None)
@@ -74,8 +74,9 @@ def test_participants_are_unequal_and_nobody_is_tested_on_its_own_rows():
     assert len(trial.cohort) == 10
     assert trial.cohort.sizes.min() >= 1
     assert trial.cohort.sizes.max() > 2 * trial.cohort.sizes.min()
-    assert len(trial.y_test) + trial.cohort.sizes.sum() == len(task.y)
-    assert len(trial.y_test) == round(0.3 * len(task.y))
+    assert len(trial.y_public) == len(trial.X_public) == PUBLIC
+    assert PUBLIC + len(trial.y_test) + trial.cohort.sizes.sum() == len(task.y)
+    assert PUBLIC + len(trial.y_test) == round(0.3 * len(task.y))
     assert (deal(task, seeded(2)).cohort.sizes != trial.cohort.sizes).any()
 
 

@@ -7,12 +7,18 @@ from math import inf
 import numpy as np
 
 from tacit.engines.inline import Inline
+from tacit.ensembles.public_model import fit_public
+from tacit.ensembles.rehearsal import lenses_of, rehearse
+from tacit.ensembles.sites import ensemble_of_sites
 from tacit.estimators.peer_methods import METHODS
 from tacit.experiments.paper_d_events import EventRow, event_rows
-from tacit.experiments.paper_d_tasks import DATASETS, Task, Trial, deal, load_task
+from tacit.experiments.paper_d_tasks import DATASETS, PUBLIC, Task, Trial, deal, load_task
 from tacit.learners.additive import Additive
+from tacit.learners.base import Public
+from tacit.learners.losses import HuberHinge
 from tacit.learners.own_model import fit_own
 from tacit.learners.published_peers import UNSOUND, simulate_published
+from tacit.learners.site import TrainSite
 from tacit.streams import Stream, seeded
 from tacit.types import FloatArray
 
@@ -82,6 +88,28 @@ def _peers(method: str) -> Callable[[Trial, float, int], Outcome]:
     return run
 
 
+def _sites(combine: str) -> Callable[[Trial, float, int], Outcome]:
+    """Paper C on the same split: every participant trains one private linear model, an aggregator combines them."""
+
+    def run(trial: Trial, epsilon: float, rounds: int) -> Outcome:
+        X0, y0 = trial.X_public, trial.y_public
+        lenses, privacy = lenses_of(X0), "none" if epsilon == inf else "objective"
+        charged = 1.0 if epsilon == inf else epsilon
+        query = TrainSite(1, 1, None, lenses[0], HuberHinge(), 2, privacy, (charged,))
+        if not query.unsound:
+            query = rehearse(query, X0, y0, charged, lenses)
+        model = Inline(trial.cohort, charged, trial.stream).run(ensemble_of_sites(query, X0, y0, combine))
+        scores = query.lens.see(trial.X_test) @ model.vectors[0]
+        return Outcome(None, _mean_accuracy(trial, [scores]))
+
+    return run
+
+
+def _public(trial: Trial, epsilon: float, rounds: int) -> Outcome:
+    own = fit_public(Public(trial.X_public, trial.y_public, 2))
+    return Outcome(None, float(np.mean(own.model.predict(trial.X_test) == trial.y_test)))
+
+
 def _published(trial: Trial, epsilon: float, rounds: int) -> Outcome:
     coins = trial.stream.child("public coins")
     models = simulate_published(trial.cohort, trial.cells, trial.held, rounds, epsilon, coins, trial.stream)
@@ -108,14 +136,17 @@ def _majority(trial: Trial, epsilon: float, rounds: int) -> Outcome:
     return Outcome(None, _mean_accuracy(trial, [np.full(len(trial.y_test), side)]))
 
 
-# A further method (an ensemble of sites, say) is one more line here.
+# A further method is one more line here.
 CONTESTANTS = (
     Contestant("majority class", _majority, private=False),
     Contestant("all rows together, no privacy", _together, private=False),
     Contestant("each participant alone", _alone, private=False),
+    Contestant(f"{PUBLIC} public rows alone", _public, private=False),
     Contestant("peers in turns", _peers("turns")),
     Contestant("random stumps, sound", _peers("stumps")),
     Contestant("passed trees (InPriv)", _peers("trees")),
+    Contestant("sites and an aggregator, guarded", _sites("guarded")),
+    Contestant("sites and an aggregator, feature method", _sites("feature")),
     Contestant("random stumps, as published", _published, unsound=UNSOUND),
 )
 _OVER_ROUNDS = ("peers in turns", "random stumps, sound", "random stumps, as published")

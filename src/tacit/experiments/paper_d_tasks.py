@@ -15,6 +15,7 @@ from tacit.types import FloatArray, IntArray
 
 DATASETS = ("adult", "gss")
 PARTICIPANTS = 10
+PUBLIC = 500  # rows
 _TEST = 0.3
 _LEAST = 0.005  # of all rows, for the smallest participant
 
@@ -31,12 +32,18 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """One run: the participants' rows, rows to test on (their cells), and coins."""
+    """One run: the participants' rows, public rows for an aggregator, rows to test on (and their cells), and coins.
+
+    Peers have no use for the public rows; ensembles of sites, beside which they are measured, cannot do without.
+    """
 
     cells: Cells
     cohort: Cohort
-    test: IntArray
+    X_public: FloatArray
+    y_public: IntArray
+    X_test: FloatArray
     y_test: IntArray
+    test: IntArray
     stream: Stream
 
     @property
@@ -73,14 +80,15 @@ def made_up(name: str, rows: int = 4_000) -> Task:
 
 
 def deal(task: Task, stream: Stream, participants: int = PARTICIPANTS) -> Trial:
-    """Three tenths of the rows to test on, the rest to participants whose shares are drawn at random."""
+    """Three tenths of the rows public or to test on, the rest to participants whose shares are drawn at random."""
     rng = np.random.default_rng(stream.child("deal").words(np.arange(1), 0, 4)[0])
     order = rng.permutation(len(task.y))
     shown = round(_TEST * len(order))
-    test, train = order[:shown], order[shown:]
+    public, test, train = order[:PUBLIC], order[PUBLIC:shown], order[shown:]
     shares = np.maximum(rng.dirichlet(np.full(participants, 2.0)), _LEAST)
     who = rng.choice(participants, size=len(train), p=shares / shares.sum())
     who[:participants] = np.arange(participants)  # nobody is without rows
     cells = Cells(task.schema)
     cohort = Cohort.of(task.X[train], task.y[train], who)
-    return Trial(cells, cohort, cells.read(task.X[test]), task.y[test], stream)
+    known, tested = (task.X[public], task.y[public]), (task.X[test], task.y[test])
+    return Trial(cells, cohort, *known, *tested, cells.read(task.X[test]), stream)

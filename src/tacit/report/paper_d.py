@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-_COLOURS = ("#2a8c4a", "#0b6e99", "#b4532a", "#7a6a9b", "#c4a000", "0.45")
+_COLOURS = ("#2a8c4a", "#0b6e99", "#b4532a", "#7a6a9b", "#c4a000", "#c05a9b", "0.45")
 
 
 class PeerRow(Protocol):
@@ -60,7 +60,7 @@ def _draw(rows: Sequence[PeerRow], path: Path) -> None:
     for axis, what in zip(axes, ("served", "own"), strict=True):
         for colour, method in zip(_COLOURS, private, strict=False):
             _line(axis, [row for row in rows if row.method == method and row.epsilon is not None], what, colour)
-        for row, dashes in zip(flat, ((0, (1, 2)), (0, (6, 2)), (0, (4, 2, 1, 2))), strict=False):
+        for row, dashes in zip(flat, ((0, (1, 2)), (0, (6, 2)), (0, (4, 2, 1, 2)), (0, (2, 1))), strict=False):
             level = row.served if row.served is not None else row.own
             axis.axhline(level, color="black", linewidth=1.1, linestyle=dashes, label=row.method)
         axis.set_xscale("log")
