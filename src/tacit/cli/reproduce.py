@@ -13,7 +13,8 @@ from tacit.cli.options import Seed
 from tacit.cli.paper_a import show_a
 from tacit.cli.paper_c import show_c
 from tacit.cli.paper_d import show_d
-from tacit.experiments import ahead, paper_a, paper_c, paper_d, paper_d_tasks
+from tacit.cli.trees import show_trees
+from tacit.experiments import ahead, gradient_verdict, paper_a, paper_c, paper_d, paper_d_tasks
 from tacit.experiments.break_even import ahead_and_break_even
 from tacit.experiments.rows import write_rows
 
@@ -31,12 +32,16 @@ PAPERS = {
     "c": Paper(paper_c.DATASETS, paper_c.reproduce_c, show_c),
     "d": Paper(paper_d_tasks.DATASETS, paper_d.reproduce_d, show_d),
     "ahead": Paper(ahead.DATASETS, ahead_and_break_even, show_ahead),
+    "trees": Paper(gradient_verdict.DATASETS, gradient_verdict.reproduce_trees, show_trees),
 }
 _DATASETS = "; ".join(f"{name}: {', '.join(paper.datasets)}" for name, paper in PAPERS.items())
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="Which paper: a, c or d; ahead: our own methods against them.")] = "a",
+    paper: Annotated[
+        str,
+        typer.Argument(help="Which paper: a, c or d; ahead: our own methods against them; trees: gradient boosting."),
+    ] = "a",
     dataset: Annotated[list[str] | None, typer.Option(help=f"Default all. Of paper {_DATASETS}.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Two runs on a few made-up rows, in seconds.")] = False,
     seed: Seed = 1,
@@ -48,7 +53,7 @@ def reproduce(
     """
     if paper not in PAPERS:
         raise ValueError(f"paper must be one of {', '.join(PAPERS)}, got {paper!r}")
-    chosen, folder = PAPERS[paper], out or Path("out") / (paper if paper == "ahead" else f"paper_{paper}")
+    chosen, folder = PAPERS[paper], out or Path("out") / (f"paper_{paper}" if len(paper) == 1 else paper)
     console = Console()
     rows: list[Any] = []
     with Progress(
