@@ -18,6 +18,7 @@ from benchmarks.effort import FULL, QUICK, Effort
 from benchmarks.mechanisms import mechanisms
 from benchmarks.memory import memory
 from benchmarks.privunit import privunit
+from benchmarks.refining import refining
 from benchmarks.rivals import Rivals, rivals_of
 from benchmarks.speed import speed
 from benchmarks.tables import Table
@@ -60,6 +61,7 @@ def _tables(effort: Effort, rivals: Rivals | None) -> Iterator[Table]:
     yield from privunit(effort)
     yield from mechanisms(effort)
     yield from boosting(effort)
+    yield from refining(effort)
 
 
 def _setting(quick: bool) -> dict[str, str | int]:

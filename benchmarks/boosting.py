@@ -1,9 +1,5 @@
 """Whole fits against plain loops, owners' regressions against scikit-learn, and rounds of up to a million owners."""
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -13,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks.boosting_child import DIM, ROWS
 from benchmarks.boosting_loop import Share, at_once, by_feature, loop_fit
 from benchmarks.boosting_plain import plain_fit
+from benchmarks.children import figures_of
 from benchmarks.effort import QUICK, Effort
 from benchmarks.tables import Row, Table, Verdict, at_least
 from benchmarks.timing import best, cores, per_count, pinned, timed
@@ -219,7 +216,7 @@ def _rounds(sizes: _Sizes) -> Table:
 
 
 def _round_rows(learner: str, numbers: tuple[int, ...]) -> list[RoundRow]:
-    measured = [_measure(learner, owners) for owners in numbers]
+    measured = [figures_of("benchmarks.boosting_child", learner, owners) for owners in numbers]
     first = measured[0]["seconds"]
     return [
         RoundRow(
@@ -239,16 +236,6 @@ def _linear(figures: dict[str, float], owners: int, first: float) -> Verdict:
     most = _BLOCK_BYTES + _OWNER_BYTES * owners
     met = figures["seconds"] <= _MOST_TIME * first and figures["bytes"] <= most
     return Verdict(f"<= {_MOST_TIME:g}, <= {most / 1e6:.0f} MB", met)
-
-
-def _measure(learner: str, owners: int) -> dict[str, float]:
-    command = [sys.executable, "-m", "benchmarks.boosting_child", learner, str(owners)]
-    paths = os.pathsep.join(os.path.abspath(path) for path in sys.path)
-    done = subprocess.run(
-        command, env=os.environ | {"PYTHONPATH": paths}, stdout=subprocess.PIPE, text=True, check=True
-    )
-    figures: dict[str, float] = json.loads(done.stdout)
-    return figures
 
 
 def _time_rows(seconds: dict[str, float], owners: int, goals: dict[str, float]) -> list[TimeRow]:

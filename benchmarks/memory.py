@@ -1,11 +1,8 @@
 """Memory of adding up reports: does the peak grow with the number of owners?"""
 
-import json
-import os
-import subprocess
-import sys
 from dataclasses import dataclass
 
+from benchmarks.children import figures_of
 from benchmarks.effort import DIM, Effort
 from benchmarks.tables import Row, Table, at_most
 
@@ -48,7 +45,7 @@ def memory(effort: Effort) -> list[Table]:
 
 
 def _rows(mode: str, numbers: tuple[int, ...]) -> list[MemoryRow]:
-    measured = [_measure(mode, owners) for owners in numbers]
+    measured = [figures_of("benchmarks.memory_child", mode, owners) for owners in numbers]
     least, first = int(measured[0]["bytes"]), measured[0]["seconds"]
     return [
         MemoryRow(
@@ -62,13 +59,3 @@ def _rows(mode: str, numbers: tuple[int, ...]) -> list[MemoryRow]:
         )
         for owners, figures in zip(numbers, measured, strict=True)
     ]
-
-
-def _measure(mode: str, owners: int) -> dict[str, float]:
-    command = [sys.executable, "-m", "benchmarks.memory_child", mode, str(owners)]
-    paths = os.pathsep.join(os.path.abspath(path) for path in sys.path)
-    done = subprocess.run(
-        command, env=os.environ | {"PYTHONPATH": paths}, stdout=subprocess.PIPE, text=True, check=True
-    )
-    figures: dict[str, float] = json.loads(done.stdout)
-    return figures
