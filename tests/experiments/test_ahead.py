@@ -8,6 +8,7 @@ from tacit.datasets import synthetic
 from tacit.experiments.ahead import AheadRow, _Job, _rows, best_of_paper, bytes_of
 from tacit.experiments.ahead_tasks import Task, clusters, shifted, skewed, task_of
 from tacit.experiments.break_even import break_even
+from tacit.experiments.plan_check import check_plan
 from tacit.report.ahead import draw_break_even
 from tacit.report.ahead_table import markdown_table
 from tacit.streams import seeded
@@ -83,6 +84,14 @@ def test_the_chart(task, rows, tmp_path):
     path = tmp_path / "chart.png"
     draw_break_even(chart, rows, path)
     assert path.stat().st_size > 10_000
+
+
+def test_the_plan_beside_what_came(task, rows):
+    plans = {each.epsilon: each for each in check_plan(task, rows, 2)}
+    assert (plans[0.01].predicted, plans[0.01].measured, plans[0.01].collect) == (0.0, 0.0, 0.0)
+    assert plans[1.0].collect == 1.0
+    assert plans[1.0].predicted == pytest.approx(plans[1.0].measured, abs=0.03)
+    assert plans[1.0].predicted > 0.005
 
 
 def test_the_table_of_the_read_me(rows):

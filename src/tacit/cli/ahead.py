@@ -10,6 +10,7 @@ from rich.table import Table
 
 from tacit.experiments.ahead import AheadRow, best_of_paper
 from tacit.experiments.break_even import BreakEvenRow
+from tacit.experiments.plan_check import PlanRow
 from tacit.report.ahead import draw_break_even
 from tacit.report.ahead_table import markdown_table
 
@@ -22,6 +23,9 @@ def show_ahead(rows: Sequence[Any], console: Console, out: Path) -> None:
     for name in dict.fromkeys(row.dataset for row in found):
         for kind in dict.fromkeys(row.owners_kind for row in found if row.dataset == name):
             console.print(_table([row for row in found if (row.dataset, row.owners_kind) == (name, kind)], found))
+    plans = [row for row in rows if isinstance(row, PlanRow)]
+    if plans:
+        console.print(_plans(plans))
     if chart:
         draw_break_even(chart, found, out / "break_even.png")
 
@@ -47,6 +51,24 @@ def _table(rows: list[AheadRow], everything: list[AheadRow]) -> Table:
         texts = [_cell(cells[size]) if size in cells else "" for size in sizes]
         unsound = " (unsound)" if next(iter(cells.values())).unsound else ""
         table.add_row(method + unsound, "" if epsilon is None else f"{epsilon:g}", *texts)
+    return table
+
+
+def _plans(rows: list[PlanRow]) -> Table:
+    """What the plan said before anybody was asked, beside what came."""
+    title = "The plan beside what came of it: points of accuracy above the data user's own model"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    for heading in ("task", "eps", "public rows", "says collect", "predicted", "measured"):
+        table.add_column(heading, justify="left" if heading == "task" else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(
+            f"{row.dataset}, {row.owners:,} x {row.rows_per_owner}",
+            f"{row.epsilon:g}",
+            f"{row.public_rows:,}",
+            f"{100 * row.collect:.0f} %",
+            f"{100 * row.predicted:+.2f} ± {100 * row.predicted_std:.2f}",
+            f"{100 * row.measured:+.2f} ± {100 * row.measured_error:.2f}",
+        )
     return table
 
 

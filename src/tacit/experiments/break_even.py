@@ -12,6 +12,7 @@ from tacit.ensembles.public_model import fit_public
 from tacit.ensembles.refine import LEAST_GAIN, outlook
 from tacit.experiments.ahead import DATASETS, AheadRow, Progress, reproduce_ahead
 from tacit.experiments.ahead_tasks import Task, quick_task, task_of
+from tacit.experiments.plan_check import PlanRow, check_plan
 
 OWNERS = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 EPSILONS = (0.1, 0.3, 1.0, 3.0)
@@ -60,11 +61,17 @@ def ahead_and_break_even(
     seed: int = 1,
     datasets: Iterable[str] = DATASETS,
     progress: Progress = lambda done, total, what: None,
-) -> Iterator[AheadRow | BreakEvenRow]:
-    """All that `tacit reproduce ahead` shows: the comparison, then the rows of the chart."""
+) -> Iterator[AheadRow | PlanRow | BreakEvenRow]:
+    """All that `tacit reproduce ahead` shows: the comparison, the plan beside it, then the rows of the chart."""
     names = list(datasets)
-    yield from reproduce_ahead(quick, seed, names, progress)
-    if quick:
-        yield from break_even([quick_task()], (1_000, 1_000_000), (1.0,))
-    else:
-        yield from break_even(task_of(name) for name in names if not name.startswith("clusters"))
+    found = list[AheadRow]()
+    for row in reproduce_ahead(quick, seed, names, progress):
+        found.append(row)
+        yield row
+    tasks = [quick_task()] if quick else (task_of(name) for name in names)
+    for task in tasks:
+        yield from check_plan(task, found, 2 if quick else 5)
+        if quick:
+            yield from break_even([task], (1_000, 1_000_000), (1.0,))
+        elif not task.name.startswith("clusters"):
+            yield from break_even([task])
