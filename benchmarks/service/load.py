@@ -26,7 +26,7 @@ from benchmarks.service.stage import Plan, Stage
 from benchmarks.timing import cores
 from tacit.coordinator.store import Store
 
-_CONNECTIONS = 128
+_CONNECTIONS = 512
 _PIECE = 5000
 
 

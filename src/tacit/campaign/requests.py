@@ -35,8 +35,7 @@ class Request:
 
     @property
     def preimage(self) -> bytes:
-        parts = (self.method, self.path, str(self.time), sha256(self.body).hexdigest())
-        return "\n".join(("tacit request", *parts)).encode()
+        return f"tacit request\n{self.method}\n{self.path}\n{self.time}\n{sha256(self.body).hexdigest()}".encode()
 
 
 def signed_headers(request: Request, key: Ed25519PrivateKey) -> dict[str, str]:

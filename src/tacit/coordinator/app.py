@@ -29,7 +29,7 @@ from tacit.coordinator.intake import Intake
 from tacit.coordinator.openapi import DOCUMENT
 from tacit.coordinator.pace import Pace
 from tacit.coordinator.page import page
-from tacit.coordinator.reporting import Reporting
+from tacit.coordinator.reporting import PATH, Reporting
 from tacit.coordinator.store import ENDED, PAUSED, RUNNING, Store
 from tacit.coordinator.view import View
 from tacit.pages.static import static_routes
@@ -78,7 +78,7 @@ class Coordinator:
             Route("/v1/model", self.model, methods=get),
             Route("/v1/enrol", self.enrol, methods=post),
             Route("/v1/question", self.question, methods=get),
-            Route("/v1/report", Reporting(self._batches), methods=post),
+            Route(PATH, _taken_before, methods=post),  # for other methods, and the list of routes
             Route("/v1/admin/tokens", self.tokens, methods=post),
             Route("/v1/admin/revoke", self.revoke, methods=post),
             Route("/v1/admin/state", self.state, methods=post),
@@ -86,7 +86,7 @@ class Coordinator:
         made = Starlette(
             routes=[*routes, *static_routes("tacit.pages", "tacit.coordinator")],
             lifespan=self._lifespan,
-            middleware=[Middleware(Guard, self._limits)],
+            middleware=[Middleware(Guard, self._limits), Middleware(Reporting, self._batches)],
             exception_handlers={HTTPException: _http_error, UnsignedError: _unsigned},
         )
         made.router.redirect_slashes = False  # a redirect would repeat whatever host a stranger names
@@ -196,6 +196,10 @@ class Coordinator:
             except Exception as problem:
                 log.warning("the driver waits after %s", type(problem).__name__)
             await asyncio.sleep(_STEP)
+
+
+async def _taken_before(request: Request) -> Response:
+    raise RuntimeError("reports are taken by Reporting")
 
 
 async def _http_error(request: Request, problem: Exception) -> Response:

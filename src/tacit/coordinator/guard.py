@@ -11,13 +11,14 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from starlette.datastructures import MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tacit.pages.headers import HEADERS
 
 log = logging.getLogger(__name__)
+_HEADERS = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+_NAMES = frozenset(name for name, _ in _HEADERS)
 _ADDRESSES = 10_000  # addresses remembered
 _CHARGED = (400, 401, 403, 404, 405, 408, 413)  # answers that count as refusals
 
@@ -63,7 +64,8 @@ class Guard:
             nonlocal begun
             if message["type"] == "http.response.start":
                 begun = True
-                MutableHeaders(scope=message).update(HEADERS)
+                own = [pair for pair in message.get("headers", ()) if pair[0] not in _NAMES]
+                message["headers"] = own + _HEADERS
                 if message["status"] in _CHARGED:
                     self._charge(address)
                     log.info("refused", extra={"status": message["status"], "route": _route(scope)})

@@ -3,12 +3,14 @@
 import time
 from typing import Any
 
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tacit.campaign.requests import OWNER, SIGNATURE, TIME, UnsignedError, claimed
 from tacit.coordinator.batches import Batches, BusyError
 from tacit.engines.collector import Outcome
 
+Answer = tuple[dict[str, Any], dict[str, Any]]
+PATH = "/v1/report"
 _STATUS = {
     Outcome.COUNTED: 200,
     Outcome.REPEATED: 200,
@@ -20,7 +22,7 @@ _STATUS = {
 _OWNER, _TIME, _SIGNATURE = OWNER.encode(), TIME.encode(), SIGNATURE.encode()
 
 
-def _answer(status: int, body: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+def _answer(status: int, body: bytes) -> Answer:
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     return (
         {"type": "http.response.start", "status": status, "headers": headers},
@@ -30,29 +32,36 @@ def _answer(status: int, body: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
 
 _ANSWERS = {what: _answer(status, b'{"outcome":"%s"}' % what.name.lower().encode()) for what, status in _STATUS.items()}
 _BUSY = _answer(503, b'{"error":"busy"}')
+_UNSIGNED = _answer(401, b'{"error":"unsigned"}')
 
 
 class Reporting:
-    """An ASGI application for one route; whoever sends gets the answer when the report is safe in the database."""
+    """Takes POST /v1/report before it reaches `app`; whoever sends is answered when the report is in the database."""
 
-    def __init__(self, batches: Batches) -> None:
+    def __init__(self, app: ASGIApp, batches: Batches) -> None:
+        self._app = app
         self._batches = batches
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not (scope["type"] == "http" and scope["path"] == PATH and scope["method"] == "POST"):
+            await self._app(scope, receive, send)
+            return
         message = await receive()
         body = message.get("body", b"")
         while message.get("more_body", False):
             message = await receive()
             body += message.get("body", b"")
+        start, rest = await self._taken(scope, body)
+        await send(start.copy())  # the layers around change it
+        await send(rest)
+
+    async def _taken(self, scope: Scope, body: bytes) -> Answer:
         found = {name: value for name, value in scope["headers"] if name.startswith(b"x-tacit-")}
         try:
             owner, at, signature = (found[name].decode("ascii") for name in (_OWNER, _TIME, _SIGNATURE))
-            claim = claimed("POST", scope["path"], owner, at, signature, body, time.time())
-        except (KeyError, UnicodeDecodeError):
-            raise UnsignedError from None
-        try:
-            start, rest = _ANSWERS[await self._batches.put(claim, body)]
+            claim = claimed("POST", PATH, owner, at, signature, body, time.time())
+            return _ANSWERS[await self._batches.put(claim, body)]
+        except (UnsignedError, KeyError, UnicodeDecodeError):
+            return _UNSIGNED
         except BusyError:
-            start, rest = _BUSY
-        await send({**start, "headers": list(start["headers"])})  # the layers around add theirs
-        await send(rest)
+            return _BUSY
