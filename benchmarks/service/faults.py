@@ -1,0 +1,159 @@
+"""make faults: campaigns in processes of their own, while things break, each as a line of figures.
+
+All are rehearsals (reproducible, not private), so that the model can be compared, byte for byte, with that of the
+engine in one process; where reports are missing for good there is none to compare with.
+"""
+
+import argparse
+import json
+import random
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.service.evidence import evidence
+from benchmarks.service.people import People
+from benchmarks.service.postgres import Postgres, postgres, which
+from benchmarks.service.processes import Processes
+from benchmarks.service.stage import Plan, Stage
+from benchmarks.service.troubles import (
+    PATIENCE,
+    Trouble,
+    bad_network,
+    drop_out,
+    full_disk,
+    kill_coordinator,
+    kill_owners,
+    restart_database,
+    wrong_clocks,
+)
+from tacit.wire import encode
+
+PLAN = Plan(people=People(4, 6, rows=20), rounds=3, per_round=7)
+
+
+@dataclass(frozen=True)
+class Line:
+    """What was done to campaigns, and what came of them."""
+
+    fault: str
+    times: int
+    campaigns: int
+    lost: int
+    counted_twice: int
+    asked_twice: int
+    charged_twice: int
+    forged: int
+    same_model: str
+
+    @property
+    def sound(self) -> bool:
+        bad = self.lost or self.counted_twice or self.asked_twice or self.charged_twice or self.forged
+        return not bad and self.same_model != "no"
+
+
+def campaign(fault: str, plan: Plan, database: str, trouble: Trouble, chance: random.Random) -> Line:
+    """One campaign with trouble; what came of it."""
+    with tempfile.TemporaryDirectory(prefix="tacit-faults-") as name, Processes(Path(name)) as processes:
+        stage = Stage(Path(name), plan, database or f"sqlite:///{name}/campaign.db", processes)
+        expected = encode(stage.in_process())
+        stage.start_coordinator()
+        stage.up()
+        times = trouble(stage, chance)
+        try:
+            stage.until(stage.ended, PATIENCE, "the end of the campaign")
+            model = encode(stage.model().ensemble)
+        except RuntimeError:
+            model = None
+        stage.close()
+        processes.stop()
+        found = evidence(stage)
+    whole = found.counted == plan.rounds * plan.per_round
+    same = "-" if not whole else "yes" if model == expected else "no"
+    twice = found.counted_twice, found.asked_twice, found.charged_twice
+    return Line(fault, times, 1, int(model is None), *twice, found.not_in_ledger, same)
+
+
+# The list ----------------------------------------------------------------------------------------
+
+
+def repeated(fault: str, plan: Plan, server: Postgres, make: Callable[[int], Trouble], times: int) -> Line:
+    """As many campaigns as it takes for so many times, on PostgreSQL and SQLite in turn."""
+    lines: list[Line] = []
+    while sum(line.times for line in lines) < times:
+        database = "" if len(lines) % 2 else server.fresh()
+        left = times - sum(line.times for line in lines)
+        lines.append(campaign(fault, plan, database, make(left), random.Random(len(lines))))  # noqa: S311
+    return together(lines)
+
+
+def together(lines: list[Line]) -> Line:
+    """Several campaigns under one fault, as one line."""
+    names = ("times", "campaigns", "lost", "counted_twice", "asked_twice", "charged_twice", "forged")
+    told = {line.same_model for line in lines} - {"-"}
+    same = "no" if "no" in told else "yes" if told else "-"
+    return replace(lines[0], **{name: sum(getattr(line, name) for line in lines) for name in names}, same_model=same)
+
+
+def everything(server: Postgres, times: int, plan: Plan = PLAN) -> dict[str, Callable[[str], Line]]:
+    """Every fault, as something that can be run."""
+    chance = random.Random(11)  # noqa: S311 - mischief, not secrets
+    plain = replace(plan, tls=False)
+    few = replace(plan, deadline=15.0, minimum=2)
+    dropping = replace(few, people=replace(plan.people, processes=10, each=3), per_round=8)
+    return {
+        "kill -9 of the coordinator": lambda name: repeated(name, plan, server, kill_coordinator, times),
+        "kill -9 of owners": lambda name: repeated(name, plan, server, kill_owners, times),
+        "30 % of owners drop out": lambda name: campaign(name, dropping, server.fresh(), drop_out(0.3), chance),
+        "requests doubled, reordered, damaged": lambda name: campaign(name, plain, server.fresh(), bad_network, chance),
+        "database restarts": lambda name: campaign(name, plan, server.fresh(), restart_database(server, 4), chance),
+        "full disk": lambda name: campaign(name, plan, "", full_disk(4), chance),
+        "clocks hours off, and jumping": lambda name: campaign(name, plan, server.fresh(), wrong_clocks, chance),
+    }
+
+
+def main() -> None:
+    """Run every fault, print the table; exit status 1 if anything went wrong."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.service.faults", description=__doc__)
+    parser.add_argument("--times", type=int, default=20, help="kills of each kind")
+    parser.add_argument("--only", help="only faults whose name has this in it")
+    parser.add_argument("--out", type=Path, default=Path("out/faults.json"), help="where to write the rows")
+    arguments = parser.parse_args()
+    console = Console(width=120, highlight=False)
+    console.print(which())
+    table = Table(box=SIMPLE_HEAD)
+    headings = (
+        "fault",
+        "times",
+        "campaigns",
+        "lost",
+        "counted twice",
+        "asked twice",
+        "charged twice",
+        "forged",
+        "same",
+    )
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading == "fault" else "right")
+    lines = []
+    with postgres("fsync=off") as server:
+        for name, run in everything(server, arguments.times).items():
+            if (arguments.only or "") in name:
+                lines.append(run(name))
+                console.print(lines[-1])
+    for line in lines:
+        table.add_row(*(str(value) for value in asdict(line).values()))
+    console.print(table)
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    arguments.out.write_text(json.dumps([asdict(line) for line in lines], indent=1) + "\n")
+    if not all(line.sound for line in lines):
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()

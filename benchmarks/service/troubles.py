@@ -1,0 +1,134 @@
+"""Troubles: each is made while a campaign runs, and says how often it was made."""
+
+import random
+import resource
+import signal
+import time
+from collections.abc import Callable
+
+from benchmarks.service.postgres import Postgres, free_port
+from benchmarks.service.proxy import Proxy
+from benchmarks.service.stage import Stage, owner_process
+
+Trouble = Callable[[Stage, random.Random], int]
+PATIENCE = 1800.0  # seconds
+_HOURS = 3600.0
+
+
+def owners_up(stage: Stage, clock: Callable[[int], float] = lambda number: 0.0) -> None:
+    """Start every owner process."""
+    for number in range(stage.plan.people.processes):
+        stage.start_owners(number, clock(number))
+
+
+def kill_coordinator(times: int) -> Trouble:
+    """Kill -9 at random moments, from enrolment to the end, and start it again."""
+
+    def trouble(stage: Stage, chance: random.Random) -> int:
+        owners_up(stage)
+        for done in range(times):
+            time.sleep(chance.uniform(0.0, 4.0))
+            if stage.ended():
+                return done
+            stage.processes.kill("coordinator")
+            stage.start_coordinator()
+            if chance.random() < 0.7:  # else it dies again while it is starting
+                stage.up()
+        return times
+
+    return trouble
+
+
+def kill_owners(times: int) -> Trouble:
+    """Kill -9 of owner processes at random moments; each is started again with what is on its disk."""
+
+    def trouble(stage: Stage, chance: random.Random) -> int:
+        owners_up(stage)
+        for done in range(times):
+            time.sleep(chance.uniform(0.0, 2.0))
+            if stage.ended():
+                return done
+            number = chance.randrange(stage.plan.people.processes)
+            stage.processes.kill(owner_process(number))
+            stage.start_owners(number)
+        return times
+
+    return trouble
+
+
+def drop_out(share: float) -> Trouble:
+    """Some owners enrol and are never heard of again."""
+
+    def trouble(stage: Stage, chance: random.Random) -> int:
+        people = stage.plan.people
+        owners_up(stage)
+        stage.until(lambda: _running(stage), PATIENCE, "everybody to enrol")
+        gone = chance.sample(range(people.processes), round(share * people.processes))
+        for number in gone:
+            stage.processes.kill(owner_process(number))
+        return len(gone) * people.each
+
+    return trouble
+
+
+def restart_database(server: Postgres, times: int) -> Trouble:
+    """The database is stopped, or crashes, and comes back after a while."""
+
+    def trouble(stage: Stage, chance: random.Random) -> int:
+        owners_up(stage)
+        for done in range(times):
+            time.sleep(chance.uniform(1.0, 4.0))
+            if stage.ended():
+                return done
+            server.stop(chance.choice([signal.SIGINT, signal.SIGQUIT]))
+            time.sleep(chance.uniform(0.0, 2.0))
+            server.start()
+        return times
+
+    return trouble
+
+
+def full_disk(times: int) -> Trouble:
+    """No file of the coordinator, and then of the owners, may grow for a while."""
+
+    def trouble(stage: Stage, chance: random.Random) -> int:
+        owners_up(stage)
+        for done in range(times):
+            if stage.ended():
+                return done
+            names = [owner_process(n) for n in range(stage.plan.people.processes)] if done % 2 else ["coordinator"]
+            for limit in (4096, resource.RLIM_INFINITY):
+                for name in names:
+                    if stage.processes.alive(name):
+                        pid = stage.processes.running[name].pid
+                        resource.prlimit(pid, resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+                time.sleep(chance.uniform(2.0, 4.0))
+        return times
+
+    return trouble
+
+
+def wrong_clocks(stage: Stage, chance: random.Random) -> int:
+    """Clocks of owners are hours off, either way; then the coordinator's jumps back, and forward again."""
+    owners_up(stage, lambda number: (-5 * _HOURS, 0.0, 7 * _HOURS)[number % 3])
+    stage.until(lambda: _running(stage), PATIENCE, "everybody to enrol")
+    for clock in (-3 * _HOURS, 0.0):
+        stage.processes.kill("coordinator")
+        stage.start_coordinator(clock)
+        stage.up()
+        time.sleep(chance.uniform(0.0, 3.0))
+    return 2 + sum(number % 3 != 1 for number in range(stage.plan.people.processes))
+
+
+def _running(stage: Stage) -> bool:
+    status = stage.status()
+    return status is not None and status["state"] != "enrolling"
+
+
+def bad_network(stage: Stage, chance: random.Random) -> int:
+    """Requests are doubled, delayed, reordered, damaged; answers get lost."""
+    with Proxy(free_port(), stage.port, seed=chance.randrange(1 << 30)) as proxy:
+        stage.door = proxy.port
+        owners_up(stage)
+        stage.until(stage.ended, PATIENCE, "the end of the campaign")
+        return sum(proxy.done.values()) - proxy.done["requests"]
