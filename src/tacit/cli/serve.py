@@ -20,7 +20,9 @@ def serve(
     campaign: Annotated[Path, typer.Argument(help="The campaign file (TOML).", exists=True, dir_okay=False)],
     host: Annotated[str, typer.Option(help="Address to listen on; off this machine TLS is required.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on.")] = 8443,
-    database: Annotated[str, typer.Option(help="sqlite:///FILE or postgresql://...")] = "sqlite:///campaign.db",
+    database: Annotated[
+        str, typer.Option(help="sqlite:///FILE or postgresql://...", envvar="TACIT_DATABASE")
+    ] = "sqlite:///campaign.db",
     state: Annotated[Path, typer.Option(help="Folder with the campaign's key and the admin key.")] = Path("campaign"),
     certificate: Annotated[Path | None, typer.Option(help="TLS certificate (PEM).", exists=True)] = None,
     key: Annotated[Path | None, typer.Option(help="TLS key (PEM).", exists=True)] = None,

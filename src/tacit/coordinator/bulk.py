@@ -65,7 +65,8 @@ def add_reports(connection: Connection, question: int, reports: dict[int, bytes]
         rows = [{"question": question, "place": place, "data": data, "now": now} for place, data in reports.items()]
         connection.execute(_ADD["sqlite"], rows)
         return set(reports)
-    given = {"question": question, "places": list(reports), "data": list(reports.values()), "now": now}
+    places = sorted(reports)  # the same order in every worker: two that wait for each other would wait for ever
+    given = {"question": question, "places": places, "data": [reports[place] for place in places], "now": now}
     return set(connection.execute(_ADD["postgresql"], given).scalars())
 
 

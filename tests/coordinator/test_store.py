@@ -1,0 +1,143 @@
+"""The store, on SQLite and PostgreSQL alike: what must not happen twice does not, also when two try at once."""
+
+import threading
+import time
+
+import pytest
+from sqlalchemy.exc import IntegrityError
+
+from tacit.coordinator.store import CLOSED, ENDED, OPEN, RUNNING, Question, Store, StoreError
+
+TOKENS = [f"token number {i:04d}" for i in range(40)]
+
+
+@pytest.fixture
+def store(database):
+    made = Store(database)
+    made.found("trial", b"terms")
+    made.add_tokens(TOKENS)
+    yield made
+    made.close()
+
+
+def question(number, state=OPEN):
+    return Question(number, bytes([number]) * 32, b"signed", state, time.time(), time.time() + 60, None)
+
+
+def enrolled(store, count):
+    for i in range(count):
+        assert store.enrol(f"{i:064x}", TOKENS[i], f"owner {i}")
+    return store.waiting()
+
+
+def at_once(work, times=4):
+    """Run `work(i)` in several threads at once; what each returned or raised."""
+    said = [None] * times
+    ready = threading.Barrier(times)
+
+    def one(i):
+        ready.wait()
+        try:
+            said[i] = work(i)
+        except Exception as problem:
+            said[i] = problem
+
+    threads = [threading.Thread(target=one, args=(i,)) for i in range(times)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return said
+
+
+def test_a_campaign_is_taken_up_again_on_the_same_terms_only(store, database):
+    again = Store(database)
+    again.found("trial", b"terms")
+    with pytest.raises(StoreError, match="other terms"):
+        again.found("trial", b"others")
+    again.close()
+
+
+def test_several_founders_at_once_found_one_campaign(database):
+    stores = [Store(database) for _ in range(4)]
+    assert at_once(lambda i: stores[i].found("trial", b"terms")) == [None] * 4
+    assert stores[0].standing().name == "trial"
+    for each in stores:
+        each.close()
+
+
+def test_a_token_enrols_one_owner_and_the_same_request_again_changes_nothing(store):
+    assert store.enrol("a" * 64, TOKENS[0], "a")
+    assert store.enrol("a" * 64, TOKENS[0], "a")
+    assert not store.enrol("b" * 64, TOKENS[0], "b")
+    assert not store.enrol("b" * 64, "unknown token 000", "b")
+    assert not store.enrol("a" * 64, TOKENS[1], "a")
+    assert store.enrolled()["enrolled"] == 1
+
+
+def test_one_enrolment_sent_several_times_at_once_succeeds_each_time(store):
+    assert at_once(lambda i: store.enrol("a" * 64, TOKENS[0], "a")) == [True] * 4
+    assert store.labels() == {store.waiting()[0]: "a"}
+
+
+def test_a_token_used_by_several_at_once_enrols_one(store):
+    assert sorted(at_once(lambda i: store.enrol(f"{i:064x}", TOKENS[0], "x")), key=str) == [False] * 3 + [True]
+
+
+def test_nobody_is_asked_twice_and_a_refused_question_leaves_no_trace(store):
+    places = enrolled(store, 6)
+    store.ask(question(1), places[:4], spend=True)
+    with pytest.raises(StoreError, match="1 of 2 owners were asked before"):
+        store.ask(question(2), [places[3], places[4]], spend=True)
+    assert store.waiting() == places[4:]
+    assert [q.number for q in store.questions()] == [1]
+    assert store.counts(1) == (4, 0)
+
+
+def test_two_drivers_cannot_put_the_same_question(store):
+    places = enrolled(store, 8)
+    said = at_once(lambda i: store.ask(question(1), places[2 * i : 2 * i + 2], spend=True))
+    assert said.count(None) == 1
+    assert all(isinstance(each, IntegrityError | None) for each in said)
+    assert len(store.waiting()) == 6
+
+
+def test_an_owner_sees_its_open_question_until_it_has_answered(store):
+    places = enrolled(store, 3)
+    store.ask(question(1), places[:2], spend=True)
+    assert store.question_for("0" * 64) == b"signed"
+    assert store.question_for(f"{2:064x}") is None
+    store.close_question(1, CLOSED)
+    assert store.question_for("0" * 64) is None
+
+
+def test_a_question_to_more_owners_than_a_statement_has_parameters(store):
+    from sqlalchemy import insert
+
+    from tacit.coordinator.tables import owners
+
+    count = 70_000  # PostgreSQL takes 65,535 parameters, SQLite 32,766
+    rows = [{"owner": f"{i:x}", "label": "", "token": f"{i:x}", "revoked": False, "asked": None} for i in range(count)]
+    with store.transaction() as connection:
+        connection.execute(insert(owners), rows)
+    store.ask(question(1), store.waiting(), spend=True)
+    assert store.counts(1) == (count, 0)
+
+
+def test_a_lease_is_one_workers_until_it_runs_out_or_the_clock_goes_back(store, monkeypatch):
+    assert store.lease("a", 10)
+    assert store.lease("a", 10)
+    assert not store.lease("b", 10)
+    now = time.time()
+    monkeypatch.setattr("tacit.coordinator.store.time.time", lambda: now + 11)
+    assert store.lease("b", 10)
+    assert not store.lease("a", 10)
+    monkeypatch.setattr("tacit.coordinator.store.time.time", lambda: now - 3 * 3600)
+    assert store.lease("a", 10)
+
+
+def test_what_has_ended_stays_ended(store):
+    assert store.set_state(RUNNING)
+    assert store.set_state(ENDED, "all rounds", b"model")
+    assert not store.set_state(RUNNING)
+    assert (store.standing().state, store.standing().model) == (ENDED, b"model")
