@@ -127,7 +127,7 @@ def postgres(*settings: str) -> Iterator[Postgres]:
         server.start()
         yield server
     finally:
-        server.stop()
+        server.stop(signal.SIGQUIT)  # it is thrown away: no checkpoint
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -32,7 +32,7 @@ def enrolled(store, count):
 
 def at_once(work, times=4):
     """Run `work(i)` in several threads at once; what each returned or raised."""
-    said = [None] * times
+    said: list[object] = [None] * times
     ready = threading.Barrier(times)
 
     def one(i):
