@@ -2,20 +2,23 @@
 
 A rehearsal gives, byte for byte, the model that the engine in one process gives for the same rows and seed, so that
 everything in between (requests, databases, restarts) can be checked. It cannot be taken for a campaign: its name says
-what it is in every question and every line of a ledger, and both ends refuse to rehearse off this machine.
+what it is in every question and every line of a ledger, and all ends refuse to rehearse off this machine. Its sums go
+to a helper whose key everybody knows.
 """
 
 from dataclasses import replace
 
 from tacit.campaign.address import LOOPBACK
 from tacit.campaign.terms import CampaignTerms
+from tacit.sums.rehearsal import REHEARSAL_HELPER
 
 REHEARSAL = "rehearsal: reproducible, not private"
 
 
 def rehearsed(terms: CampaignTerms) -> CampaignTerms:
-    """The same campaign, named as a rehearsal."""
-    return replace(terms, name=f"{REHEARSAL}: {terms.name}")
+    """The same campaign, named as a rehearsal, with the helper of rehearsals."""
+    sums = None if terms.sums is None else replace(terms.sums, helper=REHEARSAL_HELPER)
+    return replace(terms, name=f"{REHEARSAL}: {terms.name}", sums=sums)
 
 
 def is_rehearsal(name: str) -> bool:

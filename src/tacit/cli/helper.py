@@ -6,10 +6,13 @@ from typing import Annotated
 import typer
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
+from tacit.campaign.rehearsal import only_here
 from tacit.cli.logs import log_to_stderr
-from tacit.cli.options import LogJson
+from tacit.cli.options import LogJson, warn_of_rehearsal
 from tacit.cli.serve import checked_tls
 from tacit.durable import kept
+from tacit.streams import seeded
+from tacit.sums.rehearsal import rehearsal_key
 
 
 def helper(
@@ -22,6 +25,7 @@ def helper(
     certificate: Annotated[Path | None, typer.Option(help="TLS certificate (PEM).", exists=True)] = None,
     key: Annotated[Path | None, typer.Option(help="TLS key (PEM).", exists=True)] = None,
     minimum: Annotated[int, typer.Option(help="Owners that a sum needs, whatever the campaign says.", min=1)] = 10,
+    rehearsal: Annotated[int | None, typer.Option(help="Seed of a rehearsal: reproducible, NOT PRIVATE.")] = None,
     log_json: LogJson = False,
 ) -> None:
     """Run the helper of a campaign's sums: add up what is sealed to you, add noise, answer each question once.
@@ -39,8 +43,15 @@ def helper(
     from tacit.helper.service import Helper
 
     log_to_stderr(log_json)
-    raw = kept(state / "sealing.key", lambda: X25519PrivateKey.generate().private_bytes_raw())
-    made = Helper(X25519PrivateKey.from_private_bytes(raw), Book(state / "released.db"), campaign or [], minimum)
+    if rehearsal is None:
+        raw = kept(state / "sealing.key", lambda: X25519PrivateKey.generate().private_bytes_raw())
+        made = Helper(X25519PrivateKey.from_private_bytes(raw), Book(state / "released.db"), campaign or [], minimum)
+    else:  # another key and another book: what it says never meets what a helper says
+        only_here(host)
+        warn_of_rehearsal()
+        state.mkdir(parents=True, exist_ok=True, mode=0o700)
+        book = Book(state / "rehearsal.db")
+        made = Helper(rehearsal_key(), book, campaign or [], minimum, seeded(rehearsal))
     typer.echo(f"helper key (owners pin it): {made.public}")
     uvicorn.run(
         made.app(),

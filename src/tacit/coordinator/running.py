@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from starlette.applications import Starlette
 
 from tacit.campaign.greeting import greeting
-from tacit.campaign.rehearsal import rehearsed
+from tacit.campaign.rehearsal import only_here, rehearsed
 from tacit.coordinator.app import Coordinator
 from tacit.coordinator.driver import Draw, Driver, drawn_at_random
 from tacit.coordinator.guard import Limits
@@ -46,15 +46,21 @@ def coordinator(
     """Read the campaign file, begin or take up the campaign in the database, and make the service.
 
     `rehearsal` is the seed of one: reproducible, not private. `helper` is where the campaign's helper answers (default:
-    at the address in the file), `noise` the coordinator's own for sums (default: secure).
+    at the address in the file), `noise` the coordinator's own for sums (default: secure, in a rehearsal seeded).
     """
     spec = CampaignSpec.read(campaign)
     terms, public = spec.prepared(sum_key(key).public_key().public_bytes_raw())
-    sums = None if terms.sums is None else Sums(terms.sums, key, helper or spec.helper_client(), noise)
     store = Store(database)
     draw: Draw = drawn_at_random
     if rehearsal is not None:
-        terms, draw = rehearsed(terms), SeededDraw(store, seeded(rehearsal))
+        stream = seeded(rehearsal)
+        terms, draw, noise = rehearsed(terms), SeededDraw(store, stream), stream if noise is None else noise
+    sums = None
+    if terms.sums is not None:
+        client = helper or spec.helper_client()
+        if rehearsal is not None:
+            only_here(client.base_url.host)
+        sums = Sums(terms.sums, key, client, noise)
     store.found(terms.name, encode(terms))
     driver = Driver(store, terms, public, key, draw, sums)
     intake = Intake(store, key.public_key())

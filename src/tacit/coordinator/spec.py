@@ -17,6 +17,7 @@ from tacit.learners.base import Public, Terms
 from tacit.learners.names import learner_of, one_of
 from tacit.schema import Schema
 from tacit.sums.batch import SumTerms
+from tacit.sums.rehearsal import no_rehearsal
 
 _SUMS = {"error_epsilon", "helper", "helper_key"}
 
@@ -112,7 +113,8 @@ class CampaignSpec:
         if self.error_epsilon is None or self.helper_key is None:
             return None
         epsilon = positive("error_epsilon", self.error_epsilon)
-        return SumTerms(epsilon, self.error_minimum, sum_key, bytes.fromhex(self.helper_key))
+        helper = no_rehearsal("helper_key", bytes.fromhex(self.helper_key))
+        return SumTerms(epsilon, self.error_minimum, sum_key, helper)
 
     def helper_client(self) -> httpx.Client:
         """A connection to the helper; opening many halves takes it a while."""

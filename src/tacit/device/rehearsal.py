@@ -1,12 +1,13 @@
 """A gate for rehearsals: the real one, but with coins that can be repeated. Reproducible, not private.
 
 It answers only campaigns that are named as rehearsals, and refuses a ledger that knows of any other: a real owner's
-budget and a rehearsal never meet. See campaign/rehearsal.py.
+budget and a rehearsal never meet. In sums it trusts the helper of rehearsals, whatever its policy says, and no other.
+See campaign/rehearsal.py.
 """
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -21,6 +22,7 @@ from tacit.owner.ledger import Ledger
 from tacit.owner.policy import Policy
 from tacit.schema import Schema
 from tacit.streams import Stream, seeded
+from tacit.sums.rehearsal import REHEARSAL_HELPER
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class RehearsalGate(Gate):
         if not all(is_rehearsal(entry.campaign) for entry in ledger.entries()):
             raise ValueError(f"{ledger.path} is the ledger of a real owner: rehearse with another --state")
         super().__init__(cohort, owners, schema, policy, ledger, key, clock)
+        self._policy = replace(policy, helper=REHEARSAL_HELPER.hex())
         tapes = max(len(owners), 2)  # a question is first tried on two owners without rows
         self._stream = seeded(part.seed).of(np.arange(part.first, part.first + tapes))
 

@@ -31,6 +31,7 @@ from tacit.owner.policy import Policy
 from tacit.privacy.odds import rational
 from tacit.schema import Schema
 from tacit.streams import Stream, secure
+from tacit.sums.rehearsal import no_rehearsal
 from tacit.types import FloatArray
 from tacit.wire import WireError
 from tacit.wire.signed import opened
@@ -80,6 +81,8 @@ class Gate:
             raise ValueError(f"owners must name each of {len(cohort)} owners once, got {len(owners)} names")
         if not (cohort.X.shape[1] == schema.dim and ((cohort.y >= 0) & (cohort.y < len(schema.classes))).all()):
             raise ValueError(f"rows must have {schema.dim} numbers and a class of the schema, got {cohort.X.shape[1]}")
+        if policy.helper is not None:
+            no_rehearsal("helper of the policy", bytes.fromhex(policy.helper))
         self._cohort = cohort
         self._place = {owner: place for place, owner in enumerate(owners)}
         self._schema = schema
