@@ -1,6 +1,10 @@
 # make demo    set everything up, then show it          make test    the whole test suite, linters and types included
 # make bench   the benchmarks                           make lint    linters, types and import contracts only
 # make reliability   kills, hostile questions, damaged reports, planted values: about ten minutes
+# make campaign      a whole campaign on this machine: PostgreSQL, coordinator, helper, fifty owner processes, TLS
+# make faults        campaigns while things break: kills, drop-outs, a bad network, a database that restarts, full disks
+# make load          100,000 owners' reports through HTTP, beside the same server doing nothing
+# make strangers     everybody who should not get in, trying to
 
 PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,$(if $(shell $(p) -c 'import sys; print(1) if (3,11) <= sys.version_info[:2] <= (3,13) else 0' 2>/dev/null | grep 1),$(p))))
 VENV := .venv
@@ -11,10 +15,10 @@ export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(shell find src -name '*.py' |
 export TACIT_DATA ?= $(wildcard $(CURDIR)/../shared/data)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench reliability clean
+.PHONY: help demo test lint bench reliability campaign faults load strangers clean
 
 help:
-	@head -3 Makefile | sed 's/^# //'
+	@head -7 Makefile | sed 's/^# //'
 
 demo: $(VENV)/.demo
 	$(BIN)/tacit demo
@@ -33,6 +37,18 @@ bench: $(VENV)/.dev $(VENV)-rivals/.done
 
 reliability: $(VENV)/.dev
 	$(BIN)/python -m reliability --json out/reliability.json
+
+campaign: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.service.campaign
+
+faults: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.service.faults
+
+load: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.service.load
+
+strangers: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.strangers
 
 clean:
 	rm -rf $(VENV) $(VENV)-rivals .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

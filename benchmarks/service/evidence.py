@@ -7,17 +7,24 @@ from typing import Any
 from sqlalchemy import select
 
 from benchmarks.service.stage import Stage
+from tacit.cli.serve import signing_key
 from tacit.coordinator.store import Store
 from tacit.coordinator.tables import invitations, owners, reports
+from tacit.learners.invitation import PURPOSE, Invitation
+from tacit.learners.sum_query import WHAT as SUM
+from tacit.learners.sum_query import SumQuery
 from tacit.owner.ledger import Ledger
+from tacit.wire.signed import opened
+
+Spoken = tuple[str, int]  # an owner, and the sum that it takes part in; 0 for its one report
 
 
 @dataclass(frozen=True)
 class Evidence:
     """Counts of what must not happen, from the coordinator's database and from every owner's ledger.
 
-    Every owner is asked at most once, so a second report, invitation or charge of an owner is one too many. A report
-    that is not the one in its owner's ledger would be forged or damaged.
+    Every owner is asked for one report at most, and at most once in each sum, so a second report, invitation or charge
+    of an owner is one too many. A report that is not the one in its owner's ledger would be forged or damaged.
     """
 
     counted: int
@@ -43,23 +50,43 @@ class Evidence:
 def evidence(stage: Stage) -> Evidence:
     """Read the database and the ledgers of a campaign whose processes have ended."""
     store = Store(stage.database)
+    sums = _sums(stage, store)
     with store.reading() as connection:
         label = {row.place: row.label for row in connection.execute(select(owners.c.place, owners.c.label))}
-        asked = Counter(label[place] for place in connection.execute(select(invitations.c.owner)).scalars())
-        rows = connection.execute(select(reports.c.owner, reports.c.data)).all()
+        invited = connection.execute(select(invitations.c.owner, invitations.c.question)).all()
+        rows = connection.execute(select(reports.c.owner, reports.c.question, reports.c.data)).all()
     store.close()
-    counted = Counter(label[row.owner] for row in rows)
-    said: dict[str, list[bytes]] = {}
+    asked = Counter((label[row.owner], sums[row.question]) for row in invited)
+    counted = Counter((label[row.owner], sums[row.question]) for row in rows)
+    said = _said(stage)
+    return Evidence(
+        counted=len(rows),
+        counted_twice=_twice(counted),
+        asked_twice=_twice(asked),
+        charged_twice=_twice(Counter({spoken: len(each) for spoken, each in said.items()})),
+        not_in_ledger=sum(row.data not in said.get((label[row.owner], sums[row.question]), ()) for row in rows),
+    )
+
+
+def _sums(stage: Stage, store: Store) -> dict[int, int]:
+    """The questions by number: 0 where one report of a lifetime is asked for, else the question's own number."""
+    key = signing_key(stage.folder / "state").public_key()
+    asked = {each.number: opened(each.data, Invitation, PURPOSE, key).query for each in store.questions()}
+    return {number: number if isinstance(query, SumQuery) else 0 for number, query in asked.items()}
+
+
+def _said(stage: Stage) -> dict[Spoken, list[bytes]]:
+    """What the ledgers say that every owner has said."""
+    said: dict[Spoken, list[bytes]] = {}
     for folder in sorted(stage.folder.glob("owner-*")):
         if (folder / "ledger.db").exists():
             ledger = Ledger(folder / "ledger.db", folder / "ledger.mark")
             for entry in ledger.entries():
-                said.setdefault(entry.owner, []).append(entry.report)
+                spoken = (entry.owner, entry.number if entry.what == SUM else 0)
+                said.setdefault(spoken, []).append(entry.report)
             ledger.close()
-    return Evidence(
-        counted=len(rows),
-        counted_twice=sum(count - 1 for count in counted.values()),
-        asked_twice=sum(count > 1 for count in asked.values()),
-        charged_twice=sum(len(each) > 1 for each in said.values()),
-        not_in_ledger=sum(row.data not in said.get(label[row.owner], ()) for row in rows),
-    )
+    return said
+
+
+def _twice(counts: Counter[Spoken]) -> int:
+    return sum(count - 1 for count in counts.values() if count > 1)

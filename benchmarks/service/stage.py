@@ -1,37 +1,43 @@
-"""A campaign on this machine in processes of its own: one coordinator, several owner processes, real sockets."""
+"""A campaign on this machine in processes of its own: coordinator, helper, several owner processes, real sockets."""
 
 import ssl
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import httpx
 import numpy as np
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from benchmarks.service.authority import issue
 from benchmarks.service.people import People
 from benchmarks.service.postgres import free_port
 from benchmarks.service.processes import Processes, tacit
+from tacit.cli.serve import signing_key
 from tacit.cohort import Cohort
 from tacit.coordinator.publication import Publication
 from tacit.coordinator.spec import CampaignSpec
 from tacit.device.joining import Joining
 from tacit.engines.inline import Inline
-from tacit.ensembles.boosting import OwnSample
+from tacit.ensembles.boosting import AllOwners, OwnSample
 from tacit.learners.ensemble import Ensemble
 from tacit.owner.policy import Policy
 from tacit.streams import seeded
 from tacit.wire import decode
+from tacit.wire.signed import public_bytes
 
-_POLICY = 'epsilon_per_release = "{epsilon}"\nepsilon_total = "{epsilon}"\ntime_step = "0.01"\n'
 _UP = 120.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What is to happen; `seed` None is a campaign with secure coins instead of a rehearsal."""
+    """What is to happen; `seed` None is a campaign with secure coins instead of a rehearsal.
+
+    With `sum_epsilon` all owners judge base models, each sum at that cost, with the help of a helper.
+    """
 
     people: People
     rounds: int
@@ -39,6 +45,7 @@ class Plan:
     minimum: int = 2
     deadline: float = 600.0
     epsilon: int = 8
+    sum_epsilon: str | None = None
     learner: str = "centroid"
     seed: int | None = 7
     tls: bool = True
@@ -52,6 +59,14 @@ class Plan:
             f"start = {self.start or self.people.owners}\nminimum = {self.minimum}\ndeadline = {self.deadline}\n"
         )
 
+    def policy(self, helper: str) -> str:
+        """What owners allow: one report, and sums for twice the rounds, since rounds may be dropped."""
+        sums, each = (0, Fraction(0)) if self.sum_epsilon is None else (2 * self.rounds, Fraction(self.sum_epsilon))
+        return (
+            f'epsilon_per_release = "{self.epsilon}"\nepsilon_total = "{self.epsilon + sums * each}"\n'
+            f'releases = {1 + sums}\ntime_step = "0.01"\n' + (f'helper = "{helper}"\n' if sums else "")
+        )
+
 
 @dataclass
 class Stage:
@@ -63,18 +78,38 @@ class Stage:
     processes: Processes
     port: int = field(default_factory=free_port)
     door: int | None = None
+    helper: int = field(default_factory=free_port)
     _client: httpx.Client = field(init=False, repr=False)
+    _verify: ssl.SSLContext | bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.plan.people.write(self.folder)
-        (self.folder / "campaign.toml").write_text(self.plan.campaign())
-        (self.folder / "policy.toml").write_text(_POLICY.format(epsilon=self.plan.epsilon))
         authority = issue(self.folder)[0] if self.plan.tls else None
-        verify: Any = ssl.create_default_context(cafile=authority) if authority else True
-        self._client = httpx.Client(base_url=self.url(self.port), verify=verify, timeout=10.0)
+        self._verify = ssl.create_default_context(cafile=authority) if authority else True
+        self._client = httpx.Client(base_url=self.url(self.port), verify=self._verify, timeout=10.0)
+        text, key = self.plan.campaign(), ""
+        if self.plan.sum_epsilon is not None:
+            key = self._start_helper()
+            text += f'error = "owners"\nerror_epsilon = {self.plan.sum_epsilon}\nhelper = "{self.url(self.helper)}"\n'
+            text += f'helper_key = "{key}"\n' + ('helper_ca = "authority.pem"\n' if authority else "")
+        (self.folder / "campaign.toml").write_text(text)
+        (self.folder / "policy.toml").write_text(self.plan.policy(key))
 
     def url(self, port: int) -> str:
         return f"{'https' if self.plan.tls else 'http'}://127.0.0.1:{port}"
+
+    # The helper --------------------------------------------------------------------------------------
+
+    def _start_helper(self) -> str:
+        """Start it for this campaign, wait until it answers; the key that campaign and owners are told."""
+        campaign = public_bytes(signing_key(self.folder / "state").public_key()).hex()
+        options = ["--campaign", campaign, "--state", str(self.folder / "helper"), "--port", str(self.helper)]
+        self.processes.start("helper", tacit("helper", *options, *self._served()))
+        with httpx.Client(base_url=self.url(self.helper), verify=self._verify) as client:
+            self.until(lambda: _answers(client, "/v1/key"), _UP, "the helper to answer", "helper")
+            told = str(client.get("/v1/key").json()["key"])
+        own = X25519PrivateKey.generate().public_key().public_bytes_raw().hex()
+        return told if self.plan.seed is None else own  # the file is that of a campaign; a rehearsal has its own helper
 
     # The coordinator ---------------------------------------------------------------------------------
 
@@ -84,11 +119,15 @@ class Stage:
         options = ["--port", str(self.port), "--database", self.database, "--state", str(self.folder / "state")]
         options += ["--workers", str(self.plan.workers)] if self.plan.workers > 1 else []
         options += ["--tokens", str(self.plan.people.owners)] if first else []
-        options += [] if self.plan.seed is None else ["--rehearsal", str(self.plan.seed)]
+        command = tacit("serve", str(self.folder / "campaign.toml"), *options, *self._served(), clock=clock)
+        self.processes.start("coordinator", command)
+
+    def _served(self) -> list[str]:
+        """Options of both servers."""
+        options = [] if self.plan.seed is None else ["--rehearsal", str(self.plan.seed)]
         if self.plan.tls:
             options += ["--certificate", str(self.folder / "server.pem"), "--key", str(self.folder / "server.key")]
-        command = tacit("serve", str(self.folder / "campaign.toml"), *options, clock=clock)
-        self.processes.start("coordinator", command)
+        return options
 
     def up(self) -> None:
         """Wait until the coordinator answers."""
@@ -101,6 +140,9 @@ class Stage:
         except httpx.TransportError:
             return None
         return dict(response.json()) if response.status_code == 200 else None
+
+    def page(self) -> str:
+        return self._client.get("/").text
 
     def model(self) -> Publication:
         return decode(self._client.get("/v1/model").content, Publication)
@@ -130,7 +172,7 @@ class Stage:
         It also compiles what the owners are going to run, once for all of them.
         """
         seed = 0 if self.plan.seed is None else self.plan.seed
-        terms, public = CampaignSpec.read(self.folder / "campaign.toml").prepared()
+        terms, public = CampaignSpec.read(self.folder / "campaign.toml").prepared(bytes(32))
         policy = Policy.read(self.folder / "policy.toml")
         parts = [
             Joining(self.folder / f"owners-{n:03d}.csv", "ill", policy, self.folder, owners="who").rows(terms)[1]
@@ -139,16 +181,17 @@ class Stage:
         sizes = np.concatenate([part.sizes for part in parts])
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         cohort = Cohort(np.concatenate([p.X for p in parts]), np.concatenate([p.y for p in parts]), offsets)
-        engine = Inline(cohort, np.full(len(cohort), float(self.plan.epsilon)), seeded(seed))
-        return engine.run(terms.algorithm(OwnSample(public))).ensemble
+        sums = None if terms.sums is None else terms.sums.sums(1)
+        engine = Inline(cohort, np.full(len(cohort), float(self.plan.epsilon)), seeded(seed), sums)
+        return engine.run(terms.algorithm(OwnSample(public) if sums is None else AllOwners())).ensemble
 
-    def until(self, happened: Callable[[], bool], seconds: float, what: str) -> None:
-        """Wait for something; RuntimeError when it takes too long or the coordinator is gone."""
+    def until(self, happened: Callable[[], bool], seconds: float, what: str, server: str = "coordinator") -> None:
+        """Wait for something; RuntimeError when it takes too long or the server is gone."""
         end = time.monotonic() + seconds
         while not happened():
-            if time.monotonic() > end or not self.processes.alive("coordinator"):
-                log = (self.folder / "coordinator.log").read_text()[-2000:]
-                raise RuntimeError(f"waited {seconds:g} s for {what}; the coordinator's log ends with:\n{log}")
+            if time.monotonic() > end or not self.processes.alive(server):
+                log = (self.folder / f"{server}.log").read_text()[-2000:]
+                raise RuntimeError(f"waited {seconds:g} s for {what}; the log of the {server} ends with:\n{log}")
             time.sleep(0.1)
 
     def ended(self) -> bool:
@@ -157,6 +200,13 @@ class Stage:
 
     def close(self) -> None:
         self._client.close()
+
+
+def _answers(client: httpx.Client, path: str) -> bool:
+    try:
+        return client.get(path).status_code == 200
+    except httpx.TransportError:
+        return False
 
 
 def owner_process(number: int) -> str:
