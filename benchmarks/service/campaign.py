@@ -1,7 +1,7 @@
 """make campaign: a whole campaign on this machine, in processes of its own, watched and checked.
 
-A PostgreSQL server, a coordinator and a helper with TLS, and fifty owner processes with twenty owners each go through ten
-rounds; after each, all owners say in a sum over both servers how wrong its model is. It is a rehearsal (seeded:
+A PostgreSQL server, a coordinator and a helper with TLS, and fifty owner processes with twenty owners each go through
+ten rounds; after each, all owners say in a sum over both servers how wrong its model is. It is a rehearsal (seeded:
 reproducible, not private), so that the published model can be compared, byte for byte, with that of the engine in one
 process; `--private` runs it with secure coins instead, as owners would.
 """
