@@ -1,1 +1,1 @@
-"""What is shown: rows in, tables and pictures out. It computes nothing."""
+"""What is shown: rows in, documents, pages and pictures out. It computes nothing."""
