@@ -103,7 +103,7 @@ def refine(
             return Refined(tuple(stages), own, tuple(records), look.gain, f"owners ran out after {place - 1} rounds")
         belief.update(answer)
         stages.append(belief.model)
-        records.append(_record(place, answer, belief.spectrum.name))
+        records.append(record_of(place, answer, belief.spectrum.name))
     return Refined(tuple(stages), own, tuple(records), look.gain, f"all {number} rounds")
 
 
@@ -125,9 +125,10 @@ def discriminate(
     answer = yield query
     if answer is None:
         return Refined((blank,), own, (), 0.0, "owners ran out before the first round")
-    return Refined((learner.learn(query, answer),), own, (_record(1, answer, "linear"),), 0.0, "one round")
+    return Refined((learner.learn(query, answer),), own, (record_of(1, answer, "linear"),), 0.0, "one round")
 
 
-def _record(place: int, answer: Answer, features: str) -> StepRecord:
+def record_of(place: int, answer: Answer, features: str) -> StepRecord:
+    """A round as it went."""
     signal, noise = (float(np.sqrt((vector**2).sum())) for vector in (answer.mean, answer.stderr))
     return StepRecord(place, answer.n, features, len(answer.mean), signal, noise)

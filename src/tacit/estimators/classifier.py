@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from tacit.checks import whole
 from tacit.engines.inline import Inline
 from tacit.ensembles.combination import Crowd
+from tacit.ensembles.grow import Growth, grow
 from tacit.ensembles.public_model import fit_public
 from tacit.ensembles.refine import MAPS, discriminate, refine
 from tacit.estimators.guarantee import guarantee_of
@@ -37,8 +38,11 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
     epsilon : the budget of an owner's one report; a number, or one per owner in the sorted order of owners.
     combine : "precision" weighs public and private knowledge by their precision; "private" uses the owners' answers
         alone, in a space that public rows give (and has nothing to compare itself with).
-    features : "auto", or one of "linear", "products", "waves", "leaves": the public feature map of the correction.
-    rounds : in how many rounds to ask, each with other owners; None decides by the predicted change.
+    features : "auto", or one of "linear", "products", "waves", "leaves": the public feature map of the correction;
+        "trees" grows trees from the owners' answers instead (two classes, very many owners: see `tacit reproduce
+        trees`).
+    rounds : in how many rounds to ask, each with other owners; None decides by the predicted change. With
+        "trees", how many trees.
     rows_per_owner : how many rows an owner is believed to hold. Only accuracy depends on it, not privacy.
     mechanism : "auto" (the least error, PrivUnit as a rule) or a name of `tacit.mechanisms.names.MECHANISMS`.
     schema : bounds, categories and classes, where they are known; None takes them from the data user's sample.
@@ -101,7 +105,7 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
         """
         stream = stream_of(self.random_state)
         combine = one_of("combine", self.combine, ("precision", "private"))
-        chosen = one_of("features", self.features, ("auto", "linear", "products", "waves", "leaves"))
+        chosen = one_of("features", self.features, ("auto", "linear", "products", "waves", "leaves", "trees"))
         mechanism = one_of("mechanism", self.mechanism, {"auto", *MECHANISMS})
         rounds = None if self.rounds is None else whole("rounds", self.rounds, 1)
         rows = whole("rows_per_owner", self.rows_per_owner, 1)
@@ -112,6 +116,9 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
         engine = Inline(ready.cohort, ready.epsilon, stream)
         if combine == "private":
             refined = engine.run(discriminate(ready.public, crowd, mechanism, ready.epsilon, own))
+        elif chosen == "trees":
+            growth = Growth() if rounds is None else Growth(trees=rounds)
+            refined = engine.run(grow(ready.public, crowd, mechanism, ready.epsilon, growth, own))
         else:
             maps = MAPS if chosen == "auto" else (chosen,)
             refined = engine.run(refine(ready.public, crowd, mechanism, ready.epsilon, maps, rounds, own))

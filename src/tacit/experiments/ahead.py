@@ -29,7 +29,8 @@ from tacit.streams import Stream, seeded
 
 Progress = Callable[[int, int, str], None]  # steps done, steps in all, what was done
 
-DATASETS = tuple(name for name in SIZES if name not in ("clusters 1e6", "clusters 1e7"))  # those only when named
+_ON_DEMAND = ("clusters 1e6", "clusters 1e7", "board 1e5", "board 1e6")  # only when named
+DATASETS = tuple(name for name in SIZES if name not in _ON_DEMAND)
 EPSILONS = (0.01, 0.5, 1.0)
 PAPER_EPSILON = 7.0
 OWNERS = ("alike", "labels 0.1", "labels 0.5", "shifted")

@@ -54,6 +54,8 @@ SIZES = {
     "clusters 1e5": (79_000, 1),
     "clusters 1e6": (979_000, 1),
     "clusters 1e7": (9_979_000, 1),
+    "board 1e5": (100_000, 1),
+    "board 1e6": (1_000_000, 1),
 }
 
 
@@ -64,6 +66,8 @@ def task_of(name: str) -> Task:
     owners, rows = SIZES[name]
     if name.startswith("clusters"):
         return Task(name, clusters(int(float(name.split()[1]))), owners, rows, (1000,))
+    if name.startswith("board"):
+        return Task(name, board(owners), owners, rows)
     return Task(name, _split(name), owners, rows)
 
 
@@ -87,6 +91,17 @@ def clusters(n: int, public: int = 1000, test: int = _TEST_ROWS, seed: int = 0) 
     parts = [slice(public + test, n), slice(0, public), slice(public, public + test)]
     train, known, shown = ((X[part], y[part]) for part in parts)
     return Split.of("clusters", train, known, shown)
+
+
+def board(owners: int, public: int = 1000, test: int = _TEST_ROWS, seed: int = 0) -> Split:
+    """A board of three by three fields in two of ten columns, one label in twenty wrong: no lines, no products."""
+    coins = np.random.default_rng(seed)
+    X = coins.uniform(-1, 1, (owners + public + test, 10))
+    fields = np.floor(1.5 * (X[:, 0] + 1)) + np.floor(1.5 * (X[:, 1] + 1))
+    y = (fields.astype(np.int64) + (coins.random(len(X)) < 0.05)) % 2
+    parts = [slice(public + test, None), slice(0, public), slice(public, public + test)]
+    train, known, shown = ((X[part], y[part]) for part in parts)
+    return Split.of("board", train, known, shown)
 
 
 def skewed(cohort: Cohort, classes: int, alpha: float, run: int) -> Cohort:

@@ -7,17 +7,16 @@ import numpy as np
 
 from tacit.engines.inline import Inline
 from tacit.ensembles.combination import Crowd
+from tacit.ensembles.grow import Growth, blank, grow
 from tacit.ensembles.public_model import fit_public
 from tacit.ensembles.refine import discriminate, refine
 from tacit.experiments.ahead_tasks import Task, coins_of, quick_task, task_of
-from tacit.experiments.gradient_trees import Growth, grow
-from tacit.learners.scores import ScoreModel
 from tacit.streams import Stream, seeded
 
-DATASETS = ("synthetic", "mnist 4 or 9", "adult", "covertype 1 or 2", "clusters 1e5", "clusters 1e6")
+DATASETS = ("synthetic", "mnist 4 or 9", "adult", "covertype 1 or 2", "clusters 1e5", "board 1e5", "board 1e6")
 EPSILONS = (1.0, 4.0)
 PUBLIC_ROWS = (50, 1000)
-GROWTHS = (Growth(1, 2), Growth(3, 1), Growth(3, 2), Growth(10, 2), Growth(4, 3))
+GROWTHS = (Growth(1, 2), Growth(3, 2), Growth(4, 3))
 _RUNS = 3
 
 
@@ -104,11 +103,11 @@ def _accuracies(task: Task, epsilon: float, rows: int, run: int, stream: Stream)
     for name, generator in asks.items():
         coins = coins_of(stream, name, task.name, epsilon, rows, run)
         found[name] = task.accuracy(Inline(cohort, epsilon, coins).run(generator).model.predict(task.split.X_test))
-    for start, model in (("alone", ScoreModel(2)), ("on public", own.model)):
+    for start, model in (("alone", blank(public)), ("on public", own)):
         for growth in GROWTHS:
             coins = coins_of(stream, _key(start, growth), task.name, epsilon, rows, run)
-            grown = Inline(cohort, epsilon, coins).run(grow(public, model, len(cohort), growth, "auto", epsilon))
-            found[_key(start, growth)] = task.accuracy(grown.predict(task.split.X_test))
+            grown = Inline(cohort, epsilon, coins).run(grow(public, crowd, "auto", epsilon, growth, model))
+            found[_key(start, growth)] = task.accuracy(grown.model.predict(task.split.X_test))
     return found
 
 
