@@ -27,11 +27,17 @@ class Evidence:
     of an owner is one too many. A report that is not the one in its owner's ledger would be forged or damaged.
     """
 
+    invited: int
     counted: int
     counted_twice: int
     asked_twice: int
     charged_twice: int
     not_in_ledger: int
+
+    @property
+    def whole(self) -> bool:
+        """Whether everybody answered, so that there is a model to compare with."""
+        return self.counted == self.invited
 
     @property
     def sound(self) -> bool:
@@ -60,6 +66,7 @@ def evidence(stage: Stage) -> Evidence:
     counted = Counter((label[row.owner], sums[row.question]) for row in rows)
     said = _said(stage)
     return Evidence(
+        invited=len(invited),
         counted=len(rows),
         counted_twice=_twice(counted),
         asked_twice=_twice(asked),

@@ -7,6 +7,7 @@ engine in one process; where reports are missing for good there is none to compa
 import argparse
 import json
 import random
+import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -28,6 +29,7 @@ from benchmarks.service.troubles import (
     drop_out,
     full_disk,
     kill_coordinator,
+    kill_helper,
     kill_owners,
     restart_database,
     wrong_clocks,
@@ -64,17 +66,17 @@ def campaign(fault: str, plan: Plan, database: str, trouble: Trouble, chance: ra
         expected = encode(stage.in_process())
         stage.start_coordinator()
         stage.up()
-        times = trouble(stage, chance)
+        times, model = 0, None
         try:
+            times = trouble(stage, chance)
             stage.until(stage.ended, PATIENCE, "the end of the campaign")
             model = encode(stage.model().ensemble)
-        except RuntimeError:
-            model = None
+        except RuntimeError as problem:
+            print(problem, file=sys.stderr)  # the log of what was lost
         stage.close()
         processes.stop()
         found = evidence(stage)
-    whole = found.counted == plan.rounds * plan.per_round
-    same = "-" if not whole else "yes" if model == expected else "no"
+    same = "-" if not found.whole else "yes" if model == expected else "no"
     twice = found.counted_twice, found.asked_twice, found.charged_twice
     return Line(fault, times, 1, int(model is None), *twice, found.not_in_ledger, same)
 
@@ -104,11 +106,13 @@ def everything(server: Postgres, times: int, plan: Plan = PLAN) -> dict[str, Cal
     """Every fault, as something that can be run."""
     chance = random.Random(11)  # noqa: S311 - mischief, not secrets
     plain = replace(plan, tls=False)
+    sums = replace(plan, sum_epsilon="1")
     few = replace(plan, deadline=15.0, minimum=2)
     dropping = replace(few, people=replace(plan.people, processes=10, each=3), per_round=8)
     return {
         "kill -9 of the coordinator": lambda name: repeated(name, plan, server, kill_coordinator, times),
         "kill -9 of owners": lambda name: repeated(name, plan, server, kill_owners, times),
+        "kill -9 of the helper": lambda name: repeated(name, sums, server, kill_helper, times),
         "30 % of owners drop out": lambda name: campaign(name, dropping, server.fresh(), drop_out(0.3), chance),
         "requests doubled, reordered, damaged": lambda name: campaign(name, plain, server.fresh(), bad_network, chance),
         "database restarts": lambda name: campaign(name, plan, server.fresh(), restart_database(server, 4), chance),

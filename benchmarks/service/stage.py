@@ -89,7 +89,8 @@ class Stage:
         self._client = httpx.Client(base_url=self.url(self.port), verify=self._verify, timeout=10.0)
         text, key = self.plan.campaign(), ""
         if self.plan.sum_epsilon is not None:
-            key = self._start_helper()
+            self.start_helper()
+            key = self._helper_key()
             text += f'error = "owners"\nerror_epsilon = {self.plan.sum_epsilon}\nhelper = "{self.url(self.helper)}"\n'
             text += f'helper_key = "{key}"\n' + ('helper_ca = "authority.pem"\n' if authority else "")
         (self.folder / "campaign.toml").write_text(text)
@@ -100,11 +101,14 @@ class Stage:
 
     # The helper --------------------------------------------------------------------------------------
 
-    def _start_helper(self) -> str:
-        """Start it for this campaign, wait until it answers; the key that campaign and owners are told."""
+    def start_helper(self) -> None:
+        """Start or restart it, for this campaign."""
         campaign = public_bytes(signing_key(self.folder / "state").public_key()).hex()
         options = ["--campaign", campaign, "--state", str(self.folder / "helper"), "--port", str(self.helper)]
         self.processes.start("helper", tacit("helper", *options, *self._served()))
+
+    def _helper_key(self) -> str:
+        """The key that campaign and owners are told, when it answers."""
         with httpx.Client(base_url=self.url(self.helper), verify=self._verify) as client:
             self.until(lambda: _answers(client, "/v1/key"), _UP, "the helper to answer", "helper")
             told = str(client.get("/v1/key").json()["key"])

@@ -56,6 +56,23 @@ def kill_owners(times: int) -> Trouble:
     return trouble
 
 
+def kill_helper(times: int) -> Trouble:
+    """Kill -9 of the second server of sums; it is started again with what is on its disk."""
+
+    def trouble(stage: Stage, chance: random.Random) -> int:
+        owners_up(stage)
+        for done in range(times):
+            time.sleep(chance.uniform(0.0, 4.0))
+            if stage.ended():
+                return done
+            stage.processes.kill("helper")
+            time.sleep(chance.uniform(0.0, 1.0))
+            stage.start_helper()
+        return times
+
+    return trouble
+
+
 def drop_out(share: float) -> Trouble:
     """Some owners enrol and are never heard of again."""
 

@@ -52,3 +52,11 @@ def test_a_moved_ledger_is_adopted_on_purpose(tmp_path):
     result = run(app, ["ledger", "adopt", *command[2:]])
     assert "adopted with 2 releases" in result.output.replace("\n", "")
     assert run(app, command).exit_code == 0
+
+
+def test_a_mark_beside_its_ledger_is_found(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    command = [*spent(tmp_path)[:3], "--json"]
+    assert len(json.loads(run(app, command).stdout)["releases"]) == 2
+    (tmp_path / "ledger.mark").unlink()
+    assert isinstance(run(app, command).exception, LedgerError)

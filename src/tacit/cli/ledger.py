@@ -18,7 +18,7 @@ from tacit.owner.statement import figures, owners, rounded_up, time_of
 
 app = typer.Typer(no_args_is_help=True, help="What an owner has released, to whom, for how much, and what is left.")
 File = Annotated[Path, typer.Argument(help="The ledger's file.", exists=True, dir_okay=False)]
-Mark = Annotated[Path | None, typer.Option(help="The ledger's mark, where it is not in the user's state folder.")]
+Mark = Annotated[Path | None, typer.Option(help="The ledger's mark, where it is neither beside it nor in the user's state folder.")]
 Limit = Annotated[Path | None, typer.Option(help="The owner's policy, to show what is left.", exists=True)]
 
 
@@ -30,7 +30,7 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Print every release, after checking that no line was changed and that the file is not an old copy."""
-    entries = Ledger(file, mark).entries()
+    entries = Ledger(file, mark or _beside(file)).entries()
     limit = None if policy is None else Policy.read(policy)
     if as_json:
         typer.echo(json.dumps({"releases": [figures(entry) for entry in entries], "owners": owners(entries, limit)}))
@@ -58,6 +58,7 @@ def serve(
 
     from tacit.device.ledger_page import LedgerPage
 
+    mark = mark or _beside(file)
     Ledger(file, mark).close()  # an old copy is refused here, not in the browser
     page = LedgerPage(file, mark, None if policy is None else Policy.read(policy))
     with socket.create_server(("127.0.0.1", port)) as listening:
@@ -73,8 +74,14 @@ def adopt(file: File, mark: Mark = None) -> None:
 
     Only for a move on purpose: adopting an old copy gives away what was spent since.
     """
-    ledger = Ledger.adopted(file, mark)
+    ledger = Ledger.adopted(file, mark or _beside(file))
     typer.echo(f"{file}: adopted with {len(ledger.entries())} releases; its mark is {ledger.mark}")
+
+
+def _beside(file: Path) -> Path | None:
+    """The mark beside a ledger, as `tacit join` keeps it; None: there is none."""
+    mark = file.with_suffix(".mark")
+    return mark if mark.exists() else None
 
 
 def _table(entries: list[Entry]) -> Table:

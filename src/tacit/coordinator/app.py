@@ -125,14 +125,17 @@ class Coordinator:
 
     async def question(self, request: Request) -> Response:
         owner, _ = await self._signed(request)
-        data = await run_in_threadpool(self._store.question_for, owner)
+        return await run_in_threadpool(self._question_for, owner)
+
+    def _question_for(self, owner: str) -> Response:
+        """What an owner gets that asks: its question, when to ask again, or that there is nothing more to come."""
+        data = self._store.question_for(owner)
         if data is not None:
             return Response(data, media_type="application/octet-stream")
-        if not await run_in_threadpool(self._store.member, owner):
+        if not self._store.member(owner):
             return refused("forbidden", 403)
-        ended = (await run_in_threadpool(self._store.standing)).state == ENDED
-        pause = await run_in_threadpool(self._pace.seconds)
-        return Response(status_code=410 if ended else 204, headers={"retry-after": str(pause)})
+        ended = self._store.standing().state == ENDED
+        return Response(status_code=410 if ended else 204, headers={"retry-after": str(self._pace.seconds())})
 
     # For administrators ------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ import uvicorn
 
 log = logging.getLogger(__name__)
 _BACKLOG = 2048
+_KEEP = 30  # seconds that a silent connection stays open: owners ask again before, and need no new handshake
 
 
 def serve_forever(
@@ -30,6 +31,7 @@ def serve_forever(
         "access_log": False,
         "server_header": False,
         "timeout_graceful_shutdown": 5,
+        "timeout_keep_alive": _KEEP,
         "backlog": _BACKLOG,
     }
     if workers == 1:

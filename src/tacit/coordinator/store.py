@@ -178,7 +178,7 @@ class Store:
 
     def member(self, owner: str) -> bool:
         """Whether this owner has enrolled and was not revoked."""
-        with self.transaction() as connection:
+        with self.reading() as connection:
             live = select(owners.c.place).where(owners.c.owner == owner, owners.c.revoked.is_(False))
             return connection.execute(live).first() is not None
 

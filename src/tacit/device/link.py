@@ -20,6 +20,8 @@ _FIRST, _LONGEST = 0.2, 30.0  # seconds between tries
 _TRANSIENT = {408, 425, 429, 500, 502, 503, 504}
 _DAMAGED = {400, 401, 404, 405, 411, 413, 414, 431, 501, 505}  # what an honest request gets that something changed,
 _TRIES = 6  # or a stranger: so not for ever
+_CONNECTIONS = 8  # of a gateway, however many owners it has
+_KEEP = 25.0  # seconds that a silent connection is used again; a little less than at the coordinator
 _DRIFT = 30.0  # seconds that clocks may differ
 
 
@@ -38,7 +40,7 @@ class Link:
     @classmethod
     def to(cls, url: str, authority: Path | None, patience: float = 3600.0) -> "Link":
         """A link to `https://...`; plain http is for loopback only. `authority` is a certificate to trust."""
-        limits = httpx.Limits(max_connections=20)
+        limits = httpx.Limits(max_connections=_CONNECTIONS, keepalive_expiry=_KEEP)
         address, verify = checked_url("url", url), trust(authority)
         return cls(httpx.AsyncClient(base_url=address, verify=verify, timeout=30.0, limits=limits), patience)
 
