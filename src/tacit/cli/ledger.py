@@ -18,7 +18,7 @@ from tacit.owner.statement import figures, owners, rounded_up, time_of
 
 app = typer.Typer(no_args_is_help=True, help="What an owner has released, to whom, for how much, and what is left.")
 File = Annotated[Path, typer.Argument(help="The ledger's file.", exists=True, dir_okay=False)]
-Mark = Annotated[Path | None, typer.Option(help="The ledger's mark, where it is neither beside it nor in the user's state folder.")]
+Mark = Annotated[Path | None, typer.Option(help="The ledger's mark, if not beside it or in the user's state folder.")]
 Limit = Annotated[Path | None, typer.Option(help="The owner's policy, to show what is left.", exists=True)]
 
 
