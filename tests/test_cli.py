@@ -97,7 +97,9 @@ def test_reproduce_shows_measured_beside_published(tmp_path):
     for word in ("Table II", "Table IV", "(published)", "boosted stump", "sample alone", "2 of 2"):
         assert word in result.output
     assert (tmp_path / "rows.jsonl").read_text().count("\n") > 20
-    assert len(list(tmp_path.glob("*.png"))) >= 5
+    assert len(list((tmp_path / "pictures").glob("*.png"))) >= 5
+    for name in ("report.html", "report.md"):
+        assert "tacit reproduce a --quick --seed 1" in (tmp_path / name).read_text()
 
 
 def test_reproduce_refuses_another_paper():

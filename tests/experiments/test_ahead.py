@@ -9,8 +9,7 @@ from tacit.experiments.ahead import AheadRow, _Job, _rows, best_of_paper, bytes_
 from tacit.experiments.ahead_tasks import Task, clusters, shifted, skewed, task_of
 from tacit.experiments.break_even import break_even
 from tacit.experiments.plan_check import check_plan
-from tacit.report.ahead import draw_break_even
-from tacit.report.ahead_table import markdown_table
+from tacit.report.ahead import ahead, summary
 from tacit.streams import seeded
 
 
@@ -75,15 +74,15 @@ def test_shift_moves_owners_as_a_whole():
     assert 0.15 < moved[:, 0].std() < 0.45
 
 
-def test_the_chart(task, rows, tmp_path):
+def test_the_chart(task, rows):
     chart = list(break_even([task], owners=(1_000, 1_000_000), epsilons=(0.01, 1.0)))
     rises = {(each.owners, each.epsilon): each for each in chart}
     assert rises[(1_000_000, 1.0)].rise > rises[(1_000, 1.0)].rise
     assert rises[(1_000_000, 1.0)].collect
     assert not rises[(1_000, 0.01)].collect
-    path = tmp_path / "chart.png"
-    draw_break_even(chart, rows, path)
-    assert path.stat().st_size > 10_000
+    (drawn,) = ahead(rows, chart).charts
+    assert drawn.lines[0].y == tuple(100 * rises[owners, 1.0].rise for owners in (1_000, 1_000_000))
+    assert [line.kind for line in drawn.lines][-1] == "public"
 
 
 def test_the_plan_beside_what_came(task, rows):
@@ -95,12 +94,11 @@ def test_the_plan_beside_what_came(task, rows):
 
 
 def test_the_table_of_the_read_me(rows):
-    lines = markdown_table(rows).splitlines()
-    assert len(lines) == 3
-    assert lines[2].startswith("| synthetic, 5,000 x 4 | ")
+    (line,) = summary(rows).rows
+    assert line[0] == "synthetic, 5,000 x 4"
     best = best_of_paper(rows, "synthetic")
     assert best is not None
-    assert f"{100 * best.mean:.1f} ± {100 * best.std:.1f}" in lines[2]
+    assert f"{100 * best.mean:.1f} ± {100 * best.std:.1f}" in line[1]
 
 
 def test_a_row_compares_with_the_same_runs():

@@ -10,7 +10,8 @@ from tacit.experiments.paper_a_curves import CurveRow, PublicRow
 from tacit.experiments.paper_a_tables import MECHANISMS, TableRow, deal
 from tacit.experiments.published_a import CURVES, EPSILONS, TABLES, published
 from tacit.experiments.rows import write_rows
-from tacit.report.paper_a import draw_paper_a
+from tacit.report.page import page_of
+from tacit.report.paper_a import paper_a
 from tacit.streams import seeded
 
 
@@ -99,10 +100,19 @@ def test_rows_are_written_as_json_lines(rows, tmp_path):
     assert {line["row"] for line in lines} == {"TableRow", "CurveRow", "PublicRow"}
 
 
-def test_pictures_are_written(rows, tmp_path):
-    paths = draw_paper_a(of(rows, CurveRow), of(rows, PublicRow), of(rows, TableRow), tmp_path)
-    assert len(paths) == 2 + 4
-    assert all(path.stat().st_size > 10_000 for path in paths)
+def test_the_report_shows_measured_beside_published(rows):
+    curves, publics, tables = of(rows, CurveRow), of(rows, PublicRow), of(rows, TableRow)
+    document = paper_a(curves, publics, tables)
+    charts = list(document.charts)
+    assert len(charts) == len({(r.dataset, r.learner, r.epsilon) for r in curves if r.epsilon is not None}) + 4
+    for chart in charts[:2]:
+        kinds = [line.kind for line in chart.lines]
+        assert {"ours", "paper", "other", "public"} <= set(kinds)
+        assert all(("(unsound)" in line.name) == (line.kind == "paper") for line in chart.lines if line.kind != "other")
+    printed = [line for chart in charts for line in chart.lines if line.name == "laplace, published"]
+    assert printed
+    text = page_of(document)
+    assert all(f"{row.mean:.3g} ± {row.std:.2g}" in text for row in tables)
 
 
 def test_unknown_names_are_refused():

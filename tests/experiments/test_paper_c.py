@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from tacit.datasets import DataMissing
-from tacit.experiments.hospitals import hospital_rows
+from tacit.experiments.hospitals import HospitalRow, hospital_rows
 from tacit.experiments.paper_c import DATASETS, PLANS, load_rows, reproduce_c
 from tacit.experiments.paper_c_methods import METHODS
-from tacit.report.paper_c import draw_paper_c
+from tacit.report.page import page_of
+from tacit.report.paper_c import paper_c
 
 
 @pytest.fixture(scope="module")
@@ -48,9 +49,19 @@ def test_a_seed_says_everything_and_progress_is_told(made, rows):
     assert [step[:2] for step in heard] == [(i + 1, 6) for i in range(6)]
 
 
-def test_pictures_are_written(rows, tmp_path):
-    (path,) = draw_paper_c(rows, tmp_path / "new")
-    assert path.stat().st_size > 10_000
+def test_the_report_shows_every_method_and_the_public_rows(rows):
+    hospital = HospitalRow("ours", 1.0, 0.254, 0.01, (0.1, 0.2, 0.3, 0.4), 2, "")
+    document = paper_c(rows, [hospital])
+    charts = list(document.charts)
+    assert [chart.x_label for chart in charts] == ["epsilon", "records per site", "sites", "epsilon"]
+    kinds = {line.name: line.kind for line in charts[0].lines}
+    assert kinds["public rows alone"] == "public"
+    assert kinds["ours"] == "ours"
+    assert kinds["FL feature, as published (unsound)"] == "paper"
+    ours = [row for row in rows if (row.varied, row.method) == ("epsilon", "ours")]
+    text = page_of(document)
+    assert all(f"{100 * row.mean:.1f} ± {100 * row.std:.1f}" in text for row in ours)
+    assert "va_long_beach" in text
 
 
 def test_the_papers_sizes():

@@ -1,6 +1,7 @@
 """Paper D again, quickly: rows, their seeds, their pictures, and the deal of unequal participants."""
 
 import json
+from html import escape
 
 import pytest
 from typer.testing import CliRunner
@@ -10,7 +11,8 @@ from tacit.cli.reproduce import PAPERS
 from tacit.experiments.paper_d import CONTESTANTS, PeerRow, reproduce_d
 from tacit.experiments.paper_d_events import EVENTS, EventRow
 from tacit.experiments.paper_d_tasks import DATASETS, PUBLIC, deal, load_task, made_up
-from tacit.report.paper_d import draw_paper_d
+from tacit.report.page import page_of
+from tacit.report.paper_d import paper_d
 from tacit.streams import seeded
 
 
@@ -63,9 +65,19 @@ def test_a_seed_says_everything(rows):
     assert [next(other) for _ in range(4)] != rows[:4]
 
 
-def test_pictures_are_drawn(rows, tmp_path):
-    (path,) = draw_paper_d([row for row in rows if isinstance(row, PeerRow)], tmp_path)
-    assert path.stat().st_size > 10_000
+def test_the_report_shows_every_method_and_event(rows):
+    peers = [row for row in rows if isinstance(row, PeerRow)]
+    events = [row for row in rows if isinstance(row, EventRow)]
+    document = paper_d(peers, events)
+    text = page_of(document)
+    assert all(escape(row.method) in text for row in peers)
+    assert all(row.event in text for row in events)
+    served, own = list(document.charts)[:2]
+    for chart, name in ((served, "served"), (own, "own")):
+        (line,) = [line for line in chart.lines if line.name == "peers in turns"]
+        wanted = {row.epsilon: row for row in peers if row.method == "peers in turns"}
+        assert line.y == tuple(100 * getattr(wanted[epsilon], name) for epsilon in line.x)
+    assert "random stumps, as published (unsound)" in {line.name for line in own.lines}
 
 
 def test_participants_are_unequal_and_nobody_is_tested_on_its_own_rows():

@@ -1,7 +1,6 @@
 """Ahead of the papers, on the terminal: one share per owner against them and against the data user's sample."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -11,23 +10,21 @@ from rich.table import Table
 from tacit.experiments.ahead import AheadRow, best_of_paper
 from tacit.experiments.break_even import BreakEvenRow
 from tacit.experiments.plan_check import PlanRow
-from tacit.report.ahead import draw_break_even
-from tacit.report.ahead_table import markdown_table
+from tacit.report.ahead import ahead
+from tacit.report.document import Document
 
 
-def show_ahead(rows: Sequence[Any], console: Console, out: Path) -> None:
-    """Print tables, write the read-me's table, draw the break-even chart."""
+def show_ahead(rows: Sequence[Any], console: Console) -> Document:
+    """Print tables; the report to be written."""
     found = [row for row in rows if isinstance(row, AheadRow)]
     chart = [row for row in rows if isinstance(row, BreakEvenRow)]
-    (out / "table.md").write_text(markdown_table(found), encoding="utf-8")
     for name in dict.fromkeys(row.dataset for row in found):
         for kind in dict.fromkeys(row.owners_kind for row in found if row.dataset == name):
             console.print(_table([row for row in found if (row.dataset, row.owners_kind) == (name, kind)], found))
     plans = [row for row in rows if isinstance(row, PlanRow)]
     if plans:
         console.print(_plans(plans))
-    if chart:
-        draw_break_even(chart, found, out / "break_even.png")
+    return ahead(found, chart, plans)
 
 
 def _table(rows: list[AheadRow], everything: list[AheadRow]) -> Table:

@@ -1,7 +1,6 @@
 """Paper A on the terminal: its tables and curves, measured beside published."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -10,11 +9,12 @@ from rich.table import Table
 
 from tacit.experiments.paper_a_curves import CurveRow, PublicRow
 from tacit.experiments.paper_a_tables import TableRow
-from tacit.report.paper_a import draw_paper_a
+from tacit.report.document import Document
+from tacit.report.paper_a import paper_a
 
 
-def show_a(rows: Sequence[Any], console: Console, out: Path) -> None:
-    """Print tables, draw pictures."""
+def show_a(rows: Sequence[Any], console: Console) -> Document:
+    """Print tables; the report to be written."""
     tables = [row for row in rows if isinstance(row, TableRow)]
     curves = [row for row in rows if isinstance(row, CurveRow)]
     publics = [row for row in rows if isinstance(row, PublicRow)]
@@ -22,7 +22,7 @@ def show_a(rows: Sequence[Any], console: Console, out: Path) -> None:
         console.print(_table([row for row in tables if (row.table, row.dataset, row.measure) == name]))
     for pair in dict.fromkeys((row.dataset, row.learner) for row in curves):
         console.print(_curves([row for row in curves if (row.dataset, row.learner) == pair], publics))
-    draw_paper_a(curves, publics, tables, out)
+    return paper_a(curves, publics, tables)
 
 
 def _table(rows: list[TableRow]) -> Table:

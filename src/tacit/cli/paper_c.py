@@ -1,7 +1,6 @@
 """Paper C on the terminal: error against epsilon, records per site, sites; and the four hospitals."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -11,18 +10,19 @@ from rich.table import Table
 from tacit.datasets.heart import SITES
 from tacit.experiments.hospitals import PUBLIC, PUBLIC_SITE, HospitalRow
 from tacit.experiments.paper_c import SiteRow
-from tacit.report.paper_c import draw_paper_c
+from tacit.report.document import Document
+from tacit.report.paper_c import paper_c
 
 
-def show_c(rows: Sequence[Any], console: Console, out: Path) -> None:
-    """Print tables, draw pictures."""
+def show_c(rows: Sequence[Any], console: Console) -> Document:
+    """Print tables; the report to be written."""
     curves = [row for row in rows if isinstance(row, SiteRow)]
     hospitals = [row for row in rows if isinstance(row, HospitalRow)]
     for pair in dict.fromkeys((row.dataset, row.varied) for row in curves):
         console.print(_curve([row for row in curves if (row.dataset, row.varied) == pair]))
     if hospitals:
         console.print(_hospitals(hospitals))
-    draw_paper_c(curves, out)
+    return paper_c(curves, hospitals)
 
 
 def _curve(rows: list[SiteRow]) -> Table:

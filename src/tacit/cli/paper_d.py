@@ -1,7 +1,6 @@
 """Paper D on the terminal: peers without a server."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -10,18 +9,19 @@ from rich.table import Table
 
 from tacit.experiments.paper_d import PeerRow
 from tacit.experiments.paper_d_events import EventRow
-from tacit.report.paper_d import draw_paper_d
+from tacit.report.document import Document
+from tacit.report.paper_d import paper_d
 
 
-def show_d(rows: Sequence[Any], console: Console, out: Path) -> None:
-    """Print tables, draw pictures."""
+def show_d(rows: Sequence[Any], console: Console) -> Document:
+    """Print tables; the report to be written."""
     peers = [row for row in rows if isinstance(row, PeerRow)]
     events = [row for row in rows if isinstance(row, EventRow)]
     for pair in dict.fromkeys((row.dataset, row.rounds) for row in peers):
         console.print(_accuracies([row for row in peers if (row.dataset, row.rounds) == pair]))
     for name in dict.fromkeys(row.dataset for row in events):
         console.print(_happenings([row for row in events if row.dataset == name]))
-    draw_paper_d(peers, out)
+    return paper_d(peers, events)
 
 
 def _accuracies(rows: list[PeerRow]) -> Table:

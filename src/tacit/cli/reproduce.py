@@ -1,13 +1,17 @@
 """tacit reproduce: a paper's tables and figures again, beside its own numbers."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
+from platform import python_version
 from typing import Annotated, Any, NamedTuple
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+import tacit
 from tacit.cli.ahead import show_ahead
 from tacit.cli.options import Seed
 from tacit.cli.paper_a import show_a
@@ -17,14 +21,16 @@ from tacit.cli.trees import show_trees
 from tacit.experiments import ahead, gradient_verdict, paper_a, paper_c, paper_d, paper_d_tasks
 from tacit.experiments.break_even import ahead_and_break_even
 from tacit.experiments.rows import write_rows
+from tacit.report.document import Document
+from tacit.report.writing import write_report
 
 
 class Paper(NamedTuple):
-    """How to run a paper's experiments, and how to show their rows (printing, then drawing)."""
+    """How to run a paper's experiments, and how to show their rows: on the terminal, and as a report."""
 
     datasets: tuple[str, ...]
     run: Callable[..., Iterator[Any]]
-    show: Callable[[Sequence[Any], Console, Path], None]
+    show: Callable[[Sequence[Any], Console], Document]
 
 
 PAPERS = {
@@ -45,7 +51,9 @@ def reproduce(
     dataset: Annotated[list[str] | None, typer.Option(help=f"Default all. Of paper {_DATASETS}.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Two runs on a few made-up rows, in seconds.")] = False,
     seed: Seed = 1,
-    out: Annotated[Path | None, typer.Option(help="Folder for rows and pictures; default out/paper_...")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for rows, report and pictures; default out/paper_...")
+    ] = None,
 ) -> None:
     """Run a paper's experiments at its own settings and print measured against published.
 
@@ -70,8 +78,21 @@ def reproduce(
         except KeyboardInterrupt:
             console.print("stopped; what was done is kept")
     write_rows(rows, folder / "rows.jsonl")
-    try:
-        chosen.show(rows, console, folder)
-    except ModuleNotFoundError:
+    document = replace(
+        chosen.show(rows, console), command=_command(paper, dataset, quick, seed), settings=_settings(seed)
+    )
+    if not write_report(document, folder):
         console.print("No pictures: matplotlib is missing; pip install 'tacit[plot]' adds it.", markup=False)
-    console.print(f"rows and pictures: {folder}")
+    console.print(f"rows, report and pictures: {folder} (open {folder / 'report.html'})")
+
+
+def _command(paper: str, dataset: list[str] | None, quick: bool, seed: int) -> str:
+    """What to type to get the same again."""
+    chosen = [word for name in dataset or () for word in ("--dataset", name)]
+    return " ".join(["tacit", "reproduce", paper, *chosen, *(["--quick"] if quick else []), "--seed", str(seed)])
+
+
+def _settings(seed: int) -> tuple[tuple[str, str], ...]:
+    names = ("numpy", "scipy", "scikit-learn", "numba")
+    versions = tuple((name, version(name)) for name in names)
+    return ("seed", str(seed)), ("tacit", tacit.__version__), ("Python", python_version()), *versions

@@ -1,7 +1,6 @@
 """The verdict on private gradient boosting, on the terminal."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -9,12 +8,14 @@ from rich.console import Console
 from rich.table import Table
 
 from tacit.experiments.gradient_verdict import TreeRow
+from tacit.report.document import Document
+from tacit.report.trees import trees
 
 _HEADINGS = ("task", "eps", "public rows", "public only", "default", "trees alone", "trees on public", "above default")
 
 
-def show_trees(rows: Sequence[TreeRow | Any], console: Console, out: Path) -> None:
-    """Print the table, and where trees win."""
+def show_trees(rows: Sequence[TreeRow | Any], console: Console) -> Document:
+    """Print the table, and where trees win; the report to be written."""
     found = [row for row in rows if isinstance(row, TreeRow)]
     table = Table(title="Private gradient boosting against the default", title_justify="left", box=SIMPLE_HEAD)
     for heading in _HEADINGS:
@@ -33,3 +34,4 @@ def show_trees(rows: Sequence[TreeRow | Any], console: Console, out: Path) -> No
     console.print(table)
     wins = sum(row.wins for row in found)
     console.print(f"trees win in {wins} of {len(found)} settings (by more than two standard errors)")
+    return trees(found)

@@ -134,11 +134,14 @@ def _reach(chart: Chart) -> list[float]:
 
 
 def _look(line: Line, number: int, shapes: "count[int]") -> tuple[str, str]:
+    look = f"{line.kind} n{number % 3}"
+    if line.is_level:
+        return "", f"{look} level"
     if line.kind in ("public", "published"):
-        return (_CROSS if line.kind == "published" else ""), f"{line.kind} n{number % 3}"
+        return (_CROSS if line.kind == "published" else ""), look
     shape = next(shapes)
     hollow = " hollow" if shape // len(_MARKERS) % 2 else ""
-    return _MARKERS[shape % len(_MARKERS)], f"{line.kind} n{number % 3}{hollow}"
+    return _MARKERS[shape % len(_MARKERS)], f"{look}{hollow}"
 
 
 def _marks(chart: Chart, line: Line, across: Scale, down: Scale, shift: float) -> tuple[Mark, ...]:

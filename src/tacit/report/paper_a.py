@@ -1,10 +1,21 @@
-"""Pictures of paper A again: rows in, pictures out."""
+"""Paper A again as a document: its tables and curves, measured beside published."""
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, Protocol
+from collections.abc import Iterator, Sequence
+from typing import Protocol
 
-_COLOURS = {"laplace": "#b4532a", "duchi": "#7a6a9b", "piecewise": "#0b6e99", "auto": "#2a8c4a", "none": "0.45"}
+from tacit.report.document import Chart, Document, Kind, Line, Section, Table
+from tacit.report.shown import SPREAD, Claim, claims_section, named, percents, protection
+
+_TERMS = (
+    ("Unit", "the owner: its one report hides everything about its rows"),
+    ("Adjacency", "any two sets of rows of one owner"),
+    ("Adversary", "whoever sees the reports and all that is made of them, the data user included"),
+    ("Epsilon", "pure, exact, the one written beside each number; spent once by each owner"),
+)
+_LIMITS = (
+    "The data user's own sample, from which thresholds and the weights of base learners come.",
+    "Who the owners are, and how many.",
+)
 
 
 class CurveRow(Protocol):
@@ -81,97 +92,111 @@ class TableRow(Protocol):
     @property
     def published_mean(self) -> float | None: ...
 
+    @property
+    def holds(self) -> bool: ...
 
-def draw_paper_a(
-    curves: Sequence[CurveRow], publics: Sequence[PublicRow], tables: Sequence[TableRow], folder: Path
-) -> list[Path]:
-    """A picture per data set and base learner, and one per table and measure; where they were put."""
-    paths = []
+
+def paper_a(
+    curves: Sequence[CurveRow],
+    publics: Sequence[PublicRow],
+    tables: Sequence[TableRow],
+    claims: Sequence[Claim] = (),
+) -> Document:
+    """The curves of every base learner and data set, Tables II to IV, and the claims."""
+    sections = [claims_section(claims)] if claims else []
     for dataset, learner in dict.fromkeys((row.dataset, row.learner) for row in curves):
         own = [row for row in curves if (row.dataset, row.learner) == (dataset, learner)]
-        paths.append(folder / f"paper_a_{learner}_{dataset}.png")
-        draw_curves(own, [row for row in publics if row.dataset == dataset], paths[-1])
+        alone = [row for row in publics if row.dataset == dataset]
+        title = f"Boosted {learner} on {dataset}"
+        sections.append(Section(title, "", tuple(_curves(title, own, alone))))
     for table, measure in dict.fromkeys((row.table, row.measure) for row in tables):
-        paths.append(folder / f"paper_a_table_{table}_{measure}.png")
-        draw_table([row for row in tables if (row.table, row.measure) == (table, measure)], paths[-1])
-    return paths
+        cells = [row for row in tables if (row.table, row.measure) == (table, measure)]
+        sections.append(Section(f"Table {table}: {_measure(measure)}", "", tuple(_table(cells))))
+    unsound = {row.unsound for row in curves}
+    claim = "Where the sound variants really run, each owner's rows are protected by local differential privacy."
+    return Document(
+        "Paper A again: private boosting across owners",
+        "Each owner speaks once, in noise; the data user boosts stumps, centroids or regressions from what they say. "
+        "Measured beside published, as published and in sound variants, and against the data user's sample alone.",
+        (*sections, protection(claim, _TERMS, _LIMITS, unsound)),
+    )
 
 
-def draw_curves(rows: Sequence[CurveRow], publics: Sequence[PublicRow], path: Path) -> None:
-    """A panel per epsilon, error against base learners with one standard deviation; dashed: the data user alone."""
-    from matplotlib.figure import Figure  # an extra: the rest of the package works without it
-
-    epsilons = list(dict.fromkeys(row.epsilon for row in rows if row.epsilon is not None))
-    figure = Figure(figsize=(1.5 + 4.5 * len(epsilons), 5.2), layout="constrained")
-    axes = figure.subplots(1, len(epsilons), sharey=True, squeeze=False)[0]
-    for axis, epsilon in zip(axes, epsilons, strict=True):
+def _curves(title: str, rows: Sequence[CurveRow], publics: Sequence[PublicRow]) -> Iterator[Chart]:
+    """A chart per epsilon: test error against the number of base learners."""
+    for epsilon in dict.fromkeys(row.epsilon for row in rows if row.epsilon is not None):
         shown = [row for row in rows if row.epsilon in (epsilon, None)]
-        lines = list(dict.fromkeys((row.variant, row.mechanism) for row in shown))
-        for number, line in enumerate(lines):
-            _draw_line(axis, [row for row in shown if (row.variant, row.mechanism) == line], 0.06 * number)
-        for row, dashes in zip(publics, ((0, (6, 3)), (0, (2, 2))), strict=False):
-            label = f"data user's sample alone: {row.model}"
-            axis.axhline(row.error, color="black", linewidth=1.2, linestyle=dashes, label=label)
-        axis.set_title(f"epsilon {epsilon:g}", fontsize=11)
-        axis.set_xlabel("base learners")
-        axis.set_xticks(sorted({row.learners for row in rows}))
-        axis.spines[["top", "right"]].set_visible(False)
-    axes[0].set_ylabel("misclassification on test rows")
-    axes[0].set_ylim(bottom=0)
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize=9)
-    figure.suptitle(
-        f"Boosted {rows[0].learner} on {rows[0].dataset}: mean and standard deviation over runs", fontsize=12
-    )
-    _save(figure, path)
-
-
-def draw_table(rows: Sequence[TableRow], path: Path) -> None:
-    """A panel per data set: measured as lines with one standard deviation, published as crosses."""
-    from matplotlib.figure import Figure
-
-    datasets = list(dict.fromkeys(row.dataset for row in rows))
-    figure = Figure(figsize=(1.5 + 3.6 * len(datasets), 4.2), layout="constrained")
-    axes = figure.subplots(1, len(datasets), squeeze=False)[0]
-    for axis, dataset in zip(axes, datasets, strict=True):
-        for mechanism in dict.fromkeys(row.mechanism for row in rows):
-            own = [row for row in rows if (row.dataset, row.mechanism) == (dataset, mechanism)]
-            at = [row.epsilon for row in own]
-            colour, means = _COLOURS[mechanism], [row.mean for row in own]
-            spreads = [row.std for row in own]
-            axis.errorbar(at, means, yerr=spreads, color=colour, marker="o", markersize=3, capsize=3, label=mechanism)
-            known = [(row.epsilon, row.published_mean) for row in own if row.published_mean is not None]
-            if known:
-                axis.plot(*zip(*known, strict=True), "x", color=colour, label=f"{mechanism}, published")
-        axis.set_yscale("log")
-        axis.set_title(dataset, fontsize=11)
-        axis.set_xlabel("epsilon")
-        axis.set_xticks(sorted({row.epsilon for row in rows}))
-        axis.spines[["top", "right"]].set_visible(False)
-    axes[0].set_ylabel(f"error ({rows[0].measure})")
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
-    figure.suptitle(f"Table {rows[0].table} of paper A: measured and published", fontsize=12)
-    _save(figure, path)
-
-
-def _draw_line(axis: Any, rows: Sequence[CurveRow], shift: float) -> None:
-    """One curve, a little to the right, and crosses where the paper states a number."""
-    unsound, colour = bool(rows[0].unsound), _COLOURS[rows[0].mechanism]
-    mechanism = "no privacy" if rows[0].epsilon is None else rows[0].mechanism
-    label = f"{rows[0].variant}{' (unsound)' if unsound else ''}, {mechanism}"
-    style = {"linestyle": ":" if unsound else "-", "marker": "s" if unsound else "o", "markersize": 3.5}
-    at, means = [row.learners + shift for row in rows], [row.mean for row in rows]
-    axis.errorbar(
-        at, means, yerr=[row.std for row in rows], color=colour, capsize=2, linewidth=1.3, label=label, **style
-    )
-    stated = [(row.learners, row.published) for row in rows if unsound and row.published is not None]
-    if stated:
-        axis.plot(
-            *zip(*stated, strict=True), "x", color=colour, markersize=9, label=f"stated in the paper, {mechanism}"
+        lines: list[Line] = []
+        for key in dict.fromkeys((row.variant, row.mechanism) for row in shown):
+            lines += _lines([row for row in shown if (row.variant, row.mechanism) == key])
+        lines += [Line(f"data user's sample alone: {r.model}", (), (100 * r.error,), None, "public") for r in publics]
+        name = f"{title}, epsilon {epsilon:g}"
+        yield Chart(
+            name, "base learners", "test error, %", tuple(lines), note=f"{SPREAD} Crosses: stated in the paper."
         )
 
 
-def _save(figure: Any, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
+def _lines(rows: Sequence[CurveRow]) -> Iterator[Line]:
+    first = rows[0]
+    mechanism = "no privacy" if first.epsilon is None else first.mechanism
+    kind: Kind = "other" if first.epsilon is None else "paper" if first.unsound else "ours"
+    name = f"{named(first.variant, first.unsound)}, {mechanism}"
+    yield percents(name, ((row.learners, row.mean, row.std) for row in rows), kind)
+    stated = [(float(row.learners), 100 * row.published) for row in rows if row.unsound and row.published is not None]
+    if stated:
+        x, y = zip(*stated, strict=True)
+        yield Line(f"stated in the paper, {mechanism}", x, y, None, "published")
+
+
+def _table(rows: Sequence[TableRow]) -> Iterator[Chart | Table]:
+    """A chart per data set, and all cells with the published ones in brackets."""
+    mechanisms = list(dict.fromkeys(row.mechanism for row in rows))
+    for dataset in dict.fromkeys(row.dataset for row in rows):
+        own = [row for row in rows if row.dataset == dataset]
+        lines = [_measured([row for row in own if row.mechanism == mechanism]) for mechanism in mechanisms]
+        for mechanism in mechanisms:
+            printed = [
+                (row.epsilon, row.published_mean)
+                for row in own
+                if row.mechanism == mechanism and row.published_mean is not None
+            ]
+            if printed:
+                x, y = zip(*printed, strict=True)
+                lines.append(Line(f"{mechanism}, published", x, y, None, "published"))
+        yield Chart(
+            f"Table {own[0].table}, {dataset}",
+            "epsilon",
+            _measure(own[0].measure),
+            tuple(lines),
+            note=SPREAD,
+            y_scale="log",
+        )
+    epsilons = sorted({row.epsilon for row in rows})
+    lines_of_text = []
+    for dataset, mechanism in dict.fromkeys((row.dataset, row.mechanism) for row in rows):
+        cells = {row.epsilon: row for row in rows if (row.dataset, row.mechanism) == (dataset, mechanism)}
+        holds = f"{sum(row.holds for row in cells.values())} of {len(cells)}"
+        lines_of_text.append((f"{dataset}, {mechanism}", *(_cell(cells.get(e)) for e in epsilons), holds))
+    columns = ("data set, mechanism", *(f"epsilon {epsilon:g}" for epsilon in epsilons), "order holds")
+    note = "Mean, standard deviation; in brackets what the paper printed."
+    yield Table(f"Table {rows[0].table}: {_measure(rows[0].measure)}", columns, tuple(lines_of_text), note)
+
+
+def _measured(rows: Sequence[TableRow]) -> Line:
+    x, means, stds = zip(*((row.epsilon, row.mean, row.std) for row in rows), strict=True)
+    return Line(rows[0].mechanism, x, means, stds, "paper")
+
+
+def _cell(row: TableRow | None) -> str:
+    if row is None:
+        return ""
+    printed = "" if row.published_mean is None else f" ({row.published_mean:.3g})"
+    return f"{row.mean:.3g} ± {row.std:.2g}{printed}"
+
+
+def _measure(name: str) -> str:
+    return {
+        "l2": "distance to the exact centroids",
+        "mse": "mean squared error",
+        "rmse": "root mean squared error",
+    }.get(name, name)

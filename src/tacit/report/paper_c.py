@@ -1,10 +1,24 @@
-"""Pictures of paper C again: rows in, pictures out."""
+"""Paper C again as a document: sites that train privately, and an aggregator with public rows."""
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
-_COLOURS = {"F": "#0b6e99", "A": "#b4532a", "o": "#2a8c4a", "p": "0.2"}  # by the first letter of a method
+from tacit.report.document import Chart, Document, Kind, Scaling, Section, Table
+from tacit.report.hospitals import HospitalRow, hospitals_section
+from tacit.report.shown import SPREAD, Claim, claims_section, named, percent, percents, protection
+
+_TERMS = (
+    ("Unit", "the record of a site"),
+    ("Adjacency", "one record replaced, added or removed"),
+    ("Adversary", "everybody outside the site, the aggregator and all other sites included"),
+    ("Epsilon", "pure, exact, for the one model that a site sends"),
+)
+_LIMITS = (
+    "The aggregator's public rows, from which bounds, projection and weights come.",
+    "Who the sites are, how many, and the epsilon of each.",
+    "Somebody with several records, or records at several sites, is protected by the sum of their epsilons.",
+)
+_KINDS: dict[str, Kind] = {"ours": "ours", "public rows alone": "public"}
 
 
 class SiteRow(Protocol):
@@ -20,6 +34,15 @@ class SiteRow(Protocol):
     def method(self) -> str: ...
 
     @property
+    def epsilon(self) -> float: ...
+
+    @property
+    def records(self) -> int: ...
+
+    @property
+    def sites(self) -> int: ...
+
+    @property
     def at(self) -> float: ...
 
     @property
@@ -29,45 +52,68 @@ class SiteRow(Protocol):
     def std(self) -> float: ...
 
     @property
+    def runs(self) -> int: ...
+
+    @property
     def unsound(self) -> str: ...
 
 
-def draw_paper_c(rows: Sequence[SiteRow], out: Path) -> list[Path]:
-    """One picture per data set, one panel per thing that is varied (paper C, Fig. 3); needs matplotlib."""
-    from matplotlib.figure import Figure
-
-    paths = []
+def paper_c(rows: Sequence[SiteRow], hospitals: Sequence[HospitalRow] = (), claims: Sequence[Claim] = ()) -> Document:
+    """Error against epsilon, records per site and sites; the four hospitals; the claims."""
+    sections = [claims_section(claims)] if claims else []
     for dataset in dict.fromkeys(row.dataset for row in rows):
         own = [row for row in rows if row.dataset == dataset]
         varied = list(dict.fromkeys(row.varied for row in own))
-        figure = Figure(figsize=(5 * len(varied), 4.6), layout="constrained")
-        axes = figure.subplots(1, len(varied), sharey=True, squeeze=False)[0]
-        for axis, name in zip(axes, varied, strict=True):
-            _panel(axis, name, [row for row in own if row.varied == name])
-        axes[0].set_ylabel(f"test error, {dataset}")
-        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
-        out.mkdir(parents=True, exist_ok=True)
-        path = out / f"{dataset}.png"
-        figure.savefig(path, dpi=150)
-        paths.append(path)
-    return paths
+        parts = [[row for row in own if row.varied == name] for name in varied]
+        sections.append(Section(f"Sites on {dataset}", "", (*map(_chart, parts), *map(_table, parts))))
+    if hospitals:
+        sections.append(hospitals_section(hospitals))
+    unsound = {row.unsound for row in rows} | {row.unsound for row in hospitals}
+    claim = "Where tacit's methods really run, each record of a site is protected by differential privacy."
+    return Document(
+        "Paper C again: private models of sites, combined with public rows",
+        "Each site trains one linear model with differential privacy; an aggregator combines them with public rows of "
+        "its own. The line that the paper does not show is drawn too: the public rows alone.",
+        (*sections, protection(claim, _TERMS, _LIMITS, unsound)),
+    )
 
 
-def _panel(axis: Any, varied: str, rows: Sequence[SiteRow]) -> None:
+def _setting(first: SiteRow) -> str:
+    return {
+        "epsilon": f"{first.sites} sites of {first.records:,} records",
+        "records": f"{first.sites} sites, epsilon {first.epsilon:g}",
+        "sites": f"all records shared out, epsilon {first.epsilon:g}",
+    }[first.varied]
+
+
+def _name(row: SiteRow) -> str:
+    return named(row.method, "" if "no privacy" in row.method else row.unsound)
+
+
+def _kind(row: SiteRow) -> Kind:
+    return _KINDS.get(row.method, "paper" if "published" in row.method else "other")
+
+
+def _chart(rows: Sequence[SiteRow]) -> Chart:
+    lines = []
     for method in dict.fromkeys(row.method for row in rows):
-        line = sorted((row for row in rows if row.method == method), key=lambda row: row.at)
-        style = ":" if "published" in method else "--" if line[0].unsound else "-"
-        axis.errorbar(
-            [row.at for row in line],
-            [row.mean for row in line],
-            yerr=[row.std for row in line],
-            color=_COLOURS[method[0]],
-            linestyle=style,
-            linewidth=2.2 if method == "ours" else 1.2,
-            marker="o" if method == "ours" else ".",
-            capsize=2,
-            label=f"{method} (unsound)" if "published" in method else method,
-        )
-    axis.set_xlabel({"records": "records per site", "sites": "sites"}.get(varied, varied))
-    axis.set_ylim(bottom=0)
-    axis.spines[["top", "right"]].set_visible(False)
+        own = sorted((row for row in rows if row.method == method), key=lambda row: row.at)
+        lines.append(percents(_name(own[0]), ((row.at, row.mean, row.std) for row in own), _kind(own[0])))
+    first = rows[0]
+    label = {"records": "records per site"}.get(first.varied, first.varied)
+    title = f"{first.dataset}: error against {label}"
+    scale: Scaling = "log" if first.varied == "records" else "linear"
+    return Chart(title, label, "test error, %", tuple(lines), scale, f"{_setting(first)}. {SPREAD}")
+
+
+def _table(rows: Sequence[SiteRow]) -> Table:
+    first, places = rows[0], list(dict.fromkeys(row.at for row in rows))
+    methods = list(dict.fromkeys(row.method for row in rows))
+    lines = []
+    for method in methods:
+        cells = {row.at: row for row in rows if row.method == method}
+        texts = (percent(cells[place].mean, cells[place].std) if place in cells else "" for place in places)
+        lines.append((_name(next(iter(cells.values()))), *texts))
+    strong = tuple(number for number, method in enumerate(methods) if method == "ours")
+    caption = f"{first.dataset}: test error in %, by {first.varied} ({_setting(first)}; {first.runs} runs)"
+    return Table(caption, ("method", *(f"{place:,g}" for place in places)), tuple(lines), strong=strong)

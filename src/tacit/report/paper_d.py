@@ -1,10 +1,22 @@
-"""Pictures of paper D again: rows in, pictures out."""
+"""Paper D again as a document: peers without a server."""
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Literal, Protocol
 
-_COLOURS = ("#2a8c4a", "#0b6e99", "#b4532a", "#7a6a9b", "#c4a000", "#c05a9b", "0.45")
+from tacit.report.document import Chart, Document, Kind, Line, Section, Table
+from tacit.report.shown import SPREAD, Claim, claims_section, named, percent, percents, protection
+
+_TERMS = (
+    ("Unit", "the record of a participant, over all rounds together"),
+    ("Adjacency", "one record added or removed"),
+    ("Adversary", "everybody else, all other participants included"),
+    ("Epsilon", "pure, exact, for a participant's whole participation"),
+)
+_LIMITS = (
+    "Who the participants are, which attributes they hold, and the epsilon of each.",
+    "The model that a participant holds for itself: it knows that participant's exact rows and must stay there.",
+)
+What = Literal["served", "own"]
 
 
 class PeerRow(Protocol):
@@ -35,58 +47,132 @@ class PeerRow(Protocol):
     def served_std(self) -> float: ...
 
     @property
+    def runs(self) -> int: ...
+
+    @property
+    def participants(self) -> int: ...
+
+    @property
     def unsound(self) -> str: ...
 
 
-def draw_paper_d(rows: Sequence[PeerRow], folder: Path) -> list[Path]:
-    """A picture per data set: accuracy against epsilon, of the served models and of the participants' own."""
-    paths = []
+class EventRow(Protocol):
+    """What happens to the others when one participant comes, goes or is poisoned."""
+
+    @property
+    def dataset(self) -> str: ...
+
+    @property
+    def event(self) -> str: ...
+
+    @property
+    def method(self) -> str: ...
+
+    @property
+    def epsilon(self) -> float: ...
+
+    @property
+    def own(self) -> float: ...
+
+    @property
+    def served(self) -> float: ...
+
+    @property
+    def left_out(self) -> float: ...
+
+
+def paper_d(rows: Sequence[PeerRow], events: Sequence[EventRow] = (), claims: Sequence[Claim] = ()) -> Document:
+    """Accuracy against epsilon and rounds, served and held; what happens when participants come and go; the claims."""
+    sections = [claims_section(claims)] if claims else []
     for dataset in dict.fromkeys(row.dataset for row in rows):
         own = [row for row in rows if row.dataset == dataset]
         most = max(row.rounds for row in own)
-        name = "".join(letter if letter.isalnum() else "_" for letter in dataset)
-        paths.append(folder / f"paper_d_{name}.png")
-        _draw([row for row in own if row.rounds == most], paths[-1])
-    return paths
+        full = [row for row in own if row.rounds == most]
+        charts = [_chart(full, "served"), _chart(full, "own"), *_over_rounds(own)]
+        sections.append(Section(f"Peers on {dataset}", "", (*charts, _table(full))))
+    for name in dict.fromkeys(row.dataset for row in events):
+        sections += [_happenings([row for row in events if row.dataset == name])]
+    claim = "Where tacit's methods really run, each record of a participant is protected by differential privacy."
+    return Document(
+        "Paper D again: peers that learn from each other without a server",
+        "Participants tell each other noisy counts. Served: the model made of released numbers only, which anybody may "
+        "see. Own: what a participant makes of it with its exact rows, and keeps.",
+        (*sections, protection(claim, _TERMS, _LIMITS, {row.unsound for row in rows})),
+    )
 
 
-def _draw(rows: Sequence[PeerRow], path: Path) -> None:
-    from matplotlib.figure import Figure  # an extra: the rest of the package works without it
+def _value(row: PeerRow, what: What) -> tuple[float, float] | None:
+    mean, std = (row.served, row.served_std) if what == "served" else (row.own, row.own_std)
+    return None if mean is None else (mean, std)
 
-    figure = Figure(figsize=(11, 5.4), layout="constrained")
-    axes = figure.subplots(1, 2, sharey=True)
+
+def _line(name: str, points: Sequence[tuple[float, PeerRow]], what: What) -> list[Line]:
+    known = [(x, *value) for x, row in points if (value := _value(row, what)) is not None]
+    if not known:
+        return []
+    first = points[0][1]
+    kind: Kind = "ours" if first.method == "peers in turns" else "paper" if first.unsound else "other"
+    return [percents(name, known, kind)]
+
+
+def _chart(rows: Sequence[PeerRow], what: What) -> Chart:
+    """Accuracy against epsilon; what needs no epsilon as levels."""
     private = list(dict.fromkeys(row.method for row in rows if row.epsilon is not None))
-    flat = [row for row in rows if row.method not in private]
-    for axis, what in zip(axes, ("served", "own"), strict=True):
-        for colour, method in zip(_COLOURS, private, strict=False):
-            _line(axis, [row for row in rows if row.method == method and row.epsilon is not None], what, colour)
-        for row, dashes in zip(flat, ((0, (1, 2)), (0, (6, 2)), (0, (4, 2, 1, 2)), (0, (2, 1))), strict=False):
-            level = row.served if row.served is not None else row.own
-            axis.axhline(level, color="black", linewidth=1.1, linestyle=dashes, label=row.method)
-        axis.set_xscale("log")
-        axis.set_xlabel("epsilon of a record, over all rounds")
-        axis.set_title("served: released numbers only" if what == "served" else "held by participants, on average")
-        axis.spines[["top", "right"]].set_visible(False)
-    axes[0].set_ylabel("accuracy on test rows")
-    handles = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
-    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3, frameon=False, fontsize=9)
-    figure.suptitle(f"Ten participants on {rows[0].dataset}: mean and standard deviation over runs", fontsize=12)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
+    lines: list[Line] = []
+    for method in private:
+        own = [(row.epsilon, row) for row in rows if row.method == method and row.epsilon is not None]
+        lines += _line(named(method, own[0][1].unsound), own, what)
+    for row in rows:
+        level = row.served if row.served is not None else row.own
+        if row.method not in private and level is not None:
+            kind: Kind = "public" if "public rows" in row.method else "other"
+            lines.append(Line(row.method, (), (100 * level,), None, kind))
+    title = f"{rows[0].dataset}: " + ("served, released numbers only" if what == "served" else "held by participants")
+    note = f"{rows[0].participants} participants, {rows[0].rounds} rounds. {SPREAD}"
+    return Chart(title, "epsilon of a record, over all rounds", "accuracy, %", tuple(lines), "log", note)
 
 
-def _line(axis: Any, rows: Sequence[PeerRow], what: str, colour: str) -> None:
-    known = [row for row in rows if getattr(row, what) is not None]
-    if known:
-        unsound = bool(known[0].unsound)
-        axis.errorbar(
-            [row.epsilon for row in known],
-            [getattr(row, what) for row in known],
-            yerr=[getattr(row, f"{what}_std") for row in known],
-            color=colour,
-            capsize=2,
-            marker="s" if unsound else "o",
-            markersize=3.5,
-            linestyle=":" if unsound else "-",
-            label=f"{known[0].method}{' (unsound)' if unsound else ''}",
-        )
+def _over_rounds(rows: Sequence[PeerRow]) -> list[Chart]:
+    """Accuracy of own models against rounds, for every epsilon at which rounds were varied."""
+    charts = []
+    for epsilon in sorted({row.epsilon for row in rows if row.epsilon is not None}):
+        at = [row for row in rows if row.epsilon == epsilon]
+        lines: list[Line] = []
+        for method in dict.fromkeys(row.method for row in at):
+            own = sorted(((float(row.rounds), row) for row in at if row.method == method), key=lambda pair: pair[0])
+            if len(own) > 1:
+                lines += _line(named(method, own[0][1].unsound), own, "own")
+        if lines:
+            title = f"{rows[0].dataset}: against rounds, epsilon {epsilon:g}"
+            charts.append(Chart(title, "rounds", "accuracy of own models, %", tuple(lines), note=SPREAD))
+    return charts
+
+
+def _table(rows: Sequence[PeerRow]) -> Table:
+    epsilons = sorted({row.epsilon for row in rows if row.epsilon is not None})
+    lines: list[tuple[str, ...]] = []
+    strong: list[int] = []
+    for method in dict.fromkeys(row.method for row in rows):
+        cells = {row.epsilon: row for row in rows if row.method == method}
+        for what in ("served", "own"):
+            values = [_value(cells[e], what) if e in cells else None for e in (*epsilons, None)]
+            if any(values):
+                if method == "peers in turns":
+                    strong.append(len(lines))
+                name = f"{named(method, next(iter(cells.values())).unsound)}, {what}"
+                lines.append((name, *("" if value is None else percent(*value) for value in values)))
+    first = rows[0]
+    caption = f"{first.dataset}: accuracy in % by epsilon ({first.rounds} rounds, {first.runs} runs)"
+    columns = ("method, model", *(f"{epsilon:g}" for epsilon in epsilons), "no noise")
+    return Table(caption, columns, tuple(lines), strong=tuple(strong))
+
+
+def _happenings(rows: Sequence[EventRow]) -> Section:
+    cells = tuple(
+        (row.event, row.method, percent(row.served), percent(row.own), f"{100 * row.left_out:.0f} %") for row in rows
+    )
+    columns = ("event", "method", "served", "own", "left it out")
+    caption = f"Accuracy in %, epsilon {rows[0].epsilon:g}; last: share of the others that left the participant out"
+    return Section(
+        f"When one of them comes, goes or is poisoned: {rows[0].dataset}", "", (Table(caption, columns, cells),)
+    )

@@ -22,6 +22,7 @@ _DASHES = {
     "public": ((0, (9, 4)), (0, (3, 3)), (0, (9, 3, 2, 3))),
     "other": ("-",) * 3,
 }
+_LEVELS = {**_DASHES, "other": ((0, (2, 2)), (0, (6, 2, 1.5, 2)), (0, (1, 3)))}
 _MARKERS = "os^Dv"
 
 
@@ -65,7 +66,7 @@ def _drawn(chart: Chart) -> Any:
 
 
 def _draw(axis: Any, line: Line, number: int, shapes: "count[int]") -> None:
-    colour, dashes = _COLOURS[line.kind][number], _DASHES[line.kind][number]
+    colour, dashes = _COLOURS[line.kind][number], (_LEVELS if line.is_level else _DASHES)[line.kind][number]
     if line.is_level:
         axis.axhline(line.y[0], color=colour, linestyle=dashes, linewidth=1.5, label=line.name)
         return
