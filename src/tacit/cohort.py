@@ -74,11 +74,9 @@ class Cohort:
 
     @classmethod
     def of_parquet(cls, path: str | Path, label: str, schema: Schema, owner: str | None = None) -> "Cohort":
-        """From a parquet file; needs the extra `tacit[data]`."""
-        try:
-            from pyarrow import parquet
-        except ModuleNotFoundError as missing:
-            raise ModuleNotFoundError("reading parquet needs pyarrow: pip install 'tacit[data]'") from missing
+        """From a parquet file."""
+        from pyarrow import parquet  # here, because most that uses cohorts reads no file
+
         names = [feature.name for feature in schema.features]
         table = parquet.read_table(path, columns=[*names, label, *([] if owner is None else [owner])])
         columns = {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}

@@ -1,6 +1,8 @@
 """The command line; one file per command, imported when it is asked for: an owner need not load what papers need."""
 
+import os
 import sys
+import traceback
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -9,9 +11,15 @@ import typer.main
 from typer.core import TyperGroup
 
 import tacit
+from tacit.cli.exits import BAD_INPUT, BROKEN, INTERRUPTED, TABLE
 from tacit.owner.ledger import LedgerError
 
-COMMANDS = ("demo", "audit", "reproduce", "serve", "helper", "join", "ledger")  # each is a file with a function or app
+_UsageError: Any = typer.BadParameter.__mro__[1]  # its own name moved between releases of typer
+# What a user can put right: options, files, keys, other machines.
+_USERS_OWN = (ValueError, OSError, ModuleNotFoundError, LedgerError, MemoryError)
+
+# Each is a file with a function or app of its name.
+COMMANDS = ("demo", "plan", "fit", "predict", "audit", "reproduce", "serve", "helper", "join", "ledger")
 
 
 class Commands(TyperGroup):
@@ -39,6 +47,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     help="Many owners train one model; each speaks once, in noise it can prove.",
+    epilog=TABLE,
 )
 
 
@@ -58,9 +67,33 @@ def options(
 
 
 def main() -> None:
-    """Run a command; a bad parameter is one line, not a traceback."""
+    """Run a command. What its user can put right is one line, not a traceback; exit statuses are those of `exits`."""
     try:
-        app()
-    except (ValueError, LedgerError, ModuleNotFoundError) as problem:
-        typer.echo(f"tacit: {problem}", err=True)
-        sys.exit(2)
+        status = app(standalone_mode=False) or 0
+        if status == INTERRUPTED:
+            _say("stopped")
+        sys.exit(status)
+    except _UsageError as wrong:
+        command = wrong.ctx.command_path if wrong.ctx is not None else "tacit"
+        if type(wrong).__name__ == "NoArgsIsHelpError":  # the help is the message
+            typer.echo(wrong.format_message())
+        else:
+            _say(f"{wrong.format_message()} See: {command} --help")
+        sys.exit(BAD_INPUT)
+    except (KeyboardInterrupt, typer.Abort):
+        _say("stopped")
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:  # whoever read the output has gone: so do we
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(BAD_INPUT)
+    except _USERS_OWN as problem:
+        _say(str(problem))
+        sys.exit(BAD_INPUT)
+    except Exception:
+        traceback.print_exc()
+        _say(f"this is a fault of tacit {tacit.__version__}; please report it with the lines above")
+        sys.exit(BROKEN)
+
+
+def _say(text: str) -> None:
+    typer.echo(f"tacit: {' '.join(text.split())}", err=True)

@@ -1,11 +1,18 @@
 """Options that several commands share."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 Seed = Annotated[int, typer.Option(help="Seed of the simulation: reproducible, not private.", min=0)]
+Label = Annotated[str, typer.Option(help="The column to predict.")]
+SchemaFile = Annotated[
+    Path | None, typer.Option(help="Bounds, categories and classes (TOML) instead of what public rows show.")
+]
+Categories = Annotated[list[str] | None, typer.Option(help="A column of numbers that are codes; repeat for more.")]
+LeaveOut = Annotated[list[str] | None, typer.Option(help="A column that is no feature; repeat for more.")]
 LogJson = Annotated[bool, typer.Option("--log-json", help="Log one JSON object per line.")]
 
 

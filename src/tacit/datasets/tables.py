@@ -28,10 +28,8 @@ class Places(NamedTuple):
 def read_table(name: str) -> Table:
     """The columns of the parquet file of this name; `DataMissing` where there is none."""
     content = read(name)
-    try:
-        from pyarrow import BufferReader, parquet
-    except ImportError as missing:
-        raise ImportError(f"reading {name} needs pyarrow; install tacit[data]") from missing
+    from pyarrow import BufferReader, parquet  # here, because most data sets are no tables
+
     table = parquet.read_table(BufferReader(content))
     return {column: table.column(column).to_numpy() for column in table.column_names}
 

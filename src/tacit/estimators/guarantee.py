@@ -1,6 +1,6 @@
 """What a fit promises to owners, and what it does not, in plain words."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -52,6 +52,10 @@ class Guarantee:
     notion: str = "local differential privacy"
     reporter: str = "owner"
     reports: str = "one report"
+
+    def with_first(self, sentence: str) -> "Guarantee":
+        """The same, with one more sentence on what is not protected, before the others."""
+        return replace(self, not_protected=(sentence, *self.not_protected))
 
     @property
     def adversary(self) -> str:

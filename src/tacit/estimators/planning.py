@@ -7,7 +7,7 @@ import numpy as np
 
 from tacit.checks import positive, whole
 from tacit.ensembles.combination import Crowd
-from tacit.ensembles.public_model import fit_public
+from tacit.ensembles.public_model import PublicModel, fit_public
 from tacit.ensembles.refine import LEAST_GAIN, MAPS, outlook
 from tacit.estimators.tables import categorical
 from tacit.learners.base import Public
@@ -86,9 +86,9 @@ def plan(
     return plan_for(public, crowd)
 
 
-def plan_for(public: Public, crowd: Crowd) -> Plan:
-    """The same for rows that are encoded already."""
-    own = fit_public(public)
+def plan_for(public: Public, crowd: Crowd, own: PublicModel | None = None) -> Plan:
+    """The same for rows that are encoded already; `own` is the data user's model, where it is fitted already."""
+    own = fit_public(public) if own is None else own
     look = outlook(public, own, crowd, MAPS)
     belief = look.combination
     return Plan(

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.validation import check_consistent_length, validate_data
 
+from tacit.files.table import UserTable
 from tacit.types import AnyArray, IntArray
 
 
@@ -14,6 +15,8 @@ def accept_table(estimator: Any, X: Any, *, reset: bool) -> Any:
 
     NaN and infinities pass: the schema has a place for them. An array with text needs a schema, a frame does not.
     """
+    if isinstance(X, UserTable):
+        return _accept_user_table(estimator, X, reset)
     if hasattr(X, "columns"):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         if 0 in X.shape:
@@ -21,6 +24,16 @@ def accept_table(estimator: Any, X: Any, *, reset: bool) -> Any:
         return X
     dtype = "numeric" if estimator.schema is None else None
     return validate_data(estimator, X, reset=reset, ensure_all_finite=False, dtype=dtype)
+
+
+def _accept_user_table(estimator: Any, X: UserTable, reset: bool) -> UserTable:
+    """A table of a file: its columns are found by name, more than those of the schema do not matter."""
+    if 0 in X.shape:
+        raise ValueError(f"Found a table with 0 sample(s) or 0 feature(s) (shape={X.shape})")
+    if reset:
+        estimator.feature_names_in_ = np.array(list(X.columns), dtype=object)
+        estimator.n_features_in_ = len(X.columns)
+    return X
 
 
 def accept_labels(estimator: Any, X: Any, y: Any, *, finite: bool) -> AnyArray:

@@ -1,0 +1,168 @@
+"""From files to what an estimator fits: owners' rows, the data user's sample, and the schema that reads both.
+
+Owners' rows decide nothing here: names and types of columns, bounds, categories and classes are those of the public
+rows or of a schema file.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tacit.files import (
+    UserTable,
+    column_names,
+    conform,
+    conform_labels,
+    describe,
+    read_rows,
+    read_schema,
+    read_table,
+)
+from tacit.files.reading import typed
+from tacit.learners.base import Public
+from tacit.schema import Schema
+from tacit.streams import Stream
+from tacit.types import AnyArray, IntArray
+
+NO_PUBLIC = (
+    "--public FILE is missing: rows that you may use freely (your own, or published ones) give bounds, categories, "
+    "classes and the model to start from; or --public-rows 200 gives up 200 rows of {data}: those are NOT protected"
+)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How columns are to be read."""
+
+    label: str
+    owner: str | None = None
+    schema: Path | None = None
+    categories: Collection[str] = ()
+    leave_out: Collection[str] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Public rows as a schema reads them, and what the reader should know of columns."""
+
+    schema: Schema
+    X: UserTable
+    y: AnyArray
+    notes: tuple[str, ...]
+
+    @property
+    def encoded(self) -> Public:
+        """The rows with a class, as numbers."""
+        classes = self.schema.encode_labels(self.y)
+        known = np.flatnonzero(classes >= 0)
+        if not len(known):
+            raise ValueError(f"no public row has a label of the schema's classes {self.schema.classes}")
+        return Public(self.schema.encode(self.X[known]).X, classes[known], len(self.schema.classes))
+
+
+@dataclass(frozen=True, eq=False)
+class Owned:
+    """Owners' rows; `owners` are owner numbers by row."""
+
+    X: UserTable
+    y: AnyArray
+    owners: IntArray
+
+    @property
+    def count(self) -> int:
+        return int(self.owners.max()) + 1
+
+
+def public_sample(path: Path, reading: Reading) -> Sample:
+    """The data user's own rows."""
+    return _sample(read_table(path), reading, str(path))
+
+
+def owned_rows(path: Path, reading: Reading, schema: Schema, source: str) -> Owned:
+    """Owners' rows, read by a schema that came from `source`."""
+    names = [feature.name for feature in schema.features]
+    _has(path, [reading.label, *_named(reading.owner)])
+    missing = sorted(set(names) - set(column_names(path)))
+    if missing:
+        raise ValueError(
+            f"{path} lacks {', '.join(missing)}, which {source} has: add the column, or --leave-out {missing[0]}"
+        )
+    raw = read_rows(path, [*names, reading.label, *_named(reading.owner)])
+    labels = conform_labels(raw.column(reading.label), schema)
+    return Owned(conform(raw, schema, str(path)), labels, _owners(raw, reading.owner))
+
+
+def divided(path: Path, reading: Reading, rows: int, stream: Stream) -> tuple[Sample, Owned, str]:
+    """A file of owners whose rows are given up until they are `rows` or more; those are public from now on.
+
+    Whole owners are drawn at random: nobody is half protected. When to stop depends on those already drawn alone.
+    """
+    _has(path, [reading.label, *_named(reading.owner)])
+    raw = read_rows(path, column_names(path))
+    numbers = _owners(raw, reading.owner)
+    count = int(numbers.max()) + 1
+    order = np.argsort(stream.child("public rows").words(np.arange(count), 0, 1)[:, 0], kind="stable")
+    held = np.cumsum(np.bincount(numbers)[order])
+    drawn = int(np.searchsorted(held, rows)) + 1
+    if not drawn < count:
+        raise ValueError(f"--public-rows {rows} would leave no owner to ask: {path} has {count:,} owners")
+    given_up = np.zeros(count, dtype=np.bool_)
+    given_up[order[:drawn]] = True
+    sample = _sample(typed(raw[given_up[numbers]]), reading, f"the {int(held[drawn - 1]):,} rows given up")
+    rest = raw[~given_up[numbers]]
+    owned = Owned(
+        conform(rest, sample.schema, str(path)),
+        conform_labels(rest.column(reading.label), sample.schema),
+        np.unique(numbers[~given_up[numbers]], return_inverse=True)[1].astype(np.int64),
+    )
+    told = f"{int(held[drawn - 1]):,} rows of {drawn:,} owners were given up as public rows: they are not protected."
+    return sample, owned, told
+
+
+def labelled(path: Path, label: str, schema: Schema) -> tuple[UserTable, AnyArray]:
+    """Rows to test on, with their labels."""
+    _has(path, [label])
+    raw = read_rows(path, [*(feature.name for feature in schema.features), label])
+    return conform(raw, schema, str(path)), conform_labels(raw.column(label), schema)
+
+
+def _sample(table: UserTable, reading: Reading, where: str) -> Sample:
+    if reading.schema is None:
+        found = describe(
+            table,
+            reading.label,
+            owner=reading.owner,
+            leave_out=reading.leave_out,
+            categories=reading.categories,
+        )
+        schema = found.schema
+        notes = [f"column {name!r} is left out: it {why}" for name, why in found.left_out.items()]
+    else:
+        schema = read_schema(reading.schema)
+        known = {feature.name for feature in schema.features} | {reading.label, reading.owner}
+        notes = [
+            f"column {name!r} is left out: it is not in {reading.schema}" for name in table.columns if name not in known
+        ]
+    labels = conform_labels(table.column(reading.label), schema)
+    return Sample(schema, conform(table, schema, where), labels, tuple(notes))
+
+
+def _owners(table: UserTable, owner: str | None) -> IntArray:
+    """Owner numbers by row; None: every row is its own owner; rows that name nobody are one owner together."""
+    if owner is None:
+        return np.arange(len(table))
+    names = np.array(["" if value is None else str(value) for value in table.column(owner).tolist()])
+    return np.unique(names, return_inverse=True)[1].astype(np.int64)
+
+
+def _named(owner: str | None) -> list[str]:
+    return [] if owner is None else [owner]
+
+
+def _has(path: Path, wanted: list[str]) -> None:
+    names = column_names(path)
+    for name in wanted:
+        if name not in names:
+            raise ValueError(f"column {name!r} is not in {path}; it has {', '.join(names)}")

@@ -1,0 +1,88 @@
+"""tacit plan: what asking owners would bring, from public rows alone."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from tacit.checks import positive
+from tacit.cli.exits import DO_NOT_COLLECT
+from tacit.cli.inputs import Reading, public_sample
+from tacit.cli.options import Categories, Json, Label, LeaveOut, SchemaFile
+from tacit.cli.steps import steps
+from tacit.ensembles.combination import Crowd
+from tacit.ensembles.public_model import fit_public
+from tacit.estimators.planning import Plan, plan_for
+
+
+def plan(
+    public: Annotated[Path, typer.Argument(help="Rows that you may use freely, CSV or parquet.")],
+    label: Label,
+    owners: Annotated[list[int], typer.Option(help="How many owners there are; repeat for several.", min=1)],
+    epsilon: Annotated[list[float] | None, typer.Option(help="Repeat for several; default 0.5, 1, 2 and 4.")] = None,
+    rows_per_owner: Annotated[int, typer.Option(help="How many rows an owner has.", min=1)] = 1,
+    schema: SchemaFile = None,
+    category: Categories = None,
+    leave_out: LeaveOut = None,
+    as_json: Json = False,
+) -> None:
+    """Say what asking owners should bring, before anybody is asked.
+
+    Exit status 3: whatever the epsilon, do not collect.
+
+    Example: tacit plan mine.csv --label income --owners 10000 --rows-per-owner 4 --epsilon 0.5 --epsilon 1
+    """
+    budgets = [positive("epsilon", each) for each in epsilon or (0.5, 1.0, 2.0, 4.0)]
+    crowds = [Crowd(count, budget, rows_per_owner) for count in owners for budget in budgets]
+    with steps(3 + len(crowds)) as step:
+        step("reading")
+        sample = public_sample(public, Reading(label, None, schema, category or (), leave_out or ()))
+        step("fitting your rows alone", 2)
+        known = sample.encoded
+        own = fit_public(known)
+        plans = []
+        for crowd in crowds:
+            step(f"planning for {crowd.owners:,} owners at epsilon {crowd.epsilon:g}")
+            plans.append(plan_for(known, crowd, own))
+    if as_json:
+        found = [{**asdict(each), "accuracy": each.accuracy, "says": str(each)} for each in plans]
+        typer.echo(json.dumps({"plans": found, "notes": list(sample.notes)}))
+    else:
+        console = Console()
+        for note in sample.notes:
+            console.print(f"note: {note}", markup=False, highlight=False)
+        _show(plans, console)
+    if not any(each.collect for each in plans):
+        raise typer.Exit(DO_NOT_COLLECT)
+
+
+def _show(plans: list[Plan], console: Console) -> None:
+    if len(plans) == 1:
+        console.print(str(plans[0]), highlight=False)
+        return
+    first = plans[0]
+    alone = "too few rows to tell" if first.public_accuracy is None else f"{first.public_accuracy:.3f}"
+    console.print(f"Your own {first.public_rows:,} rows alone: accuracy {alone} ({first.public_model}).")
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for heading in ("owners", "rows each", "epsilon", "accuracy", "rise", "rounds", "bytes each"):
+        table.add_column(heading, justify="right")
+    table.add_column("verdict")
+    for each in plans:
+        accuracy = "?" if each.accuracy is None else f"{each.accuracy:.3f}"
+        table.add_row(
+            f"{each.owners:,}",
+            str(each.rows_per_owner),
+            f"{each.epsilon:g}",
+            accuracy,
+            f"{100 * each.rise:+.1f}",
+            str(each.rounds) if each.collect else "",
+            str(each.bytes) if each.collect else "",
+            "[green]collect[/]" if each.collect else "[red]do not collect[/]",
+        )
+    console.print(table)
+    console.print("accuracy: expected with the owners' answers; rise: points above your own rows.", highlight=False)

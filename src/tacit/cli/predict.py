@@ -1,0 +1,134 @@
+"""tacit predict: a saved model on new rows."""
+
+import csv
+import json
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, TextIO
+
+import numpy as np
+import typer
+from rich.console import Console
+
+from tacit.cli.exits import INTERRUPTED
+from tacit.cli.options import Json
+from tacit.cli.steps import bar
+from tacit.estimators.loading import load
+from tacit.files import UserTable, column_names, conform, conform_labels, read_blocks
+from tacit.files.reading import row_count
+from tacit.schema import Schema
+from tacit.types import AnyArray
+from tacit.wire import WireError
+
+_BLOCK = 50_000  # rows at once
+
+
+@dataclass
+class _Told:
+    """What happened to the rows so far; `moved` counts values that are missing, unknown or out of bounds."""
+
+    rows: int = 0
+    moved: int = 0
+    judged: int = 0
+    right: int = 0
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="A model that tacit fit wrote.")],
+    data: Annotated[Path, typer.Argument(help="New rows, CSV or parquet.")],
+    out: Annotated[Path, typer.Option(help="Where to write predictions (CSV).")] = Path("predictions.csv"),
+    proba: Annotated[bool, typer.Option("--proba", help="Also how likely each class is.")] = False,
+    label: Annotated[str | None, typer.Option(help="Column with the right answer, to print the accuracy.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Predict new rows, one line of OUT for each in their order, in the memory of a few thousand.
+
+    Columns are found by name. One that the model uses and the file lacks is an error; others are ignored. Values that
+    are missing or that the model never heard of count as missing, numbers beyond its bounds as the bound.
+
+    Example: tacit predict model.tacit new.csv --out predictions.csv --proba
+    """
+    began = time.monotonic()
+    if not model.is_file():
+        raise ValueError(f"{model} is not there: give a model that tacit fit wrote")
+    try:
+        fitted = load(model)
+    except WireError as problem:
+        raise ValueError(f"{model} is not a tacit model: {problem}") from None
+    schema: Schema = fitted.schema_
+    names = column_names(data)
+    used = [feature.name for feature in schema.features]
+    missing = [name for name in used if name not in names]
+    if missing:
+        raise ValueError(f"{data} lacks {', '.join(missing)}, which the model uses; it has {', '.join(names)}")
+    if label is not None and label not in names:
+        raise ValueError(f"column {label!r} is not in {data}; it has {', '.join(names)}")
+    ignored = [name for name in names if name not in (*used, label)]
+    told, stopped = _Told(), False
+    draft = out.with_name(f"{out.name}.part")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    wanted = [*used, *([] if label is None else [label])]
+    with draft.open("w", encoding="utf-8", newline="") as file, bar(Console(stderr=True)) as progress:
+        task = progress.add_task(f"predicting {data.name}", total=row_count(data))
+        try:
+            for table in read_blocks(data, wanted, _BLOCK):
+                _write(file, _predicted(fitted, table, label, data, told), schema, proba, first=told.rows)
+                told.rows += len(table)
+                progress.update(task, completed=told.rows)
+        except KeyboardInterrupt:
+            stopped = True
+    if stopped:
+        typer.echo(f"the first {told.rows:,} predictions are in {draft}", err=True)
+        raise typer.Exit(INTERRUPTED)
+    if not told.rows:
+        draft.unlink()
+        raise ValueError(f"{data} has no rows")
+    os.replace(draft, out)
+    _tell(told, out, ignored, label, time.monotonic() - began, as_json)
+
+
+def _predicted(fitted: Any, table: UserTable, label: str | None, data: Path, told: _Told) -> AnyArray:
+    """How likely each class is, for a block of rows; what had to be moved and what was right is counted."""
+    schema: Schema = fitted.schema_
+    rows = conform(table, schema, str(data))
+    told.moved += schema.encode(rows).moved
+    chances = np.asarray(fitted.predict_proba(rows))
+    if label is not None:
+        classes = schema.encode_labels(conform_labels(table.column(label), schema))
+        told.judged += int((classes >= 0).sum())
+        told.right += int((np.argmax(chances, axis=1) == classes).sum())
+    return chances
+
+
+def _write(file: TextIO, chances: AnyArray, schema: Schema, proba: bool, *, first: int) -> None:
+    """Lines of predictions; the first block begins with a heading."""
+    classes = [str(value).lower() if isinstance(value, bool) else str(value) for value in schema.classes]
+    lines = csv.writer(file, lineterminator="\n")
+    if first == 0:
+        lines.writerow(["row", "prediction", *([f"P({name})" for name in classes] if proba else [])])
+    lines.writerows(_lines(chances, classes, proba, first))
+
+
+def _lines(chances: AnyArray, classes: list[str], proba: bool, first: int) -> Iterator[list[Any]]:
+    for number, (best, each) in enumerate(zip(np.argmax(chances, axis=1), chances, strict=True), start=first + 1):
+        yield [number, classes[best], *([f"{chance:.6g}" for chance in each] if proba else [])]
+
+
+def _tell(told: _Told, out: Path, ignored: list[str], label: str | None, seconds: float, as_json: bool) -> None:
+    accuracy = told.right / told.judged if told.judged else None
+    if as_json:
+        found = {"rows": told.rows, "out": str(out), "moved_values": told.moved, "ignored_columns": ignored}
+        typer.echo(json.dumps({**found, "judged": told.judged, "accuracy": accuracy, "seconds": round(seconds, 1)}))
+        return
+    if ignored:
+        typer.echo(f"note: columns that the model does not use: {', '.join(ignored)}")
+    if told.moved:
+        typer.echo(f"note: {told.moved:,} values were missing, unknown to the model or beyond its bounds")
+    typer.echo(f"{told.rows:,} predictions: {out}")
+    if accuracy is not None:
+        typer.echo(f"accuracy {accuracy:.3f} on {told.judged:,} rows with a known {label}")
+    elif label is not None:
+        typer.echo(f"no accuracy: no row has a {label} that the model knows")

@@ -1,0 +1,22 @@
+"""Users' tables: CSV and parquet files, read by rules that are the same for public rows, owners' rows and new rows."""
+
+from tacit.files.conform import conform, conform_labels
+from tacit.files.describe import Described, describe, schema_of
+from tacit.files.reading import column_names, read_blocks, read_rows, read_table
+from tacit.files.schema_file import read_schema, schema_text
+from tacit.files.table import UserTable
+
+__all__ = [
+    "Described",
+    "UserTable",
+    "column_names",
+    "conform",
+    "conform_labels",
+    "describe",
+    "read_blocks",
+    "read_rows",
+    "read_schema",
+    "read_table",
+    "schema_of",
+    "schema_text",
+]

@@ -1,0 +1,234 @@
+"""tacit fit, predict and plan on files, as a user types them."""
+
+import csv
+import json
+import os
+import signal
+import sys
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import tacit
+from tacit.cli import app, main
+from tacit.cli.predict import _predicted
+from tests.cli.made import family_files, people, write_csv
+
+run = CliRunner().invoke
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("people")
+    family_files(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def model(folder):
+    """A model of people.csv with a seed."""
+    result = fit(folder, "--seed", "1", out="model.tacit")
+    assert result.exit_code == 0, result.output
+    return folder / "model.tacit"
+
+
+def fit(folder, *more, data="people.csv", public="mine.csv", out="m.tacit"):
+    given = [] if public is None else ["--public", str(folder / public)]
+    return run(app, ["fit", str(folder / data), "--label", "rich", *given, "--out", str(folder / out), *more])
+
+
+def answers(path):
+    with path.open() as file:
+        return [row["prediction"] for row in csv.DictReader(file)]
+
+
+def test_from_files_to_a_model_to_predictions(folder):
+    result = fit(folder, "--owners", "family", "--test", str(folder / "new.csv"), "--epsilon", "4")
+    assert result.exit_code == 0, result.output
+    told = " ".join(result.output.split())
+    for word in (
+        "'born' is left out: it holds dates",
+        "'name' is left out: it has 300 different texts",
+        "2,000 owners at epsilon 4",
+        "protected by local differential privacy with epsilon 4.",
+        "coins secure",
+        "public rows alone",
+        f"tacit predict {folder / 'm.tacit'} new.csv --out predictions.csv",
+    ):
+        assert word in told, word
+    names = [feature.name for feature in tacit.load(folder / "m.tacit").schema_.features]
+    assert names == ["age", "height", "town", "member"]
+
+    out = folder / "sub" / "p.csv"
+    result = run(
+        app, ["predict", str(folder / "m.tacit"), str(folder / "new.csv"), "--out", str(out), "--label", "rich"]
+    )
+    assert result.exit_code == 0, result.output
+    assert "500 predictions" in result.output
+    assert "columns that the model does not use: born, name, family" in result.output
+    with (folder / "new.csv").open() as file:
+        right = [row["rich"] for row in csv.DictReader(file)]
+    accuracy = np.mean([a == b for a, b in zip(answers(out), right, strict=True)])
+    assert accuracy > 0.75
+    assert f"accuracy {accuracy:.3f} on 500 rows" in result.output
+
+
+def test_csv_and_parquet_are_the_same_rows(model, folder):
+    result = fit(folder, "--seed", "1", "--json", data="people.parquet", out="same.tacit")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["guarantee"]["void"].startswith("the coins came from random_state")
+    assert (folder / "same.tacit").read_bytes() == model.read_bytes()
+
+
+def test_owners_rows_decide_nothing_but_through_reports(model, folder):
+    """Odd values in owners' rows change neither schema nor columns: the model has the schema of the public file."""
+    odd = people(400, seed=9)
+    odd["age"][7], odd["height"][8], odd["rich"][9], odd["town"][3] = "old", "1e400", "perhaps", "abroad"
+    write_csv(folder / "odd.csv", odd)
+    result = fit(folder, "--seed", "1", data="odd.csv", out="odd.tacit")
+    assert result.exit_code == 0, result.output
+    assert tacit.load(folder / "odd.tacit").schema_ == tacit.load(model).schema_
+
+
+def test_boosting_by_name_and_options_that_do_not_fit(folder):
+    result = fit(folder, "--method", "boosting", "--learner", "centroid", "--rounds", "3", "--epsilon", "8", "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["method"] == "boosting"
+    assert len([row for row in found["rounds"] if row]) >= 3
+    wrong = fit(folder, "--learner", "centroid")
+    assert "--learner does not go with --method classifier" in str(wrong.exception)
+    assert "method must be one of" in str(fit(folder, "--method", "magic").exception)
+
+
+def test_public_rows_given_up_are_named_everywhere(folder):
+    assert "--public-rows 200 gives up 200 rows" in str(fit(folder, public=None).exception)
+    result = fit(folder, "--public-rows", "200", "--owners", "family", public=None, out="g.tacit")
+    assert result.exit_code == 0, result.output
+    told = "200 rows of 100 owners were given up as public rows: they are not protected."
+    assert f"NOT PROTECTED: {told}" in " ".join(result.output.split())
+    model = tacit.load(folder / "g.tacit")
+    assert model.guarantee_.not_protected[0] == told
+    assert not model.guarantee_.void
+    assert "1,900" in result.output
+    both = fit(folder, "--public-rows", "200")
+    assert "must not be given together" in str(both.exception)
+    assert "would leave no owner to ask" in str(fit(folder, "--public-rows", "9999", public=None).exception)
+
+
+def test_a_schema_file_in_place_of_what_public_rows_show(folder, tmp_path):
+    (tmp_path / "schema.toml").write_text(
+        'classes = ["no", "yes"]\n[features]\nage = { low = 0, high = 120 }\ntown = { values = ["north", "south"] }\n'
+    )
+    result = fit(folder, "--schema", str(tmp_path / "schema.toml"), out="s.tacit")
+    assert result.exit_code == 0, result.output
+    assert tacit.load(folder / "s.tacit").schema_.columns == ["age", "town"]
+    (tmp_path / "schema.toml").write_text("classes = 3")
+    assert "must have classes" in str(fit(folder, "--schema", str(tmp_path / "schema.toml")).exception)
+
+
+def test_predict_tells_what_it_did_with_odd_rows(model, tmp_path):
+    model = str(model)
+    odd = {
+        "town": ["abroad", "north", ""],
+        "member": ["True", "FALSE", "true"],
+        "age": [300, 40, "?"],
+        "extra": [1, 2, 3],
+    }
+    write_csv(tmp_path / "odd.csv", odd, delimiter=";")
+    result = run(app, ["predict", model, str(tmp_path / "odd.csv"), "--out", str(tmp_path / "p.csv")])
+    assert "lacks height, which the model uses" in str(result.exception)
+    write_csv(tmp_path / "odd.csv", {**odd, "height": [1, 170, 171]}, delimiter=";")
+    result = run(
+        app, ["predict", model, str(tmp_path / "odd.csv"), "--out", str(tmp_path / "p.csv"), "--proba", "--json"]
+    )
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["moved_values"] == 5  # abroad, 300, ?, the empty town, height 1
+    assert found["ignored_columns"] == ["extra"]
+    lines = (tmp_path / "p.csv").read_text().splitlines()
+    assert lines[0] == "row,prediction,P(no),P(yes)"
+    assert all(abs(sum(map(float, line.split(",")[2:])) - 1) < 1e-5 for line in lines[1:])
+    again = run(app, ["predict", model, str(tmp_path / "odd.csv"), "--label", "rich"])
+    assert "column 'rich' is not in" in str(again.exception)
+
+
+def test_blocks_predict_like_the_whole(model, folder, monkeypatch):
+    arguments = ["predict", str(model), str(folder / "new.csv"), "--proba", "--out"]
+    assert run(app, [*arguments, str(folder / "whole.csv")]).exit_code == 0
+    monkeypatch.setattr("tacit.cli.predict._BLOCK", 7)
+    assert run(app, [*arguments, str(folder / "parts.csv")]).exit_code == 0
+    assert (folder / "whole.csv").read_bytes() == (folder / "parts.csv").read_bytes()
+
+
+def test_stopping_keeps_the_predictions_that_are_done(model, folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("tacit.cli.predict._BLOCK", 50)
+    blocks = []
+
+    def interrupted(*given):
+        blocks.append(given)
+        if len(blocks) == 4:
+            os.kill(os.getpid(), signal.SIGINT)
+        return _predicted(*given)
+
+    monkeypatch.setattr("tacit.cli.predict._predicted", interrupted)
+    out = tmp_path / "p.csv"
+    result = run(app, ["predict", str(model), str(folder / "new.csv"), "--out", str(out)])
+    assert result.exit_code == 130, result.output
+    assert not out.exists()
+    kept = (tmp_path / "p.csv.part").read_text().splitlines()
+    assert kept[0] == "row,prediction"
+    assert len(kept) == 1 + 150
+    assert f"the first 150 predictions are in {out}.part" in result.output
+
+
+def test_plan_tells_a_table_and_its_verdict_is_the_exit_status(folder):
+    mine = ["plan", str(folder / "mine.csv"), "--label", "rich", "--leave-out", "family"]
+    many = run(app, [*mine, "--owners", "500000", "--epsilon", "1", "--epsilon", "4"])
+    assert many.exit_code == 0, many.output
+    assert "500,000" in many.output
+    few = run(app, [*mine, "--owners", "20", "--epsilon", "0.1", "--json"])
+    assert few.exit_code == 3
+    found = json.loads(few.stdout)["plans"]
+    assert [(each["owners"], each["collect"]) for each in found] == [(20, False)]
+    assert found[0]["says"].startswith("Do not collect: 20 owners at epsilon 0.1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("fit nowhere.csv --label rich --public mine.csv", "nowhere.csv is not there"),
+        ("fit people.csv --label wealth --public mine.csv", "column 'wealth' is not in the table"),
+        ("fit people.csv --label name --public mine.csv", "label 'name' must have 2 to 100 classes"),
+        ("fit people.csv --label rich --public mine.csv --epsilon nan", "epsilon must be a finite number > 0"),
+        ("fit people.csv --label rich --public bad.csv", "bad.csv cannot be read as a table: row #3: expected 2"),
+        ("fit people.csv --public mine.csv", "Missing option '--label'"),
+        ("predict people.csv people.csv", "not a tacit model"),
+        ("predict none.tacit people.csv", "none.tacit is not there"),
+        ("plan empty.csv --label rich --owners 5", "empty.csv has no rows"),
+        ("nonsense", "No such command 'nonsense'"),
+    ],
+)  # fmt: skip
+def test_what_a_user_can_put_right_is_one_line(folder, arguments, said, monkeypatch, capsys):
+    (folder / "bad.csv").write_text("a,rich\n1,secret\n2,secret,3\n")
+    (folder / "empty.csv").write_text("a,rich\n")
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "argv", ["tacit", *arguments.split()])
+    with pytest.raises(SystemExit) as end:
+        main()
+    told = capsys.readouterr().err
+    assert end.value.code == 2
+    assert said in told
+    assert told.startswith("tacit: ")
+    assert told.count("\n") == 1
+    assert "secret" not in told
+
+
+def test_a_fault_of_the_program_is_called_one(monkeypatch, capsys):
+    monkeypatch.setattr("tacit.cli.plan.public_sample", lambda *given: 1 / 0)
+    monkeypatch.setattr(sys, "argv", ["tacit", "plan", "mine.csv", "--label", "rich", "--owners", "5"])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 70
+    assert "this is a fault of tacit" in capsys.readouterr().err
