@@ -89,7 +89,7 @@ def trees(rows: Sequence[TreeRow]) -> Document:
         )
         for row in rows
     )
-    note = "The best growth of each kind, chosen in hindsight, which flatters trees. Wins: by more than two standard errors."
+    note = "The best growth of each kind, in hindsight, which flatters trees. Wins: by more than two standard errors."
     table = Table("Accuracy in %, mean over runs", columns, cells, note)
     text = f"Trees win in {sum(row.wins for row in rows)} of {len(rows)} settings."
     claim = "Where these methods really run, each owner's rows are protected by local differential privacy."
