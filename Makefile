@@ -1,5 +1,6 @@
 # make demo    set everything up, then show it          make test    the whole test suite, linters and types included
 # make bench   the benchmarks                           make lint    linters, types and import contracts only
+# make docs    the documentation, into site/
 # make reliability   kills, hostile questions, damaged reports, planted values: about ten minutes
 # make campaign      a whole campaign on this machine: PostgreSQL, coordinator, helper, fifty owner processes, TLS
 # make faults        campaigns while things break: kills, drop-outs, a bad network, a database that restarts, full disks
@@ -15,13 +16,17 @@ export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(shell find src -name '*.py' |
 export TACIT_DATA ?= $(wildcard $(CURDIR)/../shared/data)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench reliability campaign faults load strangers clean
+.PHONY: help demo docs test lint bench reliability campaign faults load strangers clean
 
 help:
-	@head -7 Makefile | sed 's/^# //'
+	@head -8 Makefile | sed 's/^# //'
 
 demo: $(VENV)/.demo
 	$(BIN)/tacit demo
+
+docs: $(VENV)/.docs
+	$(BIN)/python -m mkdocs build --strict --quiet
+	@echo "open site/index.html"
 
 test: lint
 	$(BIN)/python -m pytest -n auto
@@ -51,7 +56,7 @@ strangers: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.strangers
 
 clean:
-	rm -rf $(VENV) $(VENV)-rivals .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) $(VENV)-rivals .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist site
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "tacit needs Python 3.11, 3.12 or 3.13 on the PATH, or: make PYTHON=/path/to/python" >&2; exit 1; }
@@ -64,7 +69,11 @@ $(VENV)/.demo: pyproject.toml constraints.txt | $(VENV)/bin/python
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	@touch $@ $(VENV)/.demo
+	@touch $@ $(VENV)/.demo $(VENV)/.docs
+
+$(VENV)/.docs: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs,service]'
+	@touch $@
 
 # The libraries we measure ourselves against, in their own environment: their pins are not ours.
 $(VENV)-rivals/.done: benchmarks/rivals.txt

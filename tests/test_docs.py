@@ -1,0 +1,98 @@
+"""The documentation: its code runs, its links lead somewhere, it names everything, and fetches nothing."""
+
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import tacit
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+_CODE = re.compile(r"^```python\n(.*?)^```", flags=re.S | re.M)
+
+
+def name_of(path):
+    return path.relative_to(DOCS).as_posix()
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if _CODE.search(page.read_text())], ids=name_of)
+def test_the_code_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "page"}
+    monkeypatch.setitem(sys.modules, "page", type(sys)("page"))  # dataclasses look their module up
+    for code in _CODE.findall(page.read_text()):
+        exec(compile(code, name_of(page), "exec"), names)
+    if name_of(page) == "tutorial.md":
+        assert "12,500 owners" in (tmp_path / "report" / "report.html").read_text()
+        assert (tmp_path / "report" / "pictures" / "01-accuracy-against-epsilon.png").is_file()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_somewhere(page):
+    made = {DOCS / "reference" / "commands.md"}
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):
+        if ":" not in target:
+            path = (page.parent / target).resolve()
+            assert path.exists() or path in made, f"{name_of(page)}: {target}"
+
+
+def test_the_learner_of_the_guide_is_that_of_the_example():
+    example = (ROOT / "examples" / "own_learner.py").read_text()
+    for code in _CODE.findall((DOCS / "how-to" / "writing-a-learner.md").read_text()):
+        for line in code.splitlines():
+            assert line.strip() in example, line
+
+
+def test_the_reference_names_everything_public():
+    named = set(re.findall(r"^::: tacit\.(\w+)$", (DOCS / "reference" / "api.md").read_text(), flags=re.M))
+    assert named == set(tacit.__all__)
+
+
+def test_what_is_unsound_is_explained():
+    text = (DOCS / "explanation" / "papers.md").read_text()
+    from tacit.learners import published, published_peers
+    from tacit.sums.ring import RingSum
+
+    marked = [kind for name, kind in vars(published).items() if name.startswith("Published")]
+    assert len(marked) >= 3
+    for kind in (*marked, RingSum, published_peers.simulate_published):
+        assert f"`{kind.__name__}`" in text
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The built documentation; any warning of the builder is a failure."""
+    if find_spec("mkdocs") is None or find_spec("mkdocstrings") is None:
+        pytest.skip("mkdocs is not installed; pip install 'tacit[docs]' adds it")
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_the_site_fetches_nothing_from_elsewhere(site):
+    fetched = re.compile(r"""<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=["']?(?:https?:)?//([^"'>\s]+)""")
+    for page in site.rglob("*.html"):
+        text = re.sub(r"<link rel=.?canonical[^>]*>", "", page.read_text())
+        assert not fetched.search(text), page.name
+    for style in site.rglob("*.css"):
+        assert not re.search(r"url\(['\"]?(?:https?:)?//|@import", style.read_text()), style.name
+
+
+def test_the_site_has_notes_commands_and_examples(site):
+    pages = {path.relative_to(site).as_posix(): path.read_text() for path in site.rglob("*.html")}
+    for name in ("notes/mechanisms-piecewise.html", "notes/owner-gate.html", "notes/CONTRIBUTING.html"):
+        assert name in pages
+    commands = pages["reference/commands.html"]
+    for word in ("tacit reproduce", "tacit ledger show", "--epsilon"):
+        assert word in commands
+    reference = pages["reference/api.html"]
+    assert "PrivateClassifier" in reference
+    assert "<blockquote>" not in reference
+    assert "notes/owner-gate.html" in pages["explanation/promises.html"]
