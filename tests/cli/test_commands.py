@@ -1,4 +1,6 @@
 import json
+import os
+import signal
 import subprocess
 import sys
 
@@ -8,34 +10,52 @@ from typer.testing import CliRunner
 from tacit import __version__
 from tacit.audit.gate import CASES, audit_gate
 from tacit.audit.non_interference import non_interference
-from tacit.cli import app
+from tacit.cli import app, main
+from tacit.experiments.demo import Trial
 from tacit.learners.stump import Stump
 from tacit.owner.gate import Gate
 
 run = CliRunner().invoke
 
 
-def test_demo_shows_table_guarantee_and_picture(tmp_path):
-    result = run(app, ["demo", "--owners", "5000", "--out", str(tmp_path / "new" / "demo.png")])
+QUICK = ["demo", "--owners", "1000", "--epsilon", "4", "--runs", "1"]
+
+
+def test_demo_shows_plot_table_and_report_and_repeats_itself(tmp_path, monkeypatch):
+    result = run(app, [*QUICK, "--out", str(tmp_path / "new")])
     assert result.exit_code == 0, result.output
-    for word in ("PrivUnit", "Piecewise", "Guarantee", "reproducible, not private", "Picture"):
+    for word in ("accuracy in %", "● tacit", "paper A as published (unsound)", "public rows alone", "not private"):
         assert word in result.output
-    assert (tmp_path / "new" / "demo.png").read_bytes().startswith(b"\x89PNG")
+    assert "tacit fit people.csv --label income --public mine.csv" in result.output
+    assert len((tmp_path / "new" / "files" / "mine.csv").read_text().splitlines()) == 61
+    assert "income" not in (tmp_path / "new" / "files" / "new.csv").read_text()
+    page = (tmp_path / "new" / "report.html").read_text()
+    for word in ("tacit demo --owners 1000 --epsilon 4 --runs 1 --seed 1", "paper A made sound", "<svg", "Unit"):
+        assert word in page
+    assert list((tmp_path / "new").rglob("*.png"))
+
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)  # it is an extra
+    again = run(app, [*QUICK, "--json", "--out", str(tmp_path / "again")])
+    rows = {row["method"]: row for row in json.loads(again.stdout)["rows"]}
+    assert rows["tacit"]["mean"] > rows["paper A as published"]["mean"]
+    assert [method for method, row in rows.items() if row["unsound"]] == ["paper A as published"]
+    files = [(tmp_path / name / "rows.jsonl").read_text() for name in ("new", "again")]
+    assert files[0] == files[1]
 
 
-def test_demo_for_machines_repeats_itself():
-    arguments = ["demo", "--owners", "5000", "--json", "--seed", "3"]
-    first, second = (run(app, arguments).output for _ in range(2))
-    assert first == second
-    rows = {row["mechanism"]: row for row in json.loads(first)["rows"]}
-    assert rows["PrivUnit"]["predicted"] < rows["Piecewise"]["predicted"] < rows["Laplace"]["predicted"]
+def test_stopping_the_demo_keeps_what_is_done(tmp_path, monkeypatch):
+    def two(*given):
+        yield Trial(0, "public rows alone", None, 0.8)
+        yield Trial(0, "tacit", 4.0, 0.9)
+        os.kill(os.getpid(), signal.SIGINT)
+        yield Trial(0, "never", 4.0, 0.9)
 
-
-def test_demo_without_matplotlib_still_tells(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    result = run(app, ["demo", "--owners", "500"])
-    assert result.exit_code == 0
-    assert "tacit[plot]" in result.output.replace("\n", "")
+    monkeypatch.setattr("tacit.cli.demo.demo_task", lambda setting: None)
+    monkeypatch.setattr("tacit.cli.demo.trials", two)
+    result = run(app, [*QUICK, "--out", str(tmp_path)])
+    assert result.exit_code == 130
+    assert "80.0" in result.output
+    assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 2
 
 
 def test_audit_passes_and_says_so():
@@ -83,12 +103,21 @@ def test_audit_fails_on_a_gate_that_tells_of_rows(monkeypatch):
 
 
 @pytest.mark.parametrize("arguments", ["demo --epsilon nan", "demo --epsilon 0", "audit --epsilon -1"])
-def test_a_bad_parameter_is_one_line(arguments):
-    command = [sys.executable, "-c", "from tacit.cli import main; main()", *arguments.split()]
+def test_a_bad_parameter_is_one_line(arguments, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["tacit", *arguments.split()])
+    with pytest.raises(SystemExit) as end:
+        main()
+    told = capsys.readouterr().err
+    assert end.value.code == 2
+    assert told.startswith("tacit: epsilon must be ")
+    assert told.count("\n") == 1
+
+
+def test_the_program_as_a_process():
+    command = [sys.executable, "-m", "tacit", "predict", "gone.tacit", "gone.csv"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr.startswith("tacit: epsilon must be ")
-    assert done.stderr.count("\n") == 1
+    assert done.stderr == "tacit: gone.tacit is not there: give a model that tacit fit wrote\n"
 
 
 def test_reproduce_shows_measured_beside_published(tmp_path):

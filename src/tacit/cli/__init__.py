@@ -69,7 +69,7 @@ def options(
 def main() -> None:
     """Run a command. What its user can put right is one line, not a traceback; exit statuses are those of `exits`."""
     try:
-        status = app(standalone_mode=False) or 0
+        status = app(prog_name="tacit", standalone_mode=False) or 0
         if status == INTERRUPTED:
             _say("stopped")
         sys.exit(status)

@@ -1,6 +1,9 @@
-"""tacit demo: true against estimated means of a population."""
+"""tacit demo: does asking owners pay? A population on made-up data, in about a minute."""
 
 import json
+import shlex
+import time
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -9,44 +12,108 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from tacit.checks import positive
+from tacit.cli.exits import INTERRUPTED
 from tacit.cli.options import Json, Seed
-from tacit.experiments.means import DIM, estimate_means
-from tacit.report.means import draw_means
+from tacit.cli.plot import text_plot
+from tacit.cli.steps import bar
+from tacit.cli.versions import versions
+from tacit.experiments.demo import DemoRow, DemoSetting, Trial, demo_task, rows_of, trials
+from tacit.experiments.demo_files import write_files
+from tacit.experiments.rows import write_rows
+from tacit.report.demo import demo_chart, demo_document
+from tacit.report.document import Document
+from tacit.report.writing import write_report
+from tacit.streams import seeded
+
+_FIT = "tacit fit people.csv --label income --public mine.csv --epsilon 2 --test test.csv --out model.tacit"
+
+_MEANING = """\
+unsound: it leaks what the paper does not charge for; a simulation that cannot run at an owner.
+Guarantee of the others: unit owner, the epsilon above between any two sets of its rows, against all who see its report.
+This run is seeded: reproducible, not private.
+"""
 
 
 def demo(
-    owners: Annotated[int, typer.Option(help="How many owners take part.", min=100)] = 50_000,
-    epsilon: Annotated[float, typer.Option(help="Privacy budget of each owner.")] = 1.0,
+    owners: Annotated[int, typer.Option(help="How many owners take part.", min=100)] = 20_000,
+    epsilon: Annotated[list[float] | None, typer.Option(help="Repeat for several; default 0.5, 1, 2, 4, 8.")] = None,
+    runs: Annotated[int, typer.Option(help="How often everything is run.", min=1)] = 3,
     seed: Seed = 1,
-    out: Annotated[Path, typer.Option(help="Where to draw the picture.")] = Path("out/demo.png"),
+    out: Annotated[Path, typer.Option(help="Folder for rows, report, pictures and files to try.")] = Path("out/demo"),
     as_json: Json = False,
 ) -> None:
-    """Perturb a population of owners and show true against estimated means."""
-    truth, rows, why = estimate_means(owners, epsilon, seed)
+    """Show what owners add to public rows, by the papers' method and by tacit's, epsilon by epsilon.
+
+    Ctrl-C keeps the runs that are done.
+    """
+    began = time.monotonic()
+    budgets = tuple(sorted(positive("epsilon", each) for each in epsilon or DemoSetting.epsilons))
+    setting = DemoSetting(owners=owners, epsilons=budgets, runs=runs)
+    found, stopped = _run(setting, seed)
+    rows = rows_of(setting, found)
+    if not rows:
+        raise typer.Exit(INTERRUPTED)
+    write_rows(rows, out / "rows.jsonl")
+    document = _document(rows, setting, seed)
+    drawn = write_report(document, out)
+    write_files(out / "files")
     if as_json:
-        figures = [
-            {"mechanism": row.name, "bytes": row.bytes_per_owner, "error": row.error, "predicted": row.predicted}
-            for row in rows
-        ]
-        typer.echo(json.dumps({"owners": owners, "epsilon": epsilon, "seed": seed, "rows": figures}))
-        return
-    console = Console()
-    title = f"{owners:,} owners, {DIM} coordinates, epsilon {epsilon:g} each"
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
-    for heading in ("mechanism", "bytes", "first mean: true → estimate", "error", "predicted"):
-        table.add_column(heading, justify="left" if heading == "mechanism" else "right", no_wrap=True)
-    for row in rows:
-        first = f"{truth[0]:.3f} → {row.mean[0]:.3f} ± {2 * row.stderr[0]:.3f}"
-        table.add_row(row.name, str(row.bytes_per_owner), first, f"{row.error:.3f}", f"{row.predicted:.3f}")
-    console.print(table)
-    console.print("bytes: of one owner's report. error: distance of estimated and true means;")
-    console.print("predicted: the same by formula, known before anything is collected.\n")
-    console.print(f"Chosen by formula: {why}.\n")
-    console.print(f"Guarantee: unit owner, epsilon {epsilon:g} between any two shares, against all who see a report.")
-    console.print("This run is seeded: reproducible, not private. Releases use tacit.secure(), which has no seed.")
-    try:
-        draw_means(truth, rows, f"What {owners:,} owners tell at epsilon {epsilon:g}: true means and estimates", out)
-    except ModuleNotFoundError:
-        console.print("No picture: matplotlib is missing; pip install 'tacit[plot]' adds it.", markup=False)
+        seconds = round(time.monotonic() - began, 1)
+        typer.echo(json.dumps({"seed": seed, "rows": [asdict(row) for row in rows], "seconds": seconds}))
     else:
-        console.print(f"Picture: {out}")
+        _show(rows, document, out, drawn, Console())
+    if stopped:
+        raise typer.Exit(INTERRUPTED)
+
+
+def _run(setting: DemoSetting, seed: int) -> tuple[list[Trial], bool]:
+    """What was found, and whether somebody stopped it."""
+    found: list[Trial] = []
+    with bar(Console(stderr=True)) as progress:
+        task = progress.add_task(f"asking {setting.owners:,} owners (a first run compiles)", total=setting.trials)
+        try:
+            for trial in trials(setting, demo_task(setting), seeded(seed)):
+                found.append(trial)
+                progress.advance(task)
+        except KeyboardInterrupt:
+            return found, True
+    return found, False
+
+
+def _document(rows: list[DemoRow], setting: DemoSetting, seed: int) -> Document:
+    budgets = " ".join(f"--epsilon {epsilon:g}" for epsilon in setting.epsilons)
+    command = f"tacit demo --owners {setting.owners} {budgets} --runs {setting.runs} --seed {seed}"
+    return replace(demo_document(rows), command=command, settings=versions(seed))
+
+
+def _show(rows: list[DemoRow], document: Document, out: Path, drawn: bool, console: Console) -> None:
+    console.print(document.lead, highlight=False)
+    console.print()
+    console.print(text_plot(demo_chart(rows), min(console.width, 100)))
+    console.print(_table(rows))
+    console.print(_MEANING, highlight=False)
+    if not drawn:
+        console.print("No pictures: matplotlib is missing; pip install 'tacit[plot]' adds it.", markup=False)
+    console.print(f"Report: {out / 'report.html'}", highlight=False)
+    console.print("\nOn files of your own it is this; some to try are there already:")
+    for line in (f"cd {shlex.quote(str(out / 'files'))}", _FIT):
+        console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _table(rows: list[DemoRow]) -> Table:
+    """Accuracy in percent, methods down, budgets across."""
+    budgets = sorted({row.epsilon for row in rows if row.epsilon is not None})
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table.add_column("accuracy in %")
+    for epsilon in budgets:
+        table.add_column(f"eps {epsilon:g}", justify="right", no_wrap=True)
+    for method in dict.fromkeys(row.method for row in rows):
+        own = {row.epsilon: row for row in rows if row.method == method}
+        first = next(iter(own.values()))
+        cells = [own.get(None) or own.get(epsilon) for epsilon in budgets]
+        texts = ["" if row is None else f"{100 * row.mean:.1f}" for row in cells]
+        table.add_row(
+            f"{method} (unsound)" if first.unsound else method, *texts, style="bold" if method == "tacit" else ""
+        )
+    return table

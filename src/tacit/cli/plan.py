@@ -69,9 +69,9 @@ def _show(plans: list[Plan], console: Console) -> None:
     alone = "too few rows to tell" if first.public_accuracy is None else f"{first.public_accuracy:.3f}"
     console.print(f"Your own {first.public_rows:,} rows alone: accuracy {alone} ({first.public_model}).")
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for heading in ("owners", "rows each", "epsilon", "accuracy", "rise", "rounds", "bytes each"):
+    for heading in ("owners", "rows", "epsilon", "accuracy", "rise", "rounds"):
         table.add_column(heading, justify="right")
-    table.add_column("verdict")
+    table.add_column("verdict", no_wrap=True)
     for each in plans:
         accuracy = "?" if each.accuracy is None else f"{each.accuracy:.3f}"
         table.add_row(
@@ -81,8 +81,8 @@ def _show(plans: list[Plan], console: Console) -> None:
             accuracy,
             f"{100 * each.rise:+.1f}",
             str(each.rounds) if each.collect else "",
-            str(each.bytes) if each.collect else "",
             "[green]collect[/]" if each.collect else "[red]do not collect[/]",
         )
     console.print(table)
-    console.print("accuracy: expected with the owners' answers; rise: points above your own rows.", highlight=False)
+    told = "rows: of each owner; accuracy: expected with their answers; rise: points above your own rows."
+    console.print(told, highlight=False)

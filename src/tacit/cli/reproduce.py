@@ -2,22 +2,20 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
-from platform import python_version
 from typing import Annotated, Any, NamedTuple
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-import tacit
 from tacit.cli.ahead import show_ahead
 from tacit.cli.options import Seed
 from tacit.cli.paper_a import show_a
 from tacit.cli.paper_c import show_c
 from tacit.cli.paper_d import show_d
 from tacit.cli.trees import show_trees
+from tacit.cli.versions import versions
 from tacit.experiments import ahead, gradient_verdict, paper_a, paper_c, paper_d, paper_d_tasks
 from tacit.experiments.break_even import ahead_and_break_even
 from tacit.experiments.rows import write_rows
@@ -79,7 +77,7 @@ def reproduce(
             console.print("stopped; what was done is kept")
     write_rows(rows, folder / "rows.jsonl")
     document = replace(
-        chosen.show(rows, console), command=_command(paper, dataset, quick, seed), settings=_settings(seed)
+        chosen.show(rows, console), command=_command(paper, dataset, quick, seed), settings=versions(seed)
     )
     if not write_report(document, folder):
         console.print("No pictures: matplotlib is missing; pip install 'tacit[plot]' adds it.", markup=False)
@@ -90,9 +88,3 @@ def _command(paper: str, dataset: list[str] | None, quick: bool, seed: int) -> s
     """What to type to get the same again."""
     chosen = [word for name in dataset or () for word in ("--dataset", name)]
     return " ".join(["tacit", "reproduce", paper, *chosen, *(["--quick"] if quick else []), "--seed", str(seed)])
-
-
-def _settings(seed: int) -> tuple[tuple[str, str], ...]:
-    names = ("numpy", "scipy", "scikit-learn", "numba")
-    versions = tuple((name, version(name)) for name in names)
-    return ("seed", str(seed)), ("tacit", tacit.__version__), ("Python", python_version()), *versions

@@ -18,7 +18,7 @@ from scipy.special import ndtri
 from tacit.checks import bad, whole
 from tacit.datasets import census
 from tacit.datasets.split import Part, Split
-from tacit.types import FloatArray, IntArray
+from tacit.types import AnyArray, FloatArray, IntArray
 
 _NUMBERS = 12  # uniform numbers for one row: three steps of Philox, which makes four words at a step
 _Name: TypeAlias = Literal["train", "test", "public"]
@@ -53,6 +53,21 @@ def brazil_blocks(
         raise bad("part", f"one of {_PARTS}", part)
     threshold = _mean_income(whole("public", public, 1), seed)
     return (_block(seed, part, start, min(block, rows - start), threshold) for start in range(0, rows, block))
+
+
+def people(part: _Name, rows: int, seed: int = 0, public: int = 10_000) -> dict[str, AnyArray]:
+    """The same people in words: age, the attributes by name, and whether their income is "high" or "low".
+
+    >>> {name: column.tolist() for name, column in people("test", 2).items()}["income"]
+    ['low', 'high']
+    """
+    if part not in _PARTS:
+        raise bad("part", f"one of {_PARTS}", part)
+    age, values, noise = _people(seed, part, 0, whole("rows", rows, 1))
+    threshold = _mean_income(whole("public", public, 1), seed)
+    named = {name: np.array(census.VALUES[name])[value] for name, value in values.items()}
+    income = np.where(_incomes(age, values, noise) > threshold, "high", "low")
+    return {"age": age.astype(np.int64), **named, "income": income}
 
 
 def columns() -> list[str]:
