@@ -1,6 +1,6 @@
 """make campaign: a whole campaign on this machine, in processes of its own, watched and checked.
 
-A PostgreSQL server, a coordinator and a helper with TLS, and fifty owner processes with twenty owners each go through
+A PostgreSQL server, a coordinator and a helper with TLS, and fifty owner processes with four owners each go through
 ten rounds; after each, all owners say in a sum over both servers how wrong its model is. It is a rehearsal (seeded:
 reproducible, not private), so that the published model can be compared, byte for byte, with that of the engine in one
 process; `--private` runs it with secure coins instead, as owners would.
@@ -35,18 +35,18 @@ def main() -> None:
     """Run, show, write the report; exit status 1 if anything is not as it should be."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.service.campaign", description=__doc__)
     parser.add_argument("--processes", type=int, default=50, help="owner processes")
-    parser.add_argument("--each", type=int, default=20, help="owners in each of them")
+    parser.add_argument("--each", type=int, default=4, help="owners in each of them")
     parser.add_argument("--rounds", type=int, default=10, help="rounds of boosting")
     parser.add_argument("--private", action="store_true", help="secure coins: private, not reproducible")
     parser.add_argument("--out", type=Path, default=Path("out/campaign"), help="folder for the report")
     arguments = parser.parse_args()
-    people = People(arguments.processes, arguments.each, rows=40, sample=60)
+    people = People(arguments.processes, arguments.each, rows=100, sample=60)
     plan = Plan(
         people=people,
         rounds=arguments.rounds,
         per_round=max(2, people.owners * 6 // 10 // arguments.rounds),  # rounds may be dropped, and others asked
         learner="logistic",
-        sum_epsilon="0.2",
+        sum_epsilon="0.5",
         seed=None if arguments.private else 7,
     )
     console = Console(width=100, highlight=False)
