@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import tacit
-from tacit import PrivateBoosting, PrivateClassifier
+from tacit import PeerEnsemble, PrivateBoosting, PrivateClassifier, SiteEnsemble, SiteEnsembleRegressor
 from tacit.wire import WireError
 
 
@@ -38,6 +38,35 @@ def test_a_model_comes_back_as_it_was(tmp_path, name):
     assert again.report_ == model.report_
     again.save(tmp_path / "again.tacit")
     assert (tmp_path / "again.tacit").read_bytes() == (tmp_path / "m.tacit").read_bytes()
+
+
+OF_FEW: dict[str, Any] = {
+    "sites": lambda: SiteEnsemble(epsilon=1.0, random_state=1),
+    "sites, numbers": lambda: SiteEnsembleRegressor(epsilon=1.0, random_state=1),
+    "peers": lambda: PeerEnsemble(epsilon=1.0, rounds=4, random_state=1),
+    "peers, trees": lambda: PeerEnsemble(epsilon=1.0, rounds=4, method="trees", random_state=1),
+}
+
+
+@pytest.mark.parametrize("name", sorted(OF_FEW))
+def test_models_of_sites_and_peers_come_back_without_anybody_in_them(tmp_path, name):
+    X, y = data()
+    who = {"participants" if name.startswith("peers") else "sites": np.arange(3800) % 4}
+    model = OF_FEW[name]().fit(X[200:], y[200:], public=(X[:200], y[:200]), **who)
+    model.save(tmp_path / "m.tacit")
+    again = tacit.load(tmp_path / "m.tacit")
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert (again.guarantee_, again.transcript_, again.report_) == (
+        model.guarantee_,
+        model.transcript_,
+        model.report_,
+    )
+    assert not hasattr(again, "models_")
+    again.save(tmp_path / "again.tacit")
+    assert (tmp_path / "again.tacit").read_bytes() == (tmp_path / "m.tacit").read_bytes()
+    if name.startswith("peers"):
+        with pytest.raises(ValueError, match="has no participants"):
+            again.join(X, y, name="newcomer")
 
 
 def test_names_categories_and_text_labels_survive(tmp_path):

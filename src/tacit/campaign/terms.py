@@ -1,54 +1,72 @@
-"""The terms of a campaign, public and fixed from its beginning: what is asked of whom, and on what conditions."""
+"""The terms of a campaign, public and fixed from its beginning: what is asked of whom, and on what conditions.
 
-from collections.abc import Generator
+What all kinds of campaigns have in common is here; each kind is one file beside it (`boosting_terms`, `site_terms`,
+`peer_terms`), and `kinds` knows them all.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from tacit.checks import bad, positive, whole
-from tacit.ensembles.boosting import Boosted, Judge, boost
-from tacit.learners.base import Facts, Learner, Terms
+from tacit.learners.base import Public
+from tacit.learners.query import Query
 from tacit.schema import Schema
-from tacit.sums.batch import SumTerms
-from tacit.wire import message
+from tacit.types import IntArray
 
 
-@message("campaign.terms")
 @dataclass(frozen=True, eq=False)
-class CampaignTerms:
-    """Rounds of `owners` owners each, a `deadline` in seconds for every question, at least `minimum` reports.
+class CampaignTerms(ABC):
+    """A campaign begins when `start` owners have enrolled; a question lasts at most `deadline` seconds.
 
-    A question with fewer reports is void, and others are asked the same. The campaign begins when `start` owners have
-    enrolled. `sample` is the digest of the data user's own sample, which judges base models, unless `sums` says on what
-    terms all owners do, by a sum after every round.
+    A question needs `minimum` reports. `sample` is the digest of the data user's own sample.
     """
+
+    kind: ClassVar[str]
 
     name: str
     schema: Schema
-    learner: Learner
-    facts: Facts
-    terms: Terms
-    rounds: int
-    owners: int
-    attempts: int
     start: int
     minimum: int
     deadline: float
     sample: bytes
-    sums: SumTerms | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.name) <= 200:
             raise bad("name", "1 to 200 characters", self.name[:20])
-        for name in ("rounds", "owners", "attempts", "start", "minimum"):
+        for name in ("start", "minimum"):
             whole(name, getattr(self, name), 1)
         positive("deadline", self.deadline)
-        if not self.minimum <= self.owners:
-            raise bad("minimum", f"at most owners per round, {self.owners}", self.minimum)
-        if self.sums is not None and not self.sums.minimum <= self.start:
-            raise bad("minimum of a sum", f"at most start, {self.start}", self.sums.minimum)
-        if not (self.facts.dim, self.facts.classes) == (self.schema.dim, len(self.schema.classes)):
-            raise bad("facts", "made for the schema", (self.facts.dim, self.facts.classes))
 
-    def algorithm(self, judge: Judge) -> Generator[Any, Any, Boosted]:
-        """The algorithm that the campaign runs, from its beginning."""
-        return boost(self.learner, self.facts, self.terms, judge, self.rounds, self.owners, self.attempts)
+    @property
+    @abstractmethod
+    def once(self) -> bool:
+        """Whether an owner is asked at most once."""
+
+    @property
+    @abstractmethod
+    def answers(self) -> int:
+        """How many reports an owner gives at most, sums over all owners aside."""
+
+    @property
+    @abstractmethod
+    def epsilons(self) -> tuple[float, ...]:
+        """What an owner may choose to spend on all its reports, sums aside."""
+
+    @property
+    @abstractmethod
+    def rounds_expected(self) -> int:
+        """How many rounds there will be, as far as is known at the beginning."""
+
+    @abstractmethod
+    def example(self) -> Query:
+        """A question as it may come first: what an owner is shown before it joins."""
+
+    @abstractmethod
+    def run(self, public: Public) -> Generator[Any, Any, Any]:
+        """The algorithm that the campaign runs, from its beginning; `public` is the data user's sample."""
+
+    @abstractmethod
+    def guesses(self, at: Any, public: Public) -> Sequence[IntArray]:
+        """Classes that the model gives to the sample, after each round, as a question or a result `at` knows it."""

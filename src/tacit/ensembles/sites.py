@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.ensembles.combine import COMBINE, Combined, PublicOnly, public_only
+from tacit.learners.linear import LinearModel
 from tacit.learners.losses import LogisticLoss, Loss, Squared
 from tacit.learners.query import Estimates
 from tacit.learners.site import TrainSite, targets_of
@@ -40,6 +41,22 @@ class SiteEnsembleModel:
     def public_scores(self) -> FloatArray:
         """Scores (rows, vectors) of the public rows, each by a public-only model that was not trained on it."""
         return np.array([one.scores for one in self.alone]).T
+
+    def linear(self, query: TrainSite, bounds: tuple[float, float] | None = None) -> LinearModel:
+        """What may be published: the combined vectors behind the query's lens."""
+        return LinearModel(query.lens, self.vectors, bounds)
+
+    def unseen_scores(self, query: TrainSite, X: FloatArray) -> FloatArray:
+        """Scores (rows, vectors) of the public rows X, each with a public-only model that was not trained on it.
+
+        Sites were not trained on public rows at all; only the few weights of the combination have seen the row.
+        """
+        rows = query.lens.see(X)
+        each = [
+            made.public_weight * only.scores + rows @ (made.weights @ self.models[:, vector])
+            for vector, (made, only) in enumerate(zip(self.combined, self.alone, strict=True))
+        ]
+        return np.array(each).T
 
 
 def aggregator_loss(query: TrainSite) -> Loss:

@@ -5,9 +5,12 @@ from typing import Any
 
 from tacit.estimators.boosting import PrivateBoosting
 from tacit.estimators.classifier import PrivateClassifier
+from tacit.estimators.peers import PeerEnsemble
 from tacit.estimators.saved import restored
+from tacit.estimators.sites import SiteEnsemble, SiteEnsembleRegressor
 
-_KINDS = {kind.__name__: kind for kind in (PrivateBoosting, PrivateClassifier)}
+_SAVABLE = (PrivateBoosting, PrivateClassifier, SiteEnsemble, SiteEnsembleRegressor, PeerEnsemble)
+_KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in _SAVABLE}
 
 
 def load(path: str | Path) -> Any:

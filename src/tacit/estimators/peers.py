@@ -1,6 +1,7 @@
 """Peers without a server as a scikit-learn classifier: all participants in one process (paper D)."""
 
 from collections.abc import Collection, Mapping
+from hashlib import blake2b
 from itertools import pairwise
 from typing import Any, Self
 
@@ -16,16 +17,20 @@ from tacit.estimators.peer_guarantee import peer_guarantee
 from tacit.estimators.peer_methods import METHODS
 from tacit.estimators.peer_models import PeerModel, two_classes
 from tacit.estimators.sample import Sample, drawn_sample, given_sample
+from tacit.estimators.saved import Savable
 from tacit.estimators.tables import accept_labels, accept_table, some_rows
 from tacit.learners.cells import Cells
 from tacit.learners.names import one_of
+from tacit.learners.served import ServedScores
 from tacit.schema import Schema
 from tacit.streams import Stream
 from tacit.types import AnyArray, FloatArray, IntArray
 
 
-class PeerEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """Participants that learn from each other's noisy counts, for two classes. `predict` is what may be served.
+
+    `save` writes what may be served, and nothing else: a model that was read again predicts, and takes no newcomers.
 
     Parameters
     ----------
@@ -56,6 +61,8 @@ class PeerEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sci
     >>> bool(model.score(X, y) > 0.8), bool(model.models_["site 3"].score(X, y) > 0.8)
     (True, True)
     """
+
+    _fitted_model = "served_"
 
     def __init__(
         self,
@@ -123,6 +130,7 @@ class PeerEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sci
         self.models_: dict[Any, PeerModel] = {}
         self.spent_: dict[Any, float] = {}
         self._source = "" if sample is None else sample.source
+        self.transcript_ = b""
         self._present: dict[int, float] = {}
         return self._learn(dict(zip(self._held, self._epsilons(self.epsilon), strict=True)))
 
@@ -133,7 +141,7 @@ class PeerEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sci
 
         The others only decide whether the newcomer's parts are worth taking into their own models.
         """
-        check_is_fitted(self)
+        self._check_participants()
         if name in self.participants_:
             raise ValueError(
                 f"name must be that of a newcomer: {name!r} has taken part already, and has spent its budget"
@@ -155,7 +163,7 @@ class PeerEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sci
 
     def leave(self, name: Any) -> Self:
         """A participant goes: its own model, and all parts made of what it released. What was known stays known."""
-        check_is_fitted(self)
+        self._check_participants()
         if name not in self.models_:
             raise ValueError(f"name must be that of a participant, one of {list(self.models_)}, got {name!r}")
         number = self.participants_.index(name)
@@ -173,6 +181,7 @@ class PeerEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sci
         held = {number: self._held[number] for number in newcomers}
         coins = self._stream.child("public coins", min(newcomers))
         self.released_ = engine.run(method.algorithm(self.cells_, held, plan, coins, self.released_))
+        self.transcript_ = blake2b(self.transcript_ + engine.transcript, digest_size=32).digest()
         self.spent_ = self.spent_ | {self.participants_[number]: float(engine.spent[number]) for number in newcomers}
         self.guarantee_ = peer_guarantee(list(self._present.values()), plan, self._stream, self._source)
         return self._settle()
@@ -181,6 +190,8 @@ class PeerEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sci
         """Everybody present makes its own model; the served one is made of what was released."""
         method = METHODS[self.method]
         self.served_ = PeerModel(self.cells_, method.served(self.released_))
+        self.ended_ = f"{len(self._present)} participants"
+        self.report_ = [{"participant": str(name), "epsilon": spent} for name, spent in self.spent_.items()]
         self.models_ = {}
         for number in self._present:
             one = self._cohort[number : number + 1]
@@ -202,6 +213,17 @@ class PeerEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sci
         """Log odds of the second class, by what was released."""
         check_is_fitted(self)
         return self.served_.decision_function(accept_table(self, X, reset=False))
+
+    def _to_save(self) -> ServedScores:
+        return ServedScores(self.cells_, self.served_.inner)
+
+    def _restored(self, model: ServedScores) -> None:
+        self.cells_, self.served_ = model.cells, PeerModel(model.cells, model.scores)
+
+    def _check_participants(self) -> None:
+        check_is_fitted(self)
+        if not hasattr(self, "_cohort"):
+            raise ValueError("a model that was read from a file has no participants: they are where it was fitted")
 
     def _check(self) -> None:
         one_of("method", self.method, METHODS)

@@ -15,7 +15,9 @@ import numpy as np
 import tacit
 from tacit.estimators.guarantee import Guarantee
 from tacit.learners.ensemble import Ensemble
+from tacit.learners.linear import LinearModel
 from tacit.learners.scores import ScoreModel
+from tacit.learners.served import ServedScores
 from tacit.schema import Schema
 from tacit.types import FloatArray
 from tacit.wire import decode, encode, message
@@ -31,7 +33,7 @@ class SavedModel:
     program: str
     kind: str
     schema: Schema
-    model: Ensemble | ScoreModel
+    model: Ensemble | ScoreModel | LinearModel | ServedScores
     frequencies: FloatArray
     names: tuple[str, ...]
     columns: int
@@ -55,8 +57,8 @@ class Savable:
             tacit.__version__,
             type(self).__name__,
             fitted.schema_,
-            getattr(fitted, self._fitted_model),
-            np.asarray(fitted.public_frequencies_, dtype=np.float64),
+            self._to_save(),
+            np.asarray(getattr(fitted, "public_frequencies_", ()), dtype=np.float64),
             tuple(str(name) for name in getattr(fitted, "feature_names_in_", ())),
             int(fitted.n_features_in_),
             fitted.guarantee_,
@@ -69,6 +71,14 @@ class Savable:
         draft.write_bytes(encode(content))
         os.replace(draft, target)
 
+    def _to_save(self) -> Any:
+        """The model as it travels."""
+        return getattr(self, self._fitted_model)
+
+    def _restored(self, model: Any) -> None:
+        """Take up a model that was saved."""
+        setattr(self, self._fitted_model, model)
+
 
 def restored(path: str | Path, kinds: dict[str, type[Any]]) -> Any:
     """The estimator in a file, ready to predict."""
@@ -76,7 +86,7 @@ def restored(path: str | Path, kinds: dict[str, type[Any]]) -> Any:
     if content.kind not in kinds:
         raise ValueError(f"{path} holds a {content.kind!r}; known are {sorted(kinds)}")
     estimator = kinds[content.kind](schema=content.schema)
-    setattr(estimator, estimator._fitted_model, content.model)
+    estimator._restored(content.model)
     estimator.schema_ = content.schema
     estimator.classes_ = np.array(content.schema.classes)
     estimator.public_frequencies_ = content.frequencies

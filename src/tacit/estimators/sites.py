@@ -16,6 +16,7 @@ from tacit.estimators.guarantee import site_guarantee
 from tacit.estimators.numbers import Range, drawn_numbers, given_numbers
 from tacit.estimators.parameters import stream_of
 from tacit.estimators.sample import drawn_sample, given_sample
+from tacit.estimators.saved import Savable
 from tacit.estimators.site_parameters import loss_of, ridge_of, site_epsilons, site_names
 from tacit.estimators.tables import accept_labels, accept_table, some_rows
 from tacit.learners.names import one_of
@@ -25,8 +26,10 @@ from tacit.streams import Stream
 from tacit.types import AnyArray, FloatArray, IntArray
 
 
-class _Sites(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class _Sites(Savable, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """What classifier and regressor share: the question to the sites, and what is kept of the answer."""
+
+    _fitted_model = "linear_"
 
     def __init__(
         self,
@@ -60,6 +63,7 @@ class _Sites(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
         y0: IntArray,
         classes: int,
         source: str,
+        bounds: tuple[float, float] | None,
         stream: Stream,
     ) -> None:
         """Ask the sites of encoded rows X, combine with the public ones X0; sets what fit leaves behind."""
@@ -74,9 +78,12 @@ class _Sites(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
         if not self.query_.unsound:
             self.query_ = rehearse(self.query_, X0, y0, float(np.median(epsilon)), lenses)
         self.lens_ = self.query_.lens
+        self.public_frequencies_ = np.bincount(y0, minlength=classes)[:classes] / len(y0)
         engine = Inline(Cohort.of(X, y, names), epsilon, stream)
         self.model_ = engine.run(ensemble_of_sites(self.query_, X0, y0, self.combine))
-        self.site_models_ = self.model_.models
+        self.linear_ = self.model_.linear(self.query_, bounds)
+        self.site_models_, self.transcript_ = self.model_.models, engine.transcript
+        self.ended_ = f"all {len(self.sites_)} sites"
         self.guarantee_ = site_guarantee(self.query_, epsilon, stream, source)
         self.report_ = [
             {
@@ -88,10 +95,10 @@ class _Sites(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
             for place, (name, each) in enumerate(zip(self.sites_.tolist(), epsilon.tolist(), strict=True))
         ]
 
-    def _seen(self, X: Any) -> FloatArray:
-        """Rows as a model sees them."""
+    def _scores(self, X: Any) -> FloatArray:
+        """Scores (rows, vectors)."""
         check_is_fitted(self)
-        return self.lens_.see(self.schema_.encode(accept_table(self, X, reset=False)).X)
+        return self.linear_.scores(self.schema_.encode(accept_table(self, X, reset=False)).X)
 
 
 class SiteEnsemble(ClassifierMixin, _Sites):  # type: ignore[misc]
@@ -151,8 +158,8 @@ class SiteEnsemble(ClassifierMixin, _Sites):  # type: ignore[misc]
         rest = np.flatnonzero(~sample.taken)
         encoded = self.schema_.encode(some_rows(table, rest)).X
         numbers = self.schema_.encode_labels(labels[rest])
-        self._ensemble(encoded, numbers, names[rest], known.X, known.y, known.classes, sample.source, stream)
-        guesses = self._winners(self.model_.public_scores)
+        self._ensemble(encoded, numbers, names[rest], known.X, known.y, known.classes, sample.source, None, stream)
+        guesses = self.linear_.winners(self.model_.public_scores)
         self.public_only_score_ = float(np.mean(guesses == known.y))
         return self
 
@@ -163,7 +170,7 @@ class SiteEnsemble(ClassifierMixin, _Sites):  # type: ignore[misc]
 
     def predict(self, X: Any) -> AnyArray:
         """The class with the largest score."""
-        winners = self._winners(self._scores(X))
+        winners = self.linear_.winners(self._scores(X))
         return np.asarray(self.classes_[winners])
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -173,13 +180,6 @@ class SiteEnsemble(ClassifierMixin, _Sites):  # type: ignore[misc]
             return np.hstack([1 - chances, chances])
         chances = np.maximum(chances, 1e-300)
         return np.asarray(chances / chances.sum(axis=1, keepdims=True))
-
-    def _scores(self, X: Any) -> FloatArray:
-        seen = self._seen(X)
-        return np.asarray(seen @ self.model_.vectors.T)
-
-    def _winners(self, scores: FloatArray) -> IntArray:
-        return (scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else np.argmax(scores, axis=1)
 
 
 class SiteEnsembleRegressor(RegressorMixin, _Sites):  # type: ignore[misc]
@@ -244,7 +244,9 @@ class SiteEnsembleRegressor(RegressorMixin, _Sites):  # type: ignore[misc]
         rest = np.flatnonzero(~sample.taken)
         encoded = self.schema_.encode(some_rows(table, rest)).X
         X0, y0 = sample.encoded(self.schema_, self.range_)
-        self._ensemble(encoded, self.range_.levels(targets[rest]), names[rest], X0, y0, 0, sample.source, stream)
+        bounds = (self.range_.low, self.range_.high)
+        levels = self.range_.levels(targets[rest])
+        self._ensemble(encoded, levels, names[rest], X0, y0, 0, sample.source, bounds, stream)
         known = self.range_.numbers(y0 / Range.STEPS * 2 - 1)
         spread = float(np.sum((known - known.mean()) ** 2))
         missed = float(np.sum((known - self.range_.numbers(self.model_.public_scores[:, 0])) ** 2))
@@ -253,5 +255,9 @@ class SiteEnsembleRegressor(RegressorMixin, _Sites):  # type: ignore[misc]
 
     def predict(self, X: Any) -> FloatArray:
         """Targets, inside the public range."""
-        seen = self._seen(X)
-        return self.range_.numbers(seen @ self.model_.vectors[0])
+        scores = self._scores(X)
+        return self.range_.numbers(scores[:, 0])
+
+    def _restored(self, model: Any) -> None:
+        super()._restored(model)
+        self.range_ = Range(*model.bounds)
