@@ -18,8 +18,8 @@ from benchmarks.service.postgres import free_port
 from benchmarks.service.processes import Processes, tacit
 from tacit.cli.serve import signing_key
 from tacit.cohort import Cohort
+from tacit.coordinator.boosting_spec import BoostingSpec
 from tacit.coordinator.publication import Publication
-from tacit.coordinator.spec import CampaignSpec
 from tacit.device.joining import Joining
 from tacit.engines.inline import Inline
 from tacit.ensembles.boosting import AllOwners, OwnSample
@@ -176,7 +176,7 @@ class Stage:
         It also compiles what the owners are going to run, once for all of them.
         """
         seed = 0 if self.plan.seed is None else self.plan.seed
-        terms, public = CampaignSpec.read(self.folder / "campaign.toml").prepared(bytes(32))
+        terms, public = BoostingSpec.read(self.folder / "campaign.toml").prepared(bytes(32))
         policy = Policy.read(self.folder / "policy.toml")
         parts = [
             Joining(self.folder / f"owners-{n:03d}.csv", "ill", policy, self.folder, owners="who").rows(terms)[1]

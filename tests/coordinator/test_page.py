@@ -49,6 +49,10 @@ def figures(**more):
         "at": 1.8e9,
         "owners": {"enrolled": 5000, "waiting": 3000, "revoked": 1},
         "start": 4000,
+        "kind": "boosting",
+        "unit": "owner",
+        "adjacency": "any two sets of rows of one owner",
+        "answers": 1,
         "learner": "centroid",
         "unsound": "",
         "mechanism": "privunit",
@@ -58,10 +62,12 @@ def figures(**more):
         "owners_per_round": 1000,
         "minimum": 100,
         "questions": asked,
+        "voices": [],
         "strangers": {},
         "sample": 400,
         "public_model": "boosted trees",
         "public_only": {"error": 0.1, "stderr": 0.015},
+        "majority": {"error": 0.4, "stderr": 0.02},
         "progress": [{"error": 0.2, "stderr": 0.02}],
     }
     return {**known, **more}

@@ -5,8 +5,8 @@ import asyncio
 import numpy as np
 import pytest
 
+from tacit.coordinator.boosting_spec import BoostingSpec
 from tacit.coordinator.publication import Publication
-from tacit.coordinator.spec import CampaignSpec
 from tacit.device.joining import join
 from tacit.device.link import Link
 from tacit.device.rehearsal import Part
@@ -21,7 +21,7 @@ TOKENS = [f"token number {i:04d}" for i in range(60)]
 
 
 def in_process(folder, seed, epsilon):
-    terms, public = CampaignSpec.read(folder / "campaign.toml").prepared()
+    terms, public = BoostingSpec.read(folder / "campaign.toml").prepared()
     _, cohort = joining(folder).rows(terms)
     engine = Inline(cohort, np.full(len(cohort), epsilon), seeded(seed))
     return engine.run(terms.algorithm(OwnSample(public))).ensemble

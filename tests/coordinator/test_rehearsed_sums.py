@@ -6,9 +6,9 @@ from typer.testing import CliRunner
 
 from tacit import seeded
 from tacit.cli import app
+from tacit.coordinator.boosting_spec import BoostingSpec
 from tacit.coordinator.publication import Publication
 from tacit.coordinator.running import coordinator
-from tacit.coordinator.spec import CampaignSpec
 from tacit.device.joining import join
 from tacit.device.rehearsal import Part
 from tacit.engines.inline import Inline
@@ -33,7 +33,7 @@ def helper(folder):
 
 
 def in_process(folder, seed):
-    terms, _ = CampaignSpec.read(folder / "campaign.toml").prepared(bytes(32))
+    terms, _ = BoostingSpec.read(folder / "campaign.toml").prepared(bytes(32))
     _, cohort = joining(folder).rows(terms)
     engine = Inline(cohort, np.full(len(cohort), 8.0), seeded(seed), TwoServers(epsilon=2.5))
     return engine.run(terms.algorithm(AllOwners())).ensemble

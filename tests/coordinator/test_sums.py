@@ -9,10 +9,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit import seeded
 from tacit.coordinator import sums as coordinator_sums
+from tacit.coordinator.boosting_spec import BoostingSpec
 from tacit.coordinator.intake import Intake
 from tacit.coordinator.publication import Publication
 from tacit.coordinator.running import coordinator
-from tacit.coordinator.spec import CampaignSpec
 from tacit.coordinator.store import ADDING, CLOSED, OPEN, VOID
 from tacit.device.joining import join
 from tacit.device.preview import preview
@@ -89,7 +89,7 @@ class Trial:
             self.changed("UPDATE campaign SET lease_until = 0")
         self.service = coordinator(self.folder / "campaign.toml", url, KEY, ADMIN, helper=client, noise=seeded(5))
         self.store = self.service.store
-        self.terms, _ = CampaignSpec.read(self.folder / "campaign.toml").prepared(bytes(32))
+        self.terms, _ = BoostingSpec.read(self.folder / "campaign.toml").prepared(bytes(32))
 
     def answer(self, owners=range(PEOPLE)):
         """Some owners answer what they are asked; what became of their reports."""
@@ -308,10 +308,10 @@ def test_owners_and_both_servers_over_http(tmp_path, monkeypatch):
 def test_a_bad_campaign_file_says_what_is_wrong(tmp_path, change, message):
     folder = folder_of(tmp_path, owners=1, text=CAMPAIGN.replace(*change))
     with pytest.raises(ValueError, match=message):
-        CampaignSpec.read(folder / "campaign.toml").prepared(bytes(32))
+        BoostingSpec.read(folder / "campaign.toml").prepared(bytes(32))
 
 
 def test_the_helper_must_be_reached_safely(tmp_path):
     folder = folder_of(tmp_path, owners=1, text=CAMPAIGN.replace("https://helper.invalid", "http://helper.invalid"))
     with pytest.raises(ValueError, match="helper must begin with https://"):
-        CampaignSpec.read(folder / "campaign.toml").helper_client()
+        BoostingSpec.read(folder / "campaign.toml").helper_client()

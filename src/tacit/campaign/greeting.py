@@ -2,9 +2,10 @@
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from tacit.campaign.kinds import read_terms
 from tacit.campaign.terms import CampaignTerms
 from tacit.wire import WireError
-from tacit.wire.signed import opened, public_bytes, sign
+from tacit.wire.signed import public_bytes, sign, verified
 
 _PURPOSE = "campaign"
 _KEY = 32
@@ -22,4 +23,4 @@ def greeted(data: bytes, pinned: bytes | None) -> tuple[Ed25519PublicKey, Campai
     if pinned is not None and data[:_KEY] != pinned:
         raise WireError(f"the campaign's key is {data[:_KEY].hex()}, but {pinned.hex()} is pinned: another campaign?")
     key = Ed25519PublicKey.from_public_bytes(data[:_KEY])
-    return key, opened(data[_KEY:], CampaignTerms, _PURPOSE, key)
+    return key, read_terms(verified(data[_KEY:], _PURPOSE, key))

@@ -9,6 +9,7 @@ to a helper whose key everybody knows.
 from dataclasses import replace
 
 from tacit.campaign.address import LOOPBACK
+from tacit.campaign.boosting_terms import BoostingTerms
 from tacit.campaign.terms import CampaignTerms
 from tacit.sums.rehearsal import REHEARSAL_HELPER
 
@@ -17,8 +18,10 @@ REHEARSAL = "rehearsal: reproducible, not private"
 
 def rehearsed(terms: CampaignTerms) -> CampaignTerms:
     """The same campaign, named as a rehearsal, with the helper of rehearsals."""
-    sums = None if terms.sums is None else replace(terms.sums, helper=REHEARSAL_HELPER)
-    return replace(terms, name=f"{REHEARSAL}: {terms.name}", sums=sums)
+    named = replace(terms, name=f"{REHEARSAL}: {terms.name}")
+    if isinstance(named, BoostingTerms) and named.sums is not None:
+        return replace(named, sums=replace(named.sums, helper=REHEARSAL_HELPER))
+    return named
 
 
 def is_rehearsal(name: str) -> bool:

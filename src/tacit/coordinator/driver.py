@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from tacit.campaign.boosting_terms import BoostingTerms
 from tacit.campaign.terms import CampaignTerms
 from tacit.coordinator.accuracy import Accuracy, accuracy
 from tacit.coordinator.progress import Progress
-from tacit.coordinator.publication import Publication
+from tacit.coordinator.publication import published
 from tacit.coordinator.store import ADDING, CLOSED, ENDED, ENROLLING, OPEN, RUNNING, VOID, Question, Store
 from tacit.coordinator.sums import AwayError, Sums
 from tacit.coordinator.tables import NOTHING_YET
-from tacit.ensembles.boosting import AllOwners, Boosted, OwnSample, Verdict
+from tacit.ensembles.boosting import Verdict
 from tacit.learners.base import Public, ShareQuery, Tally
-from tacit.learners.ensemble import Ensemble
 from tacit.learners.invitation import PURPOSE, Invitation, digest_of, unpack
 from tacit.learners.query import Answer, Query
 from tacit.learners.sum_query import SumQuery
@@ -57,7 +57,8 @@ class Driver:
         draw: Draw = drawn_at_random,
         sums: Sums | None = None,
     ) -> None:
-        if (sums is None) != (terms.sums is None):
+        wanted = terms.sums if isinstance(terms, BoostingTerms) else None
+        if (sums is None) != (wanted is None):
             raise ValueError("sums must be given if and only if the campaign's terms ask for sums over all owners")
         self._store = store
         self._terms = terms
@@ -67,8 +68,8 @@ class Driver:
         self._sums = sums
         self._worker = secrets.token_hex(8)
         self._schema = digest_of(terms.schema)
-        self._told = -1  # how many answers the running algorithm has been given; -1: it has to be replayed
-        self._algorithm: Generator[Any, Any, Boosted] | None = None
+        self._told = -1  # how many questions the running algorithm has been told about; -1: it has to be replayed
+        self._algorithm: Generator[Any, Any, Any] | None = None
         self._query: Query | Tally | None = None
         self._heard: dict[int, Accuracy] = {}  # of the answers that have been told
 
@@ -96,15 +97,15 @@ class Driver:
             if not self._closed(asked[-1]):
                 return
             asked = self._store.questions()
-        answered = [question for question in asked if question.state == CLOSED]
         try:
-            self._catch_up(answered)
+            self._catch_up(asked)
             if isinstance(self._query, Tally):
                 self._ask_all(self._query, asked)
             elif self._query is not None:
                 self._ask(self._query, len(asked) + 1)
         except StopIteration as end:
-            self._publish(end.value, answered)
+            self._told = -1  # it says so once: if what follows fails, it is replayed
+            self._publish(end.value, asked)
 
     def _closed(self, question: Question) -> bool:
         """Close a question that everybody answered or whose time is over; void if too few did."""
@@ -114,7 +115,8 @@ class Driver:
         query = opened(question.data, Invitation, PURPOSE, self._key.public_key()).query
         if isinstance(query, SumQuery):
             return self._added_up(question, query)
-        self._store.close_question(question.number, CLOSED if heard >= self._terms.minimum else VOID)
+        needed = 1 if isinstance(query.owners, tuple) else self._terms.minimum
+        self._store.close_question(question.number, CLOSED if heard >= needed else VOID)
         log.info("question %d closed with %d of %d reports", question.number, heard, invited)
         return True
 
@@ -140,21 +142,24 @@ class Driver:
         )
         return True
 
-    def _catch_up(self, answered: list[Question]) -> None:
-        """Bring the algorithm to where all answers have been told; StopIteration when it has ended."""
-        if self._algorithm is None or self._told > len(answered) or self._told < 0:
-            self._algorithm = self._terms.algorithm(AllOwners() if self._sums else OwnSample(self._public))
+    def _catch_up(self, asked: list[Question]) -> None:
+        """Bring the algorithm to where all that was asked has been told; StopIteration when it has ended."""
+        if self._algorithm is None or not 0 <= self._told <= len(asked):
+            self._algorithm = self._terms.run(self._public)
             self._query, self._told, self._heard = next(self._algorithm), 0, {}
-        for question in answered[self._told :]:
+        for question in asked[self._told :]:
             if self._query is None:
                 raise RuntimeError("the transcript has more answers than the algorithm asks for")
-            answer = self._answer(question, self._query)
-            self._query, self._told = self._algorithm.send(answer), self._told + 1
+            if question.state == CLOSED or not _asked_again(self._query):
+                self._query = self._algorithm.send(self._answer(question, self._query))
+            self._told += 1
 
     def _answer(self, question: Question, query: Query | Tally) -> Any:
-        """What the reports to a question say, from the bytes in the database."""
+        """What the reports to a question say, from the bytes in the database; None: nothing that counts."""
         if isinstance(query, Tally):
             return decode(question.answer or b"", Verdict)
+        if question.state == VOID:
+            return None
         reports, epsilons = self._reports(question, query)
         answer = query.answer(query.collect(reports, epsilons))
         if isinstance(query, ShareQuery) and isinstance(answer, Answer):
@@ -162,8 +167,15 @@ class Driver:
         return answer
 
     def _reports(self, question: Question, query: Query) -> tuple[Reports, FloatArray]:
-        """The reports to a question, with the epsilon of each, in the order of owners."""
-        data = [report for _, report in self._store.reports_of(question.number)]
+        """The reports to a question, with the epsilon of each, in the order of owners; of few, in that of their names.
+
+        Sums of reports have no order, but where each report is looked at by itself a last bit may depend on it.
+        """
+        said = self._store.reports_of(question.number)
+        if query.unit == "record":
+            names = self._store.labels()
+            said.sort(key=lambda one: (names[one[0]], one[0]))
+        data = [report for _, report in said]
         good, levels, reports = unpack(data, question.digest, query)
         if not good.all():
             raise RuntimeError(f"question {question.number} of the database is not the one that was asked")
@@ -173,8 +185,9 @@ class Driver:
         """Put a sum to everybody; after as many void sums in a row as the campaign has attempts, it ends."""
         numbered = [question for question in asked if question.state == CLOSED and question.answer is not None]
         void = len(asked) - 1 - max((at for at, q in enumerate(asked) if q.state != VOID), default=-1)
-        if self._sums is not None and void < self._terms.attempts:
-            query = self._sums.query(tally, self._terms.facts.dim, len(numbered) + 1, void + 1)
+        attempts = self._terms.attempts if isinstance(self._terms, BoostingTerms) else 0
+        if self._sums is not None and void < attempts:
+            query = self._sums.query(tally, self._terms.schema.dim, len(numbered) + 1, void + 1)
             self._ask(query, len(asked) + 1)
         elif self._algorithm is not None:
             self._algorithm.send(None)
@@ -192,8 +205,8 @@ class Driver:
         data = sign(invitation, PURPOSE, self._key)
         question = Question(number, invitation.digest, data, OPEN, now, deadline, None)
         self._store.ask(question, invited, spend=isinstance(query.owners, int))
-        if isinstance(query, ShareQuery):
-            self._show(query.ensemble)
+        if not isinstance(query, SumQuery):
+            self._show(query)
         log.info("question %d put to %d owners", number, len(invited))
 
     def _invited(self, query: Query) -> list[int]:
@@ -208,14 +221,20 @@ class Driver:
             return []
         return sorted(self._draw(waiting, query.owners, self._store.enrolled()["enrolled"] - len(waiting)))
 
-    def _show(self, ensemble: Ensemble) -> None:
-        """Write down how far it has come, for everybody to see."""
+    def _show(self, at: Any) -> None:
+        """Write down how far it has come, as a question or a result knows it, for everybody to see."""
         before = Progress.read(self._store.standing().progress)
-        self._store.set_progress(before.after(self._public, ensemble, self._heard).text)
+        guesses = self._terms.guesses(at, self._public)
+        self._store.set_progress(before.after(self._public, guesses, self._heard).text)
 
-    def _publish(self, result: Boosted, answered: list[Question]) -> None:
-        transcript = tuple(question.digest for question in answered)
-        model = Publication.of(self._terms, result, transcript)
-        self._show(result.ensemble)
-        self._store.set_state(ENDED, result.ended, encode(model))
-        log.info("campaign %s ended: %s", self._terms.name, result.ended)
+    def _publish(self, result: Any, asked: list[Question]) -> None:
+        answered = tuple(question.digest for question in asked if question.state == CLOSED)
+        ended, model = published(self._terms, result, self._public, answered)
+        self._show(result)
+        self._store.set_state(ENDED, ended, encode(model))
+        log.info("campaign %s ended: %s", self._terms.name, ended)
+
+
+def _asked_again(query: Query | Tally) -> bool:
+    """Whether a question with too few answers is put again: to other owners, or to all for another sum."""
+    return isinstance(query, Tally) or isinstance(query.owners, int)

@@ -5,11 +5,11 @@ from typing import Any
 from tacit.coordinator.chart import chart_of
 from tacit.coordinator.promise import promise
 from tacit.coordinator.store import ENDED, ENROLLING, OPEN, PAUSED, RUNNING
+from tacit.coordinator.words import WORDS
 from tacit.learners.sum_query import WHAT as SUM
 from tacit.pages.rendering import environment
 
 _TEMPLATES = environment("tacit.coordinator")
-_TOTALS = ("invited", "counted", "late", "refused")  # of owners that spent their report
 _REFUSED = ("malformed", "contradicted", "strange")
 _STATES = {ENROLLING: "Owners are enrolling", RUNNING: "Running", PAUSED: "Paused", ENDED: "Ended"}
 
@@ -35,21 +35,22 @@ def page(status: dict[str, Any]) -> str:
 
 def sentence(status: dict[str, Any]) -> str:
     """Where the campaign is, in one sentence: what a screen reader is told when it changes."""
-    owners, done, rounds = status["owners"], len(status["progress"]), status["rounds"]
+    owners, done, words = status["owners"], len(status["progress"]), WORDS[status["kind"]]
+    rounds = f"{status['rounds']} {words.steps}"
     open_now = [question for question in status["questions"] if question["state"] == OPEN]
     if status["state"] == ENROLLING:
-        return f"{owners['enrolled']:,} of {status['start']:,} owners needed to begin have enrolled."
+        return f"{owners['enrolled']:,} of {status['start']:,} {words.many} needed to begin have enrolled."
     if status["state"] == PAUSED:
-        return f"Paused after {done} of {rounds} rounds: no new question is put; reports to an open one still count."
+        return f"Paused after {done} of {rounds}: no new question is put; reports to an open one still count."
     if status["state"] == ENDED:
         return f"Ended: {status['ended']}. The model is published."
     if open_now:
         now = open_now[-1]
         return (
-            f"{done} of {rounds} rounds are done. Question {now['number']} is open: "
-            f"{now['counted']:,} of {now['invited']:,} owners have answered."
+            f"{done} of {rounds} are done. Question {now['number']} is open: "
+            f"{now['counted']:,} of {now['invited']:,} {words.many} have answered."
         )
-    return f"{done} of {rounds} rounds are done. The next question is being prepared."
+    return f"{done} of {rounds} are done. The next question is being prepared."
 
 
 def _question(question: dict[str, Any]) -> dict[str, Any]:
@@ -81,10 +82,11 @@ def _gain(status: dict[str, Any]) -> str:
     now, alone = status["progress"][-1], status["public_only"]
     difference = alone["error"] - now["error"]
     doubt = 2 * (now["stderr"] ** 2 + alone["stderr"] ** 2) ** 0.5
+    ours = WORDS[status["kind"]].model
     when = "In the end" if status["state"] == ENDED else "So far"
     if abs(difference) <= doubt:
-        return f"{when} the ensemble and the data user's sample alone cannot be told apart."
-    better, worse = "the ensemble", "the data user's sample alone"
+        return f"{when} {ours} and the data user's sample alone cannot be told apart."
+    better, worse = ours, "the data user's sample alone"
     if difference < 0:
         better, worse = worse, better
     return f"{when} {better} is better than {worse}, by {abs(difference):.1%} of rows."

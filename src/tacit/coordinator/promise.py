@@ -4,20 +4,14 @@ from math import exp
 from typing import Any
 
 from tacit.campaign.rehearsal import is_rehearsal
+from tacit.coordinator.words import WORDS
 from tacit.estimators.guarantee import Guarantee
-from tacit.learners.base import ShareQuery
-
-_NOT_PROTECTED = (
-    "That you take part, when your report arrived, and how many owners there are.",
-    "The data user's own sample: it shows in thresholds and votes.",
-    "You, if an owner is taken to be one of your devices or accounts, and you enrolled with several.",
-    "What a good model says about people like you: it would say the same without you.",
-)
 
 
 def promise(status: dict[str, Any]) -> dict[str, Any]:
     """The guarantee with its unit, adjacency, adversary and epsilon, and sentences about what it means."""
     low, high = min(status["epsilons"]), max(status["epsilons"])
+    words = WORDS[status["kind"]]
     void = status["unsound"] or ("shares leave as they are" if status["mechanism"] == "none" else "")
     if is_rehearsal(status["name"]):
         void = "this is a rehearsal: its coins can be repeated"
@@ -25,10 +19,11 @@ def promise(status: dict[str, Any]) -> dict[str, Any]:
         epsilon=None if void else (low, high),
         mechanism=status["mechanism"],
         stream="from each owner's operating system, without a seed",
-        not_protected=_NOT_PROTECTED,
+        not_protected=words.not_protected,
         void=void,
         error_epsilon=None if void else status["sum_epsilon"],
-        unit=ShareQuery.unit,
-        adjacency=ShareQuery.adjacency,
+        unit=status["unit"],
+        adjacency=status["adjacency"],
+        notion=words.notion,
     )
-    return {"guarantee": guarantee, "low": low, "high": high, "odds": exp(min(high, 700.0))}
+    return {"guarantee": guarantee, "words": words, "low": low, "high": high, "odds": exp(min(high, 700.0))}

@@ -7,14 +7,16 @@ import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from starlette.applications import Starlette
 
+from tacit.campaign.boosting_terms import BoostingTerms
 from tacit.campaign.greeting import greeting
 from tacit.campaign.rehearsal import only_here, rehearsed
 from tacit.coordinator.app import Coordinator
+from tacit.coordinator.boosting_spec import BoostingSpec
 from tacit.coordinator.driver import Draw, Driver, drawn_at_random
 from tacit.coordinator.guard import Limits
 from tacit.coordinator.intake import Intake
+from tacit.coordinator.kinds import read_spec
 from tacit.coordinator.rehearsal import SeededDraw
-from tacit.coordinator.spec import CampaignSpec
 from tacit.coordinator.store import Store
 from tacit.coordinator.sums import Sums, sum_key
 from tacit.coordinator.view import View
@@ -48,7 +50,7 @@ def coordinator(
     `rehearsal` is the seed of one: reproducible, not private. `helper` is where the campaign's helper answers (default:
     at the address in the file), `noise` the coordinator's own for sums (default: secure, in a rehearsal seeded).
     """
-    spec = CampaignSpec.read(campaign)
+    spec = read_spec(campaign)
     terms, public = spec.prepared(sum_key(key).public_key().public_bytes_raw())
     store = Store(database)
     draw: Draw = drawn_at_random
@@ -56,7 +58,7 @@ def coordinator(
         stream = seeded(rehearsal)
         terms, draw, noise = rehearsed(terms), SeededDraw(store, stream), stream if noise is None else noise
     sums = None
-    if terms.sums is not None:
+    if isinstance(spec, BoostingSpec) and isinstance(terms, BoostingTerms) and terms.sums is not None:
         client = helper or spec.helper_client()
         if rehearsal is not None:
             only_here(client.base_url.host)

@@ -27,6 +27,7 @@ def _or_null(schema: Part) -> Part:
 _ERROR = _all_of(error=_NUMBER, stderr=_NUMBER)
 _COUNTS = {"type": "object", "propertyNames": {"enum": _OUTCOMES}, "additionalProperties": _COUNT}
 _ANSWER = _all_of(signal=_NUMBER, measured=_or_null(_NUMBER), predicted=_or_null(_NUMBER))
+_VOICE = _all_of(name=_TEXT, asked=_COUNT, answered=_COUNT, gone={"type": "boolean"})
 _QUESTION = _all_of(
     number=_COUNT,
     what=_TEXT,
@@ -51,19 +52,25 @@ SCHEMAS: Part = {
         at=_NUMBER,
         owners=_all_of(enrolled=_COUNT, waiting=_COUNT, revoked=_COUNT),
         start=_COUNT,
+        kind=_TEXT,
         learner=_TEXT,
         unsound=_TEXT,
         mechanism=_TEXT,
+        unit=_TEXT,
+        adjacency=_TEXT,
         epsilons=_list(_NUMBER),
+        answers=_COUNT,
         sum_epsilon=_or_null(_NUMBER),
         rounds=_COUNT,
-        owners_per_round=_COUNT,
+        owners_per_round=_or_null(_COUNT),
         minimum=_COUNT,
         questions=_list(_QUESTION),
+        voices=_list(_VOICE),
         strangers=_COUNTS,
         sample=_COUNT,
         public_model=_TEXT,
         public_only=_or_null(_ERROR),
+        majority=_or_null(_ERROR),
         progress=_list(_ERROR),
     ),
 }

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Any
 
-from sqlalchemy import Connection, Table, create_engine, event, func, insert, select, update
+from sqlalchemy import Connection, Select, Table, create_engine, event, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Engine
 
@@ -209,6 +210,26 @@ class Store:
             live = select(owners.c.place).where(owners.c.revoked.is_(False)).order_by(owners.c.place)
             return list(connection.execute(live).scalars())
 
+    def voices(self) -> list[dict[str, str | int | bool]]:
+        """Of every owner, in the order they came: its label, how often it was asked and has answered, whether it left.
+
+        For campaigns of few, whose names are public.
+        """
+        with self.reading() as connection:
+            asked, said = (
+                {row.owner: row.times for row in connection.execute(_times(table))} for table in (invitations, reports)
+            )
+            known = connection.execute(select(owners.c.place, owners.c.label, owners.c.revoked).order_by("place")).all()
+        return [
+            {
+                "name": row.label,
+                "asked": asked.get(row.place, 0),
+                "answered": said.get(row.place, 0),
+                "gone": bool(row.revoked),
+            }
+            for row in known
+        ]
+
     # Questions ---------------------------------------------------------------------------------------
 
     def ask(self, question: Question, invited: Sequence[int], spend: bool) -> None:
@@ -275,6 +296,11 @@ class Store:
     def upsert(self, table: Table) -> sqlite.Insert | postgresql.Insert:
         """An insert that can say what to do about a row that is there already."""
         return postgresql.insert(table) if self._engine.dialect.name == "postgresql" else sqlite.insert(table)
+
+
+def _times(table: Table) -> Select[Any]:
+    """How often each owner is in a table."""
+    return select(table.c.owner, func.count().label("times")).group_by(table.c.owner)
 
 
 def hashed(token: str) -> str:

@@ -1,4 +1,7 @@
-"""What everybody may see of a campaign, in figures: nothing here is about anybody's rows, or names an owner."""
+"""What everybody may see of a campaign, in figures: nothing here is about anybody's rows.
+
+Owners are counted, not named, except sites and peers: they are few, and who they are is public.
+"""
 
 import threading
 import time
@@ -6,11 +9,11 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from tacit.campaign.terms import CampaignTerms
+from tacit.campaign.boosting_terms import BoostingTerms
+from tacit.campaign.kinds import read_terms
 from tacit.coordinator.progress import Progress
 from tacit.coordinator.store import Question, Store
 from tacit.learners.invitation import PURPOSE, Invitation
-from tacit.wire import decode
 from tacit.wire.signed import opened
 
 _FRESH = 0.5  # seconds that figures are good for: many viewers cost the database as much as one
@@ -42,7 +45,9 @@ class View:
     def _figures(self) -> dict[str, Any]:
         """The figures as the database has them now."""
         standing = self._store.standing()
-        terms = decode(standing.terms, CampaignTerms)
+        terms = read_terms(standing.terms)
+        query = terms.example()
+        sums = terms.sums if isinstance(terms, BoostingTerms) else None
         progress = Progress.read(standing.progress)
         outcomes = self._store.outcomes()
         return {
@@ -52,22 +57,28 @@ class View:
             "at": time.time(),
             "owners": self._store.enrolled(),
             "start": terms.start,
-            "learner": terms.learner.name,
-            "unsound": terms.learner.unsound,
-            "mechanism": terms.terms.mechanism,
-            "epsilons": list(terms.terms.epsilons),
-            "sum_epsilon": None if terms.sums is None else terms.sums.epsilon,
-            "rounds": terms.rounds,
-            "owners_per_round": terms.owners,
+            "kind": terms.kind,
+            "learner": query.what,
+            "unsound": query.unsound,
+            "mechanism": query.how,
+            "unit": query.unit,
+            "adjacency": query.adjacency,
+            "epsilons": list(terms.epsilons),
+            "answers": terms.answers,
+            "sum_epsilon": None if sums is None else sums.epsilon,
+            "rounds": max(terms.rounds_expected, len(progress.rounds)),
+            "owners_per_round": query.owners if isinstance(query.owners, int) else None,
             "minimum": terms.minimum,
             "questions": [
                 self._question(question, outcomes.get(question.number, {}), progress)
                 for question in self._store.questions()
             ],
+            "voices": self._store.voices() if query.unit == "record" else [],
             "strangers": outcomes.get(0, {}),
             "sample": progress.rows,
             "public_model": progress.model,
             "public_only": progress.public_only,
+            "majority": progress.majority,
             "progress": progress.rounds,
         }
 

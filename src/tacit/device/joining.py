@@ -79,6 +79,6 @@ async def join(joining: Joining, link: Link, tokens: list[str], pinned: bytes | 
 
     async def one(member: Member, token: str) -> int:
         await member.enrol(token, member.owner)
-        return await member.take_part(once=terms.sums is None)  # sums are asked of everybody, again and again
+        return await member.take_part(once=terms.once)
 
     return sum(await asyncio.gather(*(one(m, t) for m, t in zip(members, tokens[: len(members)], strict=True))))

@@ -2,33 +2,42 @@
 
 import numpy as np
 
+from tacit.campaign.boosting_terms import BoostingTerms
 from tacit.device.joining import Joining
 from tacit.device.link import Link
-from tacit.learners.base import ShareQuery
-from tacit.learners.ensemble import Ensemble
-from tacit.learners.invitation import pack, report_size
+from tacit.learners.invitation import Invitation, digest_of, pack, report_size
 from tacit.owner.policy import Policy
 from tacit.privacy.odds import rational
 from tacit.streams import secure
 from tacit.sums.batch import SumTerms
 from tacit.sums.halves import SIZE
 
+_ASKED = {
+    "site": "a linear model trained on your records",
+    "leaves": "the attribute that tells most, and counts of your records by its values",
+}
+_SHOWN = 160  # digits of an example
+
 
 async def preview(joining: Joining, link: Link, pinned: bytes | None) -> list[str]:
     """Lines for the owner alone: they show a report that is never sent."""
     terms, members = await joining.members(link, pinned)
-    query = ShareQuery(1, 1, terms.owners, terms.learner, terms.facts, Ensemble(terms.facts.classes), terms.terms)
+    query = terms.example()
     policy = joining.policy
     level = policy.level(query.epsilons, rational(0))
+    objection = policy.objection(Invitation(terms.name, 1, 0, digest_of(terms.schema), query))
     lines = [
         f"campaign: {terms.name}",
-        f"asks for: the {query.what} share of your rows ({query.width} numbers), through {query.how}",
+        f"asks for: {_ASKED.get(query.what, f'the {query.what} share of your rows')} ({query.width} numbers), "
+        f"through {query.how}",
         f"hides: everything about one {query.unit} ({query.adjacency}), from everybody but you",
-        f"offered epsilons: {', '.join(f'{e:g}' for e in query.epsilons)}; your policy allows "
+        f"offered epsilons: {', '.join(f'{e:g}' for e in query.epsilons)} each time; your policy allows "
         f"{float(policy.epsilon_per_release):g} per release, {float(policy.epsilon_total):g} in all, "
         f"{policy.releases} releases",
         f"owners in your file: {len(members)}",
     ]
+    if objection:
+        return [*lines, f"your policy refuses it: {objection}; nothing would leave"]
     if level is None:
         return [*lines, "your policy allows none of them: nothing would leave"]
     epsilon = query.epsilons[level]
@@ -36,11 +45,20 @@ async def preview(joining: Joining, link: Link, pinned: bytes | None) -> list[st
     example = pack(bytes(32), level, query.release(cohort[:1], np.array([epsilon]), secure()))
     return [
         *lines,
-        f"would leave: {report_size(query)} bytes per owner, once; it would cost epsilon {epsilon:g}",
-        f"for example (drawn now for your eyes, never sent): {example.hex()}",
-        *([] if terms.sums is None else _sums(terms.sums, policy)),
+        f"would leave: {report_size(query)} bytes per owner, {_often(terms.answers)}; "
+        f"it would cost epsilon {epsilon * terms.answers:g} in all",
+        f"for example (drawn now for your eyes, never sent): {_short(example.hex())}",
+        *(_sums(terms.sums, policy) if isinstance(terms, BoostingTerms) and terms.sums is not None else []),
         "nothing was sent and nothing was charged",
     ]
+
+
+def _often(times: int) -> str:
+    return "once" if times == 1 else f"up to {times} times"
+
+
+def _short(digits: str) -> str:
+    return digits if len(digits) <= _SHOWN else f"{digits[:_SHOWN]}… ({len(digits) // 2} bytes)"
 
 
 def _sums(sums: SumTerms, policy: Policy) -> list[str]:

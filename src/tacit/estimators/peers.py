@@ -19,8 +19,10 @@ from tacit.estimators.peer_models import PeerModel, two_classes
 from tacit.estimators.sample import Sample, drawn_sample, given_sample
 from tacit.estimators.saved import Savable
 from tacit.estimators.tables import accept_labels, accept_table, some_rows
+from tacit.learners.additive import Additive
 from tacit.learners.cells import Cells
 from tacit.learners.names import one_of
+from tacit.learners.noisy_tree import Trees
 from tacit.learners.served import ServedScores
 from tacit.schema import Schema
 from tacit.streams import Stream
@@ -215,7 +217,10 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         return self.served_.decision_function(accept_table(self, X, reset=False))
 
     def _to_save(self) -> ServedScores:
-        return ServedScores(self.cells_, self.served_.inner)
+        scores = self.served_.inner
+        if not isinstance(scores, Additive | Trees):
+            raise TypeError(f"{type(scores).__name__} cannot be saved")
+        return ServedScores(self.cells_, scores)
 
     def _restored(self, model: ServedScores) -> None:
         self.cells_, self.served_ = model.cells, PeerModel(model.cells, model.scores)

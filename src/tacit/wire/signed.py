@@ -31,6 +31,11 @@ def opened(data: bytes, kind: Callable[..., Kind], purpose: str, key: Ed25519Pub
     >>> opened(sign(Number("age", 0.0, 99.0), "example", secret), Number, "example", secret.public_key())
     Number(name='age', low=0.0, high=99.0)
     """
+    return decode(verified(data, purpose, key, largest), kind, largest)
+
+
+def verified(data: bytes, purpose: str, key: Ed25519PublicKey, largest: int = LARGEST) -> bytes:
+    """The message inside signed bytes, not yet parsed, if `key` signed it for this purpose; else a `WireError`."""
     if not _SIGNATURE < len(data) <= largest + _SIGNATURE:
         raise WireError(f"a signed message must be {_SIGNATURE + 1} to {largest + _SIGNATURE} bytes")
     body = data[_SIGNATURE:]
@@ -38,7 +43,7 @@ def opened(data: bytes, kind: Callable[..., Kind], purpose: str, key: Ed25519Pub
         key.verify(data[:_SIGNATURE], _preimage(purpose, body))
     except InvalidSignature as problem:
         raise WireError("the signature does not belong to this message, purpose and key") from problem
-    return decode(body, kind, largest)
+    return body
 
 
 def public_bytes(key: Ed25519PublicKey) -> bytes:
