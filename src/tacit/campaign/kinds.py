@@ -1,11 +1,12 @@
 """The kinds of campaigns there are; whoever reads terms reads them here."""
 
 from tacit.campaign.boosting_terms import BoostingTerms
+from tacit.campaign.peer_terms import PeerTerms
 from tacit.campaign.site_terms import SiteTerms
 from tacit.campaign.terms import CampaignTerms
 from tacit.wire import decode
 
-KINDS: tuple[type[CampaignTerms], ...] = (BoostingTerms, SiteTerms)
+KINDS: tuple[type[CampaignTerms], ...] = (BoostingTerms, SiteTerms, PeerTerms)
 
 
 def read_terms(data: bytes) -> CampaignTerms:

@@ -10,15 +10,18 @@ from dataclasses import replace
 
 from tacit.campaign.address import LOOPBACK
 from tacit.campaign.boosting_terms import BoostingTerms
+from tacit.campaign.peer_terms import PeerTerms
 from tacit.campaign.terms import CampaignTerms
 from tacit.sums.rehearsal import REHEARSAL_HELPER
 
 REHEARSAL = "rehearsal: reproducible, not private"
 
 
-def rehearsed(terms: CampaignTerms) -> CampaignTerms:
-    """The same campaign, named as a rehearsal, with the helper of rehearsals."""
+def rehearsed(terms: CampaignTerms, seed: int) -> CampaignTerms:
+    """The same campaign, named as a rehearsal, with the helper of rehearsals and public coins from its seed."""
     named = replace(terms, name=f"{REHEARSAL}: {terms.name}")
+    if isinstance(named, PeerTerms):
+        return replace(named, coins=seed)
     if isinstance(named, BoostingTerms) and named.sums is not None:
         return replace(named, sums=replace(named.sums, helper=REHEARSAL_HELPER))
     return named

@@ -29,7 +29,9 @@ from tacit.coordinator.intake import Intake
 from tacit.coordinator.openapi import DOCUMENT
 from tacit.coordinator.pace import Pace
 from tacit.coordinator.page import page
+from tacit.coordinator.relay import Relay
 from tacit.coordinator.reporting import PATH, Reporting
+from tacit.coordinator.rosters import Rosters
 from tacit.coordinator.store import ENDED, PAUSED, RUNNING, Store
 from tacit.coordinator.view import View
 from tacit.pages.static import static_routes
@@ -38,6 +40,7 @@ log = logging.getLogger(__name__)
 _STEP = 0.2  # seconds between looks of the driver
 _TOKEN = re.compile(rb"[!-~]{16,200}")  # printable, without spaces
 _OWNER = re.compile(rb"[0-9a-f]{64}")
+_HELD = re.compile(r"(\d{1,6}(,\d{1,6}){0,999})?", re.ASCII)  # numbers of attributes
 
 
 def refused(kind: str, code: int) -> JSONResponse:
@@ -57,11 +60,13 @@ class Coordinator:
         campaign: bytes,
         view: View,
         limits: Limits,
+        rosters: Rosters | None = None,
     ) -> None:
         self._store = store
         self._view = view
         self._limits = limits
         self._batches = Batches(intake)
+        self._relay = Relay(store, self._batches, rosters)
         self._pace = Pace(store)
         self._driver = driver
         self._admin = sha256(admin.encode()).digest()
@@ -79,6 +84,8 @@ class Coordinator:
             Route("/v1/enrol", self.enrol, methods=post),
             Route("/v1/question", self.question, methods=get),
             Route(PATH, _taken_before, methods=post),  # for other methods, and the list of routes
+            Route("/v1/leave", self.leave, methods=post),
+            *self._relay.routes(),
             Route("/v1/admin/tokens", self.tokens, methods=post),
             Route("/v1/admin/revoke", self.revoke, methods=post),
             Route("/v1/admin/state", self.state, methods=post),
@@ -115,12 +122,15 @@ class Coordinator:
     async def enrol(self, request: Request) -> Response:
         owner, body = await self._signed(request)
         try:
-            token, label = (part.decode() for part in body.split(b"\n", 1))
+            token, label, *more = (part.decode() for part in body.split(b"\n", 2))
         except ValueError:
             return refused("malformed", 400)
+        held = "".join(more)
         if not (1 <= len(token) <= 200 and len(label) <= 200 and (token + label).isprintable()):
             return refused("malformed", 400)
-        done = await run_in_threadpool(self._store.enrol, owner, token, label)
+        if not _HELD.fullmatch(held):
+            return refused("malformed", 400)
+        done = await run_in_threadpool(self._store.enrol, owner, token, label, held)
         return JSONResponse({"enrolled": True}) if done else refused("forbidden", 403)
 
     async def question(self, request: Request) -> Response:
@@ -136,6 +146,11 @@ class Coordinator:
             return refused("forbidden", 403)
         ended = self._store.standing().state == ENDED
         return Response(status_code=410 if ended else 204, headers={"retry-after": str(self._pace.seconds())})
+
+    async def leave(self, request: Request) -> Response:
+        owner, _ = await self._signed(request)
+        done = await run_in_threadpool(self._store.revoke, owner)
+        return JSONResponse({"left": True}) if done else refused("forbidden", 403)
 
     # For administrators ------------------------------------------------------------------------------
 

@@ -21,10 +21,12 @@ from tacit.campaign.terms import CampaignTerms
 from tacit.coordinator.accuracy import Accuracy, accuracy
 from tacit.coordinator.progress import Progress
 from tacit.coordinator.publication import published
+from tacit.coordinator.rosters import Rosters
 from tacit.coordinator.store import ADDING, CLOSED, ENDED, ENROLLING, OPEN, RUNNING, VOID, Question, Store
 from tacit.coordinator.sums import AwayError, Sums
 from tacit.coordinator.tables import NOTHING_YET
 from tacit.ensembles.boosting import Verdict
+from tacit.ensembles.roster import Roll
 from tacit.learners.base import Public, ShareQuery, Tally
 from tacit.learners.invitation import PURPOSE, Invitation, digest_of, unpack
 from tacit.learners.query import Answer, Query
@@ -56,6 +58,7 @@ class Driver:
         key: Ed25519PrivateKey,
         draw: Draw = drawn_at_random,
         sums: Sums | None = None,
+        rosters: Rosters | None = None,
     ) -> None:
         wanted = terms.sums if isinstance(terms, BoostingTerms) else None
         if (sums is None) != (wanted is None):
@@ -66,11 +69,13 @@ class Driver:
         self._key = key
         self._draw = draw
         self._sums = sums
+        self._rosters = rosters
         self._worker = secrets.token_hex(8)
         self._schema = digest_of(terms.schema)
         self._told = -1  # how many questions the running algorithm has been told about; -1: it has to be replayed
         self._algorithm: Generator[Any, Any, Any] | None = None
-        self._query: Query | Tally | None = None
+        self._called = 0  # how many rosters it has been told
+        self._query: Query | Tally | Roll | None = None
         self._heard: dict[int, Accuracy] = {}  # of the answers that have been told
 
     def step(self) -> bool:
@@ -99,7 +104,9 @@ class Driver:
             asked = self._store.questions()
         try:
             self._catch_up(asked)
-            if isinstance(self._query, Tally):
+            if isinstance(self._query, Roll):
+                self._call(self._query, asked)
+            elif isinstance(self._query, Tally):
                 self._ask_all(self._query, asked)
             elif self._query is not None:
                 self._ask(self._query, len(asked) + 1)
@@ -110,7 +117,8 @@ class Driver:
     def _closed(self, question: Question) -> bool:
         """Close a question that everybody answered or whose time is over; void if too few did."""
         invited, heard = self._store.counts(question.number)
-        if question.state == OPEN and heard < invited and time.time() < question.deadline:
+        missing = question.state == OPEN and heard < invited and time.time() < question.deadline
+        if missing and (self._rosters is None or self._store.question_is_somebodys(question.number)):
             return False
         query = opened(question.data, Invitation, PURPOSE, self._key.public_key()).query
         if isinstance(query, SumQuery):
@@ -146,19 +154,28 @@ class Driver:
         """Bring the algorithm to where all that was asked has been told; StopIteration when it has ended."""
         if self._algorithm is None or not 0 <= self._told <= len(asked):
             self._algorithm = self._terms.run(self._public)
-            self._query, self._told, self._heard = next(self._algorithm), 0, {}
+            self._query, self._told, self._called, self._heard = next(self._algorithm), 0, 0, {}
+        self._tell_rosters()
         for question in asked[self._told :]:
-            if self._query is None:
+            if self._query is None or isinstance(self._query, Roll):
                 raise RuntimeError("the transcript has more answers than the algorithm asks for")
             if question.state == CLOSED or not _asked_again(self._query):
                 self._query = self._algorithm.send(self._answer(question, self._query))
             self._told += 1
+            self._tell_rosters()
+
+    def _tell_rosters(self) -> None:
+        """Answer a roll with the roster that was written down for it, if it was."""
+        known = self._rosters.read() if self._rosters is not None and isinstance(self._query, Roll) else []
+        while isinstance(self._query, Roll) and self._called < len(known) and self._algorithm is not None:
+            self._query = self._algorithm.send(known[self._called])
+            self._called += 1
 
     def _answer(self, question: Question, query: Query | Tally) -> Any:
         """What the reports to a question say, from the bytes in the database; None: nothing that counts."""
         if isinstance(query, Tally):
             return decode(question.answer or b"", Verdict)
-        if question.state == VOID:
+        if question.state == VOID or (self._rosters is not None and not self._rosters.said(question.number)):
             return None
         reports, epsilons = self._reports(question, query)
         answer = query.answer(query.collect(reports, epsilons))
@@ -192,10 +209,18 @@ class Driver:
         elif self._algorithm is not None:
             self._algorithm.send(None)
 
+    def _call(self, roll: Roll, asked: list[Question]) -> None:
+        """Write down who takes part from now on; when nobody has come or gone for long enough, it ends."""
+        if self._rosters is None or self._algorithm is None:
+            raise RuntimeError("the algorithm asks who takes part, and nobody keeps rosters")
+        if not self._rosters.called() and self._rosters.over(asked):
+            self._algorithm.send(None)
+
     def _ask(self, query: Query, number: int) -> None:
         """Put the question to owners that were never asked (or to all), and write down that they were."""
         invited = self._invited(query)
-        if not invited:
+        named = isinstance(query.owners, tuple)
+        if not invited and not named:
             if self._algorithm is not None:
                 self._algorithm.send(None)  # owners have run out: it ends here
             return
@@ -203,7 +228,8 @@ class Driver:
         deadline = now + self._terms.deadline
         invitation = Invitation(self._terms.name, number, int(deadline) + _GRACE, self._schema, query)
         data = sign(invitation, PURPOSE, self._key)
-        question = Question(number, invitation.digest, data, OPEN, now, deadline, None)
+        state = OPEN if invited else VOID  # one who left is passed over, and that is written down
+        question = Question(number, invitation.digest, data, state, now, deadline, None)
         self._store.ask(question, invited, spend=isinstance(query.owners, int))
         if not isinstance(query, SumQuery):
             self._show(query)
@@ -214,8 +240,7 @@ class Driver:
         if query.owners is None:
             return self._store.everybody()
         if isinstance(query.owners, tuple):
-            everybody = self._store.everybody()
-            return [everybody[number] for number in query.owners if number < len(everybody)]
+            return [] if self._rosters is None else self._rosters.places(query.owners)
         waiting = self._store.waiting()
         if len(waiting) < query.owners:
             return []

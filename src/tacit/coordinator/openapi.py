@@ -75,19 +75,28 @@ def _question() -> Part:
     return route
 
 
-def _report() -> Part:
+def _report(what: str) -> Part:
     answers = {
         str(code): {"description": _ERRORS.get(code, "It counts, once."), **_content(_ref("Outcome"))}
         for code in (200, 400, 403, 409, 410)
     }
     answers["400"] |= _content({"oneOf": [_ref("Outcome"), _ref("Error")]})
     route = _post(
-        "A report; the answer comes after it is safe. The same bytes again change nothing.",
+        f"{what}; the answer comes after it is safe. The same bytes again change nothing.",
         _content(_BYTES, "application/octet-stream"),
         _ref("Outcome"),
         security=_SIGNED,
     )
     route["post"]["responses"] |= answers
+    return route
+
+
+def _relayed(what: str) -> Part:
+    number = {"name": "number", "in": "path", "required": True, "schema": {"type": "integer", "minimum": 0}}
+    route = _get(
+        what, _content(_BYTES, "application/octet-stream"), *(401, 403, 404), security=_SIGNED, parameters=[number]
+    )
+    route["get"]["responses"]["204"] = {"description": "There is none yet."}
     return route
 
 
@@ -115,14 +124,24 @@ DOCUMENT: Part = {
         ),
         "/v1/model": _get("The published model.", _content(_BYTES, "application/octet-stream"), 404),
         "/v1/enrol": _post(
-            "Enrol with a one-time token: the token, a line feed, a label.",
-            _line(r"^[!-~]{1,200}\n[ -~]{0,200}$"),
+            "Enrol with a one-time token: the token, a line feed, a label; peers add a line of attributes they hold.",
+            _line(r"^[!-~]{1,200}\n[ -~]{0,200}(\n([0-9]{1,6}(,[0-9]{1,6}){0,999})?)?$"),
             _said("enrolled", {"const": True}),
             403,
             security=_SIGNED,
         ),
         "/v1/question": _question(),
-        "/v1/report": _report(),
+        "/v1/report": _report("A report"),
+        "/v1/spoken": _report("A peer's report with the question's digest, signed for all others"),
+        "/v1/rosters/{number}": _relayed("Who takes part among peers: the first, second, ... signed roster."),
+        "/v1/turns/{number}": _relayed("A turn that is over: the question, and what the peer signed."),
+        "/v1/leave": _post(
+            "Leave the campaign: not to be asked again. What was released stays known.",
+            _line("^$"),
+            _said("left", {"const": True}),
+            403,
+            security=_SIGNED,
+        ),
         "/v1/admin/tokens": _post(
             "Allow more owners: one new token in a line, 16 to 200 characters each.",
             _line(r"^[!-~]{16,200}(\n[!-~]{16,200})*\n?$"),

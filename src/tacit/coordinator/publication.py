@@ -8,11 +8,15 @@ from typing import Any
 import numpy as np
 
 import tacit
+from tacit.campaign.peer_terms import PeerTerms
 from tacit.campaign.rehearsal import is_rehearsal
 from tacit.campaign.site_terms import SiteTerms
 from tacit.campaign.terms import CampaignTerms
+from tacit.ensembles.open_turns import TurnsTaken
 from tacit.ensembles.sites import SiteEnsembleModel
 from tacit.estimators.guarantee import Guarantee, site_guarantee
+from tacit.estimators.peer_guarantee import peer_guarantee
+from tacit.estimators.peer_methods import Plan
 from tacit.estimators.saved import SavedModel
 from tacit.learners.base import Public
 from tacit.learners.ensemble import Ensemble
@@ -43,6 +47,8 @@ def published(terms: CampaignTerms, result: Any, public: Public, questions: tupl
     transcript = blake2b(b"".join(questions), digest_size=32).digest()
     if isinstance(terms, SiteTerms):
         return _of_sites(terms, result, public, transcript)
+    if isinstance(terms, PeerTerms):
+        return _of_peers(terms, result, public, transcript)
     return result.ended, Publication(terms.name, terms.schema, result.ensemble, result.ended, transcript)
 
 
@@ -57,6 +63,19 @@ def _of_sites(terms: SiteTerms, result: SiteEnsembleModel, public: Public, trans
     ]
     model = result.linear(terms.query)
     return ended, _saved("SiteEnsemble", terms, model, public, guarantee, report, ended, transcript)
+
+
+def _of_peers(terms: PeerTerms, result: TurnsTaken, public: Public, transcript: bytes) -> tuple[str, SavedModel]:
+    spoke = {part.speaker for part in result.model.parts}
+    ended = f"{len(result.model.parts)} turns of {len(spoke)} participants"
+    plan = Plan(terms.rounds, {0: terms.answers}, {0: terms.epsilon})
+    guarantee = peer_guarantee([terms.epsilon], plan, _coins(terms), _source(public), own=False)
+    report = [
+        {"participant": peer.name, "epsilon": terms.epsilon, "left": peer.number in result.roster.gone}
+        for peer in result.roster.peers
+    ]
+    model = ServedScores(terms.cells, result.model)
+    return ended, _saved("PeerEnsemble", terms, model, public, guarantee, report, ended, transcript)
 
 
 def _saved(

@@ -11,7 +11,7 @@ from tacit.engines.collector import Outcome
 
 Answer = tuple[dict[str, Any], dict[str, Any]]
 PATH = "/v1/report"
-_STATUS = {
+STATUS = {
     Outcome.COUNTED: 200,
     Outcome.REPEATED: 200,
     Outcome.CONTRADICTED: 409,
@@ -30,7 +30,7 @@ def _answer(status: int, body: bytes) -> Answer:
     )
 
 
-_ANSWERS = {what: _answer(status, b'{"outcome":"%s"}' % what.name.lower().encode()) for what, status in _STATUS.items()}
+_ANSWERS = {what: _answer(status, b'{"outcome":"%s"}' % what.name.lower().encode()) for what, status in STATUS.items()}
 _BUSY = _answer(503, b'{"error":"busy"}')
 _UNSIGNED = _answer(401, b'{"error":"unsigned"}')
 

@@ -9,6 +9,7 @@ from starlette.applications import Starlette
 
 from tacit.campaign.boosting_terms import BoostingTerms
 from tacit.campaign.greeting import greeting
+from tacit.campaign.peer_terms import PeerTerms
 from tacit.campaign.rehearsal import only_here, rehearsed
 from tacit.coordinator.app import Coordinator
 from tacit.coordinator.boosting_spec import BoostingSpec
@@ -17,6 +18,7 @@ from tacit.coordinator.guard import Limits
 from tacit.coordinator.intake import Intake
 from tacit.coordinator.kinds import read_spec
 from tacit.coordinator.rehearsal import SeededDraw
+from tacit.coordinator.rosters import Rosters
 from tacit.coordinator.store import Store
 from tacit.coordinator.sums import Sums, sum_key
 from tacit.coordinator.view import View
@@ -56,7 +58,7 @@ def coordinator(
     draw: Draw = drawn_at_random
     if rehearsal is not None:
         stream = seeded(rehearsal)
-        terms, draw, noise = rehearsed(terms), SeededDraw(store, stream), stream if noise is None else noise
+        terms, draw, noise = rehearsed(terms, rehearsal), SeededDraw(store, stream), noise or stream
     sums = None
     if isinstance(spec, BoostingSpec) and isinstance(terms, BoostingTerms) and terms.sums is not None:
         client = helper or spec.helper_client()
@@ -64,8 +66,9 @@ def coordinator(
             only_here(client.base_url.host)
         sums = Sums(terms.sums, key, client, noise)
     store.found(terms.name, encode(terms))
-    driver = Driver(store, terms, public, key, draw, sums)
+    rosters = Rosters(store, terms, key) if isinstance(terms, PeerTerms) else None
+    driver = Driver(store, terms, public, key, draw, sums, rosters)
     intake = Intake(store, key.public_key())
     view = View(store, key.public_key())
-    app = Coordinator(store, intake, driver, admin, greeting(terms, key), view, limits).app()
+    app = Coordinator(store, intake, driver, admin, greeting(terms, key), view, limits, rosters).app()
     return Running(app, store, driver, public_bytes(key.public_key()).hex())

@@ -156,8 +156,11 @@ class Store:
         with self.transaction() as connection:
             connection.execute(added, [{"token": hashed(token), "used": False} for token in new])
 
-    def enrol(self, owner: str, token: str, label: str) -> bool:
-        """Enrol an owner with a token that nobody has used; the same owner and token again changes nothing."""
+    def enrol(self, owner: str, token: str, label: str, held: str = "") -> bool:
+        """Enrol an owner with a token that nobody has used; the same owner and token again changes nothing.
+
+        `held` are the numbers of the attributes that it has, where that matters; empty: all.
+        """
         with self.transaction() as connection:
             mine = select(owners.c.token, owners.c.revoked).where(owners.c.owner == owner)
             known = connection.execute(mine).first()
@@ -168,7 +171,9 @@ class Store:
                 known = connection.execute(mine).first()  # this request, sent twice at once
                 return known is not None and bool(known.token == hashed(token) and not known.revoked)
             connection.execute(
-                insert(owners).values(owner=owner, label=label, token=hashed(token), revoked=False, asked=None)
+                insert(owners).values(
+                    owner=owner, label=label, held=held, token=hashed(token), revoked=False, asked=None
+                )
             )
         return True
 
@@ -241,7 +246,8 @@ class Store:
                 if spent != len(invited):
                     raise StoreError(f"{len(invited) - spent} of {len(invited)} owners were asked before")
             rows = [{"question": question.number, "owner": place} for place in invited]
-            connection.execute(insert(invitations), rows)
+            if rows:
+                connection.execute(insert(invitations), rows)
 
     def questions(self) -> list[Question]:
         with self.reading() as connection:
@@ -276,6 +282,13 @@ class Store:
             asked = select(func.count()).select_from(invitations).where(invitations.c.question == number)
             heard = select(func.count()).select_from(reports).where(reports.c.question == number)
             return connection.execute(asked).scalar_one(), connection.execute(heard).scalar_one()
+
+    def question_is_somebodys(self, number: int) -> bool:
+        """Whether anybody whom a question was put to is still there."""
+        with self.reading() as connection:
+            asked = select(owners.c.place).join(invitations, invitations.c.owner == owners.c.place)
+            there = asked.where(invitations.c.question == number, owners.c.revoked.is_(False))
+            return connection.execute(there).first() is not None
 
     def reports_of(self, number: int) -> list[tuple[int, bytes]]:
         """The reports to a question with their owners' places, in the order of owners."""

@@ -25,6 +25,7 @@ owners = Table(
     Column("place", Integer, primary_key=True, autoincrement=True),
     Column("owner", Text, nullable=False, unique=True),  # its public key, in hex
     Column("label", Text, nullable=False, default=""),
+    Column("held", Text, nullable=False, default=""),  # numbers of the attributes it has; empty: all
     Column("token", Text, nullable=False, unique=True),  # the hash of the token it came with
     Column("revoked", Boolean, nullable=False, default=False),
     Column("asked", Integer, nullable=True),  # the question that spent it: asked means spent
@@ -71,4 +72,19 @@ outcomes = Table(
     Column("question", Integer, primary_key=True, autoincrement=False),
     Column("outcome", Text, primary_key=True),
     Column("count", BigInteger, nullable=False),
+)
+
+rosters = Table(
+    "rosters",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("at", Float, nullable=False),
+    Column("data", LargeBinary, nullable=False),  # the signed roster
+)
+
+spoken = Table(
+    "spoken",
+    metadata,
+    Column("question", Integer, ForeignKey("questions.number"), primary_key=True),
+    Column("data", LargeBinary, nullable=False),  # what the peer signed, for the others
 )

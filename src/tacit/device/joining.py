@@ -7,13 +7,16 @@ from pathlib import Path
 import numpy as np
 
 from tacit.campaign.greeting import greeted
+from tacit.campaign.peer_terms import PeerTerms
 from tacit.campaign.rehearsal import is_rehearsal, only_here
 from tacit.campaign.terms import CampaignTerms
 from tacit.cohort import Cohort
 from tacit.device.identity import Identity
 from tacit.device.link import Link
 from tacit.device.member import Member
+from tacit.device.peer import PeerMember
 from tacit.device.rehearsal import Part, RehearsalGate
+from tacit.device.relayed import Relayed
 from tacit.durable import kept
 from tacit.files import read_table
 from tacit.owner.gate import Gate
@@ -27,7 +30,8 @@ class Joining:
 
     `data` is read by the campaign's schema: `label` names its column to predict, `owners` the column that names owners
     (None: the whole file is one owner). `state` holds identity, ledger and the pinned key. `rehearsal` is the part in a
-    rehearsal, None for a campaign; one is refused in place of the other.
+    rehearsal, None for a campaign; one is refused in place of the other. `known` are the public keys of the only peers
+    to take part with, None: any that the coordinator has enrolled.
     """
 
     data: Path
@@ -36,6 +40,7 @@ class Joining:
     state: Path
     owners: str | None = None
     rehearsal: Part | None = None
+    known: frozenset[bytes] | None = None
 
     async def members(self, link: Link, pinned: bytes | None = None) -> tuple[CampaignTerms, list[Member]]:
         """Greet the campaign, pin its key, and make a member of every owner in the file."""
@@ -54,10 +59,33 @@ class Joining:
             only_here(link.client.base_url.host)
             gate = RehearsalGate(cohort, names, terms.schema, self.policy, ledger, key, self.rehearsal, link.now)
         identity = Identity.at(self.state)
-        return terms, [Member(name, identity.key(name), gate, link) for name in names]
+        keys = {name: identity.key(name) for name in names}
+        if not isinstance(terms, PeerTerms):
+            return terms, [Member(name, keys[name], gate, link) for name in names]
+        relayed = Relayed(self.state / "relayed", terms, key, self.known)
+        held = self.held(terms)
+        return terms, [
+            PeerMember(
+                name,
+                keys[name],
+                gate,
+                link,
+                relayed,
+                terms.cells,
+                held,
+                cohort[place : place + 1],
+                self.state / f"own-model-{place}.tacit",
+            )
+            for place, name in enumerate(names)
+        ]
+
+    def held(self, terms: PeerTerms) -> tuple[int, ...]:
+        """The attributes of the campaign that the file has, by the names of its columns; no row is looked at."""
+        names = set(read_table(self.data).columns)
+        return terms.cells.held([str(f.name) for f in terms.schema.features if str(f.name) in names])
 
     def rows(self, terms: CampaignTerms) -> tuple[list[str], Cohort]:
-        """The owners of the file, and their rows by the campaign's schema."""
+        """The owners of the file, and their rows by the campaign's schema; peers may lack attributes."""
         table = read_table(self.data)
         table.column(self.label)
         if self.owners is None:
@@ -68,6 +96,8 @@ class Joining:
             unique, owner = np.unique(named, return_inverse=True)
             names = unique.tolist()
         labels = terms.schema.encode_labels(table.column(self.label))
+        if isinstance(terms, PeerTerms):
+            return names, Cohort.of(terms.cells.encode(table.columns), labels, owner)
         return names, Cohort.of(terms.schema.encode(table.columns).X, labels, owner)
 
 
@@ -78,7 +108,8 @@ async def join(joining: Joining, link: Link, tokens: list[str], pinned: bytes | 
         raise ValueError(f"tokens must be one for each of {len(members)} owners, got {len(tokens)}")
 
     async def one(member: Member, token: str) -> int:
-        await member.enrol(token, member.owner)
+        held = ",".join(str(number) for number in member.held) if isinstance(member, PeerMember) else ""
+        await member.enrol(token, member.owner, held)
         return await member.take_part(once=terms.once)
 
     return sum(await asyncio.gather(*(one(m, t) for m, t in zip(members, tokens[: len(members)], strict=True))))

@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tacit.device.link import Link
 from tacit.owner.gate import Gate, Reason, RefusedError
 from tacit.owner.ledger import LedgerError
+from tacit.wire.signed import public_bytes
 
 log = logging.getLogger(__name__)
 _POLL = 2.0  # seconds, where the coordinator names none
@@ -30,9 +31,17 @@ class Member:
     gate: Gate
     link: Link
 
-    async def enrol(self, token: str, label: str = "") -> None:
-        """Introduce the owner; doing it again with the same token changes nothing."""
-        response = await self.link.call("POST", "/v1/enrol", self.key, f"{token}\n{label}".encode())
+    @property
+    def name(self) -> str:
+        """The owner's public key in hex: its name in the campaign."""
+        return public_bytes(self.key.public_key()).hex()
+
+    async def enrol(self, token: str, label: str = "", held: str = "") -> None:
+        """Introduce the owner; doing it again with the same token changes nothing.
+
+        `held` are the numbers of the attributes that it has, where that matters; empty: all.
+        """
+        response = await self.link.call("POST", "/v1/enrol", self.key, f"{token}\n{label}\n{held}".encode())
         if response.status_code != 200:
             raise EnrolmentError(
                 f"owner {self.owner!r} was not enrolled: the token is unknown, or another owner used it"
@@ -57,7 +66,9 @@ class Member:
             elif response.status_code == 410:
                 return answered
             elif response.status_code in _REFUSED:
-                raise EnrolmentError(f"owner {self.owner!r} is not enrolled, or was revoked")
+                raise EnrolmentError(f"owner {self.owner!r} is not enrolled, has left, or was revoked")
+            else:
+                await self._waited()
             await asyncio.sleep(_pause(response))
 
     async def _answer(self, question: bytes) -> Reason | None:
@@ -67,10 +78,17 @@ class Member:
         except RefusedError as refused:
             log.info("refused: %s", refused.reason.name)
             return refused.reason
-        response = await self.link.call("POST", "/v1/report", self.key, report)
-        if response.status_code != 200:
-            log.warning("the report was not counted: status %d", response.status_code)
+        status = await self._post(question, report)
+        if status != 200:
+            log.warning("the report was not counted: status %d", status)
         return None
+
+    async def _post(self, question: bytes, report: bytes) -> int:
+        """Send a report until it is safe; the status of the answer."""
+        return (await self.link.call("POST", "/v1/report", self.key, report)).status_code
+
+    async def _waited(self) -> None:
+        """There was nothing to answer."""
 
 
 def _pause(response: httpx.Response) -> float:

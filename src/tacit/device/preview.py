@@ -1,10 +1,14 @@
 """What would leave an owner in a campaign, and what it would cost; nothing is sent and nothing is charged."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tacit.campaign.boosting_terms import BoostingTerms
+from tacit.campaign.peer_terms import PeerTerms
 from tacit.device.joining import Joining
 from tacit.device.link import Link
+from tacit.device.member import Member
 from tacit.learners.invitation import Invitation, digest_of, pack, report_size
 from tacit.owner.policy import Policy
 from tacit.privacy.odds import rational
@@ -48,6 +52,7 @@ async def preview(joining: Joining, link: Link, pinned: bytes | None) -> list[st
         f"would leave: {report_size(query)} bytes per owner, {_often(terms.answers)}; "
         f"it would cost epsilon {epsilon * terms.answers:g} in all",
         f"for example (drawn now for your eyes, never sent): {_short(example.hex())}",
+        *(_turns(terms, members) if isinstance(terms, PeerTerms) else []),
         *(_sums(terms.sums, policy) if isinstance(terms, BoostingTerms) and terms.sums is not None else []),
         "nothing was sent and nothing was charged",
     ]
@@ -59,6 +64,16 @@ def _often(times: int) -> str:
 
 def _short(digits: str) -> str:
     return digits if len(digits) <= _SHOWN else f"{digits[:_SHOWN]}… ({len(digits) // 2} bytes)"
+
+
+def _turns(terms: PeerTerms, members: Sequence[Member]) -> list[str]:
+    """What turns mean for a participant."""
+    return [
+        f"the more take part, the less often you speak, at up to epsilon {terms.epsilon:g} each time: your policy should "
+        "allow that per release",
+        *(f"the others may pin {member.owner!r} by its key {member.name}" for member in members),
+        "a model of your own rows and of what the others released stays in your folder",
+    ]
 
 
 def _sums(sums: SumTerms, policy: Policy) -> list[str]:

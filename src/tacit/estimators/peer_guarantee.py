@@ -15,8 +15,13 @@ _TWICE = "Replacing a record by another counts as two steps of the adjacency: tw
 _OWN = "models_ know the exact rows of their participant, and this object holds all rows: publish served_ alone."
 
 
-def peer_guarantee(epsilons: Sequence[float], plan: Plan, stream: Stream, source: str) -> Guarantee:
-    """The guarantee of a fit whose participants spend these budgets; no epsilon is named where none holds."""
+def peer_guarantee(
+    epsilons: Sequence[float], plan: Plan, stream: Stream, source: str, *, own: bool = True
+) -> Guarantee:
+    """The guarantee when participants spend these budgets; no epsilon is named where none holds.
+
+    `own` says whether whoever reads it has participants' own models, too.
+    """
     low, high = min(epsilons), max(epsilons)
     void = "epsilon is infinite for somebody: counts were released as they are" if isinf(high) else ""
     named = None if void else (low, high)
@@ -27,7 +32,7 @@ def peer_guarantee(epsilons: Sequence[float], plan: Plan, stream: Stream, source
         epsilon=named,
         mechanism="noisy choices and counts",
         stream=stream.label,
-        not_protected=(*([source] if source else []), _PEERS, _TWICE, _OWN),
+        not_protected=(*([source] if source else []), _PEERS, _TWICE, *([_OWN] if own else [])),
         void=void,
         unit=CountLeaves.unit,
         adjacency=CountLeaves.adjacency,

@@ -31,7 +31,7 @@ class PeerModel:
 
     def decision_function(self, X: Any) -> FloatArray:
         """Log odds of the second class. A data frame may lack columns: what is not there adds nothing."""
-        return self.inner.score(self.cells.read(self._encoded(X)))
+        return self.inner.score(self.cells.read(self.cells.encode(X)))
 
     def predict(self, X: Any) -> AnyArray:
         return np.asarray(self.classes_[(self.decision_function(X) > 0).astype(np.int64)])
@@ -46,18 +46,6 @@ class PeerModel:
 
     def chances(self, log_odds: FloatArray) -> FloatArray:
         return np.stack([expit(-log_odds), expit(log_odds)], axis=1)
-
-    def _encoded(self, X: Any) -> FloatArray:
-        names = [str(name) for name in getattr(X, "columns", X if isinstance(X, dict) else [])]
-        schema = self.cells.schema
-        held = [number for number, feature in enumerate(schema.features) if str(feature.name) in names]
-        if not names or len(held) in (0, len(schema.features)):
-            return schema.encode(X).X
-        part = Schema(tuple(schema.features[number] for number in held), schema.classes).encode(X).X
-        rows = np.full((len(part), schema.dim), np.nan)
-        columns = [c for number in held for c in range(self.cells.starts[number], self.cells.starts[number + 1])]
-        rows[:, columns] = part
-        return rows
 
 
 def two_classes(known: Schema | None, sample: Sample | None) -> Schema:

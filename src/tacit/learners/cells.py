@@ -71,6 +71,17 @@ class Cells:
             raise ValueError(f"attributes must be some of {known}, got {sorted(asked)}")
         return tuple(number for number, name in enumerate(known) if name in asked)
 
+    def encode(self, table: Any) -> FloatArray:
+        """Rows as the schema encodes them. A table with names may lack columns: they are absent, NaN."""
+        names = [str(name) for name in getattr(table, "columns", table if isinstance(table, dict) else [])]
+        there = [number for number, feature in enumerate(self.schema.features) if str(feature.name) in names]
+        if not names or len(there) in (0, len(self)):
+            return self.schema.encode(table).X
+        part = Schema(tuple(self.schema.features[number] for number in there), self.schema.classes).encode(table).X
+        rows = np.full((len(part), self.schema.dim), np.nan)
+        rows[:, [c for number in there for c in range(self.starts[number], self.starts[number + 1])]] = part
+        return rows
+
     def without_others(self, X: FloatArray, held: Collection[int]) -> FloatArray:
         """Encoded rows in which attributes other than `held` are absent."""
         kept = X.copy()

@@ -1,0 +1,73 @@
+"""A peer's part in a campaign: follow, check, speak in turn, sign; and make a model of its own at the end."""
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tacit.campaign.following import ForgeryError
+from tacit.campaign.spoken import SPOKEN, Spoken
+from tacit.cohort import Cohort
+from tacit.device.member import Member
+from tacit.device.relayed import Relayed
+from tacit.estimators.own_models import keep_own
+from tacit.learners.cells import Cells
+from tacit.learners.invitation import PURPOSE, Invitation
+from tacit.learners.own_model import fit_own
+from tacit.owner.gate import Reason
+from tacit.wire.signed import opened, public_bytes, sign
+
+log = logging.getLogger(__name__)
+RHO, RIDGE = 1.0, 5.0  # as in `PeerEnsemble`
+
+
+@dataclass(frozen=True)
+class PeerMember(Member):
+    """A participant behind its gate; `rows` are its own, for the model that it keeps in `model`."""
+
+    relayed: Relayed
+    cells: Cells
+    held: tuple[int, ...]
+    rows: Cohort
+    model: Path
+    made: set[tuple[int, int]] = field(default_factory=set)  # how far it had come when models were made
+
+    async def take_part(self, once: bool = False) -> int:
+        """Answer in turn until the campaign ends; how many questions were answered. `ForgeryError`: no more."""
+        answered = await super().take_part(once=False)
+        await self._waited()
+        return answered
+
+    async def _answer(self, question: bytes) -> Reason | None:
+        """Answer the next question of the campaign, and no other, and sign what the gate returns for all to check."""
+        await self.relayed.catch_up(self.link, self.key)
+        self._check_myself()
+        self.relayed.following.admit(question)
+        return await super()._answer(question)
+
+    async def _post(self, question: bytes, report: bytes) -> int:
+        digest = opened(question, Invitation, PURPOSE, self.relayed.following.key).digest
+        body = sign(Spoken(digest, report), SPOKEN, self.key)
+        return (await self.link.call("POST", "/v1/spoken", self.key, body)).status_code
+
+    async def _waited(self) -> None:
+        """Take in what others said; when all turns that were given are over, make the own model anew."""
+        await self.relayed.catch_up(self.link, self.key)
+        mine, now = self._check_myself(), self.relayed.position
+        if mine is not None and self.relayed.following.settled and now not in self.made:
+            await asyncio.to_thread(self._keep_model, mine)
+            self.made.add(now)
+
+    def _check_myself(self) -> int | None:
+        """My number; None: I am not on the roster yet. `ForgeryError`: it says something else about me."""
+        mine = self.relayed.following.me(public_bytes(self.key.public_key()))
+        if mine is not None and mine.held != self.held:
+            raise ForgeryError("the roster says that you hold other attributes than you do")
+        return None if mine is None else mine.number
+
+    def _keep_model(self, me: int) -> None:
+        cells = self.cells.read(self.rows.X)
+        released = self.relayed.following.released
+        own = fit_own(cells, self.rows.y, self.cells.sizes, released, RHO, RIDGE, me)
+        keep_own(self.model, self.cells, own)
+        log.info("your own model was written; it knows your rows and is for you alone")
