@@ -2,7 +2,7 @@
 
 from typing import Any
 
-import numpy as np
+import pandas as pd
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit import PeerEnsemble
@@ -59,8 +59,8 @@ def folder_of(tmp_path, text=CAMPAIGN):
 def table_of(path, terms):
     """Columns, labels and participants of a file."""
     table = read_table(path)
-    columns = np.array([table.column(str(f.name)).tolist() for f in terms.schema.features], dtype=object).T
-    return columns, table.column("ill"), table.column("who")
+    frame = pd.DataFrame({str(f.name): table.column(str(f.name)) for f in terms.schema.features})
+    return frame, table.column("ill"), table.column("who")
 
 
 def in_process(folder, terms, newcomer=False, seed=SEED):
@@ -153,7 +153,7 @@ class Trial:
         """Everybody speaks in turn until nobody has one; who did."""
         spoke = []
         for _ in range(most):
-            self.step(2)
+            self.step(3)
             if self.turn()[0] is None:
                 break
             spoke.append(self.speak())

@@ -218,13 +218,16 @@ def test_last_bits_of_scores_may_differ_between_machines(trial):
     trial.speak()
     trial.step(2)
     following = trial.relayed()
-    _, question = trial.turn()
+    name, question = trial.turn()
+    key = bytes.fromhex(trial.owner(name))
     invitation, query = asked(question)
     part = query.model.parts[0]
     close = replace(part, scores=tuple(float(np.nextafter(score, 9)) for score in part.scores))
     query = replace(query, model=Additive((close,)))
     (speaker,) = query.owners
-    following.admit(sign(replace(invitation, query=query), PURPOSE, KEY))
+    following.admit(sign(replace(invitation, query=query), PURPOSE, KEY), key)
+    with pytest.raises(ForgeryError, match="somebody else's"):
+        following.admit(question, bytes(32))
     for other in (
         replace(query, menu=(5.0,)),
         replace(query, owners=((speaker + 1) % PEERS,)),
@@ -232,7 +235,7 @@ def test_last_bits_of_scores_may_differ_between_machines(trial):
         replace(query, model=Additive()),
     ):
         with pytest.raises(ForgeryError):
-            following.admit(sign(replace(invitation, query=other), PURPOSE, KEY))
+            following.admit(sign(replace(invitation, query=other), PURPOSE, KEY), key)
 
 
 def test_rosters_only_grow_and_strangers_can_be_refused(trial):

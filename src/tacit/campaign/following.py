@@ -72,12 +72,14 @@ class Following:
         except (WireError, ValueError) as problem:
             raise ForgeryError(f"{self.wants} cannot be taken in: {problem}") from problem
 
-    def admit(self, question: bytes) -> None:
-        """Refuse to answer what is not the next question of the campaign; `ForgeryError`."""
+    def admit(self, question: bytes, key: bytes) -> None:
+        """Refuse what is not the campaign's next question, put to the peer with this key; `ForgeryError`."""
         try:
             self._expected(question)
-        except (WireError, ValueError) as problem:
+        except WireError as problem:
             raise ForgeryError(f"the question does not follow: {problem}") from problem
+        if self.roster.peers[_speaker(self._asked())].key != key:
+            raise ForgeryError("the turn is somebody else's, by the roster")
 
     def _take_roster(self, roster: Roster) -> None:
         if not roster.follows(self.roster):

@@ -19,7 +19,7 @@ _UsageError: Any = typer.BadParameter.__mro__[1]  # its own name moved between r
 _USERS_OWN = (ValueError, OSError, ModuleNotFoundError, LedgerError, MemoryError)
 
 # Each is a file with a function or app of its name.
-COMMANDS = ("demo", "plan", "fit", "predict", "audit", "reproduce", "serve", "helper", "join", "ledger")
+COMMANDS = ("demo", "plan", "fit", "predict", "audit", "reproduce", "serve", "helper", "join", "leave", "ledger")
 
 
 class Commands(TyperGroup):

@@ -22,13 +22,16 @@ def join(
     authority: Annotated[Path | None, typer.Option("--ca", help="Certificate to trust (PEM).", exists=True)] = None,
     campaign_key: Annotated[str | None, typer.Option(help="The campaign key (hex) to pin before first use.")] = None,
     state: Annotated[Path, typer.Option(help="Folder for your key, ledger and the pinned key.")] = Path("tacit-owner"),
+    peers: Annotated[
+        Path | None, typer.Option(help="Keys (hex, one in a line) of the only peers to take part with.", exists=True)
+    ] = None,
     patience: Annotated[float, typer.Option(help="Seconds to go on trying while the coordinator is away.")] = 86400.0,
     rehearsal: Annotated[int | None, typer.Option(help="Seed of a rehearsal: reproducible, NOT PRIVATE.")] = None,
     first: Annotated[int, typer.Option(help="In a rehearsal, the number of your first owner among all.", min=0)] = 0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would leave and what it would cost.")] = False,
     log_json: LogJson = False,
 ) -> None:
-    """Take part in a campaign: your rows stay here, one small report leaves, charged to your ledger."""
+    """Take part in a campaign: your rows stay here, what leaves is small, noisy, and charged to your ledger."""
     from tacit.device.joining import Joining, join
     from tacit.device.link import Link
     from tacit.device.preview import preview
@@ -39,7 +42,8 @@ def join(
     part = None if rehearsal is None else Part(rehearsal, first)
     if part is not None:
         warn_of_rehearsal()
-    joining = Joining(data, label, Policy.read(policy), state, owners, part)
+    known = None if peers is None else frozenset(bytes.fromhex(line) for line in peers.read_text().split())
+    joining = Joining(data, label, Policy.read(policy), state, owners, part, known)
 
     async def run() -> None:
         link = Link.to(url, authority, patience)

@@ -42,7 +42,7 @@ class PeerMember(Member):
         """Answer the next question of the campaign, and no other, and sign what the gate returns for all to check."""
         await self.relayed.catch_up(self.link, self.key)
         self._check_myself()
-        self.relayed.following.admit(question)
+        self.relayed.following.admit(question, public_bytes(self.key.public_key()))
         return await super()._answer(question)
 
     async def _post(self, question: bytes, report: bytes) -> int:

@@ -69,8 +69,8 @@ def _short(digits: str) -> str:
 def _turns(terms: PeerTerms, members: Sequence[Member]) -> list[str]:
     """What turns mean for a participant."""
     return [
-        f"the more take part, the less often you speak, at up to epsilon {terms.epsilon:g} each time: your policy should "
-        "allow that per release",
+        f"the more take part, the less often you speak, at up to epsilon {terms.epsilon:g} each time: "
+        "your policy should allow that per release",
         *(f"the others may pin {member.owner!r} by its key {member.name}" for member in members),
         "a model of your own rows and of what the others released stays in your folder",
     ]
