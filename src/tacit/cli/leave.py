@@ -21,7 +21,7 @@ def leave(
     async def run() -> bool:
         link = Link.to(url, authority, patience)
         try:
-            response = await link.call("POST", "/v1/leave", Identity.at(state).key(owner))
+            response = await link.call("POST", "/v1/leave", Identity.at(state).key(owner), b"leave")
             return response.status_code == 200
         finally:
             await link.close()

@@ -148,7 +148,9 @@ class Coordinator:
         return Response(status_code=410 if ended else 204, headers={"retry-after": str(self._pace.seconds())})
 
     async def leave(self, request: Request) -> Response:
-        owner, _ = await self._signed(request)
+        owner, body = await self._signed(request)
+        if body != b"leave":
+            return refused("malformed", 400)
         done = await run_in_threadpool(self._store.revoke, owner)
         return JSONResponse({"left": True}) if done else refused("forbidden", 403)
 

@@ -137,7 +137,7 @@ DOCUMENT: Part = {
         "/v1/turns/{number}": _relayed("A turn that is over: the question, and what the peer signed."),
         "/v1/leave": _post(
             "Leave the campaign: not to be asked again. What was released stays known.",
-            _line("^$"),
+            _content({"const": "leave"}, "text/plain"),
             _said("left", {"const": True}),
             403,
             security=_SIGNED,

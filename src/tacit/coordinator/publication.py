@@ -89,7 +89,7 @@ def _saved(
     transcript: bytes,
 ) -> SavedModel:
     """A model as the estimator `kind` saves it."""
-    columns = tuple(str(name) for name in terms.schema.columns)
+    columns = tuple(str(feature.name) for feature in terms.schema.features)
     frequencies = np.bincount(public.y, minlength=public.classes) / len(public.y)
     written = json.dumps(report)
     return SavedModel(

@@ -41,12 +41,12 @@ class Relay:
         who, at, signature = (request.headers.get(name, "") for name in (OWNER, TIME, SIGNATURE))
         claim = claimed("POST", path, who, at, signature, body, time.time())
         owner = claim.check()
-        if self._rosters is None:
-            return _said(Outcome.STRANGE)
         try:
             said = opened(body, Spoken, SPOKEN, Ed25519PublicKey.from_public_bytes(bytes.fromhex(owner)))
         except WireError:
             return _said(Outcome.MALFORMED)
+        if self._rosters is None:
+            return _said(Outcome.STRANGE)
         kept = await run_in_threadpool(self._rosters.keep, owner, said.digest, body)
         if kept is None:
             return _said(Outcome.STRANGE)
