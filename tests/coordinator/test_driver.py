@@ -7,9 +7,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import update
 
+from tacit.coordinator.boosting_spec import BoostingSpec
 from tacit.coordinator.intake import Intake
 from tacit.coordinator.publication import Publication
-from tacit.coordinator.spec import CampaignSpec
 from tacit.coordinator.store import CLOSED, ENDED, ENROLLING, OPEN, PAUSED, RUNNING, VOID
 from tacit.coordinator.tables import campaign, questions
 from tacit.device.rehearsal import Part, RehearsalGate
@@ -36,7 +36,7 @@ class Trial:
         self.services = [self.started()]
         self.store = self.services[0].store
         self.store.add_tokens(NAMES)
-        self.terms, self.public = CampaignSpec.read(self.folder / "campaign.toml").prepared()
+        self.terms, self.public = BoostingSpec.read(self.folder / "campaign.toml").prepared(bytes(32))
         owners, self.cohort = joining(self.folder).rows(self.terms)
         self.owners = dict(zip(NAMES, owners, strict=True))
         ledger = Ledger(self.folder / "ledger.db", self.folder / "ledger.mark")
