@@ -12,11 +12,11 @@ from typer.core import TyperGroup
 
 import tacit
 from tacit.cli.exits import BAD_INPUT, BROKEN, INTERRUPTED, TABLE
-from tacit.owner.ledger import LedgerError
 
 _UsageError: Any = typer.BadParameter.__mro__[1]  # its own name moved between releases of typer
-# What a user can put right: options, files, keys, other machines.
-_USERS_OWN = (ValueError, OSError, ModuleNotFoundError, LedgerError, MemoryError)
+# What a user can put right: options, files, keys, other machines. Errors of our own classes were raised to be read.
+_USERS_OWN = (ValueError, OSError, ModuleNotFoundError, MemoryError)
+_READABLE = ("tacit.", "sqlalchemy.exc", "httpx")
 
 # Each is a file with a function or app of its name.
 COMMANDS = ("demo", "plan", "fit", "predict", "audit", "reproduce", "serve", "helper", "join", "leave", "ledger")
@@ -87,9 +87,12 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(BAD_INPUT)
     except _USERS_OWN as problem:
-        _say(str(problem))
+        _say(str(problem) or type(problem).__name__)
         sys.exit(BAD_INPUT)
-    except Exception:
+    except Exception as problem:
+        if type(problem).__module__.startswith(_READABLE):
+            _say((str(problem).splitlines() or [type(problem).__name__])[0])
+            sys.exit(BAD_INPUT)
         traceback.print_exc()
         _say(f"this is a fault of tacit {tacit.__version__}; please report it with the lines above")
         sys.exit(BROKEN)

@@ -10,14 +10,15 @@ from typing import Annotated, Any
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import track
 from rich.table import Table
 
 from tacit.audit.coins import repeated_coins
 from tacit.audit.gate import CASES, GateRow, audit_gate
 from tacit.audit.mechanisms import AuditRow, audit_mechanisms
 from tacit.audit.non_interference import Difference, non_interference
+from tacit.cli.exits import FAILED, INTERRUPTED
 from tacit.cli.options import Json, Seed
+from tacit.cli.steps import bar
 from tacit.mechanisms.choose import PRIVATE
 from tacit.report.audit import Mark, draw_audit
 from tacit.streams import seeded
@@ -66,33 +67,45 @@ def audit(
 ) -> None:
     """Check mechanisms and gate from outside: exact tables, proven lower bounds of epsilon, books, non-interference.
 
-    Exit status 1 if anything fails.
+    Exit status 1 if anything fails. Ctrl-C shows what was checked.
     """
     began = time.monotonic()
     console = Console(stderr=as_json)
-    parts = part or list(Part)
-    found = _Findings()
-    if Part.MECHANISMS in parts:
-        epsilons, dims = epsilon or [0.5, 1.0, 3.0, 5.0], dim or [1, 4]
-        work = audit_mechanisms(epsilons, dims, reports, seeded(seed))
-        count = len(PRIVATE) * len(epsilons) * len(dims)
-        found.mechanisms = list(track(work, "mechanisms", total=count, console=console, transient=True))
-    if Part.GATE in parts:
-        rows = audit_gate(owners, seeded(seed))
-        found.gate = list(track(rows, "gate", total=len(CASES), console=console, transient=True))
-        found.coins = list(repeated_coins())
-    if Part.NON_INTERFERENCE in parts:
-        found.differences = list(non_interference(seeded(seed)))
+    found, stopped = _Findings(), False
+    try:
+        _check(found, part or list(Part), epsilon or [0.5, 1.0, 3.0, 5.0], dim or [1, 4], reports, owners, seed)
+    except KeyboardInterrupt:
+        stopped = True
     seconds = time.monotonic() - began
     if as_json:
         typer.echo(json.dumps(_document(found, seconds)))
     else:
         _show(found, console)
-        console.print(f"{'Everything holds' if found.sound else '[bold red]FAILS[/]'}, in {seconds:.0f} seconds.")
+        verdict = "Everything holds" + (" as far as it was checked" if stopped else "")
+        console.print(f"{verdict if found.sound else '[bold red]FAILS[/]'}, in {seconds:.0f} seconds.")
     if picture is not None:
         _draw(found, picture, console)
-    if not found.sound:
-        raise typer.Exit(1)
+    if not found.sound or stopped:
+        raise typer.Exit(INTERRUPTED if found.sound else FAILED)
+
+
+def _check(
+    found: _Findings, parts: list[Part], epsilons: list[float], dims: list[int], reports: int, owners: int, seed: int
+) -> None:
+    """Add to the findings one by one, so that an interruption keeps them."""
+    with bar(Console(stderr=True)) as progress:
+        if Part.MECHANISMS in parts:
+            count = len(PRIVATE) * len(epsilons) * len(dims)
+            work = audit_mechanisms(epsilons, dims, reports, seeded(seed))
+            for row in progress.track(work, count, description="mechanisms"):
+                found.mechanisms.append(row)
+        if Part.GATE in parts:
+            for case in progress.track(audit_gate(owners, seeded(seed)), len(CASES), description="gate"):
+                found.gate.append(case)
+            found.coins = list(repeated_coins())
+        if Part.NON_INTERFERENCE in parts:
+            progress.add_task("non-interference", total=None)
+            found.differences = list(non_interference(seeded(seed)))
 
 
 def _show(found: _Findings, console: Console) -> None:

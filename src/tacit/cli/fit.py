@@ -14,7 +14,7 @@ from tacit.cli.fitted import Fitted, Tested, as_document, show, show_plan
 from tacit.cli.inputs import NO_PUBLIC, Owned, Reading, Sample, divided, labelled, owned_rows, public_sample
 from tacit.cli.methods import METHODS
 from tacit.cli.options import Categories, Json, Label, LeaveOut, SchemaFile
-from tacit.cli.steps import Steps, steps
+from tacit.cli.steps import Pace, Steps, steps
 from tacit.ensembles.combination import Crowd
 from tacit.ensembles.public_model import PublicModel, fit_public
 from tacit.estimators.parameters import stream_of
@@ -58,13 +58,14 @@ def fit(
     options = {"learner": learner, "rounds": rounds, "mechanism": mechanism, "rows_per_owner": rows_per_owner}
     reading = Reading(label, owners, schema, category or (), leave_out or ())
     console = Console(stderr=as_json)
+    pace = Pace()
     given = {"epsilon": epsilon, "random_state": seed, **options}
-    with steps(_WEIGHTS["read"] + _WEIGHTS["own"] + _WEIGHTS["plan"]) as step:
+    with steps(_WEIGHTS["read"] + _WEIGHTS["own"] + _WEIGHTS["plan"], pace) as step:
         sample, owned, source = _read(data, public, public_rows, reading, seed, step)
         estimator = chosen.estimator(method, given, sample.schema)
         expected, own = _expected(sample, owned, epsilon, rows_per_owner or 1, chosen.planned, step)
     show_plan(expected, sample.notes, source, console)
-    with steps(_WEIGHTS["ask"] + _WEIGHTS["test"]) as step:
+    with steps(_WEIGHTS["ask"] + _WEIGHTS["test"], pace) as step:
         step(f"asking {owned.count:,} owners (a first run compiles)", _WEIGHTS["ask"])
         model = estimator.fit(owned.X, owned.y, **{chosen.group: owned.owners, "public": (sample.X, sample.y)})
         if source:

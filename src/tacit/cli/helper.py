@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from tacit.campaign.rehearsal import only_here
 from tacit.cli.logs import log_to_stderr
-from tacit.cli.options import LogJson, warn_of_rehearsal
+from tacit.cli.options import LogJson, key_of, warn_of_rehearsal
 from tacit.cli.serve import checked_tls
 from tacit.durable import kept
 from tacit.streams import seeded
@@ -35,8 +35,7 @@ def helper(
     """
     checked_tls(host, certificate, key)
     for each in campaign or []:
-        if len(each) != 64 or set(each.lower()) - set("0123456789abcdef"):
-            raise ValueError(f"campaign must be a key of 64 hexadecimal digits, got {each!r}")
+        key_of(each)
     import uvicorn
 
     from tacit.helper.book import Book

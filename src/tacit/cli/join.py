@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tacit.cli.logs import log_to_stderr
-from tacit.cli.options import LogJson, warn_of_rehearsal
+from tacit.cli.options import LogJson, key_of, warn_of_rehearsal
 from tacit.owner.policy import Policy
 
 
@@ -38,7 +38,7 @@ def join(
     from tacit.device.rehearsal import Part
 
     log_to_stderr(log_json)
-    pinned = None if campaign_key is None else bytes.fromhex(campaign_key)
+    pinned = None if campaign_key is None else key_of(campaign_key)
     part = None if rehearsal is None else Part(rehearsal, first)
     if part is not None:
         warn_of_rehearsal()

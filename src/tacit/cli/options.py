@@ -16,6 +16,13 @@ LeaveOut = Annotated[list[str] | None, typer.Option(help="A column that is no fe
 LogJson = Annotated[bool, typer.Option("--log-json", help="Log one JSON object per line.")]
 
 
+def key_of(text: str) -> bytes:
+    """A campaign's key as it is printed."""
+    if len(text) != 64 or set(text.lower()) - set("0123456789abcdef"):
+        raise ValueError(f"campaign must be a key of 64 hexadecimal digits, got {text!r}")
+    return bytes.fromhex(text)
+
+
 def warn_of_rehearsal() -> None:
     """Say loudly what a rehearsal is not."""
     line = "REHEARSAL: REPRODUCIBLE, NOT PRIVATE. Whoever knows the seed can undo every report. Use made-up rows."
