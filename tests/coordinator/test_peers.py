@@ -75,7 +75,7 @@ def test_a_newcomer_joins_over_http_and_everybody_has_the_model_of_one_process(t
     X, y, _ = table_of(folder / "new.csv", PeerSpec.read(folder / "campaign.toml").prepared()[0])
     np.testing.assert_array_equal(again.decision_function(X), same.decision_function(X))
     assert again.score(X, y) > 0.75
-    for name, file in (("person 002", "owner/own-model-2.tacit"), ("person 003", "later/own-model-0.tacit")):
+    for name, file in (("person 002", "owner/own-model-2.tacit"), ("person 003", "later/own-model.tacit")):
         own = tacit.load(folder / file)
         np.testing.assert_array_equal(own.decision_function(X), same.models_[name].decision_function(X))
         assert (folder / file).stat().st_mode & 0o077 == 0

@@ -33,7 +33,8 @@ def join(
 ) -> None:
     """Take part in a campaign: your rows stay here, what leaves is small, noisy, and charged to your ledger."""
     from tacit.device.joining import Joining, join
-    from tacit.device.link import Link
+    from tacit.device.link import Link, UnreachableError
+    from tacit.device.member import EnrolmentError
     from tacit.device.preview import preview
     from tacit.device.rehearsal import Part
 
@@ -55,7 +56,10 @@ def join(
             given = tokens.read_text().split() if tokens is not None else [token] if token else []
             if not given:
                 raise ValueError("token must be given: --token, --tokens FILE or TACIT_TOKEN")
-            answered = await join(joining, link, given, pinned)
+            try:
+                answered = await join(joining, link, given, pinned)
+            except (EnrolmentError, UnreachableError) as problem:
+                raise ValueError(str(problem)) from problem
             typer.echo(f"done: {answered} questions answered; see: tacit ledger show {state / 'ledger.db'}")
         finally:
             await link.close()

@@ -56,7 +56,7 @@ def _of_sites(terms: SiteTerms, result: SiteEnsembleModel, public: Public, trans
     heard = len(result.models)
     ended = f"{heard} sites answered" if heard else f"fewer than {terms.minimum} sites answered: the sample alone"
     epsilons = result.epsilons if heard else np.array(terms.epsilons)
-    guarantee = site_guarantee(terms.query, epsilons, _coins(terms), _source(public))
+    guarantee = site_guarantee(terms.query, epsilons, _coins(terms), _source(public, "bounds, projections and weights"))
     report = [
         {"epsilon": epsilon, "weights": [float(one.weights[place]) for one in result.combined]}
         for place, epsilon in enumerate(result.epsilons.tolist())
@@ -69,7 +69,7 @@ def _of_peers(terms: PeerTerms, result: TurnsTaken, public: Public, transcript: 
     spoke = {part.speaker for part in result.model.parts}
     ended = f"{len(result.model.parts)} turns of {len(spoke)} participants"
     plan = Plan(terms.rounds, {0: terms.answers}, {0: terms.epsilon})
-    guarantee = peer_guarantee([terms.epsilon], plan, _coins(terms), _source(public), own=False)
+    guarantee = peer_guarantee([terms.epsilon], plan, _coins(terms), _source(public, "bounds"), own=False)
     report = [
         {"participant": peer.name, "epsilon": terms.epsilon, "left": peer.number in result.roster.gone}
         for peer in result.roster.peers
@@ -112,5 +112,5 @@ def _coins(terms: CampaignTerms) -> Stream:
     return seeded(0) if is_rehearsal(terms.name) else secure()
 
 
-def _source(public: Public) -> str:
-    return f"The data user's own sample of {len(public.y)} rows shows in bounds, projections and weights."
+def _source(public: Public, where: str) -> str:
+    return f"The data user's own sample of {len(public.y)} rows shows in {where}."

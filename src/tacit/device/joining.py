@@ -74,7 +74,7 @@ class Joining:
                 terms.cells,
                 held,
                 cohort[place : place + 1],
-                self.state / f"own-model-{place}.tacit",
+                self.state / ("own-model.tacit" if len(names) == 1 else f"own-model-{place}.tacit"),
             )
             for place, name in enumerate(names)
         ]
