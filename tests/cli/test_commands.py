@@ -121,20 +121,29 @@ def test_the_program_as_a_process():
 
 
 def test_reproduce_shows_measured_beside_published(tmp_path):
-    result = run(app, ["reproduce", "a", "--quick", "--out", str(tmp_path)])
+    arguments = ["reproduce", "d", "--quick", "--processes", "1", "--out", str(tmp_path)]
+    result = run(app, arguments)
     assert result.exit_code == 0, result.output
-    for word in ("Table II", "Table IV", "(published)", "boosted stump", "sample alone", "2 of 2"):
+    for word in ("accuracy in % by epsilon", "(unsound)", "peers in turns", "left it out", "unchecked"):
         assert word in result.output
-    assert (tmp_path / "rows.jsonl").read_text().count("\n") > 20
-    assert len(list((tmp_path / "pictures").glob("*.png"))) >= 5
+    kept = (tmp_path / "rows.jsonl").read_text()
+    assert kept.count("\n") > 50
+    assert len(list((tmp_path / "paper_d" / "pictures").glob("*.png"))) >= 2
     for name in ("report.html", "report.md"):
-        assert "tacit reproduce a --quick --seed 1" in (tmp_path / name).read_text()
+        text = (tmp_path / "paper_d" / name).read_text()
+        assert "tacit reproduce d --quick --seed 1" in text
+        assert "Published claims" in text
+    assert run(app, arguments).exit_code == 0
+    assert (tmp_path / "rows.jsonl").read_text() == kept
+    claims = [json.loads(line) for line in (tmp_path / "claims.jsonl").read_text().splitlines()]
+    assert {claim["paper"] for claim in claims} == {"d"}
+    assert f"{len(claims)} claims, " in result.output
 
 
 def test_reproduce_refuses_another_paper():
     result = run(app, ["reproduce", "z"])
     assert isinstance(result.exception, ValueError)
-    assert "paper must be one of a, c, d, ahead, got 'z'" in str(result.exception)
+    assert "paper must be one of a, b, c, d, all, ahead, trees, got 'z'" in str(result.exception)
 
 
 def test_version_and_help():

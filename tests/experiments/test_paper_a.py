@@ -1,15 +1,16 @@
 """Paper A again, quickly: rows, their order, their seeds, their pictures."""
 
-import json
 from math import isfinite
 
 import pytest
 
-from tacit.experiments.paper_a import DATASETS, load_split, reproduce_a
-from tacit.experiments.paper_a_curves import CurveRow, PublicRow
-from tacit.experiments.paper_a_tables import MECHANISMS, TableRow, deal
+from tacit.experiments.curves import CurveCell, CurveRow, OursRow
+from tacit.experiments.first import MECHANISMS, FirstRow
+from tacit.experiments.paper_a import DATASETS, cells_a
+from tacit.experiments.paper_a_curves import PublicRow
+from tacit.experiments.paper_a_tables import TableCell, TableRow
 from tacit.experiments.published_a import CURVES, EPSILONS, TABLES, published
-from tacit.experiments.rows import write_rows
+from tacit.experiments.splits import deal, load_split
 from tacit.report.page import page_of
 from tacit.report.paper_a import paper_a
 from tacit.streams import seeded
@@ -21,8 +22,8 @@ def split():
 
 
 @pytest.fixture(scope="module")
-def rows(split):
-    return list(reproduce_a(quick=True, load=lambda name, quick: split))
+def rows():
+    return [row for cell in cells_a(quick=True) for row in cell.rows()]
 
 
 def of(rows, kind):
@@ -33,8 +34,9 @@ def test_quick_rows_are_there_and_finite(rows):
     tables, curves, publics = (of(rows, kind) for kind in (TableRow, CurveRow, PublicRow))
     assert len(tables) == 4 * 3 * 2  # two measures in Table IV
     assert {row.table for row in tables} == {"II", "III", "IV"}
-    assert len(curves) == 2 * 5 * 10
-    assert len(publics) == 2
+    assert len(curves) == 3 * 5 * 10
+    assert len(publics) == 3
+    assert len(of(rows, OursRow)) == 3
     assert all(isfinite(row.mean) and isfinite(row.std) and row.mean > 0 for row in [*tables, *curves])
     assert all(0 < row.error < 0.5 for row in publics)
 
@@ -73,53 +75,62 @@ def test_boosting_helps_and_more_so_without_privacy(rows):
     assert ends["centroid", "auto", 10] < 0.45
 
 
-def test_a_seed_says_everything(split, rows):
-    def again(seed):
-        return list(
-            reproduce_a(True, seed, parts=["II", "centroid"], load=lambda name, quick: split),
-        )
-
-    kept = [
-        row for row in rows if getattr(row, "table", "II") == "II" and getattr(row, "learner", "centroid") != "stump"
-    ]
-    assert again(1) == kept
-    assert {row.mean for row in of(again(2), TableRow)}.isdisjoint(row.mean for row in of(kept, TableRow))
-
-
-def test_progress_is_told_to_the_end(split):
-    heard = []
-    rows = reproduce_a(True, parts=["II", "IV"], progress=lambda *step: heard.append(step), load=lambda *_: split)
-    assert len(list(rows)) == 6 + 12
-    assert [step[:2] for step in heard] == [(1, 4), (2, 4), (3, 4), (4, 4)]
+def test_first_learners_stand_beside_ours_and_the_sample_alone(rows):
+    firsts = of(rows, FirstRow)
+    assert {row.where for row in firsts} == {"Table II, Fig. 2", "Table III, Fig. 6", "Table IV, Fig. 9", "Fig. 3"}
+    for where in {row.where for row in firsts}:
+        own = [row for row in firsts if row.where == where]
+        assert {row.variant for row in own} == {"as published", "sound", "ours", "sample alone"}
+        alone = {row.mean for row in own if row.variant == "sample alone"}
+        assert all(row.mean >= min(alone) - 0.01 for row in own if row.variant == "ours")
+    assert all(bool(row.unsound) == (row.variant == "as published") for row in firsts)
+    gaps = {row.owners: row.error for row in firsts if row.where == "Fig. 3" and row.mechanism == "piecewise"}
+    assert 2 < gaps[100] / gaps[1_000] < 5  # the root of ten, two runs
 
 
-def test_rows_are_written_as_json_lines(rows, tmp_path):
-    write_rows(rows, tmp_path / "deep" / "rows.jsonl")
-    lines = [json.loads(line) for line in (tmp_path / "deep" / "rows.jsonl").read_text().splitlines()]
-    assert len(lines) == len(rows)
-    assert {line["row"] for line in lines} == {"TableRow", "CurveRow", "PublicRow"}
+def test_votes_are_those_of_the_errors(rows):
+    for row in of(rows, CurveRow):
+        assert (row.alpha is None) == (row.error is None) == (row.reached == 0)
+        assert row.alpha is None or (row.alpha > 0 and row.error < 0.5)
+
+
+def test_a_seed_says_everything(rows):
+    second = next(cell for cell in cells_a(True) if isinstance(cell, TableCell))
+    assert second.rows() == [row for row in rows if row in second.rows()]
+    other = next(cell for cell in cells_a(True, seed=2) if isinstance(cell, TableCell))
+    assert {row.mean for row in of(other.rows(), TableRow)}.isdisjoint(row.mean for row in of(rows, TableRow))
 
 
 def test_the_report_shows_measured_beside_published(rows):
-    curves, publics, tables = of(rows, CurveRow), of(rows, PublicRow), of(rows, TableRow)
-    document = paper_a(curves, publics, tables)
+    curves, tables = of(rows, CurveRow), of(rows, TableRow)
+    document = paper_a(curves, of(rows, PublicRow), tables, of(rows, OursRow), of(rows, FirstRow))
     charts = list(document.charts)
-    assert len(charts) == len({(r.dataset, r.learner, r.epsilon) for r in curves if r.epsilon is not None}) + 4
-    for chart in charts[:2]:
+    boosted = {(r.dataset, r.learner, r.epsilon) for r in curves if r.epsilon is not None}
+    assert len(charts) == len(boosted) + 2 * 3 + 4 + 1 + 4  # errors, votes; first learners and Fig. 3; tables
+    for chart in charts[:1] + [chart for chart in charts if chart.title.startswith("Fig")][:1]:
         kinds = [line.kind for line in chart.lines]
         assert {"ours", "paper", "other", "public"} <= set(kinds)
         assert all(("(unsound)" in line.name) == (line.kind == "paper") for line in chart.lines if line.kind != "other")
+    assert any(line.name == "ours: sample and owners combined" for line in charts[0].lines)
     printed = [line for chart in charts for line in chart.lines if line.name == "laplace, published"]
     assert printed
     text = page_of(document)
     assert all(f"{row.mean:.3g} ± {row.std:.2g}" in text for row in tables)
 
 
+def test_the_papers_settings():
+    cells = cells_a(quick=False)
+    assert {cell.dataset for cell in cells} == set(DATASETS)
+    tables = {
+        (cell.learner, cell.dataset): cell for cell in cells if isinstance(cell, TableCell) and "Table" in cell.where
+    }
+    assert len(tables) == 9
+    assert all(cell.epsilons == EPSILONS for cell in tables.values())
+    curves = {(cell.learner, cell.dataset, e) for cell in cells if isinstance(cell, CurveCell) for e in cell.epsilons}
+    assert {key for key in CURVES if key[2] is not None} <= {(dataset, learner, e) for learner, dataset, e in curves}
+
+
 def test_unknown_names_are_refused():
-    with pytest.raises(ValueError, match="datasets must be among"):
-        list(reproduce_a(True, datasets=["cifar"]))
-    with pytest.raises(ValueError, match="parts must be among"):
-        list(reproduce_a(True, parts=["V"]))
     with pytest.raises(ValueError, match="data set must be one of"):
         load_split("cifar", quick=True)
 

@@ -1,14 +1,10 @@
 """Paper D again, quickly: rows, their seeds, their pictures, and the deal of unequal participants."""
 
-import json
 from html import escape
 
 import pytest
-from typer.testing import CliRunner
 
-from tacit.cli import app
-from tacit.cli.reproduce import PAPERS
-from tacit.experiments.paper_d import CONTESTANTS, PeerRow, reproduce_d
+from tacit.experiments.paper_d import CONTESTANTS, PeerRow, cells_d
 from tacit.experiments.paper_d_events import EVENTS, EventRow
 from tacit.experiments.paper_d_tasks import DATASETS, PUBLIC, deal, load_task, made_up
 from tacit.report.page import page_of
@@ -18,17 +14,13 @@ from tacit.streams import seeded
 
 @pytest.fixture(scope="module")
 def rows():
-    heard: list[tuple[int, int, str]] = []
-    found = list(reproduce_d(quick=True, progress=lambda *step: heard.append(step)))
-    assert [step[0] for step in heard] == list(range(1, len(heard) + 1))
-    assert heard[-1][0] == heard[-1][1]
-    return found
+    return [row for cell in cells_d(quick=True) for row in cell.rows()]
 
 
 def test_every_method_is_there(rows):
     peers = [row for row in rows if isinstance(row, PeerRow)]
     assert {row.method for row in peers} == {contestant.name for contestant in CONTESTANTS}
-    assert len(peers) == 4 + 6 * 3
+    assert len(peers) == 4 + 6 * 3 + 3 * 2  # the last over rounds
     for row in peers:
         assert all(value is None or 0.5 < value < 1 for value in (row.own, row.served))
         assert (row.own, row.served) != (None, None)
@@ -42,7 +34,7 @@ def test_what_leaks_is_marked_and_serves_nothing(rows):
 
 
 def test_turns_are_above_the_majority_and_below_all_rows_together(rows):
-    found = {(row.method, row.epsilon): row for row in rows if isinstance(row, PeerRow)}
+    found = {(row.method, row.epsilon): row for row in rows if isinstance(row, PeerRow) and row.rounds == 10}
     names = "majority class", "all rows together, no privacy", "peers in turns"
     low, high, turns = (found[name, epsilon].served for name, epsilon in zip(names, (None, None, 0.3), strict=True))
     assert low is not None
@@ -59,10 +51,11 @@ def test_events_are_there(rows):
 
 
 def test_a_seed_says_everything(rows):
-    again = reproduce_d(quick=True)
-    assert [next(again) for _ in range(4)] == rows[:4]
-    other = reproduce_d(quick=True, seed=2)
-    assert [next(other) for _ in range(4)] != rows[:4]
+    def first(seed):
+        return [row for cell in cells_d(True, seed)[:4] for row in cell.rows()]
+
+    assert first(1) == rows[:4]
+    assert first(2) != rows[:4]
 
 
 def test_the_report_shows_every_method_and_event(rows):
@@ -75,7 +68,7 @@ def test_the_report_shows_every_method_and_event(rows):
     served, own = list(document.charts)[:2]
     for chart, name in ((served, "served"), (own, "own")):
         (line,) = [line for line in chart.lines if line.name == "peers in turns"]
-        wanted = {row.epsilon: row for row in peers if row.method == "peers in turns"}
+        wanted = {row.epsilon: row for row in peers if (row.method, row.rounds) == ("peers in turns", 10)}
         assert line.y == tuple(100 * getattr(wanted[epsilon], name) for epsilon in line.x)
     assert "random stumps, as published (unsound)" in {line.name for line in own.lines}
 
@@ -96,15 +89,3 @@ def test_unknown_data_sets_are_refused():
     with pytest.raises(ValueError, match="data set must be one of"):
         load_task("cifar", quick=True)
     assert set(DATASETS) == {"adult", "gss"}
-
-
-def test_the_command_prints_tables_and_writes_rows(rows, tmp_path, monkeypatch):
-    known = PAPERS["d"]._replace(run=lambda *settings, progress: iter(rows))
-    monkeypatch.setitem(PAPERS, "d", known)
-    monkeypatch.setenv("COLUMNS", "160")
-    result = CliRunner().invoke(app, ["reproduce", "d", "--quick", "--out", str(tmp_path)])
-    assert result.exit_code == 0, result.output
-    assert "peers in turns" in result.output
-    assert "(unsound)" in result.output
-    lines = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
-    assert {line["row"] for line in lines} == {"PeerRow", "EventRow"}

@@ -7,22 +7,31 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from tacit.experiments.paper_a_curves import CurveRow, PublicRow
+from tacit.cli.first import first_tables
+from tacit.experiments.claims import Claim
+from tacit.experiments.curves import CurveRow, OursRow
+from tacit.experiments.first import FirstRow
+from tacit.experiments.paper_a_curves import PublicRow
 from tacit.experiments.paper_a_tables import TableRow
 from tacit.report.document import Document
 from tacit.report.paper_a import paper_a
 
 
-def show_a(rows: Sequence[Any], console: Console) -> Document:
+def show_a(rows: Sequence[Any], claims: Sequence[Claim], console: Console) -> Document:
     """Print tables; the report to be written."""
     tables = [row for row in rows if isinstance(row, TableRow)]
-    curves = [row for row in rows if isinstance(row, CurveRow)]
+    curves = [row for row in rows if isinstance(row, CurveRow) and row.paper == "a"]
     publics = [row for row in rows if isinstance(row, PublicRow)]
+    ours = [row for row in rows if isinstance(row, OursRow) and row.paper == "a"]
+    firsts = [row for row in rows if isinstance(row, FirstRow) and row.paper == "a"]
     for name in dict.fromkeys((row.table, row.dataset, row.measure) for row in tables):
         console.print(_table([row for row in tables if (row.table, row.dataset, row.measure) == name]))
     for pair in dict.fromkeys((row.dataset, row.learner) for row in curves):
-        console.print(_curves([row for row in curves if (row.dataset, row.learner) == pair], publics))
-    return paper_a(curves, publics, tables)
+        own = [row for row in curves if (row.dataset, row.learner) == pair]
+        console.print(curve_table(own, publics, [row for row in ours if (row.dataset, row.learner) == pair]))
+    for table in first_tables(firsts):
+        console.print(table)
+    return paper_a(curves, publics, tables, ours, firsts, claims)
 
 
 def _table(rows: list[TableRow]) -> Table:
@@ -46,10 +55,11 @@ def _table(rows: list[TableRow]) -> Table:
     return table
 
 
-def _curves(rows: list[CurveRow], publics: list[PublicRow]) -> Table:
+def curve_table(rows: list[CurveRow], publics: list[PublicRow], ours: list[OursRow]) -> Table:
     """Lines down; test error after the first and the last base learner."""
     dataset, learner = rows[0].dataset, rows[0].learner
     alone = ", ".join(f"{row.model} {row.error:.3f}" for row in publics if row.dataset == dataset)
+    alone = alone or ", ".join(dict.fromkeys(f"{row.alone:.3f}" for row in ours))
     title = f"{dataset}, boosted {learner}: test error, {rows[0].runs} runs\nthe data user's sample alone: {alone}"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
     for heading in ("method", "eps", "first learner", "all learners", "published"):
@@ -65,4 +75,7 @@ def _curves(rows: list[CurveRow], publics: list[PublicRow]) -> Table:
             f"{last.mean:.3f} ± {last.std:.3f}",
             " → ".join(paper),
         )
+    for each in ours:
+        name = f"ours: sample and {each.owners:,} owners, once each"
+        table.add_row(name, f"{each.epsilon:g}", "", f"{each.mean:.3f} ± {each.std:.3f}", "")
     return table

@@ -8,13 +8,14 @@ from rich.console import Console
 from rich.table import Table
 
 from tacit.datasets.heart import SITES
+from tacit.experiments.claims import Claim
 from tacit.experiments.hospitals import PUBLIC, PUBLIC_SITE, HospitalRow
 from tacit.experiments.paper_c import SiteRow
 from tacit.report.document import Document
 from tacit.report.paper_c import paper_c
 
 
-def show_c(rows: Sequence[Any], console: Console) -> Document:
+def show_c(rows: Sequence[Any], claims: Sequence[Claim], console: Console) -> Document:
     """Print tables; the report to be written."""
     curves = [row for row in rows if isinstance(row, SiteRow)]
     hospitals = [row for row in rows if isinstance(row, HospitalRow)]
@@ -22,7 +23,7 @@ def show_c(rows: Sequence[Any], console: Console) -> Document:
         console.print(_curve([row for row in curves if (row.dataset, row.varied) == pair]))
     if hospitals:
         console.print(_hospitals(hospitals))
-    return paper_c(curves, hospitals)
+    return paper_c(curves, hospitals, claims)
 
 
 def _curve(rows: list[SiteRow]) -> Table:

@@ -7,13 +7,14 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from tacit.experiments.claims import Claim
 from tacit.experiments.paper_d import PeerRow
 from tacit.experiments.paper_d_events import EventRow
 from tacit.report.document import Document
 from tacit.report.paper_d import paper_d
 
 
-def show_d(rows: Sequence[Any], console: Console) -> Document:
+def show_d(rows: Sequence[Any], claims: Sequence[Claim], console: Console) -> Document:
     """Print tables; the report to be written."""
     peers = [row for row in rows if isinstance(row, PeerRow)]
     events = [row for row in rows if isinstance(row, EventRow)]
@@ -21,7 +22,7 @@ def show_d(rows: Sequence[Any], console: Console) -> Document:
         console.print(_accuracies([row for row in peers if (row.dataset, row.rounds) == pair]))
     for name in dict.fromkeys(row.dataset for row in events):
         console.print(_happenings([row for row in events if row.dataset == name]))
-    return paper_d(peers, events)
+    return paper_d(peers, events, claims)
 
 
 def _accuracies(rows: list[PeerRow]) -> Table:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.covariance import ledoit_wolf_shrinkage
 from sklearn.ensemble import HistGradientBoostingClassifier
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # a dependency of scikit-learn
+from threadpoolctl import threadpool_limits  # a dependency of scikit-learn
 
 from tacit.checks import bad, positive
 from tacit.ensembles.public_model import as_scores

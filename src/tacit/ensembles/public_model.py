@@ -15,7 +15,7 @@ from scipy.optimize import minimize_scalar
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # a dependency of scikit-learn
+from threadpoolctl import threadpool_limits  # a dependency of scikit-learn
 
 from tacit.learners.base import Public
 from tacit.learners.scores import Forest, Linear, ScoreModel, softmax

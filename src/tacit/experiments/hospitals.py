@@ -4,7 +4,6 @@ The public rows are some patients of the Cleveland Clinic, as if they had agreed
 a site like the other three. Everybody is tested on the same patients of all hospitals.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,13 +38,12 @@ class HospitalRow:
     unsound: str
 
 
-def hospital_rows(runs: int, seed: int, tick: Callable[[str], None]) -> list[HospitalRow]:
-    """All ways, `runs` splits; `tick` hears of every run."""
+def hospital_rows(runs: int, seed: int) -> list[HospitalRow]:
+    """All ways, `runs` splits."""
     found: dict[tuple[str, float | None, str], list[list[float]]] = {}
     for run in range(runs):
         for key, errors in _run(seed * 1_000 + run).items():
             found.setdefault(key, []).append(errors)
-        tick(f"four hospitals, run {run + 1}")
     return [_row(*key, np.array(errors)) for key, errors in found.items()]
 
 

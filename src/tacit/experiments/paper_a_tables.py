@@ -1,36 +1,38 @@
-"""Tables II, III and IV of paper A: what the noise of a first round does to centroids, impurities and coefficients.
+"""Tables II, III and IV of paper A with Figs. 2, 6 and 9: what the noise of a first round does to centroids, impurities
+and coefficients, and to the accuracy of the first base learner. Fig. 3: the same against the number of owners.
 
-All three measure the learners as they were published. Owners of a run are the same for every mechanism and epsilon, so
-that shares are computed once; coins are never the same.
+Tables measure the learners as they were published.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit.cohort import Cohort
-from tacit.datasets.split import Split
-from tacit.engines.inline import Inline
+from tacit.experiments.first import MECHANISMS, FirstCell, Learned, Line
 from tacit.experiments.published_a import Published, published
-from tacit.learners.base import Facts, Learner, Public, ShareQuery, Simulated, Terms
-from tacit.learners.ensemble import Ensemble
+from tacit.learners.base import Learner
+from tacit.learners.centroid import Centroid
+from tacit.learners.logistic import Logistic
 from tacit.learners.published import PublishedCentroid, PublishedLogistic, PublishedStump
-from tacit.learners.query import Answer
-from tacit.streams import Stream
+from tacit.learners.stump import Stump
 from tacit.types import FloatArray
 
-MECHANISMS = ("laplace", "duchi", "piecewise")
-LEARNERS: dict[str, Learner] = {"II": PublishedCentroid(), "III": PublishedStump(), "IV": PublishedLogistic()}
+LEARNERS: dict[str, tuple[Learner, Learner]] = {  # as published, and sound
+    "centroid": (PublishedCentroid(), Centroid()),
+    "stump": (PublishedStump(), Stump()),
+    "logistic": (PublishedLogistic(), Logistic()),
+}
+TABLE_OF = {"centroid": "II", "stump": "III", "logistic": "IV"}
 _SURE = 2.0  # standard errors
 
-Tick = Callable[[str], None]
 Measured = Mapping[str, float]  # what was measured in one run, by name of the measure
 
 
 @dataclass(frozen=True)
 class TableRow:
-    """One cell: measured over `runs` runs, beside what was published (None where the paper has nothing).
+    """One cell of a table: measured over `runs` runs, beside what was published (None where the paper has nothing).
 
     `dataset` is the paper's, `source` the rows that stand for it here.
     `holds`: against every other mechanism the order is as published, wherever the published difference is more than two
@@ -55,117 +57,77 @@ class TableRow:
     unsound: str
 
 
-@dataclass(frozen=True, eq=False)
-class Setting:
-    """How one table is measured on one data set."""
+@dataclass(frozen=True, kw_only=True)
+class TableCell(FirstCell):
+    """One data set of a table, and of the figure that belongs to it; or a point of Fig. 3."""
 
-    table: str
-    dataset: str
-    split: Split
-    owners: int
-    rows: int
-    epsilons: tuple[float, ...]
-    runs: int
+    paper: ClassVar[str] = "a"
 
+    def learners(self) -> tuple[Learner, Learner]:
+        return LEARNERS[self.learner]
 
-def deal(split: Split, owners: int, rows: int, stream: Stream) -> Cohort:
-    """Training rows dealt out at random to owners of equal size.
+    def measures(self, learned: Learned) -> Measured:
+        """The paper's measure. For Table IV the one it names, RMSE, and MSE: its numbers fall with 1 / epsilon^2."""
+        if learned.exact is None:
+            return {}
+        gap = learned.told - learned.exact
+        if self.learner == "centroid":
+            return {"l2": float(np.sqrt((gap.reshape(2, -1) ** 2).sum(axis=1)).mean())}
+        if self.learner == "stump":
+            impurities = [np.abs(means.reshape(-1, 2)).sum(axis=1) for means in (learned.told, learned.exact)]
+            return {"square": float(((impurities[0] - impurities[1]) ** 2).mean())}
+        square = float((gap**2).mean())
+        return {"mse": square, "rmse": square**0.5}
 
-    No row is dealt twice before all have been dealt: the paper's own settings can need more rows than it has.
-    """
-    rng = np.random.default_rng(stream.words(np.arange(1), 0, 4)[0])
-    have, need = len(split.y_train), owners * rows
-    chosen = np.concatenate([rng.permutation(have) for _ in range(-(-need // have))])[:need]
-    return Cohort(split.X_train[chosen], split.y_train[chosen], np.arange(owners + 1) * rows)
-
-
-def table_rows(setting: Setting, stream: Stream, tick: Tick) -> list[TableRow]:
-    """All cells of one table for one data set; `tick` hears of every run."""
-    learner, split = LEARNERS[setting.table], setting.split
-    public = Public(split.X_public, split.y_public, 2)
-    facts = learner.facts(public)
-    found: dict[tuple[str, float], list[Measured]] = {
-        (mechanism, epsilon): [] for mechanism in MECHANISMS for epsilon in setting.epsilons
-    }
-    for run in range(setting.runs):
-        cohort = deal(split, setting.owners, setting.rows, stream.child(setting.table, setting.dataset, "owners", run))
-        shares = learner.share(_query(setting, learner, facts, "none", 1.0), cohort)
-        exact = shares.mean(axis=0)
-        for mechanism, epsilon in found:
-            coins = stream.child(setting.table, setting.dataset, mechanism, str(epsilon), run)
-            told = _told(_query(setting, learner, facts, mechanism, epsilon), cohort, shares, coins)
-            found[mechanism, epsilon].append(_measures(setting.table, exact, told))
-        tick(f"table {setting.table}, {setting.dataset}, run {run + 1}")
-    return _judged(setting, learner, found)
+    def table(self, source: str, lines: Sequence[Line], found: Sequence[Sequence[Learned]]) -> list[Any]:
+        """Cells of the table; those of a part of the mechanisms are a figure's alone."""
+        if self.mechanisms != MECHANISMS:
+            return []
+        values = {
+            (line.mechanism, line.epsilon): [self.measures(each) for each in learned]
+            for line, learned in zip(lines, found, strict=True)
+            if line.variant == "as published" and line.epsilon is not None
+        }
+        return _judged(self, source, values)
 
 
-def _query(setting: Setting, learner: Learner, facts: Facts, mechanism: str, epsilon: float) -> ShareQuery:
-    """The first round's question."""
-    return ShareQuery(1, 1, setting.owners, learner, facts, Ensemble(2), Terms(mechanism, (epsilon,)))
-
-
-def _told(query: ShareQuery, cohort: Cohort, shares: FloatArray, coins: Stream) -> FloatArray:
-    """The mean that the data user is told: what the engine answers, without computing shares again."""
-    (epsilon,) = query.epsilons
-    if isinstance(query.learner, Simulated):
-        answer = Inline(cohort, epsilon, coins).ask(query)
-        if not isinstance(answer, Answer):
-            raise ValueError(f"a round of {query.owners} owners needs as many, got {len(cohort)}")
-        return answer.mean
-    mechanism = query.mechanism(epsilon)
-    return mechanism.totals(mechanism.randomize(shares, coins)).mean
-
-
-def _measures(table: str, exact: FloatArray, told: FloatArray) -> Measured:
-    """The paper's measure. For Table IV the one it names, RMSE, and MSE: its numbers fall with 1 / epsilon^2."""
-    if table == "II":
-        gaps = (told - exact).reshape(2, -1)
-        return {"l2": float(np.sqrt((gaps**2).sum(axis=1)).mean())}
-    if table == "III":
-        impurities = [np.abs(means.reshape(-1, 2)).sum(axis=1) for means in (told, exact)]
-        return {"square": float(((impurities[0] - impurities[1]) ** 2).mean())}
-    square = float(((told - exact) ** 2).mean())
-    return {"mse": square, "rmse": square**0.5}
-
-
-def _judged(setting: Setting, learner: Learner, found: Mapping[tuple[str, float], list[Measured]]) -> list[TableRow]:
-    rows = []
+def _judged(cell: TableCell, source: str, found: Mapping[tuple[str, float], Sequence[Measured]]) -> list[TableRow]:
+    rows, table = [], TABLE_OF[cell.learner]
     for measure in next(iter(found.values()))[0]:
-        values = {cell: np.array([run[measure] for run in runs]) for cell, runs in found.items()}
-        for mechanism, epsilon in values:
-            own = values[mechanism, epsilon]
-            paper = published(setting.table, setting.dataset, mechanism, epsilon)
+        values = {place: np.array([run[measure] for run in runs]) for place, runs in found.items()}
+        for (mechanism, epsilon), own in values.items():
+            paper = published(table, cell.dataset, mechanism, epsilon)
             others = [other for other in MECHANISMS if other != mechanism]
-            holds = all(_ordered(setting, epsilon, values, mechanism, other) for other in others)
-            if setting.table == "II" and setting.dataset == "synthetic" and paper is not None:
+            holds = all(_ordered(cell, epsilon, values, mechanism, other) for other in others)
+            if table == "II" and cell.dataset == "synthetic" and paper is not None:
                 holds = holds and _at_most(own, paper)
             rows.append(
                 TableRow(
-                    table=setting.table,
-                    dataset=setting.dataset,
-                    source=setting.split.name,
+                    table=table,
+                    dataset=cell.dataset,
+                    source=source,
                     measure=measure,
                     mechanism=mechanism,
                     epsilon=epsilon,
-                    owners=setting.owners,
-                    rows_per_owner=setting.rows,
+                    owners=cell.owners,
+                    rows_per_owner=cell.rows_per_owner,
                     mean=float(own.mean()),
                     std=_spread(own),
-                    runs=setting.runs,
+                    runs=cell.runs,
                     published_mean=None if paper is None else paper.mean,
                     published_std=None if paper is None else paper.std,
                     holds=holds,
-                    unsound=learner.unsound,
+                    unsound=LEARNERS[cell.learner][0].unsound,
                 )
             )
     return rows
 
 
 def _ordered(
-    setting: Setting, epsilon: float, values: Mapping[tuple[str, float], FloatArray], one: str, other: str
+    cell: TableCell, epsilon: float, values: Mapping[tuple[str, float], FloatArray], one: str, other: str
 ) -> bool:
     """Whether two mechanisms stand as published, where the paper's runs can tell them apart."""
-    papers = [published(setting.table, setting.dataset, mechanism, epsilon) for mechanism in (one, other)]
+    papers = [published(TABLE_OF[cell.learner], cell.dataset, mechanism, epsilon) for mechanism in (one, other)]
     if papers[0] is None or papers[1] is None:
         return True
     gap = papers[0].mean - papers[1].mean

@@ -1,25 +1,27 @@
-"""Paper C again, at its own settings: error against epsilon, records per site and sites, and four hospitals.
+"""Paper C again, at its own settings: error against epsilon, records per site and sites (Figs. 1 to 3), and four
+hospitals.
 
-`reproduce_c` yields rows. Curves are the paper's (feature and average, with privacy as published and without), the same
-two with exact noise, ours, and what nobody published: the public rows alone.
+Curves are the paper's (feature and average, with privacy as published and without), the same two with exact noise,
+ours, and what nobody published: the public rows alone.
 """
 
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 from sklearn.datasets import make_classification
 
 from tacit.checks import bad
 from tacit.datasets import covertype, load_mnist
+from tacit.experiments.cells import Cell
+from tacit.experiments.first import mean_and_spread
 from tacit.experiments.hospitals import HospitalRow, hospital_rows
 from tacit.experiments.paper_c_methods import METHODS, Setting, errors_of
 from tacit.streams import seeded
 from tacit.types import FloatArray, IntArray
 
-Progress = Callable[[int, int, str], None]  # steps done, steps in all, what was done
 Part = tuple[FloatArray, IntArray]
-Load = Callable[[str], Part]
 
 DATASETS = ("mnist", "covertype", "heart")
 _TEST_SHARE = 0.3  # as in the paper: 3,718 of 12,396 and 148,543 of 495,141
@@ -83,42 +85,92 @@ class SiteRow:
         return {"epsilon": self.epsilon, "records": self.records, "sites": self.sites}[self.varied]
 
 
-Row = SiteRow | HospitalRow
+@dataclass(frozen=True, kw_only=True)
+class SiteCell(Cell):
+    """So many sites of so many records: points (what is varied, epsilon) of one or more curves, measured once each."""
+
+    paper: ClassVar[str] = "c"
+
+    records: int
+    sites: int
+    strength: float
+    components: int | None
+    train: int
+    points: tuple[tuple[str, float], ...]
+
+    def rows(self) -> list[SiteRow]:
+        X, y = load_rows(self.dataset)
+        epsilons = sorted({epsilon for _, epsilon in self.points})
+        settings = [Setting(e, self.records, self.sites, self.strength, self.components) for e in epsilons]
+        found: dict[tuple[float, str], list[float]] = {}
+        for run in range(self.runs):
+            order = np.random.default_rng([self.seed, run]).permutation(len(y))
+            own = order[: (self.sites + 1) * self.records]
+            test = order[self.train : self.train + int(_TEST_SHARE * len(y)) + 1]
+            coins = seeded(self.seed).child("paper C", self.dataset, self.records, self.sites, run)
+            for setting, errors in zip(
+                settings, errors_of(settings, (X[own], y[own]), (X[test], y[test]), coins), strict=True
+            ):
+                for method, error in errors.items():
+                    found.setdefault((setting.epsilon, method), []).append(error)
+        place = (self.records, self.sites)
+        return [
+            SiteRow(self.dataset, varied, epsilon, *place, method, *mean_and_spread(each), self.runs, METHODS[method])
+            for varied, epsilon in self.points
+            for (at, method), each in found.items()
+            if at == epsilon
+        ]
 
 
-def reproduce_c(
-    quick: bool,
-    seed: int = 1,
-    datasets: Iterable[str] = DATASETS,
-    progress: Progress = lambda done, total, what: None,
-    load: Load | None = None,
-) -> Iterator[Row]:
-    """Rows of paper C, data set by data set. Full: 10 runs at the paper's settings. Quick: 2 runs on made-up rows.
+@dataclass(frozen=True, kw_only=True)
+class HospitalCell(Cell):
+    """Four hospitals, which the paper has not: what its method and ours are for."""
 
-    `progress` hears of every run. `load` finds all rows of a data set by its name.
-    """
-    wanted = set(datasets)
-    if not wanted <= set(DATASETS):
-        raise bad("datasets", f"among {DATASETS}", sorted(wanted - set(DATASETS)))
-    plans = _QUICK if quick else {name: plan for name, plan in PLANS.items() if name in wanted}
-    runs = 2 if quick else 10
-    heart = not quick and "heart" in wanted
-    total = runs * sum(len(_groups(each for _, each in plan.settings)) for plan in plans.values()) + (
-        runs if heart else 0
-    )
-    done = 0
+    paper: ClassVar[str] = "c"
 
-    def tick(what: str) -> None:
-        nonlocal done
-        done += 1
-        progress(done, total, what)
-
-    for name, plan in plans.items():
-        yield from _curves(name, plan, (load or load_rows)(name), runs, seed, tick)
-    if heart:
-        yield from hospital_rows(runs, seed, tick)
+    def rows(self) -> list[HospitalRow]:
+        return hospital_rows(self.runs, self.seed)
 
 
+def cells_c(quick: bool, seed: int = 1) -> list[Cell]:
+    """Full: 10 runs at the paper's settings. Quick: 2 runs on made-up rows."""
+    runs, plans = (2, _QUICK) if quick else (10, PLANS)
+    cells: list[Cell] = []
+    for dataset, plan in plans.items():
+        points: dict[tuple[int, int], list[tuple[str, float]]] = {}
+        for varied, setting in plan.settings:
+            points.setdefault((setting.records, setting.sites), []).append((varied, setting.epsilon))
+        for (records, sites), own in points.items():
+            cells.append(
+                SiteCell(
+                    where=_figure(dataset, {varied for varied, _ in own}),
+                    dataset=dataset,
+                    runs=runs,
+                    seed=seed,
+                    quick=quick,
+                    cost=0.5 * len(own) if quick else 10.0 * len(own),
+                    records=records,
+                    sites=sites,
+                    strength=plan.strength,
+                    components=plan.components,
+                    train=plan.rows,
+                    points=tuple(own),
+                )
+            )
+    if not quick:
+        cells.append(HospitalCell(where="four hospitals", dataset="heart", runs=runs, seed=seed, cost=20.0))
+    return cells
+
+
+def _figure(dataset: str, varied: set[str]) -> str:
+    """Where the paper has such points; its letters are a to c for MNIST and d to f for Covertype."""
+    first = "d" if dataset == "covertype" else "a"
+    letters = [chr(ord(first) + ("epsilon", "records", "sites").index(name)) for name in sorted(varied)]
+    own = f"Fig. {2 if dataset == 'covertype' else 1}, " if "records" in varied else ""
+    return f"{own}Fig. 3{''.join(sorted(letters))}"
+
+
+@lru_cache(maxsize=1)
 def load_rows(name: str) -> Part:
     """All rows of a data set, classes 0 and 1."""
     if name == "mnist":
@@ -134,34 +186,3 @@ def load_rows(name: str) -> Part:
         X, y = make_classification(6_000, n_features=20, n_informative=10, n_redundant=10, random_state=1)
         return X, y.astype(np.int64)
     raise bad("data set", f"one of {DATASETS}", name)
-
-
-def _groups(settings: Iterable[Setting]) -> list[list[Setting]]:
-    """Settings that differ in epsilon alone, together."""
-    groups: dict[tuple[int, int], list[Setting]] = {}
-    for setting in dict.fromkeys(settings):
-        groups.setdefault((setting.records, setting.sites), []).append(setting)
-    return list(groups.values())
-
-
-def _curves(name: str, plan: Plan, rows: Part, runs: int, seed: int, tick: Callable[[str], None]) -> Iterator[SiteRow]:
-    """All points of a data set; a point that several curves share is measured once."""
-    X, y = rows
-    found: dict[Setting, dict[str, list[float]]] = {setting: {} for _, setting in plan.settings}
-    for run in range(runs):
-        order = np.random.default_rng([seed, run]).permutation(len(y))
-        train, test = order[: plan.rows], order[plan.rows : plan.rows + int(_TEST_SHARE * len(y)) + 1]
-        shown = X[test], y[test]
-        for number, group in enumerate(_groups(found)):
-            own = train[: (group[0].sites + 1) * group[0].records]
-            coins = seeded(seed).child("paper C", name, run, number)
-            for setting, errors in zip(group, errors_of(group, (X[own], y[own]), shown, coins), strict=True):
-                for method, error in errors.items():
-                    found[setting].setdefault(method, []).append(error)
-            tick(f"{name}, run {run + 1}, {group[0].sites} sites of {group[0].records}")
-    for varied, setting in plan.settings:
-        place = (setting.epsilon, setting.records, setting.sites)
-        for method, measured in found[setting].items():
-            each = np.array(measured)
-            spread = float(each.std(ddof=1))
-            yield SiteRow(name, varied, *place, method, float(each.mean()), spread, runs, METHODS[method])

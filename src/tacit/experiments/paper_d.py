@@ -1,8 +1,9 @@
 """Paper D again: accuracy of peers against epsilon and rounds, beside everything it should be measured against."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,18 +12,18 @@ from tacit.ensembles.public_model import fit_public
 from tacit.ensembles.rehearsal import lenses_of, rehearse
 from tacit.ensembles.sites import ensemble_of_sites
 from tacit.estimators.peer_methods import METHODS
-from tacit.experiments.paper_d_events import EventRow, event_rows
-from tacit.experiments.paper_d_tasks import DATASETS, PUBLIC, Task, Trial, deal, load_task
+from tacit.experiments.cells import Cell
+from tacit.experiments.paper_d_events import EVENT_METHODS, EventRow, event_rows
+from tacit.experiments.paper_d_tasks import DATASETS, PUBLIC, Trial, deal, load_task
 from tacit.learners.additive import Additive
 from tacit.learners.base import Public
 from tacit.learners.losses import HuberHinge
 from tacit.learners.own_model import fit_own
 from tacit.learners.published_peers import UNSOUND, simulate_published
 from tacit.learners.site import TrainSite
-from tacit.streams import Stream, seeded
+from tacit.streams import seeded
 from tacit.types import FloatArray
 
-Progress = Callable[[int, int, str], None]  # steps done, steps in all, what was done
 EPSILONS = (0.1, 0.3, 0.5, 1.0, 2.0, 4.0)
 ROUNDS = {"adult": 30, "gss": 20}  # as the paper found best
 _QUICK_ROUNDS = 10
@@ -149,66 +150,100 @@ CONTESTANTS = (
     Contestant("sites and an aggregator, feature method", _sites("feature")),
     Contestant("random stumps, as published", _published, unsound=UNSOUND),
 )
+_NAMED = {contestant.name: contestant for contestant in CONTESTANTS}
 _OVER_ROUNDS = ("peers in turns", "random stumps, sound", "random stumps, as published")
 
 
-def reproduce_d(
-    quick: bool,
-    seed: int = 1,
-    datasets: Iterable[str] = DATASETS,
-    progress: Progress = lambda done, total, what: None,
-    load: Callable[[str, bool], Task] = load_task,
-) -> Iterator[PeerRow | EventRow]:
-    """Rows of paper D: all methods over epsilon, some over rounds, and what happens when participants come and go.
+@dataclass(frozen=True, kw_only=True)
+class PeerCell(Cell):
+    """One method at one epsilon (None: no privacy) after so many rounds."""
+
+    paper: ClassVar[str] = "d"
+
+    method: str
+    epsilon: float | None
+    rounds: int
+
+    def rows(self) -> list[PeerRow]:
+        task, contestant = load_task(self.dataset, self.quick), _NAMED[self.method]
+        stream = seeded(self.seed).child("paper D", self.dataset)
+        trials = [deal(task, stream.child("run", run)) for run in range(self.runs)]
+        epsilon = inf if self.epsilon is None else self.epsilon
+        outcomes = [contestant.run(trial, epsilon, self.rounds) for trial in trials]
+        own, own_std = _summary([outcome.own for outcome in outcomes])
+        served, served_std = _summary([outcome.served for outcome in outcomes])
+        row = PeerRow(
+            dataset=task.name,
+            method=contestant.name,
+            epsilon=self.epsilon,
+            rounds=self.rounds,
+            own=own,
+            own_std=own_std,
+            served=served,
+            served_std=served_std,
+            runs=self.runs,
+            participants=len(trials[0].cohort),
+            unsound=contestant.unsound,
+        )
+        return [row]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EventCell(Cell):
+    """What happens when a participant comes, goes, is poisoned or holds less, for one method."""
+
+    paper: ClassVar[str] = "d"
+
+    method: str
+    rounds: int
+
+    def rows(self) -> list[EventRow]:
+        stream = seeded(self.seed).child("paper D", self.dataset)
+        return event_rows(load_task(self.dataset, self.quick), self.method, self.rounds, self.runs, stream)
+
+
+def cells_d(quick: bool, seed: int = 1) -> list[Cell]:
+    """All methods over epsilon (Figs. 5 and 6), some over rounds (Figs. 3 and 4), and events.
 
     Full: 5 runs. Quick: 2 runs on made-up rows, once, with fewer epsilons and rounds.
     """
-    runs, epsilons = (2, (0.3, 4.0)) if quick else (5, EPSILONS)
-    names = list(datasets)[: 1 if quick else None]
-    stream, done = seeded(seed).child("paper D"), 0
-    jobs = [(name, *job) for name in names for job in _jobs(name, epsilons, quick)]
-    for name in names:
-        task = load(name, quick)
-        for _, contestant, epsilon, rounds in [job for job in jobs if job[0] == name]:
-            yield _row(task, contestant, epsilon, rounds, runs, stream.child(name))
-            done += 1
-            progress(done, len(jobs) + len(names), f"{name}: {contestant.name}, epsilon {epsilon:g}, {rounds} rounds")
-        yield from event_rows(task, _QUICK_ROUNDS if quick else ROUNDS[name], runs, stream.child(name))
-        done += 1
-        progress(done, len(jobs) + len(names), f"{name}: coming, going, poison")
+    epsilons, cells = ((0.3, 4.0) if quick else EPSILONS), list[Cell]()
+    for place, name in enumerate(DATASETS[: 1 if quick else None]):
+        most = _QUICK_ROUNDS if quick else ROUNDS[name]
+        fewer = (_QUICK_ROUNDS // 2,) if quick else _FEWER[name]
+        for contestant in CONTESTANTS:
+            budgets = (*epsilons, None) if contestant.private else (None,)
+            cells += [_peer(f"Fig. {5 + place}", name, contestant, each, most, seed, quick) for each in budgets]
+            if contestant.name in _OVER_ROUNDS:
+                for rounds in fewer:
+                    cells += [
+                        _peer(f"Fig. {3 + place}", name, contestant, each, rounds, seed, quick) for each in epsilons
+                    ]
+        for method in EVENT_METHODS:
+            event = EventCell(
+                where="events", dataset=name, runs=_runs(quick), seed=seed, quick=quick, method=method, rounds=most
+            )
+            cells.append(event)
+    return cells
 
 
-def _jobs(name: str, epsilons: tuple[float, ...], quick: bool) -> list[tuple[Contestant, float, int]]:
-    most = _QUICK_ROUNDS if quick else ROUNDS[name]
-    jobs = []
-    for contestant in CONTESTANTS:
-        budgets = (*epsilons, inf) if contestant.private else (inf,)
-        jobs += [(contestant, epsilon, most) for epsilon in budgets]
-        if contestant.name in _OVER_ROUNDS and not quick:
-            jobs += [(contestant, epsilon, rounds) for rounds in _FEWER[name] for epsilon in (0.1, 1.0, 4.0)]
-    return jobs
-
-
-def _row(task: Task, contestant: Contestant, epsilon: float, rounds: int, runs: int, stream: Stream) -> PeerRow:
-    outcomes = []
-    for run in range(runs):
-        trial = deal(task, stream.child("run", run))
-        outcomes.append(contestant.run(trial, epsilon, rounds))
-    own, own_std = _summary([outcome.own for outcome in outcomes])
-    served, served_std = _summary([outcome.served for outcome in outcomes])
-    return PeerRow(
-        dataset=task.name,
+def _peer(
+    where: str, dataset: str, contestant: Contestant, epsilon: float | None, rounds: int, seed: int, quick: bool
+) -> PeerCell:
+    return PeerCell(
+        where=where,
+        dataset=dataset,
+        runs=_runs(quick),
+        seed=seed,
+        quick=quick,
         method=contestant.name,
-        epsilon=None if epsilon == inf else epsilon,
+        epsilon=epsilon,
         rounds=rounds,
-        own=own,
-        own_std=own_std,
-        served=served,
-        served_std=served_std,
-        runs=runs,
-        participants=len(trial.cohort),
-        unsound=contestant.unsound,
     )
+
+
+def _runs(quick: bool) -> int:
+    return 2 if quick else 5
 
 
 def _summary(values: list[float | None]) -> tuple[float | None, float]:

@@ -12,6 +12,7 @@ from tacit.experiments.paper_d_tasks import Task, Trial, deal
 from tacit.streams import Stream
 
 EVENTS = ("nothing", "one is poisoned", "one joins later", "one leaves", "half the attributes each")
+EVENT_METHODS = ("turns", "stumps")
 _EPSILON = 1.0
 _RHO, _RIDGE = 1.0, 5.0
 _WHO = 3  # the participant that it happens to
@@ -33,16 +34,15 @@ class EventRow:
     runs: int
 
 
-def event_rows(task: Task, rounds: int, runs: int, stream: Stream) -> list[EventRow]:
-    """Every event for the two methods in which participants select."""
+def event_rows(task: Task, method: str, rounds: int, runs: int, stream: Stream) -> list[EventRow]:
+    """Every event, for one of the methods in which participants select."""
     rows = []
-    for method in ("turns", "stumps"):
-        for event in EVENTS:
-            found = np.array(
-                [_happens(event, method, rounds, deal(task, stream.child("event", run))) for run in range(runs)]
-            )
-            own, served, left_out = found.mean(axis=0).tolist()
-            rows.append(EventRow(task.name, event, method, _EPSILON, own, served, left_out, runs))
+    for event in EVENTS:
+        found = np.array(
+            [_happens(event, method, rounds, deal(task, stream.child("event", run))) for run in range(runs)]
+        )
+        own, served, left_out = found.mean(axis=0).tolist()
+        rows.append(EventRow(task.name, event, method, _EPSILON, own, served, left_out, runs))
     return rows
 
 

@@ -1,6 +1,7 @@
 """Data of paper D: Adult and the General Social Survey, dealt out to ten participants of unequal sizes."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -52,6 +53,7 @@ class Trial:
         return {number: self.cells.held(None) for number in range(len(self.cohort))}
 
 
+@lru_cache(maxsize=1)
 def load_task(name: str, quick: bool) -> Task:
     """A data set by its name; when `quick`, made-up rows instead.
 

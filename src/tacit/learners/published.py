@@ -46,11 +46,11 @@ class PublishedCentroid(Simulated):
 
     def share(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
         """The exact centroid of the cohort's classes, for measuring what the noise did: the same for every owner."""
-        weights = self._weights(query, cohort)
+        rows, weights = self.weighted(query, cohort)
         hot = np.eye(query.facts.classes)[cohort.y]
         counts = np.maximum(hot.sum(axis=0), 1.0)
-        centroids = (hot * weights[:, np.newaxis]).T @ cohort.X / counts[:, np.newaxis]
-        return np.tile(centroids.ravel(), (len(cohort), 1))
+        centroids = (hot * weights[:, np.newaxis]).T @ rows / counts[:, np.newaxis]
+        return np.broadcast_to(centroids.ravel(), (len(cohort), centroids.size))
 
     def simulate(
         self, query: ShareQuery, cohort: Cohort, mechanism: type[Mechanism], epsilon: float | FloatArray, stream: Stream
@@ -59,13 +59,13 @@ class PublishedCentroid(Simulated):
         owner = np.repeat(np.arange(len(cohort)), cohort.sizes)
         row = np.arange(len(cohort.y)) - np.repeat(cohort.offsets[:-1], cohort.sizes)
         each = (epsilon if isinstance(epsilon, float) else epsilon[owner]) / sizes
-        weights = self._weights(query, cohort)
+        rows, weights = self.weighted(query, cohort)
         sums = np.zeros((query.facts.classes, query.facts.dim))
         for number in np.unique(row):  # the n-th row of every owner that has one: a tape of its own for each
             for part in np.array_split(np.flatnonzero(row == number), max(1, len(cohort) * query.facts.dim // _BLOCK)):
                 coins = stream.child("row", int(number)).of(owner[part])
-                randomiser = _make(mechanism, Box(dim=query.facts.dim), each[part])
-                estimates = randomiser.estimate(randomiser.randomize(cohort.X[part], coins))
+                randomiser = make(mechanism, Box(dim=query.facts.dim), each[part])
+                estimates = randomiser.estimate(randomiser.randomize(rows[part], coins))
                 np.add.at(sums, cohort.y[part], estimates * weights[part][:, np.newaxis])
         counts = np.maximum(np.bincount(cohort.y, minlength=query.facts.classes), 1)
         mean = sums / counts[:, np.newaxis]
@@ -74,9 +74,10 @@ class PublishedCentroid(Simulated):
     def learn(self, query: ShareQuery, answer: Answer) -> CentroidModel:
         return CentroidModel(answer.mean.reshape(query.facts.classes, -1))
 
-    def _weights(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
+    def weighted(self, query: ShareQuery, cohort: Cohort) -> tuple[FloatArray, FloatArray]:
+        """What is perturbed, and what the data user multiplies it with."""
         # Table II is in units of unweighted centroids: weights that begin at 1.
-        return np.exp(np.minimum(query.ensemble.log_weights(cohort.X, cohort.y), 700.0))
+        return cohort.X, np.exp(np.minimum(query.ensemble.log_weights(cohort.X, cohort.y), 700.0))
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,8 @@ class PublishedLogistic(Logistic):
         return LinearModel(answer.mean.reshape(1, -1))
 
 
-def _make(mechanism: type[Mechanism], space: Box, epsilon: FloatArray) -> Mechanism:
+def make(mechanism: type[Mechanism], space: Box, epsilon: FloatArray) -> Mechanism:
+    """A mechanism for one epsilon per row; nothing but the row where there is no privacy."""
     if mechanism is NoPrivacy:
         return NoPrivacy(space=space)
     same = bool((epsilon == epsilon[:1]).all())

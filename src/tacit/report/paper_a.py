@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from tacit.report.document import Chart, Document, Kind, Line, Section, Table
+from tacit.report.first import FirstRow, first_sections
 from tacit.report.shown import SPREAD, Claim, claims_section, named, percents, protection
 
 _TERMS = (
@@ -46,10 +47,35 @@ class CurveRow(Protocol):
     def std(self) -> float: ...
 
     @property
+    def error(self) -> float | None: ...
+
+    @property
+    def alpha(self) -> float | None: ...
+
+    @property
     def published(self) -> float | None: ...
 
     @property
     def unsound(self) -> str: ...
+
+
+class OursRow(Protocol):
+    """The data user's model refined by as many owners as boosting asks; `alone`: before that."""
+
+    @property
+    def dataset(self) -> str: ...
+
+    @property
+    def learner(self) -> str: ...
+
+    @property
+    def epsilon(self) -> float: ...
+
+    @property
+    def mean(self) -> float: ...
+
+    @property
+    def alone(self) -> float: ...
 
 
 class PublicRow(Protocol):
@@ -100,15 +126,13 @@ def paper_a(
     curves: Sequence[CurveRow],
     publics: Sequence[PublicRow],
     tables: Sequence[TableRow],
+    ours: Sequence[OursRow] = (),
+    firsts: Sequence[FirstRow] = (),
     claims: Sequence[Claim] = (),
 ) -> Document:
-    """The curves of every base learner and data set, Tables II to IV, and the claims."""
+    """The curves of every base learner and data set, first learners, Tables II to IV, and the claims."""
     sections = [claims_section(claims)] if claims else []
-    for dataset, learner in dict.fromkeys((row.dataset, row.learner) for row in curves):
-        own = [row for row in curves if (row.dataset, row.learner) == (dataset, learner)]
-        alone = [row for row in publics if row.dataset == dataset]
-        title = f"Boosted {learner} on {dataset}"
-        sections.append(Section(title, "", tuple(_curves(title, own, alone))))
+    sections += [*curve_sections(curves, publics, ours), *first_sections(firsts)]
     for table, measure in dict.fromkeys((row.table, row.measure) for row in tables):
         cells = [row for row in tables if (row.table, row.measure) == (table, measure)]
         sections.append(Section(f"Table {table}: {_measure(measure)}", "", tuple(_table(cells))))
@@ -122,7 +146,37 @@ def paper_a(
     )
 
 
-def _curves(title: str, rows: Sequence[CurveRow], publics: Sequence[PublicRow]) -> Iterator[Chart]:
+def curve_sections(
+    curves: Sequence[CurveRow], publics: Sequence[PublicRow], ours: Sequence[OursRow]
+) -> Iterator[Section]:
+    """A section per data set and base learner: errors for each epsilon, then the votes."""
+    for dataset, learner in dict.fromkeys((row.dataset, row.learner) for row in curves):
+        own = [row for row in curves if (row.dataset, row.learner) == (dataset, learner)]
+        refined = [row for row in ours if (row.dataset, row.learner) == (dataset, learner)]
+        alone = [row for row in publics if row.dataset == dataset]
+        title = f"Boosted {learner} on {dataset}"
+        yield Section(title, "", (*_curves(title, own, alone, refined), *_votes(title, own)))
+
+
+def _votes(title: str, rows: Sequence[CurveRow]) -> Iterator[Chart]:
+    """Weighted errors and votes of base learners, means over the runs that have so many."""
+    for label in ("weighted error", "vote"):
+        lines = []
+        for key in dict.fromkeys((row.variant, row.mechanism, row.epsilon) for row in rows):
+            own = [row for row in rows if (row.variant, row.mechanism, row.epsilon) == key]
+            values = [(float(row.learners), row.error if label == "weighted error" else row.alpha) for row in own]
+            known = [(x, y) for x, y in values if y is not None]
+            if known:
+                budget = "no privacy" if key[2] is None else f"{key[1]}, epsilon {key[2]:g}"
+                x, y = zip(*known, strict=True)
+                lines.append(Line(f"{named(key[0], own[0].unsound)}, {budget}", x, y, None, _kind(own[0])))
+        if lines:
+            yield Chart(f"{title}: {label} of each base learner", "base learner", label, tuple(lines))
+
+
+def _curves(
+    title: str, rows: Sequence[CurveRow], publics: Sequence[PublicRow], ours: Sequence[OursRow]
+) -> Iterator[Chart]:
     """A chart per epsilon: test error against the number of base learners."""
     for epsilon in dict.fromkeys(row.epsilon for row in rows if row.epsilon is not None):
         shown = [row for row in rows if row.epsilon in (epsilon, None)]
@@ -130,16 +184,25 @@ def _curves(title: str, rows: Sequence[CurveRow], publics: Sequence[PublicRow]) 
         for key in dict.fromkeys((row.variant, row.mechanism) for row in shown):
             lines += _lines([row for row in shown if (row.variant, row.mechanism) == key])
         lines += [Line(f"data user's sample alone: {r.model}", (), (100 * r.error,), None, "public") for r in publics]
+        for own in ours:
+            if own.epsilon == epsilon:
+                lines.append(Line("ours: sample and owners combined", (), (100 * own.mean,), None, "ours"))
+                if not publics:
+                    lines.append(Line("data user's sample alone", (), (100 * own.alone,), None, "public"))
         name = f"{title}, epsilon {epsilon:g}"
         yield Chart(
             name, "base learners", "test error, %", tuple(lines), note=f"{SPREAD} Crosses: stated in the paper."
         )
 
 
+def _kind(row: CurveRow) -> Kind:
+    return "other" if row.epsilon is None else "paper" if row.unsound else "ours"
+
+
 def _lines(rows: Sequence[CurveRow]) -> Iterator[Line]:
     first = rows[0]
     mechanism = "no privacy" if first.epsilon is None else first.mechanism
-    kind: Kind = "other" if first.epsilon is None else "paper" if first.unsound else "ours"
+    kind = _kind(first)
     name = f"{named(first.variant, first.unsound)}, {mechanism}"
     yield percents(name, ((row.learners, row.mean, row.std) for row in rows), kind)
     stated = [(float(row.learners), 100 * row.published) for row in rows if row.unsound and row.published is not None]
