@@ -263,6 +263,23 @@ def test_a_peer_cannot_speak_for_another(trial):
     assert trial.rosters.keep(trial.owner(name), digest, b"something else") == data
 
 
+def test_a_peer_leaves_by_itself(tmp_path):
+    service = running(folder_of(tmp_path))
+    service.store.add_tokens(TOKENS)
+
+    async def work(link):
+        _, (first, second, _) = await joining(tmp_path, **LIMITS).members(link)
+        for member, token in zip((first, second), TOKENS, strict=False):
+            await member.enrol(token, member.owner, "0,2")
+        stranger = await link.call("POST", "/v1/leave", Ed25519PrivateKey.generate(), b"leave")
+        left = [(await link.call("POST", "/v1/leave", first.key, b"leave")).status_code for _ in range(2)]
+        asked = [(await link.call("GET", "/v1/rosters/1", one.key)).status_code for one in (first, second)]
+        return stranger.status_code, left, asked
+
+    assert driven(service, work) == (403, [200, 200], [403, 204])
+    assert service.store.enrolled() == {"enrolled": 2, "waiting": 1, "revoked": 1}
+
+
 def test_before_joining_a_peer_sees_what_would_leave(tmp_path):
     service = running(folder_of(tmp_path))
 

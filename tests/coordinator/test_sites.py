@@ -155,6 +155,22 @@ def test_sites_that_do_not_answer_are_left_out_and_every_kill_is_survived(trial)
     assert "was silent" in silent
 
 
+def test_a_database_that_is_away_when_all_is_done_only_makes_it_wait(trial, monkeypatch):
+    trial.steps(2)
+    trial.answer(0, 1, 2, 3)
+
+    def away(*_):
+        raise ConnectionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(trial.store, "set_state", away)
+        for _ in range(2):
+            with pytest.raises(ConnectionError):
+                trial.service.driver.step()
+    trial.steps(1)
+    assert trial.store.standing().ended == "4 sites answered"
+
+
 def test_too_few_sites_give_the_model_of_the_sample_alone(trial):
     trial.steps(2)
     trial.answer(1)
