@@ -1,16 +1,19 @@
 """Ahead of the papers, on the terminal: one share per owner against them and against the data user's sample."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from tacit.ensembles.refine import LEAST_GAIN
 from tacit.experiments.ahead import AheadRow, best_of_paper
 from tacit.experiments.break_even import BreakEvenRow
 from tacit.experiments.plan_check import PlanRow
 from tacit.report.ahead import ahead
+from tacit.report.break_even import draw_break_even
 from tacit.report.document import Document
 
 
@@ -25,6 +28,13 @@ def show_ahead(rows: Sequence[Any], console: Console) -> Document:
     if plans:
         console.print(_plans(plans))
     return ahead(found, chart, plans)
+
+
+def draw_ahead(rows: Sequence[Any], folder: Path) -> None:
+    """The break-even chart: all tasks in one picture."""
+    chart = [row for row in rows if isinstance(row, BreakEvenRow)]
+    if chart:
+        draw_break_even(chart, LEAST_GAIN, folder / "break_even.png")
 
 
 def _table(rows: list[AheadRow], everything: list[AheadRow]) -> Table:

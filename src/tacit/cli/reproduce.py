@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from tacit.cli.ahead import show_ahead
+from tacit.cli.ahead import draw_ahead, show_ahead
 from tacit.cli.claims import show_claims
 from tacit.cli.options import Seed
 from tacit.cli.paper_a import show_a
@@ -33,11 +33,12 @@ Advance = Callable[[float, float, str], None]
 
 
 class Own(NamedTuple):
-    """A comparison of our own: how to run it, and how to show its rows on the terminal and as a report."""
+    """A comparison of our own: how to run it, to show its rows (terminal and report), and what else to draw."""
 
     datasets: tuple[str, ...]
     run: Callable[..., Iterator[Any]]
     show: Callable[[Sequence[Any], Console], Document]
+    draw: Callable[[Sequence[Any], Path], None] = lambda rows, folder: None
 
 
 SHOWS: dict[str, Callable[[Sequence[Any], Sequence[Claim], Console], Document]] = {
@@ -47,7 +48,7 @@ SHOWS: dict[str, Callable[[Sequence[Any], Sequence[Claim], Console], Document]] 
     "d": show_d,
 }
 OWN = {
-    "ahead": Own(ahead.DATASETS, ahead_and_break_even, show_ahead),
+    "ahead": Own(ahead.DATASETS, ahead_and_break_even, show_ahead, draw_ahead),
     "trees": Own(gradient_verdict.DATASETS, gradient_verdict.reproduce_trees, show_trees),
 }
 WORDS = (*CELLS, "all", *OWN)
@@ -112,13 +113,17 @@ def _own(name: str, dataset: list[str] | None, quick: bool, seed: int, folder: P
             console.print("stopped; what was done is kept")
     write_rows(rows, folder / "rows.jsonl")
     command = _command(name, dataset, quick, seed)
-    _write(replace(chosen.show(rows, console), command=command, settings=versions(seed)), folder, console)
+    if _write(replace(chosen.show(rows, console), command=command, settings=versions(seed)), folder, console):
+        chosen.draw(rows, folder)
 
 
-def _write(document: Document, folder: Path, console: Console) -> None:
-    if not write_report(document, folder):
+def _write(document: Document, folder: Path, console: Console) -> bool:
+    """Write a report; whether matplotlib was there for pictures."""
+    drawn = write_report(document, folder)
+    if not drawn:
         console.print("No pictures: matplotlib is missing; pip install 'tacit[plot]' adds it.", markup=False)
     console.print(f"report and pictures: {folder} (open {folder / 'report.html'})")
+    return drawn
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 _COLOURS = ("#b4532a", "#7a6a9b", "#0f5e6e", "#4a7a2a")
-_DASHES = ("-", (0, (6, 2)), (0, (2, 1.5)), (0, (4, 2, 1, 2)))
+_DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (2, 1.5)), (0, (4, 2, 1, 2)))
 
 
 class BreakEvenRow(Protocol):
@@ -62,7 +62,7 @@ def _panel(axis: Any, rows: Sequence[BreakEvenRow], sizes: Sequence[int], least:
     axis.spines[["top", "right"]].set_visible(False)
     for size, colour, dashes in zip(sizes, _COLOURS, _DASHES, strict=False):
         own = {(row.owners, row.epsilon): row.gain for row in rows if row.public_rows == size}
-        owners, epsilons = (sorted({key[part] for key in own}) for part in (0, 1))
+        owners, epsilons = sorted({number for number, _ in own}), sorted({epsilon for _, epsilon in own})
         if len(owners) < 2 or len(epsilons) < 2:
             continue
         above = [[own[number, epsilon] / least for number in owners] for epsilon in epsilons]
