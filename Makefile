@@ -1,6 +1,6 @@
 # make demo    set everything up, then show it          make test    the whole test suite, linters and types included
 # make bench   the benchmarks                           make lint    linters, types and import contracts only
-# make docs    the documentation, into site/
+# make docs    the documentation, into site/             make package  wheel and source, tried in an empty environment
 # make reliability   kills, hostile questions, damaged reports, planted values: about ten minutes
 # make campaign      a whole campaign on this machine: PostgreSQL, coordinator, helper, fifty owner processes, TLS
 # make faults        campaigns while things break: kills, drop-outs, a bad network, a database that restarts, full disks
@@ -16,7 +16,7 @@ export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(shell find src -name '*.py' |
 export TACIT_DATA ?= $(wildcard $(CURDIR)/../shared/data)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo docs test lint bench reliability campaign faults load strangers clean
+.PHONY: help demo package docs test lint bench reliability campaign faults load strangers clean
 
 help:
 	@head -8 Makefile | sed 's/^# //'
@@ -27,6 +27,15 @@ demo: $(VENV)/.demo
 docs: $(VENV)/.docs
 	$(BIN)/python -m mkdocs build --strict --quiet
 	@echo "open site/index.html"
+
+package: $(VENV)/.dev
+	rm -rf dist build/tried
+	$(BIN)/python -m build --outdir dist .
+	$(PYTHON) -m venv build/tried/venv
+	build/tried/venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt dist/*.whl
+	cd build/tried && env -u NUMBA_CACHE_DIR -u TACIT_DATA venv/bin/tacit demo
+	cd build/tried/out/demo/files && ../../../venv/bin/tacit fit people.csv --label income --public mine.csv --epsilon 2
+	cd build/tried/out/demo/files && ../../../venv/bin/tacit predict model.tacit new.csv --out predictions.csv
 
 test: lint
 	$(BIN)/python -m pytest -n auto
