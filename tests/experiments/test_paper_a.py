@@ -1,14 +1,19 @@
 """Paper A again, quickly: rows, their order, their seeds, their pictures."""
 
+from io import StringIO
 from math import isfinite
 
 import pytest
+from rich.console import Console
 
+from tacit.cli.claims import show_claims
+from tacit.cli.paper_a import show_a
 from tacit.experiments.curves import CurveCell, CurveRow, OursRow
 from tacit.experiments.first import MECHANISMS, FirstRow
 from tacit.experiments.paper_a import DATASETS, cells_a
 from tacit.experiments.paper_a_curves import PublicRow
 from tacit.experiments.paper_a_tables import TableCell, TableRow
+from tacit.experiments.papers import claims_of
 from tacit.experiments.published_a import CURVES, EPSILONS, TABLES, published
 from tacit.experiments.splits import deal, load_split
 from tacit.report.page import page_of
@@ -116,6 +121,19 @@ def test_the_report_shows_measured_beside_published(rows):
     assert printed
     text = page_of(document)
     assert all(f"{row.mean:.3g} ± {row.std:.2g}" in text for row in tables)
+
+
+def test_the_terminal_shows_measured_beside_published(rows):
+    out = StringIO()
+    console = Console(file=out, width=200)
+    claims = claims_of(["a"], rows)
+    document = show_a(rows, claims, console)
+    show_claims(claims, console)
+    text = out.getvalue()
+    for word in ("Table II", "Table IV", "(published)", "boosted stump", "sample alone", "ours: sample and", "Fig. 9"):
+        assert word in text
+    assert f"paper A: {len(claims)} claims, " in text
+    assert document.sections[0].title == "Published claims"
 
 
 def test_the_papers_settings():

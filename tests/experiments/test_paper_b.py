@@ -1,13 +1,18 @@
 """Paper B again, quickly: rows, hitting rates, votes by sums, and what its learners do."""
 
+from io import StringIO
+
 import numpy as np
 import pytest
+from rich.console import Console
 
+from tacit.cli.paper_b import show_b
 from tacit.cohort import Cohort
 from tacit.experiments.curves import CurveRow, OursRow
 from tacit.experiments.first import FirstRow
 from tacit.experiments.paper_b import SUMS_SHARE, ErrorCell, SummedCell, cells_b
 from tacit.experiments.paper_b_hits import HitRow
+from tacit.experiments.papers import claims_of
 from tacit.experiments.published_b import published_square
 from tacit.learners.base import Public, ShareQuery, Terms
 from tacit.learners.ensemble import Ensemble
@@ -113,6 +118,22 @@ def test_the_report_has_every_figure(rows):
         assert "paper" in kinds
         assert chart.y_label in ("error", "weighted error", "vote") or {"ours", "public"} <= kinds
     assert "Hitting rates on synthetic" in page_of(document)
+
+
+def test_the_terminal_shows_every_table(rows):
+    out = StringIO()
+    console = Console(file=out, width=200)
+    show_b(rows, claims_of(["b"], rows), console)
+    text = out.getvalue()
+    for word in (
+        "Table 2, synthetic",
+        "Fig. 3",
+        "Fig. 6",
+        "boosted centroid",
+        "hitting rate",
+        "as published (unsound)",
+    ):
+        assert word in text
 
 
 @pytest.fixture
