@@ -82,11 +82,11 @@ def draw(chart: Chart) -> Drawing:
     across = Scale(*widened(_places(chart.lines), chart.x_scale, 0.04), _LEFT, WIDTH - _RIGHT, chart.x_scale)
     low, high, grid = nice_ends(_reach(chart), chart.y_scale)
     down = Scale(low, high, HEIGHT - _BOTTOM, _TOP, chart.y_scale)
-    numbers = {kind: count() for kind in {line.kind for line in chart.lines}}
+    numbers = {(line.kind, line.is_level): count() for line in chart.lines}
     shapes, curves = count(), []
     spread = [line for line in chart.lines if not line.is_level and line.kind != "published"]
     for line in chart.lines:
-        marker, look = _look(line, next(numbers[line.kind]), shapes)
+        marker, look = _look(line, next(numbers[line.kind, line.is_level]), shapes)
         shift = _APART * (spread.index(line) - (len(spread) - 1) / 2) if line in spread and line.error else 0.0
         curves.append(Curve(line.name, look, marker, _marks(chart, line, across, down, shift), line.is_level))
     return Drawing(

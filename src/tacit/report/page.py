@@ -30,7 +30,9 @@ def write_page(document: Document, path: Path) -> None:
 
 def page_of(document: Document) -> str:
     """The page as text."""
-    template = environment("tacit.report").get_template("report.html")
+    templates = environment("tacit.report")
+    templates.filters["tied"] = tied
+    template = templates.get_template("report.html")
     return template.render(
         document=document,
         sections=[(section, list(_together(section.parts))) for section in document.sections],
@@ -38,6 +40,15 @@ def page_of(document: Document) -> str:
         style=_read("tacit.pages", "tacit.css") + _read("tacit.report", "report.css"),
         icon=base64.b64encode(_read("tacit.pages", "icon.svg").encode()).decode(),
     )
+
+
+def tied(text: str) -> str:
+    """Text in which a number and its error stay on one line.
+
+    >>> tied("69.1 ± 3.6, 74.1") == "69.1\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}3.6, 74.1"
+    True
+    """
+    return text.replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")
 
 
 def _together(parts: Iterable[Part]) -> Iterator[Part | Charts]:

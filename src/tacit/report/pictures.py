@@ -47,10 +47,10 @@ def _drawn(chart: Chart) -> Any:
     figure = Figure(figsize=(7.2, 4.8), layout="constrained")
     axis = figure.subplots()
     axis.set(xscale=chart.x_scale, yscale=chart.y_scale, xlabel=chart.x_label, ylabel=chart.y_label)
-    numbers = {line.kind: count() for line in chart.lines}
+    numbers = {(line.kind, line.is_level): count() for line in chart.lines}
     shapes = count()
     for line in chart.lines:
-        _draw(axis, line, next(numbers[line.kind]) % 3, shapes)
+        _draw(axis, line, next(numbers[line.kind, line.is_level]) % 3, shapes)
     places = sorted({x for line in chart.lines for x in line.x})
     if 0 < len(places) <= 10:
         axis.set_xticks(places, [short(x) for x in places])
