@@ -3,12 +3,15 @@
 import re
 import subprocess
 import sys
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from pkgutil import iter_modules
 
 import pytest
 
 import tacit
+from tacit import learners
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -55,13 +58,14 @@ def test_the_reference_names_everything_public():
 
 def test_what_is_unsound_is_explained():
     text = (DOCS / "explanation" / "papers.md").read_text()
-    from tacit.learners import published, published_peers
-    from tacit.sums.ring import RingSum
-
-    marked = [kind for name, kind in vars(published).items() if name.startswith("Published")]
-    assert len(marked) >= 3
-    for kind in (*marked, RingSum, published_peers.simulate_published):
-        assert f"`{kind.__name__}`" in text
+    names = [found.name for found in iter_modules(learners.__path__) if found.name.startswith("published")]
+    marked = {"RingSum"}
+    for module in (import_module(f"tacit.learners.{name}") for name in names):
+        own = [kind for kind in vars(module).values() if getattr(kind, "__module__", "") == module.__name__]
+        marked |= {kind.__name__ for kind in own if isinstance(getattr(kind, "unsound", None), str)}
+        marked |= {kind.__name__ for kind in own if kind.__name__.startswith("simulate")}
+    assert len(marked) >= 5
+    assert all(f"`{name}`" in text for name in marked), marked
 
 
 @pytest.fixture(scope="module")

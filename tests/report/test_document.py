@@ -1,3 +1,4 @@
+from dataclasses import dataclass
 from itertools import pairwise
 
 import pytest
@@ -5,7 +6,8 @@ import pytest
 from tacit.estimators.guarantee import Guarantee
 from tacit.pages.drawing import as_table, draw
 from tacit.pages.scale import Scale, nice_ends, widened
-from tacit.report.document import Chart, Line, Table
+from tacit.report.document import Chart, Figures, Line, Table
+from tacit.report.overview import overview
 from tacit.report.promise import promise
 from tests.report.made import CURVES, DISTANCES, DOCUMENT, GUARANTEE, OWNERS
 
@@ -98,3 +100,35 @@ def test_a_void_promise_warns_and_names_no_epsilon_where_none_holds():
     (part,) = promise(void).parts
     assert getattr(part, "tone", "") == "warning"
     assert "psilon" not in str(part)
+
+
+@dataclass(frozen=True)
+class Said:
+    """A claim of a paper."""
+
+    paper: str
+    where: str
+    text: str
+    published: str
+    measured: str
+    verdict: str
+    why: str = ""
+
+
+def test_claims_are_counted_and_those_that_differ_come_first():
+    claims = [
+        Said("a", "Fig. 2", "errors fall", "17 %", "18 %", "holds"),
+        Said("a", "Fig. 3", "more owners help", "yes", "no", "differs", "fewer rows"),
+        Said("b", "Fig. 4", "not said how", "", "", "unchecked", "no data"),
+    ]
+    document = overview(claims)
+    first, of_a, of_b = document.sections
+    assert first.parts[0] == Figures(
+        (("Claims: holds", "1", "of 3"), ("Claims: differs", "1", "of 3"), ("Claims: unchecked", "1", "of 3"))
+    )
+    assert isinstance(first.parts[1], Table)
+    assert first.parts[1].rows == (("paper A", "1", "1", "0", "2"), ("paper B", "0", "0", "1", "1"))
+    (table,) = of_a.parts
+    assert isinstance(table, Table)
+    assert [row[4] for row in table.rows] == ["differs", "holds"]
+    assert of_b.text == "Of 1 published claims 0 hold, 0 differ, 1 could not be checked."

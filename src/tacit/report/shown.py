@@ -5,6 +5,7 @@ from typing import Protocol
 
 from tacit.report.document import Kind, Line, Section, Table, Words
 
+VERDICTS = ("holds", "differs", "unchecked")
 SPREAD = "Bars: one standard deviation over runs."
 
 
@@ -53,13 +54,13 @@ def named(method: str, unsound: str) -> str:
 def claims_section(claims: Sequence[Claim]) -> Section:
     """Claims with their verdicts, those that differ first; and how many of each kind there are."""
     order = ("differs", "unchecked", "holds")
-    counts = [f"{sum(claim.verdict == verdict for claim in claims)} {verdict}" for verdict in reversed(order)]
+    hold, differ, unchecked = (sum(claim.verdict == verdict for claim in claims) for verdict in VERDICTS)
     rows = tuple(
         (claim.where, claim.text, claim.published, claim.measured, claim.verdict, claim.why)
         for claim in sorted(claims, key=lambda claim: order.index(claim.verdict))
     )
     columns = ("where", "claim", "published", "measured", "verdict", "why")
-    text = f"{len(claims)} published claims: {', '.join(counts)}. Verdicts are computed from the rows."
+    text = f"Of {len(claims)} published claims {hold} hold, {differ} differ, {unchecked} could not be checked."
     return Section("Published claims", text, (Table("Claims and verdicts", columns, rows),))
 
 
