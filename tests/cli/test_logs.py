@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tacit.cli import app
-from tacit.cli.logs import JsonFormatter, LineFormatter
+from tacit.cli.logs import JsonFormatter, LineFormatter, log_to_stderr
 
 SENT = "a token, a key, a label"
 
@@ -50,3 +50,22 @@ def test_serving_off_this_machine_needs_tls(tmp_path, host):
     (tmp_path / "campaign.toml").write_text("")
     with pytest.raises(ValueError, match="give --certificate and --key"):
         CliRunner().invoke(app, ["serve", str(tmp_path / "campaign.toml"), "--host", host], catch_exceptions=False)
+
+
+@pytest.mark.parametrize("as_json", [True, False], ids=["json", "line"])
+def test_every_request_of_the_http_client_is_not_an_event(capsys, monkeypatch, as_json):
+    """An owner asks again and again: its log must not fill with that, nor name whom it asks."""
+    root = logging.getLogger()
+    monkeypatch.setattr(root, "handlers", [])  # those of the tests come back afterwards
+    level = root.level
+    try:
+        log_to_stderr(as_json)
+        logging.getLogger("httpx").info("HTTP Request: GET %s", SENT)
+        logging.getLogger("httpcore.connection").info("connect %s", SENT)
+        logging.getLogger("tacit.test").info("question 3 closed")
+    finally:
+        root.setLevel(level)
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "question 3 closed" in said
+    assert SENT not in said
