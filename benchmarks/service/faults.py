@@ -36,6 +36,7 @@ from benchmarks.service.troubles import (
 )
 from tacit.wire import encode
 
+_HEADINGS = ("fault", "times", "campaigns", "lost", "counted twice", "asked twice", "charged twice", "forged", "same")
 PLAN = Plan(people=People(4, 6, rows=20), rounds=3, per_round=7)
 
 
@@ -130,33 +131,27 @@ def main() -> None:
     arguments = parser.parse_args()
     console = Console(width=120, highlight=False)
     console.print(which())
-    table = Table(box=SIMPLE_HEAD)
-    headings = (
-        "fault",
-        "times",
-        "campaigns",
-        "lost",
-        "counted twice",
-        "asked twice",
-        "charged twice",
-        "forged",
-        "same",
-    )
-    for heading in headings:
-        table.add_column(heading, justify="left" if heading == "fault" else "right")
-    lines = []
+    lines: list[Line] = []
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
     with postgres("fsync=off") as server:
         for name, run in everything(server, arguments.times).items():
             if (arguments.only or "") in name:
                 lines.append(run(name))
-                console.print(lines[-1])
-    for line in lines:
-        table.add_row(*(str(value) for value in asdict(line).values()))
-    console.print(table)
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps([asdict(line) for line in lines], indent=1) + "\n")
+                console.print(f"{name}: {'as it should be' if lines[-1].sound else 'WRONG'}")
+                arguments.out.write_text(json.dumps([asdict(line) for line in lines], indent=1) + "\n")
+    console.print(shown(lines))
     if not all(line.sound for line in lines):
         raise SystemExit(1)
+
+
+def shown(lines: list[Line]) -> Table:
+    """The table for people."""
+    table = Table(box=SIMPLE_HEAD)
+    for heading in _HEADINGS:
+        table.add_column(heading, justify="left" if heading == "fault" else "right")
+    for line in lines:
+        table.add_row(*(str(value) for value in asdict(line).values()))
+    return table
 
 
 if __name__ == "__main__":
