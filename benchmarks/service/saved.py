@@ -23,5 +23,6 @@ def saved(page: str, checks: list[str]) -> str:
     icon = "data:image/svg+xml;base64," + base64.b64encode(files["icon.svg"][1]).decode()
     page = page.replace('<link rel="stylesheet" href="/static/tacit.css">', style).replace("/static/icon.svg", icon)
     lines = "".join(f"<li>{escape(line)}</li>" for line in checks)
-    section = f'<section aria-labelledby="checked" class="promise"><h2 id="checked">What was checked</h2><ul>{lines}</ul></section>'
+    heading = '<h2 id="checked">What was checked</h2>'
+    section = f'<section aria-labelledby="checked" class="promise">{heading}<ul>{lines}</ul></section>'
     return page.replace('<main id="main" tabindex="-1">', f'<main id="main" tabindex="-1">\n{section}')
