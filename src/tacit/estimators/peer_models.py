@@ -26,6 +26,10 @@ class PeerModel:
     inner: Scores
 
     @property
+    def schema_(self) -> Schema:
+        return self.cells.schema
+
+    @property
     def classes_(self) -> AnyArray:
         return np.array(self.cells.schema.classes)
 
