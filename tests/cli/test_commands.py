@@ -120,7 +120,8 @@ def test_the_program_as_a_process():
     assert done.stderr == "tacit: gone.tacit is not there: give a model that tacit fit wrote\n"
 
 
-def test_reproduce_shows_measured_beside_published(tmp_path):
+def test_reproduce_shows_measured_beside_published(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
     arguments = ["reproduce", "d", "--quick", "--processes", "1", "--out", str(tmp_path)]
     result = run(app, arguments)
     assert result.exit_code == 0, result.output

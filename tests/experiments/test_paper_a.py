@@ -89,7 +89,7 @@ def test_first_learners_stand_beside_ours_and_the_sample_alone(rows):
         alone = {row.mean for row in own if row.variant == "sample alone"}
         assert all(row.mean >= min(alone) - 0.01 for row in own if row.variant == "ours")
     assert all(bool(row.unsound) == (row.variant == "as published") for row in firsts)
-    gaps = {row.owners: row.error for row in firsts if row.where == "Fig. 3" and row.mechanism == "piecewise"}
+    gaps = {row.owners: row.error for row in firsts if (row.where, row.mechanism) == ("Fig. 3", "piecewise")}
     assert 2 < gaps[100] / gaps[1_000] < 5  # the root of ten, two runs
 
 

@@ -166,7 +166,7 @@ class PeerCell(Cell):
 
     def rows(self) -> list[PeerRow]:
         task, contestant = load_task(self.dataset, self.quick), _NAMED[self.method]
-        stream = seeded(self.seed).child("paper D", self.dataset)
+        stream = seeded(self.seed).child("paper D").child(self.dataset)
         trials = [deal(task, stream.child("run", run)) for run in range(self.runs)]
         epsilon = inf if self.epsilon is None else self.epsilon
         outcomes = [contestant.run(trial, epsilon, self.rounds) for trial in trials]
@@ -198,7 +198,7 @@ class EventCell(Cell):
     rounds: int
 
     def rows(self) -> list[EventRow]:
-        stream = seeded(self.seed).child("paper D", self.dataset)
+        stream = seeded(self.seed).child("paper D").child(self.dataset)
         return event_rows(load_task(self.dataset, self.quick), self.method, self.rounds, self.runs, stream)
 
 
