@@ -27,6 +27,7 @@ from tacit.experiments.claims import Claim
 from tacit.experiments.papers import CELLS, DATASETS, KINDS, cells_of, claims_of
 from tacit.experiments.rows import read_rows, write_rows
 from tacit.report.document import Document
+from tacit.report.overview import overview
 from tacit.report.writing import write_report
 
 Advance = Callable[[float, float, str], None]
@@ -96,6 +97,8 @@ def reproduce(
         own = [claim for claim in claims if claim.paper == name]
         document = replace(SHOWS[name](rows, own, console), command=command, settings=versions(seed))
         _write(document, folder / f"paper_{name}", console)
+    if len(chosen) > 1:
+        _write(replace(overview(claims), command=command, settings=versions(seed)), folder, console)
     show_claims(claims, console)
     for note in dict.fromkeys(notes):
         console.print(note, markup=False)
