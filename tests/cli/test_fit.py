@@ -102,6 +102,16 @@ def test_boosting_by_name_and_options_that_do_not_fit(folder):
     assert "method must be one of" in str(fit(folder, "--method", "magic").exception)
 
 
+def test_sites_protect_records(folder, tmp_path):
+    assert "--method sites needs --owners" in str(fit(folder, "--method", "sites").exception)
+    result = fit(folder, "--method", "sites", "--owners", "town", "--leave-out", "town", out="sites.tacit")
+    assert result.exit_code == 0, result.output
+    assert "Each record of a site is protected by differential privacy with epsilon 1." in result.output
+    told = run(app, ["predict", str(folder / "sites.tacit"), str(folder / "new.csv"), "--out", str(tmp_path / "p.csv")])
+    assert told.exit_code == 0, told.output
+    assert set(answers(tmp_path / "p.csv")) <= {"no", "yes"}
+
+
 def test_public_rows_given_up_are_named_everywhere(folder):
     assert "--public-rows 200 gives up 200 rows" in str(fit(folder, public=None).exception)
     result = fit(folder, "--public-rows", "200", "--owners", "family", public=None, out="g.tacit")

@@ -54,6 +54,8 @@ def fit(
     began = time.monotonic()
     positive("epsilon", epsilon)
     chosen = METHODS[one_of("method", method, METHODS)]
+    if chosen.group != "owners" and owners is None:
+        raise ValueError(f"--method {method} needs --owners, the column that names who holds a row")
     _writable(out)
     options = {"learner": learner, "rounds": rounds, "mechanism": mechanism, "rows_per_owner": rows_per_owner}
     reading = Reading(label, owners, schema, category or (), leave_out or ())

@@ -125,7 +125,7 @@ def as_document(found: Fitted, seconds: float) -> dict[str, object]:
 def _ended(model: Any) -> str:
     """How the asking went, in words."""
     rounds = len(model.report_)
-    if str(model.ended_).startswith("all "):
+    if str(model.ended_) == f"all {rounds} rounds":
         return f"asked in {rounds} round{'' if rounds == 1 else 's'}"
     return str(model.ended_)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from tacit.estimators.boosting import PrivateBoosting
 from tacit.estimators.classifier import PrivateClassifier
+from tacit.estimators.sites import SiteEnsemble
 from tacit.schema import Schema
 
 
@@ -30,5 +31,6 @@ class Method:
 
 METHODS = {
     "classifier": Method(PrivateClassifier, "owners", ("rows_per_owner", "mechanism", "rounds", "features"), True),
+    "sites": Method(SiteEnsemble, "sites", ()),  # few owners with many records: each record is protected
     "boosting": Method(PrivateBoosting, "owners", ("learner", "mechanism", "rounds", "owners_per_round")),
 }
