@@ -56,6 +56,17 @@ def test_without_rows_nothing_is_said(paper):
     assert len({(claim.where, claim.text) for claim in claims}) == len(claims)
 
 
+def test_a_part_of_the_rows_is_no_error():
+    for step in (2, 3, 7):
+        for paper in STATEMENTS:
+            claims = claims_of(
+                [paper], [*as_published()[::step], *squares()[::step], *sites((0.3, 0.1), (0.5, 0.2))[::step]]
+            )
+            assert all(claim.why for claim in claims if claim.verdict == "unchecked")
+    with_gaps = [claim for claim in claims_of(["b"], squares()[::2]) if claim.verdict == "unchecked"]
+    assert any("rows are not complete" in claim.why for claim in with_gaps)
+
+
 def test_statements_without_a_judge_are_unchecked_whatever_rows_there_are():
     (claim,) = judge_all("z", [Statement("Fig. 1", "the moon is green", "", None, "nobody went")], as_published())
     assert (claim.verdict, claim.why, claim.measured) == ("unchecked", "nobody went", "")

@@ -94,6 +94,8 @@ def _judged(paper: str, statement: Statement, rows: Rows) -> Claim:
         holds, measured = statement.judge(rows)
     except NoRowsError as problem:
         return Claim(*told, "", "unchecked", str(problem))
+    except (LookupError, ValueError, ZeroDivisionError) as problem:  # a part of the rows that a judge needs
+        return Claim(*told, "", "unchecked", f"rows are not complete ({type(problem).__name__}: {problem})")
     return Claim(*told, measured, "holds" if holds else "differs", "" if holds else statement.caution)
 
 
