@@ -170,7 +170,8 @@ class SiteEnsemble(ClassifierMixin, _Sites):  # type: ignore[misc]
 
     def predict(self, X: Any) -> AnyArray:
         """The class with the largest score."""
-        winners = self.linear_.winners(self._scores(X))
+        scores = self._scores(X)
+        winners = self.linear_.winners(scores)
         return np.asarray(self.classes_[winners])
 
     def predict_proba(self, X: Any) -> FloatArray:
