@@ -62,10 +62,11 @@ def test_it_travels():
         ({"edges": np.full((4, 3), np.nan)}, "edges must be finite"),
         ({"edges": EDGES[:, :0]}, "edges must be finite"),
         ({"edges": EDGES[:3]}, "edges must be for 4 columns"),
+        ({"edges": np.zeros((4, 300_000))}, "cells of a histogram must be at most"),
         ({"radius": 0.0}, "radius"),
         ({"model": ScoreModel(3)}, "two classes"),
     ],
-    ids=["nan", "no cuts", "columns", "radius", "classes"],
+    ids=["nan", "no cuts", "columns", "cells", "radius", "classes"],
 )
 def test_questions_that_are_refused(change, said):
     right = {"model": ScoreModel(2), "tree": BUD, "edges": EDGES, "radius": 1.0}

@@ -15,6 +15,7 @@ from tacit.checks import bad, positive
 from tacit.cohort import Cohort
 from tacit.kernels import kernel
 from tacit.learners.base import Facts, Learner, ShareQuery
+from tacit.learners.ensemble import LARGEST
 from tacit.learners.query import Answer
 from tacit.learners.scores import ScoreModel
 from tacit.learners.trees import Trees
@@ -47,7 +48,13 @@ class GradientHistogram(Learner):
         self.tree.check(facts.dim)
         if not (len(self.edges) == facts.dim and facts.classes == 2):
             raise bad("edges", f"for {facts.dim} columns and two classes", self.edges.shape)
-        return Ball(dim=self.leaves * self.columns * self.bins, radius=self.radius)
+        if not self.cells <= LARGEST:
+            raise bad("cells of a histogram", f"at most {LARGEST}", self.cells)
+        return Ball(dim=self.cells, radius=self.radius)
+
+    @property
+    def cells(self) -> int:
+        return self.leaves * self.columns * self.bins
 
     @property
     def leaves(self) -> int:
@@ -68,7 +75,7 @@ class GradientHistogram(Learner):
     def histograms(self, weights: FloatArray, X: FloatArray, offsets: IntArray) -> FloatArray:
         """Mean of each owner's weights by leaf, column and bin, (owners, cells)."""
         leaf = np.argmax(self.tree.indicators(X), axis=1)
-        out = np.zeros((len(offsets) - 1, self.leaves * self.columns * self.bins))
+        out = np.zeros((len(offsets) - 1, self.cells))
         mean_histograms(weights, leaf, X, self.edges, offsets, out)
         return out
 
