@@ -1,5 +1,6 @@
-"""Databases for the tests: SQLite, and a real PostgreSQL that each test process starts for itself."""
+"""Databases for the tests: SQLite, and a real PostgreSQL that each test process starts for itself; Ctrl-C works."""
 
+import signal
 import sys
 
 import pytest
@@ -24,6 +25,12 @@ def database(request, tmp_path):
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/campaign.db"
     return request.getfixturevalue("postgres").fresh()
+
+
+def pytest_configure():
+    """A shell that starts something in the background makes it deaf to Ctrl-C; tests of Ctrl-C need it to listen."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_terminal_summary(terminalreporter):
