@@ -69,7 +69,7 @@ class AheadRow(Protocol):
 
 
 class BreakEvenRow(Protocol):
-    """Expected rise for so many owners, epsilon and public rows."""
+    """Expected rise of accuracy and gain in nats, for so many owners, epsilon and public rows."""
 
     @property
     def dataset(self) -> str: ...
@@ -85,6 +85,9 @@ class BreakEvenRow(Protocol):
 
     @property
     def rise(self) -> float: ...
+
+    @property
+    def gain(self) -> float: ...
 
     @property
     def collect(self) -> bool: ...

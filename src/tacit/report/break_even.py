@@ -2,29 +2,12 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
+
+from tacit.report.ahead import BreakEvenRow
 
 _COLOURS = ("#b4532a", "#7a6a9b", "#0f5e6e", "#4a7a2a")
 _DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (2, 1.5)), (0, (4, 2, 1, 2)))
-
-
-class BreakEvenRow(Protocol):
-    """What owners are predicted to add, in nats of log loss."""
-
-    @property
-    def dataset(self) -> str: ...
-
-    @property
-    def owners(self) -> int: ...
-
-    @property
-    def epsilon(self) -> float: ...
-
-    @property
-    def public_rows(self) -> int: ...
-
-    @property
-    def gain(self) -> float: ...
 
 
 def draw_break_even(rows: Sequence[BreakEvenRow], least: float, path: Path) -> None:
