@@ -14,6 +14,11 @@ def kernel(function: Callable[_P, _R]) -> Callable[_P, _R]:
     return cast(Callable[_P, _R], numba.njit(cache=True, nogil=True)(function))
 
 
+def kernel_here(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Compile a loop that calls into a library by its address, which another process need not share: not kept."""
+    return cast(Callable[_P, _R], numba.njit(nogil=True)(function))
+
+
 def dot_kernel(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """Compile a loop whose sums the compiler may reorder, so that dot products vectorise. The order is then fixed."""
     reorder = {"reassoc", "contract", "nsz"}

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from tacit.coordinator.guard import Guard, Limits
-from tacit.pages.headers import HEADERS
+from tacit.pages.headers import DATA_HEADERS, HEADERS
 
 SENT = "what the stranger sent"
 
@@ -105,14 +105,18 @@ def test_every_answer_carries_the_headers():
     found = answers(cases, burst=4, per_second=0.001)
     assert [answer.status_code for answer in found] == [404, 405, 503, 413, 200]
     for answer in [*found, *answers([("GET", "/taken", {})], burst=0, per_second=0.001)]:
-        assert HEADERS.items() <= dict(answer.headers).items()
+        kind = answer.headers["content-type"]
+        wanted = DATA_HEADERS if kind == "application/json" else HEADERS
+        assert wanted.items() <= dict(answer.headers).items()
+    assert {answer.headers["content-type"] for answer in found} == {"application/json", "text/plain; charset=utf-8"}
 
 
 def test_scripts_and_styles_come_from_the_service_alone():
-    policy = HEADERS["content-security-policy"]
-    assert "default-src 'none'" in policy
-    assert "unsafe" not in policy
-    assert "data:" not in policy
+    for headers in (HEADERS, DATA_HEADERS):
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert "data:" not in policy
 
 
 def test_a_sender_that_hangs_up_is_no_error(caplog):

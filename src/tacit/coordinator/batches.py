@@ -7,13 +7,14 @@ from starlette.concurrency import run_in_threadpool
 
 from tacit.campaign.requests import Claim, UnsignedError
 from tacit.coordinator.intake import Intake
-from tacit.coordinator.signatures import owner_of
+from tacit.coordinator.signatures import signers
 from tacit.engines.collector import Outcome
 
 log = logging.getLogger(__name__)
 Waiting = tuple[Claim, bytes, asyncio.Future[Outcome]]
-_TAKERS = 2  # batches in work
-_LARGEST = 1000  # reports in a transaction
+_TAKERS = 3  # batches in work
+_LARGEST = 256  # reports in a transaction: while one batch is written, the next is checked and a third comes in
+_PAUSE = 0.002  # seconds without a report, after which a batch is whole
 _WAITING = 20_000  # reports in memory; more are told to come again
 
 
@@ -40,11 +41,13 @@ class Batches:
 
     async def run(self) -> None:
         """Write batch after batch, for as long as the service lives; one is checked while another is written."""
+        await run_in_threadpool(signers, ())  # compiled before anybody waits for it
         await asyncio.gather(*(self._take() for _ in range(_TAKERS)))
 
     async def _take(self) -> None:
         while True:
             await self._some.wait()
+            await self._gathered()
             batch, self._waiting = self._waiting[:_LARGEST], self._waiting[_LARGEST:]
             if not self._waiting:
                 self._some.clear()
@@ -63,9 +66,16 @@ class Batches:
                 else:
                     future.set_result(outcome)
 
+    async def _gathered(self) -> None:
+        """Wait while more keeps coming: a transaction costs as much as a hundred reports."""
+        before = 0
+        while before < len(self._waiting) < _LARGEST:
+            before = len(self._waiting)
+            await asyncio.sleep(_PAUSE)
+
     def _written(self, batch: list[Waiting]) -> list[Outcome | Exception]:
         """Check signatures, which is most of the work and needs no lock, then write what is signed."""
-        owners = [owner_of(claim) for claim, _, _ in batch]
+        owners = signers([claim for claim, _, _ in batch])
         sent = [(owner, report) for owner, (_, report, _) in zip(owners, batch, strict=True) if owner is not None]
         outcomes = iter(self._intake.write(sent) if sent else ())
         return [UnsignedError() if owner is None else next(outcomes) for owner in owners]

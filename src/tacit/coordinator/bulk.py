@@ -1,42 +1,37 @@
 """Statements for many owners at once: one text and a few parameters, however many there are.
 
-A list travels as one parameter, an array in PostgreSQL and JSON in SQLite, so that statements are parsed once and never
-meet a limit of parameters.
+A list travels as one text, with commas for PostgreSQL and as JSON for SQLite, so that statements are parsed once, never
+meet a limit of parameters, and nothing is done for each element but to join them.
 """
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sqlalchemy import Connection, text
 
-_PLACES = {
-    "postgresql": text("SELECT owner, place FROM owners WHERE owner = ANY(:names) AND NOT revoked"),
-    "sqlite": text(
-        "SELECT owner, place FROM owners WHERE owner IN (SELECT value FROM json_each(:names)) AND NOT revoked"
-    ),
-}
-_INVITED = (
-    "SELECT i.owner, r.data FROM invitations i "
-    "LEFT JOIN reports r ON r.question = i.question AND r.owner = i.owner WHERE i.question = :question AND i.owner "
+_STANDING = (
+    "SELECT o.owner, i.owner AS place, r.data FROM owners o "
+    "LEFT JOIN invitations i ON i.question = :question AND i.owner = o.place "
+    "LEFT JOIN reports r ON r.question = :question AND r.owner = i.owner WHERE NOT o.revoked AND o.owner "
 )
-_HEARD = {
-    "postgresql": text(_INVITED + "= ANY(:places)"),
-    "sqlite": text(_INVITED + "IN (SELECT value FROM json_each(:places))"),  # noqa: S608 - constants
+_STANDINGS = {
+    "postgresql": text(_STANDING + "= ANY(string_to_array(:names, ','))"),
+    "sqlite": text(_STANDING + "IN (SELECT value FROM json_each(:names))"),  # noqa: S608 - constants
 }
-_ADD = {
+_WRITE = {
     "postgresql": text(
-        "INSERT INTO reports (question, owner, data, received) SELECT :question, place, data, :now "
-        "FROM unnest(CAST(:places AS integer[]), CAST(:data AS bytea[])) AS sent (place, data) "
+        "INSERT INTO reports (question, owner, data, received) "
+        "SELECT :question, CAST(place AS integer), decode(data, 'hex'), :now "
+        "FROM unnest(string_to_array(:places, ','), string_to_array(:data, ',')) AS sent (place, data) "
         "ON CONFLICT DO NOTHING RETURNING owner"
     ),
-    "sqlite": text(
-        "INSERT INTO reports (question, owner, data, received) VALUES (:question, :place, :data, :now) "
-        "ON CONFLICT DO NOTHING"
-    ),
+    "sqlite": text("INSERT INTO reports (question, owner, data, received) VALUES (:question, :place, :data, :now)"),
 }
 _SPEND = {
     "postgresql": text(
-        "UPDATE owners SET asked = :question WHERE place = ANY(:places) AND asked IS NULL AND NOT revoked"
+        "UPDATE owners SET asked = :question "
+        "WHERE place = ANY(CAST(string_to_array(:places, ',') AS integer[])) AND asked IS NULL AND NOT revoked"
     ),
     "sqlite": text(
         "UPDATE owners SET asked = :question WHERE place IN (SELECT value FROM json_each(:places)) "
@@ -45,29 +40,31 @@ _SPEND = {
 }
 
 
-def places_of(connection: Connection, names: Sequence[str]) -> dict[str, int]:
-    """The places of owners that are enrolled and not revoked."""
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How an owner stands to a question: its place if it was invited, and its report if that is here."""
+
+    place: int | None
+    report: bytes | None
+
+
+def standings(connection: Connection, question: int, names: Sequence[str]) -> dict[str, Standing]:
+    """How some owners stand to a question; those that are not enrolled, or revoked, are left out."""
     kind = connection.dialect.name
-    rows = connection.execute(_PLACES[kind], {"names": _list(kind, names)})
-    return {row.owner: row.place for row in rows}
+    rows = connection.execute(_STANDINGS[kind], {"question": question, "names": _list(kind, names)})
+    return {owner: Standing(place, data) for owner, place, data in rows.all()}
 
 
-def heard_from(connection: Connection, question: int, places: Sequence[int]) -> dict[int, bytes | None]:
-    """Which of some owners were invited to a question, and what they have said already (None: nothing yet)."""
-    kind = connection.dialect.name
-    rows = connection.execute(_HEARD[kind], {"question": question, "places": _list(kind, places)})
-    return {row.owner: row.data for row in rows}
-
-
-def add_reports(connection: Connection, question: int, reports: dict[int, bytes], now: float) -> set[int]:
+def write_reports(connection: Connection, question: int, reports: dict[int, bytes], now: float) -> set[int]:
     """Write reports by place; the places whose report is the first. Another worker may have been faster with some."""
     if connection.dialect.name == "sqlite":  # one writer: what was not there when this transaction began is not there
         rows = [{"question": question, "place": place, "data": data, "now": now} for place, data in reports.items()]
-        connection.execute(_ADD["sqlite"], rows)
+        connection.execute(_WRITE["sqlite"], rows)
         return set(reports)
     places = sorted(reports)  # the same order in every worker: two that wait for each other would wait for ever
-    given = {"question": question, "places": places, "data": [reports[place] for place in places], "now": now}
-    return set(connection.execute(_ADD["postgresql"], given).scalars())
+    data = ",".join(reports[place].hex() for place in places)
+    given = {"question": question, "places": _list("postgresql", places), "data": data, "now": now}
+    return {place for (place,) in connection.execute(_WRITE["postgresql"], given).all()}
 
 
 def spend(connection: Connection, question: int, places: Sequence[int]) -> int:
@@ -76,5 +73,6 @@ def spend(connection: Connection, question: int, places: Sequence[int]) -> int:
     return connection.execute(_SPEND[kind], {"question": question, "places": _list(kind, places)}).rowcount
 
 
-def _list(kind: str, values: Sequence[int] | Sequence[str]) -> object:
-    return list(values) if kind == "postgresql" else json.dumps(list(values))
+def _list(kind: str, values: Sequence[int] | Sequence[str]) -> str:
+    """Numbers, or words without commas, in one text."""
+    return ",".join(map(str, values)) if kind == "postgresql" else json.dumps(list(values))

@@ -39,6 +39,7 @@ from tacit.wire.signed import opened, sign
 log = logging.getLogger(__name__)
 Draw = Callable[[Sequence[int], int, int], list[int]]  # owners never asked, how many, how many asked so far
 _LEASE = 10.0  # seconds that a silent driver keeps its lease
+_MANY, _REST = 10_000, 20  # reports to so many owners are counted a twentieth of the time at most
 _GRACE = 60  # seconds that an owner may be late by its own clock
 
 
@@ -76,6 +77,7 @@ class Driver:
         self._algorithm: Generator[Any, Any, Any] | None = None
         self._called = 0  # how many rosters it has been told
         self._query: Query | Tally | Roll | None = None
+        self._look = 0.0  # when to count reports again, on the clock that only goes forward
         self._heard: dict[int, Accuracy] = {}  # of the answers that have been told
 
     def step(self) -> bool:
@@ -116,7 +118,12 @@ class Driver:
 
     def _closed(self, question: Question) -> bool:
         """Close a question that everybody answered or whose time is over; void if too few did."""
+        began = time.monotonic()
+        if began < self._look and time.time() < question.deadline:
+            return False
         invited, heard = self._store.counts(question.number)
+        if invited > _MANY:
+            self._look = began + _REST * (time.monotonic() - began)
         missing = question.state == OPEN and heard < invited and time.time() < question.deadline
         if missing and (self._rosters is None or self._store.question_is_somebodys(question.number)):
             return False

@@ -5,7 +5,6 @@ requests keep being refused is put off for a while. Whatever breaks inside is to
 `{"error": "unavailable"}`, inside it is the name of the exception, without its text, which may hold what was sent.
 """
 
-import asyncio
 import logging
 import time
 from collections import OrderedDict
@@ -14,11 +13,14 @@ from dataclasses import dataclass
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tacit.pages.headers import HEADERS
+from tacit.coordinator.patience import Patience
+from tacit.pages.headers import DATA_HEADERS, HEADERS
 
 log = logging.getLogger(__name__)
-_HEADERS = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-_NAMES = frozenset(name for name, _ in _HEADERS)
+BODY = "tacit.body"  # where the scope of a request keeps its body, once it has been read
+_PAGE, _DATA = ([(name.encode(), value.encode()) for name, value in some.items()] for some in (HEADERS, DATA_HEADERS))
+_NAMES = frozenset(name for name, _ in _PAGE)
+_ANNOUNCING = frozenset((b"content-length", b"transfer-encoding"))
 _ADDRESSES = 10_000  # addresses remembered
 _CHARGED = (400, 401, 403, 404, 405, 408, 413)  # answers that count as refusals
 
@@ -51,6 +53,7 @@ class Guard:
     def __init__(self, app: ASGIApp, limits: Limits) -> None:
         self._app = app
         self._limits = limits
+        self._patience = Patience(limits.seconds)
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # address: refusals left, when
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -65,7 +68,7 @@ class Guard:
             if message["type"] == "http.response.start":
                 begun = True
                 own = [pair for pair in message.get("headers", ()) if pair[0] not in _NAMES]
-                message["headers"] = own + _HEADERS
+                message["headers"] = own + (_PAGE if _is_page(own) else _DATA)
                 if message["status"] in _CHARGED:
                     self._charge(address)
                     log.info("refused", extra={"status": message["status"], "route": _route(scope)})
@@ -88,19 +91,20 @@ class Guard:
 
     async def _whole(self, scope: Scope, receive: Receive) -> Receive:
         """Read the body; what the application then receives is one message with all of it."""
-        headers = dict(scope["headers"])
-        if b"content-length" not in headers and b"transfer-encoding" not in headers:
+        announced = [pair for pair in scope["headers"] if pair[0] in _ANNOUNCING]
+        if not announced:
             return receive
-        length = headers.get(b"content-length", b"0")
+        length = dict(announced).get(b"content-length", b"0")
         if not (length.isdigit() and len(length) <= 18):
             raise RefusedError("malformed", 400)
         if not int(length) <= self._limits.body:
             raise RefusedError("too large", 413)
         try:
-            async with asyncio.timeout(self._limits.seconds):
+            async with self._patience:
                 body = await self._read(receive)
         except TimeoutError:
             raise RefusedError("too slow", 408) from None
+        scope[BODY] = body  # for whoever needs nothing else
         given = False
 
         async def replayed() -> Message:
@@ -138,6 +142,12 @@ class Guard:
 
 class _GoneError(Exception):
     """The other side hung up."""
+
+
+def _is_page(headers: list[tuple[bytes, bytes]]) -> bool:
+    """Whether an answer is shown, or loaded by what is shown; not data for programs."""
+    kind = next((value for name, value in headers if name == b"content-type"), b"")
+    return not kind.startswith((b"application/json", b"application/octet-stream"))
 
 
 def _route(scope: Scope) -> str:

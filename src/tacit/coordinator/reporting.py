@@ -7,6 +7,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tacit.campaign.requests import OWNER, SIGNATURE, TIME, UnsignedError, claimed
 from tacit.coordinator.batches import Batches, BusyError
+from tacit.coordinator.guard import BODY
 from tacit.engines.collector import Outcome
 
 Answer = tuple[dict[str, Any], dict[str, Any]]
@@ -36,7 +37,10 @@ _UNSIGNED = _answer(401, b'{"error":"unsigned"}')
 
 
 class Reporting:
-    """Takes POST /v1/report before it reaches `app`; whoever sends is answered when the report is in the database."""
+    """Takes POST /v1/report before it reaches `app`; whoever sends is answered when the report is in the database.
+
+    Inside the guard, which has read the body.
+    """
 
     def __init__(self, app: ASGIApp, batches: Batches) -> None:
         self._app = app
@@ -46,12 +50,7 @@ class Reporting:
         if not (scope["type"] == "http" and scope["path"] == PATH and scope["method"] == "POST"):
             await self._app(scope, receive, send)
             return
-        message = await receive()
-        body = message.get("body", b"")
-        while message.get("more_body", False):
-            message = await receive()
-            body += message.get("body", b"")
-        start, rest = await self._taken(scope, body)
+        start, rest = await self._taken(scope, scope.get(BODY, b""))
         await send(start.copy())  # the layers around change it
         await send(rest)
 

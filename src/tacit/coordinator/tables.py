@@ -57,11 +57,11 @@ invitations = Table(
     Column("owner", Integer, ForeignKey("owners.place"), primary_key=True),
 )
 
-reports = Table(
+reports = Table(  # without foreign keys: a report is written where its invitation was read, and those are never deleted
     "reports",
     metadata,
-    Column("question", Integer, ForeignKey("questions.number"), primary_key=True),
-    Column("owner", Integer, ForeignKey("owners.place"), primary_key=True),
+    Column("question", Integer, primary_key=True, autoincrement=False),
+    Column("owner", Integer, primary_key=True, autoincrement=False),
     Column("data", LargeBinary, nullable=False),
     Column("received", Float, nullable=False),
 )

@@ -1,4 +1,4 @@
-"""Headers that every answer carries."""
+"""Headers that every answer carries: all of them what a browser shows, some what programs read."""
 
 POLICY = {
     "default-src": "'none'",
@@ -21,3 +21,6 @@ HEADERS = {
     "cache-control": "no-store",
     "strict-transport-security": "max-age=31536000",
 }
+DATA_HEADERS = {
+    name: HEADERS[name] for name in ("x-content-type-options", "cache-control", "strict-transport-security")
+} | {"content-security-policy": "default-src 'none'; frame-ancestors 'none'"}
