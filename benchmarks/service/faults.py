@@ -28,11 +28,11 @@ from benchmarks.service.troubles import (
     bad_network,
     drop_out,
     full_disk,
+    jumping_clocks,
     kill_coordinator,
     kill_helper,
     kill_owners,
     restart_database,
-    wrong_clocks,
 )
 from tacit.wire import encode
 
@@ -118,7 +118,7 @@ def everything(server: Postgres, times: int, plan: Plan = PLAN) -> dict[str, Cal
         "requests doubled, reordered, damaged": lambda name: campaign(name, plain, server.fresh(), bad_network, chance),
         "database restarts": lambda name: campaign(name, plan, server.fresh(), restart_database(server, 4), chance),
         "full disk": lambda name: campaign(name, plan, "", full_disk(4), chance),
-        "clocks hours off, and jumping": lambda name: campaign(name, plan, server.fresh(), wrong_clocks, chance),
+        "clocks jump by hours": lambda name: campaign(name, sums, server.fresh(), jumping_clocks, chance),
     }
 
 

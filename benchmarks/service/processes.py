@@ -2,6 +2,7 @@
 
 import os
 import signal
+import struct
 import subprocess
 import sys
 from contextlib import suppress
@@ -9,13 +10,29 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
-_RUN = "import time; from tacit.cli import main; _real = time.time; time.time = lambda: _real() + {clock}; main()"
+_RUN = (
+    "import mmap, struct, time; from tacit.cli import main; _real = time.time; "
+    "_file = open({file!r}, 'rb'); _off = mmap.mmap(_file.fileno(), 8, access=mmap.ACCESS_READ); "
+    "time.time = lambda: _real() + struct.unpack('d', _off[:8])[0]; main()"
+)
 _PLAIN = "from tacit.cli import main; main()"
 
 
-def tacit(*arguments: str, clock: float = 0.0) -> list[str]:
-    """The command line `tacit ...`; `clock` is by how many seconds its clock is off."""
-    return [sys.executable, "-c", _RUN.format(clock=clock) if clock else _PLAIN, *arguments]
+@dataclass(frozen=True)
+class Clock:
+    """A clock that is off by what its file says, and jumps, in processes that run by it, when that is changed."""
+
+    file: Path
+
+    def put(self, seconds: float) -> None:
+        """Be off by so many seconds from now on."""
+        with self.file.open("r+b" if self.file.exists() else "wb") as file:
+            file.write(struct.pack("d", seconds))
+
+
+def tacit(*arguments: str, clock: Clock | None = None) -> list[str]:
+    """The command line `tacit ...`, by this clock (default: the machine's)."""
+    return [sys.executable, "-c", _PLAIN if clock is None else _RUN.format(file=str(clock.file)), *arguments]
 
 
 @dataclass

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from benchmarks.service.authority import issue
 from benchmarks.service.people import People
 from benchmarks.service.postgres import free_port
-from benchmarks.service.processes import Processes, tacit
+from benchmarks.service.processes import Clock, Processes, tacit
 from tacit.cli.serve import signing_key
 from tacit.cohort import Cohort
 from tacit.coordinator.boosting_spec import BoostingSpec
@@ -101,11 +101,11 @@ class Stage:
 
     # The helper --------------------------------------------------------------------------------------
 
-    def start_helper(self) -> None:
+    def start_helper(self, clock: Clock | None = None) -> None:
         """Start or restart it, for this campaign."""
         campaign = public_bytes(signing_key(self.folder / "state").public_key()).hex()
         options = ["--campaign", campaign, "--state", str(self.folder / "helper"), "--port", str(self.helper)]
-        self.processes.start("helper", tacit("helper", *options, *self._served()))
+        self.processes.start("helper", tacit("helper", *options, *self._served(), clock=clock))
 
     def _helper_key(self) -> str:
         """The key that campaign and owners are told, when it answers."""
@@ -117,7 +117,7 @@ class Stage:
 
     # The coordinator ---------------------------------------------------------------------------------
 
-    def start_coordinator(self, clock: float = 0.0) -> None:
+    def start_coordinator(self, clock: Clock | None = None) -> None:
         """Start or restart it; tokens are made the first time."""
         first = not (self.folder / "state" / "tokens").exists()
         options = ["--port", str(self.port), "--database", self.database, "--state", str(self.folder / "state")]
@@ -153,7 +153,7 @@ class Stage:
 
     # Owners ------------------------------------------------------------------------------------------
 
-    def start_owners(self, number: int, clock: float = 0.0) -> None:
+    def start_owners(self, number: int, clock: Clock | None = None) -> None:
         """Start or restart one owner process; the state in its folder stays."""
         people = self.plan.people
         tokens = (self.folder / "state" / "tokens").read_text().split()

@@ -7,18 +7,19 @@ import time
 from collections.abc import Callable
 
 from benchmarks.service.postgres import Postgres, free_port
+from benchmarks.service.processes import Clock
 from benchmarks.service.proxy import Proxy
 from benchmarks.service.stage import Stage, owner_process
 
 Trouble = Callable[[Stage, random.Random], int]
 PATIENCE = 1800.0  # seconds
-_HOURS = 3600.0
+_HOUR, _JUMPS = 3600.0, 40
 
 
-def owners_up(stage: Stage, clock: Callable[[int], float] = lambda number: 0.0) -> None:
+def owners_up(stage: Stage) -> None:
     """Start every owner process."""
     for number in range(stage.plan.people.processes):
-        stage.start_owners(number, clock(number))
+        stage.start_owners(number)
 
 
 def kill_coordinator(times: int) -> Trouble:
@@ -125,16 +126,40 @@ def full_disk(times: int) -> Trouble:
     return trouble
 
 
-def wrong_clocks(stage: Stage, chance: random.Random) -> int:
-    """Clocks of owners are hours off, either way; then the coordinator's jumps back, and forward again."""
-    owners_up(stage, lambda number: (-5 * _HOURS, 0.0, 7 * _HOURS)[number % 3])
+def jumping_clocks(stage: Stage, chance: random.Random) -> int:
+    """Clocks jump by hours, back and forth, under running processes: the coordinator's, the helper's, and owners'.
+
+    The coordinator's also jumps while it is away. Every jump is longer than a question lasts.
+    """
+    owners = range(stage.plan.people.processes)
+    names = ["coordinator", "helper", *(owner_process(number) for number in owners)]
+    clocks = {name: Clock(stage.folder / f"clock-{name}") for name in names}
+    jumps = 0
+
+    def jump(name: str, hours: float) -> None:
+        nonlocal jumps
+        clocks[name].put(hours * _HOUR)
+        jumps += 1
+
+    for number, name in enumerate(names):
+        jump(name, (0.0, -5.0, 7.0)[number % 3])
+    for server in ("coordinator", "helper"):
+        stage.processes.kill(server)
+    stage.start_helper(clocks["helper"])
+    stage.start_coordinator(clocks["coordinator"])
+    stage.up()
+    for number in owners:
+        stage.start_owners(number, clocks[owner_process(number)])
     stage.until(lambda: _running(stage), PATIENCE, "everybody to enrol")
-    for clock in (-3 * _HOURS, 0.0):
-        stage.processes.kill("coordinator")
-        stage.start_coordinator(clock)
-        stage.up()
-        time.sleep(chance.uniform(0.0, 3.0))
-    return 2 + sum(number % 3 != 1 for number in range(stage.plan.people.processes))
+    while not stage.ended() and jumps < _JUMPS:
+        jump(chance.choice(names), chance.choice((-30.0, -3.0, 0.0, 2.0, 26.0)))
+        if jumps % 9 == 0:
+            stage.processes.kill("coordinator")
+            jump("coordinator", chance.choice((-3.0, 4.0)))
+            stage.start_coordinator(clocks["coordinator"])
+            stage.up()
+        time.sleep(chance.uniform(0.5, 2.0))
+    return jumps
 
 
 def _running(stage: Stage) -> bool:

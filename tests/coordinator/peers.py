@@ -84,7 +84,7 @@ def asked(question):
 class Trial:
     """A coordinator and its peers; whoever is to move is moved by hand."""
 
-    def __init__(self, tmp_path, text=CAMPAIGN):
+    def __init__(self, tmp_path, text=CAMPAIGN, founders=PEERS):
         self.folder = folder_of(tmp_path, text)
         self.start()
         self.store.add_tokens(TOKENS)
@@ -99,7 +99,7 @@ class Trial:
             gate = Gate(cohort, names, self.terms.schema, policy, ledger, KEY.public_key())
             for name in names:
                 self.keys[name], self.gates[name] = identity.key(name), gate
-        for name in list(self.keys)[:PEERS]:
+        for name in list(self.keys)[:founders]:
             self.enrol(name)
 
     def start(self):

@@ -10,7 +10,7 @@ from sqlalchemy import update
 from tacit.coordinator.boosting_spec import BoostingSpec
 from tacit.coordinator.intake import Intake
 from tacit.coordinator.publication import Publication
-from tacit.coordinator.store import CLOSED, ENDED, ENROLLING, OPEN, PAUSED, RUNNING, VOID
+from tacit.coordinator.store import CLOSED, ENDED, ENROLLING, OPEN, RUNNING, VOID
 from tacit.coordinator.tables import campaign, questions
 from tacit.device.rehearsal import Part, RehearsalGate
 from tacit.engines.inline import Inline
@@ -53,6 +53,10 @@ class Trial:
 
     def enrol(self, count=PEOPLE):
         for name in NAMES[:count]:
+            assert self.store.enrol(name, name, self.owners[name])
+
+    def enrol_more(self, upto):
+        for name in NAMES[1:upto]:
             assert self.store.enrol(name, name, self.owners[name])
 
     def answer(self, most=PEOPLE):
@@ -142,11 +146,65 @@ def test_enough_reports_at_the_deadline_will_do(trial):
 
 def test_a_pause_puts_no_question_and_loses_no_report(trial):
     trial.begun()
-    trial.store.set_state(PAUSED)
+    assert trial.store.pause()
     assert len(trial.answer()) == EACH
     assert trial.driver.step()
     assert trial.states() == [OPEN]
-    trial.store.set_state(RUNNING)
+    assert trial.store.go_on()
+    assert trial.driver.step()
+    assert trial.states() == [CLOSED, OPEN]
+
+
+def test_begun_before_anybody_has_enrolled_it_waits_for_as_many_as_a_question_needs(trial):
+    assert trial.store.pause()
+    assert trial.driver.step()
+    assert trial.store.go_on()
+    assert trial.store.standing().state == ENROLLING  # a pause is no beginning
+    assert trial.store.begin()
+    for _ in range(2):
+        assert trial.driver.step()
+    trial.enrol(EACH)
+    assert trial.store.revoke(NAMES[0])
+    assert trial.driver.step()
+    assert (trial.store.standing().state, trial.states()) == (RUNNING, [])  # one of them is gone
+    trial.enrol_more(EACH + 1)
+    assert trial.driver.step()
+    assert trial.states() == [OPEN]
+    assert trial.store.counts(1) == (EACH, 0)
+
+
+def test_those_who_were_revoked_do_not_count_for_the_start(trial):
+    trial.enrol()
+    assert trial.store.revoke(NAMES[0])
+    assert trial.driver.step()
+    assert trial.store.standing().state == ENROLLING
+
+
+@pytest.mark.parametrize("hours", [-30, 30])
+def test_a_clock_that_jumps_ends_no_question_and_keeps_none_open(trial, monkeypatch, hours):
+    trial.begun()
+    trial.answer(2)
+    real, passed = time.time, time.monotonic()
+    monkeypatch.setattr("time.time", lambda: real() + 3600.0 * hours)
+    assert trial.driver.step()
+    assert trial.states() == [OPEN]
+    assert {name.name for name in trial.answer(2)} == {"COUNTED"}  # owners do not take it for expired
+    monkeypatch.setattr("time.monotonic", lambda: passed + 299.0)
+    assert trial.driver.step()
+    assert trial.states() == [OPEN]
+    monkeypatch.setattr("time.monotonic", lambda: passed + 302.0)
+    assert trial.driver.step()
+    assert trial.states() == [CLOSED, OPEN]
+
+
+def test_hours_in_which_nobody_served_are_not_taken_from_a_question(trial, monkeypatch):
+    trial.begun()
+    real = time.time
+    monkeypatch.setattr("time.time", lambda: real() + 3600.0)  # killed, and started an hour later
+    trial.services.append(trial.started())
+    assert trial.driver.step()
+    assert trial.states() == [OPEN]
+    assert len(trial.answer()) == EACH
     assert trial.driver.step()
     assert trial.states() == [CLOSED, OPEN]
 

@@ -49,6 +49,7 @@ def figures(**more):
         "at": 1.8e9,
         "owners": {"enrolled": 5000, "waiting": 3000, "revoked": 1},
         "start": 4000,
+        "needed": 1000,
         "kind": "boosting",
         "unit": "owner",
         "adjacency": "any two sets of rows of one owner",
@@ -139,13 +140,15 @@ def test_names_from_outside_are_escaped_and_nothing_is_inline():
     [
         (
             {"state": "enrolling", "questions": [], "progress": []},
-            "5,000 of 4,000 owners needed to begin have enrolled.",
+            "4,999 of 4,000 owners needed to begin have enrolled.",
         ),
         ({"state": "paused"}, "Paused after 1 of 10 rounds"),
         ({"state": "ended", "ended": "all 10 rounds"}, "Ended: all 10 rounds. The model is published."),
         ({"questions": []}, "The next question is being prepared."),
+        ({"state": "paused", "questions": []}, "Paused before anything was asked: 4,999 owners have enrolled"),
+        ({"questions": [], "needed": 6000}, "4,999 owners have enrolled; the first question needs 6,000."),
     ],
-    ids=["enrolling", "paused", "ended", "between"],
+    ids=["enrolling", "paused", "ended", "between", "paused before", "too few"],
 )
 def test_every_state_has_its_sentence(more, words):
     assert words in sentence(figures(**more))
@@ -234,13 +237,22 @@ def test_a_new_campaign_shows_the_public_line_and_can_be_begun_and_paused(tmp_pa
                 await asyncio.sleep(0.05)
             key = {"x-tacit-admin": ADMIN}
             states = []
-            for wanted, headers in (("running", {}), ("running", key), ("paused", key), ("ended", key)):
+            asked = [
+                ("running", {}),
+                ("paused", key),
+                ("running", key),
+                ("running", key),
+                ("paused", key),
+                ("ended", key),
+            ]
+            for wanted, headers in asked:
                 answer = await client.post("/v1/admin/state", content=wanted, headers=headers)
                 states.append((answer.status_code, (await client.get("/v1/status")).json()["state"]))
             return states, await client.get("/")
 
     states, shown = asyncio.run(main())
-    assert states == [(401, "enrolling"), (200, "running"), (200, "paused"), (400, "paused")]
+    assert states[:3] == [(401, "enrolling"), (200, "paused"), (200, "enrolling")]
+    assert states[3:] == [(200, "running"), (200, "paused"), (400, "paused")]
     assert isinstance(shown, httpx.Response)
     assert "sample alone" in shown.text
     assert "<script>alert" not in shown.text

@@ -48,7 +48,7 @@ def trial(tmp_path):
 
 def test_a_newcomer_joins_over_http_and_everybody_has_the_model_of_one_process(tmp_path, database, monkeypatch):
     monkeypatch.setattr("tacit.device.member._pause", lambda response: 0.05)
-    monkeypatch.setattr(Rosters, "over", lambda self, asked: len(self.read()) == 2)  # no waiting for others
+    monkeypatch.setattr(Rosters, "over", lambda self, asked, now: len(self.read()) == 2)  # no waiting for others
     folder = folder_of(tmp_path)
     service = running(folder, database, rehearsal=SEED)
     service.store.add_tokens(TOKENS)
@@ -79,6 +79,16 @@ def test_a_newcomer_joins_over_http_and_everybody_has_the_model_of_one_process(t
         own = tacit.load(folder / file)
         np.testing.assert_array_equal(own.decision_function(X), same.models_[name].decision_function(X))
         assert (folder / file).stat().st_mode & 0o077 == 0
+
+
+def test_begun_before_anybody_has_enrolled_it_waits(tmp_path):
+    trial = Trial(tmp_path, CAMPAIGN, founders=0)
+    assert trial.store.begin()
+    trial.step(3)
+    assert trial.store.standing().state == "running"
+    trial.enrol("person 000")
+    trial.step(3)
+    assert trial.turn()[0] == "person 000"
 
 
 def test_every_kill_is_survived_and_peers_follow_to_the_same_model(trial):
@@ -114,8 +124,11 @@ def test_who_comes_later_speaks_alone_and_who_leaves_takes_its_parts_along(tmp_p
     assert left.released == after.released.without({1})
     assert trial.store.standing().state == "running"
     with trial.store.transaction() as connection:
-        connection.exec_driver_sql("UPDATE rosters SET at = 0")
-        connection.exec_driver_sql("UPDATE questions SET opened = 0")
+        connection.exec_driver_sql("UPDATE campaign SET worked = worked + 3500")
+    trial.step(2)
+    assert trial.store.standing().state == "running"
+    with trial.store.transaction() as connection:
+        connection.exec_driver_sql("UPDATE campaign SET worked = worked + 100")
     trial.step(2)
     assert trial.store.standing().state == "ended"
     assert encode(trial.model().model.scores) == encode(left.released)

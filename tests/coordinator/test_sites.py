@@ -163,7 +163,7 @@ def test_a_database_that_is_away_when_all_is_done_only_makes_it_wait(trial, monk
         raise ConnectionError
 
     with monkeypatch.context() as patch:
-        patch.setattr(trial.store, "set_state", away)
+        patch.setattr(trial.store, "end", away)
         for _ in range(2):
             with pytest.raises(ConnectionError):
                 trial.service.driver.step()

@@ -6,7 +6,7 @@ import time
 import pytest
 from sqlalchemy.exc import IntegrityError
 
-from tacit.coordinator.store import CLOSED, ENDED, OPEN, RUNNING, Question, Store, StoreError
+from tacit.coordinator.store import CLOSED, ENDED, ENROLLING, OPEN, PAUSED, RUNNING, Question, Store, StoreError
 
 TOKENS = [f"token number {i:04d}" for i in range(40)]
 
@@ -125,19 +125,48 @@ def test_a_question_to_more_owners_than_a_statement_has_parameters(store):
 
 
 def test_a_lease_is_one_workers_until_it_runs_out_or_the_clock_goes_back(store, monkeypatch):
-    assert store.lease("a", 10)
-    assert store.lease("a", 10)
-    assert not store.lease("b", 10)
+    assert store.lease("a", 10) is not None
+    assert store.lease("a", 10) is not None
+    assert store.lease("b", 10) is None
     now = time.time()
     monkeypatch.setattr("tacit.coordinator.store.time.time", lambda: now + 11)
-    assert store.lease("b", 10)
-    assert not store.lease("a", 10)
+    assert store.lease("b", 10) is not None
+    assert store.lease("a", 10) is None
     monkeypatch.setattr("tacit.coordinator.store.time.time", lambda: now - 3 * 3600)
-    assert store.lease("a", 10)
+    assert store.lease("a", 10) is not None
+
+
+def test_only_time_at_work_is_time_of_the_campaign(store, monkeypatch):
+    assert store.lease("a", 10, 99.0) == 0.0  # whatever it did before, it did not drive
+    assert store.lease("a", 10, 2.5) == 2.5
+    assert store.lease("b", 10, 1.0) is None
+    now = time.time()
+    monkeypatch.setattr("tacit.coordinator.store.time.time", lambda: now + 7 * 3600)
+    assert store.lease("a", 10, 0.5) == 3.0
+    monkeypatch.setattr("tacit.coordinator.store.time.time", lambda: now + 8 * 3600)
+    assert store.lease("b", 10, 3600.0) == 3.0  # an hour without anybody is none
+    assert store.standing().worked == 3.0
+
+
+def test_a_pause_goes_back_to_where_it_was(store):
+    assert not store.go_on()
+    assert store.pause()
+    assert not store.pause()
+    assert not store.begin()
+    assert store.standing().state == PAUSED
+    assert store.go_on()
+    assert store.standing().state == ENROLLING
+    assert store.begin()
+    assert store.pause()
+    assert store.go_on()
+    assert store.standing().state == RUNNING
 
 
 def test_what_has_ended_stays_ended(store):
-    assert store.set_state(RUNNING)
-    assert store.set_state(ENDED, "all rounds", b"model")
-    assert not store.set_state(RUNNING)
-    assert (store.standing().state, store.standing().model) == (ENDED, b"model")
+    assert store.begin()
+    assert store.pause()
+    assert store.end("all rounds", b"model")
+    assert not any(move() for move in (store.begin, store.pause, store.go_on))
+    assert not store.end("again", b"another")
+    standing = store.standing()
+    assert (standing.state, standing.ended, standing.model) == (ENDED, "all rounds", b"model")

@@ -52,6 +52,10 @@ class BoostingTerms(CampaignTerms):
         return self.sums is None  # sums are asked of everybody, again and again
 
     @property
+    def needed(self) -> int:
+        return max(self.owners, 0 if self.sums is None else self.sums.minimum)
+
+    @property
     def answers(self) -> int:
         return 1
 

@@ -54,6 +54,10 @@ class PeerTerms(CampaignTerms):
         return False
 
     @property
+    def needed(self) -> int:
+        return 1
+
+    @property
     def answers(self) -> int:
         return turns_each(self.rounds, self.start, self.epsilon)
 

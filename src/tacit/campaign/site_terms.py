@@ -42,6 +42,10 @@ class SiteTerms(CampaignTerms):
         return True
 
     @property
+    def needed(self) -> int:
+        return self.minimum
+
+    @property
     def answers(self) -> int:
         return 1
 

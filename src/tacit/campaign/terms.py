@@ -46,6 +46,11 @@ class CampaignTerms(ABC):
 
     @property
     @abstractmethod
+    def needed(self) -> int:
+        """How many owners the first question needs: with fewer it waits, also when it was told to begin."""
+
+    @property
+    @abstractmethod
     def answers(self) -> int:
         """How many reports an owner gives at most, sums over all owners aside."""
 

@@ -173,13 +173,21 @@ class Coordinator:
         return JSONResponse({"revoked": True}) if done else refused("not found", 404)
 
     async def state(self, request: Request) -> Response:
+        """Pause, or go on; what is enrolling and told to run does not wait for more owners."""
         wanted = (await self._authorised(request)).decode("ascii", "replace")
         if wanted not in (RUNNING, PAUSED):
             return refused("malformed", 400)
-        if not await run_in_threadpool(self._store.set_state, wanted):
-            return refused("ended", 409)
+        now = await run_in_threadpool(self._steered, wanted)
         self._view.forget()
-        return JSONResponse({"state": wanted})
+        return refused("ended", 409) if now == ENDED else JSONResponse({"state": now})
+
+    def _steered(self, wanted: str) -> str:
+        """The state after this was wanted."""
+        if wanted == PAUSED:
+            self._store.pause()
+        elif not self._store.go_on():
+            self._store.begin()
+        return self._store.standing().state
 
     # What is behind ----------------------------------------------------------------------------------
 

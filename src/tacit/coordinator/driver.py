@@ -5,6 +5,8 @@ them, or with the verdict where two servers added reports up, since noise is dra
 the algorithm from the beginning with the answers already there, which gives the same state to the bit (sums of reports
 are whole numbers), and goes on from the first question without an answer. So a kill at any moment loses nothing, and
 any worker can take over.
+
+Deadlines are in the campaign's own time (see store): only seconds in which owners could answer count.
 """
 
 import logging
@@ -40,7 +42,7 @@ log = logging.getLogger(__name__)
 Draw = Callable[[Sequence[int], int, int], list[int]]  # owners never asked, how many, how many asked so far
 _LEASE = 10.0  # seconds that a silent driver keeps its lease
 _MANY, _REST = 10_000, 20  # reports to so many owners are counted a twentieth of the time at most
-_GRACE = 60  # seconds that an owner may be late by its own clock
+_GRACE = 30 * 86400  # seconds after the deadline that owners still answer: only the coordinator knows when it is over
 
 
 def drawn_at_random(waiting: Sequence[int], count: int, asked: int) -> list[int]:
@@ -79,20 +81,26 @@ class Driver:
         self._query: Query | Tally | Roll | None = None
         self._look = 0.0  # when to count reports again, on the clock that only goes forward
         self._heard: dict[int, Accuracy] = {}  # of the answers that have been told
+        self._looked = time.monotonic()
+        self._now = 0.0  # in the campaign's time
 
     def step(self) -> bool:
         """Do what is to be done now; answers whether the campaign goes on."""
         standing = self._store.standing()
         if standing.state == ENDED:
             return False
-        if not self._store.lease(self._worker, _LEASE):
+        looked = time.monotonic()
+        now = self._store.lease(self._worker, _LEASE, looked - self._looked)
+        self._looked = looked
+        if now is None:
             self._told = -1
             return True
+        self._now = now
         if standing.progress == NOTHING_YET:
             self._store.set_progress(Progress.begun(self._public).text)
-        if standing.state == ENROLLING and self._store.enrolled()["enrolled"] >= self._terms.start:
-            self._store.set_state(RUNNING)
-            log.info("campaign %s begins", self._terms.name)
+        if standing.state == ENROLLING and self._present() >= self._terms.start:
+            if self._store.begin():
+                log.info("campaign %s begins", self._terms.name)
         elif standing.state == RUNNING:
             self._drive()
         return True
@@ -100,6 +108,8 @@ class Driver:
     def _drive(self) -> None:
         """Close what is over, catch the algorithm up, and put its next question."""
         asked = self._store.questions()
+        if not asked and self._rosters is None and self._present() < self._terms.needed:
+            return  # begun by the administrator before anything can be asked: more may come
         if asked and asked[-1].state in (OPEN, ADDING):
             if not self._closed(asked[-1]):
                 return
@@ -119,12 +129,12 @@ class Driver:
     def _closed(self, question: Question) -> bool:
         """Close a question that everybody answered or whose time is over; void if too few did."""
         began = time.monotonic()
-        if began < self._look and time.time() < question.deadline:
+        if began < self._look and self._now < question.deadline:
             return False
         invited, heard = self._store.counts(question.number)
         if invited > _MANY:
             self._look = began + _REST * (time.monotonic() - began)
-        missing = question.state == OPEN and heard < invited and time.time() < question.deadline
+        missing = question.state == OPEN and heard < invited and self._now < question.deadline
         if missing and (self._rosters is None or self._store.question_is_somebodys(question.number)):
             return False
         query = opened(question.data, Invitation, PURPOSE, self._key.public_key()).query
@@ -220,7 +230,7 @@ class Driver:
         """Write down who takes part from now on; when nobody has come or gone for long enough, it ends."""
         if self._rosters is None or self._algorithm is None:
             raise RuntimeError("the algorithm asks who takes part, and nobody keeps rosters")
-        if not self._rosters.called() and self._rosters.over(asked):
+        if not self._rosters.called(self._now) and self._rosters.over(asked, self._now):
             self._algorithm.send(None)
 
     def _ask(self, query: Query, number: int) -> None:
@@ -231,12 +241,12 @@ class Driver:
             if self._algorithm is not None:
                 self._algorithm.send(None)  # owners have run out: it ends here
             return
-        now = time.time()
-        deadline = now + self._terms.deadline
-        invitation = Invitation(self._terms.name, number, int(deadline) + _GRACE, self._schema, query)
+        expires = int(time.time() + self._terms.deadline) + _GRACE
+        invitation = Invitation(self._terms.name, number, expires, self._schema, query)
         data = sign(invitation, PURPOSE, self._key)
         state = OPEN if invited else VOID  # one who left is passed over, and that is written down
-        question = Question(number, invitation.digest, data, state, now, deadline, None)
+        deadline = self._now + self._terms.deadline
+        question = Question(number, invitation.digest, data, state, self._now, deadline, None)
         self._store.ask(question, invited, spend=isinstance(query.owners, int))
         if not isinstance(query, SumQuery):
             self._show(query)
@@ -253,6 +263,11 @@ class Driver:
             return []
         return sorted(self._draw(waiting, query.owners, self._store.enrolled()["enrolled"] - len(waiting)))
 
+    def _present(self) -> int:
+        """How many owners have enrolled and were not revoked."""
+        counts = self._store.enrolled()
+        return counts["enrolled"] - counts["revoked"]
+
     def _show(self, at: Any) -> None:
         """Write down how far it has come, as a question or a result knows it, for everybody to see."""
         before = Progress.read(self._store.standing().progress)
@@ -263,7 +278,7 @@ class Driver:
         answered = tuple(question.digest for question in asked if question.state == CLOSED)
         ended, model = published(self._terms, result, self._public, answered)
         self._show(result)
-        self._store.set_state(ENDED, ended, encode(model))
+        self._store.end(ended, encode(model))
         log.info("campaign %s ended: %s", self._terms.name, ended)
 
 

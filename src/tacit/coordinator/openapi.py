@@ -156,9 +156,9 @@ DOCUMENT: Part = {
             security=_ADMIN,
         ),
         "/v1/admin/state": _post(
-            "Begin, pause, or go on.",
+            "Pause, or go on where it was; what is enrolling and told to run begins.",
             _content({"enum": ["running", "paused"]}, "text/plain"),
-            _said("state", {"enum": ["running", "paused"]}),
+            _said("state", {"enum": ["enrolling", "running", "paused"]}),
             409,
             security=_ADMIN,
         ),

@@ -38,8 +38,11 @@ def sentence(status: dict[str, Any]) -> str:
     owners, done, words = status["owners"], len(status["progress"]), WORDS[status["kind"]]
     rounds = f"{status['rounds']} {words.steps}"
     open_now = [question for question in status["questions"] if question["state"] == OPEN]
+    present = owners["enrolled"] - owners["revoked"]
     if status["state"] == ENROLLING:
-        return f"{owners['enrolled']:,} of {status['start']:,} {words.many} needed to begin have enrolled."
+        return f"{present:,} of {status['start']:,} {words.many} needed to begin have enrolled."
+    if status["state"] == PAUSED and not status["questions"]:
+        return f"Paused before anything was asked: {present:,} {words.many} have enrolled, and more may."
     if status["state"] == PAUSED:
         return f"Paused after {done} of {rounds}: no new question is put; reports to an open one still count."
     if status["state"] == ENDED:
@@ -50,6 +53,8 @@ def sentence(status: dict[str, Any]) -> str:
             f"{done} of {rounds} are done. Question {now['number']} is open: "
             f"{now['counted']:,} of {now['invited']:,} {words.many} have answered."
         )
+    if not status["questions"] and present < status["needed"]:
+        return f"{present:,} {words.many} have enrolled; the first question needs {status['needed']:,}."
     return f"{done} of {rounds} are done. The next question is being prepared."
 
 

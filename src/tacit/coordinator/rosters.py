@@ -4,7 +4,6 @@ A roster is written once and never changed. Of what a peer signs for a question 
 counts as silence, because nobody else could check it.
 """
 
-import time
 from collections.abc import Sequence
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -34,7 +33,7 @@ class Rosters:
             data = connection.execute(select(rosters.c.data).order_by(rosters.c.number)).scalars().all()
         return [opened(each, Roster, ROSTER, self._key.public_key()) for each in data]
 
-    def called(self) -> bool:
+    def called(self, now: float) -> bool:
         """Write the next roster down, if somebody has come or gone since the last; whether it was."""
         known = self.read()
         before = known[-1] if known else Roster()
@@ -44,15 +43,20 @@ class Rosters:
             if after is None:
                 return False
             data = sign(after, ROSTER, self._key)
-            connection.execute(insert(rosters).values(number=len(known) + 1, at=time.time(), data=data))
+            connection.execute(insert(rosters).values(number=len(known) + 1, at=now, data=data))
         return True
 
-    def over(self, asked: Sequence[Question]) -> bool:
-        """Whether the time for newcomers is over, counted from when the last turn was given."""
+    def over(self, asked: Sequence[Question], now: float) -> bool:
+        """Whether the time for newcomers is over, counted from when the last turn was given; before the first, never.
+
+        Times are the campaign's.
+        """
         with self._store.reading() as connection:
             called = connection.execute(select(rosters.c.at).order_by(rosters.c.number.desc())).scalars().first()
-        since = max([question.opened for question in asked] + ([] if called is None else [called]), default=0.0)
-        return time.time() >= since + self._terms.newcomers
+        if called is None:
+            return False
+        since: float = max([called, *(question.opened for question in asked)])
+        return now >= since + self._terms.newcomers
 
     def places(self, numbers: Sequence[int]) -> list[int]:
         """Where participants with these numbers are among owners; those who left are nowhere."""

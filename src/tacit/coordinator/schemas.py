@@ -52,6 +52,7 @@ SCHEMAS: Part = {
         at=_NUMBER,
         owners=_all_of(enrolled=_COUNT, waiting=_COUNT, revoked=_COUNT),
         start=_COUNT,
+        needed=_COUNT,
         kind=_TEXT,
         learner=_TEXT,
         unsound=_TEXT,

@@ -4,6 +4,9 @@ Every change is one transaction, so a coordinator killed at any moment finds a s
 happen twice is held by the database itself, not by the program: an owner's `asked` is set once, a question has one
 number, a report one place. Several workers may share a database; a report and the closing of its question exclude each
 other by a lock on the question (SQLite: there is one writer).
+
+Times are the campaign's own: seconds that some worker drove it, by a clock that never jumps. Clocks that are put
+forward or back, and hours in which nobody could answer, neither end a question early nor keep it open.
 """
 
 import threading
@@ -14,7 +17,19 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import Connection, Select, Table, create_engine, event, func, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    Table,
+    case,
+    create_engine,
+    event,
+    func,
+    insert,
+    select,
+    update,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Engine
 
@@ -32,7 +47,7 @@ class StoreError(RuntimeError):
 
 @dataclass(frozen=True)
 class Question:
-    """A question as it stands."""
+    """A question as it stands; `opened` and `deadline` are in the campaign's time."""
 
     number: int
     digest: bytes
@@ -45,10 +60,11 @@ class Question:
 
 @dataclass(frozen=True)
 class Standing:
-    """Where the campaign is."""
+    """Where the campaign is; `worked` is its time."""
 
     name: str
     state: str
+    worked: float
     ended: str
     terms: bytes
     model: bytes | None
@@ -124,29 +140,46 @@ class Store:
     def standing(self) -> Standing:
         with self.reading() as connection:
             row = connection.execute(select(campaign)).one()
-        return Standing(row.name, row.state, row.ended, row.terms, row.model, row.progress)
+        return Standing(row.name, row.state, row.worked, row.ended, row.terms, row.model, row.progress)
 
-    def set_state(self, state: str, ended: str = "", model: bytes | None = None) -> bool:
-        """Move the campaign on; an ended one stays ended (False)."""
-        moved = update(campaign).where(campaign.c.state != ENDED).values(state=state, ended=ended, model=model)
+    def begin(self) -> bool:
+        """Enough have enrolled, or nobody waits for more; False: it is not enrolling."""
+        return self._moved(campaign.c.state == ENROLLING, state=RUNNING)
+
+    def pause(self) -> bool:
+        """Put no new question until `go_on`; False: it is paused already, or has ended."""
+        return self._moved(campaign.c.state.in_((ENROLLING, RUNNING)), state=PAUSED, resumes=campaign.c.state)
+
+    def go_on(self) -> bool:
+        """Back to what it was before the pause; False: it is not paused."""
+        return self._moved(campaign.c.state == PAUSED, state=campaign.c.resumes)
+
+    def end(self, ended: str, model: bytes) -> bool:
+        """It is over, whatever it was; an ended one stays as it is (False)."""
+        return self._moved(campaign.c.state != ENDED, state=ENDED, ended=ended, model=model)
+
+    def _moved(self, here: ColumnElement[bool], **values: Any) -> bool:
         with self.transaction() as connection:
-            return bool(connection.execute(moved).rowcount)
+            return bool(connection.execute(update(campaign).where(here).values(**values)).rowcount)
 
     def set_progress(self, progress: str) -> None:
         """What anybody may see of how far it has come."""
         with self.transaction() as connection:
             connection.execute(update(campaign).values(progress=progress))
 
-    def lease(self, worker: str, seconds: float) -> bool:
-        """Whether this worker may drive now; a lease of one that died runs out, also when the clock was put back."""
+    def lease(self, worker: str, seconds: float, worked: float = 0.0) -> float | None:
+        """The campaign's time, if this worker may drive now; None: another drives.
+
+        `worked` are the seconds since it last asked: they become time of the campaign if it drove all along. A lease of
+        one that died runs out, also when the clock was put back.
+        """
         now = time.time()
         with self.transaction() as connection:
-            until = campaign.c.lease_until
-            free = (campaign.c.lease == worker) | (until < now) | (until > now + 2 * seconds)
-            taken = connection.execute(
-                update(campaign).where(free).values(lease=worker, lease_until=now + seconds)
-            ).rowcount
-        return bool(taken)
+            mine, until = campaign.c.lease == worker, campaign.c.lease_until
+            free = mine | (until < now) | (until > now + 2 * seconds)
+            passed = campaign.c.worked + case((mine, worked), else_=0.0)
+            taken = update(campaign).where(free).values(lease=worker, lease_until=now + seconds, worked=passed)
+            return connection.execute(taken.returning(campaign.c.worked)).scalar()
 
     # Owners ------------------------------------------------------------------------------------------
 
@@ -189,7 +222,7 @@ class Store:
             return connection.execute(live).first() is not None
 
     def enrolled(self) -> dict[str, int]:
-        """How many owners there are, how many were never asked, how many are revoked."""
+        """How many owners have come, how many of them were never asked, how many are revoked."""
         with self.reading() as connection:
             waiting = owners.c.asked.is_(None) & owners.c.revoked.is_(False)
             counts = [

@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from tacit.campaign.clock import TheirClock
 from tacit.campaign.requests import Request, signed_headers
 from tacit.ensembles.boosting import Verdict
 from tacit.learners.base import Tally
@@ -50,6 +51,7 @@ class Sums:
         self._client = client
         self._noise = secure() if noise is None else noise
         self._pause, self._not_before = _FIRST, 0.0
+        self._clock = TheirClock()
 
     def query(self, tally: Tally, columns: int, number: int, attempt: int) -> SumQuery:
         """The question to everybody that answers a tally."""
@@ -72,16 +74,17 @@ class Sums:
 
     def _asked(self, relay: bytes) -> Added:
         """The helper's answer to a relay."""
-        headers = signed_headers(Request("POST", PATH, int(time.time()), relay), self._signing)
+        headers = signed_headers(Request("POST", PATH, int(self._clock.now()), relay), self._signing)
         try:
             response = self._client.post(PATH, content=relay, headers=headers)
         except httpx.TransportError as problem:
             log.warning("the helper is away (%s)", type(problem).__name__)
             raise AwayError from problem
+        self._clock.learn(response.headers)
         if response.status_code == 409:
             raise RefusedError("the helper does not add these halves up: too few open, or it has answered others")
         if response.status_code != 200:
-            log.warning("the helper answers %d: serves it this campaign, do clocks agree?", response.status_code)
+            log.warning("the helper answers %d: does it serve this campaign?", response.status_code)
             raise AwayError
         self._pause = _FIRST
         try:

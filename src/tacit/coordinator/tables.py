@@ -11,6 +11,8 @@ campaign = Table(
     Column("one", Integer, primary_key=True),  # a database holds one campaign
     Column("name", Text, nullable=False),
     Column("state", Text, nullable=False),  # enrolling, running, paused, ended
+    Column("resumes", Text, nullable=False, default=""),  # the state that a pause goes back to
+    Column("worked", Float, nullable=False, default=0.0),  # the campaign's time: seconds that somebody drove it
     Column("ended", Text, nullable=False, default=""),
     Column("terms", LargeBinary, nullable=False),  # canonical bytes: a restart with other terms is refused
     Column("model", LargeBinary, nullable=True),
@@ -45,7 +47,7 @@ questions = Table(
     Column("digest", LargeBinary, nullable=False, unique=True),
     Column("data", LargeBinary, nullable=False),  # the signed invitation
     Column("state", Text, nullable=False),  # open, adding (two servers are at it), closed, void
-    Column("opened", Float, nullable=False),
+    Column("opened", Float, nullable=False),  # in the campaign's time, as is the deadline
     Column("deadline", Float, nullable=False),
     Column("answer", LargeBinary, nullable=True),  # what the algorithm was told: the transcript
 )
@@ -78,7 +80,7 @@ rosters = Table(
     "rosters",
     metadata,
     Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("at", Float, nullable=False),
+    Column("at", Float, nullable=False),  # in the campaign's time
     Column("data", LargeBinary, nullable=False),  # the signed roster
 )
 

@@ -57,6 +57,7 @@ class View:
             "at": time.time(),
             "owners": self._store.enrolled(),
             "start": terms.start,
+            "needed": terms.needed,
             "kind": terms.kind,
             "learner": query.what,
             "unsound": query.unsound,
@@ -70,7 +71,7 @@ class View:
             "owners_per_round": query.owners if isinstance(query.owners, int) else None,
             "minimum": terms.minimum,
             "questions": [
-                self._question(question, outcomes.get(question.number, {}), progress)
+                self._question(question, outcomes.get(question.number, {}), progress, time.time() - standing.worked)
                 for question in self._store.questions()
             ],
             "voices": self._store.voices() if query.unit == "record" else [],
@@ -82,7 +83,10 @@ class View:
             "progress": progress.rounds,
         }
 
-    def _question(self, question: Question, outcomes: dict[str, int], progress: Progress) -> dict[str, Any]:
+    def _question(
+        self, question: Question, outcomes: dict[str, int], progress: Progress, began: float
+    ) -> dict[str, Any]:
+        """One question; the campaign's time is shown as if it had run without a break since `began`."""
         invited, heard = self._store.counts(question.number)
         if question.number not in self._asked:
             query = opened(question.data, Invitation, PURPOSE, self._key).query
@@ -93,7 +97,7 @@ class View:
             "invited": invited,
             "counted": heard,
             "outcomes": outcomes,
-            "opened": question.opened,
-            "deadline": question.deadline,
+            "opened": began + question.opened,
+            "deadline": began + question.deadline,
             "answer": progress.answers.get(str(question.number)),
         }

@@ -5,24 +5,25 @@ import logging
 import random
 import ssl
 import time
-from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.campaign.address import checked_url, trust
+from tacit.campaign.clock import TheirClock
 from tacit.campaign.requests import Request, signed_headers
+from tacit.device.backoff import Backoff
 
 log = logging.getLogger(__name__)
-_FIRST, _LONGEST = 0.2, 30.0  # seconds between tries
-_TRANSIENT = {408, 425, 429, 500, 502, 503, 504}
+_BUSY = {408, 425, 429, 503, 504}
+_TRANSIENT = {*_BUSY, 500, 502}
 _DAMAGED = {400, 401, 404, 405, 411, 413, 414, 431, 501, 505}  # what an honest request gets that something changed,
 _TRIES = 6  # or a stranger: so not for ever
-_CONNECTIONS = 8  # of a gateway, however many owners it has
+_CONNECTIONS = 4  # of a gateway, however many owners it has: every one is a handshake, dear for a coordinator of many
 _KEEP = 25.0  # seconds that a silent connection is used again; a little less than at the coordinator
-_DRIFT = 30.0  # seconds that clocks may differ
+_SLOW = 180.0  # seconds for a handshake or an answer: giving up early makes a busy coordinator do it all again
 
 
 class UnreachableError(RuntimeError):
@@ -35,30 +36,36 @@ class Link:
 
     client: httpx.AsyncClient
     patience: float = 3600.0
-    skew: float = 0.0  # seconds that the coordinator's clock is ahead of ours
+    clock: TheirClock = field(default_factory=TheirClock)
 
     @classmethod
     def to(cls, url: str, authority: Path | None, patience: float = 3600.0) -> "Link":
         """A link to `https://...`; plain http is for loopback only. `authority` is a certificate to trust."""
         limits = httpx.Limits(max_connections=_CONNECTIONS, keepalive_expiry=_KEEP)
+        slow = httpx.Timeout(_SLOW, pool=None)  # owners of a gateway wait for each other as long as it takes
         address, verify = checked_url("url", url), trust(authority)
-        return cls(httpx.AsyncClient(base_url=address, verify=verify, timeout=30.0, limits=limits), patience)
+        return cls(httpx.AsyncClient(base_url=address, verify=verify, timeout=slow, limits=limits), patience)
 
     async def call(self, method: str, path: str, key: Ed25519PrivateKey | None, body: bytes = b"") -> httpx.Response:
         """One request, again and again while the other side is away; the bytes stay the same."""
-        pause, until, tries = _FIRST, time.monotonic() + self.patience, 0
+        until, tries, backoff = time.monotonic() + self.patience, 0, Backoff(random.SystemRandom().random)
         while True:
             response = await self._once(method, path, key, body)
-            if response is not None and response.status_code not in _TRANSIENT:
+            code = response.status_code if isinstance(response, httpx.Response) else 0
+            if isinstance(response, httpx.Response) and code not in _TRANSIENT:
                 tries += 1
-                if key is None or response.status_code not in _DAMAGED or tries >= _TRIES:
+                if key is None or code not in _DAMAGED or tries >= _TRIES:
                     return response
+            busy = code in _BUSY or isinstance(response, httpx.TimeoutException)
+            pause = backoff.pause(busy, _asked(response))
             if time.monotonic() + pause > until:
                 raise UnreachableError(f"{self.client.base_url} did not answer {method} {path} in {self.patience:g} s")
-            await asyncio.sleep(pause * random.SystemRandom().uniform(0.5, 1.0))  # owners come back spread out
-            pause = min(2 * pause, _LONGEST)
+            await asyncio.sleep(pause)
 
-    async def _once(self, method: str, path: str, key: Ed25519PrivateKey | None, body: bytes) -> httpx.Response | None:
+    async def _once(
+        self, method: str, path: str, key: Ed25519PrivateKey | None, body: bytes
+    ) -> httpx.Response | Exception:
+        """One try: the answer, or why there is none."""
         headers = {}
         if key is not None:
             headers = signed_headers(Request(method, path, int(self.now()), body), key)
@@ -68,23 +75,19 @@ class Link:
             if isinstance(problem.__cause__, ssl.SSLCertVerificationError) or "CERTIFICATE" in str(problem):
                 raise UnreachableError(f"{self.client.base_url}: its certificate is not trusted") from problem
             log.info("the coordinator is away (%s)", type(problem).__name__)
-            return None
-        self._learn_skew(response)
+            return problem
+        self.clock.learn(response.headers)
         return response
 
     def now(self) -> float:
         """The time at the coordinator, whatever our own clock says."""
-        return time.time() + self.skew
-
-    def _learn_skew(self, response: httpx.Response) -> None:
-        """Remember by how much the clocks differ, if they do; also when ours jumps."""
-        try:
-            theirs = parsedate_to_datetime(response.headers["date"]).timestamp()
-        except (KeyError, ValueError):
-            return
-        off = theirs - time.time()
-        if abs(off - self.skew) > _DRIFT:
-            self.skew = off
+        return self.clock.now()
 
     async def close(self) -> None:
         await self.client.aclose()
+
+
+def _asked(response: httpx.Response | Exception) -> float:
+    """How many seconds the other side asks us to stay away."""
+    value = response.headers.get("retry-after", "") if isinstance(response, httpx.Response) else ""
+    return min(float(value), _SLOW) if value.isdigit() else 0.0

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import random
 import sqlite3
 from dataclasses import dataclass
 
@@ -92,6 +93,6 @@ class Member:
 
 
 def _pause(response: httpx.Response) -> float:
-    """How long the coordinator asks us to wait."""
+    """About as long as the coordinator asks us to wait: owners that came together should not come together again."""
     value = response.headers.get("retry-after", "")
-    return float(value) if value.isdigit() else _POLL
+    return (float(value) if value.isdigit() else _POLL) * random.SystemRandom().uniform(0.75, 1.25)

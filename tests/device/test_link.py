@@ -1,0 +1,130 @@
+"""An owner's patience: what it does when the coordinator is away, busy, slow, or lives by another clock."""
+
+import asyncio
+from email.utils import formatdate
+
+import httpx
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from tacit.campaign.requests import TIME
+from tacit.device import link as module
+from tacit.device.backoff import Backoff
+from tacit.device.link import Link, UnreachableError
+
+KEY = Ed25519PrivateKey.generate()
+NOW = 1_800_000_000.0
+
+
+class Coordinator:
+    """Answers what it is told to, one after another; the last again and again. It counts, and no time passes."""
+
+    def __init__(self, monkeypatch, *answers):
+        self.answers, self.requests, self.pauses = list(answers), [], []
+        monkeypatch.setattr(module.asyncio, "sleep", self.sleep)
+        monkeypatch.setattr(module.time, "monotonic", lambda: sum(self.pauses))
+
+    async def sleep(self, seconds):
+        self.pauses.append(seconds)
+
+    def __call__(self, request):
+        self.requests.append(request)
+        answer = self.answers[0] if len(self.answers) == 1 else self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer() if callable(answer) else answer
+
+    def call(self, patience=3600.0, key=KEY):
+        async def main():
+            async with httpx.AsyncClient(transport=httpx.MockTransport(self), base_url="http://localhost") as client:
+                return await Link(client, patience).call("POST", "/v1/report", key, b"the same bytes")
+
+        return asyncio.run(main())
+
+
+def test_one_that_is_starting_again_is_asked_soon_and_less_and_less_often(monkeypatch):
+    there = Coordinator(monkeypatch, *[httpx.ConnectError("refused")] * 12, httpx.Response(200))
+    assert there.call().status_code == 200
+    assert {request.content for request in there.requests} == {b"the same bytes"}
+    bounds = [min(0.2 * 2**n, 60.0) for n in range(12)]
+    assert all(bound / 2 <= pause < bound for bound, pause in zip(bounds, there.pauses, strict=True))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [httpx.ConnectTimeout("handshake"), httpx.ReadTimeout("answer"), httpx.Response(503), httpx.Response(429)],
+    ids=["handshake", "answer", "503", "429"],
+)
+def test_one_that_has_too_much_to_do_is_left_alone_for_seconds_from_the_first_time(monkeypatch, answer):
+    there = Coordinator(monkeypatch, answer, answer, answer, answer, httpx.Response(200))
+    assert there.call().status_code == 200
+    bounds = [8.0, 16.0, 32.0, 60.0]
+    assert all(bound / 2 <= pause < bound for bound, pause in zip(bounds, there.pauses, strict=True))
+
+
+def test_fifty_that_gave_up_together_do_not_come_back_together(monkeypatch):
+    first = []
+    for _ in range(50):
+        there = Coordinator(monkeypatch, httpx.ConnectTimeout("handshake"), httpx.Response(200))
+        there.call()
+        first.append(there.pauses[0])
+    # 50 uniform draws over 4 seconds: more than 20 in one second has a chance below 1 in 5000
+    assert max(sum(second <= pause < second + 1 for pause in first) for second in range(4, 8)) <= 20
+
+
+def test_it_stays_away_for_as_long_as_it_is_asked_to(monkeypatch):
+    there = Coordinator(monkeypatch, httpx.Response(503, headers={"retry-after": "40"}), httpx.Response(200))
+    there.call()
+    assert 40 <= there.pauses[0] < 80
+
+
+def test_patience_ends(monkeypatch):
+    there = Coordinator(monkeypatch, httpx.ReadTimeout("answer"))
+    with pytest.raises(UnreachableError, match="did not answer POST /v1/report in 100 s"):
+        there.call(patience=100.0)
+    assert sum(there.pauses) <= 100.0
+
+
+def test_what_is_refused_is_tried_a_few_times_and_not_for_ever(monkeypatch):
+    there = Coordinator(monkeypatch, httpx.Response(401))
+    assert there.call().status_code == 401
+    assert len(there.requests) == 6
+    assert there.call(key=None).status_code == 401
+    assert len(there.requests) == 7  # nothing was signed: there is nothing that could have been damaged
+
+
+@pytest.mark.parametrize("hours", [-5.0, 7.0])
+def test_a_clock_that_is_off_or_jumps_is_learned_from_the_first_answer(monkeypatch, hours):
+    theirs = NOW + 3600.0 * hours
+    monkeypatch.setattr("time.time", lambda: NOW)
+
+    def judged():
+        good = abs(int(there.requests[-1].headers[TIME]) - theirs) <= 300
+        return httpx.Response(200 if good else 401, headers={"date": formatdate(theirs, usegmt=True)})
+
+    there = Coordinator(monkeypatch, judged)
+    assert there.call().status_code == 200
+    assert len(there.requests) == 2
+    assert there.pauses[0] < 0.2
+
+
+def test_seconds_between_clocks_change_nothing(monkeypatch):
+    monkeypatch.setattr("time.time", lambda: NOW)
+    link = Link(httpx.AsyncClient())
+    link.clock.learn({"date": formatdate(NOW + 20, usegmt=True)})
+    assert link.now() == NOW
+    link.clock.learn({"date": "yesterday, I think"})
+    link.clock.learn({})
+    assert link.now() == NOW
+
+
+def test_connections_are_few_kept_and_given_time():
+    link = Link.to("http://localhost:1", None)
+    pool = link.client._transport._pool
+    assert (pool._max_connections, pool._keepalive_expiry) == (4, 25.0)
+    assert link.client.timeout == httpx.Timeout(180.0, pool=None)
+
+
+def test_the_bound_is_a_bound():
+    backoff = Backoff(lambda: 0.999)
+    assert max(backoff.pause(busy=n % 2 == 0) for n in range(40)) < 60.0
