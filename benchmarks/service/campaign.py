@@ -75,9 +75,9 @@ def run(plan: Plan, folder: Path, database: str, console: Console) -> tuple[dict
         status = stage.status() or {}
         published, page = stage.model(), stage.page()
         stage.close()
-    accuracy, alone = scores(folder, published)
+    accuracy, alone = scores(folder)
     found = evidence(stage)
-    same = None if plan.seed is None else encode(published.ensemble) == encode(expected)
+    same = None if plan.seed is None else encode(published.model) == encode(expected)
     figures = {
         "setting": {"python": platform.python_version(), "database": which()},
         "label": "secure coins" if plan.seed is None else "rehearsal: reproducible, not private",

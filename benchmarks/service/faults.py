@@ -71,7 +71,7 @@ def campaign(fault: str, plan: Plan, database: str, trouble: Trouble, chance: ra
         try:
             times = trouble(stage, chance)
             stage.until(stage.ended, PATIENCE, "the end of the campaign")
-            model = encode(stage.model().ensemble)
+            model = encode(stage.model().model)
         except RuntimeError as problem:
             print(problem, file=sys.stderr)  # the log of what was lost
         stage.close()

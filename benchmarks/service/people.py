@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from tacit.coordinator.publication import Publication
-from tacit.files import read_table
+import tacit
+from tacit.files import conform, read_table
 
 _PLACES = ("north", "east", "south", "west")
 _WEIGHTS = np.array([1.2, -0.8, 0.6, 0.4, 0.0, -0.3])
@@ -42,14 +42,15 @@ class People:
             _write(folder / f"owners-{process:03d}.csv", rows)
 
 
-def scores(folder: Path, published: Publication) -> tuple[float, float]:
-    """Accuracy on the test rows: of the published model, and of logistic regression on the data user's sample alone."""
+def scores(folder: Path) -> tuple[float, float]:
+    """Accuracy on the test rows: of model.tacit, and of logistic regression on the data user's sample alone."""
+    published = tacit.load(folder / "model.tacit")
     test, sample = read_table(folder / "test.csv"), read_table(folder / "sample.csv")
-    schema = published.schema
-    X, y = schema.encode(test.columns).X, schema.encode_labels(test.column("ill"))
-    own, labels = schema.encode(sample.columns).X, schema.encode_labels(sample.column("ill"))
-    alone = LogisticRegression(max_iter=1000).fit(own, labels)
-    return float(np.mean(published.ensemble.predict(X) == y)), float(alone.score(X, y))
+    rows, right = conform(test, published.schema_, "test.csv"), test.column("ill")
+    own = published.schema_.encode(conform(sample, published.schema_, "sample.csv")).X
+    alone = LogisticRegression(max_iter=1000).fit(own, sample.column("ill"))
+    guesses = alone.predict(published.schema_.encode(rows).X)
+    return float(published.score(rows, right)), float(np.mean(guesses == right))
 
 
 def _rows(count: int, rng: np.random.Generator) -> list[dict[str, Any]]:

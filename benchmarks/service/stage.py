@@ -19,10 +19,10 @@ from benchmarks.service.processes import Clock, Processes, tacit
 from tacit.cli.serve import signing_key
 from tacit.cohort import Cohort
 from tacit.coordinator.boosting_spec import BoostingSpec
-from tacit.coordinator.publication import Publication
 from tacit.device.joining import Joining
 from tacit.engines.inline import Inline
 from tacit.ensembles.boosting import AllOwners, OwnSample
+from tacit.estimators.saved import SavedModel
 from tacit.learners.ensemble import Ensemble
 from tacit.owner.policy import Policy
 from tacit.streams import seeded
@@ -148,8 +148,11 @@ class Stage:
     def page(self) -> str:
         return self._client.get("/").text
 
-    def model(self) -> Publication:
-        return decode(self._client.get("/v1/model").content, Publication)
+    def model(self) -> SavedModel:
+        """The published model; a copy is in the folder, as `tacit predict` takes it."""
+        content = self._client.get("/v1/model").content
+        (self.folder / "model.tacit").write_bytes(content)
+        return decode(content, SavedModel)
 
     # Owners ------------------------------------------------------------------------------------------
 

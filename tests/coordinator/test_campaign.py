@@ -2,10 +2,13 @@
 
 import asyncio
 
-from tacit.coordinator.publication import Publication
+from typer.testing import CliRunner
+
+import tacit
+from tacit.cli import app
 from tacit.coordinator.store import ENDED
 from tacit.device.joining import join
-from tacit.wire import decode
+from tacit.files import conform, read_table
 from tests.coordinator.made import driven, folder_of, joining, running
 
 TOKENS = [f"token number {i:04d}" for i in range(80)]
@@ -26,15 +29,23 @@ def test_a_campaign_from_enrolment_to_model(tmp_path, database):
     answered, status, model = driven(service, work)
     figures = status.json()
     assert figures["state"] == "ended"
-    rounds = {
-        "all 2 rounds": 2,
-        "owners ran out after 1 of 2 rounds": 1,
-        "owners ran out after 0 of 2 rounds": 0,
-        GAVE_UP: None,
-    }
-    kept = rounds[figures["ended"]]  # noise may make any number of rounds no better than chance
+    endings = ("all 2 rounds", "owners ran out after 1 of 2 rounds", "owners ran out after 0 of 2 rounds", GAVE_UP)
+    assert figures["ended"] in endings  # noise may make any number of rounds no better than chance
     assert answered == sum(question["counted"] for question in figures["questions"])
     assert all(question["outcomes"] == {"counted": 10} for question in figures["questions"])
-    published = decode(model.content, Publication)
-    assert len(published.ensemble) == kept or (kept is None and len(published.ensemble) < 2)
-    assert published.schema.columns == ["a", "b", "c", "place"]
+    (folder / "model.tacit").write_bytes(model.content)
+    fitted = tacit.load(folder / "model.tacit")
+    kept = [record["kept"] for record in fitted.report_].count(True)
+    assert len(fitted.ensemble_) == kept
+    assert (kept == 2) == (figures["ended"] == endings[0])
+    assert fitted.schema_.columns == ["a", "b", "c", "place"]
+    assert fitted.guarantee_.epsilon == (4.0, 8.0)
+    assert not fitted.guarantee_.void
+    assert "moved_values_" not in str(fitted.guarantee_)  # a campaign knows of no such counts
+    out = folder / "predictions.csv"
+    files = [str(folder / name) for name in ("model.tacit", "people.csv")]
+    told = CliRunner().invoke(app, ["predict", *files, "--label", "ill", "--out", str(out)])
+    assert told.exit_code == 0, told.output
+    X = fitted.schema_.encode(conform(read_table(folder / "people.csv"), fitted.schema_)).X
+    voted = [fitted.schema_.classes[place] for place in fitted.ensemble_.predict(X)]
+    assert [line.split(",")[1] for line in out.read_text().splitlines()[1:]] == voted

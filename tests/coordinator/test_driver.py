@@ -9,12 +9,12 @@ from sqlalchemy import update
 
 from tacit.coordinator.boosting_spec import BoostingSpec
 from tacit.coordinator.intake import Intake
-from tacit.coordinator.publication import Publication
 from tacit.coordinator.store import CLOSED, ENDED, ENROLLING, OPEN, RUNNING, VOID
 from tacit.coordinator.tables import campaign, questions
 from tacit.device.rehearsal import Part, RehearsalGate
 from tacit.engines.inline import Inline
 from tacit.ensembles.boosting import OwnSample
+from tacit.estimators.saved import SavedModel
 from tacit.learners.invitation import PURPOSE, Invitation
 from tacit.owner.ledger import Ledger
 from tacit.streams import seeded
@@ -117,7 +117,7 @@ def test_started_anew_before_every_step_it_finds_the_model_of_one_process(trial)
         trial.services[1:] = [trial.started()]
         trial.driver.step()
         trial.answer(2)
-    assert encode(decode(trial.store.standing().model, Publication).ensemble) == encode(trial.in_process())
+    assert encode(decode(trial.store.standing().model, SavedModel).model) == encode(trial.in_process())
     assert not trial.driver.step()
 
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from tacit.coordinator.boosting_spec import BoostingSpec
-from tacit.coordinator.publication import Publication
 from tacit.device.joining import join
 from tacit.device.link import Link
 from tacit.device.rehearsal import Part
 from tacit.engines.inline import Inline
 from tacit.ensembles.boosting import OwnSample
+from tacit.estimators.saved import SavedModel
 from tacit.streams import seeded
 from tacit.wire import decode, encode
 from tests.coordinator.made import client_of, driven, folder_of, joining, running
@@ -35,16 +35,16 @@ def over_http(folder, database, seed):
         await join(joining(folder, Part(seed)), link, TOKENS)
         return await link.call("GET", "/v1/model", None)
 
-    return decode(driven(service, work).content, Publication)
+    return decode(driven(service, work).content, SavedModel)
 
 
 def test_the_model_is_that_of_one_process_byte_for_byte(tmp_path, database):
     folder = folder_of(tmp_path)
     (folder / "campaign.toml").write_text((folder / "campaign.toml").read_text().replace("start = 45", "start = 60"))
     published = over_http(folder, database, SEED)
-    assert published.name == "rehearsal: reproducible, not private: trial"
-    assert encode(published.ensemble) == encode(in_process(folder, SEED, 8.0))
-    assert encode(published.ensemble) != encode(in_process(folder, SEED + 1, 8.0))
+    assert "reproducible, not private" in published.guarantee.void
+    assert encode(published.model) == encode(in_process(folder, SEED, 8.0))
+    assert encode(published.model) != encode(in_process(folder, SEED + 1, 8.0))
 
 
 def test_neither_end_rehearses_with_one_that_does_not(tmp_path):

@@ -7,14 +7,15 @@ from typer.testing import CliRunner
 from tacit import seeded
 from tacit.cli import app
 from tacit.coordinator.boosting_spec import BoostingSpec
-from tacit.coordinator.publication import Publication
 from tacit.coordinator.running import coordinator
 from tacit.device.joining import join
 from tacit.device.rehearsal import Part
 from tacit.engines.inline import Inline
 from tacit.ensembles.boosting import AllOwners
+from tacit.estimators.saved import SavedModel
 from tacit.helper.book import Book
 from tacit.helper.service import Helper
+from tacit.learners.ensemble import Ensemble
 from tacit.sums.rehearsal import REHEARSAL_HELPER, rehearsal_key
 from tacit.sums.two_servers import TwoServers
 from tacit.wire import decode, encode
@@ -50,10 +51,11 @@ def test_owners_and_both_servers_find_the_model_of_one_process(tmp_path, monkeyp
         await join(joining(folder, Part(SEED), **LIMITS), link, TOKENS)
         return await link.call("GET", "/v1/model", None)
 
-    published = decode(driven(service, work).content, Publication)
-    assert len(published.ensemble)
-    assert encode(published.ensemble) == encode(in_process(folder, SEED))
-    assert encode(published.ensemble) != encode(in_process(folder, SEED + 1))
+    published = decode(driven(service, work).content, SavedModel)
+    assert isinstance(published.model, Ensemble)
+    assert len(published.model)
+    assert encode(published.model) == encode(in_process(folder, SEED))
+    assert encode(published.model) != encode(in_process(folder, SEED + 1))
 
 
 def test_a_campaign_names_no_helper_of_rehearsals(tmp_path):

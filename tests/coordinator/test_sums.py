@@ -11,13 +11,14 @@ from tacit import seeded
 from tacit.coordinator import sums as coordinator_sums
 from tacit.coordinator.boosting_spec import BoostingSpec
 from tacit.coordinator.intake import Intake
-from tacit.coordinator.publication import Publication
 from tacit.coordinator.running import coordinator
 from tacit.coordinator.store import ADDING, CLOSED, OPEN, VOID
 from tacit.device.joining import join
 from tacit.device.preview import preview
 from tacit.engines.collector import Outcome
 from tacit.ensembles.boosting import Verdict
+from tacit.estimators.saved import SavedModel
+from tacit.learners.ensemble import Ensemble
 from tacit.learners.invitation import PURPOSE, Invitation
 from tacit.learners.sum_query import SumQuery
 from tacit.owner.gate import Gate, RefusedError
@@ -154,8 +155,10 @@ def test_verdicts_are_those_of_one_process(trial):
         same = TwoServers(epsilon=2.5).total(terms, seeded(5).child("tally", number))
         assert decode(question.answer, Verdict) == Verdict.of(same)
         assert query.number == number
-    published = decode(standing.model, Publication)
-    assert len(published.ensemble) <= 2
+    published = decode(standing.model, SavedModel)
+    assert isinstance(published.model, Ensemble)
+    assert len(published.model) <= 2
+    assert published.guarantee.error_epsilon == 2.5 * len(sums)
 
 
 def test_every_sum_is_charged(trial):

@@ -8,7 +8,6 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.campaign.requests import TIME
-from tacit.device import link as module
 from tacit.device.backoff import Backoff
 from tacit.device.link import Link, UnreachableError
 
@@ -20,9 +19,11 @@ class Coordinator:
     """Answers what it is told to, one after another; the last again and again. It counts, and no time passes."""
 
     def __init__(self, monkeypatch, *answers):
-        self.answers, self.requests, self.pauses = list(answers), [], []
-        monkeypatch.setattr(module.asyncio, "sleep", self.sleep)
-        monkeypatch.setattr(module.time, "monotonic", lambda: sum(self.pauses))
+        self.answers = list(answers)
+        self.requests: list[httpx.Request] = []
+        self.pauses: list[float] = []
+        monkeypatch.setattr("tacit.device.link.asyncio.sleep", self.sleep)
+        monkeypatch.setattr("tacit.device.link.time.monotonic", lambda: sum(self.pauses))
 
     async def sleep(self, seconds):
         self.pauses.append(seconds)
@@ -118,11 +119,12 @@ def test_seconds_between_clocks_change_nothing(monkeypatch):
     assert link.now() == NOW
 
 
-def test_connections_are_few_kept_and_given_time():
-    link = Link.to("http://localhost:1", None)
-    pool = link.client._transport._pool
-    assert (pool._max_connections, pool._keepalive_expiry) == (4, 25.0)
-    assert link.client.timeout == httpx.Timeout(180.0, pool=None)
+def test_connections_are_few_kept_and_given_time(monkeypatch):
+    given = {}
+    monkeypatch.setattr("tacit.device.link.httpx.AsyncClient", lambda **settings: given.update(settings))
+    Link.to("http://localhost:1", None)
+    assert given["limits"] == httpx.Limits(max_connections=4, keepalive_expiry=25.0)
+    assert given["timeout"] == httpx.Timeout(180.0, pool=None)
 
 
 def test_the_bound_is_a_bound():

@@ -137,7 +137,7 @@ class Driver:
         missing = question.state == OPEN and heard < invited and self._now < question.deadline
         if missing and (self._rosters is None or self._store.question_is_somebodys(question.number)):
             return False
-        query = opened(question.data, Invitation, PURPOSE, self._key.public_key()).query
+        query = self._asked(question)
         if isinstance(query, SumQuery):
             return self._added_up(question, query)
         needed = 1 if isinstance(query.owners, tuple) else self._terms.minimum
@@ -276,10 +276,15 @@ class Driver:
 
     def _publish(self, result: Any, asked: list[Question]) -> None:
         answered = tuple(question.digest for question in asked if question.state == CLOSED)
-        ended, model = published(self._terms, result, self._public, answered)
+        sums = 0 if self._sums is None else sum(isinstance(self._asked(each), SumQuery) for each in asked)
+        model = published(self._terms, result, self._public, answered, sums)
         self._show(result)
-        self._store.end(ended, encode(model))
-        log.info("campaign %s ended: %s", self._terms.name, ended)
+        self._store.end(model.ended, encode(model))
+        log.info("campaign %s ended: %s", self._terms.name, model.ended)
+
+    def _asked(self, question: Question) -> Query:
+        """What a question of the database asks."""
+        return opened(question.data, Invitation, PURPOSE, self._key.public_key()).query
 
 
 def _asked_again(query: Query | Tally) -> bool:

@@ -1,20 +1,22 @@
-"""What a campaign publishes at its end."""
+"""What a campaign publishes at its end: a model that `tacit.load` opens, with what was promised inside."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
 import tacit
+from tacit.campaign.boosting_terms import BoostingTerms
 from tacit.campaign.peer_terms import PeerTerms
 from tacit.campaign.rehearsal import is_rehearsal
 from tacit.campaign.site_terms import SiteTerms
 from tacit.campaign.terms import CampaignTerms
+from tacit.ensembles.boosting import Boosted
 from tacit.ensembles.open_turns import TurnsTaken
 from tacit.ensembles.sites import SiteEnsembleModel
-from tacit.estimators.guarantee import Guarantee, site_guarantee
+from tacit.estimators.guarantee import Guarantee, guarantee_of, site_guarantee
 from tacit.estimators.peer_guarantee import peer_guarantee
 from tacit.estimators.peer_methods import Plan
 from tacit.estimators.saved import SavedModel
@@ -22,37 +24,43 @@ from tacit.learners.base import Public
 from tacit.learners.ensemble import Ensemble
 from tacit.learners.linear import LinearModel
 from tacit.learners.served import ServedScores
-from tacit.schema import Schema
 from tacit.streams import Stream, secure, seeded
-from tacit.wire import message
 
 
-@message("publication")
-@dataclass(frozen=True, eq=False)
-class Publication:
-    """The model, the schema it reads rows by, why it ended, and a hash over all questions in order."""
+def published(
+    terms: CampaignTerms, result: Any, public: Public, questions: tuple[bytes, ...], sums: int = 0
+) -> SavedModel:
+    """The model of a campaign that has ended, as its estimator in one process would save it.
 
-    name: str
-    schema: Schema
-    ensemble: Ensemble
-    ended: str
-    transcript: bytes
-
-
-def published(terms: CampaignTerms, result: Any, public: Public, questions: tuple[bytes, ...]) -> tuple[str, object]:
-    """Why the campaign ended, and what it publishes; `questions` are the digests of those that were answered.
-
-    Models of sites and peers are what `tacit.load` reads.
+    `questions` are the digests of those that were answered, `sums` how many sums were asked of all owners.
     """
     transcript = blake2b(b"".join(questions), digest_size=32).digest()
-    if isinstance(terms, SiteTerms):
-        return _of_sites(terms, result, public, transcript)
-    if isinstance(terms, PeerTerms):
-        return _of_peers(terms, result, public, transcript)
-    return result.ended, Publication(terms.name, terms.schema, result.ensemble, result.ended, transcript)
+    match terms:
+        case BoostingTerms():
+            return _of_boosting(terms, result, public, transcript, sums)
+        case SiteTerms():
+            return _of_sites(terms, result, public, transcript)
+        case PeerTerms():
+            return _of_peers(terms, result, public, transcript)
+    raise TypeError(f"a campaign of kind {terms.kind!r} publishes nothing")
 
 
-def _of_sites(terms: SiteTerms, result: SiteEnsembleModel, public: Public, transcript: bytes) -> tuple[str, SavedModel]:
+def _of_boosting(terms: BoostingTerms, result: Boosted, public: Public, transcript: bytes, sums: int) -> SavedModel:
+    asked = terms.terms
+    guarantee = guarantee_of(
+        terms.learner.unsound,
+        asked.mechanism,
+        np.array(asked.epsilons),
+        None if terms.sums is None else sums * terms.sums.epsilon,
+        _coins(terms),
+        _source(public, "thresholds and votes"),
+        simulated=False,
+    )
+    report = [asdict(record) for record in result.records]
+    return _saved("PrivateBoosting", terms, result.ensemble, public, guarantee, report, result.ended, transcript)
+
+
+def _of_sites(terms: SiteTerms, result: SiteEnsembleModel, public: Public, transcript: bytes) -> SavedModel:
     heard = len(result.models)
     ended = f"{heard} sites answered" if heard else f"fewer than {terms.minimum} sites answered: the sample alone"
     epsilons = result.epsilons if heard else np.array(terms.epsilons)
@@ -62,10 +70,10 @@ def _of_sites(terms: SiteTerms, result: SiteEnsembleModel, public: Public, trans
         for place, epsilon in enumerate(result.epsilons.tolist())
     ]
     model = result.linear(terms.query)
-    return ended, _saved("SiteEnsemble", terms, model, public, guarantee, report, ended, transcript)
+    return _saved("SiteEnsemble", terms, model, public, guarantee, report, ended, transcript)
 
 
-def _of_peers(terms: PeerTerms, result: TurnsTaken, public: Public, transcript: bytes) -> tuple[str, SavedModel]:
+def _of_peers(terms: PeerTerms, result: TurnsTaken, public: Public, transcript: bytes) -> SavedModel:
     spoke = {part.speaker for part in result.model.parts}
     ended = f"{len(result.model.parts)} turns of {len(spoke)} participants"
     plan = Plan(terms.rounds, {0: terms.answers}, {0: terms.epsilon})
@@ -75,13 +83,13 @@ def _of_peers(terms: PeerTerms, result: TurnsTaken, public: Public, transcript: 
         for peer in result.roster.peers
     ]
     model = ServedScores(terms.cells, result.model)
-    return ended, _saved("PeerEnsemble", terms, model, public, guarantee, report, ended, transcript)
+    return _saved("PeerEnsemble", terms, model, public, guarantee, report, ended, transcript)
 
 
 def _saved(
     kind: str,
     terms: CampaignTerms,
-    model: LinearModel | ServedScores,
+    model: Ensemble | LinearModel | ServedScores,
     public: Public,
     guarantee: Guarantee,
     report: list[dict[str, Any]],

@@ -1,5 +1,6 @@
 """A campaign's file: what the data user writes down before anything begins. One class for each kind of campaign."""
 
+import logging
 import tomllib
 from abc import ABC, abstractmethod
 from dataclasses import MISSING, dataclass, fields
@@ -9,10 +10,11 @@ from typing import Any, ClassVar, Self
 
 from tacit.campaign.terms import CampaignTerms
 from tacit.checks import bad, positive
-from tacit.files import UserTable, read_table, schema_of
+from tacit.files import UserTable, conform, conform_labels, describe, read_table
 from tacit.learners.base import Public
 from tacit.schema import Schema
 
+log = logging.getLogger(__name__)
 KIND = "kind"  # the entry that says which kind of campaign it is
 DEFAULT = "boosting"
 
@@ -32,6 +34,7 @@ class CampaignSpec(ABC):
 
     name : what the campaign is called.             sample : the data user's own table, CSV or parquet; it is public.
     label : the column to predict.                  owner : a column of the sample that names owners, if it has one.
+    leave_out : columns that are no features.       categories : columns of numbers that are codes.
     epsilon : what an owner may spend: a number, or several to choose from.
     start : how many owners must have enrolled before it begins.
     deadline : seconds that a question lasts at most.
@@ -44,6 +47,8 @@ class CampaignSpec(ABC):
     sample: Path
     label: str
     owner: str | None = None
+    leave_out: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
     epsilon: tuple[float, ...]
     start: int
     deadline: float = 3600.0
@@ -63,6 +68,8 @@ class CampaignSpec(ABC):
         epsilon = content["epsilon"]
         many = epsilon if isinstance(epsilon, list) else [epsilon]
         content["epsilon"] = tuple(sorted(positive("epsilon", each) for each in many))
+        for name in {"leave_out", "categories"} & set(content):
+            content[name] = tuple(content[name])
         for name in set(cls.paths) & set(content):
             content[name] = file.parent / str(content[name])
         content["deadline"] = float(content.get("deadline", 3600.0))
@@ -73,11 +80,14 @@ class CampaignSpec(ABC):
         """The terms, and the data user's sample as the schema encodes it; sums need the coordinator's `sum_key`."""
 
     def read_sample(self) -> Sample:
-        """The data user's table."""
+        """The data user's table, described and read as `tacit fit` does."""
         table = read_table(self.sample)
-        schema = schema_of(table, self.label, self.owner)
-        public = encoded(table, self.label, schema)
-        return Sample(schema, public, blake2b(public.X.tobytes() + public.y.tobytes(), digest_size=32).digest())
+        found = describe(table, self.label, owner=self.owner, leave_out=self.leave_out, categories=self.categories)
+        for name, why in found.left_out.items():
+            log.info("column %r of the sample is left out: it %s", name, why)
+        public = _encoded(table, self.label, found.schema)
+        digest = blake2b(public.X.tobytes() + public.y.tobytes(), digest_size=32).digest()
+        return Sample(found.schema, public, digest)
 
 
 def entries(file: Path) -> dict[str, Any]:
@@ -88,10 +98,10 @@ def entries(file: Path) -> dict[str, Any]:
         raise ValueError(f"{file} cannot be read as a campaign: {problem}") from problem
 
 
-def encoded(table: UserTable, label: str, schema: Schema) -> Public:
+def _encoded(table: UserTable, label: str, schema: Schema) -> Public:
     """A table's rows with a known label, encoded."""
-    labels: Any = schema.encode_labels(table.column(label))
-    rows = schema.encode(table.columns).X
+    labels: Any = schema.encode_labels(conform_labels(table.column(label), schema))
+    rows = schema.encode(conform(table, schema, "the sample")).X
     if not (labels >= 0).any():
         raise bad("sample", f"rows with a label of {schema.classes}", label)
     return Public(rows[labels >= 0], labels[labels >= 0], len(schema.classes))

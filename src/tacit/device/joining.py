@@ -18,10 +18,11 @@ from tacit.device.peer import PeerMember
 from tacit.device.rehearsal import Part, RehearsalGate
 from tacit.device.relayed import Relayed
 from tacit.durable import kept
-from tacit.files import read_table
+from tacit.files import column_names, conform, conform_labels, read_rows
 from tacit.owner.gate import Gate
 from tacit.owner.ledger import Ledger
 from tacit.owner.policy import Policy
+from tacit.schema import Schema
 
 
 @dataclass(frozen=True)
@@ -81,24 +82,41 @@ class Joining:
 
     def held(self, terms: PeerTerms) -> tuple[int, ...]:
         """The attributes of the campaign that the file has, by the names of its columns; no row is looked at."""
-        names = set(read_table(self.data).columns)
-        return terms.cells.held([str(f.name) for f in terms.schema.features if str(f.name) in names])
+        return terms.cells.held([feature.name for feature in self._read_by(terms).features])
 
     def rows(self, terms: CampaignTerms) -> tuple[list[str], Cohort]:
-        """The owners of the file, and their rows by the campaign's schema; peers may lack attributes."""
-        table = read_table(self.data)
-        table.column(self.label)
+        """The owners of the file, and their rows by the campaign's schema; peers may lack attributes.
+
+        Every value is read by the schema alone: no row of one owner can change what another's rows mean.
+        """
+        schema = self._read_by(terms)
+        wanted = [feature.name for feature in schema.features] + [self.label]
+        wanted += [] if self.owners is None else [self.owners]
+        raw = read_rows(self.data, wanted)
+        labels = terms.schema.encode_labels(conform_labels(raw.column(self.label), terms.schema))
         if self.owners is None:
-            owner = np.zeros(len(table), dtype=np.int64)
-            names = [self.data.stem]
+            owner, names = np.zeros(len(raw), dtype=np.int64), [self.data.stem]
         else:
-            named = np.array([str(value) for value in table.column(self.owners).tolist()])
+            named = np.array(["" if value is None else str(value) for value in raw.column(self.owners).tolist()])
             unique, owner = np.unique(named, return_inverse=True)
             names = unique.tolist()
-        labels = terms.schema.encode_labels(table.column(self.label))
+        table = conform(raw, schema, str(self.data))
         if isinstance(terms, PeerTerms):
             return names, Cohort.of(terms.cells.encode(table.columns), labels, owner)
-        return names, Cohort.of(terms.schema.encode(table.columns).X, labels, owner)
+        return names, Cohort.of(terms.schema.encode(table).X, labels, owner)
+
+    def _read_by(self, terms: CampaignTerms) -> Schema:
+        """The campaign's schema; for peers, the part of it that the file has. No row is looked at."""
+        there = column_names(self.data)
+        for name in (self.label, self.owners):
+            if name is not None and name not in there:
+                raise ValueError(f"column {name!r} is not in {self.data}; it has {', '.join(there)}")
+        if not isinstance(terms, PeerTerms):
+            return terms.schema
+        held = tuple(feature for feature in terms.schema.features if feature.name in there)
+        if not held:
+            raise ValueError(f"{self.data} has no column of the campaign; it has {', '.join(there)}")
+        return Schema(held, terms.schema.classes)
 
 
 async def join(joining: Joining, link: Link, tokens: list[str], pinned: bytes | None = None) -> int:

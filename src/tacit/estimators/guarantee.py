@@ -113,8 +113,13 @@ def guarantee_of(
     error_epsilon: float | None,
     stream: Stream,
     source: str,
+    *,
+    simulated: bool = True,
 ) -> Guarantee:
-    """The guarantee of a run; no epsilon is named where none holds. `source` says where the public sample is from."""
+    """The guarantee of a run; no epsilon is named where none holds. `source` says where the public sample is from.
+
+    `simulated` owners are in one process with the data user, and some exact counts over their rows are at hand.
+    """
     void = ""
     if unsound:
         void = f"this learner may only be simulated: {unsound}"
@@ -127,7 +132,7 @@ def guarantee_of(
         epsilon=named,
         mechanism=mechanism,
         stream=stream.label,
-        not_protected=(source, _OWNERS, _COUNTS),
+        not_protected=(source, _OWNERS, *([_COUNTS] if simulated else [])),
         void=void,
         error_epsilon=error_epsilon,
     )
