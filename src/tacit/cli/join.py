@@ -60,7 +60,8 @@ def join(
                 answered = await join(joining, link, given, pinned)
             except (EnrolmentError, UnreachableError) as problem:
                 raise ValueError(str(problem)) from problem
-            typer.echo(f"done: {answered} questions answered; see: tacit ledger show {state / 'ledger.db'}")
+            many = "1 question" if answered == 1 else f"{answered} questions"
+            typer.echo(f"done: {many} answered; see: tacit ledger show {state / 'ledger.db'}")
         finally:
             await link.close()
 

@@ -46,9 +46,10 @@ class Joining:
     async def members(self, link: Link, pinned: bytes | None = None) -> tuple[CampaignTerms, list[Member]]:
         """Greet the campaign, pin its key, and make a member of every owner in the file."""
         pin = self.state / "campaign.key"
-        known = pin.read_bytes() if pin.exists() else pinned
         response = await link.call("GET", "/v1/campaign", None)
-        key, terms = greeted(response.content, known)
+        key, terms = greeted(response.content, pinned)
+        if pin.exists():
+            greeted(response.content, pin.read_bytes())
         if is_rehearsal(terms.name) != (self.rehearsal is not None):
             raise ValueError(f"the campaign is {terms.name!r}: give --rehearsal for a rehearsal, and only then")
         kept(pin, lambda: response.content[:32])
