@@ -9,7 +9,7 @@ from tacit.pages.static import static_files
 _GONE = (
     r"<script\b[^>]*></script>\n?",
     r"<noscript>.*?</noscript>\n?",
-    r'<section aria-labelledby="steer">.*?</section>\n?',
+    r'<section aria-labelledby="steer"[^>]*>.*?</section>\n?',
     r'<p id="links".*?</p>\n?',
 )
 

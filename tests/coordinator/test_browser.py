@@ -80,10 +80,11 @@ def test_a_campaign_begun_watched_and_finished_in_the_browser(seen, tmp_path):
             ratios = page.get_by_role("table", name=re.compile("predicted and measured")).get_by_role("row")
             assert ratios.count() == 1 + len(service.store.questions())
             rounds = len(Progress.read(service.store.standing().progress).rounds)  # noise may have cost one
-            assert page.locator(".curve circle").count() == rounds
-            assert page.locator(".curve .alone line").count() == 1
+            assert page.locator(".chart .ours .marker").count() == rounds
+            assert page.locator(".chart .public .stroke").count() == 1
             page.get_by_text("The same as a table").click()
-            assert page.get_by_role("rowheader", name="sample alone").is_visible()
+            page.wait_for_timeout(2500)  # the page was fetched again meanwhile, and the table is still open
+            assert page.get_by_role("columnheader", name="The data user's sample alone").is_visible()
             assert (
                 page.evaluate(
                     "[...Object.keys(localStorage), ...Object.keys(sessionStorage), document.cookie].join('')"

@@ -18,6 +18,7 @@ from tacit.coordinator.view import View
 from tacit.learners.base import Public, ShareQuery, Terms
 from tacit.learners.centroid import Centroid
 from tacit.learners.ensemble import Ensemble
+from tacit.pages.drawing import draw
 from tests.coordinator.made import ADMIN, CAMPAIGN, client_of, folder_of, running
 
 EVIL = """x' "><script>alert(1)</script><img src=x onerror=alert(1)>{{7*7}}"""
@@ -120,6 +121,7 @@ def test_the_page_is_in_order_for_keyboards_and_readers():
     assert {"header", "main", "footer", "h1", "caption", "title", "noscript"} <= set(outline.tags)
     assert outline.tags.count("h1") == 1
     assert outline.tags.count("table") == outline.tags.count("caption") == 3
+    assert outline.tags.count("h3") == 2  # of the chart, and of what is not protected
     assert len(outline.ids) == len(set(outline.ids))
     assert set(outline.references) <= set(outline.ids)
 
@@ -171,29 +173,59 @@ def test_no_guarantee_is_named_where_none_holds(more, why):
     assert "Epsilon per owner none" in text
 
 
+def drawn(**more):
+    chart = chart_of(figures(**more))
+    assert chart is not None
+    return draw(chart)
+
+
 def test_the_chart_puts_things_where_they_belong():
     errors = [{"error": e, "stderr": 0.01} for e in (0.3, 0.2, 0.1)]
-    chart = chart_of(errors, {"error": 0.2, "stderr": 0.01}, rounds=4)
-    first, second, third = chart.marks
+    chart = drawn(progress=errors, public_only={"error": 0.2, "stderr": 0.01}, rounds=4)
+    ours, alone = chart.curves
+    first, second, third = ours.marks
     assert first.y < second.y < third.y  # less error is further down
-    assert chart.line is not None
-    assert second.y == pytest.approx(chart.line.y)
+    assert second.y == pytest.approx(alone.marks[0].y)
     assert second.x - first.x == pytest.approx(third.x - second.x)
-    for mark in (*chart.marks, chart.line):
-        assert chart.top - 1e-9 <= mark.high < mark.y < mark.low <= chart.bottom + 1e-9
+    assert third.x < chart.right - (third.x - second.x)  # there is room for the one to come
+    assert [tick.text for tick in chart.columns] == ["1", "2", "3", "4"]
     heights = {tick.text: tick.at for tick in chart.rows}
-    assert heights["20%"] == pytest.approx(second.y)
+    assert heights["20"] == pytest.approx(second.y)
+    assert chart.figures[0] == ("round", "The ensemble", "The data user's sample alone")
+    assert chart.figures[2] == ("2", "20 ± 2", "20 ± 2")
+
+
+@pytest.mark.parametrize(
+    ("kind", "says"),
+    [
+        ("boosting", "The ensemble, round 1"),
+        ("sites", "The combined model, round 1"),
+        ("peers", "The served model, turn 1"),
+    ],
+    ids=["boosting", "sites", "peers"],
+)
+def test_every_kind_has_its_own_words(kind, says):
+    assert drawn(kind=kind).curves[0].marks[0].text == f"{says}: 20 ± 4"
+    text = " ".join(Outline(page(figures(kind=kind, unit="record" if kind != "boosting" else "owner"))).text.split())
+    assert ("Turn State" if kind == "peers" else "Round State") in text
+
+
+def test_before_anything_is_known_there_is_no_chart():
+    assert chart_of(figures(progress=[], public_only=None)) is None
+    assert "Nothing is known yet." in page(figures(progress=[], public_only=None))
+    levels = drawn(progress=[])
+    assert levels.figures == (("round", "The data user's sample alone"), ("\N{EN DASH}", "10 ± 3"))
 
 
 @pytest.mark.parametrize("rounds", [1, 3, 200])
 def test_charts_of_any_length_stay_on_their_sheet(rounds):
     rng = np.random.default_rng(rounds)
     errors = [{"error": float(e), "stderr": 0.2} for e in rng.uniform(0, 1, rounds)]
-    for known in ([], errors):
-        chart = chart_of(known, None, rounds)
-        assert len(chart.rows) >= 2
-        assert 1 <= len(chart.columns) <= 12
-        assert all(chart.left <= mark.x <= chart.right and chart.top <= mark.y <= chart.bottom for mark in chart.marks)
+    chart = drawn(progress=errors, rounds=rounds)
+    assert len(chart.rows) >= 2
+    assert 1 <= len(chart.columns) <= 12
+    marks = [mark for curve in chart.curves for mark in curve.marks]
+    assert all(chart.left <= mark.x <= chart.right and chart.top <= mark.y <= chart.bottom for mark in marks)
 
 
 @pytest.mark.parametrize("mechanism", ["privunit", "piecewise", "laplace", "duchi"])

@@ -1,79 +1,46 @@
-"""The error curve as places on a sheet; the template draws them."""
+"""The error curve of a campaign, against the data user's sample alone."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import ceil, floor
+from typing import Any
 
-WIDTH, HEIGHT = 560, 320
-_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 12, 14, 58
-_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2)  # between lines of the grid
+from tacit.coordinator.words import WORDS
+from tacit.pages.chart import Chart, Line
+
 BAR = 2.0  # standard errors that an error bar shows either way
 
 
-@dataclass(frozen=True)
-class Tick:
-    """A line of the grid: its place, and what is written there."""
-
-    at: float
-    text: str
-
-
-@dataclass(frozen=True)
-class Mark:
-    """One round: its point, the ends of its error bar, and what it says when pointed at."""
-
-    x: float
-    y: float
-    low: float
-    high: float
-    text: str
-
-
-@dataclass(frozen=True)
-class Chart:
-    """A drawing of the error after each round, against that of the data user's sample alone."""
-
-    marks: tuple[Mark, ...]
-    line: Mark | None
-    rows: tuple[Tick, ...]
-    columns: tuple[Tick, ...]
-    left: float = _LEFT
-    right: float = WIDTH - _RIGHT
-    top: float = _TOP
-    bottom: float = HEIGHT - _BOTTOM
-    width: int = WIDTH
-    height: int = HEIGHT
-
-    @property
-    def path(self) -> str:
-        """The points as a polyline takes them."""
-        return " ".join(f"{mark.x:.1f},{mark.y:.1f}" for mark in self.marks)
-
-
-def chart_of(progress: Sequence[dict[str, float]], public_only: dict[str, float] | None, rounds: int) -> Chart:
-    """The chart of a campaign of so many rounds; the sheet has room for those to come."""
-    found = [*progress, *([public_only] if public_only is not None else [])]
-    ends = [entry["error"] + side * BAR * entry["stderr"] for entry in found for side in (-1, 1)] or [0.0, 0.5]
-    low, high = max(0.0, min(ends)), min(1.0, max(ends))
-    step: float = next((step for step in _STEPS if high - low <= 6 * step), _STEPS[-1])
-    first, last = floor(low / step + 1e-9), max(ceil(high / step - 1e-9), floor(low / step + 1e-9) + 1)
-
-    def across(round_: float) -> float:
-        return _LEFT + (WIDTH - _LEFT - _RIGHT) * (round_ - 0.5) / rounds
-
-    def down(error: float) -> float:
-        inside = min(max(error / step, first), last)
-        return HEIGHT - _BOTTOM - (HEIGHT - _TOP - _BOTTOM) * (inside - first) / (last - first)
-
-    def mark(x: float, entry: dict[str, float], name: str) -> Mark:
-        error, reach = entry["error"], BAR * entry["stderr"]
-        text = f"{name}: error {error:.1%}, give or take {reach:.1%}"
-        return Mark(x, down(error), down(error - reach), down(error + reach), text)
-
-    every = max(1, ceil(rounds / 12))
+def chart_of(status: dict[str, Any]) -> Chart | None:
+    """What the page shows of these figures; None while there is nothing to show."""
+    words = WORDS[status["kind"]]
+    progress, alone = status["progress"], status["public_only"]
+    lines = []
+    if progress:
+        steps = tuple(float(number) for number in range(1, len(progress) + 1))
+        lines.append(Line(words.model.capitalize(), steps, *_percent(progress), kind="ours"))
+    if alone is not None:
+        lines.append(Line("The data user's sample alone", (), *_percent([alone]), kind="public"))
+    if not lines:
+        return None
     return Chart(
-        marks=tuple(mark(across(number), entry, f"Round {number}") for number, entry in enumerate(progress, 1)),
-        line=None if public_only is None else mark(_LEFT, public_only, "The data user's sample alone"),
-        rows=tuple(Tick(down(k * step), f"{k * step:.0%}") for k in range(first, last + 1)),
-        columns=tuple(Tick(across(number), str(number)) for number in range(1, rounds + 1, every)),
+        title=f"Error after each {words.step}",
+        x_label=words.step,
+        y_label="Wrong answers on the data user's sample, in percent",
+        lines=tuple(lines),
+        note=_note(status),
+        steps=status["rounds"],
     )
+
+
+def _percent(errors: Sequence[dict[str, float]]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Errors and half the lengths of their bars."""
+    return tuple(100 * each["error"] for each in errors), tuple(100 * BAR * each["stderr"] for each in errors)
+
+
+def _note(status: dict[str, Any]) -> str:
+    model, majority = status["public_model"], status["majority"]
+    said = [f"The sample has {status['sample']:,} rows; bars and band reach two standard errors either way."]
+    if model:
+        said.append(f"Its own model is {model}, cross-validated.")
+    if majority is not None:
+        said.append(f"Always saying the most frequent class is wrong in {majority['error']:.1%}.")
+    return " ".join(said)

@@ -7,6 +7,7 @@ from tacit.coordinator.promise import promise
 from tacit.coordinator.store import ENDED, ENROLLING, OPEN, PAUSED, RUNNING
 from tacit.coordinator.words import WORDS
 from tacit.learners.sum_query import WHAT as SUM
+from tacit.pages.drawing import draw
 from tacit.pages.rendering import environment
 
 _TEMPLATES = environment("tacit.coordinator")
@@ -17,6 +18,7 @@ _STATES = {ENROLLING: "Owners are enrolling", RUNNING: "Running", PAUSED: "Pause
 def page(status: dict[str, Any]) -> str:
     """The page of a campaign."""
     asked = [_question(question) for question in status["questions"]]
+    chart = chart_of(status)
     return _TEMPLATES.get_template("campaign.html").render(
         status=status,
         title=status["name"],
@@ -27,7 +29,8 @@ def page(status: dict[str, Any]) -> str:
             name: sum(row[name] for row in asked if not row["sum"])
             for name in ("invited", "counted", "late", "refused")
         },
-        chart=chart_of(status["progress"], status["public_only"], status["rounds"]),
+        chart=None if chart is None else draw(chart),
+        present=status["owners"]["enrolled"] - status["owners"]["revoked"],
         gain=_gain(status),
         **promise(status),
     )

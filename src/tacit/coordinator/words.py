@@ -21,6 +21,11 @@ class Words:
     notion: str
     not_protected: tuple[str, ...]
 
+    @property
+    def step(self) -> str:
+        """One of the steps."""
+        return self.steps.removesuffix("s")
+
 
 _MEANING = "What a good model says about people like you: it would say the same without you."
 _RECORDS = (

@@ -50,7 +50,10 @@ class Line:
 
 @dataclass(frozen=True)
 class Chart:
-    """Lines over one pair of axes. `note` says what bars show, and what to look at."""
+    """Lines over one pair of axes. `note` says what bars show, and what to look at.
+
+    With `steps` the x axis counts them from 1 and has room for all, also for those to come.
+    """
 
     title: str
     x_label: str
@@ -59,6 +62,7 @@ class Chart:
     x_scale: Scaling = "linear"
     note: str = ""
     y_scale: Scaling = "linear"
+    steps: int = 0
 
     def __post_init__(self) -> None:
         if not self.lines:

@@ -79,7 +79,9 @@ class Drawing:
 
 def draw(chart: Chart) -> Drawing:
     """Where everything goes."""
-    across = Scale(*widened(_places(chart.lines), chart.x_scale, 0.04), _LEFT, WIDTH - _RIGHT, chart.x_scale)
+    places: Sequence[float] = range(1, chart.steps + 1) if chart.steps else _places(chart.lines)
+    ends = (0.5, chart.steps + 0.5) if chart.steps else widened(places, chart.x_scale, 0.04)
+    across = Scale(*ends, _LEFT, WIDTH - _RIGHT, chart.x_scale)
     low, high, grid = nice_ends(_reach(chart), chart.y_scale)
     down = Scale(low, high, HEIGHT - _BOTTOM, _TOP, chart.y_scale)
     numbers = {(line.kind, line.is_level): count() for line in chart.lines}
@@ -96,13 +98,13 @@ def draw(chart: Chart) -> Drawing:
         note=chart.note,
         curves=tuple(curves),
         rows=tuple(Tick(down.at(value), short(value)) for value in grid),
-        columns=_columns(_places(chart.lines), across),
+        columns=_columns(places, across),
         figures=as_table(chart),
     )
 
 
 def as_table(chart: Chart) -> tuple[tuple[str, ...], ...]:
-    """The same numbers as rows of text: a heading, then one row per x."""
+    """The same numbers as rows of text: a heading, then one row per x; where there is no x yet, one for levels."""
     places = _places(chart.lines)
     cells = [
         {x: _figure(y, error, line.error is not None) for x, y, error in zip(line.x, line.y, line.errors, strict=True)}
@@ -111,7 +113,8 @@ def as_table(chart: Chart) -> tuple[tuple[str, ...], ...]:
         for line in chart.lines
     ]
     body = [(short(x), *(column.get(x, "") for column in cells)) for x in places]
-    return (chart.x_label, *(line.name for line in chart.lines)), *body
+    levels = ["\N{EN DASH}", *(_figure(line.y[0], line.errors[0], line.error is not None) for line in chart.lines)]
+    return (chart.x_label, *(line.name for line in chart.lines)), *(body or [tuple(levels)])
 
 
 def _places(lines: Sequence[Line]) -> list[float]:
