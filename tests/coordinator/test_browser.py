@@ -72,6 +72,8 @@ def test_a_campaign_begun_watched_and_finished_in_the_browser(seen, tmp_path):
 
             page.get_by_text("The model is published.").wait_for(timeout=300_000)
             owners.result(timeout=300)
+            page.get_by_text("there is nothing left to steer").wait_for()
+            assert page.get_by_label("Admin key").is_hidden()
             with page.expect_download() as model:
                 page.get_by_role("link", name="The model").click()
             assert model.value.path().read_bytes() == service.store.standing().model
@@ -105,6 +107,11 @@ def test_the_page_fits_and_can_be_read(seen, tmp_path, scheme, width):
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
         for selector in ("h1", ".lead", ".quiet", ".badge", "button.second", "button", ".terms dt", "a:not(.skip)"):
+            assert contrast(page, selector) >= 4.5, selector
+        page.emulate_media(media="print", color_scheme=scheme)
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        assert page.get_by_label("Admin key").is_hidden()
+        for selector in ("h1", ".lead", ".quiet", ".terms dt"):
             assert contrast(page, selector) >= 4.5, selector
         assert wrong == []
 

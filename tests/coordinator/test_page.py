@@ -199,7 +199,7 @@ def test_the_chart_puts_things_where_they_belong():
     ("kind", "says"),
     [
         ("boosting", "The ensemble, round 1"),
-        ("sites", "The combined model, round 1"),
+        ("sites", "The combined model, step 1"),
         ("peers", "The served model, turn 1"),
     ],
     ids=["boosting", "sites", "peers"],
@@ -207,7 +207,7 @@ def test_the_chart_puts_things_where_they_belong():
 def test_every_kind_has_its_own_words(kind, says):
     assert drawn(kind=kind).curves[0].marks[0].text == f"{says}: 20 ± 4"
     text = " ".join(Outline(page(figures(kind=kind, unit="record" if kind != "boosting" else "owner"))).text.split())
-    assert ("Turn State" if kind == "peers" else "Round State") in text
+    assert f"No. {says.split()[-2].capitalize()} State" in text
 
 
 def test_before_anything_is_known_there_is_no_chart():

@@ -54,7 +54,7 @@ WORDS = {
     "sites": Words(
         one="site",
         many="sites",
-        steps="rounds",
+        steps="steps",
         model="the combined model",
         asking="Every site is asked once for a model of its own records, trained with noise. Sites that do not answer "
         "in time are left out.",

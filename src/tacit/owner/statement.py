@@ -27,10 +27,12 @@ def rounded_down(left: Fraction) -> str:
 
 
 def owners(entries: list[Entry], limit: Policy | None) -> dict[str, dict[str, object]]:
-    """What each owner has spent, and what the policy leaves it."""
+    """What each owner has spent, and what the policy leaves it; by name."""
     found: dict[str, dict[str, object]] = {}
-    for owner in dict.fromkeys(entry.owner for entry in entries):
-        costs = [entry.cost for entry in entries if entry.owner == owner]
+    charged: dict[str, list[Fraction]] = {}
+    for entry in entries:
+        charged.setdefault(entry.owner, []).append(entry.cost)
+    for owner, costs in sorted(charged.items()):
         spent = sum(costs, Fraction(0))
         found[owner] = {"spent": rounded_up(spent), "releases": len(costs)}
         if limit is not None:
