@@ -79,7 +79,7 @@ def _question(question: dict[str, Any]) -> dict[str, Any]:
         "measured": measured,
         "predicted": predicted,
         "ratio": measured / predicted if measured is not None and predicted else None,
-        "deadline": question["deadline"],
+        "deadline": 60 * round(question["deadline"] / 60),  # to the minute, so that it stands still
     }
 
 
