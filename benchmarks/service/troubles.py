@@ -107,7 +107,7 @@ def restart_database(server: Postgres, times: int) -> Trouble:
 
 
 def full_disk(times: int) -> Trouble:
-    """No file of the coordinator, and then of the owners, may grow for a while."""
+    """No file of the coordinator, and then of the owners, may grow for a while; who could not begin is begun again."""
 
     def trouble(stage: Stage, chance: random.Random) -> int:
         owners_up(stage)
@@ -121,6 +121,9 @@ def full_disk(times: int) -> Trouble:
                         pid = stage.processes.running[name].pid
                         resource.prlimit(pid, resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
                 time.sleep(chance.uniform(2.0, 4.0))
+            for number in range(stage.plan.people.processes):
+                if stage.processes.running[owner_process(number)].poll() not in (None, 0):
+                    stage.start_owners(number)  # as a service manager does
         return times
 
     return trouble
