@@ -1,16 +1,19 @@
 """Ahead of the papers, in quick form: the same claims on fewer rows."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from tacit.cohort import Cohort
 from tacit.datasets import synthetic
-from tacit.experiments.ahead import AheadRow, _Job, _rows, best_of_paper, bytes_of
+from tacit.experiments.ahead import DATASETS, AheadCell, AheadRow, AheadRun, ahead_rows, best_of_paper, bytes_of
 from tacit.experiments.ahead_tasks import Task, clusters, shifted, skewed, task_of
-from tacit.experiments.break_even import break_even
-from tacit.experiments.plan_check import check_plan
+from tacit.experiments.break_even import BreakEvenCell, cells_ahead, rows_ahead
+from tacit.experiments.plan_check import PlanCell, plan_rows
 from tacit.report.ahead import ahead, summary
-from tacit.streams import seeded
+
+COMMON: dict[str, Any] = {"where": "here", "dataset": "synthetic", "runs": 1, "quick": True}
 
 
 @pytest.fixture(scope="module")
@@ -18,9 +21,24 @@ def task():
     return Task("synthetic", synthetic(n=60_000), 5_000, 4, (50,))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def one_task(task):
+    """The cells of this file measure the task above."""
+    with pytest.MonkeyPatch.context() as patch:
+        for place in ("ahead", "plan_check", "break_even"):
+            patch.setattr(f"tacit.experiments.{place}.task_for", lambda name, quick: task)
+        yield
+
+
 @pytest.fixture(scope="module")
-def rows(task):
-    return _rows(_Job(task, "alike", (0.01, 1.0), (7.0,), 2), seeded(1), lambda what: None)
+def runs():
+    chosen: dict[str, Any] = {"owners_kind": "alike", "epsilons": (0.01, 1.0), "papers": (7.0,)}
+    return [row for run in range(2) for row in AheadCell(**COMMON, **chosen, run=run).rows()]
+
+
+@pytest.fixture(scope="module")
+def rows(runs):
+    return ahead_rows(runs)
 
 
 def row(rows, method, epsilon):
@@ -74,8 +92,8 @@ def test_shift_moves_owners_as_a_whole():
     assert 0.15 < moved[:, 0].std() < 0.45
 
 
-def test_the_chart(task, rows):
-    chart = list(break_even([task], owners=(1_000, 1_000_000), epsilons=(0.01, 1.0)))
+def test_the_chart(rows):
+    chart = list(BreakEvenCell(**COMMON, public_rows=50, owners=(1_000, 1_000_000), epsilons=(0.01, 1.0)).rows())
     rises = {(each.owners, each.epsilon): each for each in chart}
     assert rises[(1_000_000, 1.0)].rise > rises[(1_000, 1.0)].rise
     assert rises[(1_000_000, 1.0)].collect
@@ -85,8 +103,10 @@ def test_the_chart(task, rows):
     assert [line.kind for line in drawn.lines][-1] == "public"
 
 
-def test_the_plan_beside_what_came(task, rows):
-    plans = {each.epsilon: each for each in check_plan(task, rows, 2)}
+def test_the_plan_beside_what_came(rows):
+    said = [row for run in range(2) for row in PlanCell(**COMMON, run=run, epsilons=(0.01, 1.0)).rows()]
+    plans = {each.epsilon: each for each in plan_rows(said, rows)}
+    assert {each.runs for each in plans.values()} == {2}
     assert (plans[0.01].predicted, plans[0.01].measured, plans[0.01].collect) == (0.0, 0.0, 0.0)
     assert plans[1.0].collect == 1.0
     assert plans[1.0].predicted == pytest.approx(plans[1.0].measured, abs=0.03)
@@ -104,3 +124,32 @@ def test_the_table_of_the_read_me(rows):
 def test_a_row_compares_with_the_same_runs():
     base = AheadRow("x", "combined", "alike", 1.0, 50, 10, 1, 2, 0.9, 0.0, 0.1, 0.0, "")
     assert best_of_paper([base], "x") is None
+
+
+def run_of(number, method, accuracy, dataset="synthetic"):
+    epsilon = None if method == "public only" else 1.0
+    return AheadRun(dataset, "alike", number, method, epsilon, 50, 10, 4, accuracy, "")
+
+
+def test_means_are_over_the_runs_that_are_there_in_any_order():
+    found = [run_of(1, "public only", 0.8), run_of(1, "combined", 0.9)]
+    found += [run_of(0, "public only", 0.6), run_of(0, "combined", 0.9)]
+    found += [run_of(2, "public only", 0.7)]  # stopped before the rest of this run
+    found += [run_of(0, "public only", 0.5, "adult"), run_of(0, "public only", 0.5, "mnist 4 or 9")]
+    rows = ahead_rows(found)
+    assert [row.dataset for row in rows] == ["mnist 4 or 9", "synthetic", "synthetic", "adult"]
+    alone, combined = rows[1:3]
+    assert (alone.runs, combined.runs) == (3, 2)
+    assert (alone.mean, combined.mean) == pytest.approx((0.7, 0.9))
+    assert combined.rise == pytest.approx(0.2)
+    assert combined.rise_error == pytest.approx(0.1)
+    assert [type(row).__name__ for row in rows_ahead(found)] == ["AheadRow"] * 4
+
+
+def test_the_cells_are_those_that_were_published():
+    cells = cells_ahead(quick=False, seed=1, datasets=DATASETS)
+    assert len({cell.digest for cell in cells}) == len(cells)
+    compared = [cell for cell in cells if isinstance(cell, AheadCell)]
+    assert len(compared) == 10 * (len(DATASETS) + 6)  # ten runs; two tasks with three kinds of skewed owners more
+    assert {cell.dataset for cell in compared if not cell.papers} == {"clusters 1e5"}
+    assert len([cell for cell in cells if isinstance(cell, BreakEvenCell)]) == 3 * (len(DATASETS) - 1)

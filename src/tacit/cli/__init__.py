@@ -1,5 +1,6 @@
 """The command line; one file per command, imported when it is asked for: an owner need not load what papers need."""
 
+import json
 import os
 import sys
 import traceback
@@ -11,12 +12,10 @@ import typer.main
 from typer.core import TyperGroup
 
 import tacit
-from tacit.cli.exits import BAD_INPUT, BROKEN, INTERRUPTED, TABLE
+from tacit.cli.exits import BAD_INPUT, BROKEN, DONE, INTERRUPTED, TABLE, failure
+from tacit.cli.screen import speaking
 
 _UsageError: Any = typer.BadParameter.__mro__[1]  # its own name moved between releases of typer
-# What a user can put right: options, files, keys, other machines. Errors of our own classes were raised to be read.
-_USERS_OWN = (ValueError, OSError, ModuleNotFoundError, MemoryError)
-_READABLE = ("tacit.", "sqlalchemy.exc", "httpx")
 
 # Each is a file with a function or app of its name.
 COMMANDS = ("demo", "plan", "fit", "predict", "audit", "reproduce", "serve", "helper", "join", "leave", "ledger")
@@ -35,7 +34,7 @@ class Commands(TyperGroup):
         group = getattr(module, "app", None)
         if group is None:
             group = typer.Typer(add_completion=False)
-            group.command(cmd_name)(getattr(module, cmd_name))
+            group.command(cmd_name)(speaking(getattr(module, cmd_name)))
         made = typer.main.get_command(group)
         made.name = cmd_name
         return made
@@ -69,34 +68,30 @@ def options(
 def main() -> None:
     """Run a command. What its user can put right is one line, not a traceback; exit statuses are those of `exits`."""
     try:
-        status = app(prog_name="tacit", standalone_mode=False) or 0
-        if status == INTERRUPTED:
-            _say("stopped")
-        sys.exit(status)
+        sys.exit(app(prog_name="tacit", standalone_mode=False) or DONE)
     except _UsageError as wrong:
         command = wrong.ctx.command_path if wrong.ctx is not None else "tacit"
         if type(wrong).__name__ == "NoArgsIsHelpError":  # the help is the message
             typer.echo(wrong.format_message())
         else:
-            _say(f"{wrong.format_message()} See: {command} --help")
+            said = f"{' '.join(wrong.format_message().split())} See: {command} --help"
+            if "--json" in sys.argv:  # no command got as far as to say it
+                typer.echo(json.dumps({"error": said, "status": BAD_INPUT}))
+            _say(said)
         sys.exit(BAD_INPUT)
-    except (KeyboardInterrupt, typer.Abort):
+    except (KeyboardInterrupt, typer.Abort):  # before any command began
         _say("stopped")
         sys.exit(INTERRUPTED)
     except BrokenPipeError:  # whoever read the output has gone: so do we
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(BAD_INPUT)
-    except _USERS_OWN as problem:
-        _say(str(problem) or type(problem).__name__)
-        sys.exit(BAD_INPUT)
     except Exception as problem:
-        if type(problem).__module__.startswith(_READABLE):
-            _say((str(problem).splitlines() or [type(problem).__name__])[0])
-            sys.exit(BAD_INPUT)
-        traceback.print_exc()
-        _say(f"this is a fault of tacit {tacit.__version__}; please report it with the lines above")
-        sys.exit(BROKEN)
+        status, said = failure(problem)
+        if status == BROKEN:
+            traceback.print_exc()
+        _say(said)
+        sys.exit(status)
 
 
 def _say(text: str) -> None:
-    typer.echo(f"tacit: {' '.join(text.split())}", err=True)
+    typer.echo(f"tacit: {text}", err=True)

@@ -1,6 +1,5 @@
 """tacit audit: mechanisms and gate, checked from outside."""
 
-import json
 import time
 from dataclasses import dataclass, field
 from enum import Enum
@@ -16,8 +15,11 @@ from tacit.audit.coins import repeated_coins
 from tacit.audit.gate import CASES, GateRow, audit_gate
 from tacit.audit.mechanisms import AuditRow, audit_mechanisms
 from tacit.audit.non_interference import Difference, non_interference
-from tacit.cli.exits import FAILED, INTERRUPTED
-from tacit.cli.options import Json, Seed
+from tacit.checks import positive
+from tacit.cli.exits import FAILED
+from tacit.cli.options import Seed
+from tacit.cli.outputs import writable
+from tacit.cli.screen import Screen
 from tacit.cli.steps import bar
 from tacit.mechanisms.choose import PRIVATE
 from tacit.report.audit import Mark, draw_audit
@@ -63,48 +65,64 @@ def audit(
     part: Annotated[list[Part] | None, typer.Option(help="Repeat for several; default all.")] = None,
     picture: Annotated[Path | None, typer.Option(help="Draw claimed against measured epsilon here.")] = None,
     seed: Seed = 1,
-    as_json: Json = False,
+    *,
+    screen: Screen,
 ) -> None:
     """Check mechanisms and gate from outside: exact tables, proven lower bounds of epsilon, books, non-interference.
 
-    Exit status 1 if anything fails. Ctrl-C shows what was checked.
+    Exit status 1 if anything fails. Ctrl-C (130) shows what was checked.
+
+    Example: tacit audit --part mechanisms --epsilon 1 --dim 1
     """
     began = time.monotonic()
-    console = Console(stderr=as_json)
+    if picture is not None:
+        writable("--picture", picture)
     found, stopped = _Findings(), False
+    budgets = [positive("epsilon", each) for each in epsilon or (0.5, 1.0, 3.0, 5.0)]
     try:
-        _check(found, part or list(Part), epsilon or [0.5, 1.0, 3.0, 5.0], dim or [1, 4], reports, owners, seed)
+        _check(found, part or list(Part), budgets, dim or [1, 4], reports, owners, seed, screen)
     except KeyboardInterrupt:
         stopped = True
     seconds = time.monotonic() - began
-    if as_json:
-        typer.echo(json.dumps(_document(found, seconds)))
-    else:
-        _show(found, console)
-        verdict = "Everything holds" + (" as far as it was checked" if stopped else "")
-        console.print(f"{verdict if found.sound else '[bold red]FAILS[/]'}, in {seconds:.0f} seconds.")
+    screen.tell(**_document(found, seconds))
+    _show(found, screen.console)
+    verdict = "Everything holds" + (" as far as it was checked" if stopped else "")
+    screen.console.print(f"{verdict if found.sound else '[bold red]FAILS[/]'}, in {seconds:.0f} seconds.")
     if picture is not None:
-        _draw(found, picture, console)
-    if not found.sound or stopped:
-        raise typer.Exit(INTERRUPTED if found.sound else FAILED)
+        _draw(found, picture, screen)
+    if not found.sound:
+        raise typer.Exit(FAILED)
+    if stopped:
+        screen.stop("what was checked is above" if not screen.as_json else "what was checked is in the document")
 
 
 def _check(
-    found: _Findings, parts: list[Part], epsilons: list[float], dims: list[int], reports: int, owners: int, seed: int
+    found: _Findings,
+    parts: list[Part],
+    epsilons: list[float],
+    dims: list[int],
+    reports: int,
+    owners: int,
+    seed: int,
+    screen: Screen,
 ) -> None:
     """Add to the findings one by one, so that an interruption keeps them."""
-    with bar(Console(stderr=True)) as progress:
-        if Part.MECHANISMS in parts:
+    if Part.MECHANISMS in parts:
+        with bar(screen) as told:
             count = len(PRIVATE) * len(epsilons) * len(dims)
-            work = audit_mechanisms(epsilons, dims, reports, seeded(seed))
-            for row in progress.track(work, count, description="mechanisms"):
+            told(0, count, "mechanisms")
+            for row in audit_mechanisms(epsilons, dims, reports, seeded(seed)):
                 found.mechanisms.append(row)
-        if Part.GATE in parts:
-            for case in progress.track(audit_gate(owners, seeded(seed)), len(CASES), description="gate"):
+                told(len(found.mechanisms), count, f"mechanisms: {row.mechanism}")
+    if Part.GATE in parts:
+        with bar(screen) as told:
+            told(0, len(CASES), "gate")
+            for case in audit_gate(owners, seeded(seed)):
                 found.gate.append(case)
+                told(len(found.gate), len(CASES), f"gate: {case.learner}, {case.mechanism}")
             found.coins = list(repeated_coins())
-        if Part.NON_INTERFERENCE in parts:
-            progress.add_task("non-interference", total=None)
+    if Part.NON_INTERFERENCE in parts:
+        with bar(screen, "non-interference"):
             found.differences = list(non_interference(seeded(seed)))
 
 
@@ -173,20 +191,21 @@ def _verdict(sound: bool) -> str:
     return "sound" if sound else "[bold red]FAILS[/]"
 
 
-def _draw(found: _Findings, path: Path, console: Console) -> None:
+def _draw(found: _Findings, path: Path, screen: Screen) -> None:
     marks = [Mark("exact, mechanisms", row.epsilon, row.spent) for row in found.mechanisms]
     marks += [Mark("proven, mechanisms", row.epsilon, row.found.measured) for row in found.mechanisms]
     marks += [Mark("proven, gate in two runs", row.claimed, row.proven) for row in found.gate]
     marks += [Mark("proven, gate in one run", row.claimed, row.one_run) for row in found.gate]
     if not marks:
-        console.print("No picture: neither mechanisms nor gate were audited.")
+        screen.note("no picture: neither mechanisms nor gate were audited")
         return
     try:
         draw_audit(marks, "Epsilon claimed and measured; proven values hold with 99.9 % confidence", path)
     except ModuleNotFoundError:
-        console.print("No picture: matplotlib is missing; pip install 'tacit[plot]' adds it.", markup=False)
+        screen.note("no picture: matplotlib is missing; pip install 'tacit[plot]' adds it")
     else:
-        console.print(f"Picture: {path}")
+        screen.tell(picture=path)
+        screen.say(f"Picture: {path}")
 
 
 def _document(found: _Findings, seconds: float) -> dict[str, object]:

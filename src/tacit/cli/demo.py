@@ -1,9 +1,8 @@
 """tacit demo: does asking owners pay? A population on made-up data, in about a minute."""
 
-import json
 import shlex
 import time
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,9 +12,10 @@ from rich.console import Console
 from rich.table import Table
 
 from tacit.checks import positive
-from tacit.cli.exits import INTERRUPTED
-from tacit.cli.options import Json, Seed
+from tacit.cli.options import Seed
+from tacit.cli.outputs import folder
 from tacit.cli.plot import text_plot
+from tacit.cli.screen import Screen
 from tacit.cli.steps import bar
 from tacit.cli.versions import versions
 from tacit.experiments.demo import DemoRow, DemoSetting, Trial, demo_task, rows_of, trials
@@ -41,41 +41,46 @@ def demo(
     runs: Annotated[int, typer.Option(help="How often everything is run.", min=1)] = 3,
     seed: Seed = 1,
     out: Annotated[Path, typer.Option(help="Folder for rows, report, pictures and files to try.")] = Path("out/demo"),
-    as_json: Json = False,
+    *,
+    screen: Screen,
 ) -> None:
     """Show what owners add to public rows, by the papers' method and by tacit's, epsilon by epsilon.
 
-    Ctrl-C keeps the runs that are done.
+    Ctrl-C (exit status 130) keeps the runs that are done.
+
+    Example: tacit demo --owners 5000 --epsilon 1 --epsilon 4 --runs 1 --out out/demo
     """
     began = time.monotonic()
     budgets = tuple(sorted(positive("epsilon", each) for each in epsilon or DemoSetting.epsilons))
     setting = DemoSetting(owners=owners, epsilons=budgets, runs=runs)
-    found, stopped = _run(setting, seed)
+    folder("--out", out)
+    found, stopped = _run(setting, seed, screen)
     rows = rows_of(setting, found)
     if not rows:
-        raise typer.Exit(INTERRUPTED)
+        screen.stop("nothing was done yet, and nothing was written")
     write_rows(rows, out / "rows.jsonl")
     document = _document(rows, setting, seed)
     drawn = write_report(document, out)
     write_files(out / "files")
-    if as_json:
-        seconds = round(time.monotonic() - began, 1)
-        typer.echo(json.dumps({"seed": seed, "rows": [asdict(row) for row in rows], "seconds": seconds}))
-    else:
-        _show(rows, document, out, drawn, Console())
+    if not drawn:
+        screen.note("no pictures: matplotlib is missing; pip install 'tacit[plot]' adds it")
+    seconds = round(time.monotonic() - began, 1)
+    screen.tell(seed=seed, rows=rows, report=out / "report.html", files=out / "files", seconds=seconds)
+    _show(rows, document, out, screen.console)
     if stopped:
-        raise typer.Exit(INTERRUPTED)
+        screen.stop(f"{len(found)} of {setting.trials} accuracies are done; they are in {out}")
 
 
-def _run(setting: DemoSetting, seed: int) -> tuple[list[Trial], bool]:
+def _run(setting: DemoSetting, seed: int, screen: Screen) -> tuple[list[Trial], bool]:
     """What was found, and whether somebody stopped it."""
     found: list[Trial] = []
-    with bar(Console(stderr=True)) as progress:
-        task = progress.add_task(f"asking {setting.owners:,} owners (a first run compiles)", total=setting.trials)
+    about = f"asking {setting.owners:,} owners (a first run compiles)"
+    with bar(screen) as told:
+        told(0, setting.trials, about)
         try:
             for trial in trials(setting, demo_task(setting), seeded(seed)):
                 found.append(trial)
-                progress.advance(task)
+                told(len(found), setting.trials, about)
         except KeyboardInterrupt:
             return found, True
     return found, False
@@ -87,18 +92,16 @@ def _document(rows: list[DemoRow], setting: DemoSetting, seed: int) -> Document:
     return replace(demo_document(rows), command=command, settings=versions(seed))
 
 
-def _show(rows: list[DemoRow], document: Document, out: Path, drawn: bool, console: Console) -> None:
-    console.print(document.lead, highlight=False)
+def _show(rows: list[DemoRow], document: Document, out: Path, console: Console) -> None:
+    console.print(document.lead)
     console.print()
     console.print(text_plot(demo_chart(rows), min(console.width, 100)))
     console.print(_table(rows))
-    console.print(_MEANING, highlight=False)
-    if not drawn:
-        console.print("No pictures: matplotlib is missing; pip install 'tacit[plot]' adds it.", markup=False)
-    console.print(f"Report: {out / 'report.html'}", highlight=False)
+    console.print(_MEANING)
+    console.print(f"Report: {out / 'report.html'}")
     console.print("\nOn files of your own it is this; some to try are there already:")
     for line in (f"cd {shlex.quote(str(out / 'files'))}", _FIT):
-        console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
+        console.print(f"  {line}", markup=False, soft_wrap=True)
 
 
 def _table(rows: list[DemoRow]) -> Table:

@@ -1,25 +1,28 @@
 """tacit fit: a private model from a file of owners' rows and a file of public rows."""
 
-import json
-import os
 import time
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from tacit.checks import positive, whole
 from tacit.cli.fitted import Fitted, Tested, as_document, show, show_plan
 from tacit.cli.inputs import NO_PUBLIC, Owned, Reading, Sample, divided, labelled, owned_rows, public_sample
-from tacit.cli.methods import METHODS
-from tacit.cli.options import Categories, Json, Label, LeaveOut, SchemaFile
+from tacit.cli.methods import METHODS, Method
+from tacit.cli.options import Categories, Label, LeaveOut, SchemaFile
+from tacit.cli.outputs import writable
+from tacit.cli.screen import Screen
 from tacit.cli.steps import Pace, Steps, steps
+from tacit.cli.stopping import stopping
 from tacit.ensembles.combination import Crowd
 from tacit.ensembles.public_model import PublicModel, fit_public
 from tacit.estimators.parameters import stream_of
 from tacit.estimators.planning import Plan, plan_for
+from tacit.files import UserTable
 from tacit.learners.names import one_of
+from tacit.schema import Schema
+from tacit.types import AnyArray
 
 _WEIGHTS = {"read": 1.0, "own": 2.0, "plan": 2.0, "ask": 4.0, "test": 1.0}  # about how long steps take
 
@@ -42,12 +45,17 @@ def fit(
     category: Categories = None,
     leave_out: LeaveOut = None,
     seed: Annotated[int | None, typer.Option(help="Reproducible, NOT PRIVATE; default: secure coins.", min=0)] = None,
-    as_json: Json = False,
+    *,
+    screen: Screen,
 ) -> None:
     """Fit a private model: every owner of DATA speaks at most once, in noise.
 
     All that is not paid for with epsilon (bounds, categories, classes, the model to start from) comes from the public
     rows. What to expect is told first; where owners cannot add to your own rows, nobody is asked.
+
+    --method sites and peers are for few owners with many rows each: they protect every record instead of every owner.
+
+    Ctrl-C (exit status 130) keeps the rounds that are done: they are written as a model, which says how many they are.
 
     Example: tacit fit people.parquet --label income --owners state --public mine.csv --epsilon 1 --out model.tacit
     """
@@ -56,37 +64,75 @@ def fit(
     chosen = METHODS[one_of("method", method, METHODS)]
     if chosen.group != "owners" and owners is None:
         raise ValueError(f"--method {method} needs --owners, the column that names who holds a row")
-    _writable(out)
+    writable("--out", out)
     options = {"learner": learner, "rounds": rounds, "mechanism": mechanism, "rows_per_owner": rows_per_owner}
     reading = Reading(label, owners, schema, category or (), leave_out or ())
-    console = Console(stderr=as_json)
     pace = Pace()
     given = {"epsilon": epsilon, "random_state": seed, **options}
-    with steps(_WEIGHTS["read"] + _WEIGHTS["own"] + _WEIGHTS["plan"], pace) as step:
-        sample, owned, source = _read(data, public, public_rows, reading, seed, step)
-        estimator = chosen.estimator(method, given, sample.schema)
-        expected, own = _expected(sample, owned, epsilon, rows_per_owner or 1, chosen.planned, step)
-    show_plan(expected, sample.notes, source, console)
-    with steps(_WEIGHTS["ask"] + _WEIGHTS["test"], pace) as step:
-        step(f"asking {owned.count:,} owners (a first run compiles)", _WEIGHTS["ask"])
-        model = estimator.fit(owned.X, owned.y, **{chosen.group: owned.owners, "public": (sample.X, sample.y)})
-        if source:
-            model.guarantee_ = model.guarantee_.with_first(source)
-        step("testing", _WEIGHTS["test"])
-        tested = None if test is None else _tested(test, label, sample, model, own)
-        model.save(out)
+    try:
+        with steps(screen, _WEIGHTS["read"] + _WEIGHTS["own"] + _WEIGHTS["plan"], pace) as step:
+            sample, owned, source = _read(data, public, public_rows, reading, seed, step)
+            estimator = chosen.estimator(method, given, sample.schema)
+            chosen.check_owners(method, owners, owned.count)
+            tests = None if test is None else labelled(test, label, sample.schema)
+            expected, own = _expected(sample, owned, epsilon, rows_per_owner or 1, chosen.planned, step)
+    except KeyboardInterrupt:
+        screen.stop("nobody was asked, and nothing was written")
+    show_plan(expected, sample.notes, source, screen.console)
+    with steps(screen, _WEIGHTS["ask"], pace) as step:
+        number = rounds or (chosen.questions if expected is None else expected.rounds)
+        model, stopped = _asked(chosen, estimator, owned, sample, number, step, screen)
+    if source:
+        model.guarantee_ = model.guarantee_.with_first(source)
+    model.label_ = label
+    model.save(out)
+    tested = None
+    try:
+        with steps(screen, _WEIGHTS["test"], pace) as step:
+            step("testing", _WEIGHTS["test"])
+            tested = None if test is None or tests is None else _tested(test, tests, sample.schema, model, own)
+    except KeyboardInterrupt:
+        stopped = "it is whole, and only the test was left out"
     found = Fitted(method, model, expected, own, tested, owned.count, len(sample.y), out, sample.notes, data, label)
-    if as_json:
-        typer.echo(json.dumps(as_document(found, time.monotonic() - began)))
-    else:
-        show(found, console)
+    screen.tell(**as_document(found, time.monotonic() - began))
+    show(found, screen.console)
+    if stopped:
+        screen.stop(f"the model is in {out}; {stopped}")
 
 
-def _writable(out: Path) -> None:
-    """An hour's work should not end at a wrong folder name."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    if out.is_dir() or not os.access(out.parent, os.W_OK):
-        raise ValueError(f"--out must be a file that can be written, got {out}")
+def _asked(
+    chosen: Method, estimator: Any, owned: Owned, sample: Sample, number: int | None, step: Steps, screen: Screen
+) -> tuple[Any, str]:
+    """The fitted model; what is to be said of it if somebody pressed Ctrl-C meanwhile, else nothing."""
+    about = f"asking {owned.count:,} owners (a first run compiles)"
+    given = {chosen.group: owned.owners, "public": (sample.X, sample.y)}
+    if number is None:
+        step(about, _WEIGHTS["ask"])
+        try:
+            return estimator.fit(owned.X, owned.y, **given), ""
+        except KeyboardInterrupt:
+            screen.stop("all reports belong together, so those drawn so far were thrown away; nothing was written")
+    notice = "stopping when this round is done, to keep what was asked; Ctrl-C again throws it away"
+    done = 0
+    with stopping(notice) as stop:
+
+        def monitor(answered: int) -> bool:
+            nonlocal done
+            done = answered
+            if answered < number:
+                more = f", round {answered + 1} of {number}" if number > 1 else ""
+                step(f"{about}{more}", _WEIGHTS["ask"] / number)
+            return stop()
+
+        try:
+            model = estimator.fit(owned.X, owned.y, **given, monitor=monitor)
+        except KeyboardInterrupt:
+            screen.stop("the reports drawn so far were thrown away; nothing was written")
+        if not stop():
+            return model, ""
+    if not done and model.ended_.startswith("stopped"):
+        screen.stop("nobody was asked, and nothing was written")
+    return model, "it is whole" if not model.ended_.startswith("stopped") else f"it {model.ended_}"
 
 
 def _read(
@@ -115,14 +161,12 @@ def _expected(
     return (plan_for(known, Crowd(owned.count, epsilon, rows), own) if planned else None), own
 
 
-def _tested(path: Path, label: str, sample: Sample, model: Any, own: PublicModel) -> Tested:
-    X, y = labelled(path, label, sample.schema)
-    classes = sample.schema.encode_labels(y)
+def _tested(path: Path, rows: tuple[UserTable, AnyArray], schema: Schema, model: Any, own: PublicModel) -> Tested:
+    X, y = rows
+    classes = schema.encode_labels(y)
     known = classes >= 0
-    if not known.any():
-        raise ValueError(f"{path} has no row with a known {label!r}")
-    alone = own.model.predict(sample.schema.encode(X).X)
-    right = sample.schema.encode_labels(model.predict(X))
+    alone = own.model.predict(schema.encode(X).X)
+    right = schema.encode_labels(model.predict(X))
     return Tested(
         path, int(known.sum()), float((right == classes)[known].mean()), float((alone == classes)[known].mean())
     )

@@ -47,6 +47,12 @@ class Fitted:
     label: str
 
     @property
+    def guarantee(self) -> Guarantee:
+        """That of the model that was written."""
+        published: Guarantee = self.model.guarantee_.published
+        return published
+
+    @property
     def next_command(self) -> str:
         """What to type to use the model."""
         return shlex.join(["tacit", "predict", str(self.path), "new.csv", "--out", "predictions.csv"])
@@ -55,12 +61,12 @@ class Fitted:
 def show_plan(plan: Plan | None, notes: tuple[str, ...], source: str, console: Console) -> None:
     """What is said before anybody is asked."""
     for note in notes:
-        console.print(f"note: {note}", markup=False, highlight=False)
+        console.print(f"note: {note}", markup=False)
     if source:
-        console.print(f"[bold red]NOT PROTECTED: {escape(source)}[/]", highlight=False)
+        console.print(f"[bold red]NOT PROTECTED: {escape(source)}[/]")
         console.print("Do this only with rows whose owners agreed, and say so wherever the model goes.")
     if plan is not None:
-        console.print(str(plan), markup=False, highlight=False)
+        console.print(str(plan), markup=False)
 
 
 def show(found: Fitted, console: Console) -> None:
@@ -82,15 +88,15 @@ def show(found: Fitted, console: Console) -> None:
     console.print()
     console.print(grid)
     console.print()
-    show_guarantee(found.model.guarantee_, console)
+    show_guarantee(found.guarantee, console)
     console.print("\nNext:")
-    console.print(f"  {found.next_command}", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"  {found.next_command}", markup=False, soft_wrap=True)
 
 
 def show_guarantee(guarantee: Guarantee, console: Console) -> None:
     """A guarantee in two columns."""
     claim, *_ = str(guarantee).splitlines()
-    console.print(f"[bold red]{escape(claim)}[/]" if guarantee.void else f"[bold]{escape(claim)}[/]", highlight=False)
+    console.print(f"[bold red]{escape(claim)}[/]" if guarantee.void else f"[bold]{escape(claim)}[/]")
     grid = _grid()
     for name in ("unit", "adjacency", "adversary"):
         grid.add_row(name, escape(getattr(guarantee, name)))
@@ -104,19 +110,19 @@ def show_guarantee(guarantee: Guarantee, console: Console) -> None:
 def as_document(found: Fitted, seconds: float) -> dict[str, object]:
     """The same as one JSON object."""
     plan = None if found.plan is None else {**asdict(found.plan), "accuracy": found.plan.accuracy}
-    tested = found.tested
     return {
-        "model": str(found.path),
+        "model": found.path,
         "method": found.method,
+        "label": found.label,
         "owners": found.owners,
         "ended": found.model.ended_,
         "rounds": found.model.report_,
         "plan": plan,
         "public_rows": found.public_rows,
         "public_only": {"model": found.own.name, "cross_validated_accuracy": found.own.accuracy},
-        "test": None if tested is None else {**asdict(tested), "path": str(tested.path)},
-        "guarantee": {**asdict(found.model.guarantee_), "adversary": found.model.guarantee_.adversary},
-        "notes": list(found.notes),
+        "test": found.tested,
+        "guarantee": {**asdict(found.guarantee), "adversary": found.guarantee.adversary},
+        "notes": found.notes,
         "next": found.next_command,
         "seconds": round(seconds, 1),
     }

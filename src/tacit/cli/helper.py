@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from tacit.campaign.rehearsal import only_here
 from tacit.cli.logs import log_to_stderr
 from tacit.cli.options import LogJson, key_of, warn_of_rehearsal
+from tacit.cli.screen import Screen
 from tacit.cli.serve import checked_tls
 from tacit.durable import kept
 from tacit.streams import seeded
@@ -27,11 +28,17 @@ def helper(
     minimum: Annotated[int, typer.Option(help="Owners that a sum needs, whatever the campaign says.", min=1)] = 10,
     rehearsal: Annotated[int | None, typer.Option(help="Seed of a rehearsal: reproducible, NOT PRIVATE.")] = None,
     log_json: LogJson = False,
+    *,
+    screen: Screen,
 ) -> None:
     """Run the helper of a campaign's sums: add up what is sealed to you, add noise, answer each question once.
 
     Run it only if you are not the coordinator: owners rely on the two not working together. Your key is made on first
     use, in STATE; tell it to owners yourself, they pin it in their policies. Without a campaign it only tells its key.
+    Ctrl-C (exit status 130) ends it; what was released stays on disk. With --json the document is printed before it
+    serves.
+
+    Example: tacit helper --state helper
     """
     checked_tls(host, certificate, key)
     for each in campaign or []:
@@ -51,8 +58,10 @@ def helper(
         state.mkdir(parents=True, exist_ok=True, mode=0o700)
         book = Book(state / "rehearsal.db")
         made = Helper(rehearsal_key(), book, campaign or [], minimum, seeded(rehearsal))
-    typer.echo(f"helper key (owners pin it): {made.public}")
-    uvicorn.run(
+    screen.say(f"helper key (owners pin it): {made.public}")
+    screen.tell(helper_key=made.public, address=f"{'http' if certificate is None else 'https'}://{host}:{port}/")
+    screen.close()
+    config = uvicorn.Config(
         made.app(),
         host=host,
         port=port,
@@ -65,3 +74,7 @@ def helper(
         limit_concurrency=32,
         timeout_graceful_shutdown=5,
     )
+    try:
+        uvicorn.Server(config).run()
+    except KeyboardInterrupt:
+        screen.stop("what was released stays on disk; the same command goes on from there")

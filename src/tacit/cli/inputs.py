@@ -125,7 +125,10 @@ def labelled(path: Path, label: str, schema: Schema) -> tuple[UserTable, AnyArra
     """Rows to test on, with their labels."""
     _has(path, [label])
     raw = read_rows(path, [*(feature.name for feature in schema.features), label])
-    return conform(raw, schema, str(path)), conform_labels(raw.column(label), schema)
+    classes = conform_labels(raw.column(label), schema)
+    if not any(value is not None for value in classes):
+        raise ValueError(f"{path} has no row with a known {label!r}")
+    return conform(raw, schema, str(path)), classes
 
 
 def _sample(table: UserTable, reading: Reading, where: str) -> Sample:

@@ -8,6 +8,7 @@ import typer
 
 from tacit.cli.logs import log_to_stderr
 from tacit.cli.options import LogJson, key_of, warn_of_rehearsal
+from tacit.cli.screen import Screen
 from tacit.owner.policy import Policy
 
 
@@ -30,39 +31,52 @@ def join(
     first: Annotated[int, typer.Option(help="In a rehearsal, the number of your first owner among all.", min=0)] = 0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would leave and what it would cost.")] = False,
     log_json: LogJson = False,
+    *,
+    screen: Screen,
 ) -> None:
-    """Take part in a campaign: your rows stay here, what leaves is small, noisy, and charged to your ledger."""
+    """Take part in a campaign: your rows stay here, what leaves is small, noisy, and charged to your ledger.
+
+    Ctrl-C (exit status 130) leaves the ledger as it is; the same command goes on from there.
+
+    Example: tacit join https://host:8443 --data mine.parquet --label ill --policy policy.toml --dry-run
+    """
+    from tacit.cli.watched import WatchedLink, watching
     from tacit.device.joining import Joining, join
     from tacit.device.link import Link, UnreachableError
     from tacit.device.member import EnrolmentError
     from tacit.device.preview import preview
     from tacit.device.rehearsal import Part
 
-    log_to_stderr(log_json)
     pinned = None if campaign_key is None else key_of(campaign_key)
     part = None if rehearsal is None else Part(rehearsal, first)
     if part is not None:
         warn_of_rehearsal()
-    known = None if peers is None else frozenset(bytes.fromhex(line) for line in peers.read_text().split())
+    known = None if peers is None else frozenset(key_of(line, "a peer's key") for line in peers.read_text().split())
     joining = Joining(data, label, Policy.read(policy), state, owners, part, known)
+    given = tokens.read_text().split() if tokens is not None else [token] if token else []
+    if not given and not dry_run:
+        raise ValueError("token must be given: --token, --tokens FILE or TACIT_TOKEN")
 
-    async def run() -> None:
-        link = Link.to(url, authority, patience)
+    async def run(link: WatchedLink) -> None:
         try:
             if dry_run:
-                for line in await preview(joining, link, pinned):
-                    typer.echo(line)
+                said = await preview(joining, link, pinned)
+                screen.tell(dry_run=True, says=said)
+                for line in said:
+                    screen.say(line)
                 return
-            given = tokens.read_text().split() if tokens is not None else [token] if token else []
-            if not given:
-                raise ValueError("token must be given: --token, --tokens FILE or TACIT_TOKEN")
-            try:
-                answered = await join(joining, link, given, pinned)
-            except (EnrolmentError, UnreachableError) as problem:
-                raise ValueError(str(problem)) from problem
+            answered = await join(joining, link, given, pinned)
             many = "1 question" if answered == 1 else f"{answered} questions"
-            typer.echo(f"done: {many} answered; see: tacit ledger show {state / 'ledger.db'}")
+            screen.tell(dry_run=False, answered=answered, ledger=state / "ledger.db")
+            screen.say(f"done: {many} answered; see: tacit ledger show {state / 'ledger.db'}")
         finally:
             await link.close()
 
-    asyncio.run(run())
+    try:
+        with watching(screen, len(given)) as watch:
+            log_to_stderr(log_json)
+            asyncio.run(run(WatchedLink.of(Link.to(url, authority, patience), watch)))
+    except (EnrolmentError, UnreachableError) as problem:
+        raise ValueError(str(problem)) from problem
+    except KeyboardInterrupt:
+        screen.stop(f"what was released is charged in {state / 'ledger.db'}; the same command goes on from there")

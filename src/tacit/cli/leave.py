@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from tacit.cli.screen import Screen
+
 
 def leave(
     url: Annotated[str, typer.Argument(help="The coordinator, https://host:port.")],
@@ -13,8 +15,13 @@ def leave(
     authority: Annotated[Path | None, typer.Option("--ca", help="Certificate to trust (PEM).", exists=True)] = None,
     state: Annotated[Path, typer.Option(help="The folder that it joined with.", exists=True)] = Path("tacit-owner"),
     patience: Annotated[float, typer.Option(help="Seconds to go on trying while the coordinator is away.")] = 600.0,
+    *,
+    screen: Screen,
 ) -> None:
-    """Leave a campaign: not to be asked again. A peer's parts leave the model; what was released stays known."""
+    """Leave a campaign: not to be asked again. A peer's parts leave the model; what was released stays known.
+
+    Example: tacit leave https://host:8443 north --state tacit-owner
+    """
     from tacit.device.identity import Identity
     from tacit.device.link import Link
 
@@ -28,4 +35,5 @@ def leave(
 
     if not asyncio.run(run()):
         raise ValueError(f"owner {owner!r} of {state} is not enrolled there")
-    typer.echo(f"{owner} has left: it is not asked again; what it released stays known, and charged")
+    screen.tell(left=owner, campaign=url)
+    screen.say(f"{owner} has left: it is not asked again; what it released stays known, and charged")

@@ -1,16 +1,14 @@
 """tacit ledger: what an owner has released, and what is left."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from tacit.cli.options import Json
+from tacit.cli.screen import Screen, speaking
 from tacit.owner.entry import Entry
 from tacit.owner.ledger import Ledger
 from tacit.owner.policy import Policy
@@ -23,19 +21,22 @@ Limit = Annotated[Path | None, typer.Option(help="The owner's policy, to show wh
 
 
 @app.command()
+@speaking
 def show(
     file: File,
     policy: Limit = None,
     mark: Mark = None,
-    as_json: Json = False,
+    *,
+    screen: Screen,
 ) -> None:
-    """Print every release, after checking that no line was changed and that the file is not an old copy."""
+    """Print every release, after checking that no line was changed and that the file is not an old copy.
+
+    Example: tacit ledger show tacit-owner/ledger.db --policy policy.toml
+    """
     entries = Ledger(file, mark or _beside(file)).entries()
     limit = None if policy is None else Policy.read(policy)
-    if as_json:
-        typer.echo(json.dumps({"releases": [figures(entry) for entry in entries], "owners": owners(entries, limit)}))
-        return
-    console = Console()
+    screen.tell(releases=[figures(entry) for entry in entries], owners=owners(entries, limit))
+    console = screen.console
     console.print(_table(entries))
     for owner, sums in owners(entries, limit).items():
         left = "" if limit is None else f", {sums['left']} left, {sums['releases_left']} more releases allowed"
@@ -45,13 +46,21 @@ def show(
 
 
 @app.command()
+@speaking
 def serve(
     file: File,
     policy: Limit = None,
     mark: Mark = None,
     port: Annotated[int, typer.Option(help="Port on this machine; 0: any that is free.", min=0, max=65535)] = 8420,
+    *,
+    screen: Screen,
 ) -> None:
-    """Show the ledger in a browser, on this machine only. The address holds a fresh secret: keep it to yourself."""
+    """Show the ledger in a browser, on this machine only, until Ctrl-C.
+
+    The address holds a fresh secret: keep it to yourself. With --json the document is printed when the page is there.
+
+    Example: tacit ledger serve tacit-owner/ledger.db --policy policy.toml
+    """
     import socket
 
     import uvicorn
@@ -63,19 +72,26 @@ def serve(
     page = LedgerPage(file, mark, None if policy is None else Policy.read(policy))
     with socket.create_server(("127.0.0.1", port)) as listening:
         address = f"http://127.0.0.1:{listening.getsockname()[1]}{page.root}/"
-        typer.echo(f"the ledger is at {address} until you press Ctrl-C")
+        screen.say(f"the ledger is at {address} until you press Ctrl-C")
+        screen.tell(address=address)
+        screen.close()
         config = uvicorn.Config(page.app(), log_level="warning", access_log=False, server_header=False)
         uvicorn.Server(config).run(sockets=[listening])
 
 
 @app.command()
-def adopt(file: File, mark: Mark = None) -> None:
+@speaking
+def adopt(file: File, mark: Mark = None, *, screen: Screen) -> None:
     """Take a ledger that was moved here for the latest one, and begin a new mark for it.
 
     Only for a move on purpose: adopting an old copy gives away what was spent since.
+
+    Example: tacit ledger adopt moved/ledger.db
     """
     ledger = Ledger.adopted(file, mark or _beside(file))
-    typer.echo(f"{file}: adopted with {len(ledger.entries())} releases; its mark is {ledger.mark}")
+    releases = len(ledger.entries())
+    screen.tell(ledger=file, releases=releases, mark=ledger.mark)
+    screen.say(f"{file}: adopted with {releases} releases; its mark is {ledger.mark}")
 
 
 def _beside(file: Path) -> Path | None:

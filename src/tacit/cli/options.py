@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 Seed = Annotated[int, typer.Option(help="Seed of the simulation: reproducible, not private.", min=0)]
 Label = Annotated[str, typer.Option(help="The column to predict.")]
 SchemaFile = Annotated[
@@ -16,10 +15,10 @@ LeaveOut = Annotated[list[str] | None, typer.Option(help="A column that is no fe
 LogJson = Annotated[bool, typer.Option("--log-json", help="Log one JSON object per line.")]
 
 
-def key_of(text: str) -> bytes:
-    """A campaign's key as it is printed."""
+def key_of(text: str, what: str = "campaign") -> bytes:
+    """A key as it is printed."""
     if len(text) != 64 or set(text.lower()) - set("0123456789abcdef"):
-        raise ValueError(f"campaign must be a key of 64 hexadecimal digits, got {text!r}")
+        raise ValueError(f"{what} must be a key of 64 hexadecimal digits, got {text!r}")
     return bytes.fromhex(text)
 
 

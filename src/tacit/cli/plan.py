@@ -1,6 +1,5 @@
 """tacit plan: what asking owners would bring, from public rows alone."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +12,8 @@ from rich.table import Table
 from tacit.checks import positive
 from tacit.cli.exits import DO_NOT_COLLECT
 from tacit.cli.inputs import Reading, public_sample
-from tacit.cli.options import Categories, Json, Label, LeaveOut, SchemaFile
+from tacit.cli.options import Categories, Label, LeaveOut, SchemaFile
+from tacit.cli.screen import Screen
 from tacit.cli.steps import steps
 from tacit.ensembles.combination import Crowd
 from tacit.ensembles.public_model import fit_public
@@ -29,41 +29,45 @@ def plan(
     schema: SchemaFile = None,
     category: Categories = None,
     leave_out: LeaveOut = None,
-    as_json: Json = False,
+    *,
+    screen: Screen,
 ) -> None:
     """Say what asking owners should bring, before anybody is asked.
 
-    Exit status 3: whatever the epsilon, do not collect.
+    Exit status 3: whatever the epsilon, do not collect. Ctrl-C (130) shows the plans that are done.
 
     Example: tacit plan mine.csv --label income --owners 10000 --rows-per-owner 4 --epsilon 0.5 --epsilon 1
     """
     budgets = [positive("epsilon", each) for each in epsilon or (0.5, 1.0, 2.0, 4.0)]
     crowds = [Crowd(count, budget, rows_per_owner) for count in owners for budget in budgets]
-    with steps(3 + len(crowds)) as step:
+    plans, stopped = list[Plan](), False
+    with steps(screen, 3 + len(crowds)) as step:
         step("reading")
         sample = public_sample(public, Reading(label, None, schema, category or (), leave_out or ()))
         step("fitting your rows alone", 2)
         known = sample.encoded
         own = fit_public(known)
-        plans = []
-        for crowd in crowds:
-            step(f"planning for {crowd.owners:,} owners at epsilon {crowd.epsilon:g}")
-            plans.append(plan_for(known, crowd, own))
-    if as_json:
-        found = [{**asdict(each), "accuracy": each.accuracy, "says": str(each)} for each in plans]
-        typer.echo(json.dumps({"plans": found, "notes": list(sample.notes)}))
-    else:
-        console = Console()
-        for note in sample.notes:
-            console.print(f"note: {note}", markup=False, highlight=False)
-        _show(plans, console)
+        try:
+            for crowd in crowds:
+                step(f"planning for {crowd.owners:,} owners at epsilon {crowd.epsilon:g}")
+                plans.append(plan_for(known, crowd, own))
+        except KeyboardInterrupt:
+            stopped = True
+    found = [{**asdict(each), "accuracy": each.accuracy, "says": str(each)} for each in plans]
+    screen.tell(plans=found, collect=any(each.collect for each in plans), notes=sample.notes)
+    for note in sample.notes:
+        screen.console.print(f"note: {note}", markup=False)
+    if plans:
+        _show(plans, screen.console)
+    if stopped:
+        screen.stop(f"{len(plans)} of {len(crowds)} plans are done")
     if not any(each.collect for each in plans):
         raise typer.Exit(DO_NOT_COLLECT)
 
 
 def _show(plans: list[Plan], console: Console) -> None:
     if len(plans) == 1:
-        console.print(str(plans[0]), highlight=False)
+        console.print(str(plans[0]))
         return
     first = plans[0]
     alone = "too few rows to tell" if first.public_accuracy is None else f"{first.public_accuracy:.3f}"
@@ -85,4 +89,4 @@ def _show(plans: list[Plan], console: Console) -> None:
         )
     console.print(table)
     told = "rows: of each owner; accuracy: expected with their answers; rise: points above your own rows."
-    console.print(told, highlight=False)
+    console.print(told)

@@ -1,7 +1,6 @@
 """tacit predict: a saved model on new rows."""
 
 import csv
-import json
 import os
 import time
 from collections.abc import Iterator
@@ -11,11 +10,11 @@ from typing import Annotated, Any, TextIO
 
 import numpy as np
 import typer
-from rich.console import Console
 
-from tacit.cli.exits import INTERRUPTED
-from tacit.cli.options import Json
+from tacit.cli.outputs import writable
+from tacit.cli.screen import Screen
 from tacit.cli.steps import bar
+from tacit.cli.stopping import stopping
 from tacit.estimators.loading import load
 from tacit.files import UserTable, column_names, conform, conform_labels, read_blocks
 from tacit.files.reading import row_count
@@ -41,53 +40,77 @@ def predict(
     data: Annotated[Path, typer.Argument(help="New rows, CSV or parquet.")],
     out: Annotated[Path, typer.Option(help="Where to write predictions (CSV).")] = Path("predictions.csv"),
     proba: Annotated[bool, typer.Option("--proba", help="Also how likely each class is.")] = False,
-    label: Annotated[str | None, typer.Option(help="Column with the right answer, to print the accuracy.")] = None,
-    as_json: Json = False,
+    label: Annotated[
+        str | None, typer.Option(help="Column with the right answer; default: the one that the model learned.")
+    ] = None,
+    *,
+    screen: Screen,
 ) -> None:
     """Predict new rows, one line of OUT for each in their order, in the memory of a few thousand.
 
     Columns are found by name. One that the model uses and the file lacks is an error; others are ignored. Values that
-    are missing or that the model never heard of count as missing, numbers beyond its bounds as the bound.
+    are missing or that the model never heard of count as missing, numbers beyond its bounds as the bound. Where the
+    file has the right answers, the accuracy is told.
+
+    Ctrl-C (exit status 130) keeps the predictions that are done in OUT.part: whole lines, from the first row on.
 
     Example: tacit predict model.tacit new.csv --out predictions.csv --proba
     """
     began = time.monotonic()
-    if not model.is_file():
-        raise ValueError(f"{model} is not there: give a model that tacit fit wrote")
-    try:
-        fitted = load(model)
-    except WireError as problem:
-        raise ValueError(f"{model} is not a tacit model: {problem}") from None
-    schema: Schema = fitted.schema_
+    fitted = _loaded(model)
     names = column_names(data)
-    used = [feature.name for feature in schema.features]
+    used = [feature.name for feature in fitted.schema_.features]
     missing = [name for name in used if name not in names]
     if missing:
         raise ValueError(f"{data} lacks {', '.join(missing)}, which the model uses; it has {', '.join(names)}")
     if label is not None and label not in names:
         raise ValueError(f"column {label!r} is not in {data}; it has {', '.join(names)}")
-    ignored = [name for name in names if name not in (*used, label)]
-    told, stopped = _Told(), False
-    draft = out.with_name(f"{out.name}.part")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    wanted = [*used, *([] if label is None else [label])]
-    with draft.open("w", encoding="utf-8", newline="") as file, bar(Console(stderr=True)) as progress:
-        task = progress.add_task(f"predicting {data.name}", total=row_count(data))
-        try:
-            for table in read_blocks(data, wanted, _BLOCK):
-                _write(file, _predicted(fitted, table, label, data, told), schema, proba, first=told.rows)
-                told.rows += len(table)
-                progress.update(task, completed=told.rows)
-        except KeyboardInterrupt:
-            stopped = True
+    learned = getattr(fitted, "label_", "")
+    right = label or (learned if learned in names else None)
+    ignored = [name for name in names if name not in (*used, right)]
+    writable("--out", out)
+    draft, told = out.with_name(f"{out.name}.part"), _Told()
+    try:
+        stopped = _all(fitted, data, draft, right, proba, told, screen)
+        if not told.rows and not stopped:
+            raise ValueError(f"{data} has no rows")
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+    if not stopped:
+        os.replace(draft, out)
+    _tell(told, draft if stopped else out, ignored, right, time.monotonic() - began, screen)
     if stopped:
-        typer.echo(f"the first {told.rows:,} predictions are in {draft}", err=True)
-        raise typer.Exit(INTERRUPTED)
-    if not told.rows:
-        draft.unlink()
-        raise ValueError(f"{data} has no rows")
-    os.replace(draft, out)
-    _tell(told, out, ignored, label, time.monotonic() - began, as_json)
+        screen.stop(f"the first {told.rows:,} predictions are in {draft}")
+
+
+def _loaded(model: Path) -> Any:
+    if not model.is_file():
+        raise ValueError(f"{model} is not there: give a model that tacit fit wrote")
+    try:
+        return load(model)
+    except WireError as problem:
+        raise ValueError(f"{model} is not a tacit model: {problem}") from None
+
+
+def _all(fitted: Any, data: Path, draft: Path, right: str | None, proba: bool, told: _Told, screen: Screen) -> bool:
+    """Predict block by block into the draft; whether somebody stopped it between two blocks."""
+    schema: Schema = fitted.schema_
+    wanted = [*(feature.name for feature in schema.features), *([] if right is None else [right])]
+    with (
+        stopping("stopping after this block; Ctrl-C again throws the predictions away") as stop,
+        draft.open("w", encoding="utf-8", newline="") as file,
+        bar(screen) as shown,
+    ):
+        expected, about = row_count(data), f"predicting {data.name}"
+        shown(0, expected, about)
+        for table in read_blocks(data, wanted, _BLOCK):
+            _write(file, _predicted(fitted, table, right, data, told), schema, proba, first=told.rows)
+            told.rows += len(table)
+            shown(told.rows, max(expected, told.rows), about)
+            if stop():
+                return True
+    return False
 
 
 def _predicted(fitted: Any, table: UserTable, label: str | None, data: Path, told: _Told) -> AnyArray:
@@ -117,18 +140,27 @@ def _lines(chances: AnyArray, classes: list[str], proba: bool, first: int) -> It
         yield [number, classes[best], *([f"{chance:.6g}" for chance in each] if proba else [])]
 
 
-def _tell(told: _Told, out: Path, ignored: list[str], label: str | None, seconds: float, as_json: bool) -> None:
+def _tell(told: _Told, out: Path, ignored: list[str], label: str | None, seconds: float, screen: Screen) -> None:
     accuracy = told.right / told.judged if told.judged else None
-    if as_json:
-        found = {"rows": told.rows, "out": str(out), "moved_values": told.moved, "ignored_columns": ignored}
-        typer.echo(json.dumps({**found, "judged": told.judged, "accuracy": accuracy, "seconds": round(seconds, 1)}))
-        return
-    if ignored:
-        typer.echo(f"note: columns that the model does not use: {', '.join(ignored)}")
-    if told.moved:
-        typer.echo(f"note: {told.moved:,} values were missing, unknown to the model or beyond its bounds")
-    typer.echo(f"{told.rows:,} predictions: {out}")
+    screen.tell(
+        rows=told.rows,
+        out=out,
+        moved_values=told.moved,
+        ignored_columns=ignored,
+        label=label,
+        judged=told.judged,
+        accuracy=accuracy,
+        seconds=round(seconds, 1),
+    )
+    lines = [
+        *([f"note: columns that the model does not use: {', '.join(ignored)}"] if ignored else []),
+        *([f"note: {told.moved:,} values were missing, unknown to the model or beyond its bounds"] * bool(told.moved)),
+        f"{told.rows:,} predictions: {out}",
+    ]
     if accuracy is not None:
-        typer.echo(f"accuracy {accuracy:.3f} on {told.judged:,} rows with a known {label}")
+        error = 0.5 / told.judged**0.5
+        lines.append(f"accuracy {accuracy:.3f} (± {error:.3f}) on {told.judged:,} rows with a known {label}")
     elif label is not None:
-        typer.echo(f"no accuracy: no row has a {label} that the model knows")
+        lines.append(f"no accuracy: no row has a {label} that the model knows")
+    for line in lines:
+        screen.say(line)

@@ -1,43 +1,49 @@
 """tacit reproduce: the papers' tables and figures again, beside their own numbers."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import shlex
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from tacit.checks import bad
 from tacit.cli.ahead import draw_ahead, show_ahead
 from tacit.cli.claims import show_claims
 from tacit.cli.options import Seed
+from tacit.cli.outputs import folder
 from tacit.cli.paper_a import show_a
 from tacit.cli.paper_b import show_b
 from tacit.cli.paper_c import show_c
 from tacit.cli.paper_d import show_d
+from tacit.cli.screen import Screen
+from tacit.cli.steps import bar
 from tacit.cli.trees import show_trees
 from tacit.cli.versions import versions
 from tacit.cores import cores
-from tacit.experiments import ahead, gradient_verdict
-from tacit.experiments.break_even import ahead_and_break_even
-from tacit.experiments.cells import run_cells
-from tacit.experiments.claims import Claim
+from tacit.experiments import ahead, break_even, gradient_verdict
+from tacit.experiments.ahead_tasks import SIZES
+from tacit.experiments.cells import Cell, run_cells
+from tacit.experiments.claims import Claim, counts
 from tacit.experiments.papers import CELLS, DATASETS, KINDS, cells_of, claims_of
 from tacit.experiments.rows import read_rows, write_rows
 from tacit.report.document import Document
 from tacit.report.overview import overview
 from tacit.report.writing import write_report
 
-Advance = Callable[[float, float, str], None]
+_STOPPED = "what is done is kept, and the same command goes on from there"
 
 
 class Own(NamedTuple):
-    """A comparison of our own: how to run it, to show its rows (terminal and report), and what else to draw."""
+    """A comparison of our own: its cells, the kinds of rows they leave, what is made of these, how it is shown."""
 
     datasets: tuple[str, ...]
-    run: Callable[..., Iterator[Any]]
+    cells: Callable[[bool, int, Iterable[str]], list[Cell]]
+    kinds: tuple[type[Any], ...]
+    rows: Callable[[Iterable[object]], Sequence[Any]]
     show: Callable[[Sequence[Any], Console], Document]
     draw: Callable[[Sequence[Any], Path], None] = lambda rows, folder: None
 
@@ -49,8 +55,16 @@ SHOWS: dict[str, Callable[[Sequence[Any], Sequence[Claim], Console], Document]] 
     "d": show_d,
 }
 OWN = {
-    "ahead": Own(ahead.DATASETS, ahead_and_break_even, show_ahead, draw_ahead),
-    "trees": Own(gradient_verdict.DATASETS, gradient_verdict.reproduce_trees, show_trees),
+    "ahead": Own(
+        ahead.DATASETS, break_even.cells_ahead, break_even.KINDS, break_even.rows_ahead, show_ahead, draw_ahead
+    ),
+    "trees": Own(
+        gradient_verdict.DATASETS,
+        gradient_verdict.cells_trees,
+        gradient_verdict.KINDS,
+        gradient_verdict.rows_trees,
+        show_trees,
+    ),
 }
 WORDS = (*CELLS, "all", *OWN)
 _SETS = {**DATASETS, **{name: own.datasets for name, own in OWN.items()}}
@@ -71,78 +85,106 @@ def reproduce(
     out: Annotated[
         Path | None, typer.Option(help="Folder for rows, claims, reports and pictures; default out/papers.")
     ] = None,
+    *,
+    screen: Screen,
 ) -> None:
     """Run the papers' experiments at their own settings and print measured against published.
 
-    What is done is on disk at once: after Ctrl-C, or a kill, the same command goes on from there.
+    What is done is on disk at once: after Ctrl-C (exit status 130), or a kill, the same command goes on from there.
+
+    Example: tacit reproduce d --quick
     """
+    began = time.monotonic()
     if paper not in WORDS:
         raise ValueError(f"paper must be one of {', '.join(WORDS)}, got {paper!r}")
-    console, command = Console(), _command(paper, dataset, quick, seed)
+    place = out or Path("out") / (("papers" if paper not in OWN else paper) + ("_quick" if quick else ""))
+    folder("--out", place)
+    command = _command(paper, dataset, quick, seed)
     if paper in OWN:
-        _own(paper, dataset, quick, seed, out or Path("out") / paper, console)
-        return
-    folder = out or Path("out") / ("papers_quick" if quick else "papers")
-    chosen = list(CELLS) if paper == "all" else [paper]
+        notes = _own(OWN[paper], dataset, quick, seed, processes or cores(), place, command, screen)
+    else:
+        chosen = list(CELLS) if paper == "all" else [paper]
+        notes = _papers(chosen, dataset, quick, seed, processes or cores(), place, command, screen)
+    stopped = notes.pop() if _STOPPED in notes else ""
+    screen.tell(
+        command=command, rows_file=place / "rows.jsonl", notes=notes, seconds=round(time.monotonic() - began, 1)
+    )
+    for note in notes:
+        screen.say(note)
+    screen.say(f"rows: {place / 'rows.jsonl'}")
+    if stopped:
+        screen.stop(stopped)
+
+
+def _papers(
+    chosen: list[str],
+    dataset: list[str] | None,
+    quick: bool,
+    seed: int,
+    processes: int,
+    place: Path,
+    command: str,
+    screen: Screen,
+) -> list[str]:
+    """Papers as they were published: measured, judged, shown and written; what is to be said of it."""
     wanted, known = cells_of(chosen, quick, seed, dataset), cells_of(CELLS, quick, seed)
-    with _progress(console) as advance:
-        try:
-            notes = run_cells(wanted, folder / "rows.jsonl", processes or cores(), advance, known)
-        except KeyboardInterrupt:
-            notes = ["stopped; what is done is kept, and the same command goes on from there"]
-    rows = list(read_rows(folder / "rows.jsonl", KINDS))
+    notes = _run(wanted, known, place, processes, screen)
+    rows = list(read_rows(place / "rows.jsonl", KINDS))
     claims = claims_of(chosen, rows)
-    write_rows(claims, folder / "claims.jsonl")
+    write_rows(claims, place / "claims.jsonl")
     for name in chosen:
         own = [claim for claim in claims if claim.paper == name]
-        document = replace(SHOWS[name](rows, own, console), command=command, settings=versions(seed))
-        _write(document, folder / f"paper_{name}", console)
+        document = replace(SHOWS[name](rows, own, screen.console), command=command, settings=versions(seed))
+        _write(document, place / f"paper_{name}", screen)
     if len(chosen) > 1:
-        _write(replace(overview(claims), command=command, settings=versions(seed)), folder, console)
-    show_claims(claims, console)
-    for note in dict.fromkeys(notes):
-        console.print(note, markup=False)
-    console.print(f"rows and claims: {folder}")
+        _write(replace(overview(claims), command=command, settings=versions(seed)), place, screen)
+    show_claims(claims, screen.console)
+    screen.tell(claims=claims, counts=counts(claims))
+    return notes
 
 
-def _own(name: str, dataset: list[str] | None, quick: bool, seed: int, folder: Path, console: Console) -> None:
-    """A comparison of our own, in this process."""
-    chosen, rows = OWN[name], list[Any]()
-    with _progress(console) as advance:
+def _own(
+    chosen: Own,
+    dataset: list[str] | None,
+    quick: bool,
+    seed: int,
+    processes: int,
+    place: Path,
+    command: str,
+    screen: Screen,
+) -> list[str]:
+    """A comparison of our own; what is to be said of it."""
+    names = dataset or chosen.datasets
+    if not set(names) <= set(SIZES):
+        raise bad("dataset", f"among {tuple(SIZES)}", sorted(set(names) - set(SIZES)))
+    notes = _run(chosen.cells(quick, seed, names), chosen.cells(quick, seed, SIZES), place, processes, screen)
+    rows = chosen.rows(read_rows(place / "rows.jsonl", chosen.kinds))
+    screen.tell(rows=rows)
+    document = chosen.show(rows, screen.console)
+    if _write(replace(document, command=command, settings=versions(seed)), place, screen):
+        chosen.draw(rows, place)
+    return notes
+
+
+def _run(wanted: list[Cell], known: list[Cell], place: Path, processes: int, screen: Screen) -> list[str]:
+    """Run what is not on disk yet; what is to be said of it, the last of it when it was stopped."""
+    with bar(screen) as advance:
         try:
-            for row in chosen.run(quick, seed, dataset or chosen.datasets, progress=advance):
-                rows.append(row)
+            return list(dict.fromkeys(run_cells(wanted, place / "rows.jsonl", processes, advance, known)))
         except KeyboardInterrupt:
-            console.print("stopped; what was done is kept")
-    write_rows(rows, folder / "rows.jsonl")
-    command = _command(name, dataset, quick, seed)
-    if _write(replace(chosen.show(rows, console), command=command, settings=versions(seed)), folder, console):
-        chosen.draw(rows, folder)
+            return [_STOPPED]
 
 
-def _write(document: Document, folder: Path, console: Console) -> bool:
+def _write(document: Document, place: Path, screen: Screen) -> bool:
     """Write a report; whether matplotlib was there for pictures."""
-    drawn = write_report(document, folder)
+    drawn = write_report(document, place)
     if not drawn:
-        console.print("No pictures: matplotlib is missing; pip install 'tacit[plot]' adds it.", markup=False)
-    console.print(f"report and pictures: {folder} (open {folder / 'report.html'})")
+        screen.note("no pictures: matplotlib is missing; pip install 'tacit[plot]' adds it")
+    screen.say(f"report and pictures: {place} (open {place / 'report.html'})")
     return drawn
-
-
-@contextmanager
-def _progress(console: Console) -> Iterator[Advance]:
-    """A bar with time left; what it yields is told how much is done, of how much, and what."""
-    columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=console) as progress:
-        task = progress.add_task("the papers again", total=None)
-
-        def advance(done: float, total: float, what: str) -> None:
-            progress.update(task, completed=done, total=total, description=what)
-
-        yield advance
 
 
 def _command(paper: str, dataset: list[str] | None, quick: bool, seed: int) -> str:
     """What to type to get the same again."""
     chosen = [word for name in dataset or () for word in ("--dataset", name)]
-    return " ".join(["tacit", "reproduce", paper, *chosen, *(["--quick"] if quick else []), "--seed", str(seed)])
+    return shlex.join(["tacit", "reproduce", paper, *chosen, *(["--quick"] if quick else []), "--seed", str(seed)])

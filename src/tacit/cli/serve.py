@@ -13,6 +13,7 @@ from tacit.campaign.address import LOOPBACK
 from tacit.campaign.rehearsal import only_here
 from tacit.cli.logs import log_to_stderr
 from tacit.cli.options import LogJson, warn_of_rehearsal
+from tacit.cli.screen import Screen
 from tacit.durable import kept
 
 
@@ -30,10 +31,16 @@ def serve(
     rehearsal: Annotated[int | None, typer.Option(help="Seed of a rehearsal: reproducible, NOT PRIVATE.")] = None,
     tokens: Annotated[int, typer.Option(help="Make so many tokens, one per owner, in STATE/tokens.", min=0)] = 0,
     log_json: LogJson = False,
+    *,
+    screen: Screen,
 ) -> None:
     """Run the coordinator: invite owners, collect their reports, publish the model.
 
     The campaign's signing key and the admin key are made on first use, in STATE. Owners join with a token each.
+    Ctrl-C (exit status 130) ends it; everything is in the database, and the same command goes on from there. With
+    --json the document is printed before it serves.
+
+    Example: tacit serve campaign.toml --tokens 50
     """
     checked_tls(host, certificate, key)
     from starlette.applications import Starlette
@@ -50,9 +57,13 @@ def serve(
         fresh = [secrets.token_urlsafe(24) for _ in range(tokens)]
         made.store.add_tokens(fresh)
         _append(state / "tokens", "".join(f"{token}\n" for token in fresh).encode())
-        typer.echo(f"{tokens} tokens were added to {state / 'tokens'}: give one to each owner")
-    typer.echo(f"campaign key (owners may pin it): {made.fingerprint}")
-    typer.echo(f"page: {'http' if certificate is None else 'https'}://{host}:{port}/, admin key: {state / 'admin.key'}")
+        screen.say(f"{tokens} tokens were added to {state / 'tokens'}: give one to each owner")
+    page = f"{'http' if certificate is None else 'https'}://{host}:{port}/"
+    screen.say(f"campaign key (owners may pin it): {made.fingerprint}")
+    screen.say(f"page: {page}, admin key: {state / 'admin.key'}")
+    screen.tell(campaign_key=made.fingerprint, page=page, admin_key_file=state / "admin.key", new_tokens=tokens)
+    screen.tell(tokens_file=state / "tokens")
+    screen.close()
     made.store.close()  # nothing open may be shared by several workers
 
     def app() -> Starlette:
@@ -61,6 +72,8 @@ def serve(
         return coordinator(campaign, database, signing_key(state), admin_key(state), rehearsal).app
 
     serve_forever(app, host, port, certificate, key, workers)
+    if workers == 1:  # it ends by itself on Ctrl-C alone; several workers end alike on any signal
+        screen.stop("everything is in the database; the same command goes on from there")
 
 
 def checked_tls(host: str, certificate: Path | None, key: Path | None) -> None:

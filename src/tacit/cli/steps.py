@@ -1,4 +1,4 @@
-"""Progress on standard error, with the time left; nothing is drawn where nobody watches."""
+"""Progress on standard error, with the time left; nothing is drawn where nobody watches or a machine reads."""
 
 import time
 from collections.abc import Iterator
@@ -6,26 +6,56 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from tacit.cli.screen import Screen
+
 
 class _Left(ProgressColumn):
-    """The time left: by the pace of a task, or until the time that its field `ends` names."""
+    """The time left, until the time that a task's field `ends` names."""
 
     max_refresh = 0.5
 
     def render(self, task: Task) -> Text:
         ends = task.fields.get("ends")
-        left = task.time_remaining if ends is None else max(0.0, ends - time.monotonic())
-        return Text("" if left is None else f"about {timedelta(seconds=round(left))} left", "cyan")
+        left = None if ends is None else timedelta(seconds=round(max(0.0, ends - time.monotonic())))
+        return Text("" if left is None else f"about {left} left", "cyan")
 
 
-def bar(console: Console) -> Progress:
-    """A progress bar that vanishes when it is done."""
+def bars(screen: Screen) -> Progress:
+    """Bars that vanish when they are done."""
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=16), TimeElapsedColumn(), _Left())
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    unseen = screen.as_json or not screen.errors.is_terminal
+    return Progress(*columns, console=screen.errors, transient=True, disable=unseen)
+
+
+@dataclass
+class Bar:
+    """One bar, told how much is done, of how much, and what; the time left follows from the pace so far.
+
+    What is done when it is first told is not counted in the pace: it was done before.
+    """
+
+    progress: Progress
+    task: TaskID
+    _first: float | None = None
+    _began: float = 0.0
+
+    def __call__(self, done: float, total: float, what: str) -> None:
+        now = time.monotonic()
+        if self._first is None:
+            self._first, self._began = done, now
+        worked = done - self._first
+        ends = now + (now - self._began) * (total - done) / worked if worked > 0 else None
+        self.progress.update(self.task, completed=done, total=total, description=what, ends=ends, visible=True)
+
+
+@contextmanager
+def bar(screen: Screen, what: str = "starting") -> Iterator[Bar]:
+    """A bar on standard error."""
+    with bars(screen) as progress:
+        yield Bar(progress, progress.add_task(what, total=None))
 
 
 @dataclass
@@ -64,9 +94,9 @@ class Steps:
 
 
 @contextmanager
-def steps(total: float, pace: Pace | None = None) -> Iterator[Steps]:
+def steps(screen: Screen, total: float, pace: Pace | None = None) -> Iterator[Steps]:
     """Steps on standard error, of this weight in all."""
-    with bar(Console(stderr=True)) as progress:
+    with bars(screen) as progress:
         step = Steps(progress, progress.add_task("starting", total=total), total, pace or Pace())
         yield step
         step("done", 0.0)

@@ -4,7 +4,7 @@ It simulates honest owners: each is asked at most once, with its own epsilon, un
 what each has been charged is kept in `spent`. Peak memory grows with the block, not with the cohort.
 """
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, TypeVar
@@ -22,6 +22,7 @@ from tacit.types import FloatArray, IntArray
 from tacit.wire import WireError, encode
 
 _BLOCK = 1 << 22  # numbers of a block of shares
+Monitor = Callable[[int], bool]
 Result = TypeVar("Result")
 
 
@@ -36,13 +37,17 @@ class Inline:
     """Answers queries from `cohort`; owners are drawn at random among those never asked.
 
     `epsilon` is what one answer may cost an owner, `spent` what each has been charged so far, `transcript` the digest
-    of all questions and answers in order.
+    of all questions and answers in order. `monitor` hears before each question how many were answered; once it says
+    True nobody is asked any more, and `stopped` is set: an algorithm then ends with what it has. `answered` counts.
     """
 
     cohort: Cohort
     epsilon: float | FloatArray
     stream: Stream
     sums: SecureSum | None = None
+    monitor: Monitor | None = None
+    stopped: bool = field(init=False, default=False)
+    answered: int = field(init=False, default=0)
     spent: FloatArray = field(init=False, repr=False)
     transcript: bytes = field(init=False, repr=False, default=b"")
     _waiting: IntArray = field(init=False, repr=False)
@@ -67,8 +72,10 @@ class Inline:
         try:
             ask = next(algorithm)
             while True:
-                told = self.tally(ask) if isinstance(ask, Tally) else self.ask(ask)
+                self.stopped = self.stopped or (self.monitor is not None and self.monitor(self.answered))
+                told = None if self.stopped else self.tally(ask) if isinstance(ask, Tally) else self.ask(ask)
                 self._note(ask, told)
+                self.answered += not self.stopped
                 ask = algorithm.send(told)
         except StopIteration as end:
             result: Result = end.value

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from tacit.checks import positive
-from tacit.engines.inline import Inline
+from tacit.engines.inline import Inline, Monitor
 from tacit.ensembles.boosting import AllOwners, Judge, OwnSample, boost
 from tacit.ensembles.public_model import fit_public
 from tacit.estimators.guarantee import guarantee_of
@@ -94,12 +94,13 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
         tags.classifier_tags.poor_score = True  # the few hundred rows of a check drown in the noise
         return tags
 
-    def fit(self, X: Any, y: Any, *, owners: Any = None, public: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, *, owners: Any = None, public: Any = None, monitor: Monitor | None = None) -> Self:
         """Boost over the owners of the rows of X; `owners` names one per row, None makes every row an owner.
 
         `public` is the data user's own sample (X0, y0). All that is not paid for with epsilon (bounds, categories,
         classes, thresholds) comes from it or from the schema. Without it some owners are set aside as such a sample,
-        and `guarantee_` says that they are not protected.
+        and `guarantee_` says that they are not protected. `monitor` hears before each question how many were answered;
+        once it says True nobody is asked any more, and the base models so far are the model.
         """
         learner, stream = learner_of(self.learner), stream_of(self.random_state)
         judged = one_of("error", self.error, ("public", "owners"))
@@ -113,12 +114,14 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
         sums = None
         if judged == "owners":
             judge, sums = AllOwners(), TwoServers(epsilon=positive("error_epsilon", self.error_epsilon) / most)
-        engine = Inline(cohort, epsilon, stream, sums=sums)
+        engine = Inline(cohort, epsilon, stream, sums, monitor)
         boosted = engine.run(boost(learner, self.facts_, terms, judge, self.rounds, each, self.attempts))
 
         self.ensemble_, self.transcript_ = boosted.ensemble, engine.transcript
         self.report_ = [asdict(record) for record in boosted.records]
         self.ended_ = boosted.ended
+        if engine.stopped:
+            self.ended_ = f"stopped after {len(self.ensemble_)} of {self.rounds} rounds"
         if not len(self.ensemble_):
             self.ended_ += "; with no base model, predictions are the data user's most frequent class"
         budget = None if sums is None else float(self.error_epsilon)

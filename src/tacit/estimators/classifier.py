@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from tacit.checks import whole
-from tacit.engines.inline import Inline
+from tacit.engines.inline import Inline, Monitor
 from tacit.ensembles.combination import Crowd
 from tacit.ensembles.grow import Growth, grow
 from tacit.ensembles.public_model import fit_public
@@ -96,12 +96,13 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
         tags.classifier_tags.poor_score = True  # the few hundred rows of a check drown in the noise
         return tags
 
-    def fit(self, X: Any, y: Any, *, owners: Any = None, public: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, *, owners: Any = None, public: Any = None, monitor: Monitor | None = None) -> Self:
         """Ask the owners of the rows of X; `owners` names one per row, None makes every row an owner.
 
         `public` is the data user's own sample (X0, y0): its model is the start, and all that is not paid for with
         epsilon comes from it or from the schema. Without it some owners are set aside as such a sample, and
-        `guarantee_` says that they are not protected.
+        `guarantee_` says that they are not protected. `monitor` hears before each question how many were answered; once
+        it says True nobody is asked any more, and what was answered so far makes the model.
         """
         stream = stream_of(self.random_state)
         combine = one_of("combine", self.combine, ("precision", "private"))
@@ -113,7 +114,7 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
         own = fit_public(ready.public)
         expected = _NO_NOISE if mechanism == "none" else float(np.median(ready.epsilon))
         crowd = Crowd(len(ready.cohort), expected, rows)
-        engine = Inline(ready.cohort, ready.epsilon, stream)
+        engine = Inline(ready.cohort, ready.epsilon, stream, monitor=monitor)
         if combine == "private":
             refined = engine.run(discriminate(ready.public, crowd, mechanism, ready.epsilon, own))
         elif chosen == "trees":
@@ -127,6 +128,8 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
         self.public_only_score_, self.public_model_ = own.accuracy, own.name
         self.predicted_gain_, self.ended_ = refined.predicted_gain, refined.ended
         self.report_ = [asdict(record) for record in refined.records]
+        if engine.stopped:
+            self.ended_ = f"stopped after {len(self.report_)} rounds"
         self.transcript_ = engine.transcript
         named = "privunit" if mechanism == "auto" else mechanism
         self.guarantee_ = guarantee_of(Discriminant.unsound, named, ready.epsilon, None, stream, ready.source)

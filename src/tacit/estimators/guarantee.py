@@ -27,7 +27,8 @@ class Guarantee:
     `epsilon` holds the smallest and the largest over owners, each for the one report of an owner; None: no guarantee.
     `error_epsilon` is the budget of all error estimates together, None when owners are not asked for them. `void`
     says why this run protects nobody, and is empty where the guarantee holds. `protects`, `notion` and `reporter` are
-    the words for it: by default those of owners that protect all their rows from everybody.
+    the words for it: by default those of owners that protect all their rows from everybody. `held` says what the
+    fitted object knows beyond the model; what is saved does not, and `published` is its guarantee.
 
     >>> print(Guarantee(epsilon=(1.0, 1.0), mechanism="privunit", stream="secure", not_protected=("The names.",)))
     Each owner's rows are protected by local differential privacy with epsilon 1.
@@ -52,6 +53,12 @@ class Guarantee:
     notion: str = "local differential privacy"
     reporter: str = "owner"
     reports: str = "one report"
+    held: str = ""
+
+    @property
+    def published(self) -> "Guarantee":
+        """The guarantee of the model alone, without the object that was fitted."""
+        return replace(self, held="")
 
     def with_first(self, sentence: str) -> "Guarantee":
         """The same, with one more sentence on what is not protected, before the others."""
@@ -70,8 +77,8 @@ class Guarantee:
             f"  adversary: {self.adversary}",
             f"  mechanism: {self.mechanism}, {self.reports} per {self.reporter}",
             f"  coins: {self.stream}",
-            *(["Not protected:"] if self.not_protected else []),
-            *(f"  {sentence}" for sentence in self.not_protected),
+            *(["Not protected:"] if self.not_protected or self.held else []),
+            *(f"  {sentence}" for sentence in (*self.not_protected, *([self.held] if self.held else []))),
         ]
         if self.void and self.epsilon is not None:
             lines.insert(1, f"  the same run with secure coins would give {self._claim}")
@@ -132,7 +139,8 @@ def guarantee_of(
         epsilon=named,
         mechanism=mechanism,
         stream=stream.label,
-        not_protected=(source, _OWNERS, *([_COUNTS] if simulated else [])),
+        not_protected=(source, _OWNERS),
         void=void,
         error_epsilon=error_epsilon,
+        held=_COUNTS if simulated else "",
     )

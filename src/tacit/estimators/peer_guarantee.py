@@ -32,7 +32,7 @@ def peer_guarantee(
         epsilon=named,
         mechanism="noisy choices and counts",
         stream=stream.label,
-        not_protected=(*([source] if source else []), _PEERS, _TWICE, *([_OWN] if own else [])),
+        not_protected=(*([source] if source else []), _PEERS, _TWICE),
         void=void,
         unit=CountLeaves.unit,
         adjacency=CountLeaves.adjacency,
@@ -40,4 +40,5 @@ def peer_guarantee(
         notion="differential privacy, over all rounds together,",
         reporter="participant",
         reports="one report" if most == 1 else f"up to {most} reports",
+        held=_OWN if own else "",
     )

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tacit.checks import bad, positive, whole
 from tacit.cohort import Cohort
-from tacit.engines.inline import Inline
+from tacit.engines.inline import Inline, Monitor
 from tacit.estimators.parameters import stream_of
 from tacit.estimators.peer_guarantee import peer_guarantee
 from tacit.estimators.peer_methods import METHODS
@@ -104,12 +104,14 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         participants: Any = None,
         attributes: Mapping[Any, Collection[Any]] | None = None,
         public: Any = None,
+        monitor: Monitor | None = None,
     ) -> Self:
         """Learn from participants; `participants` names one per row, None: all rows are of one.
 
         `attributes` lists, for participants that do not hold all of them, the columns they hold; what their rows say
         elsewhere is not looked at. Bounds and classes come from the schema, or from the public sample `public` = (X0,
-        y0); without both, some rows are drawn at random, leave their participants and become public.
+        y0); without both, some rows are drawn at random, leave their participants and become public. `monitor` hears
+        before each turn how many there were; once it says True nobody speaks any more.
         """
         self._check()
         stream = stream_of(self.random_state)
@@ -134,7 +136,7 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self._source = "" if sample is None else sample.source
         self.transcript_ = b""
         self._present: dict[int, float] = {}
-        return self._learn(dict(zip(self._held, self._epsilons(self.epsilon), strict=True)))
+        return self._learn(dict(zip(self._held, self._epsilons(self.epsilon), strict=True)), monitor)
 
     def join(
         self, X: Any, y: Any, *, name: Any, attributes: Collection[Any] | None = None, epsilon: Any = None
@@ -173,20 +175,23 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         del self._present[number]
         return self._settle()
 
-    def _learn(self, newcomers: dict[int, float]) -> Self:
+    def _learn(self, newcomers: dict[int, float], monitor: Monitor | None = None) -> Self:
         """Let newcomers speak, each with its budget; then everybody makes its own model."""
         method = METHODS[self.method]
         self._present = self._present | newcomers
         plan = method.plan(newcomers, whole("rounds", self.rounds, 1), len(self._present))
         epsilon = np.array([plan.each.get(number, np.inf) for number in range(len(self._cohort))])
-        engine = Inline(self._cohort, epsilon, self._stream)
+        engine = Inline(self._cohort, epsilon, self._stream, monitor=monitor)
         held = {number: self._held[number] for number in newcomers}
         coins = self._stream.child("public coins", min(newcomers))
         self.released_ = engine.run(method.algorithm(self.cells_, held, plan, coins, self.released_))
         self.transcript_ = blake2b(self.transcript_ + engine.transcript, digest_size=32).digest()
         self.spent_ = self.spent_ | {self.participants_[number]: float(engine.spent[number]) for number in newcomers}
         self.guarantee_ = peer_guarantee(list(self._present.values()), plan, self._stream, self._source)
-        return self._settle()
+        self._settle()
+        if engine.stopped:
+            self.ended_ = f"stopped after {engine.answered} turns"
+        return self
 
     def _settle(self) -> Self:
         """Everybody present makes its own model; the served one is made of what was released."""

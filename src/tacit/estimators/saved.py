@@ -28,7 +28,10 @@ _LARGEST = 1 << 30
 @message("saved model")
 @dataclass(frozen=True, eq=False)
 class SavedModel:
-    """A model of the estimator `kind`; `names` are the columns it was fitted on (none: an array without names)."""
+    """A model of the estimator `kind`; `names` are the columns it was fitted on (none: an array without names).
+
+    `label` is the name of the column that it predicts, empty where it is not known.
+    """
 
     program: str
     kind: str
@@ -41,6 +44,7 @@ class SavedModel:
     report: str
     ended: str
     transcript: bytes
+    label: str = ""
 
 
 class Savable:
@@ -49,7 +53,11 @@ class Savable:
     _fitted_model: str
 
     def save(self, path: str | Path) -> None:
-        """Write the fitted model to a file, whole or not at all; read it with `tacit.load`."""
+        """Write the fitted model to a file, whole or not at all; read it with `tacit.load`.
+
+        What the estimator knows beyond the model, as its guarantee says, stays behind. `label_`, where it is set, is
+        the name of the column that the model predicts.
+        """
         fitted: Any = self
         if not hasattr(fitted, self._fitted_model):
             raise ValueError(f"{type(self).__name__} must be fitted before it can be saved")
@@ -61,15 +69,19 @@ class Savable:
             np.asarray(getattr(fitted, "public_frequencies_", ()), dtype=np.float64),
             tuple(str(name) for name in getattr(fitted, "feature_names_in_", ())),
             int(fitted.n_features_in_),
-            fitted.guarantee_,
+            fitted.guarantee_.published,
             json.dumps(fitted.report_),
             fitted.ended_,
             fitted.transcript_,
+            getattr(fitted, "label_", ""),
         )
         target = Path(path)
         draft = target.with_name(f"{target.name}.{os.getpid()}.part")
-        draft.write_bytes(encode(content))
-        os.replace(draft, target)
+        try:
+            draft.write_bytes(encode(content))
+            os.replace(draft, target)
+        finally:
+            draft.unlink(missing_ok=True)
 
     def _to_save(self) -> Any:
         """The model as it travels."""
@@ -97,4 +109,5 @@ def restored(path: str | Path, kinds: dict[str, type[Any]]) -> Any:
     estimator.report_ = json.loads(content.report)
     estimator.ended_ = content.ended
     estimator.transcript_ = content.transcript
+    estimator.label_ = content.label
     return estimator

@@ -2,13 +2,12 @@
 
 In every run all methods see the same owners and the same features. Paper A's best is the best mean over its three
 learners, as published (simulated, unsound) and sound, at epsilon 7; ours run at smaller epsilon, labels protected, pure
-epsilon-LDP.
+epsilon-LDP. A cell is one run on one task; `ahead_rows` makes means and deviations of the runs that are there.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from os import cpu_count
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,7 +17,8 @@ from tacit.ensembles.boosting import OwnSample, boost
 from tacit.ensembles.combination import Crowd
 from tacit.ensembles.public_model import PublicModel, fit_public
 from tacit.ensembles.refine import discriminate, refine
-from tacit.experiments.ahead_tasks import SIZES, Task, coins_of, quick_task, shifted, skewed, task_of
+from tacit.experiments.ahead_tasks import SIZES, Task, coins_of, seconds_of, shifted, skewed, task_for
+from tacit.experiments.cells import Cell
 from tacit.learners.base import Learner, Public, Terms
 from tacit.learners.centroid import Centroid
 from tacit.learners.invitation import report_size
@@ -27,13 +27,12 @@ from tacit.learners.published import PublishedCentroid, PublishedLogistic, Publi
 from tacit.learners.stump import Stump
 from tacit.streams import Stream, seeded
 
-Progress = Callable[[int, int, str], None]  # steps done, steps in all, what was done
-
 _ON_DEMAND = ("clusters 1e6", "clusters 1e7", "board 1e5", "board 1e6")  # only when named
 DATASETS = tuple(name for name in SIZES if name not in _ON_DEMAND)
 EPSILONS = (0.01, 0.5, 1.0)
 PAPER_EPSILON = 7.0
 OWNERS = ("alike", "labels 0.1", "labels 0.5", "shifted")
+RUNS, QUICK_RUNS = 10, 2
 _SKEW_EPSILON = 1.0
 _SKEWED = ("mnist 4 or 9", "synthetic")
 _ROUNDS, _ATTEMPTS = 10, 10
@@ -72,41 +71,100 @@ class AheadRow:
 
 
 @dataclass(frozen=True)
-class _Job:
-    task: Task
+class AheadRun:
+    """Accuracy of one method in one run."""
+
+    dataset: str
     owners_kind: str
+    run: int
+    method: str
+    epsilon: float | None
+    public_rows: int
+    owners: int
+    rows_per_owner: int
+    accuracy: float
+    unsound: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AheadCell(Cell):
+    """Run number `run` of all methods on one task, with owners of one kind, at these epsilons, ours and the papers'."""
+
+    paper: ClassVar[str] = "ahead"
+
+    owners_kind: str
+    run: int
     epsilons: tuple[float, ...]
     papers: tuple[float, ...]
-    runs: int
+
+    def rows(self) -> Iterator[AheadRun]:
+        task = task_for(self.dataset, self.quick)
+        for method, epsilon, public_rows, accuracy in self._accuracies(task, seeded(self.seed)):
+            learner = LEARNERS.get(method.removeprefix("paper A: "))
+            unsound = "" if learner is None else learner.unsound
+            place = (self.dataset, self.owners_kind, self.run, method, epsilon, public_rows, task.owners, task.rows)
+            yield AheadRun(*place, accuracy, unsound)
+
+    def _accuracies(self, task: Task, stream: Stream) -> Iterator[tuple[str, float | None, int, float]]:
+        """Method, epsilon, public rows and accuracy."""
+        cohort = _dealt(task, self.owners_kind, self.run)
+        for rows in task.public_rows:
+            public = task.public(rows, self.run)
+            own = fit_public(public)
+            yield "public only", None, rows, task.accuracy(own.model.predict(task.split.X_test))
+            for epsilon in self.epsilons:
+                for method, accuracy in _ours(task, public, own, cohort, epsilon, stream, self.run):
+                    yield method, epsilon, rows, accuracy
+        most = max(task.public_rows)
+        for epsilon in self.papers:
+            for method, accuracy in _papers(task, task.public(most, self.run), cohort, epsilon, stream, self.run):
+                yield f"paper A: {method}", epsilon, most, accuracy
+
+    @property
+    def title(self) -> str:
+        return f"{self.dataset}, owners {self.owners_kind}, run {self.run + 1}"
 
 
-def reproduce_ahead(
-    quick: bool,
-    seed: int = 1,
-    datasets: Iterable[str] = DATASETS,
-    progress: Progress = lambda done, total, what: None,
-) -> Iterator[AheadRow]:
-    """Rows of all tasks; quick: two runs on made-up rows. `progress` hears of every run."""
-    names = list(datasets)
-    runs = 2 if quick else 10
-    kinds = 1 if quick else sum(len(OWNERS) if name in _SKEWED else 1 for name in names)
-    done, total = 0, kinds * runs
+def ahead_cells(quick: bool, seed: int, datasets: Iterable[str]) -> list[Cell]:
+    """Ten runs of every task; quick: two of made-up rows."""
+    cells: list[Cell] = []
+    for name in ["synthetic"] if quick else datasets:
+        linear = name.startswith("clusters")  # there the papers' learners have nothing to show
+        epsilons = (0.01, 1.0) if quick else (1.0,) if linear else EPSILONS
+        kinds = [("alike", epsilons, () if linear else (PAPER_EPSILON,))]
+        if name in _SKEWED and not quick:
+            kinds += [(kind, (_SKEW_EPSILON,), (_SKEW_EPSILON,)) for kind in OWNERS[1:]]
+        for kind, ours, papers in kinds:
+            cells += [
+                AheadCell(
+                    where="ahead",
+                    dataset=name,
+                    runs=1,
+                    seed=seed,
+                    quick=quick,
+                    cost=seconds_of(name, quick) * (1.0 if kind == "alike" else 0.6),
+                    owners_kind=kind,
+                    run=run,
+                    epsilons=ours,
+                    papers=papers,
+                )
+                for run in range(QUICK_RUNS if quick else RUNS)
+            ]
+    return cells
 
-    def tick(what: str) -> None:
-        nonlocal done
-        done += 1
-        progress(done, total, what)
 
-    stream = seeded(seed)
-    if quick:
-        yield from _rows(_Job(quick_task(), "alike", (0.01, 1.0), (PAPER_EPSILON,), runs), stream, tick)
-        return
-    for name in names:
-        task = task_of(name)
-        epsilons, papers = (EPSILONS, (PAPER_EPSILON,)) if not name.startswith("clusters") else ((1.0,), ())
-        yield from _rows(_Job(task, "alike", epsilons, papers, runs), stream, tick)
-        for kind in OWNERS[1:] if name in _SKEWED else ():
-            yield from _rows(_Job(task, kind, (_SKEW_EPSILON,), (_SKEW_EPSILON,), runs), stream, tick)
+def ahead_rows(runs: Iterable[AheadRun]) -> list[AheadRow]:
+    """Means over the runs that are there, in their order, run by run beside the data user's own model."""
+    found: dict[tuple[str, str, str, float | None, int], list[AheadRun]] = {}
+    for each in sorted(runs, key=lambda each: each.run):
+        key = (each.dataset, each.owners_kind, each.method, each.epsilon, each.public_rows)
+        found.setdefault(key, []).append(each)
+    rows = []
+    for (dataset, kind, _, _, public_rows), own in found.items():
+        alone = {each.run: each.accuracy for each in found[dataset, kind, "public only", None, public_rows]}
+        rows.append(_row(own, [alone[each.run] for each in own]))
+    order = {name: place for place, name in enumerate(SIZES)}
+    return sorted(rows, key=lambda row: (order.get(row.dataset, len(order)), OWNERS.index(row.owners_kind)))
 
 
 def best_of_paper(rows: Iterable[AheadRow], dataset: str) -> AheadRow | None:
@@ -122,27 +180,6 @@ def bytes_of(task: Task) -> int:
     public = task.public(max(task.public_rows), 0)
     asks = refine(public, Crowd(10_000_000, 1.0, task.rows), "auto", 1.0)
     return report_size(next(asks))
-
-
-def _rows(job: _Job, stream: Stream, tick: Callable[[str], None]) -> list[AheadRow]:
-    task = job.task
-    found: dict[tuple[str, float | None, int], list[float]] = {}
-    for run in range(job.runs):
-        cohort = _dealt(task, job.owners_kind, run)
-        for rows in task.public_rows:
-            public = task.public(rows, run)
-            own = fit_public(public)
-            alone = task.accuracy(own.model.predict(task.split.X_test))
-            found.setdefault(("public only", None, rows), []).append(alone)
-            for epsilon in job.epsilons:
-                for method, accuracy in _ours(task, public, own, cohort, epsilon, stream, run):
-                    found.setdefault((method, epsilon, rows), []).append(accuracy)
-        most = max(task.public_rows)
-        for epsilon in job.papers:
-            for method, accuracy in _papers(task, task.public(most, run), cohort, epsilon, stream, run):
-                found.setdefault((f"paper A: {method}", epsilon, most), []).append(accuracy)
-        tick(f"{task.name}, owners {job.owners_kind}, run {run + 1}")
-    return [_row(job, *key, values, found[("public only", None, key[2])]) for key, values in found.items()]
 
 
 def _dealt(task: Task, kind: str, run: int) -> Cohort:
@@ -182,29 +219,27 @@ def _papers(
             return task.accuracy(np.full(len(task.split.y_test), np.bincount(public.y).argmax()))
         return task.accuracy(boosted.ensemble.predict(task.split.X_test))
 
-    names = [name for name, learner in LEARNERS.items() if task.split.classes == 2 or not learner.unsound]
-    with ThreadPoolExecutor(cpu_count()) as pool:
-        yield from zip(names, pool.map(accuracy, names), strict=True)
+    for name, learner in LEARNERS.items():
+        if task.split.classes == 2 or not learner.unsound:
+            yield name, accuracy(name)
 
 
-def _row(
-    job: _Job, method: str, epsilon: float | None, public_rows: int, values: list[float], alone: list[float]
-) -> AheadRow:
-    rises = np.array(values) - np.array(alone)
+def _row(own: Sequence[AheadRun], alone: Sequence[float]) -> AheadRow:
+    first, values = own[0], np.array([each.accuracy for each in own])
+    rises = values - np.array(alone)
     spread = float(rises.std(ddof=1)) if len(rises) > 1 else 0.0
-    learner = LEARNERS.get(method.removeprefix("paper A: "))
     return AheadRow(
-        dataset=job.task.name,
-        method=method,
-        owners_kind=job.owners_kind,
-        epsilon=epsilon,
-        public_rows=public_rows,
-        owners=job.task.owners,
-        rows_per_owner=job.task.rows,
+        dataset=first.dataset,
+        method=first.method,
+        owners_kind=first.owners_kind,
+        epsilon=first.epsilon,
+        public_rows=first.public_rows,
+        owners=first.owners,
+        rows_per_owner=first.rows_per_owner,
         runs=len(values),
-        mean=float(np.mean(values)),
-        std=float(np.std(values, ddof=1)) if len(values) > 1 else 0.0,
+        mean=float(values.mean()),
+        std=float(values.std(ddof=1)) if len(values) > 1 else 0.0,
         rise=float(rises.mean()),
         rise_error=spread / float(np.sqrt(len(rises))),
-        unsound="" if learner is None else learner.unsound,
+        unsound=first.unsound,
     )

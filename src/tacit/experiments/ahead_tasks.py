@@ -1,6 +1,7 @@
 """The tasks on which private data has to pay: who the owners are, and what the data user holds."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from sklearn.datasets import make_classification
@@ -14,6 +15,7 @@ from tacit.streams import Stream
 from tacit.types import FloatArray, IntArray
 
 PUBLIC_ROWS = (50, 200, 1000)
+QUICK_PUBLIC_ROWS = (50, 1000)
 _TEST_ROWS = 20_000
 
 
@@ -71,9 +73,23 @@ def task_of(name: str) -> Task:
     return Task(name, _split(name), owners, rows)
 
 
+def seconds_of(name: str, quick: bool = False) -> float:
+    """About how long one run of all methods takes on one core, for the time that is left."""
+    if quick:
+        return 3.0
+    owners, rows = SIZES[name]
+    return 5.0 + owners * rows / (5_000 if name == "mnist ten" else 20_000)
+
+
+@lru_cache(maxsize=1)
+def task_for(name: str, quick: bool) -> Task:
+    """A task, kept for the next cell of the same one; quick: a few made-up rows, whatever the name."""
+    return quick_task() if quick else task_of(name)
+
+
 def quick_task() -> Task:
     """A few made-up rows, for a look in seconds."""
-    return Task("synthetic", synthetic(n=60_000), 5_000, 4, (50, 1000))
+    return Task("synthetic", synthetic(n=60_000), 5_000, 4, QUICK_PUBLIC_ROWS)
 
 
 def clusters(n: int, public: int = 1000, test: int = _TEST_ROWS, seed: int = 0) -> Split:

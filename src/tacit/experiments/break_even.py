@@ -4,15 +4,19 @@ Predictions are `tacit.plan`'s, from public rows and closed-form variances alone
 beside them says how far to trust them.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
 
 from tacit.ensembles.combination import Crowd
 from tacit.ensembles.public_model import fit_public
 from tacit.ensembles.refine import LEAST_GAIN, outlook
-from tacit.experiments.ahead import DATASETS, AheadRow, Progress, reproduce_ahead
-from tacit.experiments.ahead_tasks import Task, quick_task, task_of
-from tacit.experiments.plan_check import PlanRow, check_plan
+from tacit.experiments import plan_check
+from tacit.experiments.ahead import AheadCell, AheadRow, AheadRun, ahead_cells, ahead_rows
+from tacit.experiments.ahead_tasks import PUBLIC_ROWS, QUICK_PUBLIC_ROWS, task_for
+from tacit.experiments.cells import Cell, CellRow
+from tacit.experiments.plan_check import PlanCell, PlanRow, PlanRun, plan_rows
 
 OWNERS = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 EPSILONS = (0.1, 0.3, 1.0, 3.0)
@@ -34,44 +38,58 @@ class BreakEvenRow:
     collect: bool
 
 
-def break_even(
-    tasks: Iterable[Task],
-    owners: tuple[int, ...] = OWNERS,
-    epsilons: tuple[float, ...] = EPSILONS,
-    tick: Callable[[str], None] = lambda what: None,
-) -> Iterator[BreakEvenRow]:
-    """Rows of the chart, task by task."""
-    for task in tasks:
-        for rows in task.public_rows:
-            public = task.public(rows, 0)
-            own = fit_public(public)
-            for epsilon in epsilons:
-                for number in owners:
-                    look = outlook(public, own, Crowd(number, epsilon, task.rows))
-                    rise = look.combination.expected_rise(_DRAWS, 0)
-                    collect = look.gain >= LEAST_GAIN
-                    yield BreakEvenRow(
-                        task.name, number, epsilon, rows, task.rows, own.accuracy or 0.0, rise, look.gain, collect
-                    )
-            tick(f"break-even, {task.name}, {rows} public rows")
+@dataclass(frozen=True, kw_only=True)
+class BreakEvenCell(Cell):
+    """The chart of one task for one size of the data user's sample."""
+
+    paper: ClassVar[str] = "ahead"
+
+    public_rows: int
+    owners: tuple[int, ...] = OWNERS
+    epsilons: tuple[float, ...] = EPSILONS
+
+    def rows(self) -> Iterator[BreakEvenRow]:
+        task = task_for(self.dataset, self.quick)
+        public = task.public(self.public_rows, 0)
+        own = fit_public(public)
+        for epsilon in self.epsilons:
+            for number in self.owners:
+                look = outlook(public, own, Crowd(number, epsilon, task.rows))
+                rise = look.combination.expected_rise(_DRAWS, 0)
+                collect, alone = look.gain >= LEAST_GAIN, own.accuracy or 0.0
+                place = (task.name, number, epsilon, self.public_rows, task.rows)
+                yield BreakEvenRow(*place, alone, rise, look.gain, collect)
+
+    @property
+    def title(self) -> str:
+        return f"break-even, {self.dataset}, {self.public_rows} public rows"
 
 
-def ahead_and_break_even(
-    quick: bool,
-    seed: int = 1,
-    datasets: Iterable[str] = DATASETS,
-    progress: Progress = lambda done, total, what: None,
-) -> Iterator[AheadRow | PlanRow | BreakEvenRow]:
-    """All that `tacit reproduce ahead` shows: the comparison, the plan beside it, then the rows of the chart."""
-    names = list(datasets)
-    found = list[AheadRow]()
-    for row in reproduce_ahead(quick, seed, names, progress):
-        found.append(row)
-        yield row
-    tasks = [quick_task()] if quick else (task_of(name) for name in names)
-    for task in tasks:
-        yield from check_plan(task, found, 2 if quick else 5)
+KINDS = (CellRow, AheadRun, PlanRun, BreakEvenRow)
+
+
+def cells_ahead(quick: bool, seed: int, datasets: Iterable[str]) -> list[Cell]:
+    """All that `tacit reproduce ahead` shows: the comparison, the plan beside it, the chart; task by task."""
+    cells: list[Cell] = []
+    for name in ["synthetic"] if quick else list(datasets):
+        compared = ahead_cells(quick, seed, [name])
+        epsilons = next(each.epsilons for each in compared if isinstance(each, AheadCell))
+        planned = partial(PlanCell, where="plan", dataset=name, seed=seed, quick=quick, runs=1, cost=2.0)
+        charted = partial(BreakEvenCell, where="break-even", dataset=name, seed=seed, quick=quick, runs=1, cost=10.0)
+        cells += compared
+        for run in range(plan_check.QUICK_RUNS if quick else plan_check.RUNS):
+            cells.append(planned(run=run, epsilons=epsilons))
         if quick:
-            yield from break_even([task], (1_000, 1_000_000), (1.0,))
-        elif not task.name.startswith("clusters"):
-            yield from break_even([task])
+            few = (1_000, 1_000_000)
+            cells += [charted(public_rows=rows, owners=few, epsilons=(1.0,), cost=2.0) for rows in QUICK_PUBLIC_ROWS]
+        elif not name.startswith("clusters"):
+            cells += [charted(public_rows=rows) for rows in PUBLIC_ROWS]
+    return cells
+
+
+def rows_ahead(found: Iterable[object]) -> list[AheadRow | PlanRow | BreakEvenRow]:
+    """Means over runs, from what the cells left on disk."""
+    kept = list(found)
+    rows = ahead_rows(each for each in kept if isinstance(each, AheadRun))
+    plans = plan_rows((each for each in kept if isinstance(each, PlanRun)), rows)
+    return [*rows, *plans, *(each for each in kept if isinstance(each, BreakEvenRow))]

@@ -78,7 +78,8 @@ class Cell(ABC):
 class CellRow:
     """Heads the rows of one cell: what was run, with which seeds and versions, and how long it took.
 
-    Run number r of the cell draws its coins from (seed, r), r from 0 to runs - 1. `rows` counts the lines that follow.
+    Run number r of the cell draws its coins from (seed, r), r from 0 to runs - 1, unless the cell is one run and its
+    settings say which. `rows` counts the lines that follow.
     """
 
     digest: str

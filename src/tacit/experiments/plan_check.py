@@ -1,7 +1,8 @@
 """Does the plan keep its word? What it predicts from public rows alone, beside what was then measured."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -9,8 +10,10 @@ from tacit.ensembles.combination import Crowd
 from tacit.ensembles.public_model import fit_public
 from tacit.ensembles.refine import LEAST_GAIN, outlook
 from tacit.experiments.ahead import AheadRow
-from tacit.experiments.ahead_tasks import Task
+from tacit.experiments.ahead_tasks import task_for
+from tacit.experiments.cells import Cell
 
+RUNS, QUICK_RUNS = 5, 2
 _DRAWS = 50
 
 
@@ -34,30 +37,66 @@ class PlanRow:
     collect: float
 
 
-def check_plan(
-    task: Task, measured: Iterable[AheadRow], runs: int, tick: Callable[[str], None] = lambda what: None
-) -> Iterator[PlanRow]:
-    """A row for each measured combination on `task`, whose public samples are drawn again as they were then."""
+@dataclass(frozen=True)
+class PlanRun:
+    """What the plan says of one public sample; `rise` is 0 where it says not to ask."""
+
+    dataset: str
+    run: int
+    epsilon: float
+    public_rows: int
+    rise: float
+    collect: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanCell(Cell):
+    """The plan for one task, from the public samples that were drawn for run number `run`."""
+
+    paper: ClassVar[str] = "ahead"
+
+    run: int
+    epsilons: tuple[float, ...]
+
+    def rows(self) -> Iterator[PlanRun]:
+        task = task_for(self.dataset, self.quick)
+        for rows in task.public_rows:
+            public = task.public(rows, self.run)
+            own = fit_public(public)
+            for epsilon in self.epsilons:
+                look = outlook(public, own, Crowd(task.owners, epsilon, task.rows))
+                collect = look.gain >= LEAST_GAIN
+                rise = look.combination.expected_rise(_DRAWS, 0) if collect else 0.0
+                yield PlanRun(self.dataset, self.run, epsilon, rows, rise, collect)
+
+    @property
+    def title(self) -> str:
+        return f"plan, {self.dataset}, sample {self.run + 1}"
+
+
+def plan_rows(runs: Iterable[PlanRun], measured: Iterable[AheadRow]) -> list[PlanRow]:
+    """A row for each combination that was both planned and measured, where owners are alike."""
+    found: dict[tuple[str, float | None, int], list[PlanRun]] = {}
+    for each in runs:
+        found.setdefault((each.dataset, each.epsilon, each.public_rows), []).append(each)
+    rows = []
     for row in measured:
-        if (row.dataset, row.method, row.owners_kind) == (task.name, "combined", "alike") and row.epsilon is not None:
-            crowd = Crowd(row.owners, row.epsilon, row.rows_per_owner)
-            looks = []
-            for run in range(runs):
-                public = task.public(row.public_rows, run)
-                looks.append(outlook(public, fit_public(public), crowd))
-            asked = np.array([look.gain >= LEAST_GAIN for look in looks])
-            rises = np.array([look.combination.expected_rise(_DRAWS, 0) for look in looks]) * asked
-            yield PlanRow(
-                dataset=row.dataset,
-                owners=row.owners,
-                rows_per_owner=row.rows_per_owner,
-                epsilon=row.epsilon,
-                public_rows=row.public_rows,
-                runs=runs,
-                predicted=float(rises.mean()),
-                predicted_std=float(rises.std(ddof=1)) if runs > 1 else 0.0,
-                measured=row.rise,
-                measured_error=row.rise_error,
-                collect=float(asked.mean()),
+        own = found.get((row.dataset, row.epsilon, row.public_rows), [])
+        if (row.method, row.owners_kind) == ("combined", "alike") and row.epsilon is not None and own:
+            rises = np.array([each.rise for each in own])
+            rows.append(
+                PlanRow(
+                    dataset=row.dataset,
+                    owners=row.owners,
+                    rows_per_owner=row.rows_per_owner,
+                    epsilon=row.epsilon,
+                    public_rows=row.public_rows,
+                    runs=len(own),
+                    predicted=float(rises.mean()),
+                    predicted_std=float(rises.std(ddof=1)) if len(own) > 1 else 0.0,
+                    measured=row.rise,
+                    measured_error=row.rise_error,
+                    collect=float(np.mean([each.collect for each in own])),
+                )
             )
-            tick(f"plan, {task.name}, epsilon {row.epsilon:g}, {row.public_rows:,} public rows")
+    return rows
