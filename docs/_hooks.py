@@ -82,6 +82,8 @@ def describe(command: Any, name: str, lines: list[str]) -> None:
     context = command.context_class(command, info_name=name)
     if name != "tacit":
         lines += [f"{'#' * (name.count(' ') + 1)} {name}", "", plain(command.help or ""), ""]
+        _, _, example = (command.epilog or "").partition("Example:\n")
+        lines += ["```sh", example, "```", ""] if example else []
     rows = [row for row in map(parameter, command.get_params(context)) if row]
     if rows:
         lines += ["| | | default |", "|---|---|---|", *rows, ""]

@@ -12,8 +12,8 @@ import typer.main
 from typer.core import TyperGroup
 
 import tacit
+from tacit.cli.command import add
 from tacit.cli.exits import BAD_INPUT, BROKEN, DONE, INTERRUPTED, TABLE, failure
-from tacit.cli.screen import speaking
 
 _UsageError: Any = typer.BadParameter.__mro__[1]  # its own name moved between releases of typer
 
@@ -34,7 +34,7 @@ class Commands(TyperGroup):
         group = getattr(module, "app", None)
         if group is None:
             group = typer.Typer(add_completion=False)
-            group.command(cmd_name)(speaking(getattr(module, cmd_name)))
+            add(group, getattr(module, cmd_name))
         made = typer.main.get_command(group)
         made.name = cmd_name
         return made

@@ -72,7 +72,8 @@ def audit(
 
     Exit status 1 if anything fails. Ctrl-C (130) shows what was checked.
 
-    Example: tacit audit --part mechanisms --epsilon 1 --dim 1
+    Example:
+        tacit audit --part mechanisms --epsilon 1 --dim 1
     """
     began = time.monotonic()
     if picture is not None:

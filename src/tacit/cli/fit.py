@@ -33,7 +33,7 @@ def fit(
     owners: Annotated[str | None, typer.Option(help="Column that names owners; default: each row its own.")] = None,
     public: Annotated[Path | None, typer.Option(help="Your own or published rows, same columns.")] = None,
     public_rows: Annotated[int | None, typer.Option(help="Instead: rows of DATA to give up. NOT PROTECTED.")] = None,
-    epsilon: Annotated[float, typer.Option(help="What one owner's report may cost, in all.")] = 1.0,
+    epsilon: Annotated[float, typer.Option(help="What one owner (sites, peers: one record) may spend.")] = 1.0,
     out: Annotated[Path, typer.Option(help="Where to write the model.")] = Path("model.tacit"),
     test: Annotated[Path | None, typer.Option(help="Rows with labels to measure on; they decide nothing.")] = None,
     method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = "classifier",
@@ -57,13 +57,19 @@ def fit(
 
     Ctrl-C (exit status 130) keeps the rounds that are done: they are written as a model, which says how many they are.
 
-    Example: tacit fit people.parquet --label income --owners state --public mine.csv --epsilon 1 --out model.tacit
+    Example:
+        tacit fit people.parquet --label income --owners state --public mine.csv \\
+        --epsilon 1 --out model.tacit
     """
     began = time.monotonic()
     positive("epsilon", epsilon)
     chosen = METHODS[one_of("method", method, METHODS)]
     if chosen.group != "owners" and owners is None:
         raise ValueError(f"--method {method} needs --owners, the column that names who holds a row")
+    if owners == label:
+        raise ValueError(f"--owners and --label must be two columns, got {label!r} for both")
+    if public is not None and public.exists() and data.exists() and public.samefile(data):
+        raise ValueError(f"--public must be other rows than those of owners in {data}; --public-rows gives up some")
     writable("--out", out)
     options = {"learner": learner, "rounds": rounds, "mechanism": mechanism, "rows_per_owner": rows_per_owner}
     reading = Reading(label, owners, schema, category or (), leave_out or ())
@@ -78,7 +84,8 @@ def fit(
             expected, own = _expected(sample, owned, epsilon, rows_per_owner or 1, chosen.planned, step)
     except KeyboardInterrupt:
         screen.stop("nobody was asked, and nothing was written")
-    show_plan(expected, sample.notes, source, screen.console)
+    notes = (*sample.notes, *owned.notes)
+    show_plan(expected, notes, source, screen.console)
     with steps(screen, _WEIGHTS["ask"], pace) as step:
         number = rounds or (chosen.questions if expected is None else expected.rounds)
         model, stopped = _asked(chosen, estimator, owned, sample, number, step, screen)
@@ -93,7 +100,7 @@ def fit(
             tested = None if test is None or tests is None else _tested(test, tests, sample.schema, model, own)
     except KeyboardInterrupt:
         stopped = "it is whole, and only the test was left out"
-    found = Fitted(method, model, expected, own, tested, owned.count, len(sample.y), out, sample.notes, data, label)
+    found = Fitted(method, model, expected, own, tested, owned.count, len(sample.y), out, notes, label)
     screen.tell(**as_document(found, time.monotonic() - began))
     show(found, screen.console)
     if stopped:

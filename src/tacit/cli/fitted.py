@@ -43,7 +43,6 @@ class Fitted:
     public_rows: int
     path: Path
     notes: tuple[str, ...]
-    data: Path
     label: str
 
     @property
@@ -73,7 +72,7 @@ def show(found: Fitted, console: Console) -> None:
     """Result against public rows alone, guarantee, where the model is, what to type next."""
     grid = _grid()
     alone = "too few to tell" if found.own.accuracy is None else f"{found.own.accuracy:.3f}, cross-validated"
-    grid.add_row("owners", f"{found.owners:,}; {_ended(found.model)}")
+    grid.add_row("owners", f"{found.owners:,}; {_ended(found)}")
     grid.add_row("your rows", f"{found.public_rows:,} public rows alone: {alone} ({found.own.name})")
     if found.tested is None:
         grid.add_row("accuracy", "not measured: --test FILE, with rows that nobody learned from, tells")
@@ -128,12 +127,14 @@ def as_document(found: Fitted, seconds: float) -> dict[str, object]:
     }
 
 
-def _ended(model: Any) -> str:
+def _ended(found: Fitted) -> str:
     """How the asking went, in words."""
-    rounds = len(model.report_)
-    if str(model.ended_) == f"all {rounds} rounds":
+    ended, rounds = str(found.model.ended_), len(found.model.report_)
+    if ended == f"all {rounds} rounds":
         return f"asked in {rounds} round{'' if rounds == 1 else 's'}"
-    return str(model.ended_)
+    return {f"all {found.owners} sites": "each asked once", f"{found.owners} participants": "in turns"}.get(
+        ended, ended
+    )
 
 
 def _grid() -> Table:

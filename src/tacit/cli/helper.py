@@ -38,7 +38,8 @@ def helper(
     Ctrl-C (exit status 130) ends it; what was released stays on disk. With --json the document is printed before it
     serves.
 
-    Example: tacit helper --state helper
+    Example:
+        tacit helper --state helper
     """
     checked_tls(host, certificate, key)
     for each in campaign or []:

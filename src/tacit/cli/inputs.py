@@ -64,11 +64,12 @@ class Sample:
 
 @dataclass(frozen=True, eq=False)
 class Owned:
-    """Owners' rows; `owners` are owner numbers by row."""
+    """Owners' rows; `owners` are owner numbers by row; `notes`: what the reader should know of the file's columns."""
 
     X: UserTable
     y: AnyArray
     owners: IntArray
+    notes: tuple[str, ...] = ()
 
     @property
     def count(self) -> int:
@@ -91,7 +92,12 @@ def owned_rows(path: Path, reading: Reading, schema: Schema, source: str) -> Own
         )
     raw = read_rows(path, [*names, reading.label, *_named(reading.owner)])
     labels = conform_labels(raw.column(reading.label), schema)
-    return Owned(conform(raw, schema, str(path)), labels, _owners(raw, reading.owner))
+    owners, notes = _owners(raw, reading.owner, path)
+    used = {*names, reading.label, reading.owner, *reading.leave_out, ""}
+    if reading.schema is None:
+        unknown = [name for name in column_names(path) if name not in used and name not in column_names(source)]
+        notes += [f"column {name!r} of {path} is left out: {source} does not have it" for name in unknown]
+    return Owned(conform(raw, schema, str(path)), labels, owners, tuple(notes))
 
 
 def divided(path: Path, reading: Reading, rows: int, stream: Stream) -> tuple[Sample, Owned, str]:
@@ -101,7 +107,7 @@ def divided(path: Path, reading: Reading, rows: int, stream: Stream) -> tuple[Sa
     """
     _has(path, [reading.label, *_named(reading.owner)])
     raw = read_rows(path, column_names(path))
-    numbers = _owners(raw, reading.owner)
+    numbers, notes = _owners(raw, reading.owner, path)
     count = int(numbers.max()) + 1
     order = np.argsort(stream.child("public rows").words(np.arange(count), 0, 1)[:, 0], kind="stable")
     held = np.cumsum(np.bincount(numbers)[order])
@@ -116,6 +122,7 @@ def divided(path: Path, reading: Reading, rows: int, stream: Stream) -> tuple[Sa
         conform(rest, sample.schema, str(path)),
         conform_labels(rest.column(reading.label), sample.schema),
         np.unique(numbers[~given_up[numbers]], return_inverse=True)[1].astype(np.int64),
+        tuple(notes),
     )
     told = f"{int(held[drawn - 1]):,} rows of {drawn:,} owners were given up as public rows: they are not protected."
     return sample, owned, told
@@ -152,12 +159,15 @@ def _sample(table: UserTable, reading: Reading, where: str) -> Sample:
     return Sample(schema, conform(table, schema, where), labels, tuple(notes))
 
 
-def _owners(table: UserTable, owner: str | None) -> IntArray:
+def _owners(table: UserTable, owner: str | None, path: Path) -> tuple[IntArray, list[str]]:
     """Owner numbers by row; None: every row is its own owner; rows that name nobody are one owner together."""
     if owner is None:
-        return np.arange(len(table))
-    names = np.array(["" if value is None else str(value) for value in table.column(owner).tolist()])
-    return np.unique(names, return_inverse=True)[1].astype(np.int64)
+        return np.arange(len(table)), []
+    named = table.column(owner)
+    missing = any(value is None or value != value for value in named.tolist())
+    names = np.array(["" if value is None or value != value else str(value) for value in named.tolist()])
+    notes = [f"rows of {path} without a {owner} count as one owner together"] if missing else []
+    return np.unique(names, return_inverse=True)[1].astype(np.int64), notes
 
 
 def _named(owner: str | None) -> list[str]:

@@ -38,7 +38,9 @@ def join(
 
     Ctrl-C (exit status 130) leaves the ledger as it is; the same command goes on from there.
 
-    Example: tacit join https://host:8443 --data mine.parquet --label ill --policy policy.toml --dry-run
+    Example:
+        tacit join https://host:8443 --data mine.parquet --label ill \\
+        --policy policy.toml --dry-run
     """
     from tacit.cli.watched import WatchedLink, watching
     from tacit.device.joining import Joining, join

@@ -20,7 +20,8 @@ def leave(
 ) -> None:
     """Leave a campaign: not to be asked again. A peer's parts leave the model; what was released stays known.
 
-    Example: tacit leave https://host:8443 north --state tacit-owner
+    Example:
+        tacit leave https://host:8443 north --state tacit-owner
     """
     from tacit.device.identity import Identity
     from tacit.device.link import Link

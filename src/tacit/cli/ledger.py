@@ -8,20 +8,23 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from tacit.cli.screen import Screen, speaking
+from tacit.cli.command import add
+from tacit.cli.screen import Screen
 from tacit.owner.entry import Entry
 from tacit.owner.ledger import Ledger
 from tacit.owner.policy import Policy
 from tacit.owner.statement import figures, owners, rounded_up, time_of
 
-app = typer.Typer(no_args_is_help=True, help="What an owner has released, to whom, for how much, and what is left.")
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    help="What an owner has released, to whom, for how much, and what is left.",
+)
 File = Annotated[Path, typer.Argument(help="The ledger's file.", exists=True, dir_okay=False)]
 Mark = Annotated[Path | None, typer.Option(help="The ledger's mark, if not beside it or in the user's state folder.")]
 Limit = Annotated[Path | None, typer.Option(help="The owner's policy, to show what is left.", exists=True)]
 
 
-@app.command()
-@speaking
 def show(
     file: File,
     policy: Limit = None,
@@ -31,7 +34,8 @@ def show(
 ) -> None:
     """Print every release, after checking that no line was changed and that the file is not an old copy.
 
-    Example: tacit ledger show tacit-owner/ledger.db --policy policy.toml
+    Example:
+        tacit ledger show tacit-owner/ledger.db --policy policy.toml
     """
     entries = Ledger(file, mark or _beside(file)).entries()
     limit = None if policy is None else Policy.read(policy)
@@ -45,8 +49,6 @@ def show(
         console.print("[dim]--policy FILE also shows what is left[/]")
 
 
-@app.command()
-@speaking
 def serve(
     file: File,
     policy: Limit = None,
@@ -59,7 +61,8 @@ def serve(
 
     The address holds a fresh secret: keep it to yourself. With --json the document is printed when the page is there.
 
-    Example: tacit ledger serve tacit-owner/ledger.db --policy policy.toml
+    Example:
+        tacit ledger serve tacit-owner/ledger.db --policy policy.toml
     """
     import socket
 
@@ -79,14 +82,13 @@ def serve(
         uvicorn.Server(config).run(sockets=[listening])
 
 
-@app.command()
-@speaking
 def adopt(file: File, mark: Mark = None, *, screen: Screen) -> None:
     """Take a ledger that was moved here for the latest one, and begin a new mark for it.
 
     Only for a move on purpose: adopting an old copy gives away what was spent since.
 
-    Example: tacit ledger adopt moved/ledger.db
+    Example:
+        tacit ledger adopt moved/ledger.db
     """
     ledger = Ledger.adopted(file, mark or _beside(file))
     releases = len(ledger.entries())
@@ -110,3 +112,7 @@ def _table(entries: list[Entry]) -> Table:
         who, where = escape(entry.owner), escape(entry.campaign)
         table.add_row(time_of(entry), who, where, question, entry.what, entry.how, entry.unit, cost, size)
     return table
+
+
+for _command in (show, serve, adopt):
+    add(app, _command)

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 
 def writable(option: str, out: Path) -> None:
@@ -12,8 +13,9 @@ def writable(option: str, out: Path) -> None:
         raise ValueError(f"{option} {out}: its folder cannot be made ({problem.strerror}); choose another") from None
     if out.is_dir():
         raise ValueError(f"{option} must be a file, and {out} is a folder: give a name in it")
-    if not os.access(out.parent, os.W_OK) or (out.exists() and not os.access(out, os.W_OK)):
-        raise ValueError(f"{option} {out} cannot be written: choose a place where you may write")
+    if out.exists() and not os.access(out, os.W_OK):
+        raise ValueError(f"{option} {out} is there and must not be changed: choose another name")
+    _try(option, out.parent)
 
 
 def folder(option: str, out: Path) -> None:
@@ -22,5 +24,13 @@ def folder(option: str, out: Path) -> None:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise ValueError(f"{option} {out}: this folder cannot be made ({problem.strerror}); choose another") from None
-    if not os.access(out, os.W_OK):
-        raise ValueError(f"{option} {out} cannot be written: choose a folder where you may write")
+    _try(option, out)
+
+
+def _try(option: str, place: Path) -> None:
+    """Rights alone do not tell: a disk may be full, or forbid it to everybody."""
+    try:
+        with NamedTemporaryFile(dir=place, prefix=".tacit-"):
+            pass
+    except OSError as problem:
+        raise ValueError(f"{option}: {place} cannot be written to ({problem.strerror}); choose another") from None

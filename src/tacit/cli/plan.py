@@ -36,7 +36,9 @@ def plan(
 
     Exit status 3: whatever the epsilon, do not collect. Ctrl-C (130) shows the plans that are done.
 
-    Example: tacit plan mine.csv --label income --owners 10000 --rows-per-owner 4 --epsilon 0.5 --epsilon 1
+    Example:
+        tacit plan mine.csv --label income --owners 10000 --rows-per-owner 4 \\
+        --epsilon 0.5 --epsilon 1
     """
     budgets = [positive("epsilon", each) for each in epsilon or (0.5, 1.0, 2.0, 4.0)]
     crowds = [Crowd(count, budget, rows_per_owner) for count in owners for budget in budgets]

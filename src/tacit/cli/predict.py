@@ -54,7 +54,8 @@ def predict(
 
     Ctrl-C (exit status 130) keeps the predictions that are done in OUT.part: whole lines, from the first row on.
 
-    Example: tacit predict model.tacit new.csv --out predictions.csv --proba
+    Example:
+        tacit predict model.tacit new.csv --out predictions.csv --proba
     """
     began = time.monotonic()
     fitted = _loaded(model)
@@ -67,7 +68,7 @@ def predict(
         raise ValueError(f"column {label!r} is not in {data}; it has {', '.join(names)}")
     learned = getattr(fitted, "label_", "")
     right = label or (learned if learned in names else None)
-    ignored = [name for name in names if name not in (*used, right)]
+    ignored = [name for name in names if name not in (*used, right, "")]
     writable("--out", out)
     draft, told = out.with_name(f"{out.name}.part"), _Told()
     try:

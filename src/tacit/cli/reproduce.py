@@ -68,7 +68,7 @@ OWN = {
 }
 WORDS = (*CELLS, "all", *OWN)
 _SETS = {**DATASETS, **{name: own.datasets for name, own in OWN.items()}}
-_DATASETS = "; ".join(f"{name}: {', '.join(sets)}" for name, sets in _SETS.items())
+_DATASETS = "; ".join(f"{name}: {', '.join(shlex.quote(each) for each in sets)}" for name, sets in _SETS.items())
 
 
 def reproduce(
@@ -78,12 +78,13 @@ def reproduce(
             help="Which paper: a, b, c, d or all; ahead: our own methods against them; trees: gradient boosting."
         ),
     ] = "all",
-    dataset: Annotated[list[str] | None, typer.Option(help=f"Default all. Of paper {_DATASETS}.")] = None,
+    dataset: Annotated[list[str] | None, typer.Option(help=f"Repeat for several; default all. {_DATASETS}.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Two runs on a few made-up rows, in a minute or two.")] = False,
     seed: Seed = 1,
     processes: Annotated[int | None, typer.Option(help="How many at once; default one per core.", min=1)] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for rows, claims, reports and pictures; default out/papers.")
+        Path | None,
+        typer.Option(help="Folder for rows, claims, reports and pictures; default out/papers, out/ahead or out/trees."),
     ] = None,
     *,
     screen: Screen,
@@ -92,7 +93,8 @@ def reproduce(
 
     What is done is on disk at once: after Ctrl-C (exit status 130), or a kill, the same command goes on from there.
 
-    Example: tacit reproduce d --quick
+    Example:
+        tacit reproduce d --quick
     """
     began = time.monotonic()
     if paper not in WORDS:

@@ -1,24 +1,19 @@
 """Where commands speak: tables for people, or one JSON document for machines; notices and progress on standard error.
 
-Every command is made one by `speaking`, which gives it `--json`: with it the document is all that standard output gets,
-`{"error": ..., "status": ...}` when something went wrong.
+With --json the document is all that standard output gets, `{"error": ..., "status": ...}` when something went wrong.
 """
 
-import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, is_dataclass
-from functools import wraps
 from math import isfinite
-from typing import Annotated, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import typer
 from rich.console import Console
 
-from tacit.cli.exits import INTERRUPTED, failure
-
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else on standard output.")]
+from tacit.cli.exits import INTERRUPTED
 
 
 @dataclass
@@ -67,32 +62,6 @@ class Screen:
         """The document of an error, in place of any other."""
         self._document = {"error": text, "status": status}
         self.close()
-
-
-def speaking(function: Callable[..., None]) -> Callable[..., None]:
-    """A command with --json, from a function whose last argument is a `screen`."""
-
-    @wraps(function)
-    def command(*, as_json: bool, **given: Any) -> None:
-        screen = Screen(as_json)
-        try:
-            try:
-                function(**given, screen=screen)
-            except KeyboardInterrupt:
-                screen.stop()
-        except (typer.Exit, BrokenPipeError):
-            screen.close()
-            raise
-        except Exception as problem:
-            screen.fail(*failure(problem))
-            raise
-        screen.close()
-
-    plain = inspect.signature(function)
-    asked = inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json)
-    kept = [each for each in plain.parameters.values() if each.name != "screen"]
-    vars(command)["__signature__"] = plain.replace(parameters=[*kept, asked])
-    return command
 
 
 def plain(value: Any) -> Any:

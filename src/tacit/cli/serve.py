@@ -40,7 +40,8 @@ def serve(
     Ctrl-C (exit status 130) ends it; everything is in the database, and the same command goes on from there. With
     --json the document is printed before it serves.
 
-    Example: tacit serve campaign.toml --tokens 50
+    Example:
+        tacit serve campaign.toml --tokens 50
     """
     checked_tls(host, certificate, key)
     from starlette.applications import Starlette

@@ -6,7 +6,6 @@ each column as a whole, which is how a public table is described; `read_rows` an
 """
 
 import csv as plain_csv
-import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,19 +16,22 @@ import pyarrow.compute as pc
 from pyarrow import csv, parquet
 
 from tacit.files.table import UserTable
+from tacit.files.unreadable import is_parquet, refuse_other_kinds, unreadable
 from tacit.types import AnyArray
 
 MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "#N/A")
-_PARQUET = (".parquet", ".pq")
 _DELIMITERS = (",", ";", "\t", "|")
-_RAGGED = re.compile(r"(Row #\d+: )?Expected \d+ columns, got \d+")
 _BLOCK = 1 << 22  # bytes of a CSV file at once
 _DATES = "dates"
+_INDEX = "__index_level_"  # how pandas names an index in a parquet file
 
 
 def read_table(path: str | Path, columns: Sequence[str] | None = None) -> UserTable:
     """A CSV or parquet file, by its ending, each column typed; `columns`: only those of these that it has."""
-    return _user_table(_whole(path, columns), _typed)
+    table = _user_table(_whole(path, columns), _typed)
+    if columns is None and "" in column_names(path):
+        table.left_out[""] = "values without a name, as a data frame's index"
+    return table
 
 
 def read_rows(path: str | Path, columns: Sequence[str]) -> UserTable:
@@ -60,23 +62,24 @@ def typed(table: UserTable) -> UserTable:
 def column_names(path: str | Path) -> list[str]:
     """The names of a file's columns, without reading its rows."""
     file = _found(path)
-    if file.suffix not in _PARQUET:
+    if not is_parquet(file):
+        refuse_other_kinds(file)
         heading = _heading(file)
         return [name.strip() for name in next(plain_csv.reader([heading], delimiter=_delimiter(heading)), [])]
     try:
         return list(parquet.read_schema(file).names)
     except (pa.ArrowException, OSError) as problem:
-        raise _unreadable(file, problem) from None
+        raise unreadable(file, problem) from None
 
 
 def row_count(path: str | Path) -> int:
     """How many rows a file has; of CSV files an estimate, by line ends."""
     file = _found(path)
-    if file.suffix in _PARQUET:
+    if is_parquet(file):
         try:
             return int(parquet.read_metadata(file).num_rows)
         except (pa.ArrowException, OSError) as problem:
-            raise _unreadable(file, problem) from None
+            raise unreadable(file, problem) from None
     with file.open("rb") as content:
         lines = sum(block.count(b"\n") for block in iter(lambda: content.read(_BLOCK), b""))
     return max(1, lines - 1)
@@ -99,14 +102,14 @@ def _found(path: str | Path) -> Path:
 def _record_batches(file: Path, columns: Sequence[str] | None, rows: int | None) -> Iterator[Any]:
     """Pieces of a file: parquet as typed, CSV as text."""
     names = column_names(file)
-    double = sorted({name for name in names if names.count(name) > 1})
+    double = sorted({name for name in names if name and names.count(name) > 1})
     if double:
-        raise ValueError(f"{file} has several columns of one name: {', '.join(double)}")
-    wanted = names if columns is None else [name for name in names if name in columns]
+        raise ValueError(f"{file} has several columns of one name: {', '.join(double)}; rename all but one of each")
+    wanted = [name for name in names if name and (columns is None or name in columns)]
     if not wanted:
         raise ValueError(f"{file} has none of the columns {', '.join(columns or ())}; it has {', '.join(names)}")
     try:
-        if file.suffix in _PARQUET:
+        if is_parquet(file):
             yield from parquet.ParquetFile(file).iter_batches(rows or 1 << 20, columns=wanted)
             return
         converting = csv.ConvertOptions(
@@ -117,12 +120,15 @@ def _record_batches(file: Path, columns: Sequence[str] | None, rows: int | None)
         with csv.open_csv(file, reading, parsing, converting) as batches:
             yield from batches
     except (pa.ArrowException, OSError) as problem:
-        raise _unreadable(file, problem) from None
+        raise unreadable(file, problem) from None
 
 
 def _heading(file: Path) -> str:
     with file.open(encoding="utf-8-sig", errors="replace") as content:
-        return content.readline()
+        heading = content.readline()
+    if heading.count('"') % 2:
+        raise ValueError(f"{file} has a column name with a line break in it: write all names in the first line")
+    return heading
 
 
 def _delimiter(heading: str) -> str:
@@ -130,18 +136,11 @@ def _delimiter(heading: str) -> str:
     return max(_DELIMITERS, key=heading.count)
 
 
-def _unreadable(file: Path, problem: Exception) -> ValueError:
-    """The library's message may quote a row: only its figures are told."""
-    ragged = _RAGGED.search(str(problem))
-    why = ragged.group(0).lower() if ragged else "is it a CSV (UTF-8 text) or parquet file with a heading?"
-    return ValueError(f"{file} cannot be read as a table: {why}")
-
-
 def _user_table(table: Any, of_text: Callable[[Any], AnyArray | str]) -> UserTable:
     columns: dict[str, AnyArray] = {}
     left_out: dict[str, str] = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
-        values = _values(column, of_text)
+        values = "a data frame's index" if name.startswith(_INDEX) else _values(column, of_text)
         if isinstance(values, str):
             left_out[name] = values
         else:
@@ -154,7 +153,7 @@ def _values(column: Any, of_text: Callable[[Any], AnyArray | str]) -> AnyArray |
     kind = column.type
     if pa.types.is_dictionary(kind):
         kind, column = kind.value_type, column.cast(kind.value_type)
-    if pa.types.is_integer(kind) and column.null_count == 0:
+    if pa.types.is_integer(kind) and not pa.types.is_uint64(kind) and column.null_count == 0:
         return np.asarray(column.to_numpy(), dtype=np.int64)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return np.asarray(column.cast("float64").to_numpy(), dtype=np.float64)

@@ -41,7 +41,9 @@ class UserTable:
     def column(self, name: str) -> AnyArray:
         """One column, or an error that names the columns there are."""
         if name in self.left_out:
-            raise ValueError(f"column {name!r} cannot be used: it holds {self.left_out[name]}, not numbers or text")
+            raise ValueError(
+                f"column {name!r} cannot be used: it holds {self.left_out[name]}, not numbers or text; choose another"
+            )
         if name not in self.columns:
             raise ValueError(f"column {name!r} is not in the table; it has {', '.join(self.columns)}")
         return self.columns[name]
