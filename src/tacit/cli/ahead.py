@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from tacit.cli.tables import table_of
 from tacit.ensembles.refine import LEAST_GAIN
 from tacit.experiments.ahead import AheadRow, best_of_paper
 from tacit.experiments.break_even import BreakEvenRow
@@ -42,17 +42,17 @@ def _table(rows: list[AheadRow], everything: list[AheadRow]) -> Table:
     first = rows[0]
     best = best_of_paper(everything, first.dataset)
     title = f"{first.dataset}, {first.owners:,} owners of {first.rows_per_owner}, {first.owners_kind}: accuracy, "
-    title += f"{first.runs} runs"
+    title += f"{first.runs} runs, by public rows; in brackets points above these alone"
     if best is not None and first.owners_kind == "alike":
         title += (
             f"\nbest of the paper's: {best.method.removeprefix('paper A: ')}, {best.mean:.3f} at eps {best.epsilon:g}"
         )
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    table = table_of(title)
     table.add_column("method")
     table.add_column("eps", justify="right")
     sizes = sorted({row.public_rows for row in rows})
     for size in sizes:
-        table.add_column(f"{size:,} public rows", justify="right", no_wrap=True)
+        table.add_column(f"{size:,} rows", justify="right", no_wrap=True)
     for method, epsilon in dict.fromkeys((row.method, row.epsilon) for row in rows):
         cells = {row.public_rows: row for row in rows if (row.method, row.epsilon) == (method, epsilon)}
         texts = [_cell(cells[size]) if size in cells else "" for size in sizes]
@@ -64,12 +64,12 @@ def _table(rows: list[AheadRow], everything: list[AheadRow]) -> Table:
 def _plans(rows: list[PlanRow]) -> Table:
     """What the plan said before anybody was asked, beside what came."""
     title = "The plan beside what came of it: points of accuracy above the data user's own model"
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
-    for heading in ("task", "eps", "public rows", "says collect", "predicted", "measured"):
+    table = table_of(title)
+    for heading in ("task", "eps", "public\nrows", "says\ncollect", "predicted", "measured"):
         table.add_column(heading, justify="left" if heading == "task" else "right", no_wrap=True)
     for row in rows:
         table.add_row(
-            f"{row.dataset}, {row.owners:,} x {row.rows_per_owner}",
+            row.dataset,
             f"{row.epsilon:g}",
             f"{row.public_rows:,}",
             f"{100 * row.collect:.0f} %",

@@ -4,10 +4,9 @@ import time
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -21,17 +20,10 @@ from tacit.cli.options import Seed
 from tacit.cli.outputs import writable
 from tacit.cli.screen import Screen
 from tacit.cli.steps import bar
+from tacit.cli.tables import table_of
 from tacit.mechanisms.choose import PRIVATE
 from tacit.report.audit import Mark, draw_audit
 from tacit.streams import seeded
-
-# Tables that fit 80 columns.
-_NARROW: dict[str, Any] = {
-    "box": SIMPLE_HEAD,
-    "title_justify": "left",
-    "collapse_padding": True,
-    "pad_edge": False,
-}
 
 
 class Part(Enum):
@@ -153,7 +145,7 @@ def _show(found: _Findings, console: Console) -> None:
 
 
 def _mechanism_table(rows: list[AuditRow]) -> Table:
-    table = Table(title="Mechanisms: epsilon claimed, exact and proven", **_NARROW)
+    table = table_of("Mechanisms: epsilon claimed, exact and proven")
     for heading in ("mechanism", "dim", "claimed", "exact", "proven", "bias", "var.", "verdict"):
         table.add_column(heading, justify="left" if heading == "mechanism" else "right", no_wrap=True)
     for row in rows:
@@ -171,7 +163,7 @@ def _mechanism_table(rows: list[AuditRow]) -> Table:
 
 
 def _gate_table(rows: list[GateRow]) -> Table:
-    table = Table(title="The whole gate: epsilon charged and proven", **_NARROW)
+    table = table_of("The whole gate: epsilon charged and proven")
     for heading in ("learner", "mechanism", "owners", "charged", "two runs", "one run", "best", "verdict"):
         table.add_column(heading, justify="left" if heading in ("learner", "mechanism") else "right", no_wrap=True)
     for row in rows:

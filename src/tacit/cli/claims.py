@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 
+from tacit.cli.tables import table_of
 from tacit.experiments.claims import Claim, counts
 
 _STYLES = {"holds": "green", "differs": "red", "unchecked": "dim"}
@@ -15,7 +14,7 @@ def show_claims(claims: Sequence[Claim], console: Console) -> None:
     """A table for each paper, and the counts."""
     for paper in dict.fromkeys(claim.paper for claim in claims):
         own = [claim for claim in claims if claim.paper == paper]
-        table = Table(title=f"What paper {paper.upper()} says", title_justify="left", box=SIMPLE_HEAD)
+        table = table_of(f"What paper {paper.upper()} says")
         for heading in ("where", "claim", "published", "measured", "verdict"):
             table.add_column(heading, overflow="fold")
         for claim in own:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -17,6 +16,7 @@ from tacit.cli.outputs import folder
 from tacit.cli.plot import text_plot
 from tacit.cli.screen import Screen
 from tacit.cli.steps import bar
+from tacit.cli.tables import table_of
 from tacit.cli.versions import versions
 from tacit.experiments.demo import DemoRow, DemoSetting, Trial, demo_task, rows_of, trials
 from tacit.experiments.demo_files import write_files
@@ -108,7 +108,7 @@ def _show(rows: list[DemoRow], document: Document, out: Path, console: Console) 
 def _table(rows: list[DemoRow]) -> Table:
     """Accuracy in percent, methods down, budgets across."""
     budgets = sorted({row.epsilon for row in rows if row.epsilon is not None})
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table = table_of()
     table.add_column("accuracy in %")
     for epsilon in budgets:
         table.add_column(f"eps {epsilon:g}", justify="right", no_wrap=True)

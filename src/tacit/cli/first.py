@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from tacit.cli.tables import percent, table_of
 from tacit.experiments.first import FirstRow
 
 
@@ -25,16 +25,15 @@ def _table(rows: list[FirstRow]) -> Table:
     title = (
         f"{first.where}, {first.dataset}: accuracy of the first {first.learner} in %{size}, {first.runs} runs\n{levels}"
     )
-    table = Table(title=title.strip(), title_justify="left", box=SIMPLE_HEAD)
-    table.add_column("owners" if crowd else "epsilon", no_wrap=True)
+    table = table_of(title.strip())
+    table.add_column("owners" if crowd else "epsilon")
     places = sorted({_at(row, crowd) for row in moving})
     for place in places:
         table.add_column(f"{place:g}", justify="right", no_wrap=True)
     for name in dict.fromkeys(_name(row) for row in moving):
         cells = {_at(row, crowd): row for row in moving if _name(row) == name}
-        table.add_row(
-            name, *(f"{100 * cells[p].mean:.1f} ± {100 * cells[p].std:.1f}" if p in cells else "" for p in places)
-        )
+        each = (percent(cells[p].mean, cells[p].std, len(places)) if p in cells else "" for p in places)
+        table.add_row(name, *each)
     return table
 
 

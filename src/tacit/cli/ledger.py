@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
 from tacit.cli.command import add
 from tacit.cli.screen import Screen
+from tacit.cli.tables import table_of
 from tacit.owner.entry import Entry
 from tacit.owner.ledger import Ledger
 from tacit.owner.policy import Policy
@@ -103,7 +103,7 @@ def _beside(file: Path) -> Path | None:
 
 
 def _table(entries: list[Entry]) -> Table:
-    table = Table(title=f"{len(entries)} releases", title_justify="left", box=SIMPLE_HEAD)
+    table = table_of(f"{len(entries)} releases")
     for heading in ("when", "owner", "to campaign", "question", "what", "how", "hides", "epsilon", "bytes"):
         table.add_column(heading, justify="right" if heading in ("question", "epsilon", "bytes") else "left")
     for entry in entries:

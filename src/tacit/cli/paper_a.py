@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
 from tacit.cli.first import first_tables
+from tacit.cli.tables import table_of
 from tacit.experiments.claims import Claim
 from tacit.experiments.curves import CurveRow, OursRow
 from tacit.experiments.first import FirstRow
@@ -39,7 +39,7 @@ def _table(rows: list[TableRow]) -> Table:
     epsilons = sorted({row.epsilon for row in rows})
     first = rows[0]
     title = f"Table {first.table}, {first.dataset}: {first.measure}, {first.runs} runs, (published)"
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    table = table_of(title)
     table.add_column("mechanism", no_wrap=True)
     for epsilon in epsilons:
         table.add_column(f"eps {epsilon:g}", justify="right", no_wrap=True)
@@ -61,9 +61,10 @@ def curve_table(rows: list[CurveRow], publics: list[PublicRow], ours: list[OursR
     alone = ", ".join(f"{row.model} {row.error:.3f}" for row in publics if row.dataset == dataset)
     alone = alone or ", ".join(dict.fromkeys(f"{row.alone:.3f}" for row in ours))
     title = f"{dataset}, boosted {learner}: test error, {rows[0].runs} runs\nthe data user's sample alone: {alone}"
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    table = table_of(title)
     for heading in ("method", "eps", "first learner", "all learners", "published"):
-        table.add_column(heading, justify="left" if heading == "method" else "right", no_wrap=True)
+        words = heading == "method"
+        table.add_column(heading, justify="left" if words else "right", no_wrap=not words)
     for key in dict.fromkeys((row.variant, row.mechanism, row.epsilon) for row in rows):
         line = sorted((r for r in rows if (r.variant, r.mechanism, r.epsilon) == key), key=lambda r: r.learners)
         first, last = line[0], line[-1]

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
 from tacit.cli.first import first_tables
 from tacit.cli.paper_a import curve_table
+from tacit.cli.tables import table_of
 from tacit.experiments.claims import Claim
 from tacit.experiments.curves import CurveRow, OursRow
 from tacit.experiments.first import FirstRow
@@ -41,7 +41,7 @@ def _squares(rows: list[FirstRow]) -> Table:
     """Table 2: mechanisms down, epsilon across, published values in brackets."""
     first = rows[0]
     title = f"Table 2, {first.dataset}: mean squared error of coefficients, {first.owners:,} owners, {first.runs} runs"
-    table = Table(title=f"{title}, (published)", title_justify="left", box=SIMPLE_HEAD)
+    table = table_of(f"{title}, (published)")
     table.add_column("mechanism")
     epsilons = sorted({row.epsilon for row in rows if row.epsilon is not None})
     for epsilon in epsilons:
@@ -58,7 +58,7 @@ def _squares(rows: list[FirstRow]) -> Table:
 def _hits(rows: list[HitRow]) -> Table:
     first = rows[0]
     title = f"{first.dataset}: hitting rate of the best attribute in %, top 1 / top 3, {first.owners:,} owners"
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    table = table_of(title)
     table.add_column("line")
     epsilons = sorted({row.epsilon for row in rows if row.epsilon is not None})
     for heading in (*(f"eps {epsilon:g}" for epsilon in epsilons), "none"):

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from tacit.cli.tables import percent, table_of
 from tacit.datasets.heart import SITES
 from tacit.experiments.claims import Claim
 from tacit.experiments.hospitals import PUBLIC, PUBLIC_SITE, HospitalRow
@@ -35,15 +35,15 @@ def _curve(rows: list[SiteRow]) -> Table:
         "sites": f"all records shared out, epsilon {first.epsilon:g}",
     }[first.varied]
     title = f"{first.dataset}: test error in % against {first.varied} ({fixed}), {first.runs} runs"
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
-    table.add_column("method", no_wrap=True)
+    table = table_of(title)
+    table.add_column("method")
     for place in places:
         table.add_column(f"{place:g}", justify="right", no_wrap=True)
     for method in dict.fromkeys(row.method for row in rows):
         cells = {row.at: row for row in rows if row.method == method}
         unsound = next(iter(cells.values())).unsound
         name = f"{method} (unsound)" if unsound and "no privacy" not in method else method
-        table.add_row(name, *(f"{100 * cells[p].mean:.1f} ± {100 * cells[p].std:.1f}" for p in places))
+        table.add_row(name, *(percent(cells[p].mean, cells[p].std, len(places)) for p in places))
     return table
 
 
@@ -52,9 +52,10 @@ def _hospitals(rows: list[HospitalRow]) -> Table:
         f"four hospitals, heart disease: test error in %, {rows[0].runs} runs\n"
         f"public: {PUBLIC} patients of {PUBLIC_SITE}; everybody is tested on the same patients of all hospitals"
     )
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    table = table_of(title)
     for heading in ("learned from", "eps", "all", *SITES):
-        table.add_column(heading, justify="left" if heading == "learned from" else "right", no_wrap=True)
+        words = heading == "learned from"
+        table.add_column(heading, justify="left" if words else "right", no_wrap=not words)
     for row in rows:
         epsilon = "" if row.epsilon is None else f"{row.epsilon:g}"
         each = (f"{100 * error:.0f}" for error in row.by_site)

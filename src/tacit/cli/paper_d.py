@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from tacit.cli.tables import table_of
 from tacit.experiments.claims import Claim
 from tacit.experiments.paper_d import PeerRow
 from tacit.experiments.paper_d_events import EventRow
@@ -30,7 +30,7 @@ def _accuracies(rows: list[PeerRow]) -> Table:
     first = rows[0]
     setting = f"{first.rounds} rounds, {first.participants} participants, {first.runs} runs"
     title = f"{first.dataset}, {setting}: accuracy in % by epsilon"
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    table = table_of(title)
     table.add_column("method", min_width=16)
     table.add_column("model", no_wrap=True)
     epsilons = sorted({row.epsilon for row in rows if row.epsilon is not None})
@@ -56,9 +56,10 @@ def _cell(row: PeerRow | None, what: str, suffix: str = "") -> str:
 
 def _happenings(rows: list[EventRow]) -> Table:
     title = f"{rows[0].dataset}: when one of ten does something, epsilon {rows[0].epsilon:g}, accuracy in %"
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    table = table_of(title)
     for heading in ("event", "method", "served", "own", "left it out"):
-        table.add_column(heading, justify="left" if heading in ("event", "method") else "right", no_wrap=True)
+        words = heading in ("event", "method")
+        table.add_column(heading, justify="left" if words else "right", no_wrap=not words)
     for row in rows:
         shares = f"{100 * row.served:.1f}", f"{100 * row.own:.1f}", f"{100 * row.left_out:.0f} %"
         table.add_row(row.event, row.method, *shares)

@@ -5,9 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 
 from tacit.checks import positive
 from tacit.cli.exits import DO_NOT_COLLECT
@@ -15,6 +13,7 @@ from tacit.cli.inputs import Reading, public_sample
 from tacit.cli.options import Categories, Label, LeaveOut, SchemaFile
 from tacit.cli.screen import Screen
 from tacit.cli.steps import steps
+from tacit.cli.tables import table_of
 from tacit.ensembles.combination import Crowd
 from tacit.ensembles.public_model import fit_public
 from tacit.estimators.planning import Plan, plan_for
@@ -74,7 +73,7 @@ def _show(plans: list[Plan], console: Console) -> None:
     first = plans[0]
     alone = "too few rows to tell" if first.public_accuracy is None else f"{first.public_accuracy:.3f}"
     console.print(f"Your own {first.public_rows:,} rows alone: accuracy {alone} ({first.public_model}).")
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table = table_of()
     for heading in ("owners", "rows", "epsilon", "accuracy", "rise", "rounds"):
         table.add_column(heading, justify="right")
     table.add_column("verdict", no_wrap=True)

@@ -84,7 +84,7 @@ def reproduce(
     processes: Annotated[int | None, typer.Option(help="How many at once; default one per core.", min=1)] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder for rows, claims, reports and pictures; default out/papers, out/ahead or out/trees."),
+        typer.Option(help="Folder for rows, claims, reports and pictures; default below out/."),
     ] = None,
     *,
     screen: Screen,
