@@ -171,13 +171,19 @@ def non_interference(
     others: Sequence[Query] = tuple(record_queries(MENU)),
     kind: type[Gate] = Gate,
     data: Mapping[str, Cohort] | None = None,
+    *,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Iterator[Difference]:
-    """Everything that differs between data sets; nothing is good."""
+    """Everything that differs between data sets; nothing is good. `progress` hears how many data sets are done."""
     policy, steps = script(learners, mechanisms, others)
     cohorts = data_sets() if data is None else data
     warm = replace(policy, time_step=Fraction(0))  # kernels are compiled before anybody watches
     perform(kind, next(iter(cohorts.values())), warm, steps, stream, lambda _: nullcontext([]))
-    (first, expected), *rest = [(name, perform(kind, each, policy, steps, stream)) for name, each in cohorts.items()]
+    seen = list[tuple[str, list[tuple[str, list[Sighting]]]]]()
+    for name, each in cohorts.items():
+        progress(len(seen) + 1, len(cohorts) + 1)
+        seen.append((name, perform(kind, each, policy, steps, stream)))
+    (first, expected), *rest = seen
     for name, found in rest:
         for (step, one), (_, other) in zip(expected, found, strict=True):
             for where, before, after in _apart(one, other):

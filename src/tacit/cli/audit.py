@@ -3,6 +3,7 @@
 import time
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -115,8 +116,10 @@ def _check(
                 told(len(found.gate), len(CASES), f"gate: {case.learner}, {case.mechanism}")
             found.coins = list(repeated_coins())
     if Part.NON_INTERFERENCE in parts:
-        with bar(screen, "non-interference"):
-            found.differences = list(non_interference(seeded(seed)))
+        with bar(screen) as told:
+            told(0, 1, "non-interference")
+            shown = partial(told, what="non-interference")
+            found.differences = list(non_interference(seeded(seed), progress=shown))
 
 
 def _show(found: _Findings, console: Console) -> None:

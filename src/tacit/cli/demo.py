@@ -75,7 +75,7 @@ def demo(
 def _run(setting: DemoSetting, seed: int, screen: Screen) -> tuple[list[Trial], bool]:
     """What was found, and whether somebody stopped it."""
     found: list[Trial] = []
-    about = f"asking {setting.owners:,} owners (a first run compiles)"
+    about = f"asking {setting.owners:,} owners"
     with bar(screen) as told:
         told(0, setting.trials, about)
         try:

@@ -111,7 +111,7 @@ def _asked(
     chosen: Method, estimator: Any, owned: Owned, sample: Sample, number: int | None, step: Steps, screen: Screen
 ) -> tuple[Any, str]:
     """The fitted model; what is to be said of it if somebody pressed Ctrl-C meanwhile, else nothing."""
-    about = f"asking {owned.count:,} owners (a first run compiles)"
+    about = f"asking {owned.count:,} owners"
     given = {chosen.group: owned.owners, "public": (sample.X, sample.y)}
     if number is None:
         step(about, _WEIGHTS["ask"])
@@ -127,7 +127,7 @@ def _asked(
             nonlocal done
             done = answered
             if answered < number:
-                more = f", round {answered + 1} of {number}" if number > 1 else ""
+                more = f", {answered + 1} of {number}" if number > 1 else ""
                 step(f"{about}{more}", _WEIGHTS["ask"] / number)
             return stop()
 

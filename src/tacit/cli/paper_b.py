@@ -48,7 +48,7 @@ def _squares(rows: list[FirstRow]) -> Table:
         table.add_column(f"eps {epsilon:g}", justify="right", no_wrap=True)
     for mechanism in dict.fromkeys(row.mechanism for row in rows):
         cells = {row.epsilon: row for row in rows if row.mechanism == mechanism}
-        table.add_row(mechanism, *(f"{cells[e].error or 0.0:.3g} ± {cells[e].error_std:.1g}" for e in epsilons))
+        table.add_row(mechanism, *(f"{cells[e].error or 0.0:.3g}\n± {cells[e].error_std:.1g}" for e in epsilons))
         papers = [published_square(first.dataset, mechanism, epsilon) for epsilon in epsilons]
         if any(papers):
             table.add_row("", *("" if paper is None else f"({paper.mean:.3g})" for paper in papers))

@@ -50,7 +50,7 @@ def plan(
         own = fit_public(known)
         try:
             for crowd in crowds:
-                step(f"planning for {crowd.owners:,} owners at epsilon {crowd.epsilon:g}")
+                step(f"{crowd.owners:,} owners, epsilon {crowd.epsilon:g}")
                 plans.append(plan_for(known, crowd, own))
         except KeyboardInterrupt:
             stopped = True

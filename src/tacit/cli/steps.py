@@ -5,27 +5,43 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from math import ceil
 
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TimeElapsedColumn
 from rich.text import Text
 
 from tacit.cli.screen import Screen
 
+_OTHERS = 48  # columns of the terminal for bar, time and time left
+
 
 class _Left(ProgressColumn):
-    """The time left, until the time that a task's field `ends` names."""
+    """The time left, until the time that a task's field `ends` names; nothing once that was too early."""
 
     max_refresh = 0.5
 
     def render(self, task: Task) -> Text:
         ends = task.fields.get("ends")
-        left = None if ends is None else timedelta(seconds=round(max(0.0, ends - time.monotonic())))
-        return Text("" if left is None else f"about {left} left", "cyan")
+        left = 0.0 if ends is None else ends - time.monotonic()
+        return Text(f"about {timedelta(seconds=ceil(left))} left" if left > 0 else "", "cyan")
+
+
+class _What(ProgressColumn):
+    """What is being done, in the room that the other columns leave."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.width = width
+
+    def render(self, task: Task) -> Text:
+        text = Text(task.description)
+        text.truncate(self.width, overflow="ellipsis")
+        return text
 
 
 def bars(screen: Screen) -> Progress:
     """Bars that vanish when they are done."""
-    columns = (TextColumn("{task.description}"), BarColumn(bar_width=16), TimeElapsedColumn(), _Left())
+    columns = (_What(max(16, screen.errors.width - _OTHERS)), BarColumn(16), TimeElapsedColumn(), _Left())
     unseen = screen.as_json or not screen.errors.is_terminal
     return Progress(*columns, console=screen.errors, transient=True, disable=unseen)
 

@@ -1,0 +1,201 @@
+"""Every command speaks to machines: one JSON document on standard output, whatever happens; and its example works."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from benchmarks.service.postgres import free_port
+
+import tacit
+from tests.cli.made import people, write_csv, write_parquet
+from tests.cli.spoken import commands, document, example, run_program
+from tests.owner.made import gate, query, question
+
+COMMANDS = commands()
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(tacit.__file__).parents[1])}  # wherever a process begins
+EXAMPLES = {  # what a document must have, of commands whose example runs by itself
+    "demo": {"rows", "report", "files", "seconds"},
+    "plan": {"plans", "collect", "notes"},
+    "fit": {"model", "label", "guarantee", "plan", "test", "ended", "next"},
+    "predict": {"rows", "out", "accuracy", "ignored_columns"},
+    "audit": {"sound", "mechanisms", "seconds"},
+    "reproduce": {"claims", "counts", "rows_file", "command", "notes"},
+    "ledger show": {"releases", "owners"},
+    "ledger adopt": {"ledger", "releases", "mark"},
+}
+SERVED = {"serve", "helper", "join", "leave", "ledger serve"}  # these need each other, or go on until Ctrl-C
+WRONG = {  # each command, asked for something that its user has to change
+    "demo": "--epsilon 0",
+    "plan": "gone.csv --label income --owners 5",
+    "fit": "gone.csv --label income --public mine.csv",
+    "predict": "gone.tacit new.csv",
+    "audit": "--epsilon nan",
+    "reproduce": "z",
+    "serve": "campaign.toml --host 192.0.2.1",
+    "helper": "--campaign key",
+    "join": "http://127.0.0.1:9 --data mine.csv --label income --policy policy.toml",
+    "leave": "ftp://127.0.0.1 north",
+    "ledger show": "mine.csv",
+    "ledger serve": "mine.csv",
+    "ledger adopt": "mine.csv",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The files that the examples name."""
+    made = tmp_path_factory.mktemp("examples")
+    (made / "tacit-owner").mkdir()
+    whole = people(2500)
+    whole["income"], whole["state"] = whole.pop("rich"), whole.pop("family")
+    parts = {"mine": slice(0, 200), "new": slice(200, 500), "people": slice(500, None)}
+    cut = {name: {column: values[part] for column, values in whole.items()} for name, part in parts.items()}
+    write_csv(made / "mine.csv", cut["mine"])
+    write_csv(made / "new.csv", cut["new"])
+    write_parquet(made / "people.parquet", cut["people"])
+    ill = {"ill": cut["mine"]["income"], **{name: cut["mine"][name] for name in ("age", "height", "member", "born")}}
+    write_parquet(made / "mine.parquet", ill)
+    write_csv(made / "sample.csv", ill)
+    (made / "campaign.toml").write_text(
+        'name = "trial"\nsample = "sample.csv"\nlabel = "ill"\nlearner = "centroid"\nepsilon = 1.0\nrounds = 2\n'
+        "owners_per_round = 5\nstart = 9\nminimum = 2\ndeadline = 600\n"
+    )
+    (made / "policy.toml").write_text("epsilon_per_release = 1\nepsilon_total = 1\nreleases = 3")
+    for place in ("tacit-owner", "moved"):
+        (made / place).mkdir(exist_ok=True)
+        gate(made / place).answer(question(1, asked=query(epsilons=(0.3,))))
+    return made
+
+
+def test_every_command_has_json_and_an_example():
+    assert set(EXAMPLES) | SERVED == set(COMMANDS)
+    assert set(WRONG) == set(COMMANDS)
+    for name, command in COMMANDS.items():
+        assert "--json" in [option for parameter in command.params for option in parameter.opts], name
+        assert example(command)[: len(name.split())] == name.split()
+
+
+@pytest.fixture
+def here(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if name != "predict"])
+def test_an_example_works_and_says_one_document(name, here, monkeypatch, capfd):
+    said, _, status = run_program([*example(COMMANDS[name]), "--json"], monkeypatch, capfd)
+    found = document(said)
+    assert status == (3 if found.get("collect") is False else 0), found
+    assert EXAMPLES[name] <= set(found)
+    if name == "fit":  # the next of the examples
+        said, _, status = run_program([*example(COMMANDS["predict"]), "--json"], monkeypatch, capfd)
+        found = document(said)
+        assert (status, found["rows"], found["label"]) == (0, 300, "income")
+        assert found["accuracy"] > 0.6
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_an_error_is_a_document_and_a_line(name, here, monkeypatch, capfd):
+    said, line, status = run_program([*name.split(), *WRONG[name].split(), "--json"], monkeypatch, capfd)
+    assert status == 2
+    assert line.startswith("tacit: ")
+    assert line.count("\n") == 1
+    assert document(said) == {"error": line.removeprefix("tacit: ").strip(), "status": 2}
+
+
+def test_a_wrong_option_is_a_document_too(here, monkeypatch, capfd):
+    said, line, status = run_program(["fit", "people.parquet", "--nonsense", "--json"], monkeypatch, capfd)
+    assert status == 2
+    assert "--nonsense" in document(said)["error"]
+    assert "See: tacit fit --help" in line
+
+
+def test_a_fault_is_a_document_too(here, monkeypatch, capfd):
+    monkeypatch.setattr("tacit.cli.plan.public_sample", lambda *given: 1 / 0)
+    words = ["plan", "mine.csv", "--label", "income", "--owners", "5", "--json"]
+    said, lines, status = run_program(words, monkeypatch, capfd)
+    assert (status, document(said)["status"]) == (70, 70)
+    assert "ZeroDivisionError" in lines
+
+
+def started(words, folder):
+    """The program in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "tacit", *words],
+        cwd=folder,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+
+
+def stopped(process):
+    """Press Ctrl-C; the rest of what it said, its last line on standard error, its exit status."""
+    process.send_signal(signal.SIGINT)
+    rest, lines = process.communicate(timeout=60)
+    return rest, lines.splitlines()[-1], process.returncode
+
+
+def test_services_say_their_document_first_and_owners_theirs_at_the_end(here, monkeypatch, capfd):
+    port, other = str(free_port()), str(free_port())
+    services = {
+        "serve": started([*example(COMMANDS["serve"]), "--json", "--port", port], here),
+        "helper": started([*example(COMMANDS["helper"]), "--json", "--port", other], here),
+        "ledger serve": started([*example(COMMANDS["ledger serve"]), "--json", "--port", "0"], here),
+    }
+    try:
+        told = {name: document(process.stdout.readline()) for name, process in services.items()}
+        assert set(told["serve"]) == {"campaign_key", "page", "admin_key_file", "new_tokens", "tokens_file"}
+        assert set(told["helper"]) == {"helper_key", "address"}
+        assert set(told["ledger serve"]) == {"address"}
+        _, *words = example(COMMANDS["join"])
+        words = ["join", f"http://127.0.0.1:{port}", *words[1:], "--json"]
+        said, _, status = run_program([*words, "--state", "tried"], monkeypatch, capfd)
+        assert status == 0
+        assert "nothing was sent and nothing was charged" in document(said)["says"]
+
+        words.remove("--dry-run")
+        token = (here / told["serve"]["tokens_file"]).read_text().split()[0]
+        owner = started([*words, "--state", "owner", "--token", token], here)
+        try:
+            _wait_for(here / "owner" / "ledger.db")
+            time.sleep(1)  # to enrol
+            said, line, status = stopped(owner)
+        finally:
+            owner.kill()
+        assert status == 130
+        assert "what was released is charged in owner/ledger.db" in document(said)["stopped"]
+        assert line.endswith(document(said)["stopped"])
+
+        words = ["leave", f"http://127.0.0.1:{port}", "mine", "--state", "owner", "--json"]
+        said, _, status = run_program(words, monkeypatch, capfd)
+        assert (status, document(said)["left"]) == (0, "mine")
+        for name, process in services.items():
+            rest, line, status = stopped(process)
+            assert (name, status, rest) == (name, 130, "")
+            assert line.startswith("tacit: stopped")
+    finally:
+        for process in services.values():
+            process.kill()
+            process.communicate()
+
+
+def _wait_for(path: Path) -> None:
+    until = time.monotonic() + 60
+    while not path.exists():
+        assert time.monotonic() < until, f"{path} did not come"
+        time.sleep(0.1)
+
+
+def test_nothing_is_drawn_where_a_machine_reads(here):
+    """Standard error of a pipe holds notices, no bars."""
+    words = [sys.executable, "-m", "tacit", "plan", "mine.csv", "--label", "income", "--owners", "50", "--json"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env={**ENVIRONMENT, "FORCE_COLOR": "1"})
+    assert done.returncode in (0, 3)
+    assert done.stderr == ""
