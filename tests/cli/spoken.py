@@ -16,7 +16,7 @@ def commands():
 
     def walk(command, name):
         context = command.context_class(command, info_name=name)
-        inner = getattr(command, "list_commands", lambda context: [])(context)
+        inner = command.list_commands(context) if hasattr(command, "list_commands") else []
         for each in inner:
             walk(command.get_command(context, each), f"{name} {each}".strip())
         if not inner:

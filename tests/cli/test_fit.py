@@ -110,6 +110,65 @@ def test_sites_protect_records(folder, tmp_path):
     assert set(answers(tmp_path / "p.csv")) <= {"no", "yes"}
 
 
+def test_peers_serve_what_was_released(folder, tmp_path):
+    towns = ["--method", "peers", "--owners", "town", "--leave-out", "town", "--leave-out", "family"]
+    result = fit(folder, *towns, "--test", str(folder / "new.csv"), out="peers.tacit")
+    assert result.exit_code == 0, result.output
+    told = " ".join(result.output.split())
+    for word in (
+        "Each record of a participant is protected by differential privacy, over all rounds together, with epsilon 1.",
+        "4; they took turns",
+        "rows of " + str(folder / "people.csv") + " without a town count as one owner together",
+    ):
+        assert word in told, word
+    assert "models_" not in told
+    model = tacit.load(folder / "peers.tacit")
+    assert not hasattr(model, "_cohort")
+    assert not model.guarantee_.held
+    done = run(app, ["predict", str(folder / "peers.tacit"), str(folder / "new.csv"), "--out", str(tmp_path / "p.csv")])
+    assert "accuracy 0." in done.output
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--method", "peers"], "--method peers needs --owners"),
+        (["--method", "peers", "--owners", "family"], "is for up to 200 owners with many rows each"),
+        (["--method", "sites", "--owners", "family"], "is for up to 1,000 owners with many rows each"),
+        (["--method", "peers", "--owners", "town", "--learner", "stump"], "--learner does not go with --method peers"),
+        (["--owners", "rich"], "--owners and --label must be two columns, got 'rich' for both"),
+    ],
+    ids=["whose", "too many peers", "too many sites", "learner", "label"],
+)
+def test_methods_and_owners_that_do_not_fit(folder, more, said):
+    assert said in str(fit(folder, *more, out="never.tacit").exception)
+    assert not (folder / "never.tacit").exists()
+
+
+def test_too_few_peers_and_too_many_classes(folder, tmp_path):
+    rows = people(60)
+    write_csv(tmp_path / "one.csv", {**rows, "site": ["a"] * 60, "many": [str(row % 3) for row in range(60)]})
+    command = ["fit", str(tmp_path / "one.csv"), "--owners", "site", "--method", "peers", "--label"]
+    one = run(app, [*command, "rich", "--public", str(folder / "mine.csv"), "--out", str(tmp_path / "m")])
+    assert "needs 2 owners or more, and column 'site' names 1" in str(one.exception)
+    write_csv(tmp_path / "mine.csv", {**rows, "many": [str(row % 3) for row in range(60)]})
+    three = run(app, [*command, "many", "--public", str(tmp_path / "mine.csv"), "--out", str(tmp_path / "m")])
+    assert "learns two classes, and the label has 3" in str(three.exception)
+
+
+def test_the_label_is_in_the_model_and_its_counts_of_rows_are_not(model, folder, tmp_path):
+    fitted = tacit.load(model)
+    assert fitted.label_ == "rich"
+    assert "moved_values_" not in str(fitted.guarantee_)
+    assert "moved_values_" not in fit(folder, "--seed", "1").output
+    for column, said in (({"rich": ["?", "", "poor"]}, "no accuracy: no row has a rich"), ({}, "3 predictions: ")):
+        rows = {"age": [30, 40, 50], "height": [170] * 3, "town": ["west"] * 3, "member": ["true"] * 3, **column}
+        write_csv(tmp_path / "new.csv", rows)
+        done = run(app, ["predict", str(model), str(tmp_path / "new.csv"), "--out", str(tmp_path / "p.csv")])
+        assert said in done.output
+        assert ("accuracy" in done.output) == bool(column)
+
+
 def test_public_rows_given_up_are_named_everywhere(folder):
     assert "--public-rows 200 gives up 200 rows" in str(fit(folder, public=None).exception)
     result = fit(folder, "--public-rows", "200", "--owners", "family", public=None, out="g.tacit")

@@ -33,11 +33,25 @@ def test_a_model_comes_back_as_it_was(tmp_path, name):
     model.save(tmp_path / "m.tacit")
     again = tacit.load(tmp_path / "m.tacit")
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-    assert again.guarantee_ == model.guarantee_
+    assert again.guarantee_ == model.guarantee_.published
+    assert "moved_values_" in str(model.guarantee_)  # which a file does not have
+    assert "moved_values_" not in str(again.guarantee_)
     assert again.transcript_ == model.transcript_
     assert again.report_ == model.report_
     again.save(tmp_path / "again.tacit")
     assert (tmp_path / "again.tacit").read_bytes() == (tmp_path / "m.tacit").read_bytes()
+
+
+def test_the_name_of_the_label_is_kept(tmp_path):
+    X, y = data(600)
+    model = MODELS["centroid"]().fit(X[200:], y[200:], public=(X[:200], y[:200]))
+    for name in ("", "ill"):
+        model.label_ = name
+        model.save(tmp_path / "m.tacit")
+        assert tacit.load(tmp_path / "m.tacit").label_ == name
+    with pytest.raises(FileNotFoundError):
+        model.save(tmp_path / "nowhere" / "m.tacit")
+    assert [path.name for path in tmp_path.iterdir()] == ["m.tacit"]
 
 
 OF_FEW: dict[str, Any] = {
@@ -57,7 +71,7 @@ def test_models_of_sites_and_peers_come_back_without_anybody_in_them(tmp_path, n
     again = tacit.load(tmp_path / "m.tacit")
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     assert (again.guarantee_, again.transcript_, again.report_) == (
-        model.guarantee_,
+        model.guarantee_.published,
         model.transcript_,
         model.report_,
     )

@@ -132,9 +132,8 @@ def _ended(found: Fitted) -> str:
     ended, rounds = str(found.model.ended_), len(found.model.report_)
     if ended == f"all {rounds} rounds":
         return f"asked in {rounds} round{'' if rounds == 1 else 's'}"
-    return {f"all {found.owners} sites": "each asked once", f"{found.owners} participants": "in turns"}.get(
-        ended, ended
-    )
+    plainer = {f"all {found.owners} sites": "each was asked once", f"{found.owners} participants": "they took turns"}
+    return plainer.get(ended, ended)
 
 
 def _grid() -> Table:

@@ -156,7 +156,8 @@ def _values(column: Any, of_text: Callable[[Any], AnyArray | str]) -> AnyArray |
     if pa.types.is_integer(kind) and not pa.types.is_uint64(kind) and column.null_count == 0:
         return np.asarray(column.to_numpy(), dtype=np.int64)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return np.asarray(column.cast("float64").to_numpy(), dtype=np.float64)
+        # whole numbers beyond 2^53 are rounded: an error would quote one
+        return np.asarray(column.cast("float64", safe=False).to_numpy(), dtype=np.float64)
     if pa.types.is_boolean(kind):
         return np.array(column.to_pylist(), dtype=object)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):

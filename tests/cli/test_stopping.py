@@ -1,0 +1,148 @@
+"""Ctrl-C keeps what is done, in every command, and says so; the exit status is 130."""
+
+import os
+import signal
+
+import pytest
+
+import tacit
+from tacit.audit.mechanisms import shipped
+from tacit.cli.fit import _tested
+from tacit.engines.inline import Inline
+from tacit.estimators.planning import plan_for
+from tacit.experiments import gradient_verdict
+from tests.cli.made import family_files
+from tests.cli.spoken import document, run_program
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("people")
+    family_files(made)
+    return made
+
+
+@pytest.fixture
+def program(folder, tmp_path, monkeypatch, capfd):
+    """The program in a folder with made-up people; models go to a fresh folder."""
+    monkeypatch.chdir(folder)
+
+    def run(text):
+        return run_program(text.format(out=tmp_path).split(), monkeypatch, capfd)
+
+    return run
+
+
+def ctrl_c_at(number, function):
+    """The same function, in whose call of this number somebody presses Ctrl-C."""
+    calls = []
+
+    def watched(*given, **named):
+        calls.append(1)
+        if len(calls) == number:
+            os.kill(os.getpid(), signal.SIGINT)
+        return function(*given, **named)
+
+    return watched
+
+
+FIT = "fit people.csv --label rich --public mine.csv --leave-out family --seed 1 --json --out {out}/m.tacit "
+
+
+def test_rounds_that_are_done_are_the_model(program, tmp_path, monkeypatch):
+    rounds = "--method boosting --learner centroid --rounds 6 --epsilon 8"
+    monkeypatch.setattr(Inline, "ask", ctrl_c_at(3, Inline.ask))
+    said, lines, status = program(FIT + rounds)
+    assert status == 130
+    assert "stopping when this round is done" in lines
+    found = document(said)
+    assert found["stopped"] == f"stopped: the model is in {tmp_path}/m.tacit; it stopped after 3 of 6 rounds"
+    model = tacit.load(tmp_path / "m.tacit")
+    assert len(model.ensemble_) == 3
+    assert model.ended_ == "stopped after 3 of 6 rounds"
+
+
+def test_a_round_that_was_the_last_is_a_whole_model(program, tmp_path, monkeypatch):
+    """The one round of the classifier is finished: what was asked is not thrown away."""
+    monkeypatch.setattr("tacit.ensembles.refine.LEAST_GAIN", 0.0)
+    monkeypatch.setattr(Inline, "ask", ctrl_c_at(1, Inline.ask))
+    said, _, status = program(FIT + "--epsilon 8 --rounds 1")
+    assert status == 130
+    assert document(said)["stopped"] == f"stopped: the model is in {tmp_path}/m.tacit; it is whole"
+    assert tacit.load(tmp_path / "m.tacit").ended_ == "all 1 rounds"
+
+
+def test_turns_that_were_taken_are_the_model(program, tmp_path, monkeypatch):
+    monkeypatch.setattr(Inline, "ask", ctrl_c_at(2, Inline.ask))
+    said, _, status = program(FIT + "--method peers --owners town --leave-out town")
+    assert status == 130
+    assert document(said)["stopped"].endswith("it stopped after 2 turns")
+    assert len(tacit.load(tmp_path / "m.tacit").served_.inner.parts) == 2
+
+
+@pytest.mark.parametrize(
+    ("where", "more", "said"),
+    [
+        ("tacit.cli.fit.owned_rows", "", "nobody was asked, and nothing was written"),
+        ("tacit.cli.fit.plan_for", "", "nobody was asked, and nothing was written"),
+        ("tacit.estimators.sites.rehearse", "--method sites --owners town --leave-out town", "nothing was written"),
+        ("tacit.estimators.boosting.boost", "--method boosting", "nobody was asked, and nothing was written"),
+    ],
+)
+def test_nothing_is_written_where_nothing_can_be_kept(program, tmp_path, monkeypatch, where, more, said):
+    module, name = where.rsplit(".", 1)
+    monkeypatch.setattr(where, ctrl_c_at(1, getattr(__import__(module, fromlist=[name]), name)))
+    answer, lines, status = program(FIT + more)
+    assert status == 130
+    assert document(answer)["stopped"].endswith(said)
+    assert lines.endswith(f"{said}\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_second_one_ends_a_round_at_once(program, tmp_path, monkeypatch):
+    asks = ctrl_c_at(1, ctrl_c_at(1, Inline.ask))
+    monkeypatch.setattr(Inline, "ask", asks)
+    said, _, status = program(FIT + "--method boosting --rounds 6")
+    assert status == 130
+    assert "thrown away; nothing was written" in document(said)["stopped"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_model_is_kept_while_it_is_tested(program, tmp_path, monkeypatch):
+    monkeypatch.setattr("tacit.cli.fit._tested", ctrl_c_at(1, _tested))
+    said, _, status = program(FIT + "--test new.csv")
+    assert status == 130
+    assert document(said)["stopped"].endswith("it is whole, and only the test was left out")
+    assert tacit.load(tmp_path / "m.tacit").label_ == "rich"
+
+
+def test_plans_that_are_done_are_shown(program, monkeypatch):
+    monkeypatch.setattr("tacit.cli.plan.plan_for", ctrl_c_at(3, plan_for))
+    said, lines, status = program("plan mine.csv --label rich --owners 2000 --leave-out family --json")
+    assert status == 130
+    assert [each["epsilon"] for each in document(said)["plans"]] == [0.5, 1.0]
+    assert "2 of 4 plans are done" in lines
+
+
+def test_checks_that_are_done_are_shown(program, monkeypatch):
+    monkeypatch.setattr("tacit.audit.mechanisms.shipped", ctrl_c_at(3, shipped))
+    said, _, status = program("audit --part mechanisms --epsilon 1 --dim 1 --reports 10000 --json")
+    assert status == 130
+    found = document(said)
+    assert found["sound"]
+    assert len(found["mechanisms"]) == 2
+
+
+def test_cells_that_are_done_stay_on_disk(program, tmp_path, monkeypatch):
+    command = "reproduce trees --quick --processes 1 --json --out {out}"
+    measure = gradient_verdict._accuracies
+    monkeypatch.setattr(gradient_verdict, "_accuracies", ctrl_c_at(2, measure))
+    said, _, status = program(command)
+    assert status == 130
+    assert "the same command goes on from there" in document(said)["stopped"]
+    kept = (tmp_path / "rows.jsonl").read_text()
+    assert kept.count('"CellRow"') == 1
+    monkeypatch.setattr(gradient_verdict, "_accuracies", ctrl_c_at(0, measure))
+    said, _, status = program(command)
+    assert (status, len(document(said)["rows"])) == (0, 1)
+    assert (tmp_path / "rows.jsonl").read_text().startswith(kept)
