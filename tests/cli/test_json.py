@@ -11,6 +11,7 @@ import pytest
 from benchmarks.service.postgres import free_port
 
 import tacit
+from tacit.cli import exits
 from tests.cli.made import people, write_csv, write_parquet
 from tests.cli.spoken import commands, document, example, run_program
 from tests.owner.made import gate, query, question
@@ -77,6 +78,17 @@ def test_every_command_has_json_and_an_example():
     for name, command in COMMANDS.items():
         assert "--json" in [option for parameter in command.params for option in parameter.opts], name
         assert example(command)[: len(name.split())] == name.split()
+
+
+def test_the_guide_for_scripts_names_all_of_it():
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "scripts.md").read_text()
+    lines = [line for line in page.splitlines() if line.startswith("|")]
+    for name in COMMANDS:
+        (told,) = [line for line in lines[: len(lines) // 2] if f"`{name}`" in line.split("|")[1]]
+        assert all(f"`{key}`" in page for key in EXAMPLES.get(name, set()) - {"seconds"}), told
+    for status in (value for name, value in vars(exits).items() if name.isupper() and isinstance(value, int)):
+        assert any(line.startswith(f"| {status} |") for line in lines), status
+        assert f"{status} " in exits.TABLE
 
 
 @pytest.fixture

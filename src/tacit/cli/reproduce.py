@@ -3,7 +3,7 @@
 import shlex
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -101,78 +101,73 @@ def reproduce(
         raise ValueError(f"paper must be one of {', '.join(WORDS)}, got {paper!r}")
     place = out or Path("out") / (("papers" if paper not in OWN else paper) + ("_quick" if quick else ""))
     folder("--out", place)
-    command = _command(paper, dataset, quick, seed)
-    if paper in OWN:
-        notes = _own(OWN[paper], dataset, quick, seed, processes or cores(), place, command, screen)
-    else:
-        chosen = list(CELLS) if paper == "all" else [paper]
-        notes = _papers(chosen, dataset, quick, seed, processes or cores(), place, command, screen)
+    wish = _Wish(dataset, quick, seed, processes or cores(), place, _command(paper, dataset, quick, seed), screen)
+    chosen = list(CELLS) if paper == "all" else [paper]
+    notes = _own(OWN[paper], wish) if paper in OWN else _papers(chosen, wish)
     stopped = notes.pop() if _STOPPED in notes else ""
-    screen.tell(
-        command=command, rows_file=place / "rows.jsonl", notes=notes, seconds=round(time.monotonic() - began, 1)
-    )
-    for note in notes:
-        screen.say(note)
-    screen.say(f"rows: {place / 'rows.jsonl'}")
+    seconds = round(time.monotonic() - began, 1)
+    screen.tell(command=wish.command, rows_file=place / "rows.jsonl", notes=notes, seconds=seconds)
+    for line in (*notes, f"rows: {place / 'rows.jsonl'}"):
+        screen.say(line)
     if stopped:
         screen.stop(stopped)
 
 
-def _papers(
-    chosen: list[str],
-    dataset: list[str] | None,
-    quick: bool,
-    seed: int,
-    processes: int,
-    place: Path,
-    command: str,
-    screen: Screen,
-) -> list[str]:
+@dataclass(frozen=True)
+class _Wish:
+    """What somebody asked for, where it goes, and who is told."""
+
+    datasets: list[str] | None
+    quick: bool
+    seed: int
+    processes: int
+    place: Path
+    command: str
+    screen: Screen
+
+    def finished(self, document: Document) -> Document:
+        """The document with how to run it again."""
+        return replace(document, command=self.command, settings=versions(self.seed))
+
+
+def _papers(chosen: list[str], wish: _Wish) -> list[str]:
     """Papers as they were published: measured, judged, shown and written; what is to be said of it."""
-    wanted, known = cells_of(chosen, quick, seed, dataset), cells_of(CELLS, quick, seed)
-    notes = _run(wanted, known, place, processes, screen)
+    screen, place = wish.screen, wish.place
+    known = cells_of(CELLS, wish.quick, wish.seed)
+    notes = _run(cells_of(chosen, wish.quick, wish.seed, wish.datasets), known, wish)
     rows = list(read_rows(place / "rows.jsonl", KINDS))
     claims = claims_of(chosen, rows)
     write_rows(claims, place / "claims.jsonl")
     for name in chosen:
         own = [claim for claim in claims if claim.paper == name]
-        document = replace(SHOWS[name](rows, own, screen.console), command=command, settings=versions(seed))
-        _write(document, place / f"paper_{name}", screen)
+        _write(wish.finished(SHOWS[name](rows, own, screen.console)), place / f"paper_{name}", screen)
     if len(chosen) > 1:
-        _write(replace(overview(claims), command=command, settings=versions(seed)), place, screen)
+        _write(wish.finished(overview(claims)), place, screen)
     show_claims(claims, screen.console)
     screen.tell(claims=claims, counts=counts(claims))
     return notes
 
 
-def _own(
-    chosen: Own,
-    dataset: list[str] | None,
-    quick: bool,
-    seed: int,
-    processes: int,
-    place: Path,
-    command: str,
-    screen: Screen,
-) -> list[str]:
+def _own(chosen: Own, wish: _Wish) -> list[str]:
     """A comparison of our own; what is to be said of it."""
-    names = dataset or chosen.datasets
+    names = wish.datasets or chosen.datasets
     if not set(names) <= set(SIZES):
         raise bad("dataset", f"among {tuple(SIZES)}", sorted(set(names) - set(SIZES)))
-    notes = _run(chosen.cells(quick, seed, names), chosen.cells(quick, seed, SIZES), place, processes, screen)
-    rows = chosen.rows(read_rows(place / "rows.jsonl", chosen.kinds))
-    screen.tell(rows=rows)
-    document = chosen.show(rows, screen.console)
-    if _write(replace(document, command=command, settings=versions(seed)), place, screen):
-        chosen.draw(rows, place)
+    known = chosen.cells(wish.quick, wish.seed, SIZES)
+    notes = _run(chosen.cells(wish.quick, wish.seed, names), known, wish)
+    rows = chosen.rows(read_rows(wish.place / "rows.jsonl", chosen.kinds))
+    wish.screen.tell(rows=rows)
+    document = wish.finished(chosen.show(rows, wish.screen.console))
+    if _write(document, wish.place, wish.screen):
+        chosen.draw(rows, wish.place)
     return notes
 
 
-def _run(wanted: list[Cell], known: list[Cell], place: Path, processes: int, screen: Screen) -> list[str]:
+def _run(wanted: list[Cell], known: list[Cell], wish: _Wish) -> list[str]:
     """Run what is not on disk yet; what is to be said of it, the last of it when it was stopped."""
-    with bar(screen) as advance:
+    with bar(wish.screen, guess=1 / wish.processes) as advance:  # costs are about seconds
         try:
-            return list(dict.fromkeys(run_cells(wanted, place / "rows.jsonl", processes, advance, known)))
+            return list(dict.fromkeys(run_cells(wanted, wish.place / "rows.jsonl", wish.processes, advance, known)))
         except KeyboardInterrupt:
             return [_STOPPED]
 

@@ -50,11 +50,13 @@ def bars(screen: Screen) -> Progress:
 class Bar:
     """One bar, told how much is done, of how much, and what; the time left follows from the pace so far.
 
-    What is done when it is first told is not counted in the pace: it was done before.
+    What is done when it is first told is not counted in the pace: it was done before. `guess` is how long a unit might
+    take, as long as none was seen; 0: nobody knows.
     """
 
     progress: Progress
     task: TaskID
+    guess: float = 0.0
     _first: float | None = None
     _began: float = 0.0
 
@@ -63,15 +65,16 @@ class Bar:
         if self._first is None:
             self._first, self._began = done, now
         worked = done - self._first
-        ends = now + (now - self._began) * (total - done) / worked if worked > 0 else None
+        each = (now - self._began) / worked if worked > 0 else self.guess
+        ends = now + each * (total - done) if each else None
         self.progress.update(self.task, completed=done, total=total, description=what, ends=ends, visible=True)
 
 
 @contextmanager
-def bar(screen: Screen, what: str = "starting") -> Iterator[Bar]:
+def bar(screen: Screen, guess: float = 0.0) -> Iterator[Bar]:
     """A bar on standard error."""
     with bars(screen) as progress:
-        yield Bar(progress, progress.add_task(what, total=None))
+        yield Bar(progress, progress.add_task("starting", total=None), guess)
 
 
 @dataclass

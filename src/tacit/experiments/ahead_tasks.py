@@ -78,7 +78,7 @@ def seconds_of(name: str, quick: bool = False) -> float:
     if quick:
         return 3.0
     owners, rows = SIZES[name]
-    return 5.0 + owners * rows / (5_000 if name == "mnist ten" else 20_000)
+    return 10.0 + owners * rows / (5_000 if name == "mnist ten" else 25_000)
 
 
 @lru_cache(maxsize=1)

@@ -74,8 +74,8 @@ def cells_ahead(quick: bool, seed: int, datasets: Iterable[str]) -> list[Cell]:
     for name in ["synthetic"] if quick else list(datasets):
         compared = ahead_cells(quick, seed, [name])
         epsilons = next(each.epsilons for each in compared if isinstance(each, AheadCell))
-        planned = partial(PlanCell, where="plan", dataset=name, seed=seed, quick=quick, runs=1, cost=2.0)
-        charted = partial(BreakEvenCell, where="break-even", dataset=name, seed=seed, quick=quick, runs=1, cost=10.0)
+        planned = partial(PlanCell, where="plan", dataset=name, seed=seed, quick=quick, runs=1, cost=3.0)
+        charted = partial(BreakEvenCell, where="break-even", dataset=name, seed=seed, quick=quick, runs=1, cost=3.0)
         cells += compared
         for run in range(plan_check.QUICK_RUNS if quick else plan_check.RUNS):
             cells.append(planned(run=run, epsilons=epsilons))
