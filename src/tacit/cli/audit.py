@@ -167,12 +167,14 @@ def _mechanism_table(rows: list[AuditRow]) -> Table:
 
 def _gate_table(rows: list[GateRow]) -> Table:
     table = table_of("The whole gate: epsilon charged and proven")
-    for heading in ("learner", "mechanism", "owners", "charged", "two runs", "one run", "best", "verdict"):
-        table.add_column(heading, justify="left" if heading in ("learner", "mechanism") else "right", no_wrap=True)
+    for heading in ("learner", "mechanism", "owners"):
+        table.add_column(heading, no_wrap=heading != "mechanism")
+    for heading in ("charged", "two runs", "one run", "best", "verdict"):
+        table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
         table.add_row(
             row.learner,
-            row.mechanism if row.questions == 1 else f"{row.mechanism}, asked {row.questions}x",
+            row.mechanism.replace("_", " ") + (f", asked {row.questions}x" if row.questions > 1 else ""),
             row.contrast,
             f"{row.claimed:g}",
             f"{row.proven:.3f}",

@@ -59,26 +59,26 @@ def join(
     if not given and not dry_run:
         raise ValueError("token must be given: --token, --tokens FILE or TACIT_TOKEN")
 
-    async def run(link: WatchedLink) -> None:
+    async def run(link: WatchedLink) -> int | list[str]:
+        """What would leave, or how many questions were answered."""
         try:
-            if dry_run:
-                said = await preview(joining, link, pinned)
-                screen.tell(dry_run=True, says=said)
-                for line in said:
-                    screen.say(line)
-                return
-            answered = await join(joining, link, given, pinned)
-            many = "1 question" if answered == 1 else f"{answered} questions"
-            screen.tell(dry_run=False, answered=answered, ledger=state / "ledger.db")
-            screen.say(f"done: {many} answered; see: tacit ledger show {state / 'ledger.db'}")
+            return await (preview(joining, link, pinned) if dry_run else join(joining, link, given, pinned))
         finally:
             await link.close()
 
     try:
         with watching(screen, len(given)) as watch:
             log_to_stderr(log_json)
-            asyncio.run(run(WatchedLink.of(Link.to(url, authority, patience), watch)))
+            told = asyncio.run(run(WatchedLink.of(Link.to(url, authority, patience), watch)))
     except (EnrolmentError, UnreachableError) as problem:
         raise ValueError(str(problem)) from problem
     except KeyboardInterrupt:
         screen.stop(f"what was released is charged in {state / 'ledger.db'}; the same command goes on from there")
+    if isinstance(told, list):
+        screen.tell(dry_run=True, says=told)
+        for line in told:
+            screen.say(line)
+    else:
+        many = "1 question" if told == 1 else f"{told} questions"
+        screen.tell(dry_run=False, answered=told, ledger=state / "ledger.db")
+        screen.say(f"done: {many} answered; see: tacit ledger show {state / 'ledger.db'}")

@@ -104,13 +104,21 @@ def _beside(file: Path) -> Path | None:
 
 def _table(entries: list[Entry]) -> Table:
     table = table_of(f"{len(entries)} releases")
-    for heading in ("when", "owner", "to campaign", "question", "what", "how", "hides", "epsilon", "bytes"):
-        table.add_column(heading, justify="right" if heading in ("question", "epsilon", "bytes") else "left")
+    for heading in ("when\n(UTC)", "owner", "campaign", "no.", "what,\nhow", "hides"):
+        table.add_column(heading, overflow="fold", no_wrap=heading not in ("owner", "campaign"))
+    for heading in ("epsilon", "bytes"):
+        table.add_column(heading, justify="right", no_wrap=True)
     for entry in entries:
-        question, size = str(entry.number), str(len(entry.report))
-        cost = rounded_up(entry.cost)
-        who, where = escape(entry.owner), escape(entry.campaign)
-        table.add_row(time_of(entry), who, where, question, entry.what, entry.how, entry.unit, cost, size)
+        table.add_row(
+            time_of(entry).removesuffix(" UTC").replace(" ", "\n"),
+            escape(entry.owner),
+            escape(entry.campaign),
+            str(entry.number),
+            f"{entry.what}\n{entry.how}",
+            entry.unit,
+            rounded_up(entry.cost),
+            str(len(entry.report)),
+        )
     return table
 
 

@@ -94,7 +94,7 @@ def reproduce(
     What is done is on disk at once: after Ctrl-C (exit status 130), or a kill, the same command goes on from there.
 
     Example:
-        tacit reproduce d --quick
+        tacit reproduce c --quick
     """
     began = time.monotonic()
     if paper not in WORDS:
