@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -124,6 +125,16 @@ def test_a_wrong_option_is_a_document_too(here, monkeypatch, capfd):
     assert status == 2
     assert "--nonsense" in document(said)["error"]
     assert "See: tacit fit --help" in line
+
+
+@pytest.mark.parametrize("name", ["serve", "helper", "ledger serve"])
+def test_a_port_that_is_taken_is_named(name, here, monkeypatch, capfd):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        said, line, status = run_program([*example(COMMANDS[name]), "--json", "--port", str(port)], monkeypatch, capfd)
+    assert status == 2
+    assert f"cannot listen on 127.0.0.1, port {port}" in document(said)["error"]
+    assert line.count("\n") == 1
 
 
 def test_a_fault_is_a_document_too(here, monkeypatch, capfd):

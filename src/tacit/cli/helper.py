@@ -10,7 +10,7 @@ from tacit.campaign.rehearsal import only_here
 from tacit.cli.logs import log_to_stderr
 from tacit.cli.options import LogJson, key_of, warn_of_rehearsal
 from tacit.cli.screen import Screen
-from tacit.cli.serve import checked_tls
+from tacit.cli.serve import checked_port, checked_tls
 from tacit.durable import kept
 from tacit.streams import seeded
 from tacit.sums.rehearsal import rehearsal_key
@@ -44,6 +44,7 @@ def helper(
     checked_tls(host, certificate, key)
     for each in campaign or []:
         key_of(each)
+    checked_port(host, port)
     import uvicorn
 
     from tacit.helper.book import Book

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from tacit.cli.command import add
 from tacit.cli.screen import Screen
+from tacit.cli.serve import checked_port
 from tacit.cli.tables import table_of
 from tacit.owner.entry import Entry
 from tacit.owner.ledger import Ledger
@@ -72,6 +73,7 @@ def serve(
 
     mark = mark or _beside(file)
     Ledger(file, mark).close()  # an old copy is refused here, not in the browser
+    checked_port("127.0.0.1", port)
     page = LedgerPage(file, mark, None if policy is None else Policy.read(policy))
     with socket.create_server(("127.0.0.1", port)) as listening:
         address = f"http://127.0.0.1:{listening.getsockname()[1]}{page.root}/"

@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import socket
 from pathlib import Path
 from typing import Annotated
 
@@ -44,6 +45,7 @@ def serve(
         tacit serve campaign.toml --tokens 50
     """
     checked_tls(host, certificate, key)
+    checked_port(host, port)
     from starlette.applications import Starlette
 
     from tacit.coordinator.running import coordinator
@@ -83,6 +85,16 @@ def checked_tls(host: str, certificate: Path | None, key: Path | None) -> None:
         raise ValueError("certificate and key must be given together")
     if certificate is None and host not in LOOPBACK:
         raise ValueError(f"host {host} is not this machine: give --certificate and --key, or listen on 127.0.0.1")
+
+
+def checked_port(host: str, port: int) -> None:
+    """Refuse a port that is taken, before anything is said of it."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        socket.create_server((host, port), family=family).close()
+    except (OSError, OverflowError) as problem:
+        why = getattr(problem, "strerror", None) or problem
+        raise ValueError(f"cannot listen on {host}, port {port} ({why}): choose another --port or --host") from None
 
 
 def signing_key(state: Path) -> Ed25519PrivateKey:
