@@ -137,6 +137,14 @@ def test_a_port_that_is_taken_is_named(name, here, monkeypatch, capfd):
     assert line.count("\n") == 1
 
 
+def test_what_is_not_installed_is_named(here, monkeypatch, capfd):
+    monkeypatch.setitem(sys.modules, "starlette.applications", None)  # it is an extra
+    said, line, status = run_program(["serve", "campaign.toml", "--json"], monkeypatch, capfd)
+    assert status == 2
+    assert document(said)["error"].startswith("starlette is missing: pip install 'tacit[service]' adds")
+    assert line.count("\n") == 1
+
+
 def test_a_fault_is_a_document_too(here, monkeypatch, capfd):
     monkeypatch.setattr("tacit.cli.plan.public_sample", lambda *given: 1 / 0)
     words = ["plan", "mine.csv", "--label", "income", "--owners", "5", "--json"]

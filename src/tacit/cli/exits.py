@@ -16,7 +16,7 @@ TABLE = (
 )
 
 # What a user can put right: options, files, keys, other machines. Errors of our own classes were raised to be read.
-_USERS_OWN = (ValueError, OSError, ModuleNotFoundError, MemoryError)
+_USERS_OWN = (ValueError, OSError, MemoryError)
 _READABLE = ("tacit.", "sqlalchemy.exc", "httpx")
 
 
@@ -28,6 +28,9 @@ def failure(problem: BaseException) -> tuple[int, str]:
     >>> failure(ZeroDivisionError("inside"))[0]
     70
     """
+    if isinstance(problem, ModuleNotFoundError) and problem.name and not problem.name.startswith("tacit"):
+        missing = problem.name.partition(".")[0]
+        return BAD_INPUT, f"{missing} is missing: pip install 'tacit[service]' adds all that the network needs"
     if isinstance(problem, _USERS_OWN):
         return BAD_INPUT, " ".join(str(problem).split()) or type(problem).__name__
     if type(problem).__module__.startswith(_READABLE):

@@ -9,8 +9,9 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from tacit.campaign.rehearsal import only_here
 from tacit.cli.logs import log_to_stderr
 from tacit.cli.options import LogJson, key_of, warn_of_rehearsal
+from tacit.cli.ports import checked_port
 from tacit.cli.screen import Screen
-from tacit.cli.serve import checked_port, checked_tls
+from tacit.cli.serve import checked_tls
 from tacit.durable import kept
 from tacit.streams import seeded
 from tacit.sums.rehearsal import rehearsal_key

@@ -8,8 +8,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from tacit.cli.command import add
+from tacit.cli.ports import checked_port
 from tacit.cli.screen import Screen
-from tacit.cli.serve import checked_port
 from tacit.cli.tables import table_of
 from tacit.owner.entry import Entry
 from tacit.owner.ledger import Ledger

@@ -2,7 +2,6 @@
 
 import os
 import secrets
-import socket
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +13,7 @@ from tacit.campaign.address import LOOPBACK
 from tacit.campaign.rehearsal import only_here
 from tacit.cli.logs import log_to_stderr
 from tacit.cli.options import LogJson, warn_of_rehearsal
+from tacit.cli.ports import checked_port
 from tacit.cli.screen import Screen
 from tacit.durable import kept
 
@@ -85,16 +85,6 @@ def checked_tls(host: str, certificate: Path | None, key: Path | None) -> None:
         raise ValueError("certificate and key must be given together")
     if certificate is None and host not in LOOPBACK:
         raise ValueError(f"host {host} is not this machine: give --certificate and --key, or listen on 127.0.0.1")
-
-
-def checked_port(host: str, port: int) -> None:
-    """Refuse a port that is taken, before anything is said of it."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        socket.create_server((host, port), family=family).close()
-    except (OSError, OverflowError) as problem:
-        why = getattr(problem, "strerror", None) or problem
-        raise ValueError(f"cannot listen on {host}, port {port} ({why}): choose another --port or --host") from None
 
 
 def signing_key(state: Path) -> Ed25519PrivateKey:
