@@ -224,9 +224,11 @@ def _wait_for(path: Path) -> None:
         time.sleep(0.1)
 
 
-def test_nothing_is_drawn_where_a_machine_reads(here):
-    """Standard error of a pipe holds notices, no bars."""
-    words = [sys.executable, "-m", "tacit", "plan", "mine.csv", "--label", "income", "--owners", "50", "--json"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, env={**ENVIRONMENT, "FORCE_COLOR": "1"})
-    assert done.returncode in (0, 3)
-    assert done.stderr == ""
+@pytest.mark.parametrize("more", [["--json"], []], ids=["json", "piped"])
+def test_nothing_is_drawn_where_nobody_watches(here, monkeypatch, capfd, more):
+    """Standard error of a pipe holds notices, no bars, even where colours are wanted."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    words = ["plan", "mine.csv", "--label", "income", "--owners", "50", "--epsilon", "1", *more]
+    _, lines, status = run_program(words, monkeypatch, capfd)
+    assert status in (0, 3)
+    assert lines == ""

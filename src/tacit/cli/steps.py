@@ -42,7 +42,7 @@ class _What(ProgressColumn):
 def bars(screen: Screen) -> Progress:
     """Bars that vanish when they are done."""
     columns = (_What(max(16, screen.errors.width - _OTHERS)), BarColumn(16), TimeElapsedColumn(), _Left())
-    unseen = screen.as_json or not screen.errors.is_terminal
+    unseen = screen.as_json or not screen.errors.file.isatty()
     return Progress(*columns, console=screen.errors, transient=True, disable=unseen)
 
 
