@@ -10,9 +10,9 @@ BROKEN = 70  # a fault of the program itself, with a traceback to report
 INTERRUPTED = 130  # Ctrl-C; what was done is kept, and a line says where
 
 TABLE = (
-    "Exit status: 0 done; 1 a check failed; 2 something you gave must be changed (one line says what); "
-    "3 the plan says do not collect; 70 a fault of tacit itself; 130 stopped by Ctrl-C (what is done is kept, "
-    "one line says where)."
+    "Begin with: tacit demo. With --json every command speaks to programs. Exit status: 0 done; 1 a check failed; "
+    "2 something you gave must be changed (one line says what); 3 the plan says do not collect; 70 a fault of tacit "
+    "itself; 130 stopped by Ctrl-C (what is done is kept, one line says where)."
 )
 
 # What a user can put right: options, files, keys, other machines. Errors of our own classes were raised to be read.

@@ -45,6 +45,9 @@ def helper(
     checked_tls(host, certificate, key)
     for each in campaign or []:
         key_of(each)
+    if rehearsal is not None:
+        only_here(host)
+        warn_of_rehearsal()
     checked_port(host, port)
     import uvicorn
 
@@ -56,8 +59,6 @@ def helper(
         raw = kept(state / "sealing.key", lambda: X25519PrivateKey.generate().private_bytes_raw())
         made = Helper(X25519PrivateKey.from_private_bytes(raw), Book(state / "released.db"), campaign or [], minimum)
     else:  # another key and another book: what it says never meets what a helper says
-        only_here(host)
-        warn_of_rehearsal()
         state.mkdir(parents=True, exist_ok=True, mode=0o700)
         book = Book(state / "rehearsal.db")
         made = Helper(rehearsal_key(), book, campaign or [], minimum, seeded(rehearsal))

@@ -45,6 +45,9 @@ def serve(
         tacit serve campaign.toml --tokens 50
     """
     checked_tls(host, certificate, key)
+    if rehearsal is not None:
+        only_here(host)
+        warn_of_rehearsal()
     checked_port(host, port)
     from starlette.applications import Starlette
 
@@ -52,9 +55,6 @@ def serve(
     from tacit.coordinator.serving import serve_forever
 
     log_to_stderr(log_json)
-    if rehearsal is not None:
-        only_here(host)
-        warn_of_rehearsal()
     made = coordinator(campaign, database, signing_key(state), admin_key(state), rehearsal)
     if tokens:
         fresh = [secrets.token_urlsafe(24) for _ in range(tokens)]
