@@ -20,13 +20,15 @@ from tacit.types import IntArray
 class CampaignTerms(ABC):
     """A campaign begins when `start` owners have enrolled; a question lasts at most `deadline` seconds.
 
-    A question needs `minimum` reports. `sample` is the digest of the data user's own sample.
+    A question needs `minimum` reports. `label` is what the data user calls the column to predict, `sample` the digest
+    of the data user's own sample.
     """
 
     kind: ClassVar[str]
 
     name: str
     schema: Schema
+    label: str
     start: int
     minimum: int
     deadline: float
@@ -35,6 +37,8 @@ class CampaignTerms(ABC):
     def __post_init__(self) -> None:
         if not 1 <= len(self.name) <= 200:
             raise bad("name", "1 to 200 characters", self.name[:20])
+        if not (1 <= len(self.label) <= 200 and self.label.isprintable()):
+            raise bad("label", "a name of 1 to 200 printable characters", self.label[:20])
         for name in ("start", "minimum"):
             whole(name, getattr(self, name), 1)
         positive("deadline", self.deadline)

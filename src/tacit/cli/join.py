@@ -16,7 +16,9 @@ def join(
     url: Annotated[str, typer.Argument(help="The coordinator, https://host:port.")],
     data: Annotated[Path, typer.Option(help="Your table, CSV or parquet; it stays here.", exists=True, dir_okay=False)],
     policy: Annotated[Path, typer.Option(help="Your policy (TOML): what may leave.", exists=True, dir_okay=False)],
-    label: Annotated[str, typer.Option(help="The column of your table to predict.")],
+    label: Annotated[
+        str | None, typer.Option(help="Your column to predict; default: its name in the campaign.")
+    ] = None,
     token: Annotated[str | None, typer.Option(help="Your one-time token.", envvar="TACIT_TOKEN")] = None,
     tokens: Annotated[Path | None, typer.Option(help="A file of tokens, one per owner, for a gateway.")] = None,
     owners: Annotated[str | None, typer.Option(help="Column that names owners; default: one owner.")] = None,
@@ -39,8 +41,7 @@ def join(
     Ctrl-C (exit status 130) leaves the ledger as it is; the same command goes on from there.
 
     Example:
-        tacit join https://host:8443 --data mine.parquet --label ill \\
-        --policy policy.toml --dry-run
+        tacit join https://host:8443 --data mine.parquet --policy policy.toml --dry-run
     """
     from tacit.cli.watched import WatchedLink, watching
     from tacit.device.joining import Joining, join

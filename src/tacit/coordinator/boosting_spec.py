@@ -59,6 +59,7 @@ class BoostingSpec(CampaignSpec):
         made = BoostingTerms(
             self.name,
             sample.schema,
+            self.label,
             self.start,
             self.minimum,
             self.deadline,

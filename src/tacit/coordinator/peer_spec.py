@@ -36,6 +36,7 @@ class PeerSpec(CampaignSpec):
         made = PeerTerms(
             self.name,
             sample.schema,
+            self.label,
             self.start,
             1,
             self.deadline,

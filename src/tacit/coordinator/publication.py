@@ -54,7 +54,6 @@ def _of_boosting(terms: BoostingTerms, result: Boosted, public: Public, transcri
         None if terms.sums is None else sums * terms.sums.epsilon,
         _coins(terms),
         _source(public, "thresholds and votes"),
-        simulated=False,
     )
     report = [asdict(record) for record in result.records]
     return _saved("PrivateBoosting", terms, result.ensemble, public, guarantee, report, result.ended, transcript)
@@ -77,7 +76,7 @@ def _of_peers(terms: PeerTerms, result: TurnsTaken, public: Public, transcript: 
     spoke = {part.speaker for part in result.model.parts}
     ended = f"{len(result.model.parts)} turns of {len(spoke)} participants"
     plan = Plan(terms.rounds, {0: terms.answers}, {0: terms.epsilon})
-    guarantee = peer_guarantee([terms.epsilon], plan, _coins(terms), _source(public, "bounds"), own=False)
+    guarantee = peer_guarantee([terms.epsilon], plan, _coins(terms), _source(public, "bounds"))
     report = [
         {"participant": peer.name, "epsilon": terms.epsilon, "left": peer.number in result.roster.gone}
         for peer in result.roster.peers
@@ -108,10 +107,11 @@ def _saved(
         frequencies,
         columns,
         len(columns),
-        guarantee,
+        guarantee.published,
         written,
         ended,
         transcript,
+        terms.label,
     )
 
 

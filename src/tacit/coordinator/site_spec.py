@@ -50,6 +50,7 @@ class SiteSpec(CampaignSpec):
         made = SiteTerms(
             self.name,
             sample.schema,
+            self.label,
             self.start,
             self.minimum,
             self.deadline,

@@ -29,14 +29,14 @@ from tacit.schema import Schema
 class Joining:
     """What an owner (or a gateway with many) brings along.
 
-    `data` is read by the campaign's schema: `label` names its column to predict, `owners` the column that names owners
-    (None: the whole file is one owner). `state` holds identity, ledger and the pinned key. `rehearsal` is the part in a
-    rehearsal, None for a campaign; one is refused in place of the other. `known` are the public keys of the only peers
-    to take part with, None: any that the coordinator has enrolled.
+    `data` is read by the campaign's schema: `label` names its column to predict (None: what the campaign calls it),
+    `owners` the column that names owners (None: the whole file is one owner). `state` holds identity, ledger and the
+    pinned key. `rehearsal` is the part in a rehearsal, None for a campaign; one is refused in place of the other.
+    `known` are the public keys of the only peers to take part with, None: any that the coordinator has enrolled.
     """
 
     data: Path
-    label: str
+    label: str | None
     policy: Policy
     state: Path
     owners: str | None = None
@@ -91,10 +91,11 @@ class Joining:
         Every value is read by the schema alone: no row of one owner can change what another's rows mean.
         """
         schema = self._read_by(terms)
-        wanted = [feature.name for feature in schema.features] + [self.label]
+        label = self.label or terms.label
+        wanted = [feature.name for feature in schema.features] + [label]
         wanted += [] if self.owners is None else [self.owners]
         raw = read_rows(self.data, wanted)
-        labels = terms.schema.encode_labels(conform_labels(raw.column(self.label), terms.schema))
+        labels = terms.schema.encode_labels(conform_labels(raw.column(label), terms.schema))
         if self.owners is None:
             owner, names = np.zeros(len(raw), dtype=np.int64), [self.data.stem]
         else:
@@ -109,7 +110,7 @@ class Joining:
     def _read_by(self, terms: CampaignTerms) -> Schema:
         """The campaign's schema; for peers, the part of it that the file has. No row is looked at."""
         there = column_names(self.data)
-        for name in (self.label, self.owners):
+        for name in (self.label or terms.label, self.owners):
             if name is not None and name not in there:
                 raise ValueError(f"column {name!r} is not in {self.data}; it has {', '.join(there)}")
         if not isinstance(terms, PeerTerms):

@@ -31,7 +31,7 @@ async def preview(joining: Joining, link: Link, pinned: bytes | None) -> list[st
     level = policy.level(query.epsilons, rational(0))
     objection = policy.objection(Invitation(terms.name, 1, 0, digest_of(terms.schema), query))
     lines = [
-        f"campaign: {terms.name}",
+        f"campaign: {terms.name}, to predict {joining.label or terms.label}",
         f"asks for: {_ASKED.get(query.what, f'the {query.what} share of your rows')} ({query.width} numbers), "
         f"through {query.how}",
         f"hides: everything about one {query.unit} ({query.adjacency}), from everybody but you",

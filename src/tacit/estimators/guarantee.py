@@ -120,13 +120,8 @@ def guarantee_of(
     error_epsilon: float | None,
     stream: Stream,
     source: str,
-    *,
-    simulated: bool = True,
 ) -> Guarantee:
-    """The guarantee of a run; no epsilon is named where none holds. `source` says where the public sample is from.
-
-    `simulated` owners are in one process with the data user, and some exact counts over their rows are at hand.
-    """
+    """The guarantee of a run; no epsilon is named where none holds. `source` says where the public sample is from."""
     void = ""
     if unsound:
         void = f"this learner may only be simulated: {unsound}"
@@ -142,5 +137,5 @@ def guarantee_of(
         not_protected=(source, _OWNERS),
         void=void,
         error_epsilon=error_epsilon,
-        held=_COUNTS if simulated else "",
+        held=_COUNTS,
     )

@@ -15,13 +15,8 @@ _TWICE = "Replacing a record by another counts as two steps of the adjacency: tw
 _OWN = "models_ know the exact rows of their participant, and this object holds all rows: publish served_ alone."
 
 
-def peer_guarantee(
-    epsilons: Sequence[float], plan: Plan, stream: Stream, source: str, *, own: bool = True
-) -> Guarantee:
-    """The guarantee when participants spend these budgets; no epsilon is named where none holds.
-
-    `own` says whether whoever reads it has participants' own models, too.
-    """
+def peer_guarantee(epsilons: Sequence[float], plan: Plan, stream: Stream, source: str) -> Guarantee:
+    """The guarantee when participants spend these budgets; no epsilon is named where none holds."""
     low, high = min(epsilons), max(epsilons)
     void = "epsilon is infinite for somebody: counts were released as they are" if isinf(high) else ""
     named = None if void else (low, high)
@@ -40,5 +35,5 @@ def peer_guarantee(
         notion="differential privacy, over all rounds together,",
         reporter="participant",
         reports="one report" if most == 1 else f"up to {most} reports",
-        held=_OWN if own else "",
+        held=_OWN,
     )
