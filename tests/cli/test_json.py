@@ -176,7 +176,7 @@ def stopped(process):
 def test_services_say_their_document_first_and_owners_theirs_at_the_end(here, monkeypatch, capfd):
     port, other = str(free_port()), str(free_port())
     services = {
-        "serve": started([*example(COMMANDS["serve"]), "--json", "--port", port], here),
+        "serve": started([*example(COMMANDS["serve"]), "--json", "--port", port, "--workers", "2"], here),
         "helper": started([*example(COMMANDS["helper"]), "--json", "--port", other], here),
         "ledger serve": started([*example(COMMANDS["ledger serve"]), "--json", "--port", "0"], here),
     }
@@ -213,8 +213,8 @@ def test_services_say_their_document_first_and_owners_theirs_at_the_end(here, mo
             assert line.startswith("tacit: stopped")
     finally:
         for process in services.values():
-            process.kill()
-            process.communicate()
+            process.terminate()  # a killed one would leave its workers behind
+            process.communicate(timeout=60)
 
 
 def _wait_for(path: Path) -> None:

@@ -75,8 +75,7 @@ def serve(
         return coordinator(campaign, database, signing_key(state), admin_key(state), rehearsal).app
 
     serve_forever(app, host, port, certificate, key, workers)
-    if workers == 1:  # it ends by itself on Ctrl-C alone; several workers end alike on any signal
-        screen.stop("everything is in the database; the same command goes on from there")
+    screen.stop("everything is in the database; the same command goes on from there")  # it returns on Ctrl-C alone
 
 
 def checked_tls(host: str, certificate: Path | None, key: Path | None) -> None:

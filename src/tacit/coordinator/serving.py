@@ -67,27 +67,30 @@ def _listening(host: str, port: int) -> socket.socket:
 
 
 def _supervise(work: Callable[[], None], workers: int) -> None:
-    """Keep so many children at work until a signal comes; they get it too."""
+    """Keep so many children at work until a signal comes, then end them; return after Ctrl-C, as one process does."""
     children: set[int] = set()
-    ending = False
+    ending: int | None = None
 
     def end(number: int, frame: FrameType | None) -> None:
         nonlocal ending
-        ending = True
+        ending = number
         for child in children:
             os.kill(child, signal.SIGTERM)
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
     while True:
-        while len(children) < workers and not ending:
+        while len(children) < workers and ending is None:
             children.add(_forked(work))
         if not children:
-            return
+            break
         child, status = os.wait()
         children.discard(child)
-        if not ending:
+        if ending is None:
             log.warning("a worker ended with status %d; another takes its place", status)
+    if ending == signal.SIGTERM:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.raise_signal(signal.SIGTERM)
 
 
 def _forked(work: Callable[[], None]) -> int:
