@@ -133,7 +133,7 @@ def _watched(stage: Stage, console: Console) -> int:
             status = stage.status()
             if status is not None:
                 closed = [question for question in status["questions"] if question["state"] != "open"]
-                progress.update(task, completed=len(closed))
+                progress.update(task, completed=len(closed), total=max(2 * stage.plan.rounds, len(status["questions"])))
                 if len(closed) >= 1 and not memory:
                     memory = stage.processes.memory()
                 if status["state"] == "ended":

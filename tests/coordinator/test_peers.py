@@ -16,6 +16,7 @@ from tacit.coordinator.peer_spec import PeerSpec
 from tacit.coordinator.rosters import Rosters
 from tacit.coordinator.store import CLOSED, VOID
 from tacit.coordinator.view import View
+from tacit.device.identity import Identity
 from tacit.device.joining import Joining, join
 from tacit.device.preview import preview
 from tacit.device.rehearsal import Part
@@ -53,7 +54,9 @@ def test_a_newcomer_joins_over_http_and_everybody_has_the_model_of_one_process(t
     service = running(folder, database, rehearsal=SEED)
     service.store.add_tokens(TOKENS)
     founders = joining(folder, Part(SEED), **LIMITS)
-    later = Joining(folder / "new.csv", "ill", founders.policy, folder / "later", "who", Part(SEED, PEERS))
+    identity = Identity.at(folder / "owner")
+    others = frozenset(bytes.fromhex(identity.name(f"person {number:03d}")) for number in range(PEERS))
+    later = Joining(folder / "new.csv", "ill", founders.policy, folder / "later", "who", Part(SEED, PEERS), others)
 
     async def work(link):
         begun = asyncio.create_task(join(founders, link, TOKENS[:PEERS]))

@@ -23,6 +23,7 @@ from tacit.owner.gate import Gate
 from tacit.owner.ledger import Ledger
 from tacit.owner.policy import Policy
 from tacit.schema import Schema
+from tacit.wire.signed import public_bytes
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class Joining:
     `data` is read by the campaign's schema: `label` names its column to predict (None: what the campaign calls it),
     `owners` the column that names owners (None: the whole file is one owner). `state` holds identity, ledger and the
     pinned key. `rehearsal` is the part in a rehearsal, None for a campaign; one is refused in place of the other.
-    `known` are the public keys of the only peers to take part with, None: any that the coordinator has enrolled.
+    `known` are the public keys of the only other peers to take part with, None: any that the coordinator has
+    enrolled.
     """
 
     data: Path
@@ -64,7 +66,8 @@ class Joining:
         keys = {name: identity.key(name) for name in names}
         if not isinstance(terms, PeerTerms):
             return terms, [Member(name, keys[name], gate, link) for name in names]
-        relayed = Relayed(self.state / "relayed", terms, key, self.known)
+        mine = {public_bytes(each.public_key()) for each in keys.values()}
+        relayed = Relayed(self.state / "relayed", terms, key, None if self.known is None else self.known | mine)
         held = self.held(terms)
         return terms, [
             PeerMember(
