@@ -9,12 +9,14 @@ import numpy as np
 
 import tacit
 from tacit.campaign.boosting_terms import BoostingTerms
+from tacit.campaign.classifier_terms import ClassifierTerms
 from tacit.campaign.peer_terms import PeerTerms
 from tacit.campaign.rehearsal import is_rehearsal
 from tacit.campaign.site_terms import SiteTerms
 from tacit.campaign.terms import CampaignTerms
 from tacit.ensembles.boosting import Boosted
 from tacit.ensembles.open_turns import TurnsTaken
+from tacit.ensembles.refine import Refined
 from tacit.ensembles.sites import SiteEnsembleModel
 from tacit.estimators.guarantee import Guarantee, guarantee_of, site_guarantee
 from tacit.estimators.peer_guarantee import peer_guarantee
@@ -23,6 +25,7 @@ from tacit.estimators.saved import SavedModel
 from tacit.learners.base import Public
 from tacit.learners.ensemble import Ensemble
 from tacit.learners.linear import LinearModel
+from tacit.learners.scores import ScoreModel
 from tacit.learners.served import ServedScores
 from tacit.streams import Stream, secure, seeded
 
@@ -36,6 +39,8 @@ def published(
     """
     transcript = blake2b(b"".join(questions), digest_size=32).digest()
     match terms:
+        case ClassifierTerms():
+            return _of_classifier(terms, result, public, transcript)
         case BoostingTerms():
             return _of_boosting(terms, result, public, transcript, sums)
         case SiteTerms():
@@ -43,6 +48,20 @@ def published(
         case PeerTerms():
             return _of_peers(terms, result, public, transcript)
     raise TypeError(f"a campaign of kind {terms.kind!r} publishes nothing")
+
+
+def _of_classifier(terms: ClassifierTerms, result: Refined, public: Public, transcript: bytes) -> SavedModel:
+    asked = terms.query.terms
+    guarantee = guarantee_of(
+        terms.query.learner.unsound,
+        asked.mechanism,
+        np.array(asked.epsilons),
+        None,
+        _coins(terms),
+        _source(public, "the model that was refined, its features and its weights"),
+    )
+    report = [asdict(record) for record in result.records]
+    return _saved("PrivateClassifier", terms, result.model, public, guarantee, report, result.ended, transcript)
 
 
 def _of_boosting(terms: BoostingTerms, result: Boosted, public: Public, transcript: bytes, sums: int) -> SavedModel:
@@ -88,7 +107,7 @@ def _of_peers(terms: PeerTerms, result: TurnsTaken, public: Public, transcript: 
 def _saved(
     kind: str,
     terms: CampaignTerms,
-    model: Ensemble | LinearModel | ServedScores,
+    model: Ensemble | ScoreModel | LinearModel | ServedScores,
     public: Public,
     guarantee: Guarantee,
     report: list[dict[str, Any]],

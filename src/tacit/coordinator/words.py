@@ -34,22 +34,39 @@ _RECORDS = (
     "A person with several records, or with records at several places: their epsilons add up.",
 )
 
+_ONCE = "Your rows stay with you. One report leaves your machine, once, after chance has changed it."
+_OWNERS = (
+    "That you take part, when your report arrived, and how many owners there are.",
+    "You, if an owner is taken to be one of your devices or accounts, and you enrolled with several.",
+    _MEANING,
+)
+
 WORDS = {
+    "classifier": Words(
+        one="owner",
+        many="owners",
+        steps="rounds",
+        model="the refined model",
+        asking="Owners are asked what the model published so far still gets wrong, each once. Asked means spent, also "
+        "without an answer. How much a round counts is how precise its answer is: noise alone changes nothing.",
+        leaving=_ONCE,
+        belief="your rows before seeing it, this report",
+        notion="local differential privacy",
+        not_protected=(
+            "The data user's own sample: its model is where this one begins, and shows in it.",
+            *_OWNERS,
+        ),
+    ),
     "boosting": Words(
         one="owner",
         many="owners",
         steps="rounds",
         model="the ensemble",
         asking="Each question goes to owners that were never asked before. Asked means spent, also without an answer.",
-        leaving="Your rows stay with you. One report leaves your machine, once, after chance has changed it.",
+        leaving=_ONCE,
         belief="your rows before seeing it, this report",
         notion="local differential privacy",
-        not_protected=(
-            "That you take part, when your report arrived, and how many owners there are.",
-            "The data user's own sample: it shows in thresholds and votes.",
-            "You, if an owner is taken to be one of your devices or accounts, and you enrolled with several.",
-            _MEANING,
-        ),
+        not_protected=("The data user's own sample: it shows in thresholds and votes.", *_OWNERS),
     ),
     "sites": Words(
         one="site",

@@ -17,6 +17,7 @@ from tacit.sums.batch import SumTerms
 from tacit.sums.halves import SIZE
 
 _ASKED = {
+    "discriminant": "what the published model still gets wrong on your rows",
     "site": "a linear model trained on your records",
     "leaves": "the attribute that tells most, and counts of your records by its values",
 }
