@@ -56,10 +56,6 @@ class BoostingTerms(CampaignTerms):
         return max(self.owners, 0 if self.sums is None else self.sums.minimum)
 
     @property
-    def answers(self) -> int:
-        return 1
-
-    @property
     def epsilons(self) -> tuple[float, ...]:
         return self.terms.epsilons
 

@@ -46,16 +46,8 @@ class ClassifierTerms(CampaignTerms):
             raise bad("query", "made for the schema", (facts.dim, facts.classes))
 
     @property
-    def once(self) -> bool:
-        return True
-
-    @property
     def needed(self) -> int:
         return max(1, self.owners // self.rounds)
-
-    @property
-    def answers(self) -> int:
-        return 1
 
     @property
     def epsilons(self) -> tuple[float, ...]:

@@ -38,16 +38,8 @@ class SiteTerms(CampaignTerms):
             raise bad("query", "made for the schema", (self.query.dim, self.query.classes))
 
     @property
-    def once(self) -> bool:
-        return True
-
-    @property
     def needed(self) -> int:
         return self.minimum
-
-    @property
-    def answers(self) -> int:
-        return 1
 
     @property
     def epsilons(self) -> tuple[float, ...]:

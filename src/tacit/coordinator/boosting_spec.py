@@ -57,13 +57,7 @@ class BoostingSpec(CampaignSpec):
         learner = learner_of(self.learner)
         facts = learner.facts(sample.public)
         made = BoostingTerms(
-            self.name,
-            sample.schema,
-            self.label,
-            self.start,
-            self.minimum,
-            self.deadline,
-            sample.digest,
+            *self.common(sample, self.minimum),
             learner,
             facts,
             Terms.of(self.mechanism, learner.space(facts), np.array(self.epsilon)),

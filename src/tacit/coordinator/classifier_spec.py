@@ -48,13 +48,7 @@ class ClassifierSpec(CampaignSpec):
         except StopIteration:
             raise ValueError(str(plan_for(sample.public, crowd, own))) from None
         made = ClassifierTerms(
-            self.name,
-            sample.schema,
-            self.label,
-            self.start,
-            self.minimum,
-            self.deadline,
-            sample.digest,
+            *self.common(sample, self.minimum),
             first,
             owners,
             rows,

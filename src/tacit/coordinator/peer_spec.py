@@ -34,13 +34,7 @@ class PeerSpec(CampaignSpec):
         sample = self.read_sample()
         coins = blake2b(self.name.encode() + sample.digest, digest_size=7).digest()
         made = PeerTerms(
-            self.name,
-            sample.schema,
-            self.label,
-            self.start,
-            1,
-            self.deadline,
-            sample.digest,
+            *self.common(sample, 1),
             Cells(sample.schema, self.bins),
             self.rounds,
             self.epsilon[0],

@@ -48,13 +48,7 @@ class SiteSpec(CampaignSpec):
         first = TrainSite(1, 1, None, lenses[0], loss, public.classes, self.privacy, self.epsilon, ridge)
         query = rehearse(first, public.X, public.y, float(np.median(self.epsilon)), lenses)
         made = SiteTerms(
-            self.name,
-            sample.schema,
-            self.label,
-            self.start,
-            self.minimum,
-            self.deadline,
-            sample.digest,
+            *self.common(sample, self.minimum),
             query,
             self.combine,
         )

@@ -79,6 +79,10 @@ class CampaignSpec(ABC):
     def prepared(self, sum_key: bytes = b"") -> tuple[CampaignTerms, Public]:
         """The terms, and the data user's sample as the schema encodes it; sums need the coordinator's `sum_key`."""
 
+    def common(self, sample: Sample, minimum: int) -> tuple[str, Schema, str, int, int, float, bytes]:
+        """What terms of every kind begin with; a question needs `minimum` reports."""
+        return self.name, sample.schema, self.label, self.start, minimum, self.deadline, sample.digest
+
     def read_sample(self) -> Sample:
         """The data user's table, described and read as `tacit fit` does."""
         table = read_table(self.sample)
