@@ -5,13 +5,14 @@ import json
 import os
 import signal
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import tacit
-from tacit.cli import app, main
+from tacit.cli import app, fitted, main
 from tacit.cli.predict import _predicted
 from tests.cli.made import family_files, people, write_csv
 
@@ -95,9 +96,20 @@ def test_boosting_by_name_and_options_that_do_not_fit(folder):
     found = json.loads(result.stdout)
     assert found["method"] == "boosting"
     assert len([row for row in found["rounds"] if row]) >= 3
+    assert found["warning"].startswith("This method does not tell beforehand")
     wrong = fit(folder, "--learner", "centroid")
     assert "--learner does not go with --method classifier" in str(wrong.exception)
     assert "method must be one of" in str(fit(folder, "--method", "magic").exception)
+
+
+@pytest.mark.parametrize(("accuracy", "warned"), [(0.6, True), (0.778, True), (0.79, False), (0.9, False)])
+def test_a_model_that_is_worse_than_public_rows_alone_is_not_recommended(accuracy, warned):
+    tested = fitted.Tested(Path("test.csv"), 625, accuracy, 0.8)
+    found = fitted.Fitted(
+        "boosting", None, None, None, tested, 10, 20, Path("m.tacit"), (), "income"
+    )  # the rest is not read
+    assert found.warning.startswith("Your public rows alone are better") is warned
+    assert bool(found.warning) is warned
 
 
 def test_sites_protect_records(folder, tmp_path):

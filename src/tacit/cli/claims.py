@@ -7,27 +7,32 @@ from rich.console import Console
 from tacit.cli.tables import table_of
 from tacit.experiments.claims import Claim, counts
 
-_STYLES = {"holds": "green", "differs": "red", "unchecked": "dim"}
+_STYLES = {"holds": "green", "differs": "red"}
 
 
 def show_claims(claims: Sequence[Claim], console: Console) -> None:
-    """A table for each paper, and the counts."""
-    for paper in dict.fromkeys(claim.paper for claim in claims):
+    """For each paper the claims that could be checked, and the counts; of several papers only what differs."""
+    papers = list(dict.fromkeys(claim.paper for claim in claims))
+    for paper in papers:
         own = [claim for claim in claims if claim.paper == paper]
-        table = table_of(f"What paper {paper.upper()} says")
+        shown = ("differs",) if len(papers) > 1 else ("holds", "differs")
+        table = table_of(f"What paper {paper.upper()} says" + (", where it differs" if len(papers) > 1 else ""))
         for heading in ("where", "claim", "published", "measured", "verdict"):
             table.add_column(heading, overflow="fold")
         for claim in own:
             text = claim.text + (f" ({claim.why})" if claim.why else "")
-            table.add_row(
-                claim.where, text, claim.published, claim.measured, claim.verdict, style=_STYLES[claim.verdict]
-            )
-        console.print(table)
+            if claim.verdict in shown:
+                table.add_row(
+                    claim.where, text, claim.published, claim.measured, claim.verdict, style=_STYLES[claim.verdict]
+                )
+        if table.row_count:
+            console.print(table)
         console.print(f"paper {paper.upper()}: {_told(own)}")
-    if len({claim.paper for claim in claims}) > 1:
+    if len(papers) > 1:
         console.print(f"all: {_told(claims)}")
 
 
 def _told(claims: Sequence[Claim]) -> str:
     found = counts(claims)
-    return f"{len(claims)} claims, {found['holds']} hold, {found['differs']} differ, {found['unchecked']} unchecked"
+    checked = f"{len(claims)} claims, {found['holds']} hold, {found['differs']} differ"
+    return f"{checked}, {found['unchecked']} unchecked for want of rows"

@@ -1,6 +1,8 @@
 """tacit demo: does asking owners pay? A population on made-up data, in about a minute."""
 
 import shlex
+import shutil
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +28,10 @@ from tacit.report.document import Document
 from tacit.report.writing import write_report
 from tacit.streams import seeded
 
-_FIT = "tacit fit people.csv --label income --public mine.csv --epsilon 2 --test test.csv --out model.tacit"
+_FIT = (
+    "tacit fit people.csv --label income --public mine.csv --epsilon 2 \\",
+    "    --test test.csv --out model.tacit",
+)
 
 _MEANING = """\
 unsound: it leaks what the paper does not charge for; a simulation that cannot run at an owner.
@@ -101,7 +106,9 @@ def _show(rows: list[DemoRow], document: Document, out: Path, console: Console) 
     console.print(_MEANING)
     console.print(f"Report: {out / 'report.html'}")
     console.print("\nOn files of your own it is this; some to try are there already:")
-    for line in (f"cd {shlex.quote(str(out / 'files'))}", _FIT):
+    here = Path(sys.executable).parent
+    path = [] if shutil.which("tacit") else [f"export PATH={shlex.quote(str(here))}:$PATH"]
+    for line in (*path, f"cd {shlex.quote(str(out / 'files'))}", *_FIT):
         console.print(f"  {line}", markup=False, soft_wrap=True)
 
 

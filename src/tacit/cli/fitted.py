@@ -52,6 +52,15 @@ class Fitted:
         return published
 
     @property
+    def warning(self) -> str:
+        """What speaks against the model; empty: nothing that is known."""
+        if self.tested is not None and self.tested.accuracy < self.tested.public_only - self.tested.error:
+            return "Your public rows alone are better: do not use this model. More owners or a larger epsilon may help."
+        if self.tested is None and self.plan is None:
+            return "This method does not tell beforehand whether it beats your public rows alone; --test FILE does."
+        return ""
+
+    @property
     def next_command(self) -> str:
         """What to type to use the model."""
         return shlex.join(["tacit", "predict", str(self.path), "new.csv", "--out", "predictions.csv"])
@@ -86,6 +95,8 @@ def show(found: Fitted, console: Console) -> None:
     grid.add_row("model", f"[bold]{escape(str(found.path))}[/], {found.path.stat().st_size / 1000:.0f} kB")
     console.print()
     console.print(grid)
+    if found.warning:
+        console.print(f"[bold yellow]{found.warning}[/]")
     console.print()
     show_guarantee(found.guarantee, console)
     console.print("\nNext:")
@@ -120,6 +131,7 @@ def as_document(found: Fitted, seconds: float) -> dict[str, object]:
         "public_rows": found.public_rows,
         "public_only": {"model": found.own.name, "cross_validated_accuracy": found.own.accuracy},
         "test": found.tested,
+        "warning": found.warning,
         "guarantee": {**asdict(found.guarantee), "adversary": found.guarantee.adversary},
         "notes": found.notes,
         "next": found.next_command,

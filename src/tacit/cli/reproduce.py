@@ -138,14 +138,18 @@ def _papers(chosen: list[str], wish: _Wish) -> list[str]:
     rows = list(read_rows(place / "rows.jsonl", KINDS))
     claims = claims_of(chosen, rows)
     write_rows(claims, place / "claims.jsonl")
+    several = len(chosen) > 1
+    console = Console(quiet=True) if several else screen.console  # tables of several papers are in their reports
     for name in chosen:
         own = [claim for claim in claims if claim.paper == name]
-        _write(wish.finished(SHOWS[name](rows, own, screen.console)), place / f"paper_{name}", screen)
-    if len(chosen) > 1:
+        _write(wish.finished(SHOWS[name](rows, own, console)), place / f"paper_{name}", screen)
+    if several:
         _write(wish.finished(overview(claims)), place, screen)
     show_claims(claims, screen.console)
     screen.tell(claims=claims, counts=counts(claims))
-    return notes
+    if wish.quick:
+        notes.insert(0, "two quick runs on a few made-up rows decide nothing: what differs here may hold in a full run")
+    return [f"every claim, with why it differs or could not be checked: {place / 'claims.jsonl'}", *notes]
 
 
 def _own(chosen: Own, wish: _Wish) -> list[str]:
@@ -177,7 +181,7 @@ def _write(document: Document, place: Path, screen: Screen) -> bool:
     drawn = write_report(document, place)
     if not drawn:
         screen.note("no pictures: matplotlib is missing; pip install 'tacit[plot]' adds it")
-    screen.say(f"report and pictures: {place} (open {place / 'report.html'})")
+    screen.say(f"report and pictures: {place / 'report.html'}")
     return drawn
 
 
