@@ -70,8 +70,8 @@ class Proxy:
                     break
                 writer.write(answer)
                 await writer.drain()
-        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
-            pass
+        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError, asyncio.CancelledError):
+            pass  # cancelled at the end of all, where nobody awaits it
         finally:
             writer.close()
 

@@ -54,7 +54,7 @@ def demo(
     Ctrl-C (exit status 130) keeps the runs that are done.
 
     Example:
-        tacit demo --owners 5000 --epsilon 1 --epsilon 4 --runs 1 --out out/demo
+        tacit demo --owners 1000 --epsilon 4 --runs 1 --out out/demo
     """
     began = time.monotonic()
     budgets = tuple(sorted(positive("epsilon", each) for each in epsilon or DemoSetting.epsilons))
