@@ -22,7 +22,7 @@ help:
 	@head -8 Makefile | sed 's/^# //'
 
 demo: $(VENV)/.demo
-	$(BIN)/tacit demo
+	env -u NUMBA_CACHE_DIR $(BIN)/tacit demo  # kernels where a `tacit` typed by hand finds them
 
 docs: $(VENV)/.docs
 	$(BIN)/python -m mkdocs build --strict --quiet
