@@ -146,7 +146,7 @@ def test_peers():
 def test_lookups_are_strict():
     rows = Rows(as_published())
     assert rows.one(TableRow, dataset="mnist", mechanism="duchi", epsilon=1.0).mean == 33.625
-    with pytest.raises(NoRowsError, match="no TableRow with dataset iris"):
+    with pytest.raises(NoRowsError, match="not measured: dataset iris"):
         rows.of(TableRow, dataset="iris")
     with pytest.raises(ValueError, match="fields must name one TableRow, got 5"):
         rows.one(TableRow, dataset="mnist", mechanism="duchi")

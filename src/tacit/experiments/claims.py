@@ -46,7 +46,7 @@ class Rows:
         ]
         if not found:
             told = ", ".join(f"{name} {value}" for name, value in fields.items())
-            raise NoRowsError(f"no {kind.__name__} with {told}")
+            raise NoRowsError(f"not measured: {told}")
         return found
 
     def one(self, kind: type[Kind], **fields: object) -> Kind:
