@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pyarrow import csv as arrow_csv
+from pyarrow import parquet
 from typer.testing import CliRunner
 
 import tacit
@@ -241,7 +243,23 @@ def test_blocks_predict_like_the_whole(model, folder, monkeypatch):
     assert (folder / "whole.csv").read_bytes() == (folder / "parts.csv").read_bytes()
 
 
-def test_stopping_keeps_the_predictions_that_are_done(model, folder, tmp_path, monkeypatch):
+def test_predictions_are_parquet_where_the_name_says_so(model, folder, monkeypatch):
+    monkeypatch.setattr("tacit.cli.predict._BLOCK", 100)
+    arguments = ["predict", str(model), str(folder / "new.csv"), "--proba", "--out"]
+    assert run(app, [*arguments, str(folder / "same.csv")]).exit_code == 0
+    assert run(app, [*arguments, str(folder / "same.parquet")]).exit_code == 0
+    assert parquet.read_metadata(folder / "same.parquet").num_row_groups == 5
+    found = parquet.read_table(folder / "same.parquet")
+    assert found.column_names == ["row", "prediction", "P(no)", "P(yes)"]
+    with (folder / "same.csv").open() as file:
+        lines = list(csv.DictReader(file))
+    assert [str(row) for row in found["row"].to_pylist()] == [line["row"] for line in lines]
+    assert found["prediction"].to_pylist() == [line["prediction"] for line in lines]
+    assert [f"{each:.6g}" for each in found["P(yes)"].to_pylist()] == [line["P(yes)"] for line in lines]
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.parquet"])
+def test_stopping_keeps_the_predictions_that_are_done(model, folder, tmp_path, monkeypatch, name):
     monkeypatch.setattr("tacit.cli.predict._BLOCK", 50)
     blocks = []
 
@@ -252,13 +270,13 @@ def test_stopping_keeps_the_predictions_that_are_done(model, folder, tmp_path, m
         return _predicted(*given)
 
     monkeypatch.setattr("tacit.cli.predict._predicted", interrupted)
-    out = tmp_path / "p.csv"
+    out, draft = tmp_path / name, tmp_path / f"{name}.part"
     result = run(app, ["predict", str(model), str(folder / "new.csv"), "--out", str(out)])
     assert result.exit_code == 130, result.output
     assert not out.exists()
-    kept = (tmp_path / "p.csv.part").read_text().splitlines()
-    assert kept[0] == "row,prediction"
-    assert len(kept) == 1 + 200
+    kept = parquet.read_table(draft) if name == "p.parquet" else arrow_csv.read_csv(draft)
+    assert kept.column_names == ["row", "prediction"]
+    assert kept["row"].to_pylist() == list(range(1, 201))
     assert f"the first 200 predictions are in {out}.part" in result.output
 
 

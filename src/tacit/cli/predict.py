@@ -1,23 +1,23 @@
 """tacit predict: a saved model on new rows."""
 
-import csv
 import os
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 
 from tacit.cli.outputs import writable
+from tacit.cli.predictions import Write, predictions
 from tacit.cli.screen import Screen
 from tacit.cli.steps import bar
 from tacit.cli.stopping import stopping
 from tacit.estimators.loading import load
 from tacit.files import UserTable, column_names, conform, conform_labels, read_blocks
 from tacit.files.reading import row_count
+from tacit.files.unreadable import is_parquet
 from tacit.schema import Schema
 from tacit.types import AnyArray
 from tacit.wire import WireError
@@ -38,7 +38,7 @@ class _Told:
 def predict(
     model: Annotated[Path, typer.Argument(help="A model that tacit fit wrote.")],
     data: Annotated[Path, typer.Argument(help="New rows, CSV or parquet.")],
-    out: Annotated[Path, typer.Option(help="Where to write predictions (CSV).")] = Path("predictions.csv"),
+    out: Annotated[Path, typer.Option(help="Where to write predictions, CSV or .parquet.")] = Path("predictions.csv"),
     proba: Annotated[bool, typer.Option("--proba", help="Also how likely each class is.")] = False,
     label: Annotated[
         str | None, typer.Option(help="Column with the right answer; default: the one that the model learned.")
@@ -46,13 +46,13 @@ def predict(
     *,
     screen: Screen,
 ) -> None:
-    """Predict new rows, one line of OUT for each in their order, in the memory of a few thousand.
+    """Predict new rows, one row of OUT for each in their order, in the memory of a few thousand.
 
     Columns are found by name. One that the model uses and the file lacks is an error; others are ignored. Values that
     are missing or that the model never heard of count as missing, numbers beyond its bounds as the bound. Where the
     file has the right answers, the accuracy is told.
 
-    Ctrl-C (exit status 130) keeps the predictions that are done in OUT.part: whole lines, from the first row on.
+    Ctrl-C (exit status 130) keeps the predictions that are done in OUT.part: whole rows, from the first one on.
 
     Example:
         tacit predict model.tacit new.csv --out predictions.csv --proba
@@ -72,7 +72,8 @@ def predict(
     writable("--out", out)
     draft, told = out.with_name(f"{out.name}.part"), _Told()
     try:
-        stopped = _all(fitted, data, draft, right, proba, told, screen)
+        with predictions(draft, fitted.schema_, proba=proba, as_parquet=is_parquet(out)) as write:
+            stopped = _all(fitted, data, right, write, told, screen)
         if not told.rows and not stopped:
             raise ValueError(f"{data} has no rows")
     except BaseException:
@@ -94,19 +95,18 @@ def _loaded(model: Path) -> Any:
         raise ValueError(f"{model} is not a tacit model: {problem}") from None
 
 
-def _all(fitted: Any, data: Path, draft: Path, right: str | None, proba: bool, told: _Told, screen: Screen) -> bool:
-    """Predict block by block into the draft; whether somebody stopped it between two blocks."""
+def _all(fitted: Any, data: Path, right: str | None, write: Write, told: _Told, screen: Screen) -> bool:
+    """Predict block by block; whether somebody stopped it between two blocks."""
     schema: Schema = fitted.schema_
     wanted = [*(feature.name for feature in schema.features), *([] if right is None else [right])]
     with (
         stopping("stopping after this block; Ctrl-C again throws the predictions away") as stop,
-        draft.open("w", encoding="utf-8", newline="") as file,
         bar(screen) as shown,
     ):
         expected, about = row_count(data), f"predicting {data.name}"
         shown(0, expected, about)
         for table in read_blocks(data, wanted, _BLOCK):
-            _write(file, _predicted(fitted, table, right, data, told), schema, proba, first=told.rows)
+            write(_predicted(fitted, table, right, data, told), told.rows)
             told.rows += len(table)
             shown(told.rows, max(expected, told.rows), about)
             if stop():
@@ -125,20 +125,6 @@ def _predicted(fitted: Any, table: UserTable, label: str | None, data: Path, tol
         told.judged += int((classes >= 0).sum())
         told.right += int((np.argmax(chances, axis=1) == classes).sum())
     return chances
-
-
-def _write(file: TextIO, chances: AnyArray, schema: Schema, proba: bool, *, first: int) -> None:
-    """Lines of predictions; the first block begins with a heading."""
-    classes = [str(value).lower() if isinstance(value, bool) else str(value) for value in schema.classes]
-    lines = csv.writer(file, lineterminator="\n")
-    if first == 0:
-        lines.writerow(["row", "prediction", *([f"P({name})" for name in classes] if proba else [])])
-    lines.writerows(_lines(chances, classes, proba, first))
-
-
-def _lines(chances: AnyArray, classes: list[str], proba: bool, first: int) -> Iterator[list[Any]]:
-    for number, (best, each) in enumerate(zip(np.argmax(chances, axis=1), chances, strict=True), start=first + 1):
-        yield [number, classes[best], *([f"{chance:.6g}" for chance in each] if proba else [])]
 
 
 def _tell(told: _Told, out: Path, ignored: list[str], label: str | None, seconds: float, screen: Screen) -> None:
