@@ -28,7 +28,7 @@ def test_the_wheel_holds_code_pages_proofs_and_types(tmp_path):
     assert {path.relative_to(source).as_posix() for path in files} <= names
     assert "tacit/py.typed" in names
     assert not any(name.startswith("tests/") for name in names)
-    assert "tacit = tacit.cli:main" in entry
+    assert "tacit = tacit.__main__:main" in entry
 
 
 def test_the_version_is_written_once():

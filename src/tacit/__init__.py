@@ -1,23 +1,10 @@
 """tacit: many owners train one model; each speaks once, in noise it can prove."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tacit.cohort import Cohort
-from tacit.mechanisms.base import Mechanism
-from tacit.mechanisms.choose import Choice, choose
-from tacit.mechanisms.duchi import Duchi
-from tacit.mechanisms.hybrid import Hybrid
-from tacit.mechanisms.laplace import Laplace
-from tacit.mechanisms.no_privacy import NoPrivacy
-from tacit.mechanisms.piecewise import Piecewise
-from tacit.mechanisms.privunit import PrivUnit
-from tacit.mechanisms.randomized_response import RandomizedResponse
-from tacit.mechanisms.reports import Reports, Totals
-from tacit.schema import Category, Number, Schema
-from tacit.spaces import Ball, Box, Simplex, Space
-from tacit.streams import Stream, secure, seeded
-
 if TYPE_CHECKING:
+    from tacit.cohort import Cohort
     from tacit.estimators import (
         PeerEnsemble,
         PrivateBoosting,
@@ -27,6 +14,19 @@ if TYPE_CHECKING:
         load,
         plan,
     )
+    from tacit.mechanisms.base import Mechanism
+    from tacit.mechanisms.choose import Choice, choose
+    from tacit.mechanisms.duchi import Duchi
+    from tacit.mechanisms.hybrid import Hybrid
+    from tacit.mechanisms.laplace import Laplace
+    from tacit.mechanisms.no_privacy import NoPrivacy
+    from tacit.mechanisms.piecewise import Piecewise
+    from tacit.mechanisms.privunit import PrivUnit
+    from tacit.mechanisms.randomized_response import RandomizedResponse
+    from tacit.mechanisms.reports import Reports, Totals
+    from tacit.schema import Category, Number, Schema
+    from tacit.spaces import Ball, Box, Simplex, Space
+    from tacit.streams import Stream, secure, seeded
 
 __version__ = "0.1.0"
 
@@ -63,21 +63,28 @@ __all__ = [
     "seeded",
 ]
 
-_FACE = (
-    "PeerEnsemble",
-    "PrivateBoosting",
-    "PrivateClassifier",
-    "SiteEnsemble",
-    "SiteEnsembleRegressor",
-    "load",
-    "plan",
-)
+_NAMES = {
+    "cohort": "Cohort",
+    "estimators": "PeerEnsemble PrivateBoosting PrivateClassifier SiteEnsemble SiteEnsembleRegressor load plan",
+    "mechanisms.base": "Mechanism",
+    "mechanisms.choose": "Choice choose",
+    "mechanisms.duchi": "Duchi",
+    "mechanisms.hybrid": "Hybrid",
+    "mechanisms.laplace": "Laplace",
+    "mechanisms.no_privacy": "NoPrivacy",
+    "mechanisms.piecewise": "Piecewise",
+    "mechanisms.privunit": "PrivUnit",
+    "mechanisms.randomized_response": "RandomizedResponse",
+    "mechanisms.reports": "Reports Totals",
+    "schema": "Category Number Schema",
+    "spaces": "Ball Box Simplex Space",
+    "streams": "Stream secure seeded",
+}
+_WHERE = {name: f"tacit.{module}" for module, names in _NAMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
-    """The scikit-learn face is imported when it is first used: owners and servers do not need it."""
-    if name in (*_FACE, "load", "plan"):
-        from tacit import estimators
-
-        return getattr(estimators, name)
+    """Names are imported when they are first used: a program that says one line need not compile mechanisms."""
+    if name in _WHERE:
+        return getattr(import_module(_WHERE[name]), name)
     raise AttributeError(f"module 'tacit' has no attribute {name!r}")

@@ -1,6 +1,15 @@
-"""python -m tacit: the command line, where the folder of programs is not on the path."""
+"""The program: `tacit`, and `python -m tacit` where the folder of programs is not on the path."""
 
-from tacit.cli import main
+from tacit.starting import starting
+
+
+def main() -> None:
+    """Run the command line, whose import takes a moment in which Ctrl-C should not end in a traceback."""
+    starting()
+    from tacit.cli import main as run
+
+    run()
+
 
 if __name__ == "__main__":
     main()

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -9,6 +11,7 @@ import tacit
 from tacit.audit.mechanisms import shipped
 from tacit.cli.fit import _tested
 from tacit.engines.inline import Inline
+from tacit.ensembles.public_model import fit_public
 from tacit.estimators.planning import plan_for
 from tacit.experiments import gradient_verdict
 from tests.cli.made import family_files
@@ -122,6 +125,49 @@ def test_plans_that_are_done_are_shown(program, monkeypatch):
     assert status == 130
     assert [each["epsilon"] for each in document(said)["plans"]] == [0.5, 1.0]
     assert "2 of 4 plans are done" in lines
+
+
+def test_a_plan_that_did_not_begin_says_neither_yes_nor_no(program, monkeypatch):
+    monkeypatch.setattr("tacit.cli.plan.fit_public", ctrl_c_at(1, fit_public))
+    said, lines, status = program("plan mine.csv --label rich --owners 2000 --leave-out family --json")
+    found = document(said)
+    assert (status, found["plans"], found["collect"]) == (130, [], None)
+    assert lines == "tacit: stopped: 0 of 4 plans are done\n"
+
+
+WHILE_IMPORTING = """
+import os, signal, sys
+
+class Pressed:
+    def find_spec(self, name, *rest):
+        if name == {module!r}:
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+            except BaseException:  # as some libraries do while they are imported
+                pass
+
+sys.meta_path.insert(0, Pressed())
+sys.argv = ["tacit", "plan", "mine.csv", "--label", "rich", "--owners", "5", {more!r}]
+from tacit.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize(("module", "more"), [("typer", "--json"), ("sklearn", "--json"), ("sklearn", "--epsilon=1")])
+def test_ctrl_c_while_the_program_is_imported_is_one_line(module, more):
+    code = WHILE_IMPORTING.format(module=module, more=more)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "tacit: stopped: nothing was done yet\n")
+    assert done.stdout == ('{"stopped": "stopped: nothing was done yet"}\n' if more == "--json" else "")
+
+
+def test_the_list_of_commands_needs_no_numbers():
+    code = "import sys; from tacit.cli import app; app(['--help'], standalone_mode=False); print(sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "Predict new rows with a saved model." in done.stdout
+    assert "'tacit.cli'" in done.stdout
+    for heavy in ("numba", "scipy", "sklearn", "pyarrow", "cryptography"):
+        assert f"'{heavy}'" not in done.stdout
 
 
 def test_checks_that_are_done_are_shown(program, monkeypatch):

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 import typer.main
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 import tacit
 from tacit.cli.command import add
@@ -17,8 +17,21 @@ from tacit.cli.exits import BAD_INPUT, BROKEN, DONE, INTERRUPTED, TABLE, failure
 
 _UsageError: Any = typer.BadParameter.__mro__[1]  # its own name moved between releases of typer
 
-# Each is a file with a function or app of its name.
-COMMANDS = ("demo", "plan", "fit", "predict", "audit", "reproduce", "serve", "helper", "join", "leave", "ledger")
+# Each is a file with a function or app of its name; the list of commands says this of it, without importing it.
+COMMANDS = {
+    "demo": "See what owners add to public rows, method by method.",
+    "plan": "Say what asking owners should bring, before anybody is asked.",
+    "fit": "Fit a private model: every owner speaks at most once, in noise.",
+    "predict": "Predict new rows with a saved model.",
+    "audit": "Check mechanisms and gate from outside.",
+    "reproduce": "Run the papers' experiments, measured against published.",
+    "serve": "Run the coordinator: invite owners, publish the model.",
+    "helper": "Run the second server of a campaign's sums.",
+    "join": "Take part in a campaign: your rows stay here.",
+    "leave": "Leave a campaign: not to be asked again.",
+    "ledger": "See what an owner has released, to whom, and what is left.",
+}
+_LISTING = "tacit.listing"
 
 
 class Commands(TyperGroup):
@@ -27,9 +40,15 @@ class Commands(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        ctx.meta[_LISTING] = True
+        super().format_help(ctx, formatter)
+
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
             return None
+        if _LISTING in ctx.meta:
+            return TyperCommand(cmd_name, help=COMMANDS[cmd_name])
         module = import_module(f"tacit.cli.{cmd_name}")
         group = getattr(module, "app", None)
         if group is None:

@@ -9,6 +9,7 @@ import typer
 
 from tacit.cli.exits import failure
 from tacit.cli.screen import Screen
+from tacit.starting import started
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else on standard output.")]
 _EXAMPLE = "Example:\n"
@@ -30,6 +31,7 @@ def speaking(function: Callable[..., None]) -> Callable[..., None]:
         screen = Screen(as_json)
         try:
             try:
+                started()
                 function(**given, screen=screen)
             except KeyboardInterrupt:
                 screen.stop()

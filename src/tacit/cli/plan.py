@@ -41,28 +41,30 @@ def plan(
     """
     budgets = [positive("epsilon", each) for each in epsilon or (0.5, 1.0, 2.0, 4.0)]
     crowds = [Crowd(count, budget, rows_per_owner) for count in owners for budget in budgets]
-    plans, stopped = list[Plan](), False
-    with steps(screen, 3 + len(crowds)) as step:
-        step("reading")
-        sample = public_sample(public, Reading(label, None, schema, category or (), leave_out or ()))
-        step("fitting your rows alone", 2)
-        known = sample.encoded
-        own = fit_public(known)
-        try:
+    plans, stopped, notes = list[Plan](), False, tuple[str, ...]()
+    try:
+        with steps(screen, 3 + len(crowds)) as step:
+            step("reading")
+            sample = public_sample(public, Reading(label, None, schema, category or (), leave_out or ()))
+            notes = sample.notes
+            step("fitting your rows alone", 2)
+            known = sample.encoded
+            own = fit_public(known)
             for crowd in crowds:
                 step(f"{crowd.owners:,} owners, epsilon {crowd.epsilon:g}")
                 plans.append(plan_for(known, crowd, own))
-        except KeyboardInterrupt:
-            stopped = True
+    except KeyboardInterrupt:
+        stopped = True
     found = [{**asdict(each), "accuracy": each.accuracy, "says": str(each)} for each in plans]
-    screen.tell(plans=found, collect=any(each.collect for each in plans), notes=sample.notes)
-    for note in sample.notes:
+    collect = any(each.collect for each in plans)
+    screen.tell(plans=found, collect=None if stopped and not collect else collect, notes=notes)
+    for note in notes:
         screen.console.print(f"note: {note}", markup=False)
     if plans:
         _show(plans, screen.console)
     if stopped:
         screen.stop(f"{len(plans)} of {len(crowds)} plans are done")
-    if not any(each.collect for each in plans):
+    if not collect:
         raise typer.Exit(DO_NOT_COLLECT)
 
 
