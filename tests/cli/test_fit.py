@@ -28,10 +28,18 @@ def folder(tmp_path_factory):
     return made
 
 
+@pytest.fixture
+def worth_asking(monkeypatch):
+    """Owners are asked for any gain."""
+    monkeypatch.setattr("tacit.ensembles.refine.LEAST_GAIN", 0.0)
+
+
 @pytest.fixture(scope="module")
 def model(folder):
-    """A model of people.csv with a seed."""
-    result = fit(folder, "--seed", "1", out="model.tacit")
+    """A model of people.csv with a seed, for which owners were asked."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("tacit.ensembles.refine.LEAST_GAIN", 0.0)
+        result = fit(folder, "--seed", "1", out="model.tacit")
     assert result.exit_code == 0, result.output
     return folder / "model.tacit"
 
@@ -46,6 +54,7 @@ def answers(path):
         return [row["prediction"] for row in csv.DictReader(file)]
 
 
+@pytest.mark.usefixtures("worth_asking")
 def test_from_files_to_a_model_to_predictions(folder):
     result = fit(folder, "--owners", "family", "--test", str(folder / "new.csv"), "--epsilon", "4")
     assert result.exit_code == 0, result.output
@@ -75,6 +84,16 @@ def test_from_files_to_a_model_to_predictions(folder):
     assert f"accuracy {accuracy:.3f} (± 0.022) on 500 rows with a known rich" in result.output
 
 
+def test_where_nobody_is_asked_the_screen_claims_no_epsilon(folder):
+    result = fit(folder, "--epsilon", "0.5")
+    assert result.exit_code == 0, result.output
+    told = " ".join(result.output.split())
+    assert "Nobody was asked: no owner made a report, and no epsilon was spent." in told
+    assert "protected by" not in told
+    assert "nats" not in told
+
+
+@pytest.mark.usefixtures("worth_asking")
 def test_csv_and_parquet_are_the_same_rows(model, folder):
     result = fit(folder, "--seed", "1", "--json", data="people.parquet", out="same.tacit")
     assert result.exit_code == 0, result.output

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tacit.ensembles.public_model import fit_public
-from tacit.estimators import PrivateBoosting
+from tacit.estimators import PrivateBoosting, PrivateClassifier, load
 from tacit.estimators.set_aside import set_aside
 from tacit.learners.base import Public
 from tacit.learners.stump import Stump
@@ -80,6 +80,26 @@ def test_a_seed_voids_the_guarantee():
     assert promise.epsilon == (1.0, 1.0)
     assert str(promise).startswith("No guarantee: the coins came from random_state (reproducible, not private).")
     assert "with secure coins would give local differential privacy with epsilon 1" in str(promise)
+
+
+@pytest.mark.parametrize("seed", [None, 1])
+def test_where_nobody_is_asked_no_epsilon_is_claimed_or_spent(seed, tmp_path):
+    X, y = task(rows=300)
+    few = PrivateClassifier(epsilon=0.01, random_state=seed).fit(X[200:], y[200:], public=(X[:200], y[:200]))
+    assert few.ended_.startswith("nobody was asked: they would add too little (log loss ")
+    few.save(tmp_path / "m.tacit")
+    for promise in (few.guarantee_, load(tmp_path / "m.tacit").guarantee_):
+        assert (promise.epsilon, promise.reports, promise.void) == ((0.0, 0.0), "no report", "")
+        assert promise.headline == "Nobody was asked: no owner made a report, and no epsilon was spent."
+        assert "0.01" not in str(promise)
+        assert "own sample of 200 rows" in str(promise)  # what is not protected stays so
+
+
+def test_whoever_is_asked_gets_the_guarantee(monkeypatch):
+    monkeypatch.setattr("tacit.ensembles.refine.LEAST_GAIN", 0.0)
+    X, y = task(rows=300)
+    asked = PrivateClassifier(epsilon=0.01).fit(X[200:], y[200:], public=(X[:200], y[:200])).guarantee_
+    assert (asked.epsilon, asked.reports) == ((0.01, 0.01), "one report")
 
 
 class Leaky(Stump):

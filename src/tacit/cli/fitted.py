@@ -105,8 +105,7 @@ def show(found: Fitted, console: Console) -> None:
 
 def show_guarantee(guarantee: Guarantee, console: Console) -> None:
     """A guarantee in two columns."""
-    claim, *_ = str(guarantee).splitlines()
-    console.print(f"[bold red]{escape(claim)}[/]" if guarantee.void else f"[bold]{escape(claim)}[/]")
+    console.print(f"[{'bold red' if guarantee.void else 'bold'}]{escape(guarantee.headline)}[/]")
     grid = _grid()
     for name in ("unit", "adjacency", "adversary"):
         grid.add_row(name, escape(getattr(guarantee, name)))

@@ -77,6 +77,11 @@ def outlook(public: Public, own: PublicModel, crowd: Crowd, maps: Sequence[str] 
     return Outlook(best, best.gain, 1 if change < 0.5 else 2 if change < 1.0 else 4)
 
 
+def too_little(gain: float) -> str:
+    """Why nobody is asked, in words."""
+    return f"they would add too little (log loss {gain:.1g} lower, {LEAST_GAIN:g} is the least worth asking for)"
+
+
 def refine(
     public: Public,
     crowd: Crowd,
@@ -90,8 +95,7 @@ def refine(
     own = fit_public(public) if own is None else own
     look = outlook(public, own, crowd, maps)
     if look.gain < LEAST_GAIN:
-        why = f"nobody was asked: the expected gain is {look.gain:.1g} nats, below {LEAST_GAIN:g}"
-        return Refined((own.model,), own, (), look.gain, why)
+        return Refined((own.model,), own, (), look.gain, f"nobody was asked: {too_little(look.gain)}")
     number = look.rounds if rounds is None else whole("rounds", rounds, 1)
     belief, stages, records = look.combination, [own.model], list[StepRecord]()
     facts, each = Facts(public.dim, public.classes), crowd.owners // number

@@ -132,7 +132,8 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
             self.ended_ = f"stopped after {len(self.report_)} rounds"
         self.transcript_ = engine.transcript
         named = "privunit" if mechanism == "auto" else mechanism
-        self.guarantee_ = guarantee_of(Discriminant.unsound, named, ready.epsilon, None, stream, ready.source)
+        promise = guarantee_of(Discriminant.unsound, named, ready.epsilon, None, stream, ready.source)
+        self.guarantee_ = promise if engine.asked else promise.without_reports
         return self
 
     def predict(self, X: Any) -> AnyArray:

@@ -16,6 +16,7 @@ _SITES = "Who the sites are, how many, and the epsilon of each are public; how m
 _TWICE = (
     "Somebody with records at several sites is protected by the sum of their epsilons; so is one with several here."
 )
+_NO_REPORT = "no report"
 _OWNERS = "Who the owners are, how many, and the epsilon of each are public."
 
 
@@ -24,11 +25,12 @@ _OWNERS = "Who the owners are, how many, and the epsilon of each are public."
 class Guarantee:
     """A guarantee with its unit, adjacency and adversary.
 
-    `epsilon` holds the smallest and the largest over owners, each for the one report of an owner; None: no guarantee.
-    `error_epsilon` is the budget of all error estimates together, None when owners are not asked for them. `void`
-    says why this run protects nobody, and is empty where the guarantee holds. `protects`, `notion` and `reporter` are
-    the words for it: by default those of owners that protect all their rows from everybody. `held` says what the
-    fitted object knows beyond the model; what is saved does not, and `published` is its guarantee.
+    `epsilon` holds the smallest and the largest over owners, each for the one report of an owner; None: no guarantee;
+    0: nobody was asked, there is no report. `error_epsilon` is the budget of all error estimates together, None when
+    owners are not asked for them. `void` says why this run protects nobody, and is empty where the guarantee holds.
+    `protects`, `notion` and `reporter` are the words for it: by default those of owners that protect all their rows
+    from everybody. `held` says what the fitted object knows beyond the model; what is saved does not, and `published`
+    is its guarantee.
 
     >>> print(Guarantee(epsilon=(1.0, 1.0), mechanism="privunit", stream="secure", not_protected=("The names.",)))
     Each owner's rows are protected by local differential privacy with epsilon 1.
@@ -60,6 +62,11 @@ class Guarantee:
         """The guarantee of the model alone, without the object that was fitted."""
         return replace(self, held="")
 
+    @property
+    def without_reports(self) -> "Guarantee":
+        """The guarantee of a fit that asked nobody: no report was made, so nothing is spent, whatever the coins."""
+        return replace(self, epsilon=(0.0, 0.0), mechanism="none", reports=_NO_REPORT, stream="none drawn", void="")
+
     def with_first(self, sentence: str) -> "Guarantee":
         """The same, with one more sentence on what is not protected, before the others."""
         return replace(self, not_protected=(sentence, *self.not_protected))
@@ -71,7 +78,7 @@ class Guarantee:
 
     def __str__(self) -> str:
         lines = [
-            f"No guarantee: {self.void}." if self.void else f"{self.protects} protected by {self._claim}.",
+            self.headline,
             f"  unit: {self.unit}",
             f"  adjacency: {self.adjacency}",
             f"  adversary: {self.adversary}",
@@ -83,6 +90,13 @@ class Guarantee:
         if self.void and self.epsilon is not None:
             lines.insert(1, f"  the same run with secure coins would give {self._claim}")
         return "\n".join(lines)
+
+    @property
+    def headline(self) -> str:
+        """What is promised, in one sentence."""
+        if self.reports == _NO_REPORT:
+            return f"Nobody was asked: no {self.reporter} made a report, and no epsilon was spent."
+        return f"No guarantee: {self.void}." if self.void else f"{self.protects} protected by {self._claim}."
 
     @property
     def _claim(self) -> str:

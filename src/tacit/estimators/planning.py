@@ -8,7 +8,7 @@ import numpy as np
 from tacit.checks import positive, whole
 from tacit.ensembles.combination import Crowd
 from tacit.ensembles.public_model import PublicModel, fit_public
-from tacit.ensembles.refine import LEAST_GAIN, MAPS, outlook
+from tacit.ensembles.refine import LEAST_GAIN, MAPS, outlook, too_little
 from tacit.estimators.tables import categorical
 from tacit.learners.base import Public
 from tacit.schema import Schema
@@ -50,7 +50,7 @@ class Plan:
             return (
                 f"Do not collect: {self.owners:,} owners at epsilon {self.epsilon:g} will not beat your own "
                 f"{self.public_rows:,} rows (accuracy {alone}, {self.public_model}). "
-                f"Expected gain {self.gain:.1g} nats, below {LEAST_GAIN:g}."
+                f"Expected: {100 * self.rise:+.2f} points of accuracy; {too_little(self.gain)}."
             )
         together = "unknown" if self.accuracy is None else f"{self.accuracy:.3f}"
         return (
