@@ -24,7 +24,7 @@ def test_text_where_a_number_should_be_counts_as_missing():
 def test_categories():
     encoded = PEOPLE.encode({"age": [40, 40, 40], "sex": ["m", "f", "x"], "state": ["w", None, "s"]})
     np.testing.assert_array_equal(encoded.X, [[0, 1, -1, -1, 1], [0, -1, -1, -1, -1], [0, -1, -1, 1, -1]])
-    assert encoded.moved == 2
+    assert (encoded.moved, encoded.moved_by) == (2, (0, 1, 1))
     assert PEOPLE.columns == ["age", "sex", "state=n", "state=s", "state=w"]
     assert PEOPLE.dim == 5
     assert PEOPLE.is_binary.tolist() == [False, True, True, True, True]

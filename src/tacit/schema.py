@@ -69,10 +69,15 @@ class Category:
 
 @dataclass(frozen=True)
 class Encoded:
-    """Rows as numbers, and how many values had to be moved to fit the schema."""
+    """Rows as numbers, and how many values of each feature had to be moved to fit the schema."""
 
     X: FloatArray
-    moved: int
+    moved_by: tuple[int, ...]
+
+    @property
+    def moved(self) -> int:
+        """How many values had to be moved in all."""
+        return sum(self.moved_by)
 
     def __repr__(self) -> str:
         return f"Encoded({self.X.shape[1]} columns)"  # no rows: logs and tracebacks print this
@@ -128,7 +133,7 @@ class Schema:
             _column(table, number, feature.name, len(self.features)) for number, feature in enumerate(self.features)
         ]
         parts = [feature.encode(column) for feature, column in zip(self.features, columns, strict=True)]
-        return Encoded(np.hstack([part for part, _ in parts]), int(sum(moved.sum() for _, moved in parts)))
+        return Encoded(np.hstack([part for part, _ in parts]), tuple(int(moved.sum()) for _, moved in parts))
 
     def encode_labels(self, y: Any) -> IntArray:
         """Class numbers; -1 for a label that is not in the schema."""

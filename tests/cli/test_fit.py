@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 
 import tacit
 from tacit.cli import app, fitted, main
+from tacit.cli.misfits import misfits_line
 from tacit.cli.predict import _predicted
 from tests.cli.made import family_files, people, write_csv
 
@@ -246,12 +248,37 @@ def test_predict_tells_what_it_did_with_odd_rows(model, tmp_path):
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
     assert found["moved_values"] == 5  # abroad, 300, ?, the empty town, height 1
+    assert found["moved_by_column"] == {"town": 2, "age": 2, "height": 1}
     assert found["ignored_columns"] == ["extra"]
     lines = (tmp_path / "p.csv").read_text().splitlines()
     assert lines[0] == "row,prediction,P(no),P(yes)"
     assert all(abs(sum(map(float, line.split(",")[2:])) - 1) < 1e-5 for line in lines[1:])
     again = run(app, ["predict", model, str(tmp_path / "odd.csv"), "--label", "rich"])
     assert "column 'rich' is not in" in str(again.exception)
+
+
+def test_misfits_are_counted_by_column(model, folder, tmp_path, monkeypatch):
+    """In predict, over all blocks, and in the test of a fit."""
+    odd = people(30, seed=3)
+    odd["age"], odd["town"][:7], odd["height"][:2] = [200] * 30, ["abroad"] * 7, [None] * 2
+    write_csv(tmp_path / "odd.csv", odd)
+    monkeypatch.setattr("tacit.cli.predict._BLOCK", 4)
+    told = run(app, ["predict", str(model), str(tmp_path / "odd.csv"), "--out", str(tmp_path / "p.csv")]).output
+    said = f"note: values of {tmp_path}/odd.csv that are missing, unknown to the model or beyond its bounds: age 30, "
+    assert said in told
+    misfits = fit(folder, "--test", str(tmp_path / "odd.csv"), "--json")
+    found = json.loads(misfits.stdout)["test"]["misfits"]
+    assert (found["age"], found["height"], found["town"] >= 7) == (30, 2, True)
+    shown = " ".join(fit(folder, "--test", str(tmp_path / "odd.csv")).output.split())
+    assert f"age 30, town {found['town']}, height 2" in shown
+
+
+def test_of_misfits_the_worst_columns_are_told():
+    many = Counter({f"c{number}": number for number in range(1, 8)})
+    assert misfits_line(many, Path("x.csv")).endswith("bounds: c7 7, c6 6, c5 5, c4 4, c3 3 and 2 more columns")
+    del many["c1"]
+    assert misfits_line(many, Path("x.csv")).endswith(" and 1 more column")
+    assert misfits_line(Counter(), Path("x.csv")) == ""
 
 
 def test_blocks_predict_like_the_whole(model, folder, monkeypatch):

@@ -10,6 +10,7 @@ from tacit.checks import positive, whole
 from tacit.cli.fitted import Fitted, Tested, as_document, show, show_plan
 from tacit.cli.inputs import NO_PUBLIC, Owned, Reading, Sample, divided, labelled, owned_rows, public_sample
 from tacit.cli.methods import METHODS, Method
+from tacit.cli.misfits import misfits
 from tacit.cli.options import Categories, Label, LeaveOut, SchemaFile
 from tacit.cli.outputs import writable
 from tacit.cli.screen import Screen
@@ -172,8 +173,8 @@ def _tested(path: Path, rows: tuple[UserTable, AnyArray], schema: Schema, model:
     X, y = rows
     classes = schema.encode_labels(y)
     known = classes >= 0
-    alone = own.model.predict(schema.encode(X).X)
+    encoded = schema.encode(X)
+    alone = own.model.predict(encoded.X)
     right = schema.encode_labels(model.predict(X))
-    return Tested(
-        path, int(known.sum()), float((right == classes)[known].mean()), float((alone == classes)[known].mean())
-    )
+    accuracy, public_only = (float((guess == classes)[known].mean()) for guess in (right, alone))
+    return Tested(path, int(known.sum()), accuracy, public_only, dict(misfits(encoded, schema)))

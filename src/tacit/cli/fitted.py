@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from tacit.cli.misfits import misfits_line
 from tacit.ensembles.public_model import PublicModel
 from tacit.estimators.guarantee import Guarantee
 from tacit.estimators.planning import Plan
@@ -17,12 +18,13 @@ from tacit.estimators.planning import Plan
 
 @dataclass(frozen=True)
 class Tested:
-    """Accuracy on rows that nobody learned from."""
+    """Accuracy on rows that nobody learned from; `misfits` counts their values that do not fit the model, by column."""
 
     path: Path
     rows: int
     accuracy: float
     public_only: float
+    misfits: dict[str, int]
 
     @property
     def error(self) -> float:
@@ -92,6 +94,8 @@ def show(found: Fitted, console: Console) -> None:
             f"[bold]{t.accuracy:.3f}[/] on {t.rows:,} rows of {escape(str(t.path))}; your public rows alone "
             f"{t.public_only:.3f} (± {t.error:.3f})",
         )
+        if t.misfits:
+            grid.add_row("", escape(f"note: {misfits_line(t.misfits, t.path)}"))
     grid.add_row("model", f"[bold]{escape(str(found.path))}[/], {found.path.stat().st_size / 1000:.0f} kB")
     console.print()
     console.print(grid)

@@ -2,13 +2,15 @@
 
 import os
 import time
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
+from tacit.cli.misfits import misfits, misfits_line
 from tacit.cli.outputs import writable
 from tacit.cli.predictions import Write, predictions
 from tacit.cli.screen import Screen
@@ -27,10 +29,10 @@ _BLOCK = 50_000  # rows at once
 
 @dataclass
 class _Told:
-    """What happened to the rows so far; `moved` counts values that are missing, unknown or out of bounds."""
+    """What happened to the rows so far; `moved` counts values that do not fit the model, by column."""
 
     rows: int = 0
-    moved: int = 0
+    moved: Counter[str] = field(default_factory=Counter)
     judged: int = 0
     right: int = 0
 
@@ -81,7 +83,7 @@ def predict(
         raise
     if not stopped:
         os.replace(draft, out)
-    _tell(told, draft if stopped else out, ignored, right, time.monotonic() - began, screen)
+    _tell(told, data, draft if stopped else out, ignored, right, time.monotonic() - began, screen)
     if stopped:
         screen.stop(f"the first {told.rows:,} predictions are in {draft}")
 
@@ -118,7 +120,7 @@ def _predicted(fitted: Any, table: UserTable, label: str | None, data: Path, tol
     """How likely each class is, for a block of rows; what had to be moved and what was right is counted."""
     schema: Schema = fitted.schema_
     rows = conform(table, schema, str(data))
-    told.moved += schema.encode(rows).moved
+    told.moved += misfits(schema.encode(rows), schema)
     chances = np.asarray(fitted.predict_proba(rows))
     if label is not None:
         classes = schema.encode_labels(conform_labels(table.column(label), schema))
@@ -127,12 +129,15 @@ def _predicted(fitted: Any, table: UserTable, label: str | None, data: Path, tol
     return chances
 
 
-def _tell(told: _Told, out: Path, ignored: list[str], label: str | None, seconds: float, screen: Screen) -> None:
+def _tell(
+    told: _Told, data: Path, out: Path, ignored: list[str], label: str | None, seconds: float, screen: Screen
+) -> None:
     accuracy = told.right / told.judged if told.judged else None
     screen.tell(
         rows=told.rows,
         out=out,
-        moved_values=told.moved,
+        moved_values=told.moved.total(),
+        moved_by_column=dict(told.moved.most_common()),
         ignored_columns=ignored,
         label=label,
         judged=told.judged,
@@ -141,7 +146,7 @@ def _tell(told: _Told, out: Path, ignored: list[str], label: str | None, seconds
     )
     lines = [
         *([f"note: columns that the model does not use: {', '.join(ignored)}"] if ignored else []),
-        *([f"note: {told.moved:,} values were missing, unknown to the model or beyond its bounds"] * bool(told.moved)),
+        *([f"note: {misfits_line(told.moved, data)}"] if told.moved else []),
         f"{told.rows:,} predictions: {out}",
     ]
     if accuracy is not None:
