@@ -106,6 +106,18 @@ def test_parquet_of_all_kinds(folder):
     assert "people.csv lacks code, which" in str(refused.exception)
 
 
+def test_an_identifier_in_public_rows_is_noted(folder, tmp_path):
+    text = (folder / "mine.csv").read_text().splitlines()
+    numbered = ["customer id", *range(9000, 9000 + len(text) - 1)]
+    (tmp_path / "mine.csv").write_text(
+        "\n".join(f"{number},{line}" for number, line in zip(numbered, text, strict=True))
+    )
+    words = ["plan", str(tmp_path / "mine.csv"), "--label", "rich", "--owners", "50", "--epsilon", "1"]
+    said = "column 'customer id' has 300 different whole numbers in 300 public rows: an identifier? --leave-out "
+    assert f"{said}'customer id'" in " ".join(run(app, words).output.split())
+    assert "identifier" not in run(app, [*words, "--leave-out", "customer id"]).output
+
+
 def test_columns_that_one_file_has_alone_are_named(folder):
     result = run(app, fitting(folder, "lacks.csv", "lacks"))
     told = " ".join(result.output.split())

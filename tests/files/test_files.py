@@ -171,3 +171,20 @@ BAD = {
 def test_bad_schema_files(tmp_path, text):
     with pytest.raises(ValueError, match=r"cannot be read as a schema|must have classes|must be \{ low"):
         read_schema(wrote(tmp_path, text, "s.toml"))
+
+
+def test_numbers_that_are_all_different_may_be_identifiers():
+    rows = np.arange(40)
+    odd = {
+        "id": 7000 + rows,
+        "as float": 3.0 * rows,
+        "size": rows + 0.5,
+        "age": rows % 39,
+        "gap": np.r_[np.nan, rows[1:]],
+    }
+    table = UserTable({**odd, "y": rows % 2})
+    found = describe(table, "y")
+    assert found.identifiers == {"id": 40, "as float": 40}
+    assert [feature.name for feature in found.schema.features] == list(odd)  # a note decides nothing
+    assert describe(table, "y", categories=["id"]).identifiers == {"as float": 40}
+    assert describe(table[:19], "y").identifiers == {}

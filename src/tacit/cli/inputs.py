@@ -7,6 +7,7 @@ rows or of a schema file.
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
 import numpy as np
 
@@ -149,6 +150,11 @@ def _sample(table: UserTable, reading: Reading, where: str) -> Sample:
         )
         schema = found.schema
         notes = [f"column {name!r} is left out: it {why}" for name, why in found.left_out.items()]
+        notes += [
+            f"column {name!r} has {count:,} different whole numbers in {count:,} public rows: an identifier? "
+            f"--leave-out {quote(name)}"
+            for name, count in found.identifiers.items()
+        ]
     else:
         schema = read_schema(reading.schema)
         known = {feature.name for feature in schema.features} | {reading.label, reading.owner}

@@ -8,17 +8,24 @@ import numpy as np
 
 from tacit.files.table import UserTable
 from tacit.schema import Category, Number, Schema
+from tacit.types import AnyArray
 
 MOST_VALUES = 100  # different texts of a category, and classes of a label
 _NAMES = 0.5  # a text column with more different values than this part of its rows names things, it does not sort them
 
+_FEW = 20  # rows in which ages or counts may well be all different
+
 
 @dataclass(frozen=True)
 class Described:
-    """A schema, and of every column that it leaves out, why."""
+    """A schema, and of every column that it leaves out, why.
+
+    `identifiers` are features that may be none, whose values are all different whole numbers: how many they are.
+    """
 
     schema: Schema
     left_out: dict[str, str]
+    identifiers: dict[str, int]
 
 
 def describe(
@@ -54,7 +61,8 @@ def describe(
             kept[name] = column.astype(object) if name in categories else column
     if not kept:
         raise ValueError(f"the public table has no column to learn {label!r} from")
-    return Described(schema_of(UserTable({**kept, label: table.column(label)}), label), left_out)
+    identifiers = {name: len(column) for name, column in kept.items() if _identifies(column)}
+    return Described(schema_of(UserTable({**kept, label: table.column(label)}), label), left_out, identifiers)
 
 
 def schema_of(table: UserTable, label: str, *others: str | None, classes: tuple[Any, ...] | None = None) -> Schema:
@@ -69,6 +77,14 @@ def schema_of(table: UserTable, label: str, *others: str | None, classes: tuple[
             seen = _distinct(column)
             features.append(Category(name, tuple(seen if len(seen) > 1 else [*seen, None])))
     return Schema(tuple(features), tuple(_distinct(table.column(label))) if classes is None else classes)
+
+
+def _identifies(column: AnyArray) -> bool:
+    """Whether the values of a column, too many for chance, are whole numbers of which no two are the same."""
+    if column.dtype.kind not in "fiu" or len(column) < _FEW:
+        return False
+    whole = np.isfinite(column).all() and (column % 1 == 0).all()
+    return bool(whole) and len(np.unique(column)) == len(column)
 
 
 def _distinct(column: Any) -> list[Any]:
