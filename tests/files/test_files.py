@@ -188,3 +188,13 @@ def test_numbers_that_are_all_different_may_be_identifiers():
     assert [feature.name for feature in found.schema.features] == list(odd)  # a note decides nothing
     assert describe(table, "y", categories=["id"]).identifiers == {"as float": 40}
     assert describe(table[:19], "y").identifiers == {}
+
+
+def test_decimal_commas_are_called_what_they_are(tmp_path):
+    odd = [("61173,01", "1.234,50", "1,2,3", "x7")] + [(f"{n},5", str(n), f"{n},1", f"x{n}") for n in range(40)]
+    lines = "\n".join(f"{n % 2};1;{';'.join(each)}" for n, each in enumerate(odd))
+    table = read_table(wrote(tmp_path, f"y;z;plain;points;lists;names\n{lines}"))
+    left_out = describe(table, "y").left_out
+    commas = [name for name, why in left_out.items() if "they look like numbers with a decimal comma" in why]
+    assert commas == ["plain", "points"]
+    assert list(left_out) == ["plain", "points", "lists", "names"]

@@ -1,5 +1,6 @@
 """What a public table shows: bounds, categories and classes; and which columns are no features."""
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from tacit.types import AnyArray
 MOST_VALUES = 100  # different texts of a category, and classes of a label
 _NAMES = 0.5  # a text column with more different values than this part of its rows names things, it does not sort them
 
+_DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}([.' ]\d{3})+)(,\d+)?")
 _FEW = 20  # rows in which ages or counts may well be all different
 
 
@@ -54,7 +56,7 @@ def describe(
     for name, column in table.without(label, owner, *leave_out).items():
         values = _distinct(column)
         if column.dtype.kind == "O" and len(values) > min(MOST_VALUES, max(20, _NAMES * len(column))):
-            left_out[name] = f"has {len(values):,} different texts in {len(column):,} public rows"
+            left_out[name] = f"has {len(values):,} different texts in {len(column):,} public rows{_likely(values)}"
         elif not values:
             left_out[name] = "is empty in the public rows"
         else:
@@ -77,6 +79,12 @@ def schema_of(table: UserTable, label: str, *others: str | None, classes: tuple[
             seen = _distinct(column)
             features.append(Category(name, tuple(seen if len(seen) > 1 else [*seen, None])))
     return Schema(tuple(features), tuple(_distinct(table.column(label))) if classes is None else classes)
+
+
+def _likely(texts: list[Any]) -> str:
+    """What texts look like, where they are no names."""
+    numbers = all(isinstance(text, str) and _DECIMAL_COMMA.fullmatch(text) for text in texts)
+    return ": they look like numbers with a decimal comma; write 1.5 in place of 1,5 in all files" if numbers else ""
 
 
 def _identifies(column: AnyArray) -> bool:
