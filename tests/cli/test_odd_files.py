@@ -106,6 +106,17 @@ def test_parquet_of_all_kinds(folder):
     assert "people.csv lacks code, which" in str(refused.exception)
 
 
+def test_public_rows_without_a_label_are_counted_once(folder, tmp_path):
+    heading, *rows = (folder / "mine.csv").read_text().splitlines()
+    blank = [row.rpartition(",")[0] + "," for row in rows[:5]]
+    (tmp_path / "mine.csv").write_text("\n".join([heading, *blank, *rows[5:]]))
+    told = " ".join(run(app, fitting(folder, tmp_path / "mine.csv", "fewer")).output.split())
+    assert "note: 5 of 300 public rows have no 'rich' that is known: they are not learned from" in told
+    for said in ("your own 295 rows", "295 public rows alone", "own sample of 295 rows"):
+        assert said in told
+    assert "300 public rows alone" not in told
+
+
 def test_an_identifier_in_public_rows_is_noted(folder, tmp_path):
     text = (folder / "mine.csv").read_text().splitlines()
     numbered = ["customer id", *range(9000, 9000 + len(text) - 1)]

@@ -46,7 +46,7 @@ class Reading:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Public rows as a schema reads them, and what the reader should know of columns."""
+    """Public rows with a class, as a schema reads them, and what the reader should know of them."""
 
     schema: Schema
     X: UserTable
@@ -55,12 +55,9 @@ class Sample:
 
     @property
     def encoded(self) -> Public:
-        """The rows with a class, as numbers."""
+        """The rows as numbers."""
         classes = self.schema.encode_labels(self.y)
-        known = np.flatnonzero(classes >= 0)
-        if not len(known):
-            raise ValueError(f"no public row has a label of the schema's classes {self.schema.classes}")
-        return Public(self.schema.encode(self.X[known]).X, classes[known], len(self.schema.classes))
+        return Public(self.schema.encode(self.X).X, classes, len(self.schema.classes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +159,13 @@ def _sample(table: UserTable, reading: Reading, where: str) -> Sample:
             f"column {name!r} is left out: it is not in {reading.schema}" for name in table.columns if name not in known
         ]
     labels = conform_labels(table.column(reading.label), schema)
-    return Sample(schema, conform(table, schema, where), labels, tuple(notes))
+    counts = schema.encode_labels(labels) >= 0
+    if not counts.any():
+        raise ValueError(f"no public row has a label of the schema's classes {schema.classes}")
+    if not counts.all():
+        missing = f"{int((~counts).sum()):,} of {len(counts):,} public rows"
+        notes.append(f"{missing} have no {reading.label!r} that is known: they are not learned from")
+    return Sample(schema, conform(table, schema, where)[counts], labels[counts], tuple(notes))
 
 
 def _owners(table: UserTable, owner: str | None, path: Path) -> tuple[IntArray, list[str]]:
