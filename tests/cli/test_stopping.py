@@ -72,7 +72,7 @@ def test_a_round_that_was_the_last_is_a_whole_model(program, tmp_path, monkeypat
     said, _, status = program(FIT + "--epsilon 8 --rounds 1")
     assert status == 130
     assert document(said)["stopped"] == f"stopped: the model is in {tmp_path}/m.tacit; it is whole"
-    assert tacit.load(tmp_path / "m.tacit").ended_ == "all 1 rounds"
+    assert tacit.load(tmp_path / "m.tacit").ended_ == "1 round"
 
 
 def test_turns_that_were_taken_are_the_model(program, tmp_path, monkeypatch):

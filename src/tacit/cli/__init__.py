@@ -14,6 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 import tacit
 from tacit.cli.command import add
 from tacit.cli.exits import BAD_INPUT, BROKEN, DONE, INTERRUPTED, TABLE, failure
+from tacit.cli.usage import in_plain_words
 
 _UsageError: Any = typer.BadParameter.__mro__[1]  # its own name moved between releases of typer
 
@@ -89,11 +90,10 @@ def main() -> None:
     try:
         sys.exit(app(prog_name="tacit", standalone_mode=False) or DONE)
     except _UsageError as wrong:
-        command = wrong.ctx.command_path if wrong.ctx is not None else "tacit"
         if type(wrong).__name__ == "NoArgsIsHelpError":  # the help is the message
             typer.echo(wrong.format_message())
         else:
-            said = f"{' '.join(wrong.format_message().split())} See: {command} --help"
+            said = in_plain_words(wrong)
             if "--json" in sys.argv:  # no command got as far as to say it
                 typer.echo(json.dumps({"error": said, "status": BAD_INPUT}))
             _say(said)

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from tacit.cli.misfits import misfits_line
+from tacit.ensembles.endings import all_rounds, rounds_in_words
 from tacit.ensembles.public_model import PublicModel
 from tacit.estimators.guarantee import Guarantee
 from tacit.estimators.planning import Plan
@@ -145,8 +146,8 @@ def as_document(found: Fitted, seconds: float) -> dict[str, object]:
 def _ended(found: Fitted) -> str:
     """How the asking went, in words."""
     ended, rounds = str(found.model.ended_), len(found.model.report_)
-    if ended == f"all {rounds} rounds":
-        return f"asked in {rounds} round{'' if rounds == 1 else 's'}"
+    if ended == all_rounds(rounds):
+        return f"asked in {rounds_in_words(rounds)}"
     plainer = {f"all {found.owners} sites": "each was asked once", f"{found.owners} participants": "they took turns"}
     return plainer.get(ended, ended)
 

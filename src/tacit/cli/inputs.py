@@ -76,6 +76,7 @@ class Owned:
 
 def public_sample(path: Path, reading: Reading) -> Sample:
     """The data user's own rows."""
+    _has(path, [reading.label])
     return _sample(read_table(path), reading, str(path))
 
 

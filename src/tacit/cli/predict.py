@@ -93,8 +93,8 @@ def _loaded(model: Path) -> Any:
         raise ValueError(f"{model} is not there: give a model that tacit fit wrote")
     try:
         return load(model)
-    except WireError as problem:
-        raise ValueError(f"{model} is not a tacit model: {problem}") from None
+    except WireError:
+        raise ValueError(f"{model} is not a tacit model, or a damaged one: give a file that tacit fit wrote") from None
 
 
 def _all(fitted: Any, data: Path, right: str | None, write: Write, told: _Told, screen: Screen) -> bool:

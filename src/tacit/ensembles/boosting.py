@@ -18,6 +18,7 @@ from typing import Protocol
 import numpy as np
 
 from tacit.checks import whole
+from tacit.ensembles.endings import all_rounds, rounds_in_words
 from tacit.learners.base import Facts, Learner, Public, ShareQuery, Tally, Terms
 from tacit.learners.ensemble import Ensemble, Model
 from tacit.learners.query import Answer
@@ -146,7 +147,9 @@ def boost(
         model = learner.learn(query, answer)
         verdict = yield from judge.error(model, ensemble)
         if verdict is None:
-            return Boosted(ensemble, tuple(records), f"no sum over owners came about after {len(ensemble)} rounds")
+            return Boosted(
+                ensemble, tuple(records), f"no sum over owners came about after {rounds_in_words(len(ensemble))}"
+            )
         alpha = vote(verdict.error, facts.classes)
         kept = alpha > 0
         signal, noise = _size(answer.mean), _size(answer.stderr)
@@ -161,7 +164,7 @@ def boost(
             return Boosted(
                 ensemble, tuple(records), f"{attempts} rounds in a row were no better than chance; the last was dropped"
             )
-    return Boosted(ensemble, tuple(records), f"all {rounds} rounds")
+    return Boosted(ensemble, tuple(records), all_rounds(rounds))
 
 
 def vote(error: float, classes: int) -> float:

@@ -13,6 +13,7 @@ import numpy as np
 
 from tacit.checks import whole
 from tacit.ensembles.combination import Combination, Crowd
+from tacit.ensembles.endings import all_rounds, rounds_in_words
 from tacit.ensembles.maps import spectrum_of, within_classes
 from tacit.ensembles.public_model import PublicModel, fit_public, frequencies
 from tacit.learners.base import Facts, Public, ShareQuery, Terms
@@ -104,11 +105,13 @@ def refine(
         terms = Terms.of(mechanism, learner.space(facts), epsilon)
         answer = yield ShareQuery(place, 1, max(1, each), learner, facts, Ensemble(public.classes), terms)
         if answer is None:
-            return Refined(tuple(stages), own, tuple(records), look.gain, f"owners ran out after {place - 1} rounds")
+            return Refined(
+                tuple(stages), own, tuple(records), look.gain, f"owners ran out after {rounds_in_words(place - 1)}"
+            )
         belief.update(answer)
         stages.append(belief.model)
         records.append(record_of(place, answer, belief.spectrum.name))
-    return Refined(tuple(stages), own, tuple(records), look.gain, f"all {number} rounds")
+    return Refined(tuple(stages), own, tuple(records), look.gain, all_rounds(number))
 
 
 def discriminate(

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from tacit.checks import whole
 from tacit.engines.inline import Inline, Monitor
 from tacit.ensembles.combination import Crowd
+from tacit.ensembles.endings import rounds_in_words
 from tacit.ensembles.grow import Growth, grow
 from tacit.ensembles.public_model import fit_public
 from tacit.ensembles.refine import MAPS, discriminate, refine
@@ -129,7 +130,7 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
         self.predicted_gain_, self.ended_ = refined.predicted_gain, refined.ended
         self.report_ = [asdict(record) for record in refined.records]
         if engine.stopped:
-            self.ended_ = f"stopped after {len(self.report_)} rounds"
+            self.ended_ = f"stopped after {rounds_in_words(len(self.report_))}"
         self.transcript_ = engine.transcript
         named = "privunit" if mechanism == "auto" else mechanism
         promise = guarantee_of(Discriminant.unsound, named, ready.epsilon, None, stream, ready.source)

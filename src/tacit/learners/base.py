@@ -113,7 +113,7 @@ class Terms:
 
     def __post_init__(self) -> None:
         if self.mechanism not in MECHANISMS:
-            raise bad("mechanism", f"one of {sorted(MECHANISMS)}", self.mechanism)
+            raise bad("mechanism", f"one of {', '.join(sorted(MECHANISMS))}", self.mechanism)
         if not (self.epsilons and all(0 < a < b for a, b in pairwise((*self.epsilons, inf)))):
             raise bad("epsilons", "finite numbers > 0 in rising order", self.epsilons)
 

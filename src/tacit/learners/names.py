@@ -15,7 +15,7 @@ LEARNERS: dict[str, type[Learner]] = {kind.name: kind for kind in (Stump, Centro
 def one_of(name: str, value: Any, choices: Collection[str]) -> str:
     """`value`, if it is one of the choices."""
     if not (isinstance(value, str) and value in choices):
-        raise bad(name, f"one of {sorted(choices)}", value)
+        raise bad(name, f"one of {', '.join(sorted(choices))}", value)
     return value
 
 

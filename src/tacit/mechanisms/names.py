@@ -39,7 +39,7 @@ def best_name(space: Space, epsilon: float | FloatArray) -> str:
 def mechanism_for(name: str, space: Space, epsilon: float | FloatArray, menu: FloatArray | None = None) -> Mechanism:
     """The mechanism of that name, for one epsilon or for one per owner out of `menu`."""
     if name not in MECHANISMS:
-        raise ValueError(f"mechanism must be one of {sorted(MECHANISMS)}, got {name!r}")
+        raise ValueError(f"mechanism must be one of {', '.join(sorted(MECHANISMS))}, got {name!r}")
     if name == "none":
         return NoPrivacy(space=space)
     return MECHANISMS[name](space=space, epsilon=epsilon, menu=None if isinstance(epsilon, float) else menu)
