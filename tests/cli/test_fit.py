@@ -18,6 +18,8 @@ import tacit
 from tacit.cli import app, fitted, main
 from tacit.cli.misfits import misfits_line
 from tacit.cli.predict import _predicted
+from tacit.ensembles.public_model import fit_public
+from tacit.learners.base import Public
 from tests.cli.made import family_files, people, write_csv
 
 run = CliRunner().invoke
@@ -127,10 +129,9 @@ def test_boosting_by_name_and_options_that_do_not_fit(folder):
 
 @pytest.mark.parametrize(("accuracy", "warned"), [(0.6, True), (0.778, True), (0.79, False), (0.9, False)])
 def test_a_model_that_is_worse_than_public_rows_alone_is_not_recommended(accuracy, warned):
-    tested = fitted.Tested(Path("test.csv"), 625, accuracy, 0.8)
-    found = fitted.Fitted(
-        "boosting", None, None, None, tested, 10, 20, Path("m.tacit"), (), "income"
-    )  # the rest is not read
+    tested = fitted.Tested(Path("test.csv"), 625, accuracy, 0.8, {})
+    own = fit_public(Public(np.linspace(-1, 1, 9)[:, np.newaxis], np.arange(9) % 2, 2))  # it and the rest are not read
+    found = fitted.Fitted("boosting", None, None, own, tested, 10, 20, Path("m.tacit"), (), "income")
     assert found.warning.startswith("Your public rows alone are better") is warned
     assert bool(found.warning) is warned
 
