@@ -60,7 +60,6 @@ def _of_classifier(terms: ClassifierTerms, result: Refined, public: Public, tran
         _coins(terms),
         _source(public, "the model that was refined, its features and its weights"),
     )
-    guarantee = guarantee if result.records else guarantee.without_reports
     report = [asdict(record) for record in result.records]
     return _saved("PrivateClassifier", terms, result.model, public, guarantee, report, result.ended, transcript)
 
