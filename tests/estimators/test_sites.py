@@ -142,7 +142,7 @@ def test_seeds_and_clones():
     [
         ({"combine": "vote"}, r"^combine must be one of"),
         ({"privacy": "laplace"}, r"^privacy must be one of"),
-        ({"loss": "huber"}, r"^loss must be one of \['auto', 'huber_hinge', 'logistic'\], got 'huber'"),
+        ({"loss": "huber"}, r"^loss must be one of auto, huber_hinge, logistic, got 'huber'"),
         ({"epsilon": -1}, r"^epsilon must be a finite number > 0"),
         ({"epsilon": [1.0, 2.0]}, r"^epsilon must be a number or one for each of 5 sites"),
         ({"ridge": 0}, r"^ridge must be a finite number > 0"),
