@@ -118,3 +118,12 @@ def test_files_that_do_not_fit_are_refused(tmp_path, change, says):
     folder = folder_of(tmp_path, CAMPAIGN.replace(*change))
     with pytest.raises(ValueError, match=says):
         running(folder)
+
+
+@pytest.mark.parametrize("rounds", [1, 4, 7])
+def test_there_are_as_many_rounds_as_the_file_says(tmp_path, rounds):
+    text = CAMPAIGN.replace("rounds = 2", f"rounds = {rounds}").replace("minimum = 4", "minimum = 1")
+    folder = folder_of(tmp_path, text.replace("owners = 60", "owners = 50"))
+    terms, public = ClassifierSpec.read(folder / "campaign.toml").prepared()
+    assert terms.rounds == rounds
+    assert terms.example().owners == next(terms.run(public)).owners == terms.needed == 50 // rounds

@@ -10,7 +10,7 @@ from tacit.checks import whole
 from tacit.coordinator.spec import CampaignSpec
 from tacit.ensembles.combination import Crowd
 from tacit.ensembles.public_model import fit_public
-from tacit.ensembles.refine import MAPS, refine
+from tacit.ensembles.refine import LEAST_GAIN, MAPS, outlook, refine
 from tacit.estimators.planning import plan_for
 from tacit.learners.base import Public
 from tacit.learners.names import one_of
@@ -42,17 +42,17 @@ class ClassifierSpec(CampaignSpec):
         owners, rows = whole("owners", self.owners, 1), whole("rows_per_owner", self.rows_per_owner, 1)
         crowd = Crowd(owners, float(np.median(self.epsilon)), rows)
         own = fit_public(sample.public)
-        asking = refine(sample.public, crowd, self.mechanism, np.array(self.epsilon), maps, self.rounds, own)
-        try:
-            first = next(asking)
-        except StopIteration:
-            raise ValueError(str(plan_for(sample.public, crowd, own))) from None
+        look = outlook(sample.public, own, crowd, maps)
+        if look.gain < LEAST_GAIN:
+            raise ValueError(str(plan_for(sample.public, crowd, own, maps)))
+        rounds = look.rounds if self.rounds is None else whole("rounds", self.rounds, 1)
+        first = next(refine(sample.public, crowd, self.mechanism, np.array(self.epsilon), maps, rounds, own))
         made = ClassifierTerms(
             *self.common(sample, self.minimum),
             first,
             owners,
             rows,
-            max(1, owners // first.owners) if isinstance(first.owners, int) else 1,
+            rounds,
             maps,
         )
         return made, sample.public

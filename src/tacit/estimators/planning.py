@@ -1,5 +1,6 @@
 """Before anything is collected: what to expect of so many owners at such an epsilon, from public knowledge alone."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,10 +87,10 @@ def plan(
     return plan_for(public, crowd)
 
 
-def plan_for(public: Public, crowd: Crowd, own: PublicModel | None = None) -> Plan:
+def plan_for(public: Public, crowd: Crowd, own: PublicModel | None = None, maps: Sequence[str] = MAPS) -> Plan:
     """The same for rows that are encoded already; `own` is the data user's model, where it is fitted already."""
     own = fit_public(public) if own is None else own
-    look = outlook(public, own, crowd, MAPS)
+    look = outlook(public, own, crowd, maps)
     belief = look.combination
     return Plan(
         owners=crowd.owners,
