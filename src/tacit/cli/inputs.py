@@ -16,6 +16,7 @@ from tacit.files import (
     column_names,
     conform,
     conform_labels,
+    conform_owners,
     describe,
     read_rows,
     read_schema,
@@ -173,11 +174,8 @@ def _owners(table: UserTable, owner: str | None, path: Path) -> tuple[IntArray, 
     """Owner numbers by row; None: every row is its own owner; rows that name nobody are one owner together."""
     if owner is None:
         return np.arange(len(table)), []
-    named = table.column(owner)
-    missing = any(value is None or value != value for value in named.tolist())
-    names = np.array(["" if value is None or value != value else str(value) for value in named.tolist()])
-    notes = [f"rows of {path} without a {owner} count as one owner together"] if missing else []
-    return np.unique(names, return_inverse=True)[1].astype(np.int64), notes
+    names, numbers = conform_owners(table.column(owner))
+    return numbers, [f"rows of {path} without a {owner} count as one owner together"] if "" in names else []
 
 
 def _named(owner: str | None) -> list[str]:

@@ -18,7 +18,7 @@ from tacit.device.peer import PeerMember
 from tacit.device.rehearsal import Part, RehearsalGate
 from tacit.device.relayed import Relayed
 from tacit.durable import kept
-from tacit.files import column_names, conform, conform_labels, read_rows
+from tacit.files import column_names, conform, conform_labels, conform_owners, read_rows
 from tacit.owner.gate import Gate
 from tacit.owner.ledger import Ledger
 from tacit.owner.policy import Policy
@@ -102,9 +102,7 @@ class Joining:
         if self.owners is None:
             owner, names = np.zeros(len(raw), dtype=np.int64), [self.data.stem]
         else:
-            named = np.array(["" if value is None else str(value) for value in raw.column(self.owners).tolist()])
-            unique, owner = np.unique(named, return_inverse=True)
-            names = unique.tolist()
+            names, owner = conform_owners(raw.column(self.owners))
         table = conform(raw, schema, str(self.data))
         if isinstance(terms, PeerTerms):
             return names, Cohort.of(terms.cells.encode(table.columns), labels, owner)

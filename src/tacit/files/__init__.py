@@ -1,6 +1,6 @@
 """Users' tables: CSV and parquet files, read by rules that are the same for public rows, owners' rows and new rows."""
 
-from tacit.files.conform import conform, conform_labels
+from tacit.files.conform import conform, conform_labels, conform_owners
 from tacit.files.describe import Described, describe, schema_of
 from tacit.files.reading import column_names, read_blocks, read_rows, read_table
 from tacit.files.schema_file import read_schema, schema_text
@@ -12,6 +12,7 @@ __all__ = [
     "column_names",
     "conform",
     "conform_labels",
+    "conform_owners",
     "describe",
     "read_blocks",
     "read_rows",

@@ -10,7 +10,7 @@ import numpy as np
 
 from tacit.files.table import UserTable
 from tacit.schema import Number, Schema
-from tacit.types import AnyArray, FloatArray
+from tacit.types import AnyArray, FloatArray, IntArray
 
 
 def conform(table: UserTable, schema: Schema, where: str = "the table") -> UserTable:
@@ -38,6 +38,17 @@ def conform(table: UserTable, schema: Schema, where: str = "the table") -> UserT
 def conform_labels(labels: AnyArray, schema: Schema) -> AnyArray:
     """Labels as the schema's own classes; None for any other."""
     return _known(labels, schema.classes)
+
+
+def conform_owners(owners: AnyArray) -> tuple[list[str], IntArray]:
+    """The names of owners in order, and the number of each row's; rows without a name are of one owner, called "".
+
+    >>> conform_owners(np.array(["b", None, "a", float("nan")], dtype=object))
+    (['', 'a', 'b'], array([2, 0, 1, 0]))
+    """
+    named = np.array(["" if value is None or value != value else str(value) for value in owners.tolist()])
+    names, numbers = np.unique(named, return_inverse=True)
+    return names.tolist(), numbers.astype(np.int64)
 
 
 def _known(column: AnyArray, values: tuple[Any, ...]) -> AnyArray:
