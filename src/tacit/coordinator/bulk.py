@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, text
 
-_STANDING = (
+_SEAT = (
     "SELECT o.owner, i.owner AS place, r.data FROM owners o "
     "LEFT JOIN invitations i ON i.question = :question AND i.owner = o.place "
     "LEFT JOIN reports r ON r.question = :question AND r.owner = i.owner WHERE NOT o.revoked AND o.owner "
 )
-_STANDINGS = {
-    "postgresql": text(_STANDING + "= ANY(string_to_array(:names, ','))"),
-    "sqlite": text(_STANDING + "IN (SELECT value FROM json_each(:names))"),  # noqa: S608 - constants
+_SEATS = {
+    "postgresql": text(_SEAT + "= ANY(string_to_array(:names, ','))"),
+    "sqlite": text(_SEAT + "IN (SELECT value FROM json_each(:names))"),  # noqa: S608 - constants
 }
 _WRITE = {
     "postgresql": text(
@@ -41,18 +41,18 @@ _SPEND = {
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Seat:
     """How an owner stands to a question: its place if it was invited, and its report if that is here."""
 
     place: int | None
     report: bytes | None
 
 
-def standings(connection: Connection, question: int, names: Sequence[str]) -> dict[str, Standing]:
+def seats(connection: Connection, question: int, names: Sequence[str]) -> dict[str, Seat]:
     """How some owners stand to a question; those that are not enrolled, or revoked, are left out."""
     kind = connection.dialect.name
-    rows = connection.execute(_STANDINGS[kind], {"question": question, "names": _list(kind, names)})
-    return {owner: Standing(place, data) for owner, place, data in rows.all()}
+    rows = connection.execute(_SEATS[kind], {"question": question, "names": _list(kind, names)})
+    return {owner: Seat(place, data) for owner, place, data in rows.all()}
 
 
 def write_reports(connection: Connection, question: int, reports: dict[int, bytes], now: float) -> set[int]:

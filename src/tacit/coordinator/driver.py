@@ -79,9 +79,9 @@ class Driver:
         self._algorithm: Generator[Any, Any, Any] | None = None
         self._called = 0  # how many rosters it has been told
         self._query: Query | Tally | Roll | None = None
-        self._look = 0.0  # when to count reports again, on the clock that only goes forward
+        self._count_after = 0.0  # when to count reports again, on the clock that only goes forward
         self._heard: dict[int, Accuracy] = {}  # of the answers that have been told
-        self._looked = time.monotonic()
+        self._stepped = time.monotonic()
         self._now = 0.0  # in the campaign's time
 
     def step(self) -> bool:
@@ -89,9 +89,9 @@ class Driver:
         standing = self._store.standing()
         if standing.state == ENDED:
             return False
-        looked = time.monotonic()
-        now = self._store.lease(self._worker, _LEASE, looked - self._looked)
-        self._looked = looked
+        stepped = time.monotonic()
+        now = self._store.lease(self._worker, _LEASE, stepped - self._stepped)
+        self._stepped = stepped
         if now is None:
             self._told = -1
             return True
@@ -129,11 +129,11 @@ class Driver:
     def _closed(self, question: Question) -> bool:
         """Close a question that everybody answered or whose time is over; void if too few did."""
         began = time.monotonic()
-        if began < self._look and self._now < question.deadline:
+        if began < self._count_after and self._now < question.deadline:
             return False
         invited, heard = self._store.counts(question.number)
         if invited > _MANY:
-            self._look = began + _REST * (time.monotonic() - began)
+            self._count_after = began + _REST * (time.monotonic() - began)
         missing = question.state == OPEN and heard < invited and self._now < question.deadline
         if missing and (self._rosters is None or self._store.question_is_somebodys(question.number)):
             return False

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from sqlalchemy import Connection, select
 
-from tacit.coordinator.bulk import standings, write_reports
+from tacit.coordinator.bulk import seats, write_reports
 from tacit.coordinator.store import COUNTED, OPEN, Store
 from tacit.coordinator.tables import outcomes, questions
 from tacit.engines.collector import Outcome
@@ -66,26 +66,26 @@ class Intake:
     def _judged(self, connection: Connection, number: int, tag: bytes, sent: list[Sent]) -> list[Outcome]:
         """Outcomes of reports with one tag; those that count are written."""
         state = self._state(connection, number)
-        known = standings(connection, number, [owner for owner, _ in sent])
+        known = seats(connection, number, [owner for owner, _ in sent])
         good = self._good(tag, [data for _, data in sent])
         found: list[Outcome] = []
         fresh: dict[int, bytes] = {}
         for (owner, data), valid in zip(sent, good, strict=True):
-            standing = known.get(owner)
-            if standing is None:
+            seat = known.get(owner)
+            if seat is None:
                 found.append(Outcome.STRANGE)
             elif number == _NONE:
                 found.append(Outcome.MALFORMED)
-            elif standing.place is None:
+            elif seat.place is None:
                 found.append(Outcome.STRANGE)
-            elif (before := fresh.get(standing.place, standing.report)) is not None:
+            elif (before := fresh.get(seat.place, seat.report)) is not None:
                 found.append(Outcome.REPEATED if before == data else Outcome.CONTRADICTED)
             elif not valid:
                 found.append(Outcome.MALFORMED)
             elif state != OPEN:
                 found.append(Outcome.LATE)
             else:
-                fresh[standing.place] = data
+                fresh[seat.place] = data
                 found.append(Outcome.COUNTED)
         if fresh:
             taken = write_reports(connection, number, fresh, time.time())

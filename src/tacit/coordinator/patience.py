@@ -7,7 +7,7 @@ from types import TracebackType
 class Patience:
     """`async with patience:` raises TimeoutError in a task that stays inside for longer than `seconds`.
 
-    Like `asyncio.timeout`, at a fifth of its cost: nearly all waits end at once, so instead of a timer for each there
+    Like `asyncio.timeout`, at a third of its cost: nearly all waits end at once, so instead of a timer for each there
     is one that looks at the oldest. A wait may last up to twice as long as it should.
     """
 
