@@ -1,13 +1,14 @@
-"""The server that does nothing: the coordinator's settings, a route that reads the body and answers constant bytes."""
+"""The server that does nothing: the coordinator's settings, a route that reads the body and answers the same bytes."""
 
 import argparse
+from pathlib import Path
 
 from starlette.types import Receive, Scope, Send
 
+from tacit.coordinator.guard import Answer
 from tacit.coordinator.serving import serve_forever
 
-_BODY = b'{"outcome":"counted"}'
-_HEADERS = [(b"content-type", b"application/json"), (b"content-length", str(len(_BODY)).encode())]
+_START, _REST = Answer.of(200, b'{"outcome":"counted"}')
 
 
 async def blank(scope: Scope, receive: Receive, send: Send) -> None:
@@ -16,8 +17,8 @@ async def blank(scope: Scope, receive: Receive, send: Send) -> None:
         return
     while (await receive()).get("more_body", False):
         pass
-    await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
-    await send({"type": "http.response.body", "body": _BODY})
+    await send(_START)
+    await send(_REST)
 
 
 def main() -> None:
@@ -25,8 +26,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.service.blank", description=__doc__)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--workers", type=int, default=1)
-    arguments = parser.parse_args()
-    serve_forever(lambda: blank, "127.0.0.1", arguments.port, None, None, arguments.workers)
+    parser.add_argument("--certificate", type=Path)
+    parser.add_argument("--key", type=Path)
+    given = parser.parse_args()
+    serve_forever(lambda: blank, "127.0.0.1", given.port, given.certificate, given.key, given.workers)
 
 
 if __name__ == "__main__":

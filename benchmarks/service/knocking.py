@@ -2,41 +2,62 @@
 
 import asyncio
 import re
+import ssl
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 import uvloop
 
 _LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
+_AT_ONCE = 64  # connections that are being made
 
 
-def knock(port: int, requests: Sequence[bytes], connections: int) -> Counter[int]:
-    """Post all requests over so many keep-alive connections; how often each status was answered."""
-    return uvloop.run(_knock(port, requests, connections))
+@dataclass
+class Knocked:
+    """How long it took from the first request to the last answer, and how often each status was answered."""
+
+    seconds: float = 0.0
+    statuses: Counter[int] = field(default_factory=Counter)
 
 
-async def _knock(port: int, requests: Sequence[bytes], connections: int) -> Counter[int]:
+def knock(port: int, requests: Sequence[bytes], connections: int, trust: ssl.SSLContext | None = None) -> Knocked:
+    """Post all requests over so many keep-alive connections, made before the clock starts."""
+    return uvloop.run(_knock(port, requests, connections, trust))
+
+
+async def _knock(port: int, requests: Sequence[bytes], connections: int, trust: ssl.SSLContext | None) -> Knocked:
     loop = asyncio.get_running_loop()
-    queue, statuses = iter(requests), Counter[int]()
-    ends = []
-    for _ in range(connections):
-        end = loop.create_future()
-        ends.append(end)
-        await loop.create_connection(lambda end=end: _Connection(queue, statuses, end), "127.0.0.1", port)  # type: ignore[misc]  # mypy does not infer defaults of lambdas
-    await asyncio.gather(*ends)
-    return statuses
+    queue, found = iter(requests), Knocked()
+    made: list[_Connection] = []
+    while len(made) < connections:
+        some = [
+            loop.create_connection(
+                lambda: _Connection(queue, found, loop.create_future()), "127.0.0.1", port, ssl=trust
+            )
+            for _ in range(min(_AT_ONCE, connections - len(made)))
+        ]
+        made += [protocol for _, protocol in await asyncio.gather(*some)]
+    began = time.perf_counter()
+    for connection in made:
+        connection.go_on()
+    await asyncio.gather(*(connection.end for connection in made))
+    found.seconds = time.perf_counter() - began
+    for connection in made:
+        connection.close()
+    return found
 
 
 class _Connection(asyncio.Protocol):
     """One connection; answers are told apart by their content-length."""
 
-    def __init__(self, queue: Iterator[bytes], statuses: Counter[int], end: asyncio.Future[None]) -> None:
-        self._queue, self._statuses, self._end = queue, statuses, end
+    def __init__(self, queue: Iterator[bytes], found: Knocked, end: asyncio.Future[None]) -> None:
+        self._queue, self._found, self.end = queue, found, end
         self._got = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport: asyncio.Transport = transport  # type: ignore[assignment]  # of a stream protocol
-        self._next()
 
     def data_received(self, data: bytes) -> None:
         self._got += data
@@ -45,18 +66,21 @@ class _Connection(asyncio.Protocol):
             return
         length = _LENGTH.search(head)
         if length is not None and len(body) >= int(length[1]):
-            self._statuses[int(head[9:12])] += 1
+            self._found.statuses[int(head[9:12])] += 1
             self._got = b""
-            self._next()
+            self.go_on()
 
     def connection_lost(self, problem: Exception | None) -> None:
-        if not self._end.done():
-            self._end.set_exception(problem or ConnectionError("the server hung up"))
+        if not self.end.done():
+            self.end.set_exception(problem or ConnectionError("the server hung up"))
 
-    def _next(self) -> None:
+    def go_on(self) -> None:
+        """Post the next request; without one, this is the end."""
         request = next(self._queue, None)
         if request is not None:
             self._transport.write(request)
-        elif not self._end.done():
-            self._end.set_result(None)
-            self._transport.close()
+        elif not self.end.done():
+            self.end.set_result(None)
+
+    def close(self) -> None:
+        self._transport.close()

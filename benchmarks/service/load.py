@@ -2,15 +2,14 @@
 
 Reports are drawn, packed and signed beforehand; what is measured is HTTP, the check of the signature, the judgement of
 the report and its commit in PostgreSQL (with its default durability). Pieces of the load go in turn to the coordinator
-and to the blank server, so that whatever else the machine does hits both; the load process takes a core of its own.
+and to the blank server, so that whatever else the machine does hits both; connections are made before the clock starts;
+the load process takes a core of its own. Owners speak TLS; without it, there is less for both servers to do alike.
 """
 
 import argparse
 import json
 import statistics
-import sys
 import tempfile
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,8 +25,8 @@ from benchmarks.service.stage import Plan, Stage
 from benchmarks.timing import cores
 from tacit.coordinator.store import Store
 
-_CONNECTIONS = 512
-_PIECE = 5000
+_CONNECTIONS = 1024
+_PIECE = 10_000
 
 
 @dataclass
@@ -35,6 +34,7 @@ class Measured:
     """Reports a second, piece by piece, and the memory of the coordinator after each."""
 
     workers: int
+    tls: bool
     reports: int
     served: list[float] = field(default_factory=list)
     blank: list[float] = field(default_factory=list)
@@ -53,64 +53,78 @@ class Measured:
 
 
 def main() -> None:
-    """Measure with one and with two workers; print a table, write the rows."""
+    """Measure with one and with two workers, with and without TLS; print a table, write the rows."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.service.load", description=__doc__)
     parser.add_argument("--owners", type=int, default=100_000, help="reports to send")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2], help="worker processes to measure")
+    parser.add_argument("--transport", nargs="+", choices=["https", "http"], default=["https", "http"])
+    parser.add_argument("--connections", type=int, default=_CONNECTIONS, help="open at the same time")
     parser.add_argument("--out", type=Path, default=Path("out/load.json"), help="where to write the rows")
     arguments = parser.parse_args()
     console = Console(width=100, highlight=False)
-    console.print(f"{which()}; {cores()} cores, {_CONNECTIONS} connections")
-    found = [measured(arguments.owners, workers, console) for workers in arguments.workers]
-    rows = [figures(each, found[0]) for each in found]
+    console.print(f"{which()}; {cores()} cores, {arguments.connections} connections")
+    rows = []
+    for transport in arguments.transport:
+        load = Load(arguments.owners, arguments.connections, tls=transport == "https")
+        found = [load.measured(workers, console) for workers in arguments.workers]
+        rows += [figures(each, found[0]) for each in found]
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.write_text(json.dumps(rows, indent=1) + "\n")
     for row in rows:
         console.print(", ".join(f"{name} {value}" for name, value in row.items()))
 
 
-def measured(owners: int, workers: int, console: Console) -> Measured:
-    """One campaign of one round over everybody, all of it through HTTP."""
-    plan = Plan(people=People(1, 1, rows=4), rounds=1, per_round=owners, tls=False, workers=workers, start=owners)
-    found = Measured(workers, owners)
-    with tempfile.TemporaryDirectory(prefix="tacit-load-") as name, postgres() as server, Processes(Path(name)) as run:
-        stage, blank = Stage(Path(name), plan, server.fresh(), run), free_port()
-        stage.start_coordinator()
-        command = ["-m", "benchmarks.service.blank", "--port", str(blank), "--workers", str(workers)]
-        run.start("blank", [sys.executable, *command])
-        stage.up()
-        crowd = Crowd.of(owners)
-        store = Store(stage.database)
-        crowd.enrol(store)
-        stage.until(lambda: bool(store.questions()), 120.0, "the question")
-        reports = crowd.reports(store.questions()[0].data, stage.folder / "state" / "signing.key")
-        for start in range(0, owners, _PIECE):
-            _piece(stage, blank, crowd.requests(reports, start, start + _PIECE), found)
-            console.print(f"{workers} workers: {start + _PIECE} of {owners}", end="\r")
-        stage.until(stage.ended, 300.0, "the end of the campaign")
-        counted = sum(question["counted"] for question in (stage.status() or {"questions": []})["questions"])
-        if counted != owners:
-            raise RuntimeError(f"{counted} of {owners} reports were counted")
-        store.close()
-        stage.close()
-    return found
+@dataclass(frozen=True)
+class Load:
+    """So many reports, over so many connections."""
 
+    owners: int
+    connections: int
+    tls: bool
 
-def _piece(stage: Stage, blank: int, requests: list[bytes], found: Measured) -> None:
-    """The same requests to both servers, one after the other."""
-    for name, port, rates in (("blank", blank, found.blank), ("coordinator", stage.port, found.served)):
-        before, began = stage.processes.seconds(name), time.perf_counter()
-        statuses = knock(port, requests, _CONNECTIONS)
-        rates.append(len(requests) / (time.perf_counter() - began))
-        found.effort[name] = found.effort.get(name, 0.0) + stage.processes.seconds(name) - before
-        if set(statuses) != {200}:
-            raise RuntimeError(f"not every report was taken: {dict(statuses)}")
-    found.memory.append(stage.processes.resident("coordinator"))
+    def measured(self, workers: int, console: Console) -> Measured:
+        """One campaign of one round over everybody, all of it through HTTP."""
+        n, people = self.owners, People(1, 1, rows=4)
+        plan = Plan(people=people, rounds=1, per_round=n, tls=self.tls, workers=workers, start=n)
+        found = Measured(workers, self.tls, n)
+        folder = tempfile.TemporaryDirectory(prefix="tacit-load-")
+        with folder as name, postgres() as server, Processes(Path(name)) as run:
+            stage, blank = Stage(Path(name), plan, server.fresh(), run), free_port()
+            stage.start_coordinator()
+            stage.start_blank(blank)
+            stage.up()
+            crowd = Crowd.of(n)
+            store = Store(stage.database)
+            crowd.enrol(store)
+            stage.until(lambda: bool(store.questions()), 120.0, "the question")
+            reports = crowd.reports(store.questions()[0].data, stage.folder / "state" / "signing.key")
+            for start in range(0, n, _PIECE):
+                self._piece(stage, blank, crowd.requests(reports, start, start + _PIECE), found)
+                console.print(f"{workers} workers: {start + _PIECE} of {n}", end="\r")
+            stage.until(stage.ended, 300.0, "the end of the campaign")
+            counted = sum(question["counted"] for question in (stage.status() or {"questions": []})["questions"])
+            if counted != n:
+                raise RuntimeError(f"{counted} of {n} reports were counted")
+            store.close()
+            stage.close()
+        return found
+
+    def _piece(self, stage: Stage, blank: int, requests: list[bytes], found: Measured) -> None:
+        """The same requests to both servers, one after the other."""
+        for name, port, rates in (("blank", blank, found.blank), ("coordinator", stage.port, found.served)):
+            before = stage.processes.seconds(name)
+            knocked = knock(port, requests, self.connections, stage.trust)
+            rates.append(len(requests) / knocked.seconds)
+            found.effort[name] = found.effort.get(name, 0.0) + stage.processes.seconds(name) - before
+            if set(knocked.statuses) != {200}:
+                raise RuntimeError(f"not every report was taken: {dict(knocked.statuses)}")
+        found.memory.append(stage.processes.resident("coordinator"))
 
 
 def figures(found: Measured, first: Measured) -> dict[str, Any]:
     """A row for people and machines."""
     return {
+        "transport": "https" if found.tls else "http",
         "workers": found.workers,
         "reports": found.reports,
         "reports a second": round(statistics.median(found.served)),

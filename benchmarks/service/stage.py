@@ -1,6 +1,7 @@
 """A campaign on this machine in processes of its own: coordinator, helper, several owner processes, real sockets."""
 
 import ssl
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -128,10 +129,22 @@ class Stage:
 
     def _served(self) -> list[str]:
         """Options of both servers."""
-        options = [] if self.plan.seed is None else ["--rehearsal", str(self.plan.seed)]
-        if self.plan.tls:
-            options += ["--certificate", str(self.folder / "server.pem"), "--key", str(self.folder / "server.key")]
-        return options
+        return [*([] if self.plan.seed is None else ["--rehearsal", str(self.plan.seed)]), *self._certificate()]
+
+    def _certificate(self) -> list[str]:
+        if not self.plan.tls:
+            return []
+        return ["--certificate", str(self.folder / "server.pem"), "--key", str(self.folder / "server.key")]
+
+    def start_blank(self, port: int) -> None:
+        """Start the server that does nothing, to compare with."""
+        options = ["--port", str(port), "--workers", str(self.plan.workers), *self._certificate()]
+        self.processes.start("blank", [sys.executable, "-m", "benchmarks.service.blank", *options])
+
+    @property
+    def trust(self) -> ssl.SSLContext | None:
+        """What a client believes in; None without TLS."""
+        return self._verify if isinstance(self._verify, ssl.SSLContext) else None
 
     def up(self) -> None:
         """Wait until the coordinator answers."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import csv
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx
@@ -62,6 +63,13 @@ def client_of(app):
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost")
 
 
+@asynccontextmanager
+async def visiting(guard):
+    """A client of a service whose batches and driver are at work."""
+    async with guard.app.router.lifespan_context(guard.app), client_of(guard) as client:
+        yield client
+
+
 def joining(folder: Path, rehearsal=None, **limits):
     policy = Policy(**{"epsilon_per_release": 8, "epsilon_total": 8, "time_step": 0, **limits})
     return Joining(folder / "people.csv", "ill", policy, folder / "owner", "who", rehearsal)
@@ -71,7 +79,7 @@ def driven(running, work):
     """Run `work(link)` against the service while its driver steps; what it returned."""
 
     async def main():
-        async with running.app.router.lifespan_context(running.app), client_of(running.app) as client:
+        async with visiting(running.app) as client:
             return await work(Link(client, patience=20.0))
 
     return asyncio.run(main())

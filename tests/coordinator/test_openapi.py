@@ -83,7 +83,7 @@ def tried(schema, path, method, mode, auth, without=()):
 def test_every_route_is_in_the_document(service):
     routes = {
         (path, method.lower())
-        for route in service.app.routes
+        for route in service.app.app.routes
         if isinstance(route, Route)
         for path in ["/static/{name}" if route.path.startswith("/static/") else route.path.replace(":int", "")]
         for method in (route.methods or set()) - {"HEAD"}

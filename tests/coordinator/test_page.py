@@ -19,7 +19,7 @@ from tacit.learners.base import Public, ShareQuery, Terms
 from tacit.learners.centroid import Centroid
 from tacit.learners.ensemble import Ensemble
 from tacit.pages.drawing import draw
-from tests.coordinator.made import ADMIN, CAMPAIGN, client_of, folder_of, running
+from tests.coordinator.made import ADMIN, CAMPAIGN, folder_of, running, visiting
 
 EVIL = """x' "><script>alert(1)</script><img src=x onerror=alert(1)>{{7*7}}"""
 
@@ -264,7 +264,7 @@ def test_a_new_campaign_shows_the_public_line_and_can_be_begun_and_paused(tmp_pa
     service = running(folder_of(tmp_path, text=text))
 
     async def main():
-        async with service.app.router.lifespan_context(service.app), client_of(service.app) as client:
+        async with visiting(service.app) as client:
             while not (await client.get("/v1/status")).json()["public_only"]:
                 await asyncio.sleep(0.05)
             key = {"x-tacit-admin": ADMIN}

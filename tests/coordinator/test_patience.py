@@ -10,7 +10,7 @@ SHORT = 0.05
 
 
 async def waits(patience: Patience, seconds: float) -> str:
-    async with patience:
+    with patience:
         await asyncio.sleep(seconds)
     return "in time"
 
@@ -53,7 +53,7 @@ def test_a_task_that_is_told_can_go_on():
 
 def test_errors_inside_are_their_own():
     async def main():
-        async with Patience(SHORT):
+        with Patience(SHORT):
             raise ArithmeticError
 
     with pytest.raises(ArithmeticError):

@@ -7,7 +7,7 @@ import time
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.campaign.requests import Request, UnsignedError, signed_headers, signer
-from tests.coordinator.made import ADMIN, client_of, folder_of, running
+from tests.coordinator.made import ADMIN, folder_of, running, visiting
 
 TOKEN, LABEL = "token-of-the-clinic-in-town", "The clinic in town"
 
@@ -17,7 +17,7 @@ def test_tokens_and_labels_reach_no_log_and_no_public_answer(tmp_path, caplog):
     key = Ed25519PrivateKey.generate()
 
     async def main():
-        async with service.app.router.lifespan_context(service.app), client_of(service.app) as client:
+        async with visiting(service.app) as client:
             admin = {"x-tacit-admin": ADMIN}
             await client.post("/v1/admin/tokens", content=TOKEN, headers=admin)
             await client.post("/v1/admin/tokens", content=TOKEN, headers=admin)  # again: no error, no second chance

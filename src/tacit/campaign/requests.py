@@ -5,8 +5,8 @@ A signature is good for a few minutes; within them a replay changes nothing, bec
 same when it is made twice.
 """
 
-from dataclasses import dataclass
 from hashlib import sha256
+from typing import NamedTuple
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -24,8 +24,7 @@ class UnsignedError(Exception):
         super().__init__("the request must be signed by an enrolled owner, within five minutes")
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(NamedTuple):
     """What a signature covers."""
 
     method: str
@@ -47,8 +46,7 @@ def signed_headers(request: Request, key: Ed25519PrivateKey) -> dict[str, str]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(NamedTuple):
     """Who says to have signed what: cheap to make, dear to check."""
 
     owner: bytes

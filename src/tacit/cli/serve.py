@@ -49,8 +49,7 @@ def serve(
         only_here(host)
         warn_of_rehearsal()
     checked_port(host, port)
-    from starlette.applications import Starlette
-
+    from tacit.coordinator.guard import Guard
     from tacit.coordinator.running import coordinator
     from tacit.coordinator.serving import serve_forever
 
@@ -69,7 +68,7 @@ def serve(
     screen.close()
     made.store.close()  # nothing open may be shared by several workers
 
-    def app() -> Starlette:
+    def app() -> Guard:
         if workers == 1:
             return made.app
         return coordinator(campaign, database, signing_key(state), admin_key(state), rehearsal).app

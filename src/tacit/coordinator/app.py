@@ -16,7 +16,6 @@ from hashlib import sha256
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
@@ -72,7 +71,7 @@ class Coordinator:
         self._admin = sha256(admin.encode()).digest()
         self._campaign = campaign
 
-    def app(self) -> Starlette:
+    def app(self) -> Guard:
         """The ASGI application."""
         get, post = ["GET"], ["POST"]
         routes = [
@@ -93,11 +92,10 @@ class Coordinator:
         made = Starlette(
             routes=[*routes, *static_routes("tacit.pages", "tacit.coordinator")],
             lifespan=self._lifespan,
-            middleware=[Middleware(Guard, self._limits), Middleware(Reporting, self._batches)],
             exception_handlers={HTTPException: _http_error, UnsignedError: _unsigned},
         )
         made.router.redirect_slashes = False  # a redirect would repeat whatever host a stranger names
-        return made
+        return Guard(made, self._limits, {("POST", PATH): Reporting(self._batches).report})
 
     # For everybody -----------------------------------------------------------------------------------
 
@@ -227,7 +225,7 @@ class Coordinator:
 
 
 async def _taken_before(request: Request) -> Response:
-    raise RuntimeError("reports are taken by Reporting")
+    raise RuntimeError("the guard answers this")
 
 
 async def _http_error(request: Request, problem: Exception) -> Response:

@@ -3,12 +3,15 @@
 A body is read here, whole, against a limit of bytes and of seconds, before a route sees the request. An address whose
 requests keep being refused is put off for a while. Whatever breaks inside is told to nobody: outside it is
 `{"error": "unavailable"}`, inside it is the name of the exception, without its text, which may hold what was sent.
+What comes by the hundred thousand is answered from here directly, without a framework in between.
 """
 
 import logging
 import time
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -17,10 +20,9 @@ from tacit.coordinator.patience import Patience
 from tacit.pages.headers import DATA_HEADERS, HEADERS
 
 log = logging.getLogger(__name__)
-BODY = "tacit.body"  # where the scope of a request keeps its body, once it has been read
+Direct = Callable[[Mapping[bytes, bytes], bytes], Awaitable["Answer"]]  # from the headers and the body of a request
 _PAGE, _DATA = ([(name.encode(), value.encode()) for name, value in some.items()] for some in (HEADERS, DATA_HEADERS))
 _NAMES = frozenset(name for name, _ in _PAGE)
-_ANNOUNCING = frozenset((b"content-length", b"transfer-encoding"))
 _ADDRESSES = 10_000  # addresses remembered
 _CHARGED = (400, 401, 403, 404, 405, 408, 413)  # answers that count as refusals
 
@@ -39,6 +41,22 @@ class Limits:
     per_second: float = 20.0
 
 
+class Answer(NamedTuple):
+    """An answer of a direct route, ready-made: its two messages."""
+
+    start: Message
+    rest: Message
+
+    @classmethod
+    def of(cls, status: int, body: bytes) -> "Answer":
+        """Some JSON, with the headers that every answer carries."""
+        own = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        return cls(
+            {"type": "http.response.start", "status": status, "headers": own + _DATA},
+            {"type": "http.response.body", "body": body},
+        )
+
+
 class RefusedError(Exception):
     """A request that goes no further; `kind` and `status` are all that is said."""
 
@@ -48,17 +66,18 @@ class RefusedError(Exception):
 
 
 class Guard:
-    """The outermost layer of the service."""
+    """The outermost layer of the service; `direct` has what is answered without `app`, by method and path."""
 
-    def __init__(self, app: ASGIApp, limits: Limits) -> None:
-        self._app = app
+    def __init__(self, app: ASGIApp, limits: Limits, direct: Mapping[tuple[str, str], Direct] | None = None) -> None:
+        self.app = app
         self._limits = limits
+        self._direct = direct or {}
         self._patience = Patience(limits.seconds)
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # address: refusals left, when
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
         address = scope["client"][0] if scope.get("client") else ""
         begun = False
@@ -70,14 +89,24 @@ class Guard:
                 own = [pair for pair in message.get("headers", ()) if pair[0] not in _NAMES]
                 message["headers"] = own + (_PAGE if _is_page(own) else _DATA)
                 if message["status"] in _CHARGED:
-                    self._charge(address)
-                    log.info("refused", extra={"status": message["status"], "route": _route(scope)})
+                    self._charge(address, message["status"], scope.get("endpoint"))
             await send(message)
 
         try:
             if not self._allowance(address) >= 1:
                 raise RefusedError("too many", 429)
-            await self._app(scope, await self._whole(scope, receive), headed)
+            headers = dict(scope["headers"])
+            body = await self._body(headers, receive)
+            direct = self._direct.get((scope["method"], scope["path"]))
+            if direct is None:
+                await self.app(scope, receive if body is None else _replayed(body, receive), headed)
+                return
+            start, rest = await direct(headers, body or b"")
+            begun = True
+            if start["status"] in _CHARGED:
+                self._charge(address, start["status"], direct)
+            await send(start)
+            await send(rest)
         except RefusedError as refused:
             closing = {"connection": "close", "retry-after": "1"}
             answer = JSONResponse({"error": refused.kind}, refused.status, closing)
@@ -85,36 +114,24 @@ class Guard:
         except _GoneError:
             return  # nobody is there to be told
         except Exception as problem:
-            log.error("failed", extra={"kind": type(problem).__name__, "route": _route(scope)})
+            log.error("failed", extra={"kind": type(problem).__name__, "route": _route(scope.get("endpoint"))})
             if not begun:
                 await JSONResponse({"error": "unavailable"}, 503)(scope, receive, headed)
 
-    async def _whole(self, scope: Scope, receive: Receive) -> Receive:
-        """Read the body; what the application then receives is one message with all of it."""
-        announced = [pair for pair in scope["headers"] if pair[0] in _ANNOUNCING]
-        if not announced:
-            return receive
-        length = dict(announced).get(b"content-length", b"0")
+    async def _body(self, headers: Mapping[bytes, bytes], receive: Receive) -> bytes | None:
+        """The body of a request, if it announces one."""
+        length = headers.get(b"content-length", b"0")
+        if length == b"0" and b"transfer-encoding" not in headers:
+            return None
         if not (length.isdigit() and len(length) <= 18):
             raise RefusedError("malformed", 400)
         if not int(length) <= self._limits.body:
             raise RefusedError("too large", 413)
         try:
-            async with self._patience:
-                body = await self._read(receive)
+            with self._patience:
+                return await self._read(receive)
         except TimeoutError:
             raise RefusedError("too slow", 408) from None
-        scope[BODY] = body  # for whoever needs nothing else
-        given = False
-
-        async def replayed() -> Message:
-            nonlocal given
-            if given:
-                return await receive()
-            given = True
-            return {"type": "http.request", "body": body, "more_body": False}
-
-        return replayed
 
     async def _read(self, receive: Receive) -> bytes:
         parts, taken, more = [], 0, True
@@ -133,7 +150,9 @@ class Guard:
         left, at = self._left.get(address, (self._limits.burst, 0.0))
         return min(self._limits.burst, left + (time.monotonic() - at) * self._limits.per_second)
 
-    def _charge(self, address: str) -> None:
+    def _charge(self, address: str, status: int, endpoint: object) -> None:
+        """A refusal: one less for this address."""
+        log.info("refused", extra={"status": status, "route": _route(endpoint)})
         self._left[address] = (self._allowance(address) - 1, time.monotonic())
         self._left.move_to_end(address)
         if len(self._left) > _ADDRESSES:
@@ -150,6 +169,20 @@ def _is_page(headers: list[tuple[bytes, bytes]]) -> bool:
     return not kind.startswith((b"application/json", b"application/octet-stream"))
 
 
-def _route(scope: Scope) -> str:
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """What an application receives whose body has been read: one message with all of it, then whatever comes."""
+    given = False
+
+    async def replayed() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replayed
+
+
+def _route(endpoint: object) -> str:
     """The name of what was to answer, never the path as it was sent."""
-    return getattr(scope.get("endpoint"), "__name__", "-")
+    return getattr(endpoint, "__name__", "-")

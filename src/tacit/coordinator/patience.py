@@ -5,10 +5,10 @@ from types import TracebackType
 
 
 class Patience:
-    """`async with patience:` raises TimeoutError in a task that stays inside for longer than `seconds`.
+    """`with patience:` raises TimeoutError in a task that stays inside for longer than `seconds`.
 
-    Like `asyncio.timeout`, at a third of its cost: nearly all waits end at once, so instead of a timer for each there
-    is one that looks at the oldest. A wait may last up to twice as long as it should.
+    Like `asyncio.timeout`, at a fraction of its cost: nearly all waits end at once, so instead of a timer for each
+    there is one that looks at the oldest. A wait may last up to twice as long as it should.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -17,14 +17,14 @@ class Patience:
         self._late: set[asyncio.Task[object]] = set()
         self._looking = False
 
-    async def __aenter__(self) -> None:
+    def __enter__(self) -> None:
         loop, task = asyncio.get_running_loop(), _current()
         self._since[task] = loop.time()
         if not self._looking:
             self._looking = True
             loop.call_later(self._seconds, self._look, loop)
 
-    async def __aexit__(
+    def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         task = _current()

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from starlette.applications import Starlette
 
 from tacit.campaign.boosting_terms import BoostingTerms
 from tacit.campaign.greeting import greeting
@@ -14,7 +13,7 @@ from tacit.campaign.rehearsal import only_here, rehearsed
 from tacit.coordinator.app import Coordinator
 from tacit.coordinator.boosting_spec import BoostingSpec
 from tacit.coordinator.driver import Draw, Driver, drawn_at_random
-from tacit.coordinator.guard import Limits
+from tacit.coordinator.guard import Guard, Limits
 from tacit.coordinator.intake import Intake
 from tacit.coordinator.kinds import read_spec
 from tacit.coordinator.rehearsal import SeededDraw
@@ -31,7 +30,7 @@ from tacit.wire.signed import public_bytes
 class Running:
     """The service, its store, and the campaign key that owners may pin."""
 
-    app: Starlette
+    app: Guard
     store: Store
     driver: Driver
     fingerprint: str
