@@ -5,7 +5,7 @@ import re
 import ssl
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import uvloop
@@ -19,15 +19,20 @@ class Knocked:
     """How long it took from the first request to the last answer, and how often each status was answered."""
 
     seconds: float = 0.0
+    effort: float = 0.0  # of whoever answers, as its own clock tells
     statuses: Counter[int] = field(default_factory=Counter)
 
 
-def knock(port: int, requests: Sequence[bytes], connections: int, trust: ssl.SSLContext | None = None) -> Knocked:
-    """Post all requests over so many keep-alive connections, made before the clock starts."""
-    return uvloop.run(_knock(port, requests, connections, trust))
+def knock(
+    port: int, requests: Sequence[bytes], connections: int, trust: ssl.SSLContext | None, effort: Callable[[], float]
+) -> Knocked:
+    """Post all requests over so many keep-alive connections, made before the clocks start."""
+    return uvloop.run(_knock(port, requests, connections, trust, effort))
 
 
-async def _knock(port: int, requests: Sequence[bytes], connections: int, trust: ssl.SSLContext | None) -> Knocked:
+async def _knock(
+    port: int, requests: Sequence[bytes], connections: int, trust: ssl.SSLContext | None, effort: Callable[[], float]
+) -> Knocked:
     loop = asyncio.get_running_loop()
     queue, found = iter(requests), Knocked()
     made: list[_Connection] = []
@@ -39,11 +44,11 @@ async def _knock(port: int, requests: Sequence[bytes], connections: int, trust: 
             for _ in range(min(_AT_ONCE, connections - len(made)))
         ]
         made += [protocol for _, protocol in await asyncio.gather(*some)]
-    began = time.perf_counter()
+    began, spent = time.perf_counter(), effort()
     for connection in made:
         connection.go_on()
     await asyncio.gather(*(connection.end for connection in made))
-    found.seconds = time.perf_counter() - began
+    found.seconds, found.effort = time.perf_counter() - began, effort() - spent
     for connection in made:
         connection.close()
     return found

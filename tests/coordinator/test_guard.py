@@ -6,12 +6,11 @@ import logging
 import httpx
 import pytest
 from starlette.applications import Starlette
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from tacit.coordinator.guard import Guard, Limits
+from tacit.coordinator.guard import Answer, Guard, Limits, left_to_guard
 from tacit.pages.headers import DATA_HEADERS, HEADERS
 
 SENT = "what the stranger sent"
@@ -25,9 +24,20 @@ async def broken(request: Request):
     raise RuntimeError(SENT)
 
 
+async def direct(headers, body):
+    """A direct route: answers with the status that it is sent."""
+    if body == b"broken":
+        raise RuntimeError(SENT)
+    return Answer.of(int(body), b'{"said":"%s"}' % headers[b"x-said"])
+
+
 def client_of(**limits):
     routes = [Route("/taken", taken, methods=["POST"]), Route("/broken", broken)]
-    app = Starlette(routes=routes, middleware=[Middleware(Guard, Limits(**{"body": 1000, "seconds": 5, **limits}))])
+    app = Guard(
+        Starlette(routes=routes, exception_handlers={Exception: left_to_guard}),
+        Limits(**{"body": 1000, "seconds": 5, **limits}),
+        {("POST", "/direct"): direct},
+    )
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://x")
 
 
@@ -109,6 +119,35 @@ def test_every_answer_carries_the_headers():
         wanted = DATA_HEADERS if kind == "application/json" else HEADERS
         assert wanted.items() <= dict(answer.headers).items()
     assert {answer.headers["content-type"] for answer in found} == {"application/json", "text/plain; charset=utf-8"}
+
+
+def told(body, path="/direct", method="POST"):
+    return method, path, {"content": body, "headers": {"x-said": "so"}}
+
+
+def test_direct_routes_get_headers_and_body_and_their_answers_carry_the_headers():
+    good, refused = answers([told(b"200"), told(b"403")])
+    assert (good.status_code, good.json()) == (200, {"said": "so"})
+    assert (refused.status_code, refused.json()) == (403, {"said": "so"})
+    for answer in (good, refused):
+        assert DATA_HEADERS.items() <= dict(answer.headers).items()
+    assert [each.status_code for each in answers([told(b"200", method="PUT"), told(b"200", "/direct/")])] == [404, 404]
+
+
+def test_the_limits_hold_before_direct_routes_too(caplog):
+    large, slow = b"2" * 1001, pieces(100, 1, 0.05)
+    assert [each.status_code for each in answers([told(large)])] == [413]
+    assert [each.status_code for each in answers([told(slow)], seconds=0.2)] == [408]
+    with caplog.at_level(logging.INFO):
+        found = answers([told(b"200"), told(b"401"), told(b"403"), told(b"200")], burst=2, per_second=0.001)
+        assert [each.status_code for each in found] == [200, 401, 403, 429]
+        (broken,) = answers([told(b"broken")])
+    assert (broken.status_code, broken.json()) == (503, {"error": "unavailable"})
+    assert SENT not in caplog.text
+    routes = [
+        (record.getMessage(), vars(record).get("route")) for record in caplog.records if record.name.startswith("tacit")
+    ]
+    assert routes == [("refused", "direct"), ("refused", "direct"), ("failed", "direct")]
 
 
 def test_scripts_and_styles_come_from_the_service_alone():

@@ -3,20 +3,20 @@
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tacit.campaign.requests import Claim, UnsignedError
+from tacit.campaign.requests import Signed, UnsignedError
 from tacit.coordinator.signatures import signers
 
 KEYS = [Ed25519PrivateKey.from_private_bytes(bytes([i]) * 32) for i in range(1, 41)]
 SMALL = bytes.fromhex("ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f")  # a point of order two
 
 
-def claim(at: int) -> Claim:
-    """Claims of different lengths: one that is read with another's length would be refused."""
+def claim(at: int) -> Signed:
+    """Signeds of different lengths: one that is read with another's length would be refused."""
     preimage = b"x" * (3 * at) + bytes([at])
-    return Claim(KEYS[at].public_key().public_bytes_raw(), KEYS[at].sign(preimage), preimage)
+    return Signed(KEYS[at].public_key().public_bytes_raw(), KEYS[at].sign(preimage), preimage)
 
 
-def checked(one: Claim) -> str | None:
+def checked(one: Signed) -> str | None:
     try:
         return one.check()
     except UnsignedError:
@@ -27,22 +27,22 @@ def flipped(data: bytes, at: int) -> bytes:
     return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
 
 
-def damaged(one: Claim, other: Claim) -> list[Claim]:
+def damaged(one: Signed, other: Signed) -> list[Signed]:
     """A claim, and everything near it that its owner did not sign."""
     return [
         one,
-        *(Claim(one.owner, flipped(one.signature, at), one.preimage) for at in (0, 31, 32, 63)),
-        Claim(one.owner, one.signature, flipped(one.preimage, 0)),
-        Claim(one.owner, one.signature, one.preimage + b"x"),
-        Claim(one.owner, one.signature, one.preimage[:-1]),
-        Claim(flipped(one.owner, 0), one.signature, one.preimage),
-        Claim(other.owner, one.signature, one.preimage),
-        Claim(one.owner, other.signature, one.preimage),
-        Claim(one.owner, one.signature[:-1], one.preimage),
-        Claim(one.owner, one.signature + b"x", one.preimage),
-        Claim(one.owner[:-1], one.signature, one.preimage),
-        Claim(one.owner + b"x", one.signature, one.preimage),
-        Claim(b"", b"", b""),
+        *(Signed(one.owner, flipped(one.signature, at), one.preimage) for at in (0, 31, 32, 63)),
+        Signed(one.owner, one.signature, flipped(one.preimage, 0)),
+        Signed(one.owner, one.signature, one.preimage + b"x"),
+        Signed(one.owner, one.signature, one.preimage[:-1]),
+        Signed(flipped(one.owner, 0), one.signature, one.preimage),
+        Signed(other.owner, one.signature, one.preimage),
+        Signed(one.owner, other.signature, one.preimage),
+        Signed(one.owner, one.signature[:-1], one.preimage),
+        Signed(one.owner, one.signature + b"x", one.preimage),
+        Signed(one.owner[:-1], one.signature, one.preimage),
+        Signed(one.owner + b"x", one.signature, one.preimage),
+        Signed(b"", b"", b""),
     ]
 
 
@@ -61,4 +61,4 @@ def test_every_verdict_is_that_of_one_at_a_time():
 
 @pytest.mark.parametrize("preimage", [b"", b"anything"])
 def test_keys_with_which_anybody_can_sign_are_nobodys(preimage):
-    assert signers([Claim(SMALL, bytes([1]) + bytes(63), preimage)]) == [None]
+    assert signers([Signed(SMALL, bytes([1]) + bytes(63), preimage)]) == [None]

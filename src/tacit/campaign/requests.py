@@ -46,8 +46,8 @@ def signed_headers(request: Request, key: Ed25519PrivateKey) -> dict[str, str]:
     }
 
 
-class Claim(NamedTuple):
-    """Who says to have signed what: cheap to make, dear to check."""
+class Signed(NamedTuple):
+    """Bytes, and who is said to have signed them."""
 
     owner: bytes
     signature: bytes
@@ -62,19 +62,32 @@ class Claim(NamedTuple):
         return self.owner.hex()
 
 
-def claimed(method: str, path: str, owner: str, at: str, signature: str, body: bytes, now: float) -> Claim:
-    """What the headers of a request claim, if it is timely; else `UnsignedError`."""
-    try:
-        time = int(at)
-        if not now - LIFETIME <= time <= now + LIFETIME:
-            raise UnsignedError
-        preimage = Request(method, path, time, body).preimage
-        return Claim(bytes.fromhex(owner), bytes.fromhex(signature), preimage)
-    except ValueError:
-        raise UnsignedError from None
+NOBODY = Signed(b"", b"", b"")
+
+
+class Claim(NamedTuple):
+    """A request as it came, with the headers that say who signed it: nothing has been looked at yet."""
+
+    method: str
+    path: str
+    owner: str
+    time: str
+    signature: str
+    body: bytes
+
+    def read(self, now: float) -> Signed:
+        """What is claimed; signed by nobody if it is too old, too new or cannot be read."""
+        try:
+            time = int(self.time)
+            if now - LIFETIME <= time <= now + LIFETIME:
+                preimage = Request(self.method, self.path, time, self.body).preimage
+                return Signed(bytes.fromhex(self.owner), bytes.fromhex(self.signature), preimage)
+        except ValueError:
+            pass
+        return NOBODY
 
 
 def signer(method: str, path: str, headers: dict[str, str], body: bytes, now: float) -> str:
     """The owner (its public key in hex) that signed a request, or `UnsignedError`."""
     owner, at, signature = (headers.get(name, "") for name in (OWNER, TIME, SIGNATURE))
-    return claimed(method, path, owner, at, signature, body, now).check()
+    return Claim(method, path, owner, at, signature, body).read(now).check()

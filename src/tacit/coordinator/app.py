@@ -23,7 +23,7 @@ from starlette.routing import Route
 from tacit.campaign.requests import UnsignedError, signer
 from tacit.coordinator.batches import Batches
 from tacit.coordinator.driver import Driver
-from tacit.coordinator.guard import Guard, Limits
+from tacit.coordinator.guard import Guard, Limits, left_to_guard
 from tacit.coordinator.intake import Intake
 from tacit.coordinator.openapi import DOCUMENT
 from tacit.coordinator.pace import Pace
@@ -92,7 +92,7 @@ class Coordinator:
         made = Starlette(
             routes=[*routes, *static_routes("tacit.pages", "tacit.coordinator")],
             lifespan=self._lifespan,
-            exception_handlers={HTTPException: _http_error, UnsignedError: _unsigned},
+            exception_handlers={HTTPException: _http_error, UnsignedError: _unsigned, Exception: left_to_guard},
         )
         made.router.redirect_slashes = False  # a redirect would repeat whatever host a stranger names
         return Guard(made, self._limits, {("POST", PATH): Reporting(self._batches).report})

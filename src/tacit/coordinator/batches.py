@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 
 from starlette.concurrency import run_in_threadpool
 
@@ -13,7 +14,7 @@ from tacit.engines.collector import Outcome
 log = logging.getLogger(__name__)
 Waiting = tuple[Claim, bytes, asyncio.Future[Outcome]]
 _TAKERS = 3  # batches in work
-_LARGEST = 256  # reports in a transaction: while one batch is written, the next is checked and a third comes in
+_LARGEST = 512  # reports in a transaction: while one batch is written, the next is checked and a third comes in
 _PAUSE = 0.002  # seconds without a report, after which a batch is whole
 _WAITING = 20_000  # reports in memory; more are told to come again
 
@@ -75,7 +76,8 @@ class Batches:
 
     def _written(self, batch: list[Waiting]) -> list[Outcome | Exception]:
         """Check signatures, which is most of the work and needs no lock, then write what is signed."""
-        owners = signers([claim for claim, _, _ in batch])
+        now = time.time()
+        owners = signers([claim.read(now) for claim, _, _ in batch])
         sent = [(owner, report) for owner, (_, report, _) in zip(owners, batch, strict=True) if owner is not None]
         outcomes = iter(self._intake.write(sent) if sent else ())
         return [UnsignedError() if owner is None else next(outcomes) for owner in owners]

@@ -11,8 +11,9 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
+from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -89,7 +90,7 @@ class Guard:
                 own = [pair for pair in message.get("headers", ()) if pair[0] not in _NAMES]
                 message["headers"] = own + (_PAGE if _is_page(own) else _DATA)
                 if message["status"] in _CHARGED:
-                    self._charge(address, message["status"], scope.get("endpoint"))
+                    self._charge(address, message["status"], scope)
             await send(message)
 
         try:
@@ -101,10 +102,11 @@ class Guard:
             if direct is None:
                 await self.app(scope, receive if body is None else _replayed(body, receive), headed)
                 return
+            scope["endpoint"] = direct
             start, rest = await direct(headers, body or b"")
             begun = True
             if start["status"] in _CHARGED:
-                self._charge(address, start["status"], direct)
+                self._charge(address, start["status"], scope)
             await send(start)
             await send(rest)
         except RefusedError as refused:
@@ -114,7 +116,7 @@ class Guard:
         except _GoneError:
             return  # nobody is there to be told
         except Exception as problem:
-            log.error("failed", extra={"kind": type(problem).__name__, "route": _route(scope.get("endpoint"))})
+            log.error("failed", extra={"kind": type(problem).__name__, "route": _route(scope)})
             if not begun:
                 await JSONResponse({"error": "unavailable"}, 503)(scope, receive, headed)
 
@@ -150,13 +152,18 @@ class Guard:
         left, at = self._left.get(address, (self._limits.burst, 0.0))
         return min(self._limits.burst, left + (time.monotonic() - at) * self._limits.per_second)
 
-    def _charge(self, address: str, status: int, endpoint: object) -> None:
+    def _charge(self, address: str, status: int, scope: Scope) -> None:
         """A refusal: one less for this address."""
-        log.info("refused", extra={"status": status, "route": _route(endpoint)})
+        log.info("refused", extra={"status": status, "route": _route(scope)})
         self._left[address] = (self._allowance(address) - 1, time.monotonic())
         self._left.move_to_end(address)
         if len(self._left) > _ADDRESSES:
             self._left.popitem(last=False)
+
+
+async def left_to_guard(request: Request, problem: Exception) -> NoReturn:
+    """What an application inside does about exceptions, instead of answering itself."""
+    raise problem
 
 
 class _GoneError(Exception):
@@ -183,6 +190,6 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
     return replayed
 
 
-def _route(endpoint: object) -> str:
+def _route(scope: Scope) -> str:
     """The name of what was to answer, never the path as it was sent."""
-    return getattr(endpoint, "__name__", "-")
+    return getattr(scope.get("endpoint"), "__name__", "-")

@@ -8,44 +8,43 @@ class Patience:
     """`with patience:` raises TimeoutError in a task that stays inside for longer than `seconds`.
 
     Like `asyncio.timeout`, at a fraction of its cost: nearly all waits end at once, so instead of a timer for each
-    there is one that looks at the oldest. A wait may last up to twice as long as it should.
+    there is one for all, which ends what it has already seen the time before. A wait may last up to twice as long as it
+    should.
     """
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._since: dict[asyncio.Task[object], float] = {}  # in the order they came
+        self._new: set[asyncio.Task[object]] = set()
+        self._seen: set[asyncio.Task[object]] = set()
         self._late: set[asyncio.Task[object]] = set()
         self._looking = False
 
     def __enter__(self) -> None:
-        loop, task = asyncio.get_running_loop(), _current()
-        self._since[task] = loop.time()
+        self._new.add(_current())
         if not self._looking:
             self._looking = True
-            loop.call_later(self._seconds, self._look, loop)
+            self._look()
 
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         task = _current()
-        self._since.pop(task, None)
+        self._new.discard(task)
+        self._seen.discard(task)
         if task in self._late:
             self._late.discard(task)
             if task.uncancel() == 0 and kind is asyncio.CancelledError:  # nobody else wants it to end
                 raise TimeoutError from problem
 
-    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Cancel whoever has waited too long; look again for as long as anybody waits."""
-        now = loop.time()
-        for task, since in list(self._since.items()):
-            if now - since < self._seconds:
-                break
-            del self._since[task]
+    def _look(self) -> None:
+        """Cancel whoever was here the last time; look again for as long as anybody waits."""
+        for task in self._seen:
             self._late.add(task)
             task.cancel()
-        self._looking = bool(self._since)
+        self._seen, self._new = self._new, set()
+        self._looking = bool(self._seen)
         if self._looking:
-            loop.call_later(self._seconds, self._look, loop)
+            asyncio.get_running_loop().call_later(self._seconds, self._look)
 
 
 def _current() -> asyncio.Task[object]:

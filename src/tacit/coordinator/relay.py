@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tacit.campaign.requests import OWNER, SIGNATURE, TIME, claimed, signer
+from tacit.campaign.requests import OWNER, SIGNATURE, TIME, Claim, signer
 from tacit.campaign.spoken import SPOKEN, Spoken
 from tacit.coordinator.batches import Batches, BusyError
 from tacit.coordinator.reporting import STATUS
@@ -39,8 +39,8 @@ class Relay:
         """A signed report: kept for the others, then counted like any report. Twice the same changes nothing."""
         body, path = await request.body(), request.url.path
         who, at, signature = (request.headers.get(name, "") for name in (OWNER, TIME, SIGNATURE))
-        claim = claimed("POST", path, who, at, signature, body, time.time())
-        owner = claim.check()
+        claim = Claim("POST", path, who, at, signature, body)
+        owner = claim.read(time.time()).check()
         try:
             said = opened(body, Spoken, SPOKEN, Ed25519PublicKey.from_public_bytes(bytes.fromhex(owner)))
         except WireError:

@@ -1,9 +1,8 @@
 """POST /v1/report: what everybody does once, and all at the same time."""
 
-import time
 from collections.abc import Mapping
 
-from tacit.campaign.requests import OWNER, SIGNATURE, TIME, UnsignedError, claimed
+from tacit.campaign.requests import OWNER, SIGNATURE, TIME, Claim, UnsignedError
 from tacit.coordinator.batches import Batches, BusyError
 from tacit.coordinator.guard import Answer
 from tacit.engines.collector import Outcome
@@ -33,11 +32,11 @@ class Reporting:
 
     async def report(self, headers: Mapping[bytes, bytes], body: bytes) -> Answer:
         """What becomes of a report."""
+        owner, at, signature = [headers.get(name, b"").decode("latin-1") for name in _SIGNED]
+        claim = Claim("POST", PATH, owner, at, signature, body)
         try:
-            owner, at, signature = (headers[name].decode("ascii") for name in _SIGNED)
-            claim = claimed("POST", PATH, owner, at, signature, body, time.time())
             return _ANSWERS[await self._batches.put(claim, body)]
-        except (UnsignedError, KeyError, UnicodeDecodeError):
+        except UnsignedError:
             return _UNSIGNED
         except BusyError:
             return _BUSY

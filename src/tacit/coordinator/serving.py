@@ -1,6 +1,5 @@
 """One process or several behind one port."""
 
-import gc
 import logging
 import os
 import signal
@@ -12,9 +11,10 @@ from typing import Any
 
 import uvicorn
 
+from tacit.coordinator.memory import settle
+
 log = logging.getLogger(__name__)
 _BACKLOG = 2048
-_GARBAGE = 20_000  # new objects between looks for garbage: a few hundred requests
 _KEEP = 30  # seconds that a silent connection stays open: owners ask again before, and need no new handshake
 
 
@@ -49,11 +49,8 @@ def serve_forever(
 
 
 def _settled(make: Callable[[], Any]) -> Any:
-    """What is to be served. What is in memory by now stays: looking through it for garbage took a third of the time."""
     app = make()
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(_GARBAGE, 20, 50)
+    settle()
     return app
 
 

@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 from nacl._sodium import ffi, lib  # type: ignore[import-not-found]  # private: an address has no public name
 
-from tacit.campaign.requests import Claim
+from tacit.campaign.requests import Signed
 from tacit.kernels import kernel_here
 from tacit.types import BoolArray, ByteArray, IntArray
 
@@ -21,7 +21,7 @@ _WORD = 8  # bytes of the length that libsodium writes
 _Loop = Callable[[ByteArray, IntArray, ByteArray, ByteArray, BoolArray], None]
 
 
-def signers(claims: Sequence[Claim]) -> list[str | None]:
+def signers(claims: Sequence[Signed]) -> list[str | None]:
     """The owners (public keys in hex) that signed some claims, None where nobody did."""
     whole = [len(claim.signature) == _SIGNATURE and len(claim.owner) == _KEY for claim in claims]
     checked = [claim for claim, sound in zip(claims, whole, strict=True) if sound]
@@ -29,7 +29,7 @@ def signers(claims: Sequence[Claim]) -> list[str | None]:
     return [claim.owner.hex() if sound and next(verdicts) else None for claim, sound in zip(claims, whole, strict=True)]
 
 
-def _verdicts(claims: Sequence[Claim]) -> BoolArray:
+def _verdicts(claims: Sequence[Signed]) -> BoolArray:
     signed = [claim.signature + claim.preimage for claim in claims]
     ends = np.cumsum([0, *map(len, signed)])
     keys = b"".join(claim.owner for claim in claims)
