@@ -128,9 +128,9 @@ async def join(joining: Joining, link: Link, tokens: list[str], pinned: bytes | 
     if len(tokens) < len(members):
         raise ValueError(f"tokens must be one for each of {len(members)} owners, got {len(tokens)}")
 
-    async def one(member: Member, token: str) -> int:
+    async def enrol(member: Member, token: str) -> None:
         held = ",".join(str(number) for number in member.held) if isinstance(member, PeerMember) else ""
         await member.enrol(token, member.owner, held)
-        return await member.take_part(once=terms.once)
 
-    return sum(await asyncio.gather(*(one(m, t) for m, t in zip(members, tokens[: len(members)], strict=True))))
+    await asyncio.gather(*(enrol(m, t) for m, t in zip(members, tokens[: len(members)], strict=True)))
+    return sum(await asyncio.gather(*(member.take_part(once=terms.once) for member in members)))

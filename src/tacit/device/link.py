@@ -15,6 +15,7 @@ from tacit.campaign.address import checked_url, trust
 from tacit.campaign.clock import TheirClock
 from tacit.campaign.requests import Request, signed_headers
 from tacit.device.backoff import Backoff
+from tacit.device.news import News
 
 log = logging.getLogger(__name__)
 _BUSY = {408, 425, 429, 503, 504}
@@ -32,11 +33,16 @@ class UnreachableError(RuntimeError):
 
 @dataclass
 class Link:
-    """A connection to one coordinator. `patience` is how many seconds to go on trying."""
+    """A connection to one coordinator, of one owner or of all behind a gateway.
+
+    `patience` is how many seconds to go on trying.
+    """
 
     client: httpx.AsyncClient
     patience: float = 3600.0
     clock: TheirClock = field(default_factory=TheirClock)
+    news: News = field(default_factory=News)
+    _turn: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_CONNECTIONS), repr=False)
 
     @classmethod
     def to(cls, url: str, authority: Path | None, patience: float = 3600.0) -> "Link":
@@ -66,11 +72,11 @@ class Link:
         self, method: str, path: str, key: Ed25519PrivateKey | None, body: bytes
     ) -> httpx.Response | Exception:
         """One try: the answer, or why there is none."""
-        headers = {}
-        if key is not None:
-            headers = signed_headers(Request(method, path, int(self.now()), body), key)
         try:
-            response = await self.client.request(method, path, content=body or None, headers=headers)
+            async with self._turn:  # the client would look at all that wait whenever one is done
+                signed = Request(method, path, int(self.now()), body)
+                headers = {} if key is None else signed_headers(signed, key)
+                response = await self.client.request(method, path, content=body or None, headers=headers)
         except (httpx.TransportError, ssl.SSLError) as problem:
             if isinstance(problem.__cause__, ssl.SSLCertVerificationError) or "CERTIFICATE" in str(problem):
                 raise UnreachableError(f"{self.client.base_url}: its certificate is not trusted") from problem

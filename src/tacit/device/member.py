@@ -54,6 +54,7 @@ class Member:
         while True:
             response = await self.link.call("GET", "/v1/question", self.key)
             if response.status_code == 200:
+                self.link.news.tell(response.content)
                 try:
                     said = await self._answer(response.content)
                 except LedgerError as problem:
@@ -70,7 +71,7 @@ class Member:
                 raise EnrolmentError(f"owner {self.owner!r} is not enrolled, has left, or was revoked")
             else:
                 await self._waited()
-            await asyncio.sleep(_pause(response))
+            await self.link.news.wait(_pause(response))
 
     async def _answer(self, question: bytes) -> Reason | None:
         """Pass one question to the gate and post what it returns; the reason when the gate refuses."""
@@ -93,6 +94,6 @@ class Member:
 
 
 def _pause(response: httpx.Response) -> float:
-    """About as long as the coordinator asks us to wait: owners that came together should not come together again."""
+    """On average as long as the coordinator asks us to wait; owners that came together should not come so again."""
     value = response.headers.get("retry-after", "")
-    return (float(value) if value.isdigit() else _POLL) * random.SystemRandom().uniform(0.75, 1.25)
+    return (float(value) if value.isdigit() else _POLL) * random.SystemRandom().uniform(0.25, 1.75)
