@@ -189,7 +189,10 @@ def test_services_say_their_document_first_and_owners_theirs_at_the_end(here, mo
         words = ["join", f"http://127.0.0.1:{port}", *words[1:], "--json"]
         said, _, status = run_program([*words, "--state", "tried"], monkeypatch, capfd)
         assert status == 0
-        assert "nothing was sent and nothing was charged" in document(said)["says"]
+        shown = document(said)
+        assert shown["allowed"]
+        assert len(shown["example"]) == 2 * shown["bytes"]
+        assert shown["epsilon_in_all"] == shown["epsilon"] * shown["times"]
 
         words.remove("--dry-run")
         token = (here / told["serve"]["tokens_file"]).read_text().split()[0]

@@ -62,7 +62,7 @@ def test_the_model_is_that_of_one_process_byte_for_byte(tmp_path, database):
         return shown, answered, status, await link.call("GET", "/v1/model", None)
 
     shown, answered, status, model = driven(service, work)
-    assert any("what the published model still gets wrong on your rows" in line for line in shown)
+    assert any("what the published model still gets wrong on your rows" in line for line in shown.lines)
     assert answered == OWNERS
     assert (status["state"], status["ended"], status["unit"]) == ("ended", "all 2 rounds", "owner")
     assert [question["counted"] for question in status["questions"]] == [OWNERS // 2] * 2

@@ -300,7 +300,7 @@ def test_before_joining_a_peer_sees_what_would_leave(tmp_path):
     service = running(folder_of(tmp_path))
 
     async def work(link):
-        return await preview(joining(tmp_path, **LIMITS), link, None)
+        return (await preview(joining(tmp_path, **LIMITS), link, None)).lines
 
     lines = " ".join(driven(service, work))
     assert "the attribute that tells most, and counts of your records by its values" in lines

@@ -206,8 +206,8 @@ def test_before_joining_a_site_sees_what_would_leave(tmp_path):
     service = running(folder_of(tmp_path))
 
     async def work(link):
-        allowed = await preview(joining(tmp_path, **LIMITS), link, None)
-        return allowed, await preview(joining(tmp_path), link, None)
+        allowed = (await preview(joining(tmp_path, **LIMITS), link, None)).lines
+        return allowed, (await preview(joining(tmp_path), link, None)).lines
 
     allowed, refused = (" ".join(lines) for lines in driven(service, work))
     assert "a linear model trained on your records (5 numbers), through objective" in allowed

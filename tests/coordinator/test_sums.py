@@ -284,7 +284,7 @@ def test_owners_and_both_servers_over_http(tmp_path, monkeypatch):
     service.store.add_tokens(TOKENS)
 
     async def work(link):
-        lines = await preview(joining(folder, **LIMITS), link, None)
+        lines = (await preview(joining(folder, **LIMITS), link, None)).lines
         answered = await join(joining(folder, **LIMITS), link, TOKENS)
         return lines, answered, (await link.call("GET", "/v1/status", None)).json()
 

@@ -47,7 +47,7 @@ def join(
     from tacit.device.joining import Joining, join
     from tacit.device.link import Link, UnreachableError
     from tacit.device.member import EnrolmentError
-    from tacit.device.preview import preview
+    from tacit.device.preview import Preview, preview
     from tacit.device.rehearsal import Part
 
     pinned = None if campaign_key is None else key_of(campaign_key)
@@ -60,7 +60,7 @@ def join(
     if not given and not dry_run:
         raise ValueError("token must be given: --token, --tokens FILE or TACIT_TOKEN")
 
-    async def run(link: WatchedLink) -> int | list[str]:
+    async def run(link: WatchedLink) -> int | Preview:
         """What would leave, or how many questions were answered."""
         try:
             return await (preview(joining, link, pinned) if dry_run else join(joining, link, given, pinned))
@@ -75,9 +75,9 @@ def join(
         raise ValueError(str(problem)) from problem
     except KeyboardInterrupt:
         screen.stop(f"what was released is charged in {state / 'ledger.db'}; the same command goes on from there")
-    if isinstance(told, list):
-        screen.tell(dry_run=True, says=told)
-        for line in told:
+    if isinstance(told, Preview):
+        screen.tell(dry_run=True, **told.figures)
+        for line in told.lines:
             screen.say(line)
     else:
         many = "1 question" if told == 1 else f"{told} questions"

@@ -4,6 +4,8 @@ import logging
 import os
 import signal
 import socket
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
@@ -15,6 +17,7 @@ from tacit.coordinator.memory import settle
 
 log = logging.getLogger(__name__)
 _BACKLOG = 2048
+_ORPHAN = 1.0  # seconds between looks for the supervisor
 _KEEP = 30  # seconds that a silent connection stays open: owners ask again before, and need no new handshake
 
 
@@ -91,6 +94,7 @@ def _supervise(work: Callable[[], None], workers: int) -> None:
 
 
 def _forked(work: Callable[[], None]) -> int:
+    parent = os.getpid()
     child = os.fork()
     if child:
         return child
@@ -98,7 +102,15 @@ def _forked(work: Callable[[], None]) -> int:
     try:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
+        threading.Thread(target=_end_without, args=(parent,), daemon=True, name="orphan").start()
         work()
         code = 0
     finally:
         os._exit(code)
+
+
+def _end_without(parent: int) -> None:
+    """End this process when the one that made it has been killed: nobody else would."""
+    while os.getppid() == parent:
+        time.sleep(_ORPHAN)
+    os.kill(os.getpid(), signal.SIGTERM)

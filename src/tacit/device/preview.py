@@ -1,6 +1,8 @@
 """What would leave an owner in a campaign, and what it would cost; nothing is sent and nothing is charged."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -24,8 +26,16 @@ _ASKED = {
 _SHOWN = 160  # digits of an example
 
 
-async def preview(joining: Joining, link: Link, pinned: bytes | None) -> list[str]:
-    """Lines for the owner alone: they show a report that is never sent."""
+@dataclass(frozen=True)
+class Preview:
+    """The same for people and for programs."""
+
+    lines: list[str]
+    figures: dict[str, Any]
+
+
+async def preview(joining: Joining, link: Link, pinned: bytes | None) -> Preview:
+    """For the owner alone: it shows a report that is never sent."""
     terms, members = await joining.members(link, pinned)
     query = terms.example()
     policy = joining.policy
@@ -41,22 +51,45 @@ async def preview(joining: Joining, link: Link, pinned: bytes | None) -> list[st
         f"{policy.releases} releases",
         f"owners in your file: {len(members)}",
     ]
-    if objection:
-        return [*lines, f"your policy refuses it: {objection}; nothing would leave"]
-    if level is None:
-        return [*lines, "your policy allows none of them: nothing would leave"]
+    figures = {
+        "campaign": terms.name,
+        "label": joining.label or terms.label,
+        "asks_for": query.what,
+        "numbers": query.width,
+        "mechanism": query.how,
+        "unit": query.unit,
+        "adjacency": query.adjacency,
+        "offered_epsilons": list(query.epsilons),
+        "owners": len(members),
+    }
+    if objection or level is None:
+        why = (
+            f"refuses it: {objection}; nothing would leave" if objection else "allows none of them: nothing would leave"
+        )
+        return Preview(
+            [*lines, f"your policy {why}"], figures | {"allowed": False, "objection": objection or "epsilons"}
+        )
     epsilon = query.epsilons[level]
     _, cohort = joining.rows(terms)
     example = pack(bytes(32), level, query.release(cohort[:1], np.array([epsilon]), secure()))
-    return [
-        *lines,
+    lines += [
         f"would leave: {report_size(query)} bytes per owner, {_often(terms.answers)}; "
         f"it would cost epsilon {epsilon * terms.answers:g} in all",
         f"for example (drawn now for your eyes, never sent): {_short(example.hex())}",
         *(_turns(terms, members) if isinstance(terms, PeerTerms) else []),
-        *(_sums(terms.sums, policy) if isinstance(terms, BoostingTerms) and terms.sums is not None else []),
-        "nothing was sent and nothing was charged",
     ]
+    figures |= {
+        "allowed": True,
+        "bytes": report_size(query),
+        "times": terms.answers,
+        "epsilon": epsilon,
+        "epsilon_in_all": epsilon * terms.answers,
+        "example": example.hex(),
+    }
+    if isinstance(terms, BoostingTerms) and terms.sums is not None:
+        lines += _sums(terms.sums, policy)
+        figures |= {"sum_epsilon": terms.sums.epsilon, "helper": terms.sums.helper.hex()}
+    return Preview([*lines, "nothing was sent and nothing was charged"], figures)
 
 
 def _often(times: int) -> str:
