@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import uvloop
 
 _LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
+_DATE = re.compile(rb"date: [^\r]*\r\n", re.IGNORECASE)
 _AT_ONCE = 64  # connections that are being made
 
 
@@ -21,6 +22,7 @@ class Knocked:
     seconds: float = 0.0
     effort: float = 0.0  # of whoever answers, as its own clock tells
     statuses: Counter[int] = field(default_factory=Counter)
+    answer: bytes = b""  # one of them, without the date
 
 
 def knock(
@@ -72,6 +74,7 @@ class _Connection(asyncio.Protocol):
         length = _LENGTH.search(head)
         if length is not None and len(body) >= int(length[1]):
             self._found.statuses[int(head[9:12])] += 1
+            self._found.answer = self._found.answer or _DATE.sub(b"", self._got)
             self._got = b""
             self.go_on()
 

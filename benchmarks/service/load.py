@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.table import Table
 
 from benchmarks.service.crowd import Crowd
 from benchmarks.service.knocking import knock
@@ -24,6 +25,7 @@ from benchmarks.service.postgres import free_port, postgres, which
 from benchmarks.service.processes import Processes
 from benchmarks.service.stage import Plan, Stage
 from benchmarks.timing import cores
+from tacit.coordinator.serving import allow_many_files
 from tacit.coordinator.store import Store
 
 _CONNECTIONS = 2048
@@ -62,7 +64,8 @@ def main() -> None:
     parser.add_argument("--connections", type=int, default=_CONNECTIONS, help="open at the same time")
     parser.add_argument("--out", type=Path, default=Path("out/load.json"), help="where to write the rows")
     arguments = parser.parse_args()
-    console = Console(width=100, highlight=False)
+    console = Console(width=110, highlight=False)
+    allow_many_files()
     console.print(f"{which()}; {cores()} cores, {arguments.connections} connections")
     rows = []
     for transport in arguments.transport:
@@ -71,8 +74,8 @@ def main() -> None:
         rows += [figures(each, found[0]) for each in found]
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.write_text(json.dumps(rows, indent=1) + "\n")
-    for row in rows:
-        console.print(", ".join(f"{name} {value}" for name, value in row.items()))
+    console.print(table(rows))
+    console.print(f"rows: {arguments.out}")
 
 
 @dataclass(frozen=True)
@@ -112,12 +115,16 @@ class Load:
 
     def _piece(self, stage: Stage, blank: int, requests: list[bytes], found: Measured) -> None:
         """The same requests to both servers, one after the other."""
+        answers = set()
         for name, port, rates in (("blank", blank, found.blank), ("coordinator", stage.port, found.served)):
             knocked = knock(port, requests, self.connections, stage.trust, partial(stage.processes.seconds, name))
             rates.append(len(requests) / knocked.seconds)
             found.effort[name] = found.effort.get(name, 0.0) + knocked.effort
             if set(knocked.statuses) != {200}:
                 raise RuntimeError(f"not every report was taken: {dict(knocked.statuses)}")
+            answers.add(knocked.answer)
+        if len(answers) != 1:
+            raise RuntimeError(f"the servers do not answer the same bytes: {answers}")
         found.memory.append(stage.processes.resident("coordinator"))
 
 
@@ -128,14 +135,24 @@ def figures(found: Measured, first: Measured) -> dict[str, Any]:
         "workers": found.workers,
         "reports": found.reports,
         "reports a second": round(statistics.median(found.served)),
-        "blank server, requests a second": round(statistics.median(found.blank)),
+        "blank server": round(statistics.median(found.blank)),
         "fraction of blank": round(found.fraction, 2),
-        "processor time, of the blank server's": round(found.effort["coordinator"] / found.effort["blank"], 2),
-        "microseconds of processor per report": round(found.effort["coordinator"] / found.reports * 1e6),
         "against one worker": round(statistics.median(found.served) / statistics.median(first.served), 2),
+        "us of processor": round(found.effort["coordinator"] / found.reports * 1e6),
+        "blank server's us": round(found.effort["blank"] / found.reports * 1e6),
         "memory, MB": round(found.memory[-1] / 2**20),
-        "memory at the end against a tenth": round(found.growth, 3),
+        "end against a tenth": round(found.growth, 3),
     }
+
+
+def table(rows: list[dict[str, Any]]) -> Table:
+    """The rows, to look at."""
+    made = Table(caption="medians over pieces; processor time of the server, per request; memory of all its processes")
+    for name in rows[0]:
+        made.add_column(name, justify="right")
+    for row in rows:
+        made.add_row(*(f"{value:,}" if isinstance(value, int) else str(value) for value in row.values()))
+    return made
 
 
 if __name__ == "__main__":

@@ -2,11 +2,13 @@
 
 import logging
 import os
+import resource
 import signal
 import socket
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -51,7 +53,15 @@ def serve_forever(
     _supervise(work, workers)
 
 
+def allow_many_files() -> None:
+    """As many connections as the system lets this process have, instead of the usual thousand."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):  # some systems say more than they allow
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
 def _settled(make: Callable[[], Any]) -> Any:
+    allow_many_files()
     app = make()
     settle()
     return app

@@ -13,12 +13,11 @@ from tacit.device.relayed import Relayed
 from tacit.estimators.own_models import keep_own
 from tacit.learners.cells import Cells
 from tacit.learners.invitation import PURPOSE, Invitation
-from tacit.learners.own_model import fit_own
+from tacit.learners.own_model import RHO, RIDGE, fit_own
 from tacit.owner.gate import Reason
 from tacit.wire.signed import opened, public_bytes, sign
 
 log = logging.getLogger(__name__)
-RHO, RIDGE = 1.0, 5.0  # as in `PeerEnsemble`
 
 
 @dataclass(frozen=True)

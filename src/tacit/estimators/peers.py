@@ -23,6 +23,7 @@ from tacit.learners.additive import Additive
 from tacit.learners.cells import Cells
 from tacit.learners.names import one_of
 from tacit.learners.noisy_tree import Trees
+from tacit.learners.own_model import RHO, RIDGE
 from tacit.learners.served import ServedScores
 from tacit.schema import Schema
 from tacit.streams import Stream
@@ -72,9 +73,9 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         epsilon: Any = 1.0,
         rounds: int = 30,
         method: str = "turns",
-        rho: float = 1.0,
+        rho: float = RHO,
         bins: int = 16,
-        ridge: float = 5.0,
+        ridge: float = RIDGE,
         schema: Schema | None = None,
         public_fraction: float = 0.2,
         random_state: Any = None,

@@ -18,7 +18,7 @@ from tacit.experiments.paper_d_tasks import DATASETS, PUBLIC, Trial, deal, load_
 from tacit.learners.additive import Additive
 from tacit.learners.base import Public
 from tacit.learners.losses import HuberHinge
-from tacit.learners.own_model import fit_own
+from tacit.learners.own_model import RHO, RIDGE, fit_own
 from tacit.learners.published_peers import UNSOUND, simulate_published
 from tacit.learners.site import TrainSite
 from tacit.streams import seeded
@@ -28,7 +28,6 @@ EPSILONS = (0.1, 0.3, 0.5, 1.0, 2.0, 4.0)
 ROUNDS = {"adult": 30, "gss": 20}  # as the paper found best
 _QUICK_ROUNDS = 10
 _FEWER = {"adult": (10, 20), "gss": (5, 10)}
-_RHO, _RIDGE = 1.0, 5.0
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ def _peers(method: str) -> Callable[[Trial, float, int], Outcome]:
             kind.algorithm(trial.cells, held, plan, coins, kind.nothing)
         )
         own = [
-            kind.own(trial.cells, one, released, _RHO, _RIDGE, number).score(trial.test)
+            kind.own(trial.cells, one, released, RHO, RIDGE, number).score(trial.test)
             for number, one in enumerate(trial.cohort.blocks(1))
         ]
         return Outcome(_mean_accuracy(trial, own), _mean_accuracy(trial, [kind.served(released).score(trial.test)]))
@@ -121,14 +120,14 @@ def _alone(trial: Trial, epsilon: float, rounds: int) -> Outcome:
     scores = []
     for number, one in enumerate(trial.cohort.blocks(1)):
         cells = trial.cells.read(one.X)
-        model = fit_own(cells, one.y, trial.cells.sizes, Additive(), _RHO, _RIDGE, number)
+        model = fit_own(cells, one.y, trial.cells.sizes, Additive(), RHO, RIDGE, number)
         scores.append(model.score(trial.test))
     return Outcome(_mean_accuracy(trial, scores), None)
 
 
 def _together(trial: Trial, epsilon: float, rounds: int) -> Outcome:
     rows = trial.cells.read(trial.cohort.X)
-    model = fit_own(rows, trial.cohort.y, trial.cells.sizes, Additive(), _RHO, _RIDGE, 0)
+    model = fit_own(rows, trial.cohort.y, trial.cells.sizes, Additive(), RHO, RIDGE, 0)
     return Outcome(None, _mean_accuracy(trial, [model.score(trial.test)]))
 
 

@@ -9,12 +9,12 @@ from tacit.cohort import Cohort
 from tacit.engines.inline import Inline
 from tacit.estimators.peer_methods import METHODS
 from tacit.experiments.paper_d_tasks import Task, Trial, deal
+from tacit.learners.own_model import RHO, RIDGE
 from tacit.streams import Stream
 
 EVENTS = ("nothing", "one is poisoned", "one joins later", "one leaves", "half the attributes each")
 EVENT_METHODS = ("turns", "stumps")
 _EPSILON = 1.0
-_RHO, _RIDGE = 1.0, 5.0
 _WHO = 3  # the participant that it happens to
 
 
@@ -84,7 +84,7 @@ def _judged(method: str, trial: Trial, cohort: Cohort, released: object, event: 
     for number, one in enumerate(cohort.blocks(1)):
         if number == _WHO and event in ("one is poisoned", "one leaves"):
             continue
-        own = kind.own(trial.cells, one, released, _RHO, _RIDGE, number)
+        own = kind.own(trial.cells, one, released, RHO, RIDGE, number)
         hits.append(np.mean((own.score(trial.test) > 0) == truth))
         refusals.append(_refusal(own))
     return (

@@ -16,6 +16,7 @@ from tacit.learners.additive import Additive
 from tacit.learners.cells import at_cells
 from tacit.types import FloatArray, IntArray
 
+RHO, RIDGE = 1.0, 5.0  # what is usual: who is left out, and how strongly the rest holds
 _SCALE_RIDGE = 10.0  # how strongly the released sum keeps its own scale
 _STEPS = 200
 
