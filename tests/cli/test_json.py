@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import httpx
 import pytest
 from benchmarks.service.postgres import free_port
 
@@ -198,8 +199,7 @@ def test_services_say_their_document_first_and_owners_theirs_at_the_end(here, mo
         token = (here / told["serve"]["tokens_file"]).read_text().split()[0]
         owner = started([*words, "--state", "owner", "--token", token], here)
         try:
-            _wait_for(here / "owner" / "ledger.db")
-            time.sleep(1)  # to enrol
+            _wait_until_enrolled(f"http://127.0.0.1:{port}/v1/status")
             said, line, status = stopped(owner)
         finally:
             owner.kill()
@@ -220,10 +220,10 @@ def test_services_say_their_document_first_and_owners_theirs_at_the_end(here, mo
             process.communicate(timeout=60)
 
 
-def _wait_for(path: Path) -> None:
+def _wait_until_enrolled(status: str) -> None:
     until = time.monotonic() + 60
-    while not path.exists():
-        assert time.monotonic() < until, f"{path} did not come"
+    while not httpx.get(status).json()["owners"]["enrolled"]:
+        assert time.monotonic() < until, "the owner did not enrol"
         time.sleep(0.1)
 
 
