@@ -32,8 +32,8 @@ from tacit.coordinator.store import Store
 _CONNECTIONS = 2048
 _PIECE = 10_000
 _CAPTION = (
-    "blank: the same server, answering the same bytes without doing anything. Medians over pieces; us: processor time of "
-    "the server per request; MB: memory of all its processes, growth: at the end against a tenth of the reports. "
+    "blank: the same server, answering the same bytes without doing anything. Medians over pieces; us: processor time "
+    "of the server per request; MB: memory of all its processes, growth: at the end against a tenth of the reports. "
     "Goal: fraction >= 0.4"
 )
 
