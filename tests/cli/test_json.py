@@ -141,7 +141,7 @@ def test_a_port_that_is_taken_is_named(name, here, monkeypatch, capfd):
 def test_what_is_not_installed_is_named(here):
     without = "import sys; sys.modules['starlette.applications'] = None; from tacit.cli import main; main()"  # an extra
     words = [sys.executable, "-c", without, "serve", "campaign.toml", "--json"]
-    done = subprocess.run(words, cwd=here, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(words, cwd=here, env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     assert document(done.stdout)["error"].startswith("starlette is missing: pip install 'tacit[service]' adds")
     assert done.stderr.count("\n") == 1
