@@ -1,5 +1,6 @@
-"""Databases for the tests: SQLite, and a real PostgreSQL that each test process starts for itself; Ctrl-C works."""
+"""Databases for the tests: SQLite, and a real PostgreSQL that each test process starts for itself; logs; Ctrl-C."""
 
+import logging
 import signal
 import sys
 
@@ -25,6 +26,16 @@ def database(request, tmp_path):
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/campaign.db"
     return request.getfixturevalue("postgres").fresh()
+
+
+@pytest.fixture(autouse=True)
+def logs_as_before():
+    """Commands set up logging for their process; the next test's begins as this one's did."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
 
 
 def pytest_configure():

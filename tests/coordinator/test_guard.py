@@ -138,6 +138,7 @@ def test_the_limits_hold_before_direct_routes_too(caplog):
     large, slow = b"2" * 1001, pieces(100, 1, 0.05)
     assert [each.status_code for each in answers([told(large)])] == [413]
     assert [each.status_code for each in answers([told(slow)], seconds=0.2)] == [408]
+    caplog.clear()
     with caplog.at_level(logging.INFO):
         found = answers([told(b"200"), told(b"401"), told(b"403"), told(b"200")], burst=2, per_second=0.001)
         assert [each.status_code for each in found] == [200, 401, 403, 429]
