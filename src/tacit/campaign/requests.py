@@ -5,6 +5,7 @@ A signature is good for a few minutes; within them a replay changes nothing, bec
 same when it is made twice.
 """
 
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -75,6 +76,11 @@ class Claim(NamedTuple):
     signature: str
     body: bytes
 
+    @classmethod
+    def of(cls, method: str, path: str, headers: Mapping[str, str], body: bytes) -> "Claim":
+        owner, at, signature = (headers.get(name, "") for name in (OWNER, TIME, SIGNATURE))
+        return cls(method, path, owner, at, signature, body)
+
     def read(self, now: float) -> Signed:
         """What is claimed; signed by nobody if it is too old, too new or cannot be read."""
         try:
@@ -87,7 +93,6 @@ class Claim(NamedTuple):
         return NOBODY
 
 
-def signer(method: str, path: str, headers: dict[str, str], body: bytes, now: float) -> str:
+def signer(method: str, path: str, headers: Mapping[str, str], body: bytes, now: float) -> str:
     """The owner (its public key in hex) that signed a request, or `UnsignedError`."""
-    owner, at, signature = (headers.get(name, "") for name in (OWNER, TIME, SIGNATURE))
-    return Claim(method, path, owner, at, signature, body).read(now).check()
+    return Claim.of(method, path, headers, body).read(now).check()

@@ -191,7 +191,7 @@ class Coordinator:
 
     async def _signed(self, request: Request) -> tuple[str, bytes]:
         body = await request.body()
-        return signer(request.method, request.url.path, dict(request.headers), body, time.time()), body
+        return signer(request.method, request.url.path, request.headers, body, time.time()), body
 
     async def _authorised(self, request: Request) -> bytes:
         given = sha256(request.headers.get("x-tacit-admin", "").encode()).digest()

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tacit.campaign.requests import OWNER, SIGNATURE, TIME, Claim, signer
+from tacit.campaign.requests import Claim, signer
 from tacit.campaign.spoken import SPOKEN, Spoken
 from tacit.coordinator.batches import Batches, BusyError
 from tacit.coordinator.reporting import STATUS
@@ -37,9 +37,8 @@ class Relay:
 
     async def spoken(self, request: Request) -> Response:
         """A signed report: kept for the others, then counted like any report. Twice the same changes nothing."""
-        body, path = await request.body(), request.url.path
-        who, at, signature = (request.headers.get(name, "") for name in (OWNER, TIME, SIGNATURE))
-        claim = Claim("POST", path, who, at, signature, body)
+        body = await request.body()
+        claim = Claim.of("POST", request.url.path, request.headers, body)
         owner = claim.read(time.time()).check()
         try:
             said = opened(body, Spoken, SPOKEN, Ed25519PublicKey.from_public_bytes(bytes.fromhex(owner)))
@@ -65,7 +64,7 @@ class Relay:
 
     async def _given(self, request: Request, find: Callable[[int], bytes | None] | None) -> Response:
         """What there is, for members; 204: nothing yet."""
-        owner = signer("GET", request.url.path, dict(request.headers), await request.body(), time.time())
+        owner = signer("GET", request.url.path, request.headers, await request.body(), time.time())
         if not await run_in_threadpool(self._store.member, owner):
             return JSONResponse({"error": "forbidden"}, 403)
         number = request.path_params["number"]

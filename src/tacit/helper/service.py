@@ -12,14 +12,13 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from tacit.campaign.requests import UnsignedError, signer
 from tacit.checks import whole
-from tacit.coordinator.guard import Guard, Limits
+from tacit.coordinator.guard import Guard, Limits, left_to_guard
 from tacit.helper.book import Book
 from tacit.streams import Stream, secure
 from tacit.sums.base import RefusedError
@@ -64,13 +63,13 @@ class Helper:
         helping = Helping(relay, self._key, self._minimum)  # takes a while, so not under the lock
         return self._book.answer(question, body, lambda: encode(helping.added(self._noise)))
 
-    def app(self) -> Starlette:
+    def app(self) -> Guard:
         """The ASGI application."""
-        return Starlette(
+        made = Starlette(
             routes=[Route("/v1/key", self.key, methods=["GET"]), Route("/v1/sum", self.sum, methods=["POST"])],
-            middleware=[Middleware(Guard, Limits(body=LARGEST, seconds=_SECONDS))],
-            exception_handlers={HTTPException: _http_error},
+            exception_handlers={HTTPException: _http_error, Exception: left_to_guard},
         )
+        return Guard(made, Limits(body=LARGEST, seconds=_SECONDS))
 
     async def key(self, request: Request) -> Response:
         return JSONResponse({"key": self.public})
@@ -78,7 +77,7 @@ class Helper:
     async def sum(self, request: Request) -> Response:
         body = await request.body()
         try:
-            by = signer(request.method, request.url.path, dict(request.headers), body, time.time())
+            by = signer(request.method, request.url.path, request.headers, body, time.time())
         except UnsignedError:
             return _refused("unsigned", 401)
         if by not in self._campaigns:
