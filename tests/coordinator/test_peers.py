@@ -48,7 +48,7 @@ def trial(tmp_path):
 
 
 def test_a_newcomer_joins_over_http_and_everybody_has_the_model_of_one_process(tmp_path, database, monkeypatch):
-    monkeypatch.setattr("tacit.device.member._pause", lambda response: 0.05)
+    monkeypatch.setattr("tacit.device.member._pause", lambda response, coin: 0.05)
     monkeypatch.setattr(Rosters, "over", lambda self, asked, now: len(self.read()) == 2)  # no waiting for others
     folder = folder_of(tmp_path)
     service = running(folder, database, rehearsal=SEED)

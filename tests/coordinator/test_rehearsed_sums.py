@@ -41,7 +41,7 @@ def in_process(folder, seed):
 
 
 def test_owners_and_both_servers_find_the_model_of_one_process(tmp_path, monkeypatch):
-    monkeypatch.setattr("tacit.device.member._pause", lambda response: 0.3)
+    monkeypatch.setattr("tacit.device.member._pause", lambda response, coin: 0.3)
     folder = folder_of(tmp_path, owners=PEOPLE, text=CAMPAIGN)
     database = f"sqlite:///{folder}/c.db"
     service = coordinator(folder / "campaign.toml", database, KEY, ADMIN, SEED, helper=client_of(helper(folder)))

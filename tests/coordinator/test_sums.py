@@ -277,7 +277,7 @@ def test_the_first_verdict_counts(trial):
 
 
 def test_owners_and_both_servers_over_http(tmp_path, monkeypatch):
-    monkeypatch.setattr("tacit.device.member._pause", lambda response: 0.3)
+    monkeypatch.setattr("tacit.device.member._pause", lambda response, coin: 0.3)
     folder = folder_of(tmp_path, owners=12, text=CAMPAIGN.replace(f"start = {PEOPLE}", "start = 12"))
     client = client_of(helper(folder, public_bytes(KEY.public_key()).hex()))
     service = coordinator(folder / "campaign.toml", f"sqlite:///{folder}/c.db", KEY, ADMIN, helper=client)

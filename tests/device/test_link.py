@@ -4,6 +4,7 @@ import asyncio
 from email.utils import formatdate
 
 import httpx
+import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -12,6 +13,7 @@ from tacit.device.backoff import Backoff
 from tacit.device.link import Link, UnreachableError
 
 KEY = Ed25519PrivateKey.generate()
+COINS = np.random.default_rng(7)
 NOW = 1_800_000_000.0
 
 
@@ -35,10 +37,10 @@ class Coordinator:
             raise answer
         return answer() if callable(answer) else answer
 
-    def call(self, patience=3600.0, key=KEY):
+    def call(self, patience=3600.0, key=KEY, coin=COINS.random):
         async def main():
             async with httpx.AsyncClient(transport=httpx.MockTransport(self), base_url="http://localhost") as client:
-                return await Link(client, patience).call("POST", "/v1/report", key, b"the same bytes")
+                return await Link(client, patience, coin=coin).call("POST", "/v1/report", key, b"the same bytes")
 
         return asyncio.run(main())
 
@@ -64,13 +66,18 @@ def test_one_that_has_too_much_to_do_is_left_alone_for_seconds_from_the_first_ti
 
 
 def test_fifty_that_gave_up_together_do_not_come_back_together(monkeypatch):
-    first = []
+    first, coin = [], np.random.default_rng(50).random
     for _ in range(50):
         there = Coordinator(monkeypatch, httpx.ConnectTimeout("handshake"), httpx.Response(200))
-        there.call()
+        there.call(coin=coin)
         first.append(there.pauses[0])
-    # 50 uniform draws over 4 seconds: more than 20 in one second has a chance below 1 in 5000
-    assert max(sum(second <= pause < second + 1 for pause in first) for second in range(4, 8)) <= 20
+    # 50 uniform draws over 4 seconds: more than 25 in one second has a chance of 1 in 6600; the seed is fixed besides
+    assert max(sum(second <= pause < second + 1 for pause in first) for second in range(4, 8)) <= 25
+
+
+def test_a_link_throws_its_own_coins_where_it_is_given_none():
+    link, other = Link(httpx.AsyncClient()), Link(httpx.AsyncClient())
+    assert len({link.coin(), link.coin(), other.coin(), other.coin()}) == 4  # of 53 bits each: never equal by chance
 
 
 def test_it_stays_away_for_as_long_as_it_is_asked_to(monkeypatch):

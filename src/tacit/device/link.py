@@ -5,6 +5,7 @@ import logging
 import random
 import ssl
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -35,14 +36,15 @@ class UnreachableError(RuntimeError):
 class Link:
     """A connection to one coordinator, of one owner or of all behind a gateway.
 
-    `patience` is how many seconds to go on trying.
+    `patience` is how many seconds to go on trying; `coin` draws from [0, 1), so that owners do not come together.
     """
 
     client: httpx.AsyncClient
     patience: float = 3600.0
     clock: TheirClock = field(default_factory=TheirClock)
     news: News = field(default_factory=News)
-    _turn: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_CONNECTIONS), repr=False)
+    _turn: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_CONNECTIONS), init=False, repr=False)
+    coin: Callable[[], float] = field(default=random.SystemRandom().random, repr=False)
 
     @classmethod
     def to(cls, url: str, authority: Path | None, patience: float = 3600.0) -> "Link":
@@ -54,7 +56,7 @@ class Link:
 
     async def call(self, method: str, path: str, key: Ed25519PrivateKey | None, body: bytes = b"") -> httpx.Response:
         """One request, again and again while the other side is away; the bytes stay the same."""
-        until, tries, backoff = time.monotonic() + self.patience, 0, Backoff(random.SystemRandom().random)
+        until, tries, backoff = time.monotonic() + self.patience, 0, Backoff(self.coin)
         while True:
             response = await self._once(method, path, key, body)
             code = response.status_code if isinstance(response, httpx.Response) else 0

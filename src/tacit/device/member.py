@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import random
 import sqlite3
 from dataclasses import dataclass
 
@@ -71,7 +70,7 @@ class Member:
                 raise EnrolmentError(f"owner {self.owner!r} is not enrolled, has left, or was revoked")
             else:
                 await self._waited()
-            await self.link.news.wait(_pause(response))
+            await self.link.news.wait(_pause(response, self.link.coin()))
 
     async def _answer(self, question: bytes) -> Reason | None:
         """Pass one question to the gate and post what it returns; the reason when the gate refuses."""
@@ -93,7 +92,7 @@ class Member:
         """There was nothing to answer."""
 
 
-def _pause(response: httpx.Response) -> float:
+def _pause(response: httpx.Response, coin: float) -> float:
     """On average as long as the coordinator asks us to wait; owners that came together should not come so again."""
     value = response.headers.get("retry-after", "")
-    return (float(value) if value.isdigit() else _POLL) * random.SystemRandom().uniform(0.25, 1.75)
+    return (float(value) if value.isdigit() else _POLL) * (0.25 + 1.5 * coin)
