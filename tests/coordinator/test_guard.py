@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -89,17 +90,20 @@ def test_what_breaks_inside_is_not_told(caplog):
     assert (told.getMessage(), vars(told)["kind"], told.exc_info) == ("failed", "RuntimeError", None)
 
 
-def test_an_address_that_keeps_being_refused_is_put_off_and_let_in_again():
+def test_an_address_that_keeps_being_refused_is_put_off_and_let_in_again(monkeypatch):
     found = answers([*[("GET", "/nowhere", {})] * 3, ("POST", "/taken", {"content": b"x"})], burst=3, per_second=0.001)
     assert [answer.status_code for answer in found] == [404, 404, 404, 429]
     assert found[-1].json() == {"error": "too many"}
 
+    now = [0.0]
+    monkeypatch.setattr("tacit.coordinator.guard.time", SimpleNamespace(monotonic=lambda: now[0]))
+
     async def main():
         async with client_of(burst=1, per_second=10) as client:
-            first = await client.get("/nowhere")
-            second = await client.get("/nowhere")
-            await asyncio.sleep(0.2)
-            return first, second, await client.get("/nowhere")
+            found = []
+            for now[0] in (0.0, 0.09, 0.11):
+                found.append(await client.get("/nowhere"))
+            return found
 
     assert [answer.status_code for answer in asyncio.run(main())] == [404, 429, 404]
 

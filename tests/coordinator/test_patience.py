@@ -6,7 +6,7 @@ import pytest
 
 from tacit.coordinator.patience import Patience
 
-SHORT = 0.05
+SHORT, MOMENT = 0.4, 0.01  # seconds; far apart, so that a busy machine cannot mistake one for the other
 
 
 async def waits(patience: Patience, seconds: float) -> str:
@@ -18,7 +18,7 @@ async def waits(patience: Patience, seconds: float) -> str:
 def test_who_is_quick_notices_nothing_and_who_is_slow_is_told():
     async def main():
         patience = Patience(SHORT)
-        waiting = [waits(patience, seconds) for seconds in (0.0, 30.0, 0.01, 30.0)]
+        waiting = [waits(patience, seconds) for seconds in (0.0, 30.0, MOMENT, 30.0)]
         first = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 10)
         again = await asyncio.wait_for(asyncio.gather(waits(patience, 30.0), return_exceptions=True), 10)
         return [*first, *again]
@@ -32,7 +32,7 @@ def test_a_task_that_others_cancel_is_cancelled():
     async def main():
         patience = Patience(30.0)
         task = asyncio.create_task(waits(patience, 20.0))
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(MOMENT)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -8,6 +8,12 @@ from tacit.device.news import News
 LONG = 30.0
 
 
+async def everybody():
+    """All who can go on do so, whatever the clock says."""
+    for _ in range(100):
+        await asyncio.sleep(0)
+
+
 def test_whoever_waits_is_woken_once_for_every_new_question():
     async def main():
         news, woken = News(), []
@@ -20,9 +26,9 @@ def test_whoever_waits_is_woken_once_for_every_new_question():
         tasks = [asyncio.create_task(owner(name)) for name in "ab"]
         counts = []
         for question in (b"first", b"first", b"second", b"second"):
-            await asyncio.sleep(0.01)
+            await everybody()
             news.tell(question)
-            await asyncio.sleep(0.01)
+            await everybody()
             counts.append(sorted(woken))
         for task in tasks:
             task.cancel()
@@ -37,4 +43,4 @@ def test_without_news_a_wait_ends_in_time():
         await News().wait(0.05)
         return time.monotonic() - began
 
-    assert 0.04 < asyncio.run(main()) < 5
+    assert 0.04 < asyncio.run(main()) < LONG
