@@ -1,4 +1,4 @@
-"""A crowd of owners for the load test: enrolled straight into the database, with reports ready and signed."""
+"""A crowd of owners for the load test: what each of them sends, ready and signed."""
 
 import time
 from dataclasses import dataclass
@@ -6,18 +6,15 @@ from pathlib import Path
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from sqlalchemy import insert
 
 from tacit.campaign.requests import Request, signed_headers
 from tacit.cohort import Cohort
-from tacit.coordinator.store import Store
-from tacit.coordinator.tables import owners
+from tacit.coordinator.direct import ENROL, QUESTION, REPORT
 from tacit.learners.invitation import PURPOSE, Invitation, pack
 from tacit.streams import secure
-from tacit.wire.signed import opened, public_bytes
+from tacit.wire.signed import opened
 
 _ROWS = 4
-_PATH = "/v1/report"
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,15 +27,10 @@ class Crowd:
     def of(cls, size: int) -> "Crowd":
         return cls([Ed25519PrivateKey.generate() for _ in range(size)])
 
-    def enrol(self, store: Store) -> None:
-        """Put everybody into the database: enrolment is not what is measured."""
-        rows = [
-            {"owner": name, "label": f"owner {at:07d}", "token": f"{at:064x}", "revoked": False, "asked": None}
-            for at, name in enumerate(public_bytes(key.public_key()).hex() for key in self.keys)
-        ]
-        with store.transaction() as connection:
-            for start in range(0, len(rows), 10_000):
-                connection.execute(insert(owners), rows[start : start + 10_000])
+    @property
+    def tokens(self) -> list[str]:
+        """What each of them needs to be let in."""
+        return [f"token of owner {at:07d}" for at in range(len(self.keys))]
 
     def reports(self, question: bytes, signing: Path) -> list[bytes]:
         """Everybody's report to a question, honestly drawn from rows of its own."""
@@ -52,16 +44,40 @@ class Crowd:
         digest = invitation.digest
         return [pack(digest, 0, made[at : at + 1]) for at in range(n)]
 
-    def requests(self, reports: list[bytes], start: int, stop: int) -> list[bytes]:
+    def enrolments(self) -> "Requests":
+        """Everybody's first request."""
+        return Requests(self.keys, ENROL, [f"{token}\n{token}".encode() for token in self.tokens])
+
+    def asking(self) -> "Requests":
+        """Everybody's second: is there a question?"""
+        return Requests(self.keys, QUESTION, [b""] * len(self.keys))
+
+    def reporting(self, reports: list[bytes]) -> "Requests":
+        """Everybody's third and last."""
+        return Requests(self.keys, REPORT, reports)
+
+
+@dataclass(frozen=True, eq=False)
+class Requests:
+    """One request of every owner."""
+
+    keys: list[Ed25519PrivateKey]
+    route: tuple[str, str]
+    bodies: list[bytes]
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def signed(self, start: int, stop: int) -> list[bytes]:
         """HTTP requests of some owners, signed now."""
         now = int(time.time())
         return [
-            _posted(body, signed_headers(Request("POST", _PATH, now, body), key))
-            for key, body in zip(self.keys[start:stop], reports[start:stop], strict=True)
+            self._text(body, signed_headers(Request(*self.route, now, body), key))
+            for key, body in zip(self.keys[start:stop], self.bodies[start:stop], strict=True)
         ]
 
-
-def _posted(body: bytes, headers: dict[str, str]) -> bytes:
-    lines = [f"POST {_PATH} HTTP/1.1", "host: 127.0.0.1", f"content-length: {len(body)}"]
-    lines += [f"{name}: {value}" for name, value in headers.items()]
-    return "\r\n".join([*lines, "", ""]).encode() + body
+    def _text(self, body: bytes, headers: dict[str, str]) -> bytes:
+        lines = [" ".join([*self.route, "HTTP/1.1"]), "host: 127.0.0.1"]
+        lines += [f"content-length: {len(body)}"] if body else []
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        return "\r\n".join([*lines, "", ""]).encode() + body

@@ -1,9 +1,10 @@
-"""make load: a hundred thousand owners report at once, beside the same server doing nothing.
+"""make load: a hundred thousand owners enrol, ask and report at once, beside the same server doing nothing.
 
-Reports are drawn, packed and signed beforehand; what is measured is HTTP, the check of the signature, the judgement of
-the report and its commit in PostgreSQL (with its default durability). Pieces of the load go in turn to the coordinator
-and to the blank server, so that whatever else the machine does hits both; connections are made before the clock starts;
-the load process takes a core of its own. Owners speak TLS; without it, there is less for both servers to do alike.
+Requests are drawn, packed and signed beforehand; what is measured is HTTP, the check of the signature, the judgement of
+what was sent and its commit in PostgreSQL (with its default durability). Reports go piece by piece, in turn to the
+coordinator and to the blank server, so that whatever else the machine does hits both; connections are made before the
+clock starts; the load process takes a core of its own. Owners speak TLS; without it, there is less for both servers to
+do alike.
 """
 
 import argparse
@@ -19,7 +20,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.service.crowd import Crowd
+from benchmarks.service.crowd import Crowd, Requests
 from benchmarks.service.knocking import knock
 from benchmarks.service.people import People
 from benchmarks.service.postgres import free_port, postgres, which
@@ -40,11 +41,13 @@ _CAPTION = (
 
 @dataclass
 class Measured:
-    """Reports a second, piece by piece, and the memory of the coordinator after each."""
+    """Requests a second, piece by piece, and the memory of the coordinator after each."""
 
     workers: int
     tls: bool
     reports: int
+    enrolled: list[float] = field(default_factory=list)
+    asked: list[float] = field(default_factory=list)
     served: list[float] = field(default_factory=list)
     blank: list[float] = field(default_factory=list)
     memory: list[int] = field(default_factory=list)
@@ -70,7 +73,7 @@ def main() -> None:
     parser.add_argument("--connections", type=int, default=_CONNECTIONS, help="open at the same time")
     parser.add_argument("--out", type=Path, default=Path("out/load.json"), help="where to write the rows")
     arguments = parser.parse_args()
-    console = Console(width=110, highlight=False)
+    console = Console(width=130, highlight=False)
     allow_many_files()
     console.print(f"{which()}; {cores()} cores, {arguments.connections} connections")
     rows = []
@@ -105,11 +108,13 @@ class Load:
             stage.up()
             crowd = Crowd.of(n)
             store = Store(stage.database)
-            crowd.enrol(store)
+            store.add_tokens(crowd.tokens)
+            self._alone(stage, crowd.enrolments(), found.enrolled)
             stage.until(lambda: bool(store.questions()), 120.0, "the question")
+            self._alone(stage, crowd.asking(), found.asked)
             reports = crowd.reports(store.questions()[0].data, stage.folder / "state" / "signing.key")
             for start in range(0, n, _PIECE):
-                self._piece(stage, blank, crowd.requests(reports, start, start + _PIECE), found)
+                self._piece(stage, blank, crowd.reporting(reports).signed(start, start + _PIECE), found)
                 console.print(f"{workers} workers: {start + _PIECE} of {n}", end="\r")
             stage.until(stage.ended, 300.0, "the end of the campaign")
             counted = sum(question["counted"] for question in (stage.status() or {"questions": []})["questions"])
@@ -118,6 +123,15 @@ class Load:
             store.close()
             stage.close()
         return found
+
+    def _alone(self, stage: Stage, requests: Requests, rates: list[float]) -> None:
+        """Requests to the coordinator, piece by piece."""
+        for start in range(0, len(requests), _PIECE):
+            piece = requests.signed(start, start + _PIECE)
+            knocked = knock(stage.port, piece, self.connections, stage.trust, float)
+            rates.append(len(piece) / knocked.seconds)
+            if set(knocked.statuses) != {200}:
+                raise RuntimeError(f"{requests.route}: not every request was taken: {dict(knocked.statuses)}")
 
     def _piece(self, stage: Stage, blank: int, requests: list[bytes], found: Measured) -> None:
         """The same requests to both servers, one after the other."""
@@ -140,7 +154,9 @@ def figures(found: Measured, first: Measured) -> dict[str, Any]:
         "transport": "https" if found.tls else "http",
         "workers": found.workers,
         "reports": found.reports,
-        "reports/s": round(statistics.median(found.served)),
+        "enrol/s": round(statistics.median(found.enrolled)),
+        "ask/s": round(statistics.median(found.asked)),
+        "report/s": round(statistics.median(found.served)),
         "blank/s": round(statistics.median(found.blank)),
         "fraction": round(found.fraction, 2),
         "speed-up": round(statistics.median(found.served) / statistics.median(first.served), 2),

@@ -1,10 +1,34 @@
-"""Small files that are there whole or not at all, whatever is killed and whenever."""
+"""What is on disk is there whole or not at all, whatever is killed and whenever: small files, and SQLite's."""
 
 import os
+import sqlite3
 import tempfile
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+
+_WAIT = 60.0  # seconds for another process that is at the same file
+_PAUSE = 0.01
+
+
+def journaled(connection: sqlite3.Connection) -> None:
+    """Commits that survive a loss of power, readers beside one writer, and patience with other processes.
+
+    While one process makes a new file such a one, SQLite tells others at once that it is locked, whatever their
+    patience; so they try again here.
+    """
+    connection.execute(f"PRAGMA busy_timeout = {_WAIT * 1000:.0f}")
+    until = time.monotonic() + _WAIT
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            break
+        except sqlite3.OperationalError as problem:
+            if problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+            time.sleep(_PAUSE)
+    connection.execute("PRAGMA synchronous = FULL")
 
 
 def kept(path: Path, make: Callable[[], bytes]) -> bytes:

@@ -2,6 +2,7 @@
 
 import asyncio
 import csv
+import threading
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import httpx
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from tacit.coordinator.asking import Asking
+from tacit.coordinator.enrolling import Enrolled, Enrolling, Newcomer
 from tacit.coordinator.running import coordinator
 from tacit.device.joining import Joining
 from tacit.device.link import Link
@@ -57,6 +60,37 @@ def folder_of(tmp_path: Path, owners=60, text=CAMPAIGN):
 def running(folder: Path, url=None, key=None, rehearsal=None, **more):
     key = key or Ed25519PrivateKey.generate()
     return coordinator(folder / "campaign.toml", url or f"sqlite:///{folder}/c.db", key, ADMIN, rehearsal, **more)
+
+
+def enrol(store, owner, token, label="", held=""):
+    """Whether an owner with a token is enrolled."""
+    return Enrolling(store).admit([Newcomer(owner, token, label, held)]) == [Enrolled.YES]
+
+
+def question_for(store, owner):
+    """The question that this owner gets when it asks, if any."""
+    (answer,) = Asking(store).answers([(owner, b"")])
+    return answer.rest["body"] if answer.start["status"] == 200 else None
+
+
+def at_once(work, times=4):
+    """Run `work(i)` in several threads at once; what each returned or raised."""
+    said: list[object] = [None] * times
+    ready = threading.Barrier(times)
+
+    def one(i):
+        ready.wait()
+        try:
+            said[i] = work(i)
+        except Exception as problem:
+            said[i] = problem
+
+    threads = [threading.Thread(target=one, args=(i,)) for i in range(times)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return said
 
 
 def client_of(app):

@@ -21,7 +21,7 @@ from tacit.owner.ledger import Ledger
 from tacit.owner.policy import Policy
 from tacit.wire import decode
 from tacit.wire.signed import opened, public_bytes, sign
-from tests.coordinator.made import joining, rows, running, write
+from tests.coordinator.made import enrol, joining, question_for, rows, running, write
 
 PEERS = 3
 SEED = 7
@@ -116,7 +116,7 @@ class Trial:
         return public_bytes(self.keys[name].public_key()).hex()
 
     def enrol(self, name, held=""):
-        assert self.store.enrol(self.owner(name), TOKENS[len(self.store.labels())], name, held)
+        assert enrol(self.store, self.owner(name), TOKENS[len(self.store.labels())], name, held)
 
     def late(self):
         with self.store.transaction() as connection:
@@ -129,7 +129,7 @@ class Trial:
     def turn(self):
         """Who has the turn, with its question; (None, b"") when nobody does."""
         for name in self.keys:
-            data = self.store.question_for(self.owner(name))
+            data = question_for(self.store, self.owner(name))
             if data is not None:
                 return name, data
         return None, b""

@@ -20,7 +20,7 @@ from tacit.owner.ledger import Ledger
 from tacit.streams import seeded
 from tacit.wire import decode, encode
 from tacit.wire.signed import opened
-from tests.coordinator.made import CAMPAIGN, folder_of, joining, running
+from tests.coordinator.made import CAMPAIGN, enrol, folder_of, joining, question_for, running
 
 PEOPLE, EACH, SEED = 24, 5, 7
 TEXT = CAMPAIGN.replace("start = 45", f"start = {PEOPLE}").replace("per_round = 10", f"per_round = {EACH}")
@@ -53,15 +53,15 @@ class Trial:
 
     def enrol(self, count=PEOPLE):
         for name in NAMES[:count]:
-            assert self.store.enrol(name, name, self.owners[name])
+            assert enrol(self.store, name, name, self.owners[name])
 
     def enrol_more(self, upto):
         for name in NAMES[1:upto]:
-            assert self.store.enrol(name, name, self.owners[name])
+            assert enrol(self.store, name, name, self.owners[name])
 
     def answer(self, most=PEOPLE):
         """Owners that are asked answer, so many at most."""
-        asked = [(name, data) for name in NAMES if (data := self.store.question_for(name)) is not None][:most]
+        asked = [(name, data) for name in NAMES if (data := question_for(self.store, name)) is not None][:most]
         sent = [(name, self.gate.answer(data, self.owners[name])) for name, data in asked]
         return Intake(self.store, KEY.public_key()).write(sent) if sent else []
 

@@ -13,6 +13,7 @@ from tacit.coordinator.store import CLOSED, OPEN, Question, Store
 from tacit.engines.collector import Outcome
 from tacit.learners.invitation import PURPOSE, pack
 from tacit.wire.signed import sign
+from tests.coordinator.made import enrol
 from tests.owner.made import KEY, invitation, rows
 
 OWNERS = 30
@@ -25,7 +26,7 @@ def service(database):
     store.found("trial", b"terms")
     store.add_tokens(NAMES)
     for name in NAMES:
-        store.enrol(name, name, "")
+        enrol(store, name, name, "")
     asked = invitation()
     now = time.time()
     question = Question(1, asked.digest, sign(asked, PURPOSE, KEY), OPEN, now, now + 60, None)

@@ -16,7 +16,7 @@ from starlette.routing import Route
 from tacit.campaign.requests import Request, signed_headers
 from tacit.coordinator.guard import Limits
 from tacit.coordinator.openapi import DOCUMENT
-from tests.coordinator.made import ADMIN, client_of, folder_of, running
+from tests.coordinator.made import ADMIN, client_of, enrol, folder_of, running
 
 KEY, LEAVER = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
 OPERATIONS = [(path, method) for path, item in DOCUMENT["paths"].items() for method in item]
@@ -54,7 +54,7 @@ def service(tmp_path_factory):
     made = running(folder_of(tmp_path_factory.mktemp("openapi")), limits=Limits(burst=1e9))
     for token, key in (("token number 0001", KEY), ("token number 0002", LEAVER)):
         made.store.add_tokens([token])
-        assert made.store.enrol(signed_headers(Request("GET", "/", 0, b""), key)["x-tacit-owner"], token, "")
+        assert enrol(made.store, signed_headers(Request("GET", "/", 0, b""), key)["x-tacit-owner"], token, "")
     return made
 
 

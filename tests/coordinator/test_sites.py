@@ -23,7 +23,7 @@ from tacit.estimators.saved import SavedModel
 from tacit.owner.gate import Gate, RefusedError
 from tacit.owner.ledger import Ledger
 from tacit.wire import decode, encode
-from tests.coordinator.made import ADMIN, driven, joining, rows, running, write
+from tests.coordinator.made import ADMIN, driven, enrol, joining, question_for, rows, running, write
 
 SITES = 4
 TOKENS = [f"token number {i:04d}" for i in range(SITES)]
@@ -94,7 +94,7 @@ class Trial:
         self.names, cohort = joining(self.folder).rows(self.terms)
         self.keys = [f"{i:064x}" for i in range(SITES)]
         for key, token, name in zip(self.keys, TOKENS, self.names, strict=True):
-            assert self.store.enrol(key, token, name)
+            assert enrol(self.store, key, token, name)
         self.ledger = Ledger(self.folder / "ledger.db", self.folder / "ledger.mark")
         policy = joining(self.folder, **{**LIMITS, **limits}).policy
         self.gate = Gate(cohort, self.names, self.terms.schema, policy, self.ledger, KEY.public_key())
@@ -118,7 +118,7 @@ class Trial:
     def answer(self, *sites):
         sent = []
         for site in sites:
-            data = self.store.question_for(self.keys[site])
+            data = question_for(self.store, self.keys[site])
             assert data is not None
             sent.append((self.keys[site], self.gate.answer(data, self.names[site])))
         return Intake(self.store, KEY.public_key()).write(sent)

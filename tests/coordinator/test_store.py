@@ -1,12 +1,12 @@
 """The store, on SQLite and PostgreSQL alike: what must not happen twice does not, also when two try at once."""
 
-import threading
 import time
 
 import pytest
 from sqlalchemy.exc import IntegrityError
 
-from tacit.coordinator.store import CLOSED, ENDED, ENROLLING, OPEN, PAUSED, RUNNING, Question, Store, StoreError
+from tacit.coordinator.store import ENDED, ENROLLING, OPEN, PAUSED, RUNNING, Question, Store, StoreError
+from tests.coordinator.made import at_once, enrol
 
 TOKENS = [f"token number {i:04d}" for i in range(40)]
 
@@ -26,28 +26,8 @@ def question(number, state=OPEN):
 
 def enrolled(store, count):
     for i in range(count):
-        assert store.enrol(f"{i:064x}", TOKENS[i], f"owner {i}")
+        assert enrol(store, f"{i:064x}", TOKENS[i], f"owner {i}")
     return store.waiting()
-
-
-def at_once(work, times=4):
-    """Run `work(i)` in several threads at once; what each returned or raised."""
-    said: list[object] = [None] * times
-    ready = threading.Barrier(times)
-
-    def one(i):
-        ready.wait()
-        try:
-            said[i] = work(i)
-        except Exception as problem:
-            said[i] = problem
-
-    threads = [threading.Thread(target=one, args=(i,)) for i in range(times)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return said
 
 
 def test_a_campaign_is_taken_up_again_on_the_same_terms_only(store, database):
@@ -66,24 +46,6 @@ def test_several_founders_at_once_found_one_campaign(database):
         each.close()
 
 
-def test_a_token_enrols_one_owner_and_the_same_request_again_changes_nothing(store):
-    assert store.enrol("a" * 64, TOKENS[0], "a")
-    assert store.enrol("a" * 64, TOKENS[0], "a")
-    assert not store.enrol("b" * 64, TOKENS[0], "b")
-    assert not store.enrol("b" * 64, "unknown token 000", "b")
-    assert not store.enrol("a" * 64, TOKENS[1], "a")
-    assert store.enrolled()["enrolled"] == 1
-
-
-def test_one_enrolment_sent_several_times_at_once_succeeds_each_time(store):
-    assert at_once(lambda i: store.enrol("a" * 64, TOKENS[0], "a")) == [True] * 4
-    assert store.labels() == {store.waiting()[0]: "a"}
-
-
-def test_a_token_used_by_several_at_once_enrols_one(store):
-    assert sorted(at_once(lambda i: store.enrol(f"{i:064x}", TOKENS[0], "x")), key=str) == [False] * 3 + [True]
-
-
 def test_nobody_is_asked_twice_and_a_refused_question_leaves_no_trace(store):
     places = enrolled(store, 6)
     store.ask(question(1), places[:4], spend=True)
@@ -100,15 +62,6 @@ def test_two_drivers_cannot_put_the_same_question(store):
     assert said.count(None) == 1
     assert all(isinstance(each, IntegrityError | None) for each in said)
     assert len(store.waiting()) == 6
-
-
-def test_an_owner_sees_its_open_question_until_it_has_answered(store):
-    places = enrolled(store, 3)
-    store.ask(question(1), places[:2], spend=True)
-    assert store.question_for("0" * 64) == b"signed"
-    assert store.question_for(f"{2:064x}") is None
-    store.close_question(1, CLOSED)
-    assert store.question_for("0" * 64) is None
 
 
 def test_a_question_to_more_owners_than_a_statement_has_parameters(store):

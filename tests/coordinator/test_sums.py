@@ -28,7 +28,7 @@ from tacit.sums.relay import Adding
 from tacit.sums.two_servers import TwoServers
 from tacit.wire import decode, encode
 from tacit.wire.signed import opened, public_bytes
-from tests.coordinator.made import ADMIN, driven, folder_of, joining
+from tests.coordinator.made import ADMIN, driven, enrol, folder_of, joining, question_for
 from tests.helper.made import client_of, helper
 from tests.sums.made import HELPER_KEY, public
 
@@ -77,7 +77,7 @@ class Trial:
         self.names, self.cohort = joining(self.folder).rows(self.terms)
         self.keys = [f"{i:064x}" for i in range(PEOPLE)]
         for key, token in zip(self.keys, TOKENS, strict=True):
-            assert self.service.store.enrol(key, token, "")
+            assert enrol(self.service.store, key, token, "")
         ledger = Ledger(self.folder / "ledger.db", self.folder / "ledger.mark")
         policy = joining(self.folder, **LIMITS).policy
         self.gate = Gate(self.cohort, self.names, self.terms.schema, policy, ledger, KEY.public_key())
@@ -96,7 +96,7 @@ class Trial:
         """Some owners answer what they are asked; what became of their reports."""
         sent = []
         for place in owners:
-            data = self.store.question_for(self.keys[place])
+            data = question_for(self.store, self.keys[place])
             if data is not None:
                 (said,) = self.gate.answers(data, [self.names[place]])
                 assert not isinstance(said, RefusedError), said
@@ -243,7 +243,7 @@ def test_a_helper_that_is_away_is_waited_for(trial, monkeypatch):
 
 def test_a_report_that_comes_while_servers_add_up_is_late(trial):
     trial.until_sum()
-    question = trial.store.question_for(trial.keys[0])
+    question = question_for(trial.store, trial.keys[0])
     trial.store.close_question(trial.last().number, ADDING)
     (report,) = trial.gate.answers(question, [trial.names[0]])
     assert Intake(trial.store, KEY.public_key()).write([(trial.keys[0], report)]) == [Outcome.LATE]

@@ -21,15 +21,13 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from tacit.campaign.requests import UnsignedError, signer
-from tacit.coordinator.batches import Batches
+from tacit.coordinator.direct import OwnerRoutes
 from tacit.coordinator.driver import Driver
 from tacit.coordinator.guard import Guard, Limits, left_to_guard
 from tacit.coordinator.intake import Intake
 from tacit.coordinator.openapi import DOCUMENT
-from tacit.coordinator.pace import Pace
 from tacit.coordinator.page import page
 from tacit.coordinator.relay import Relay
-from tacit.coordinator.reporting import PATH, Reporting
 from tacit.coordinator.rosters import Rosters
 from tacit.coordinator.store import ENDED, PAUSED, RUNNING, Store
 from tacit.coordinator.view import View
@@ -39,7 +37,6 @@ log = logging.getLogger(__name__)
 _STEP = 0.2  # seconds between looks of the driver
 _TOKEN = re.compile(rb"[!-~]{16,200}")  # printable, without spaces
 _OWNER = re.compile(rb"[0-9a-f]{64}")
-_HELD = re.compile(r"(\d{1,6}(,\d{1,6}){0,999})?", re.ASCII)  # numbers of attributes
 
 
 def refused(kind: str, code: int) -> JSONResponse:
@@ -64,9 +61,8 @@ class Coordinator:
         self._store = store
         self._view = view
         self._limits = limits
-        self._batches = Batches(intake)
-        self._relay = Relay(store, self._batches, rosters)
-        self._pace = Pace(store)
+        self._owners = OwnerRoutes(store, intake)
+        self._relay = Relay(store, self._owners.reports, rosters)
         self._driver = driver
         self._admin = sha256(admin.encode()).digest()
         self._campaign = campaign
@@ -80,9 +76,7 @@ class Coordinator:
             Route("/v1/status", self.status, methods=get),
             Route("/v1/campaign", self.campaign, methods=get),
             Route("/v1/model", self.model, methods=get),
-            Route("/v1/enrol", self.enrol, methods=post),
-            Route("/v1/question", self.question, methods=get),
-            Route(PATH, _taken_before, methods=post),  # for other methods, and the list of routes
+            *(Route(path, _other_method, methods=[method]) for method, path in self._owners.routes()),
             Route("/v1/leave", self.leave, methods=post),
             *self._relay.routes(),
             Route("/v1/admin/tokens", self.tokens, methods=post),
@@ -95,7 +89,7 @@ class Coordinator:
             exception_handlers={HTTPException: _http_error, UnsignedError: _unsigned, Exception: left_to_guard},
         )
         made.router.redirect_slashes = False  # a redirect would repeat whatever host a stranger names
-        return Guard(made, self._limits, {("POST", PATH): Reporting(self._batches).report})
+        return Guard(made, self._limits, self._owners.routes())
 
     # For everybody -----------------------------------------------------------------------------------
 
@@ -116,34 +110,6 @@ class Coordinator:
         return refused("not yet", 404) if model is None else Response(model, media_type="application/octet-stream")
 
     # For owners --------------------------------------------------------------------------------------
-
-    async def enrol(self, request: Request) -> Response:
-        owner, body = await self._signed(request)
-        try:
-            token, label, *more = (part.decode() for part in body.split(b"\n", 2))
-        except ValueError:
-            return refused("malformed", 400)
-        held = "".join(more)
-        if not (1 <= len(token) <= 200 and len(label) <= 200 and (token + label).isprintable()):
-            return refused("malformed", 400)
-        if not _HELD.fullmatch(held):
-            return refused("malformed", 400)
-        done = await run_in_threadpool(self._store.enrol, owner, token, label, held)
-        return JSONResponse({"enrolled": True}) if done else refused("forbidden", 403)
-
-    async def question(self, request: Request) -> Response:
-        owner, _ = await self._signed(request)
-        return await run_in_threadpool(self._question_for, owner)
-
-    def _question_for(self, owner: str) -> Response:
-        """What an owner gets that asks: its question, when to ask again, or that there is nothing more to come."""
-        data = self._store.question_for(owner)
-        if data is not None:
-            return Response(data, media_type="application/octet-stream")
-        if not self._store.member(owner):
-            return refused("forbidden", 403)
-        ended = self._store.standing().state == ENDED
-        return Response(status_code=410 if ended else 204, headers={"retry-after": str(self._pace.seconds())})
 
     async def leave(self, request: Request) -> Response:
         owner, body = await self._signed(request)
@@ -202,7 +168,7 @@ class Coordinator:
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
         """The batches and the driver live as long as the service."""
-        tasks = [asyncio.create_task(self._batches.run())]
+        tasks = [asyncio.create_task(self._owners.run())]
         if self._driver is not None:
             tasks.append(asyncio.create_task(self._drive(self._driver)))
         yield
@@ -224,8 +190,9 @@ class Coordinator:
             await asyncio.sleep(_STEP)
 
 
-async def _taken_before(request: Request) -> Response:
-    raise RuntimeError("the guard answers this")
+async def _other_method(request: Request) -> Response:
+    """Only HEAD comes here: the guard answers these routes, and the framework takes it for a GET."""
+    raise HTTPException(405, headers={"allow": "GET"})
 
 
 async def _http_error(request: Request, problem: Exception) -> Response:

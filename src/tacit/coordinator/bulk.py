@@ -5,20 +5,31 @@ meet a limit of parameters, and nothing is done for each element but to join the
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, TextClause, text
+from sqlalchemy.dialects import postgresql, sqlite
 
-_SEAT = (
+from tacit.coordinator.tables import owners
+
+
+def _among(statement: str, locked: str = "") -> dict[str, TextClause]:
+    """A statement that ends with a column, for rows where that is in a list of names; `locked` where workers meet."""
+    return {
+        "postgresql": text(f"{statement} = ANY(string_to_array(:names, ',')) {locked}"),
+        "sqlite": text(f"{statement} IN (SELECT value FROM json_each(:names))"),  # noqa: S608 - constants of this file
+    }
+
+
+_SEATS = _among(
     "SELECT o.owner, i.owner AS place, r.data FROM owners o "
     "LEFT JOIN invitations i ON i.question = :question AND i.owner = o.place "
-    "LEFT JOIN reports r ON r.question = :question AND r.owner = i.owner WHERE NOT o.revoked AND o.owner "
+    "LEFT JOIN reports r ON r.question = :question AND r.owner = i.owner WHERE NOT o.revoked AND o.owner"
 )
-_SEATS = {
-    "postgresql": text(_SEAT + "= ANY(string_to_array(:names, ','))"),
-    "sqlite": text(_SEAT + "IN (SELECT value FROM json_each(:names))"),  # noqa: S608 - constants
-}
+_FREE = _among("SELECT token, used FROM tokens WHERE token", locked="ORDER BY token FOR UPDATE")
+_TOKENS = _among("SELECT owner, token, revoked FROM owners WHERE owner")
+_USE = _among("UPDATE tokens SET used = TRUE WHERE token")
 _WRITE = {
     "postgresql": text(
         "INSERT INTO reports (question, owner, data, received) "
@@ -65,6 +76,35 @@ def write_reports(connection: Connection, question: int, reports: dict[int, byte
     data = ",".join(reports[place].hex() for place in places)
     given = {"question": question, "places": _list("postgresql", places), "data": data, "now": now}
     return {place for (place,) in connection.execute(_WRITE["postgresql"], given).all()}
+
+
+def free_tokens(connection: Connection, tokens: Sequence[str]) -> set[str]:
+    """Which of some hashed tokens nobody has used; nobody else uses any of them until the end of this transaction."""
+    kind = connection.dialect.name
+    rows = connection.execute(_FREE[kind], {"names": _list(kind, tokens)}).all()
+    return {token for token, used in rows if not used}
+
+
+def use_tokens(connection: Connection, tokens: Sequence[str]) -> None:
+    """Mark tokens as used."""
+    kind = connection.dialect.name
+    connection.execute(_USE[kind], {"names": _list(kind, tokens)})
+
+
+def tokens_of(connection: Connection, names: Sequence[str]) -> dict[str, str | None]:
+    """The hashed tokens that some owners came with, None for those that are revoked; newcomers are left out."""
+    kind = connection.dialect.name
+    rows = connection.execute(_TOKENS[kind], {"names": _list(kind, names)}).all()
+    return {owner: None if revoked else token for owner, token, revoked in rows}
+
+
+def write_owners(connection: Connection, rows: Sequence[Mapping[str, str]]) -> set[str]:
+    """Write newcomers; the names of those that were not there. Another worker may have been faster with some."""
+    if not rows:
+        return set()
+    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+    added = dialect.insert(owners).on_conflict_do_nothing().returning(owners.c.owner)
+    return set(connection.execute(added, [dict(row) for row in rows]).scalars())
 
 
 def spend(connection: Connection, question: int, places: Sequence[int]) -> int:

@@ -25,6 +25,7 @@ Direct = Callable[[Mapping[bytes, bytes], bytes], Awaitable["Answer"]]  # from t
 _PAGE, _DATA = ([(name.encode(), value.encode()) for name, value in some.items()] for some in (HEADERS, DATA_HEADERS))
 _NAMES = frozenset(name for name, _ in _PAGE)
 _ADDRESSES = 10_000  # addresses remembered
+_NO_CONTENT = 204
 _CHARGED = (400, 401, 403, 404, 405, 408, 413)  # answers that count as refusals
 
 
@@ -49,11 +50,16 @@ class Answer(NamedTuple):
     rest: Message
 
     @classmethod
-    def of(cls, status: int, body: bytes) -> "Answer":
-        """Some JSON, with the headers that every answer carries."""
-        own = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    def of(
+        cls, status: int, body: bytes, kind: str = "application/json", more: Mapping[str, str] | None = None
+    ) -> "Answer":
+        """Some data of a kind, with the headers that every answer carries, and `more`."""
+        own = {"content-type": kind} if body else {}
+        if status != _NO_CONTENT:
+            own["content-length"] = str(len(body))
+        headers = [(name.encode(), value.encode()) for name, value in {**own, **(more or {})}.items()]
         return cls(
-            {"type": "http.response.start", "status": status, "headers": own + _DATA},
+            {"type": "http.response.start", "status": status, "headers": headers + _DATA},
             {"type": "http.response.body", "body": body},
         )
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from sqlalchemy import Connection, select
 
+from tacit.coordinator.batches import Sent
 from tacit.coordinator.bulk import seats, write_reports
 from tacit.coordinator.store import COUNTED, OPEN, Store
 from tacit.coordinator.tables import outcomes, questions
@@ -19,7 +20,6 @@ from tacit.engines.collector import Outcome
 from tacit.learners.invitation import PURPOSE, Invitation, tag_of, unpack
 from tacit.wire.signed import opened
 
-Sent = tuple[str, bytes]  # owner, report
 _NONE = 0  # the number of no question
 
 

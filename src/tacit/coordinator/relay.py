@@ -12,7 +12,7 @@ from starlette.routing import Route
 from tacit.campaign.requests import Claim, signer
 from tacit.campaign.spoken import SPOKEN, Spoken
 from tacit.coordinator.batches import Batches, BusyError
-from tacit.coordinator.reporting import STATUS
+from tacit.coordinator.direct import STATUS
 from tacit.coordinator.rosters import Rosters
 from tacit.coordinator.store import Store
 from tacit.engines.collector import Outcome
@@ -23,7 +23,7 @@ from tacit.wire.signed import opened
 class Relay:
     """Takes what peers sign, and gives it to peers; for campaigns of other kinds there is nothing to take or give."""
 
-    def __init__(self, store: Store, batches: Batches, rosters: Rosters | None) -> None:
+    def __init__(self, store: Store, batches: Batches[Outcome], rosters: Rosters | None) -> None:
         self._store = store
         self._batches = batches
         self._rosters = rosters

@@ -9,6 +9,7 @@ Times are the campaign's own: seconds that some worker drove it, by a clock that
 forward or back, and hours in which nobody could answer, neither end a question early nor keep it open.
 """
 
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -35,6 +36,7 @@ from sqlalchemy.engine import Engine
 
 from tacit.coordinator import bulk
 from tacit.coordinator.tables import campaign, invitations, metadata, outcomes, owners, questions, reports, tokens
+from tacit.durable import journaled
 
 ENROLLING, RUNNING, PAUSED, ENDED = "enrolling", "running", "paused", "ended"
 OPEN, ADDING, CLOSED, VOID = "open", "adding", "closed", "void"
@@ -79,14 +81,10 @@ def open_engine(url: str) -> Engine:
     if engine.dialect.name == "sqlite":
 
         @event.listens_for(engine, "connect")
-        def prepare(connection: object, record: object) -> None:
-            connection.isolation_level = None  # type: ignore[attr-defined]  # we say BEGIN ourselves
-            cursor = connection.cursor()  # type: ignore[attr-defined]
-            cursor.execute("PRAGMA journal_mode = WAL")
-            cursor.execute("PRAGMA synchronous = FULL")
-            cursor.execute("PRAGMA busy_timeout = 60000")
-            cursor.execute("PRAGMA foreign_keys = ON")
-            cursor.close()
+        def prepare(connection: sqlite3.Connection, record: object) -> None:
+            connection.isolation_level = None  # we say BEGIN ourselves
+            journaled(connection)
+            connection.execute("PRAGMA foreign_keys = ON")
 
         @event.listens_for(engine, "begin")
         def begin(connection: Connection) -> None:
@@ -189,27 +187,6 @@ class Store:
         with self.transaction() as connection:
             connection.execute(added, [{"token": hashed(token), "used": False} for token in new])
 
-    def enrol(self, owner: str, token: str, label: str, held: str = "") -> bool:
-        """Enrol an owner with a token that nobody has used; the same owner and token again changes nothing.
-
-        `held` are the numbers of the attributes that it has, where that matters; empty: all.
-        """
-        with self.transaction() as connection:
-            mine = select(owners.c.token, owners.c.revoked).where(owners.c.owner == owner)
-            known = connection.execute(mine).first()
-            if known is not None:
-                return bool(known.token == hashed(token) and not known.revoked)
-            fresh = (tokens.c.token == hashed(token)) & (tokens.c.used.is_(False))
-            if not connection.execute(update(tokens).where(fresh).values(used=True)).rowcount:
-                known = connection.execute(mine).first()  # this request, sent twice at once
-                return known is not None and bool(known.token == hashed(token) and not known.revoked)
-            connection.execute(
-                insert(owners).values(
-                    owner=owner, label=label, held=held, token=hashed(token), revoked=False, asked=None
-                )
-            )
-        return True
-
     def revoke(self, owner: str) -> bool:
         """Leave an owner out from now on."""
         with self.transaction() as connection:
@@ -294,20 +271,6 @@ class Store:
             connection.execute(mine.with_for_update()).one()
             open_still = (questions.c.number == number) & questions.c.state.in_((OPEN, ADDING))
             connection.execute(update(questions).where(open_still).values(state=state, answer=answer))
-
-    def question_for(self, owner: str) -> bytes | None:
-        """The open question that this owner was invited to and has not answered."""
-        with self.reading() as connection:
-            joined = (
-                select(questions.c.data)
-                .join(invitations, invitations.c.question == questions.c.number)
-                .join(owners, owners.c.place == invitations.c.owner)
-                .outerjoin(reports, (reports.c.question == questions.c.number) & (reports.c.owner == owners.c.place))
-                .where(owners.c.owner == owner, owners.c.revoked.is_(False))
-                .where(questions.c.state == OPEN, reports.c.owner.is_(None))
-                .order_by(questions.c.number)
-            )
-            return connection.execute(joined).scalars().first()
 
     def counts(self, number: int) -> tuple[int, int]:
         """How many owners a question was put to, and how many reports it has."""

@@ -13,9 +13,8 @@ from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 
+from tacit.durable import journaled
 from tacit.sums.base import RefusedError
-
-_WAIT = 60.0  # seconds for another process's transaction
 
 
 class Book:
@@ -23,9 +22,8 @@ class Book:
 
     def __init__(self, path: Path) -> None:
         self._lock = threading.Lock()
-        self._connection = sqlite3.connect(path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
-        self._connection.execute("PRAGMA journal_mode = WAL")
-        self._connection.execute("PRAGMA synchronous = FULL")
+        self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        journaled(self._connection)
         with self._transaction():
             self._connection.execute(
                 "CREATE TABLE IF NOT EXISTS releases "

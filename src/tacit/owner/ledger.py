@@ -21,6 +21,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import NoReturn
 
+from tacit.durable import journaled
 from tacit.owner.entry import EMPTY, Entry, linked
 from tacit.owner.mark import Mark, default_mark, read_mark, write_mark
 from tacit.wire import WireError
@@ -150,9 +151,8 @@ class Ledger:
         if self._connection is None or self._process != os.getpid():
             try:
                 os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
-                made = sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
-                made.execute("PRAGMA journal_mode = WAL")
-                made.execute("PRAGMA synchronous = FULL")
+                made = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+                journaled(made)
             except (sqlite3.Error, OSError) as problem:
                 raise LedgerError(f"ledger {self.path} cannot be opened: {problem}") from problem
             self._connection, self._process, self._lock = made, os.getpid(), threading.Lock()
