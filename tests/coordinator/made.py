@@ -114,6 +114,6 @@ def driven(running, work):
 
     async def main():
         async with visiting(running.app) as client:
-            return await work(Link(client, patience=20.0))
+            return await work(Link([client] * 4, patience=20.0))
 
     return asyncio.run(main())

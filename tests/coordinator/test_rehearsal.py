@@ -52,7 +52,7 @@ def test_neither_end_rehearses_with_one_that_does_not(tmp_path):
 
     async def greeted(service, part):
         async with client_of(service.app) as client:
-            return await joining(folder, part).members(Link(client))
+            return await joining(folder, part).members(Link([client]))
 
     with pytest.raises(ValueError, match="give --rehearsal for a rehearsal, and only then"):
         asyncio.run(greeted(running(folder, rehearsal=SEED), None))
@@ -68,7 +68,7 @@ def test_a_rehearsal_stays_on_this_machine_and_away_from_real_ledgers(tmp_path):
     async def greeted(host, part):
         async with client_of(service.app) as client:
             client.base_url = f"https://{host}"
-            return await joining(folder, part).members(Link(client))
+            return await joining(folder, part).members(Link([client]))
 
     with pytest.raises(ValueError, match="must stay on this machine"):
         asyncio.run(greeted("example.org", Part(SEED)))

@@ -102,7 +102,7 @@ def test_a_key_that_is_given_counts_beside_the_one_that_was_pinned(tmp_path):
 
     async def greeted(pinned):
         async with client_of(service.app) as client:
-            return await joining(folder).members(Link(client), pinned)
+            return await joining(folder).members(Link([client]), pinned)
 
     with pytest.raises(WireError, match="is pinned: another campaign"):
         asyncio.run(greeted(wrong))

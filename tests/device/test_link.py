@@ -40,7 +40,7 @@ class Coordinator:
     def call(self, patience=3600.0, key=KEY, coin=COINS.random):
         async def main():
             async with httpx.AsyncClient(transport=httpx.MockTransport(self), base_url="http://localhost") as client:
-                return await Link(client, patience, coin=coin).call("POST", "/v1/report", key, b"the same bytes")
+                return await Link([client], patience, coin=coin).call("POST", "/v1/report", key, b"the same bytes")
 
         return asyncio.run(main())
 
@@ -76,7 +76,7 @@ def test_fifty_that_gave_up_together_do_not_come_back_together(monkeypatch):
 
 
 def test_a_link_throws_its_own_coins_where_it_is_given_none():
-    link, other = Link(httpx.AsyncClient()), Link(httpx.AsyncClient())
+    link, other = Link([httpx.AsyncClient()]), Link([httpx.AsyncClient()])
     assert len({link.coin(), link.coin(), other.coin(), other.coin()}) == 4  # of 53 bits each: never equal by chance
 
 
@@ -118,7 +118,7 @@ def test_a_clock_that_is_off_or_jumps_is_learned_from_the_first_answer(monkeypat
 
 def test_seconds_between_clocks_change_nothing(monkeypatch):
     monkeypatch.setattr("time.time", lambda: NOW)
-    link = Link(httpx.AsyncClient())
+    link = Link([httpx.AsyncClient()])
     link.clock.learn({"date": formatdate(NOW + 20, usegmt=True)})
     assert link.now() == NOW
     link.clock.learn({"date": "yesterday, I think"})
@@ -130,8 +130,41 @@ def test_connections_are_few_kept_and_given_time(monkeypatch):
     given = {}
     monkeypatch.setattr("tacit.device.link.httpx.AsyncClient", lambda **settings: given.update(settings))
     Link.to("http://localhost:1", None)
-    assert given["limits"] == httpx.Limits(max_connections=4, keepalive_expiry=25.0)
-    assert given["timeout"] == httpx.Timeout(180.0, pool=None)
+    assert given["limits"] == httpx.Limits(keepalive_expiry=25.0)
+    assert given["timeout"] == 180.0
+
+
+class Counted:
+    """A client, and what it does at a time."""
+
+    def __init__(self):
+        self.now = self.most = self.requests = 0
+        self.client = httpx.AsyncClient(transport=httpx.MockTransport(self), base_url="http://localhost")
+
+    async def __call__(self, request):
+        self.now, self.requests = self.now + 1, self.requests + 1
+        self.most = max(self.most, self.now)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        self.now -= 1
+        return httpx.Response(200)
+
+
+def test_many_take_turns_and_few_need_few_connections():
+    def asked(together, times):
+        async def main():
+            counted = [Counted() for _ in range(16)]
+            link = Link([each.client for each in counted])
+            for _ in range(times):
+                await asyncio.gather(*(link.call("GET", "/v1/question", None) for _ in range(together)))
+            await link.close()
+            return counted
+
+        return asyncio.run(main())
+
+    assert {each.most for each in asked(100, 1)} == {1}
+    assert sum(each.requests > 0 for each in asked(1, 20)) == 1
+    assert sum(each.requests > 0 for each in asked(3, 20)) == 3
 
 
 def test_the_bound_is_a_bound():

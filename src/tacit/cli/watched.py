@@ -23,7 +23,7 @@ class WatchedLink(Link):
     @classmethod
     def of(cls, link: Link, watch: Callable[[str], None]) -> "WatchedLink":
         """The same link, and who is told."""
-        return cls(link.client, link.patience, link.clock, link.news, link.coin, watch)
+        return cls(link.clients, link.patience, link.clock, link.news, link.coin, watch)
 
     async def call(self, method: str, path: str, key: Ed25519PrivateKey | None, body: bytes = b"") -> httpx.Response:
         response = await super().call(method, path, key, body)

@@ -1,10 +1,10 @@
-"""How often owners should ask: all that wait, together, about fifty times a second."""
+"""How often owners should ask: all that wait, together, about two hundred times a second."""
 
 import time
 
 from tacit.coordinator.store import Store
 
-_RATE = 50  # questions a second, from everybody
+_RATE = 200  # questions a second, from everybody
 _SHORTEST, _LONGEST = 2, 600  # seconds
 _FRESH = 5.0  # seconds that a count is good for
 

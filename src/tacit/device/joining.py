@@ -15,6 +15,7 @@ from tacit.device.identity import Identity
 from tacit.device.link import Link
 from tacit.device.member import Member
 from tacit.device.peer import PeerMember
+from tacit.device.queue import GateQueue
 from tacit.device.rehearsal import Part, RehearsalGate
 from tacit.device.relayed import Relayed
 from tacit.durable import kept
@@ -60,12 +61,12 @@ class Joining:
         if self.rehearsal is None:
             gate = Gate(cohort, names, terms.schema, self.policy, ledger, key, link.now)
         else:
-            only_here(link.client.base_url.host)
+            only_here(link.address.host)
             gate = RehearsalGate(cohort, names, terms.schema, self.policy, ledger, key, self.rehearsal, link.now)
-        identity = Identity.at(self.state)
+        queue, identity = GateQueue(gate), Identity.at(self.state)
         keys = {name: identity.key(name) for name in names}
         if not isinstance(terms, PeerTerms):
-            return terms, [Member(name, keys[name], gate, link) for name in names]
+            return terms, [Member(name, keys[name], queue, link) for name in names]
         mine = {public_bytes(each.public_key()) for each in keys.values()}
         relayed = Relayed(self.state / "relayed", terms, key, None if self.known is None else self.known | mine)
         held = self.held(terms)
@@ -73,7 +74,7 @@ class Joining:
             PeerMember(
                 name,
                 keys[name],
-                gate,
+                queue,
                 link,
                 relayed,
                 terms.cells,

@@ -5,7 +5,8 @@ import logging
 import random
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,7 +24,7 @@ _BUSY = {408, 425, 429, 503, 504}
 _TRANSIENT = {*_BUSY, 500, 502}
 _DAMAGED = {400, 401, 404, 405, 411, 413, 414, 431, 501, 505}  # what an honest request gets that something changed,
 _TRIES = 6  # or a stranger: so not for ever
-_CONNECTIONS = 4  # of a gateway, however many owners it has: every one is a handshake, dear for a coordinator of many
+_CONNECTIONS = 16  # of a gateway, however many owners it has; made as they are needed, each costs a handshake
 _KEEP = 25.0  # seconds that a silent connection is used again; a little less than at the coordinator
 _SLOW = 180.0  # seconds for a handshake or an answer: giving up early makes a busy coordinator do it all again
 
@@ -34,25 +35,38 @@ class UnreachableError(RuntimeError):
 
 @dataclass
 class Link:
-    """A connection to one coordinator, of one owner or of all behind a gateway.
+    """A link to one coordinator, of one owner or of all behind a gateway.
 
+    `clients` are for one request at a time each: httpx looks at every connection of a client at every request.
     `patience` is how many seconds to go on trying; `coin` draws from [0, 1), so that owners do not come together.
     """
 
-    client: httpx.AsyncClient
+    clients: Sequence[httpx.AsyncClient]
     patience: float = 3600.0
     clock: TheirClock = field(default_factory=TheirClock)
     news: News = field(default_factory=News)
-    _turn: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_CONNECTIONS), init=False, repr=False)
+    _free: asyncio.LifoQueue[httpx.AsyncClient] = field(default_factory=asyncio.LifoQueue, init=False, repr=False)
     coin: Callable[[], float] = field(default=random.SystemRandom().random, repr=False)
+
+    def __post_init__(self) -> None:
+        for client in self.clients:
+            self._free.put_nowait(client)
+
+    @property
+    def address(self) -> httpx.URL:
+        """Of the coordinator."""
+        return self.clients[0].base_url
 
     @classmethod
     def to(cls, url: str, authority: Path | None, patience: float = 3600.0) -> "Link":
         """A link to `https://...`; plain http is for loopback only. `authority` is a certificate to trust."""
-        limits = httpx.Limits(max_connections=_CONNECTIONS, keepalive_expiry=_KEEP)
-        slow = httpx.Timeout(_SLOW, pool=None)  # owners of a gateway wait for each other as long as it takes
-        address, verify = checked_url("url", url), trust(authority)
-        return cls(httpx.AsyncClient(base_url=address, verify=verify, timeout=slow, limits=limits), patience)
+        address, limits = checked_url("url", url), httpx.Limits(keepalive_expiry=_KEEP)
+        verify = httpx.create_ssl_context(trust(authority))  # one for all: it reads many certificates
+        clients = [
+            httpx.AsyncClient(base_url=address, verify=verify, timeout=_SLOW, limits=limits)
+            for _ in range(_CONNECTIONS)
+        ]
+        return cls(clients, patience)
 
     async def call(self, method: str, path: str, key: Ed25519PrivateKey | None, body: bytes = b"") -> httpx.Response:
         """One request, again and again while the other side is away; the bytes stay the same."""
@@ -67,7 +81,7 @@ class Link:
             busy = code in _BUSY or isinstance(response, httpx.TimeoutException)
             pause = backoff.pause(busy, _asked(response))
             if time.monotonic() + pause > until:
-                raise UnreachableError(f"{self.client.base_url} did not answer {method} {path} in {self.patience:g} s")
+                raise UnreachableError(f"{self.address} did not answer {method} {path} in {self.patience:g} s")
             await asyncio.sleep(pause)
 
     async def _once(
@@ -75,24 +89,34 @@ class Link:
     ) -> httpx.Response | Exception:
         """One try: the answer, or why there is none."""
         try:
-            async with self._turn:  # the client would look at all that wait whenever one is done
+            async with self._client() as client:
                 signed = Request(method, path, int(self.now()), body)
                 headers = {} if key is None else signed_headers(signed, key)
-                response = await self.client.request(method, path, content=body or None, headers=headers)
+                response = await client.request(method, path, content=body or None, headers=headers)
         except (httpx.TransportError, ssl.SSLError) as problem:
             if isinstance(problem.__cause__, ssl.SSLCertVerificationError) or "CERTIFICATE" in str(problem):
-                raise UnreachableError(f"{self.client.base_url}: its certificate is not trusted") from problem
+                raise UnreachableError(f"{self.address}: its certificate is not trusted") from problem
             log.info("the coordinator is away (%s)", type(problem).__name__)
             return problem
         self.clock.learn(response.headers)
         return response
+
+    @asynccontextmanager
+    async def _client(self) -> AsyncIterator[httpx.AsyncClient]:
+        """One that nobody uses, the last used first; owners of a gateway wait for each other as long as it takes."""
+        client = await self._free.get()
+        try:
+            yield client
+        finally:
+            self._free.put_nowait(client)
 
     def now(self) -> float:
         """The time at the coordinator, whatever our own clock says."""
         return self.clock.now()
 
     async def close(self) -> None:
-        await self.client.aclose()
+        for client in self.clients:
+            await client.aclose()
 
 
 def _asked(response: httpx.Response | Exception) -> float:

@@ -1,6 +1,5 @@
 """One owner's part in a campaign, from enrolment to the end: poll, ask the gate, post the report."""
 
-import asyncio
 import logging
 import sqlite3
 from dataclasses import dataclass
@@ -9,7 +8,8 @@ import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.device.link import Link
-from tacit.owner.gate import Gate, Reason, RefusedError
+from tacit.device.queue import GateQueue
+from tacit.owner.gate import Reason, RefusedError
 from tacit.owner.ledger import LedgerError
 from tacit.wire.signed import public_bytes
 
@@ -28,7 +28,7 @@ class Member:
 
     owner: str
     key: Ed25519PrivateKey
-    gate: Gate
+    gate: GateQueue
     link: Link
 
     @property
@@ -75,7 +75,7 @@ class Member:
     async def _answer(self, question: bytes) -> Reason | None:
         """Pass one question to the gate and post what it returns; the reason when the gate refuses."""
         try:
-            report = await asyncio.to_thread(self.gate.answer, question, self.owner)
+            report = await self.gate.answer(question, self.owner)
         except RefusedError as refused:
             log.info("refused: %s", refused.reason.name)
             return refused.reason
