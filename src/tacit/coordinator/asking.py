@@ -35,12 +35,12 @@ class Asking:
 
     def _found(self, connection: Connection, names: Sequence[str]) -> dict[str, bytes]:
         """For every member among some names the first open question it has not answered, or nothing."""
-        is_open = questions.c.state == OPEN
-        numbers = list(connection.execute(select(questions.c.number).where(is_open).order_by("number")).scalars())
+        is_open = select(questions.c.number).where(questions.c.state == OPEN).order_by("number")
+        numbers = list(connection.execute(is_open).scalars())
         known = self._questions
         if not set(numbers) <= known.keys():
-            rows = connection.execute(select(questions.c.number, questions.c.data).where(is_open)).all()
-            known = self._questions = {row.number: row.data for row in rows}
+            data = select(questions.c.number, questions.c.data).where(questions.c.number.in_(numbers))
+            known = self._questions = {row.number: row.data for row in connection.execute(data)}
         found: dict[str, bytes] = {}
         for number in numbers or [_NONE]:
             for name, seat in seats(connection, number, names).items():
