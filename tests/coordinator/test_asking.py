@@ -6,7 +6,7 @@ import pytest
 
 from tacit.coordinator.asking import Asking
 from tacit.coordinator.bulk import write_reports
-from tacit.coordinator.store import CLOSED, OPEN, Question, Store
+from tacit.coordinator.store import CLOSED, OPEN, Question
 from tests.coordinator.made import enrol
 
 NAMES = [f"{i:064x}" for i in range(6)]
@@ -14,14 +14,11 @@ STRANGER = "f" * 64
 
 
 @pytest.fixture
-def store(database):
-    made = Store(database)
-    made.found("trial", b"terms")
-    made.add_tokens(NAMES)
+def store(store):
+    store.add_tokens(NAMES)
     for name in NAMES:
-        assert enrol(made, name, name)
-    yield made
-    made.close()
+        assert enrol(store, name, name)
+    return store
 
 
 def ask(store, number, places):

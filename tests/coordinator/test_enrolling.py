@@ -12,12 +12,9 @@ YES, NO, MALFORMED = Enrolled.YES, Enrolled.NO, Enrolled.MALFORMED
 
 
 @pytest.fixture
-def store(database):
-    made = Store(database)
-    made.found("trial", b"terms")
-    made.add_tokens(TOKENS)
-    yield made
-    made.close()
+def store(store):
+    store.add_tokens(TOKENS)
+    return store
 
 
 @pytest.fixture

@@ -21,9 +21,7 @@ NAMES = [f"{i:064x}" for i in range(OWNERS)]
 
 
 @pytest.fixture
-def service(database):
-    store = Store(database)
-    store.found("trial", b"terms")
+def service(store):
     store.add_tokens(NAMES)
     for name in NAMES:
         enrol(store, name, name, "")
@@ -31,8 +29,7 @@ def service(database):
     now = time.time()
     question = Question(1, asked.digest, sign(asked, PURPOSE, KEY), OPEN, now, now + 60, None)
     store.ask(question, store.waiting()[: OWNERS - 2], spend=True)  # the last two are not invited
-    yield store, Intake(store, KEY.public_key()), asked
-    store.close()
+    return store, Intake(store, KEY.public_key()), asked
 
 
 def reports(asked, seed=1):

@@ -12,12 +12,9 @@ TOKENS = [f"token number {i:04d}" for i in range(40)]
 
 
 @pytest.fixture
-def store(database):
-    made = Store(database)
-    made.found("trial", b"terms")
-    made.add_tokens(TOKENS)
-    yield made
-    made.close()
+def store(store):
+    store.add_tokens(TOKENS)
+    return store
 
 
 def question(number, state=OPEN):
