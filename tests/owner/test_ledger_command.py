@@ -26,7 +26,7 @@ def test_show_prints_releases_and_what_is_left(tmp_path):
     assert result.exit_code == 0, result.output
     for word in ("2 releases", "trial", "privunit", "duchi", "0.25"):
         assert word in result.output
-    assert "owner 0: epsilon 0.55 spent in 2 releases, 0.45 left, 1 more releases allowed" in result.output
+    assert "owner 0: epsilon 0.55 spent in 2 releases, 0.45 left, 1 more release allowed" in result.output
 
 
 def test_names_are_shown_as_they_are(tmp_path):

@@ -44,8 +44,8 @@ def show(
     console = screen.console
     console.print(_table(entries))
     for owner, sums in owners(entries, limit).items():
-        left = "" if limit is None else f", {sums['left']} left, {sums['releases_left']} more releases allowed"
-        console.print(f"{escape(owner)}: epsilon {sums['spent']} spent in {sums['releases']} releases{left}")
+        left = "" if limit is None else f", {sums['left']} left, {_releases(sums['releases_left'], 'more ')} allowed"
+        console.print(f"{escape(owner)}: epsilon {sums['spent']} spent in {_releases(sums['releases'])}{left}")
     if limit is None:
         console.print("[dim]--policy FILE also shows what is left[/]")
 
@@ -95,7 +95,7 @@ def adopt(file: File, mark: Mark = None, *, screen: Screen) -> None:
     ledger = Ledger.adopted(file, mark or _beside(file))
     releases = len(ledger.entries())
     screen.tell(ledger=file, releases=releases, mark=ledger.mark)
-    screen.say(f"{file}: adopted with {releases} releases; its mark is {ledger.mark}")
+    screen.say(f"{file}: adopted with {_releases(releases)}; its mark is {ledger.mark}")
 
 
 def _beside(file: Path) -> Path | None:
@@ -105,7 +105,7 @@ def _beside(file: Path) -> Path | None:
 
 
 def _table(entries: list[Entry]) -> Table:
-    table = table_of(f"{len(entries)} releases")
+    table = table_of(_releases(len(entries)))
     for heading in ("when\n(UTC)", "owner", "campaign", "no.", "what,\nhow", "hides"):
         table.add_column(heading, overflow="fold", no_wrap=heading not in ("owner", "campaign"))
     for heading in ("epsilon", "bytes"):
@@ -126,3 +126,7 @@ def _table(entries: list[Entry]) -> Table:
 
 for _command in (show, serve, adopt):
     add(app, _command)
+
+
+def _releases(count: int, more: str = "") -> str:
+    return f"{count} {more}release{'' if count == 1 else 's'}"

@@ -48,7 +48,7 @@ async def preview(joining: Joining, link: Link, pinned: bytes | None) -> Preview
         f"hides: everything about one {query.unit} ({query.adjacency}), from everybody but you",
         f"offered epsilons: {', '.join(f'{e:g}' for e in query.epsilons)} each time; your policy allows "
         f"{float(policy.epsilon_per_release):g} per release, {float(policy.epsilon_total):g} in all, "
-        f"{policy.releases} releases",
+        f"{policy.releases} release{'' if policy.releases == 1 else 's'}",
         f"owners in your file: {len(members)}",
     ]
     figures = {
