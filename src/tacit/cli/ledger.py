@@ -128,5 +128,5 @@ for _command in (show, serve, adopt):
     add(app, _command)
 
 
-def _releases(count: int, more: str = "") -> str:
+def _releases(count: object, more: str = "") -> str:
     return f"{count} {more}release{'' if count == 1 else 's'}"
