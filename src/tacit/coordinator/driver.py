@@ -41,7 +41,7 @@ from tacit.wire.signed import opened, sign
 log = logging.getLogger(__name__)
 Draw = Callable[[Sequence[int], int, int], list[int]]  # owners never asked, how many, how many asked so far
 _LEASE = 10.0  # seconds that a silent driver keeps its lease
-_MANY, _REST = 10_000, 20  # reports to so many owners are counted a twentieth of the time at most
+_MANY, _REST = 10_000, 20  # so many owners, and reports, are counted a twentieth of the time at most
 _GRACE = 30 * 86400  # seconds after the deadline that owners still answer: only the coordinator knows when it is over
 
 
@@ -79,7 +79,8 @@ class Driver:
         self._algorithm: Generator[Any, Any, Any] | None = None
         self._called = 0  # how many rosters it has been told
         self._query: Query | Tally | Roll | None = None
-        self._count_after = 0.0  # when to count reports again, on the clock that only goes forward
+        self._count_after = self._look_after = 0.0  # when to count reports, and owners, again: on a clock without jumps
+        self._seen = 0  # owners, when they were last counted
         self._heard: dict[int, Accuracy] = {}  # of the answers that have been told
         self._stepped = time.monotonic()
         self._now = 0.0  # in the campaign's time
@@ -265,8 +266,13 @@ class Driver:
 
     def _present(self) -> int:
         """How many owners have enrolled and were not revoked."""
-        counts = self._store.enrolled()
-        return counts["enrolled"] - counts["revoked"]
+        began = time.monotonic()
+        if began >= self._look_after:
+            counts = self._store.enrolled()
+            self._seen = counts["enrolled"] - counts["revoked"]
+            if self._seen > _MANY:
+                self._look_after = began + _REST * (time.monotonic() - began)
+        return self._seen
 
     def _show(self, at: Any) -> None:
         """Write down how far it has come, as a question or a result knows it, for everybody to see."""

@@ -200,13 +200,11 @@ class Store:
 
     def enrolled(self) -> dict[str, int]:
         """How many owners have come, how many of them were never asked, how many are revoked."""
+        waiting = owners.c.asked.is_(None) & owners.c.revoked.is_(False)
+        counts = {"waiting": func.count().filter(waiting), "revoked": func.count().filter(owners.c.revoked.is_(True))}
+        columns = [func.count().label("enrolled"), *(count.label(name) for name, count in counts.items())]
         with self.reading() as connection:
-            waiting = owners.c.asked.is_(None) & owners.c.revoked.is_(False)
-            counts = [
-                connection.execute(select(func.count()).select_from(owners).where(condition)).scalar_one()
-                for condition in (owners.c.place >= 0, waiting, owners.c.revoked.is_(True))
-            ]
-        return dict(zip(("enrolled", "waiting", "revoked"), counts, strict=True))
+            return dict(connection.execute(select(*columns).select_from(owners)).one()._mapping)
 
     def waiting(self) -> list[int]:
         """The places of owners that were never asked, in the order they came."""
