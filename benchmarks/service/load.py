@@ -32,6 +32,7 @@ from tacit.coordinator.store import Store
 
 _CONNECTIONS = 2048
 _PIECE = 10_000
+_HOURS = 4 * 3600.0  # for everybody to ask and report, also a million
 _CAPTION = (
     "blank: the same server, answering the same bytes without doing anything. Medians over pieces; us: processor time "
     "of the server per request; MB: memory of all its processes, growth: at the end against a tenth of the reports. "
@@ -98,7 +99,7 @@ class Load:
     def measured(self, workers: int, console: Console) -> Measured:
         """One campaign of one round over everybody, all of it through HTTP."""
         n, people = self.owners, People(1, 1, rows=4)
-        plan = Plan(people=people, rounds=1, per_round=n, tls=self.tls, workers=workers, start=n)
+        plan = Plan(people=people, rounds=1, per_round=n, tls=self.tls, workers=workers, start=n, deadline=_HOURS)
         found = Measured(workers, self.tls, n)
         folder = tempfile.TemporaryDirectory(prefix="tacit-load-")
         with folder as name, postgres() as server, Processes(Path(name)) as run:
