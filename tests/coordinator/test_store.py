@@ -5,7 +5,8 @@ import time
 import pytest
 from sqlalchemy.exc import IntegrityError
 
-from tacit.coordinator.store import ENDED, ENROLLING, OPEN, PAUSED, RUNNING, Question, Store, StoreError
+from tacit.coordinator.engine import StoreError
+from tacit.coordinator.store import ENDED, ENROLLING, OPEN, PAUSED, RUNNING, Question, Store
 from tests.coordinator.made import at_once, enrol
 
 TOKENS = [f"token number {i:04d}" for i in range(40)]

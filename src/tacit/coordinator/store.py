@@ -9,7 +9,6 @@ Times are the campaign's own: seconds that some worker drove it, by a clock that
 forward or back, and hours in which nobody could answer, neither end a question early nor keep it open.
 """
 
-import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -18,33 +17,16 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Select,
-    Table,
-    case,
-    create_engine,
-    event,
-    func,
-    insert,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, Connection, Select, Table, case, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.engine import Engine
 
 from tacit.coordinator import bulk
+from tacit.coordinator.engine import StoreError, open_engine
 from tacit.coordinator.tables import campaign, invitations, metadata, outcomes, owners, questions, reports, tokens
-from tacit.durable import journaled
 
 ENROLLING, RUNNING, PAUSED, ENDED = "enrolling", "running", "paused", "ended"
 OPEN, ADDING, CLOSED, VOID = "open", "adding", "closed", "void"
 COUNTED = "counted"
-
-
-class StoreError(RuntimeError):
-    """The database cannot serve this campaign; the message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -71,29 +53,6 @@ class Standing:
     terms: bytes
     model: bytes | None
     progress: str
-
-
-def open_engine(url: str) -> Engine:
-    """An engine for `sqlite:///file` or `postgresql://...`; SQLite is made durable and begins with its write lock."""
-    if url.startswith("postgresql://"):
-        url = "postgresql+psycopg://" + url.removeprefix("postgresql://")
-    engine = create_engine(url, pool_pre_ping=True, hide_parameters=True)
-    if engine.dialect.name == "sqlite":
-
-        @event.listens_for(engine, "connect")
-        def prepare(connection: sqlite3.Connection, record: object) -> None:
-            connection.isolation_level = None  # we say BEGIN ourselves
-            journaled(connection)
-            connection.execute("PRAGMA foreign_keys = ON")
-
-        @event.listens_for(engine, "begin")
-        def begin(connection: Connection) -> None:
-            reading = connection.get_execution_options().get("reading", False)
-            connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
-
-    elif engine.dialect.name != "postgresql":
-        raise StoreError(f"database must be sqlite or postgresql, got {engine.dialect.name}")
-    return engine
 
 
 class Store:
