@@ -36,6 +36,15 @@ def test_a_campaign_is_taken_up_again_on_the_same_terms_only(store, database):
     again.close()
 
 
+@pytest.mark.parametrize(
+    "url", ["mysql://me:secret@host/x", "campaign.db", "", "sqlite://", "postgres://me:secret@host/x"]
+)
+def test_other_databases_are_named_for_what_they_are_not(url):
+    with pytest.raises(StoreError, match=r"^database must be sqlite:///FILE or postgresql://") as caught:
+        Store(url)
+    assert "secret" not in str(caught.value)
+
+
 def test_several_founders_at_once_found_one_campaign(database):
     stores = [Store(database) for _ in range(4)]
     assert at_once(lambda i: stores[i].found("trial", b"terms")) == [None] * 4

@@ -14,6 +14,9 @@ class StoreError(RuntimeError):
 
 def open_engine(url: str) -> Engine:
     """An engine for `sqlite:///file` or `postgresql://...`; SQLite is made durable and begins with its write lock."""
+    if not url.startswith(("sqlite:///", "postgresql://")):
+        kind = url.partition(":")[0][:40]  # not all of it: there may be a password
+        raise StoreError(f"database must be sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME, got {kind!r}...")
     if url.startswith("postgresql://"):
         url = "postgresql+psycopg://" + url.removeprefix("postgresql://")
     engine = create_engine(url, pool_pre_ping=True, hide_parameters=True)
@@ -30,6 +33,4 @@ def open_engine(url: str) -> Engine:
             reading = connection.get_execution_options().get("reading", False)
             connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
 
-    elif engine.dialect.name != "postgresql":
-        raise StoreError(f"database must be sqlite or postgresql, got {engine.dialect.name}")
     return engine
