@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, TextClause, text
+from sqlalchemy import Connection, Table, TextClause, text
 from sqlalchemy.dialects import postgresql, sqlite
 
 from tacit.coordinator.tables import owners
@@ -59,6 +59,11 @@ class Seat:
     report: bytes | None
 
 
+def upsert(connection: Connection, table: Table) -> sqlite.Insert | postgresql.Insert:
+    """An insert that can say what to do about a row that is there already."""
+    return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
+
+
 def seats(connection: Connection, question: int, names: Sequence[str]) -> dict[str, Seat]:
     """How some owners stand to a question; those that are not enrolled, or revoked, are left out."""
     kind = connection.dialect.name
@@ -102,8 +107,7 @@ def write_owners(connection: Connection, rows: Sequence[Mapping[str, str]]) -> s
     """Write newcomers; the names of those that were not there. Another worker may have been faster with some."""
     if not rows:
         return set()
-    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-    added = dialect.insert(owners).on_conflict_do_nothing().returning(owners.c.owner)
+    added = upsert(connection, owners).on_conflict_do_nothing().returning(owners.c.owner)
     return set(connection.execute(added, [dict(row) for row in rows]).scalars())
 
 

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from sqlalchemy import Connection, select
 
 from tacit.coordinator.batches import Sent
-from tacit.coordinator.bulk import seats, write_reports
+from tacit.coordinator.bulk import seats, upsert, write_reports
 from tacit.coordinator.store import COUNTED, OPEN, Store
 from tacit.coordinator.tables import outcomes, questions
 from tacit.engines.collector import Outcome
@@ -115,6 +115,6 @@ class Intake:
         tally = Counter(pair for pair in zip(numbers, names, strict=True) if pair[1] != COUNTED)
         if tally:
             rows = [{"question": q, "outcome": what, "count": n} for (q, what), n in sorted(tally.items())]
-            added = self._store.upsert(outcomes)
+            added = upsert(connection, outcomes)
             more = {"count": outcomes.c.count + added.excluded.count}
             connection.execute(added.on_conflict_do_update(index_elements=["question", "outcome"], set_=more), rows)

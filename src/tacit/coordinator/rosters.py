@@ -11,6 +11,7 @@ from sqlalchemy import Row, insert, select
 
 from tacit.campaign.peer_terms import PeerTerms
 from tacit.campaign.spoken import ROSTER, TURN, Turn
+from tacit.coordinator.bulk import upsert
 from tacit.coordinator.store import CLOSED, OPEN, VOID, Question, Store
 from tacit.coordinator.tables import invitations, owners, questions, rosters, spoken
 from tacit.ensembles.roster import Peer, Roster
@@ -99,7 +100,7 @@ class Rosters:
             if asked is None:
                 return None
             if asked.state == OPEN:  # and stays so until the end of this transaction
-                kept = self._store.upsert(spoken).values(question=asked.number, data=data)
+                kept = upsert(connection, spoken).values(question=asked.number, data=data)
                 connection.execute(kept.on_conflict_do_nothing())
             return connection.execute(select(spoken.c.data).where(spoken.c.question == asked.number)).scalar()
 

@@ -18,7 +18,6 @@ from hashlib import sha256
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, Table, case, func, insert, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from tacit.coordinator import bulk
 from tacit.coordinator.engine import StoreError, open_engine
@@ -142,8 +141,8 @@ class Store:
 
     def add_tokens(self, new: Sequence[str]) -> None:
         """Allow as many owners to enrol; only hashes are kept. A token that is there already stays as it is."""
-        added = self.upsert(tokens).on_conflict_do_nothing()
         with self.transaction() as connection:
+            added = bulk.upsert(connection, tokens).on_conflict_do_nothing()
             connection.execute(added, [{"token": hashed(token), "used": False} for token in new])
 
     def revoke(self, owner: str) -> bool:
@@ -258,10 +257,6 @@ class Store:
         for row in left_out:
             found.setdefault(row.question, {})[row.outcome] = row._mapping["count"]
         return found
-
-    def upsert(self, table: Table) -> sqlite.Insert | postgresql.Insert:
-        """An insert that can say what to do about a row that is there already."""
-        return postgresql.insert(table) if self._engine.dialect.name == "postgresql" else sqlite.insert(table)
 
 
 def _times(table: Table) -> Select[Any]:
