@@ -231,6 +231,25 @@ def test_rows_that_a_learner_stumbles_over_count_as_none(tmp_path, monkeypatch):
     assert [type(answer) for answer in answers] == [bytes] * 3
 
 
+def test_one_that_a_learner_stumbles_over_costs_many_others_little_time(tmp_path, monkeypatch):
+    share, calls = Stump.share, []
+
+    def stumbling(self, query, cohort):
+        calls.append(len(cohort))
+        if (cohort.X > 2).any():
+            raise RuntimeError("a defect")
+        return share(self, query, cohort)
+
+    monkeypatch.setattr(Stump, "share", stumbling)
+    cohort = rows(owners=64)
+    cohort.X[5 * 37, 0] = 3.0
+    names = [f"owner {i}" for i in range(64)]
+    answers = gate(tmp_path, cohort).answers(question(), names)
+    assert [type(answer) for answer in answers] == [bytes] * 64
+    assert sum(calls) <= 4 * 64, "not one by one, and not all of them again and again"
+    assert len(calls) <= 20
+
+
 def test_refusals_and_sizes_do_not_depend_on_rows(tmp_path):
     """Owners with no rows, one row, one class, many rows: the same refusals, the same lengths."""
     some = rows(each=500)

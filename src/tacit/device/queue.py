@@ -1,13 +1,13 @@
 """Owners of a gateway before their gate: those that come with the same question meanwhile are answered together.
 
-A gate writes down what it releases before it leaves, on disk, which takes as long for a thousand owners as for one.
+A gate writes down what it releases before it leaves, on disk, which takes as long for many owners as for one.
 """
 
 import asyncio
 
 from tacit.owner.gate import Gate, RefusedError
 
-_LARGEST = 1000  # owners in one transaction of the ledger
+_LARGEST = 200  # owners in one transaction of the ledger: a fraction of the usual time step, see gate.md
 Answered = asyncio.Future[bytes]
 
 
