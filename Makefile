@@ -11,7 +11,7 @@ PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,$(if 
 VENV := .venv
 BIN := $(VENV)/bin
 # Compiled kernels are kept per state of the sources: a kernel that calls another file's must not outlive it.
-export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(shell find src -name '*.py' | sort | xargs cat | cksum | cut -d' ' -f1)
+export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(shell find src papers -name '*.py' | sort | xargs cat | cksum | cut -d' ' -f1)
 # Real data sets, where they are at hand; tests that need them skip with a message elsewhere.
 export TACIT_DATA ?= $(wildcard $(CURDIR)/../shared/data)
 
@@ -72,16 +72,16 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 # One stamp per job: `make demo` installs what users get, `make test` adds the developers' tools.
-$(VENV)/.demo: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[plot]'
+$(VENV)/.demo: pyproject.toml papers/pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[plot]' -e ./papers
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+$(VENV)/.dev: pyproject.toml papers/pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' -e ./papers
 	@touch $@ $(VENV)/.demo $(VENV)/.docs
 
-$(VENV)/.docs: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs,service]'
+$(VENV)/.docs: pyproject.toml papers/pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs,service]' -e ./papers
 	@touch $@
 
 # The libraries we measure ourselves against, in their own environment: their pins are not ours.

@@ -30,9 +30,17 @@ _WIDTH = 100
 def main() -> None:
     """Parse arguments and run; a missed goal is printed, not an error."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--rivals", metavar="PYTHON", help="interpreter that has the packages of benchmarks/rivals.txt")
-    parser.add_argument("--quick", action="store_true", help="smaller and rougher: about 20 seconds")
-    parser.add_argument("--out", type=Path, default=Path("out/bench.json"), help="where to write the rows")
+    parser.add_argument(
+        "--rivals",
+        metavar="PYTHON",
+        help="interpreter that has the packages of benchmarks/rivals.txt",
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="smaller and rougher: about 20 seconds"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("out/bench.json"), help="where to write the rows"
+    )
     arguments = parser.parse_args()
     if sys.platform != "linux":
         parser.error("the benchmarks pin cores and read peak memory the way Linux does it")
@@ -52,7 +60,9 @@ def main() -> None:
             table.show(console)
             records += table.records()
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps({"setting": setting, "rivals": versions, "rows": records}, indent=1) + "\n")
+    arguments.out.write_text(
+        json.dumps({"setting": setting, "rivals": versions, "rows": records}, indent=1) + "\n"
+    )
 
 
 def _tables(effort: Effort, rivals: Rivals | None) -> Iterator[Table]:

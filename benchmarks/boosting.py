@@ -13,16 +13,16 @@ from benchmarks.children import figures_of
 from benchmarks.effort import QUICK, Effort
 from benchmarks.tables import Row, Table, Verdict, at_least
 from benchmarks.timing import best, cores, per_count, pinned, timed
-from tacit.cohort import Cohort
-from tacit.datasets.brazil import brazil
+from tacit._util.kernels import dot_kernel
+from tacit._util.types import FloatArray, IntArray
+from tacit.algorithms.boosting import OwnSample, boost
+from tacit.data.cohort import Cohort
 from tacit.engines.inline import Inline
-from tacit.ensembles.boosting import OwnSample, boost
-from tacit.kernels import dot_kernel
-from tacit.learners.base import Public, Terms
-from tacit.learners.logistic import Logistic, fit_owners
-from tacit.learners.stump import Stump
-from tacit.streams import seeded
-from tacit.types import FloatArray, IntArray
+from tacit.learners.learner import Public, Terms
+from tacit.learners.owners.logistic import Logistic, fit_owners
+from tacit.learners.owners.stump import Stump
+from tacit.mechanisms.streams import seeded
+from tacit_papers.datasets.brazil import brazil
 
 _OURS, _LBFGS = "tacit, all cores", "scikit-learn lbfgs, a loop"
 _PLAIN = "Python: owners, rows, features"
@@ -32,7 +32,10 @@ _ROUNDS, _EPSILON = 10, 5.0
 _LEAST_OVER_LOOP, _LEAST_OVER_SKLEARN = 50, 20
 _CLOSE = 1e-4  # between our coefficients and scikit-learn's
 _MOST_TIME = 1.5  # per owner, over the smallest number of owners
-_BLOCK_BYTES, _OWNER_BYTES = 300_000_000, 64  # a round may need one block and this much for each owner
+_BLOCK_BYTES, _OWNER_BYTES = (
+    300_000_000,
+    64,
+)  # a round may need one block and this much for each owner
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,9 @@ def _fits(sizes: _Sizes, goal: float | None, repetitions: int) -> Table:
         return plain_fit(cohort, public, _ROUNDS, sizes.owners, _EPSILON, seed=1)
 
     def numpy(fill: Share) -> Callable[[], float]:
-        return pinned(per_count(lambda: loop_fit(cohort, public, _ROUNDS, sizes.owners, _EPSILON, 1, fill)))
+        return pinned(
+            per_count(lambda: loop_fit(cohort, public, _ROUNDS, sizes.owners, _EPSILON, 1, fill))
+        )
 
     def floor() -> int:
         asked = cohort[np.random.default_rng(1).permutation(holders)[: sizes.owners * _ROUNDS]]
@@ -144,7 +149,9 @@ def _fits(sizes: _Sizes, goal: float | None, repetitions: int) -> Table:
         "nothing is scaled. The floor reads the asked rows in a compiled kernel and does nothing else."
     )
     goals = {} if goal is None else {_PLAIN: goal}
-    return Table("boosting", title, _HEADINGS, _time_rows(seconds, sizes.owners * _ROUNDS, goals), note)
+    return Table(
+        "boosting", title, _HEADINGS, _time_rows(seconds, sizes.owners * _ROUNDS, goals), note
+    )
 
 
 @dot_kernel
@@ -165,9 +172,13 @@ def _regressions(sizes: _Sizes, repetitions: int) -> Table:
     cohort = Cohort(split.X_train, split.y_train, np.arange(sizes.fitters + 1) * rows)
     weights = np.full(len(cohort.y), 1 / rows)
     few = cohort[: sizes.fitted_by_sklearn]
-    distance = np.abs(_sklearn(few, ridge, "lbfgs") - fit_owners(few, weights[: len(few.y)], 2, ridge)[:, 0]).max()
+    distance = np.abs(
+        _sklearn(few, ridge, "lbfgs") - fit_owners(few, weights[: len(few.y)], 2, ridge)[:, 0]
+    ).max()
     if not distance <= _CLOSE:
-        raise ValueError(f"coefficients must agree with scikit-learn's to {_CLOSE:g}, got {distance:.2g}")
+        raise ValueError(
+            f"coefficients must agree with scikit-learn's to {_CLOSE:g}, got {distance:.2g}"
+        )
     ours = timed(lambda: fit_owners(cohort, weights, 2, ridge), len(cohort))
 
     def theirs(solver: str) -> Callable[[], float]:
@@ -188,24 +199,36 @@ def _regressions(sizes: _Sizes, repetitions: int) -> Table:
         f"scikit-learn is measured on {len(few)} owners, with the tolerance that its coefficients need to agree with "
         f"ours to {_CLOSE:g}; the largest difference was {distance:.1e}. The goal is for its default solver."
     )
-    return Table("boosting", title, _HEADINGS, _time_rows(seconds, len(cohort), {_LBFGS: _LEAST_OVER_SKLEARN}), note)
+    return Table(
+        "boosting",
+        title,
+        _HEADINGS,
+        _time_rows(seconds, len(cohort), {_LBFGS: _LEAST_OVER_SKLEARN}),
+        note,
+    )
 
 
 def _sklearn(cohort: Cohort, ridge: float, solver: str) -> FloatArray:
     """The same regressions, (owners, dim + 1): a column of ones, because our ridge holds the intercept too."""
-    model = LogisticRegression(C=1 / ridge, fit_intercept=False, solver=solver, tol=1e-6, max_iter=1000)
+    model = LogisticRegression(
+        C=1 / ridge, fit_intercept=False, solver=solver, tol=1e-6, max_iter=1000
+    )
     X = np.hstack([cohort.X, np.ones((len(cohort.y), 1))])
     theta = np.zeros((len(cohort), X.shape[1]))
     for owner in range(len(cohort)):
         rows = slice(cohort.offsets[owner], cohort.offsets[owner + 1])
         size = rows.stop - rows.start
-        theta[owner] = model.fit(X[rows], cohort.y[rows], sample_weight=np.full(size, 1 / size)).coef_[0]
+        theta[owner] = model.fit(
+            X[rows], cohort.y[rows], sample_weight=np.full(size, 1 / size)
+        ).coef_[0]
     return theta
 
 
 def _rounds(sizes: _Sizes) -> Table:
     """One round of all owners, in a fresh process for each number of them."""
-    rows = [row for learner in ("stump", "centroid") for row in _round_rows(learner, sizes.round_owners)]
+    rows = [
+        row for learner in ("stump", "centroid") for row in _round_rows(learner, sizes.round_owners)
+    ]
     title = f"One round in one process: {ROWS} rows per owner, d = {DIM}, Piecewise, epsilon 1, {cores()} cores"
     headings = ("learner", "owners", "rows\nMB", "extra\npeak MB", "us/owner", "time\nratio")
     note = (

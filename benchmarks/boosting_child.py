@@ -6,14 +6,14 @@ import sys
 import numpy as np
 
 from benchmarks.memory_child import _measured as measured
-from tacit.cohort import Cohort
+from tacit.data.cohort import Cohort
 from tacit.engines.inline import Inline
-from tacit.learners.base import Learner, Public, ShareQuery, Terms
-from tacit.learners.centroid import Centroid
-from tacit.learners.ensemble import Ensemble
+from tacit.learners.learner import Learner, Public, ShareQuery, Terms
+from tacit.learners.models.ensemble import Ensemble
+from tacit.learners.owners.centroid import Centroid
+from tacit.learners.owners.stump import Stump
 from tacit.learners.query import Answer, Estimates
-from tacit.learners.stump import Stump
-from tacit.streams import seeded
+from tacit.mechanisms.streams import seeded
 
 DIM, ROWS = 20, 4
 _WARM = 100  # owners

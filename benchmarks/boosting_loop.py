@@ -1,6 +1,6 @@
 """Boosted stumps as a loop over owners with NumPy for the rows of one owner: the strong rival.
 
-The same algorithm as `tacit.learners.stump.Stump` in `tacit.ensembles.boosting`, with the float Piecewise mechanism:
+The same algorithm as `tacit.learners.owners.stump.Stump` in `tacit.algorithms.boosting`, with the float Piecewise mechanism:
 every owner replays the published stumps on its own rows, fills its cross tables, and perturbs them. The tables are
 filled feature by feature (`by_feature`) or for all features in one product (`at_once`).
 """
@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tacit.cohort import Cohort
-from tacit.learners.base import Public
-from tacit.types import FloatArray, IntArray
+from tacit._util.types import FloatArray, IntArray
+from tacit.data.cohort import Cohort
+from tacit.learners.learner import Public
 
 _PER_COORDINATE = 2.5
 
@@ -34,7 +34,9 @@ class LoopStump(NamedTuple):
 Share = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 
 
-def loop_fit(cohort: Cohort, public: Public, rounds: int, owners: int, epsilon: float, seed: int, fill: Share) -> int:
+def loop_fit(
+    cohort: Cohort, public: Public, rounds: int, owners: int, epsilon: float, seed: int, fill: Share
+) -> int:
     """Boost for `rounds` rounds of `owners` fresh owners, asking others when one is dropped; answer how many spoke."""
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(cohort)).tolist()
@@ -90,7 +92,9 @@ def _weights(X: FloatArray, y: IntArray, ensemble: list[LoopStump]) -> FloatArra
     return np.asarray(weights / weights.sum())
 
 
-def _add_piecewise(total: FloatArray, share: FloatArray, epsilon: float, rng: np.random.Generator) -> None:
+def _add_piecewise(
+    total: FloatArray, share: FloatArray, epsilon: float, rng: np.random.Generator
+) -> None:
     """Sampled coordinates, k of them, each with epsilon / k (Wang et al. 2019)."""
     dim = len(share)
     k = max(1, min(dim, floor(epsilon / _PER_COORDINATE)))

@@ -1,6 +1,6 @@
 """Boosted stumps as a reader of the paper would first write them: Python loops over owners, rows and features.
 
-The same algorithm as `tacit.learners.stump.Stump` in `tacit.ensembles.boosting`, with the float Piecewise mechanism.
+The same algorithm as `tacit.learners.owners.stump.Stump` in `tacit.algorithms.boosting`, with the float Piecewise mechanism.
 Rows become lists first, which Python reads faster than arrays; weights of the data user's sample are kept from round to
 round.
 """
@@ -9,8 +9,8 @@ import random
 from math import exp, floor, log
 from typing import NamedTuple
 
-from tacit.cohort import Cohort
-from tacit.learners.base import Public
+from tacit.data.cohort import Cohort
+from tacit.learners.learner import Public
 
 _PER_COORDINATE = 2.5
 
@@ -25,7 +25,9 @@ class PlainStump(NamedTuple):
     right: int
 
 
-def plain_fit(cohort: Cohort, public: Public, rounds: int, owners: int, epsilon: float, seed: int) -> int:
+def plain_fit(
+    cohort: Cohort, public: Public, rounds: int, owners: int, epsilon: float, seed: int
+) -> int:
     """Boost for `rounds` rounds of `owners` fresh owners, asking others when one is dropped; answer how many spoke."""
     rng = random.Random(seed)  # noqa: S311 - a benchmark
     waiting = list(range(len(cohort)))
@@ -50,7 +52,10 @@ def plain_fit(cohort: Cohort, public: Public, rounds: int, owners: int, epsilon:
         alpha = log((1 - inside) / inside)
         if alpha > 0:
             ensemble.append(stump._replace(alpha=alpha))
-            weights = [weight * exp(alpha) if missed else weight for weight, missed in zip(weights, wrong, strict=True)]
+            weights = [
+                weight * exp(alpha) if missed else weight
+                for weight, missed in zip(weights, wrong, strict=True)
+            ]
             whole = sum(weights)
             weights = [weight / whole for weight in weights]
     return asked
@@ -60,7 +65,9 @@ def _says(stump: PlainStump, row: list[float]) -> int:
     return stump.left if row[stump.column] < stump.cut else stump.right
 
 
-def _share(rows: list[list[float]], labels: list[int], ensemble: list[PlainStump], cuts: list[float]) -> list[float]:
+def _share(
+    rows: list[list[float]], labels: list[int], ensemble: list[PlainStump], cuts: list[float]
+) -> list[float]:
     """Per feature the weight of class 1 less that of class 0, left and right of the cut."""
     weights = []
     for row, label in zip(rows, labels, strict=True):
@@ -103,7 +110,9 @@ def _piecewise(share: list[float], epsilon: float, rng: random.Random) -> list[t
 def _learn(totals: list[float], cuts: list[float]) -> PlainStump:
     purity = [abs(totals[2 * column]) + abs(totals[2 * column + 1]) for column in range(len(cuts))]
     best = purity.index(max(purity))
-    return PlainStump(0.0, best, cuts[best], int(totals[2 * best] > 0), int(totals[2 * best + 1] > 0))
+    return PlainStump(
+        0.0, best, cuts[best], int(totals[2 * best] > 0), int(totals[2 * best + 1] > 0)
+    )
 
 
 def _median(values: list[float]) -> float:

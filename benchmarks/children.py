@@ -11,7 +11,11 @@ def figures_of(module: str, *arguments: object) -> dict[str, float]:
     command = [sys.executable, "-m", module, *map(str, arguments)]
     paths = os.pathsep.join(os.path.abspath(path) for path in sys.path)
     done = subprocess.run(
-        command, env=os.environ | {"PYTHONPATH": paths}, stdout=subprocess.PIPE, text=True, check=True
+        command,
+        env=os.environ | {"PYTHONPATH": paths},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
     )
     figures: dict[str, float] = json.loads(done.stdout)
     return figures

@@ -14,14 +14,14 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from benchmarks.loopback import Authority, served
-from tacit.campaign.requests import OWNER, Request, signed_headers
-from tacit.cohort import Cohort
-from tacit.coordinator.guard import Limits
-from tacit.coordinator.running import coordinator
-from tacit.coordinator.store import Store
+from tacit.data.cohort import Cohort
 from tacit.learners.invitation import PURPOSE, Invitation, pack
-from tacit.streams import secure
-from tacit.wire.signed import opened
+from tacit.mechanisms.streams import secure
+from tacit.service.coordinator.assemble import coordinator
+from tacit.service.coordinator.store import Store
+from tacit.service.protocol.guard import Limits
+from tacit.service.protocol.signed_requests import OWNER, Request, signed_headers
+from tacit.wire.signing import opened
 
 ADMIN = "the administrator's key"
 _CAMPAIGN = """
@@ -63,14 +63,22 @@ class Doorstep:
         mine, other = Authority.made(folder, "mine"), Authority.made(folder, "other")
         key = Ed25519PrivateKey.generate()
         made = coordinator(
-            folder / "campaign.toml", f"sqlite:///{folder}/campaign.db", key, ADMIN, limits=_NO_PUTTING_OFF
+            folder / "campaign.toml",
+            f"sqlite:///{folder}/campaign.db",
+            key,
+            ADMIN,
+            limits=_NO_PUTTING_OFF,
         )
         trust = ssl.create_default_context(cafile=str(mine.certificate))
-        keys = [Ed25519PrivateKey.generate() for _ in range(4)]  # two to be invited, one revoked, one too late
+        keys = [
+            Ed25519PrivateKey.generate() for _ in range(4)
+        ]  # two to be invited, one revoked, one too late
         with served(made.app, mine) as url:
             async with httpx.AsyncClient(base_url=url, verify=trust, timeout=30.0) as client:
                 found = _Setting(client)
-                await found.admin("/v1/admin/tokens", "\n".join(_token(place) for place in range(4)))
+                await found.admin(
+                    "/v1/admin/tokens", "\n".join(_token(place) for place in range(4))
+                )
                 for place in range(3):
                     await found.signed("POST", "/v1/enrol", keys[place], _enrolment(place))
                 await found.admin("/v1/admin/revoke", found.name(keys[2]))
@@ -95,8 +103,12 @@ class Doorstep:
     def report(self) -> bytes:
         """A report that would count, had the right owner sent it: of an owner without rows."""
         query = self.invitation.query
-        nobody = Cohort(np.zeros((0, query.dim)), np.zeros(0, dtype=np.int64), np.zeros(2, dtype=np.int64))
-        return pack(self.invitation.digest, 0, query.release(nobody, np.array(query.epsilons[:1]), secure()))
+        nobody = Cohort(
+            np.zeros((0, query.dim)), np.zeros(0, dtype=np.int64), np.zeros(2, dtype=np.int64)
+        )
+        return pack(
+            self.invitation.digest, 0, query.release(nobody, np.array(query.epsilons[:1]), secure())
+        )
 
     async def question(self) -> bytes:
         """The question as the invited owner gets it now."""
@@ -107,9 +119,13 @@ class Doorstep:
     def headers(
         method: str, path: str, key: Ed25519PrivateKey, body: bytes = b"", at: float | None = None
     ) -> dict[str, str]:
-        return signed_headers(Request(method, path, int(time.time() if at is None else at), body), key)
+        return signed_headers(
+            Request(method, path, int(time.time() if at is None else at), body), key
+        )
 
-    async def send(self, method: str, path: str, key: Ed25519PrivateKey, body: bytes = b"") -> httpx.Response | None:
+    async def send(
+        self, method: str, path: str, key: Ed25519PrivateKey, body: bytes = b""
+    ) -> httpx.Response | None:
         """A well-signed request; None when the connection was closed on us."""
         return await self.raw(method, path, self.headers(method, path, key, body), body)
 
@@ -134,9 +150,13 @@ class _Setting:
         return Doorstep.headers("GET", "/", key)[OWNER]
 
     async def admin(self, path: str, body: str) -> None:
-        (await self.client.post(path, content=body, headers={"x-tacit-admin": ADMIN})).raise_for_status()
+        (
+            await self.client.post(path, content=body, headers={"x-tacit-admin": ADMIN})
+        ).raise_for_status()
 
-    async def signed(self, method: str, path: str, key: Ed25519PrivateKey, body: bytes = b"") -> httpx.Response:
+    async def signed(
+        self, method: str, path: str, key: Ed25519PrivateKey, body: bytes = b""
+    ) -> httpx.Response:
         headers = Doorstep.headers(method, path, key, body)
         answer = await self.client.request(method, path, headers=headers, content=body or None)
         return answer.raise_for_status()

@@ -9,7 +9,7 @@ from math import exp, floor
 import numpy as np
 import numpy.typing as npt
 
-from tacit.types import FloatArray, IntArray
+from tacit._util.types import FloatArray, IntArray
 
 _BLOCK = 1 << 16  # rows
 _PER_COORDINATE = 2.5
@@ -20,7 +20,9 @@ def sampled_count(epsilon: float, dim: int) -> int:
     return max(1, min(dim, floor(epsilon / _PER_COORDINATE)))
 
 
-def float_piecewise(shares: FloatArray, epsilon: float, seed: int) -> tuple[npt.NDArray[np.int32], FloatArray]:
+def float_piecewise(
+    shares: FloatArray, epsilon: float, seed: int
+) -> tuple[npt.NDArray[np.int32], FloatArray]:
     """Sampled coordinates and their estimates, both (k, n)."""
     rng = np.random.Generator(np.random.SFC64(seed))
     n, dim = shares.shape
@@ -32,7 +34,9 @@ def float_piecewise(shares: FloatArray, epsilon: float, seed: int) -> tuple[npt.
         chosen = _sample(rng, stop - start, dim, k)
         row_starts: IntArray = np.arange(start * dim, stop * dim, dim)
         indices[:, start:stop] = chosen
-        estimates[:, start:stop] = _perturb(rng, every.take(row_starts + chosen), epsilon / k) * (dim / k)
+        estimates[:, start:stop] = _perturb(rng, every.take(row_starts + chosen), epsilon / k) * (
+            dim / k
+        )
     return indices, estimates
 
 

@@ -8,8 +8,19 @@ import numpy as np
 from benchmarks.effort import DIM, Effort
 from benchmarks.tables import Row, Table
 from benchmarks.timing import best, cores, timed
-from tacit import Ball, Box, Duchi, Hybrid, Laplace, Mechanism, Piecewise, PrivUnit, RandomizedResponse, seeded
-from tacit.types import FloatArray
+from tacit import (
+    Ball,
+    Box,
+    Duchi,
+    Hybrid,
+    Laplace,
+    Mechanism,
+    Piecewise,
+    PrivUnit,
+    RandomizedResponse,
+    seeded,
+)
+from tacit._util.types import FloatArray
 
 _EPSILON = 1.0
 _BASE = Piecewise
@@ -26,7 +37,12 @@ class MechanismRow(Row):
 
     @property
     def cells(self) -> tuple[str, ...]:
-        return (self.space, f"{self.nanoseconds_per_owner:,.0f}", f"{self.ratio:,.1f}", str(self.report_bits))
+        return (
+            self.space,
+            f"{self.nanoseconds_per_owner:,.0f}",
+            f"{self.ratio:,.1f}",
+            str(self.report_bits),
+        )
 
 
 def mechanisms(effort: Effort) -> list[Table]:
@@ -38,7 +54,9 @@ def mechanisms(effort: Effort) -> list[Table]:
     candidates: list[Mechanism] = [kind(epsilon=_EPSILON, space=box) for kind in kinds]
     candidates.append(PrivUnit(epsilon=_EPSILON, space=ball))
     unit = directions / np.linalg.norm(directions, axis=1, keepdims=True)
-    contestants = {_name(m): _contestant(m, unit if m.space is ball else directions) for m in candidates}
+    contestants = {
+        _name(m): _contestant(m, unit if m.space is ball else directions) for m in candidates
+    }
     seconds = best(contestants, effort.repetitions)
     rows = [_row(m, seconds[_name(m)], seconds[_BASE.__name__]) for m in candidates]
     title = f"Time per owner at d = {DIM}, epsilon {_EPSILON:g}: {owners:,} owners, {cores()} cores"

@@ -40,7 +40,15 @@ def memory(effort: Effort) -> list[Table]:
     """One table: both ways, for each number of owners."""
     rows = [row for mode in _NAMES for row in _rows(mode, effort.memory_owners)]
     title = f"Memory of totals and mean: Piecewise, epsilon 1, d = {DIM}"
-    headings = ("way", "owners", "held\nMB", "extra\npeak MB", "bytes per\nowner", "ns/owner", "time\nratio")
+    headings = (
+        "way",
+        "owners",
+        "held\nMB",
+        "extra\npeak MB",
+        "bytes per\nowner",
+        "ns/owner",
+        "time\nratio",
+    )
     return [Table("memory", title, headings, rows, _NOTE)]
 
 
@@ -50,7 +58,9 @@ def _rows(mode: str, numbers: tuple[int, ...]) -> list[MemoryRow]:
     return [
         MemoryRow(
             name=_NAMES[mode],
-            verdict=at_most(figures["bytes"] / 1e6, (least + _SPARE) / 1e6, " MB") if owners > numbers[0] else None,
+            verdict=at_most(figures["bytes"] / 1e6, (least + _SPARE) / 1e6, " MB")
+            if owners > numbers[0]
+            else None,
             owners=owners,
             held_bytes=int(figures["held"]),
             extra_bytes=int(figures["bytes"]),

@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.effort import DIM
 from tacit import Box, Piecewise, Reports, Totals, seeded
-from tacit.types import FloatArray
+from tacit._util.types import FloatArray
 
 _BLOCK = 1 << 16  # owners
 _WARM = 100  # owners: enough to compile, too few to leave a block's memory behind
@@ -44,7 +44,9 @@ def streamed(mechanism: Piecewise, pool: FloatArray, owners: int) -> Totals:
 def held(mechanism: Piecewise, pool: FloatArray, owners: int) -> Reports:
     """All reports at once."""
     first = draw(mechanism, pool, slice(0, 1))
-    arrays = (np.empty((owners, mechanism.slots), array.dtype) for array in (first.points, first.indices))
+    arrays = (
+        np.empty((owners, mechanism.slots), array.dtype) for array in (first.points, first.indices)
+    )
     reports = Reports(*arrays)
     for rows in blocks(owners):
         reports[np.arange(rows.start, rows.stop)] = draw(mechanism, pool, rows)
@@ -68,7 +70,9 @@ def main(mode: str, owners: int) -> None:
 
 def _measured(work: Callable[[], object]) -> tuple[int, float]:
     """Bytes by which the peak exceeds what was held before, and the least seconds of a few runs."""
-    with suppress(OSError):  # where it is refused the older peak stands, and the answer is too large, never too small
+    with suppress(
+        OSError
+    ):  # where it is refused the older peak stands, and the answer is too large, never too small
         Path("/proc/self/clear_refs").write_text("5")
     before = _status("VmRSS")
     least = float("inf")

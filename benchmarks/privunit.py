@@ -8,7 +8,7 @@ from benchmarks.effort import DIM, Effort
 from benchmarks.tables import Row, Table, at_least
 from benchmarks.timing import best, timed
 from tacit import Ball, Mechanism, Piecewise, PrivUnit, seeded
-from tacit.types import FloatArray
+from tacit._util.types import FloatArray
 
 _EPSILONS = (1.0, 3.0, 5.0, 7.0)
 _LEAST_GAIN = 10
@@ -50,7 +50,9 @@ def privunit(effort: Effort) -> list[Table]:
     """One table, two rows per epsilon."""
     normals = np.random.default_rng(1).standard_normal((effort.error_owners, DIM))
     shares = normals / np.linalg.norm(normals, axis=1, keepdims=True)
-    rows = [row for epsilon in _EPSILONS for row in _pair(shares, epsilon, effort.error_repetitions)]
+    rows = [
+        row for epsilon in _EPSILONS for row in _pair(shares, epsilon, effort.error_repetitions)
+    ]
     title = f"PrivUnit and Piecewise for unit-l2 shares: {len(shares):,} owners, d = {DIM}"
     errors = ("error", "measured\n/ formula", "gain,\nformula", "gain,\nmeasured")
     headings = ("mechanism", "epsilon", *errors, "ns/owner", "time", "bits")
@@ -72,11 +74,17 @@ def _pair(shares: FloatArray, epsilon: float, repetitions: int) -> list[ErrorRow
 
 
 def _row(
-    mechanism: Mechanism, shares: FloatArray, seconds: float, plain_seconds: float, base: ErrorRow | None
+    mechanism: Mechanism,
+    shares: FloatArray,
+    seconds: float,
+    plain_seconds: float,
+    base: ErrorRow | None,
 ) -> ErrorRow:
     formula = float(mechanism.variance(shares).sum(axis=1).mean())
     epsilon = float(mechanism.levels[0])
-    estimates = mechanism.estimate(mechanism.randomize(shares, seeded(2).child("error", str(epsilon))))
+    estimates = mechanism.estimate(
+        mechanism.randomize(shares, seeded(2).child("error", str(epsilon)))
+    )
     errors = ((estimates - shares) ** 2).sum(axis=1)
     measured = float(errors.mean())
     gains = (1.0, 1.0) if base is None else (base.formula / formula, base.measured / measured)

@@ -65,5 +65,9 @@ def refining(effort: Effort) -> list[Table]:
 
 def _verdict(figures: dict[str, float], owners: int, first: float) -> Verdict:
     most = _BLOCK_BYTES + _OWNER_BYTES * owners
-    met = figures["report"] <= _MOST_BYTES and figures["seconds"] <= _MOST_TIME * first and figures["bytes"] <= most
+    met = (
+        figures["report"] <= _MOST_BYTES
+        and figures["seconds"] <= _MOST_TIME * first
+        and figures["bytes"] <= most
+    )
     return Verdict(f"<= {_MOST_BYTES} B, <= {most / 1e6:,.0f} MB", met)

@@ -7,18 +7,20 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.memory_child import _measured as measured
-from tacit.cohort import Cohort
+from tacit._util.types import FloatArray, IntArray
+from tacit.algorithms.combination import Crowd
+from tacit.algorithms.public_baseline import fit_public
+from tacit.algorithms.refinement import refine
+from tacit.data.cohort import Cohort
 from tacit.engines.inline import Inline
-from tacit.ensembles.combination import Crowd
-from tacit.ensembles.public_model import fit_public
-from tacit.ensembles.refine import refine
-from tacit.learners.base import Public
 from tacit.learners.invitation import report_size
-from tacit.streams import seeded
-from tacit.types import FloatArray, IntArray
+from tacit.learners.learner import Public
+from tacit.mechanisms.streams import seeded
 
 DIM, PUBLIC = 20, 1_000
-_EXPECTED = 10_000_000  # owners that the plan believes in, whoever comes: the same share for all sizes
+_EXPECTED = (
+    10_000_000  # owners that the plan believes in, whoever comes: the same share for all sizes
+)
 _WARM = 1_000
 
 
@@ -38,7 +40,9 @@ def main(owners: int) -> None:
     cohort = Cohort(X[PUBLIC:], y[PUBLIC:], np.arange(owners + 1))
     query = next(refine(public, Crowd(_EXPECTED, 1.0), "auto", 1.0, own=own, rounds=1))
     Inline(cohort[:_WARM], 1.0, seeded(1)).ask(replace(query, owners=_WARM))
-    growth, seconds = measured(lambda: Inline(cohort, 1.0, seeded(1)).ask(replace(query, owners=owners)))
+    growth, seconds = measured(
+        lambda: Inline(cohort, 1.0, seeded(1)).ask(replace(query, owners=owners))
+    )
     print(
         json.dumps(
             {

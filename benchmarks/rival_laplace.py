@@ -37,7 +37,10 @@ def _diffprivlib(values: Sequence[float], epsilon: float) -> float:
 def _rivals() -> dict[str, tuple[str, Callable[[Sequence[float], float], float]]]:
     return {
         "OpenDP Laplace": ("opendp", lambda values, epsilon: _opendp(values, epsilon, None)),
-        "OpenDP Laplace, grid 2^-20": ("opendp", lambda values, epsilon: _opendp(values, epsilon, _OUR_GRID)),
+        "OpenDP Laplace, grid 2^-20": (
+            "opendp",
+            lambda values, epsilon: _opendp(values, epsilon, _OUR_GRID),
+        ),
         "diffprivlib Laplace": ("diffprivlib", _diffprivlib),
     }
 
@@ -45,7 +48,12 @@ def _rivals() -> dict[str, tuple[str, Callable[[Sequence[float], float], float]]
 def main() -> None:
     """Answer requests until the input ends."""
     rivals = _rivals()
-    print(json.dumps({name: f"{package} {version(package)}" for name, (package, _) in rivals.items()}), flush=True)
+    print(
+        json.dumps(
+            {name: f"{package} {version(package)}" for name, (package, _) in rivals.items()}
+        ),
+        flush=True,
+    )
     for line in sys.stdin:
         request = json.loads(line)
         count = int(request["values"])

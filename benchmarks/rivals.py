@@ -22,7 +22,9 @@ class Rivals:
 
     def seconds(self, name: str, epsilon: float, values: int) -> float:
         """Seconds per value, once."""
-        self.requests.write(json.dumps({"rival": name, "epsilon": epsilon, "values": values}) + "\n")
+        self.requests.write(
+            json.dumps({"rival": name, "epsilon": epsilon, "values": values}) + "\n"
+        )
         self.requests.flush()
         return float(_answer(self.answers)["seconds"])
 

@@ -12,7 +12,7 @@ from benchmarks.rivals import Rivals
 from benchmarks.tables import Row, Table, Verdict, at_least, at_most
 from benchmarks.timing import best, cores, pinned, timed
 from tacit import Box, Piecewise, secure, seeded
-from tacit.types import FloatArray, WordArray
+from tacit._util.types import FloatArray, WordArray
 
 _EPSILONS = (1.0, 5.0)
 _MOST_WORDS = 8
@@ -57,18 +57,28 @@ def _table(shares: FloatArray, epsilon: float, effort: Effort, rivals: Rivals | 
     contestants = _contestants(shares, epsilon, mechanism)
     if rivals is not None:
         for name in rivals.versions:
-            contestants[name] = partial(rivals.seconds, name, epsilon / mechanism.slots, effort.rival_values)
+            contestants[name] = partial(
+                rivals.seconds, name, epsilon / mechanism.slots, effort.rival_values
+            )
     seconds = best(contestants, effort.repetitions)
     return Table(
         benchmark="speed",
         title=f"Exact Piecewise, epsilon {epsilon:g}: {len(shares):,} owners, d = {DIM}, k = {mechanism.slots}",
-        headings=("contestant", "ns/value", "floor\nwords", "over ours,\none core", f"over ours,\n{cores()} cores"),
+        headings=(
+            "contestant",
+            "ns/value",
+            "floor\nwords",
+            "over ours,\none core",
+            f"over ours,\n{cores()} cores",
+        ),
         rows=[_row(name, epsilon, seconds) for name in seconds],
         note=_NOTE if epsilon == _EPSILONS[-1] else "",
     )
 
 
-def _contestants(shares: FloatArray, epsilon: float, mechanism: Piecewise) -> dict[str, Callable[[], float]]:
+def _contestants(
+    shares: FloatArray, epsilon: float, mechanism: Piecewise
+) -> dict[str, Callable[[], float]]:
     count = len(shares) * mechanism.slots
     ours = timed(lambda: mechanism.randomize(shares, seeded(1)), count)
     ours_secure = timed(lambda: mechanism.randomize(shares, secure()), count)
@@ -86,13 +96,17 @@ def _contestants(shares: FloatArray, epsilon: float, mechanism: Piecewise) -> di
 
 def _integers(count: int) -> WordArray:
     most = np.iinfo(np.uint64).max
-    return np.random.Generator(np.random.SFC64(1)).integers(0, most, count, dtype=np.uint64, endpoint=True)
+    return np.random.Generator(np.random.SFC64(1)).integers(
+        0, most, count, dtype=np.uint64, endpoint=True
+    )
 
 
 def _row(name: str, epsilon: float, seconds: Mapping[str, float]) -> SpeedRow:
     own = seconds[name]
     words, one = own / seconds[_FLOOR], own / seconds[_ONE]
-    return SpeedRow(name, _verdict(name, words, one), epsilon, own * 1e9, words, one, own / seconds[_ALL])
+    return SpeedRow(
+        name, _verdict(name, words, one), epsilon, own * 1e9, words, one, own / seconds[_ALL]
+    )
 
 
 def _verdict(name: str, words: float, over_ours: float) -> Verdict | None:

@@ -22,11 +22,18 @@ from rich.console import Console
 
 from benchmarks.doorstep import ADMIN, Doorstep
 from benchmarks.tables import Row, Table, Verdict
-from tacit.campaign.requests import LIFETIME, OWNER
-from tacit.coordinator.store import PAUSED, VOID, Standing
-from tacit.device.link import Link, UnreachableError
+from tacit.service.coordinator.store import PAUSED, VOID, Standing
+from tacit.service.device.client import Link, UnreachableError
+from tacit.service.protocol.signed_requests import LIFETIME, OWNER
 
-_INSIDE = (b"Traceback", b'File "', b".py", b"sqlalchemy", b"starlette", b"uvicorn")  # words of a stack trace
+_INSIDE = (
+    b"Traceback",
+    b'File "',
+    b".py",
+    b"sqlalchemy",
+    b"starlette",
+    b"uvicorn",
+)  # words of a stack trace
 _LARGE = bytes(2 << 20)
 
 
@@ -134,7 +141,9 @@ async def quietly_large(door: Doorstep) -> httpx.Response | None:
         for start in range(0, len(_LARGE), 1 << 16):
             yield _LARGE[start : start + (1 << 16)]
 
-    return await door.raw("POST", "/v1/report", door.headers("POST", "/v1/report", door.invited, _LARGE), pieces())
+    return await door.raw(
+        "POST", "/v1/report", door.headers("POST", "/v1/report", door.invited, _LARGE), pieces()
+    )
 
 
 async def garbage(door: Doorstep) -> httpx.Response | None:
@@ -144,7 +153,10 @@ async def garbage(door: Doorstep) -> httpx.Response | None:
 
 async def babble(door: Doorstep) -> httpx.Response | None:
     """Random headers, random path."""
-    noise = {name: os.urandom(40).hex() for name in ("x-tacit-owner", "x-tacit-time", "x-tacit-signature")}
+    noise = {
+        name: os.urandom(40).hex()
+        for name in ("x-tacit-owner", "x-tacit-time", "x-tacit-signature")
+    }
     return await door.raw("POST", f"/{os.urandom(6).hex()}", noise, os.urandom(100))
 
 
@@ -162,7 +174,9 @@ async def no_http(door: Doorstep) -> httpx.Response | None:
 
 async def not_admin(door: Doorstep) -> httpx.Response | None:
     """Somebody who guesses the admin key."""
-    return await door.raw("POST", "/v1/admin/state", {"x-tacit-admin": os.urandom(20).hex()}, PAUSED.encode())
+    return await door.raw(
+        "POST", "/v1/admin/state", {"x-tacit-admin": os.urandom(20).hex()}, PAUSED.encode()
+    )
 
 
 async def wrong_authority(door: Doorstep) -> httpx.Response | None:
@@ -202,13 +216,17 @@ KINDS: dict[str, tuple[Attempt, tuple[int, ...]]] = {
 }
 
 
-async def visit(door: Doorstep, attempt: Attempt, expected: tuple[int, ...], name: str, times: int) -> Strangers:
+async def visit(
+    door: Doorstep, attempt: Attempt, expected: tuple[int, ...], name: str, times: int
+) -> Strangers:
     """Try one way in some times."""
     tally = Tally()
     for _ in range(times):
         tally.note(await attempt(door))
     refused = sum(status in expected for status in tally.statuses)
-    statuses = " ".join(str(status or "closed") for status in sorted(set(tally.statuses), reverse=True))
+    statuses = " ".join(
+        str(status or "closed") for status in sorted(set(tally.statuses), reverse=True)
+    )
     goal = Verdict("all, 0 traces", refused == times and tally.traces == tally.misshapen == 0)
     return Strangers(name, goal, times, refused, statuses, tally.traces)
 
@@ -221,12 +239,18 @@ def _standing(door: Doorstep) -> Standing:
 async def strangers(door: Doorstep, times: int) -> Table:
     """Every kind in turn; then whether the question and the count of reports are as they were."""
     before, standing = await door.question(), _standing(door)
-    rows = [await visit(door, attempt, expected, name, times) for name, (attempt, expected) in KINDS.items()]
+    rows = [
+        await visit(door, attempt, expected, name, times)
+        for name, (attempt, expected) in KINDS.items()
+    ]
     unchanged = await door.question() == before and _standing(door) == standing
     clean = door.store.reports_of(1) == []
     body = door.report()
     first, again = [(await door.send("POST", "/v1/report", door.invited, body)) for _ in range(2)]
-    honest = [answer is not None and answer.json()["outcome"] for answer in (first, again)] == ["counted", "repeated"]
+    honest = [answer is not None and answer.json()["outcome"] for answer in (first, again)] == [
+        "counted",
+        "repeated",
+    ]
     once = len(door.store.reports_of(1)) == 1
     await door.raw("POST", "/v1/admin/state", {"x-tacit-admin": ADMIN}, PAUSED.encode())
     door.store.close_question(1, VOID)
@@ -235,7 +259,11 @@ async def strangers(door: Doorstep, times: int) -> Table:
         f"question unchanged: {_yes(unchanged)}; reports of strangers that counted: {'0' if clean else 'SOME'}; "
         f"the honest owner afterwards: counted once, its replay told so: {_yes(honest and once)}"
     )
-    title = "Strangers over TLS on loopback" if unchanged and clean and honest and once else "Strangers: BROKEN"
+    title = (
+        "Strangers over TLS on loopback"
+        if unchanged and clean and honest and once
+        else "Strangers: BROKEN"
+    )
     return Table("strangers", title, ("who", "sent", "refused", "statuses", "traces"), rows, note)
 
 
@@ -260,7 +288,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         table = measured(Path(folder), parser.parse_args().times)
     table.show(Console(width=110, highlight=False))
-    if "BROKEN" in table.title or not all(row.verdict is not None and row.verdict.met for row in table.rows):
+    if "BROKEN" in table.title or not all(
+        row.verdict is not None and row.verdict.met for row in table.rows
+    ):
         sys.exit(1)
 
 

@@ -50,7 +50,9 @@ class Table:
 
     def show(self, console: Console) -> None:
         judged = any(row.verdict for row in self.rows)
-        shown = RichTable(title=self.title, caption=self.note or None, box=SIMPLE_HEAD, padding=(0, 0, 0, 1))
+        shown = RichTable(
+            title=self.title, caption=self.note or None, box=SIMPLE_HEAD, padding=(0, 0, 0, 1)
+        )
         shown.title_justify = shown.caption_justify = "left"
         for column, heading in enumerate((*self.headings, *(("goal", "met") if judged else ()))):
             shown.add_column(heading, justify="right" if column else "left", no_wrap=True)
@@ -61,7 +63,9 @@ class Table:
 
     def records(self) -> list[dict[str, object]]:
         """The rows as plain values, for JSON."""
-        return [{"benchmark": self.benchmark, "table": self.title, **asdict(row)} for row in self.rows]
+        return [
+            {"benchmark": self.benchmark, "table": self.title, **asdict(row)} for row in self.rows
+        ]
 
 
 def _judged(verdict: Verdict | None) -> tuple[str, str]:

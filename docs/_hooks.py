@@ -22,7 +22,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     for entry in config.nav or []:
         if "How to" in entry:
             entry["How to"] = [
-                path.relative_to(ROOT / "docs").as_posix() for path in sorted((ROOT / "docs/how-to").glob("*.md"))
+                path.relative_to(ROOT / "docs").as_posix()
+                for path in sorted((ROOT / "docs/how-to").glob("*.md"))
             ]
     return config
 
@@ -44,7 +45,11 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         path = (here.parent / target).resolve()
         if ":" in target or not (path.is_relative_to(ROOT) and path.exists()):
             return match[0]  # elsewhere, or nowhere: mkdocs complains about the latter
-        inside = path.relative_to(ROOT / "docs").as_posix() if path.is_relative_to(ROOT / "docs") else copied(path)
+        inside = (
+            path.relative_to(ROOT / "docs").as_posix()
+            if path.is_relative_to(ROOT / "docs")
+            else copied(path)
+        )
         if files.get_file_from_path(inside) is None:
             return f"`{text.strip('`')}`"
         return f"[{text}]({posixpath.relpath(inside, posixpath.dirname(page.file.src_uri) or '.')}{anchor})"
@@ -72,7 +77,12 @@ def commands() -> str:
     from tacit.cli import app
 
     root = typer.main.get_command(app)
-    lines = ["# Command line", "", "Made from the commands themselves; `tacit COMMAND --help` says the same.", ""]
+    lines = [
+        "# Command line",
+        "",
+        "Made from the commands themselves; `tacit COMMAND --help` says the same.",
+        "",
+    ]
     describe(root, "tacit", lines)
     return "\n".join(lines)
 
@@ -98,7 +108,13 @@ def parameter(parameter: Any) -> str:
     names = ", ".join((*parameter.opts, *parameter.secondary_opts))
     if parameter.param_type_name == "argument":
         names = str(parameter.name).upper()
-    default = "required" if parameter.required else "" if parameter.default in (None, False, ()) else parameter.default
+    default = (
+        "required"
+        if parameter.required
+        else ""
+        if parameter.default in (None, False, ())
+        else parameter.default
+    )
     shown = "" if callable(default) else str(default)
     return f"| `{names}` | {plain(getattr(parameter, 'help', '') or '')} | {plain(shown)} |"
 

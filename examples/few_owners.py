@@ -14,16 +14,17 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from tacit.datasets import HEART, load_adult, load_heart
-from tacit.datasets.tables import Table, places, rows_of
-from tacit.schema import Category
+from tacit.data.schema import Category
+from tacit_papers.datasets import HEART, load_adult, load_heart
+from tacit_papers.datasets.tables import Table, places, rows_of
 
 BRANCHES = {"north": 0.4, "east": 0.3, "south": 0.2, "west": 0.1}
 
 
 def write(folder: Path, name: str, table: Table) -> None:
     parquet.write_table(
-        pa.table({column: pa.array(values.tolist()) for column, values in table.items()}), folder / name
+        pa.table({column: pa.array(values.tolist()) for column, values in table.items()}),
+        folder / name,
     )
 
 
@@ -33,7 +34,9 @@ def hospitals(folder: Path, seed: int = 1) -> None:
     codes = [feature.name for feature in HEART.features if isinstance(feature, Category)]
     for name in codes:
         known = np.asarray(table[name], dtype=np.float64)
-        table[name] = np.array([None if np.isnan(code) else f"{code:g}" for code in known.tolist()], dtype=object)
+        table[name] = np.array(
+            [None if np.isnan(code) else f"{code:g}" for code in known.tolist()], dtype=object
+        )
     table["diagnosis"] = np.where(table.pop("num") > 0, "narrowed", "healthy").astype(object)
     order = np.random.default_rng(seed).permutation(len(table["site"]))
     own = rows_of(table, order[len(order) // 3 :])
@@ -42,7 +45,9 @@ def hospitals(folder: Path, seed: int = 1) -> None:
     write(folder, "sample.parquet", _without_site(rows_of(own, public)))
     write(folder, "test.parquet", _without_site(rows_of(table, order[: len(order) // 3])))
     for site in np.unique(own["site"].astype(str)).tolist():
-        write(folder, f"{site}.parquet", _without_site(rows_of(own, ~public & (own["site"] == site))))
+        write(
+            folder, f"{site}.parquet", _without_site(rows_of(own, ~public & (own["site"] == site)))
+        )
 
 
 def census(folder: Path, seed: int = 1) -> None:
@@ -52,7 +57,9 @@ def census(folder: Path, seed: int = 1) -> None:
     parts = places(len(table["income"]), 500, 0.3, seed)
     write(folder, "sample.parquet", rows_of(table, parts.public))
     write(folder, "test.parquet", rows_of(table, parts.test))
-    ends = np.rint(np.cumsum([0.0, *BRANCHES.values()]) * len(parts.train)).astype(np.int64).tolist()
+    ends = (
+        np.rint(np.cumsum([0.0, *BRANCHES.values()]) * len(parts.train)).astype(np.int64).tolist()
+    )
     for branch, first, last in zip(BRANCHES, ends[:-1], ends[1:], strict=True):
         own = rows_of(table, parts.train[first:last])
         if branch == "west":

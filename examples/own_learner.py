@@ -10,14 +10,14 @@ import numpy as np
 from sklearn.datasets import make_classification
 
 from tacit import seeded
-from tacit.cohort import Cohort
+from tacit._util.types import FloatArray, IntArray
+from tacit.algorithms.boosting import OwnSample, boost
+from tacit.data.cohort import Cohort
 from tacit.engines.inline import Inline
-from tacit.ensembles.boosting import OwnSample, boost
-from tacit.learners.base import Facts, Learner, Public, ShareQuery, Terms
-from tacit.learners.centroid import class_sums
+from tacit.learners.learner import Facts, Learner, Public, ShareQuery, Terms
+from tacit.learners.owners.centroid import class_sums
 from tacit.learners.query import Answer
-from tacit.spaces_of_blocks import Mixture
-from tacit.types import FloatArray, IntArray
+from tacit.mechanisms.product_spaces import Mixture
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,5 +55,9 @@ if __name__ == "__main__":
     public = Public(X[:1000], y[:1000], classes=2)
     owners = Cohort.of(X[2000:], y[2000:], owners=np.arange(58_000) // 4)
     facts, terms = Facts(8, 2), Terms("privunit", (4.0,))
-    result = Inline(owners, 4.0, seeded(1)).run(boost(Bayes(), facts, terms, OwnSample(public), 3, 4000, 5))
-    print(f"{result.ended}: accuracy {(result.ensemble.predict(X[1000:2000]) == y[1000:2000]).mean():.3f}")
+    result = Inline(owners, 4.0, seeded(1)).run(
+        boost(Bayes(), facts, terms, OwnSample(public), 3, 4000, 5)
+    )
+    print(
+        f"{result.ended}: accuracy {(result.ensemble.predict(X[1000:2000]) == y[1000:2000]).mean():.3f}"
+    )

@@ -34,7 +34,9 @@ _EXPERIMENTS: dict[str, Callable[[Effort], Finding]] = {
 def main() -> None:
     """Parse arguments and run."""
     parser = argparse.ArgumentParser(prog="python -m reliability", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a little of everything: about 20 seconds")
+    parser.add_argument(
+        "--quick", action="store_true", help="a little of everything: about 20 seconds"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the findings there")
     parser.add_argument("--only", choices=_EXPERIMENTS, action="append", help="repeat for several")
     arguments = parser.parse_args()

@@ -17,7 +17,9 @@ def apart(work: Callable[..., Any], parts: Sequence[tuple[Any, ...]]) -> list[An
         ours, theirs = context.Pipe(duplex=False)
         process = context.Process(target=_run, args=(theirs, work, part))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # threads of the linear algebra library are idle here
+            warnings.simplefilter(
+                "ignore", DeprecationWarning
+            )  # threads of the linear algebra library are idle here
             process.start()
         theirs.close()
         started.append((process, ours))
@@ -37,7 +39,9 @@ def _run(pipe: Connection, work: Callable[..., Any], part: tuple[Any, ...]) -> N
 
 def forget_peak() -> None:
     """Begin measuring the peak of this process's memory anew."""
-    with suppress(OSError):  # where it is refused the older peak stands, and growth looks smaller only if it was larger
+    with suppress(
+        OSError
+    ):  # where it is refused the older peak stands, and growth looks smaller only if it was larger
         Path("/proc/self/clear_refs").write_text("5")
 
 

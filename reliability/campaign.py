@@ -11,17 +11,17 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit import Category, Cohort, Number, Schema
-from tacit.learners.base import Learner, Public, ShareQuery, Terms
-from tacit.learners.centroid import Centroid, CentroidModel
-from tacit.learners.ensemble import Ensemble, Model
 from tacit.learners.invitation import PURPOSE, Invitation, digest_of
-from tacit.learners.logistic import LinearModel, Logistic
+from tacit.learners.learner import Learner, Public, ShareQuery, Terms
+from tacit.learners.models.ensemble import Ensemble, Model
+from tacit.learners.owners.centroid import Centroid, CentroidModel
+from tacit.learners.owners.logistic import LinearModel, Logistic
+from tacit.learners.owners.stump import Stump, StumpModel
 from tacit.learners.query import Query
-from tacit.learners.stump import Stump, StumpModel
 from tacit.owner.gate import Gate
 from tacit.owner.ledger import Ledger
 from tacit.owner.policy import Policy
-from tacit.wire.signed import sign
+from tacit.wire.signing import sign
 
 NAME = "trial"
 PRIVATE = ("privunit", "piecewise", "hybrid", "duchi", "laplace", "randomized_response")
@@ -59,14 +59,19 @@ class Campaign:
         )
 
     def query(
-        self, learner: Learner = LEARNERS[0], mechanism: str = "privunit", epsilons: tuple[float, ...] = (0.1, 0.3)
+        self,
+        learner: Learner = LEARNERS[0],
+        mechanism: str = "privunit",
+        epsilons: tuple[float, ...] = (0.1, 0.3),
     ) -> ShareQuery:
         sample = self.cohort(100, 1, seed=9)
         facts = learner.facts(Public(sample.X, sample.y, self.classes))
         ensemble = Ensemble(self.classes, self.members())
         return ShareQuery(1, 1, 10, learner, facts, ensemble, Terms(mechanism, epsilons))
 
-    def invitation(self, number: int, query: Query | None = None, ends: int | None = None) -> Invitation:
+    def invitation(
+        self, number: int, query: Query | None = None, ends: int | None = None
+    ) -> Invitation:
         expires = int(time.time()) + 24 * _HOUR if ends is None else ends
         return Invitation(NAME, number, expires, digest_of(self.schema), query or self.query())
 
@@ -74,9 +79,13 @@ class Campaign:
         """A signed invitation."""
         return sign(self.invitation(number, query, ends), PURPOSE, self.key)
 
-    def gate(self, owners: Sequence[str], policy: Policy, ledger: Any, kind: type[Gate] = Gate) -> Gate:
+    def gate(
+        self, owners: Sequence[str], policy: Policy, ledger: Any, kind: type[Gate] = Gate
+    ) -> Gate:
         """A gate of `kind` for these owners."""
-        return kind(self.cohort(len(owners)), owners, self.schema, policy, ledger, self.key.public_key())
+        return kind(
+            self.cohort(len(owners)), owners, self.schema, policy, ledger, self.key.public_key()
+        )
 
 
 def limits(**given: Any) -> Policy:

@@ -25,19 +25,22 @@ import pandas as pd
 from reliability.campaign import LEARNERS, PRIVATE, Campaign, in_memory, ledger_in, limits
 from reliability.finding import Finding
 from tacit import Cohort, Laplace, Number, PrivateBoosting, Schema, secure
+from tacit._util.types import FloatArray
+from tacit.data.schema import Encoded
 from tacit.engines.inline import Inline
 from tacit.learners.query import Query
 from tacit.mechanisms.reports import Reports
+from tacit.mechanisms.spaces import Box
+from tacit.mechanisms.streams import Stream
 from tacit.owner.gate import Gate
 from tacit.owner.ledger import Ledger, LedgerError
-from tacit.schema import Encoded
-from tacit.spaces import Box
-from tacit.streams import Stream
-from tacit.types import FloatArray
 from tacit.wire import encode
 
 _NUMBERS = (0.73908513321516, 7.3890560989306)  # for the columns a in [-1, 1] and b in [0, 10]
-_WORDS = ("zaunkoenig-4711", "wintergoldhaehnchen-0815")  # a category and a label that no schema knows
+_WORDS = (
+    "zaunkoenig-4711",
+    "wintergoldhaehnchen-0815",
+)  # a category and a label that no schema knows
 _POLICY = limits(epsilon_per_release=1, epsilon_total=9, releases=20)
 _HOLDERS = (Cohort, Encoded)  # they are the rows: whoever pickles them means to
 _DIGITS = 8  # how many of a number's digits make a hit
@@ -49,7 +52,11 @@ def forms() -> list[bytes]:
     found = [word.encode() for word in _WORDS] + [word.encode("utf-16-le") for word in _WORDS]
     for number in (a, b, (b - 5) / 5):
         digits = f"{number:.15g}".replace("0.", "").replace(".", "")[:_DIGITS]
-        found += [f"{number:.15g}"[: _DIGITS + 1].encode(), digits.encode(), f"{number:e}"[:_DIGITS].encode()]
+        found += [
+            f"{number:.15g}"[: _DIGITS + 1].encode(),
+            digits.encode(),
+            f"{number:e}"[:_DIGITS].encode(),
+        ]
         found += [number.hex()[4:14].encode()]
         for code in ("<d", ">d", "<f", ">f"):
             packed = struct.pack(code, number)
@@ -65,7 +72,9 @@ def hits(data: bytes) -> int:
 class Stumbling(Gate):
     """A gate whose release fails at rows, with an error that quotes them, as a careless learner's might."""
 
-    def _release(self, query: Query, cohort: Cohort, epsilons: FloatArray, coins: Stream) -> Reports:
+    def _release(
+        self, query: Query, cohort: Cohort, epsilons: FloatArray, coins: Stream
+    ) -> Reports:
         if len(cohort.y):
             raise RuntimeError(f"cannot deal with {cohort.X.tolist()}")
         return super()._release(query, cohort, epsilons, coins)
@@ -84,7 +93,9 @@ class Search:
     """Collects what is to be searched, by kind."""
 
     def __init__(self) -> None:
-        self.found: dict[str, int] = dict.fromkeys(("logs and prints", "tracebacks", "reprs", "pickles", "files"), 0)
+        self.found: dict[str, int] = dict.fromkeys(
+            ("logs and prints", "tracebacks", "reprs", "pickles", "files"), 0
+        )
         self.searched = 0
         self.size = 0
 
@@ -149,7 +160,9 @@ def canaries(owners: int) -> Finding:
     level = root.level
     root.addHandler(listener)
     root.setLevel(logging.DEBUG)
-    logging.getLogger("numba").setLevel(logging.WARNING)  # a compiler's own log is about code, and endless
+    logging.getLogger("numba").setLevel(
+        logging.WARNING
+    )  # a compiler's own log is about code, and endless
     try:
         with redirect_stdout(printed), redirect_stderr(printed), warnings.catch_warnings():
             warnings.simplefilter("always")
@@ -180,14 +193,21 @@ def _owner_side(search: Search, owners: int) -> None:
         gate = Gate(cohort, names, schema, _POLICY, ledger, key)
         questions = [
             campaign.question(number + 1, campaign.query(learner, mechanism))
-            for number, (learner, mechanism) in enumerate((each, how) for each in LEARNERS for how in PRIVATE)
+            for number, (learner, mechanism) in enumerate(
+                (each, how) for each in LEARNERS for how in PRIVATE
+            )
         ]
         for question in questions[:20]:
             gate.answers(question, names)
         stumbling = Stumbling(cohort, names, schema, _POLICY, ledger, key)
         for place, question in enumerate(questions[20:]):
             stumbling.answers(question, names[place::4])
-        for refused in (b"", questions[0][:-1], campaign.question(99), campaign.question(98, ends=5)):
+        for refused in (
+            b"",
+            questions[0][:-1],
+            campaign.question(99),
+            campaign.question(98, ends=5),
+        ):
             search.failing(lambda data=refused: gate.answer(data, names[0]), locals_too=True)  # type: ignore[misc]
         search.failing(lambda: gate.answers(questions[0], ["stranger"]), locals_too=True)
         search.reprs([gate, stumbling, ledger, ledger.entries(), questions])
@@ -198,7 +218,9 @@ def _owner_side(search: Search, owners: int) -> None:
         (folder / "ledger.mark").unlink()
         search.failing(lambda: gate.answers(questions[0], names), locals_too=True)
     search.failing(lambda: Gate(cohort, names[1:], schema, _POLICY, ledger, key))
-    search.failing(lambda: Gate(cohort, names, Schema((Number("a", 0, 1),), (0, 1)), _POLICY, ledger, key))
+    search.failing(
+        lambda: Gate(cohort, names, Schema((Number("a", 0, 1),), (0, 1)), _POLICY, ledger, key)
+    )
     search.failing(lambda: Cohort.of(encoded.X, rows["a"][:-1]))
     search.failing(lambda: Cohort.of(encoded.X, rows["owner"], rows["a"][:-1]))
     search.failing(lambda: Cohort(encoded.X, rows["owner"][:-1], np.arange(3)))
@@ -207,7 +229,9 @@ def _owner_side(search: Search, owners: int) -> None:
     search.failing(lambda: schema.encode({"a": rows["a"]}))
     search.failing(lambda: schema.encode(encoded.X))
     search.failing(lambda: Laplace(epsilon=1.0, space=Box(dim=2)).randomize(encoded.X, secure()))
-    search.failing(lambda: Laplace(epsilon=1.0, space=Box(dim=1)).randomize(rows["c"][:, np.newaxis], secure()))
+    search.failing(
+        lambda: Laplace(epsilon=1.0, space=Box(dim=1)).randomize(rows["c"][:, np.newaxis], secure())
+    )
     search.failing(lambda: campaign.query().mechanism(1.0).estimate(Reports.of(encoded.X)))
     search.failing(lambda: encode(cohort))
     search.reprs(Inline(cohort, 1.0, secure()))
@@ -228,12 +252,18 @@ def _data_user_side(search: Search, owners: int) -> None:
     campaign = Campaign()
     schema, private = campaign.schema, table(owners)
     rng = np.random.default_rng(1)
-    known = {"a": rng.uniform(-1, 1, 200), "b": rng.uniform(0, 10, 200), "c": rng.choice(["x", "y", "z"], 200)}
+    known = {
+        "a": rng.uniform(-1, 1, 200),
+        "b": rng.uniform(0, 10, 200),
+        "c": rng.choice(["x", "y", "z"], 200),
+    }
     labels = (known["a"] > 0).astype(object)
     X = pd.DataFrame({name: private[name] for name in ("a", "b", "c")})
     for learner in ("stump", "centroid", "logistic"):
         model = PrivateBoosting(learner, epsilon=4.0, rounds=2, schema=schema)
-        model.fit(X, private["label"], owners=private["owner"], public=(pd.DataFrame(known), labels))
+        model.fit(
+            X, private["label"], owners=private["owner"], public=(pd.DataFrame(known), labels)
+        )
         search.look("reprs", repr(model))
         search.reprs(vars(model))
         search.look("pickles", pickle.dumps(model))

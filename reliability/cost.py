@@ -83,11 +83,17 @@ def cost(effort: Effort) -> Finding:
         f"releases per second, a gateway of {n} owners in one transaction": rate["together"],
         "releases per second, the same gate without a disk, one by one": rate["without disk"],
         "commits per second, bare SQLite on the same disk": rate["bare"],
-        "commits per second, bare SQLite and one more file replaced durably": rate["bare with file"],
-        "time of a release on disk / time of a bare commit": seconds["one by one"] / seconds["bare"],
-        "time of a release on disk / time of a bare commit and file": seconds["one by one"] / seconds["bare with file"],
-        "time of a release without disk / time of a bare commit": seconds["without disk"] / seconds["bare"],
-        "time of a release in a gateway / time of a bare commit": seconds["together"] / seconds["bare"],
+        "commits per second, bare SQLite and one more file replaced durably": rate[
+            "bare with file"
+        ],
+        "time of a release on disk / time of a bare commit": seconds["one by one"]
+        / seconds["bare"],
+        "time of a release on disk / time of a bare commit and file": seconds["one by one"]
+        / seconds["bare with file"],
+        "time of a release without disk / time of a bare commit": seconds["without disk"]
+        / seconds["bare"],
+        "time of a release in a gateway / time of a bare commit": seconds["together"]
+        / seconds["bare"],
     }
     faults = {}
     if effort.audited:

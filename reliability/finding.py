@@ -33,7 +33,9 @@ def show(findings: list[Finding], console: Console) -> None:
     for finding in findings:
         for place, (fault, count) in enumerate(finding.faults.items()):
             first = (finding.experiment, finding.tried) if place == 0 else ("", "")
-            table.add_row(*first, fault, f"[green]{count}[/]" if count == 0 else f"[bold red]{count:,}[/]")
+            table.add_row(
+                *first, fault, f"[green]{count}[/]" if count == 0 else f"[bold red]{count:,}[/]"
+            )
         for place, (name, value) in enumerate(finding.figures.items()):
             shown = f"{value:,.4g}" if value % 1 else f"{value:,.0f}"
             figures.add_row(finding.experiment if place == 0 else "", name, shown)

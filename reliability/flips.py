@@ -27,7 +27,11 @@ def flips(invitations: int) -> Finding:
                     gate.answer(bytes(flipped))
                     faults["accepted"] += 1
                 except RefusedError as refused:
-                    faults["refused for another reason than the signature"] += refused.reason is not Reason.UNREADABLE
+                    faults["refused for another reason than the signature"] += (
+                        refused.reason is not Reason.UNREADABLE
+                    )
         faults["charges"] = len(ledger_in(Path(folder)).entries())
         gate.answer(data)  # the last one, as it was signed, is answered
-    return Finding("bit flips of signed questions", f"all {bits:,} bits of {invitations} questions", faults)
+    return Finding(
+        "bit flips of signed questions", f"all {bits:,} bits of {invitations} questions", faults
+    )

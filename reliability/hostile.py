@@ -17,17 +17,75 @@ from reliability.hostile_peers import PEER_CHANGES, is_peers, peer_queries, term
 from tacit.learners.invitation import PURPOSE
 from tacit.learners.query import Query
 from tacit.wire.codec import _plain
-from tacit.wire.signed import _preimage
+from tacit.wire.signing import _preimage
 
 Content = list[Any]  # ["invitation", campaign, number, expires, schema, query]
 CAMPAIGN, NUMBER, EXPIRES, SCHEMA, QUERY = 1, 2, 3, 4, 5
-OWNERS, LEARNER, FACTS, ENSEMBLE, TERMS = 3, 4, 5, 6, 7  # of ["share", round, attempt, owners, learner, ...]
+OWNERS, LEARNER, FACTS, ENSEMBLE, TERMS = (
+    3,
+    4,
+    5,
+    6,
+    7,
+)  # of ["share", round, attempt, owners, learner, ...]
 DIM, CLASSES, VALUES, COLUMNS = 1, 2, 3, 4  # of ["facts", ...]
 
-_INTEGERS = (-1, 0, 1, 2, 3, 4, 5, 6, 7, 255, 256, 2**20, 2**20 + 1, 10**9, 10**13, 2**31, 2**63 - 1, 2**63, 2**64 - 1)
-_FLOATS = (0.0, -0.0, 5e-324, 1e-300, -1.0, 0.5, 1.0, 700.0, -700.0, 701.0, 1e6, 1e150, 1.7e308, -1.7e308)
+_INTEGERS = (
+    -1,
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+    255,
+    256,
+    2**20,
+    2**20 + 1,
+    10**9,
+    10**13,
+    2**31,
+    2**63 - 1,
+    2**63,
+    2**64 - 1,
+)
+_FLOATS = (
+    0.0,
+    -0.0,
+    5e-324,
+    1e-300,
+    -1.0,
+    0.5,
+    1.0,
+    700.0,
+    -700.0,
+    701.0,
+    1e6,
+    1e150,
+    1.7e308,
+    -1.7e308,
+)
 _NOT_NUMBERS = (float("nan"), float("inf"), float("-inf"))
-_EPSILONS = (1e-5, 1e-4, 0.05, 0.1, 0.3, 0.30000000000000004, 0.5, 0.7, 1.0, 2.0, 4.0, 8.0, 20.0, 50.0, 1e6, 1e300)
+_EPSILONS = (
+    1e-5,
+    1e-4,
+    0.05,
+    0.1,
+    0.3,
+    0.30000000000000004,
+    0.5,
+    0.7,
+    1.0,
+    2.0,
+    4.0,
+    8.0,
+    20.0,
+    50.0,
+    1e6,
+    1e300,
+)
 _HOW_MANY = (0, 1, 1, 1, 1, 1, 2, 2, 2, 3)
 _TEXTS = ("", "trial", "other", "x" * 201, "\x00", "a\nb", "\x1b[2J", "[/]", "none", "stump")
 
@@ -37,7 +95,9 @@ class Fuzz:
 
     def __init__(self, campaign: Campaign, rng: np.random.Generator) -> None:
         self._campaign, self._rng = campaign, rng
-        self._bases: list[Query] = [campaign.query(each, how) for each in LEARNERS for how in (*PRIVATE, "none")]
+        self._bases: list[Query] = [
+            campaign.query(each, how) for each in LEARNERS for how in (*PRIVATE, "none")
+        ]
         self._bases += 3 * peer_queries(campaign) + 3 * other_queries(campaign)
         self._number = 0
 
@@ -71,9 +131,17 @@ class Fuzz:
     def hostile(self) -> Content:
         """A question with up to three of its places changed; one in ten as it is."""
         content = self.fresh()
-        inside = INSIDE if is_shares(content) else PEER_CHANGES * 2 if is_peers(content) else (anything,) * 6
+        inside = (
+            INSIDE
+            if is_shares(content)
+            else PEER_CHANGES * 2
+            if is_peers(content)
+            else (anything,) * 6
+        )
         changes = (*OUTSIDE, *inside, anything, anything, _shape)
-        chosen = self._rng.choice(len(changes), size=int(_pick(self._rng, _HOW_MANY)), replace=False)
+        chosen = self._rng.choice(
+            len(changes), size=int(_pick(self._rng, _HOW_MANY)), replace=False
+        )
         for change in sorted(chosen.tolist()):  # the one that breaks the shape comes last
             changes[change](content, self._rng)
         return content
@@ -90,11 +158,19 @@ def _pick(rng: np.random.Generator, values: Any) -> Any:
 
 def _number(rng: np.random.Generator) -> Any:
     """A number as hostile as it gets; seldom not even a number."""
-    kinds: tuple[tuple[Any, ...], ...] = (_INTEGERS, _FLOATS, _FLOATS, _NOT_NUMBERS, (None, True, "1", b"1"))
+    kinds: tuple[tuple[Any, ...], ...] = (
+        _INTEGERS,
+        _FLOATS,
+        _FLOATS,
+        _NOT_NUMBERS,
+        (None, True, "1", b"1"),
+    )
     return _pick(rng, kinds[int(rng.integers(len(kinds)))])
 
 
-def _array(rng: np.random.Generator, code: int, values: Any, shape: tuple[int, ...] | None = None) -> msgpack.ExtType:
+def _array(
+    rng: np.random.Generator, code: int, values: Any, shape: tuple[int, ...] | None = None
+) -> msgpack.ExtType:
     """An array as it travels, whose shape may be a lie."""
     array = np.asarray(values, dtype={1: "<f8", 2: "<i8"}.get(code, "<f8"))
     said = array.shape if shape is None else shape
@@ -172,7 +248,13 @@ def _model(rng: np.random.Generator) -> Any:
     small = (-1, 0, 0, 1, 1, 2, 4, 5, 2**31, 2**63)
     choices = (
         ["stump.model", _pick(rng, small), _number(rng), _pick(rng, small), _pick(rng, small)],
-        ["stump.model", _pick(rng, small), float(rng.uniform(-1, 1)), _pick(rng, small), _pick(rng, small)],
+        [
+            "stump.model",
+            _pick(rng, small),
+            float(rng.uniform(-1, 1)),
+            _pick(rng, small),
+            _pick(rng, small),
+        ],
         ["centroid.model", _array(rng, 1, numbers)],
         ["linear.model", _array(rng, 1, numbers)],
         ["stump", 1],
@@ -244,7 +326,14 @@ def terms_of(content: Content, decoded: Query) -> tuple[str, str, Any, int, int,
     if is_peers(content):
         return terms_of_peers(query)
     if not is_shares(content):
-        return decoded.what, decoded.how, decoded.epsilons, decoded.dim, decoded.classes, decoded.width
+        return (
+            decoded.what,
+            decoded.how,
+            decoded.epsilons,
+            decoded.dim,
+            decoded.classes,
+            decoded.width,
+        )
     name, facts = query[LEARNER][0], query[FACTS]
     dim, classes = facts[DIM], facts[CLASSES]
     targets = 1 if classes == 2 else classes

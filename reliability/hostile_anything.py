@@ -10,18 +10,18 @@ import msgpack
 import numpy as np
 
 from reliability.campaign import Campaign
-from tacit.learners.base import Facts, ShareQuery, Terms
-from tacit.learners.discriminant import Discriminant
-from tacit.learners.ensemble import Ensemble
-from tacit.learners.features import Expansion, FeatureMap, Leaves, Products, Rows, Waves
-from tacit.learners.lens import Lens
-from tacit.learners.losses import HuberHinge, LogisticLoss
+from tacit.learners.learner import Facts, ShareQuery, Terms
+from tacit.learners.models.ensemble import Ensemble
+from tacit.learners.models.features import Expansion, FeatureMap, Leaves, Products, Rows, Waves
+from tacit.learners.models.scores import Forest, Linear, Mapped, ScoreModel
+from tacit.learners.models.trees import Trees
+from tacit.learners.owners.discriminant import Discriminant
+from tacit.learners.owners.sum_query import SumQuery
 from tacit.learners.query import Query
-from tacit.learners.scores import Forest, Linear, Mapped, ScoreModel
-from tacit.learners.site import TrainSite
-from tacit.learners.sum_query import SumQuery
-from tacit.learners.trees import Trees
-from tacit.sums.batch import SumTerms
+from tacit.learners.sites.losses import HuberHinge, LogisticLoss
+from tacit.learners.sites.projection import Lens
+from tacit.learners.sites.train import TrainSite
+from tacit.sums.halves import SumTerms
 
 HELPER = bytes(range(32))
 _WHOLE = (-2, -1, 0, 1, 2, 3, 4, 5, 6, 7, 9, 255, 2**16, 2**20, 2**31, 2**40, 2**63 - 1)
@@ -34,14 +34,25 @@ def other_queries(campaign: Campaign) -> list[Query]:
     rng = np.random.default_rng(classes)
     trees = _trees(classes)
     centre, axes = np.zeros(dim), rng.normal(size=(dim, 2))
-    expansions: tuple[Expansion, ...] = (Rows(), Products(centre, axes), Waves(centre, axes), Leaves(trees))
+    expansions: tuple[Expansion, ...] = (
+        Rows(),
+        Products(centre, axes),
+        Waves(centre, axes),
+        Leaves(trees),
+    )
     maps = [FeatureMap(each, *_affine(each.width(dim), rng)) for each in expansions]
     linear = Linear(rng.normal(size=(dim, classes)), np.zeros(classes))
-    terms = (linear, Forest(trees, np.zeros(classes)), Mapped(maps[1], rng.normal(size=(maps[1].dim, classes))))
+    terms = (
+        linear,
+        Forest(trees, np.zeros(classes)),
+        Mapped(maps[1], rng.normal(size=(maps[1].dim, classes))),
+    )
     model = ScoreModel(classes, terms)
     facts, ensemble = Facts(dim, classes), Ensemble(classes, (*campaign.members(), (0.5, model)))
     queries: list[Query] = [
-        ShareQuery(1, 1, 10, Discriminant(each, model, 1.0), facts, ensemble, Terms(mechanism, menu))
+        ShareQuery(
+            1, 1, 10, Discriminant(each, model, 1.0), facts, ensemble, Terms(mechanism, menu)
+        )
         for each, mechanism in zip(maps, ("privunit", "duchi", "piecewise", "laplace"), strict=True)
     ]
     lens = Lens(centre, rng.normal(size=(dim, 3)), 1.5, 0.5)
@@ -49,7 +60,10 @@ def other_queries(campaign: Campaign) -> list[Query]:
         TrainSite(1, 1, None, lens, loss, classes, privacy, (0.3, 2.0))
         for privacy, loss in (("objective", HuberHinge()), ("output", LogisticLoss()))
     ]
-    return [*queries, SumQuery(4, 1, None, dim, model, ensemble, 1, SumTerms(0.3, 10, bytes(32), HELPER))]
+    return [
+        *queries,
+        SumQuery(4, 1, None, dim, model, ensemble, 1, SumTerms(0.3, 10, bytes(32), HELPER)),
+    ]
 
 
 def _trees(classes: int) -> Trees:
@@ -57,7 +71,9 @@ def _trees(classes: int) -> Trees:
     column = np.array([0, -1, -1, 3, -1, -1])
     left, right = np.array([1, 0, 0, 4, 0, 0]), np.array([2, 0, 0, 5, 0, 0])
     roots = np.array([0, 3])
-    return Trees(column, np.zeros(6), left, right, np.arange(6.0), roots, np.array([0, classes - 1]))
+    return Trees(
+        column, np.zeros(6), left, right, np.arange(6.0), roots, np.array([0, classes - 1])
+    )
 
 
 def _affine(width: int, rng: np.random.Generator) -> tuple[Any, Any]:
@@ -93,18 +109,34 @@ def _array(value: msgpack.ExtType, rng: np.random.Generator) -> msgpack.ExtType:
     """Another array of the same type: one value, one axis or its whole shape exchanged."""
     axes = value.data[0]
     shape = [int.from_bytes(value.data[1 + 4 * a : 5 + 4 * a], "little") for a in range(axes)]
-    array = np.frombuffer(value.data, "<i8" if value.code == 2 else "<f8", offset=1 + 4 * axes).reshape(shape).copy()
+    array = (
+        np.frombuffer(value.data, "<i8" if value.code == 2 else "<f8", offset=1 + 4 * axes)
+        .reshape(shape)
+        .copy()
+    )
     match int(rng.integers(4)):
         case 0 if array.size:
-            array.flat[int(rng.integers(array.size))] = rng.choice(_WHOLE if value.code == 2 else _REAL)
+            array.flat[int(rng.integers(array.size))] = rng.choice(
+                _WHOLE if value.code == 2 else _REAL
+            )
         case 1:
             along = int(rng.integers(axes))
             array = np.concatenate([array] * int(rng.choice([2, 2, 50])), axis=along)
         case 2:
             along = int(rng.integers(axes))
-            array = np.take(array, range(max(1, array.shape[along] // 2)), axis=along) if array.size else array
+            array = (
+                np.take(array, range(max(1, array.shape[along] // 2)), axis=along)
+                if array.size
+                else array
+            )
         case _:
-            array = array.T if axes > 1 and rng.random() < 0.7 else array.reshape(-1, 1) if axes == 1 else array.ravel()
+            array = (
+                array.T
+                if axes > 1 and rng.random() < 0.7
+                else array.reshape(-1, 1)
+                if axes == 1
+                else array.ravel()
+            )
     array = np.ascontiguousarray(array)
     lengths = b"".join(length.to_bytes(4, "little") for length in array.shape)
     return msgpack.ExtType(value.code, bytes([array.ndim]) + lengths + array.tobytes())

@@ -6,15 +6,19 @@ from typing import Any
 import numpy as np
 
 from reliability.campaign import Campaign
-from tacit.learners.additive import Additive, Part
-from tacit.learners.cells import Cells
-from tacit.learners.leaf_counts import CountLeaves
-from tacit.learners.noisy_tree import GrowTree, Tree, Trees, all_cuts
+from tacit.learners.peers.additive import Additive, Part
+from tacit.learners.peers.cells import Cells
+from tacit.learners.peers.leaf_counts import CountLeaves
+from tacit.learners.peers.noisy_tree import GrowTree, Tree, Trees, all_cuts
 from tacit.learners.query import Query
 
 Content = list[Any]  # ["invitation", campaign, number, expires, schema, query]
 _QUERY = 5
-_CELLS, _CUTS, _MODEL = 4, 5, 6  # of ["count leaves", round, attempt, owners, cells, cuts, model, menu]
+_CELLS, _CUTS, _MODEL = (
+    4,
+    5,
+    6,
+)  # of ["count leaves", round, attempt, owners, cells, cuts, model, menu]
 _DEPTH = 5  # of ["grow tree", round, attempt, owners, cells, depth, candidates, model, menu]
 _SIZES = (-1, 0, 1, 2, 3, 16, 1000, 65_535, 65_536, 2**31, 2**63)
 _SCORES = (0.0, 1.0, -700.0, 1.7e308, -1.7e308, float("nan"), float("inf"))
@@ -30,7 +34,9 @@ def peer_queries(campaign: Campaign) -> list[Query]:
     tree = Tree(1, cuts[:3], (0.5, -0.5, 0.25, -0.25), 0)
     menu = (0.1, 0.3)
     return [
-        CountLeaves(1, 1, 10, cells, cuts[:1], Additive((Part(1, 0, (0.5, -0.5, 0.1, 0.0), 0),)), menu),
+        CountLeaves(
+            1, 1, 10, cells, cuts[:1], Additive((Part(1, 0, (0.5, -0.5, 0.1, 0.0), 0),)), menu
+        ),
         CountLeaves(1, 1, 10, cells, cuts, Additive(), menu),
         GrowTree(1, 1, 1, cells, 2, cuts, Trees((tree,)), menu),
     ]
@@ -61,7 +67,10 @@ def _cuts(content: Content, rng: np.random.Generator) -> None:
 
 
 def _scores(rng: np.random.Generator, many: int) -> list[float]:
-    return [float(_pick(rng, _SCORES)) if rng.random() < 0.1 else float(rng.normal()) for _ in range(many)]
+    return [
+        float(_pick(rng, _SCORES)) if rng.random() < 0.1 else float(rng.normal())
+        for _ in range(many)
+    ]
 
 
 def _model(content: Content, rng: np.random.Generator) -> None:
@@ -72,7 +81,13 @@ def _model(content: Content, rng: np.random.Generator) -> None:
         scores = _scores(rng, len(cuts) + 1 + int(_pick(rng, (0, 0, 0, -1, 1))))
         query[_MODEL + 1] = ["trees", [["tree", 1, cuts, scores, 0]] * int(_pick(rng, (1, 2, 50)))]
     else:
-        part = ["part", 1, _pick(rng, (0, 1, 2, 3, -1, 2**63)), _scores(rng, int(_pick(rng, (0, 1, 4, 4, 900)))), 0]
+        part = [
+            "part",
+            1,
+            _pick(rng, (0, 1, 2, 3, -1, 2**63)),
+            _scores(rng, int(_pick(rng, (0, 1, 4, 4, 900)))),
+            0,
+        ]
         query[_MODEL] = ["additive", [part] * int(_pick(rng, (1, 2, 50)))]
 
 
@@ -96,13 +111,21 @@ def _depth(content: Content, rng: np.random.Generator) -> None:
         content[_QUERY][_DEPTH] = _pick(rng, (-1, 0, 1, 3, 6, 10, 11, 60, 2**63))
 
 
-PEER_CHANGES: tuple[Callable[[Content, np.random.Generator], None], ...] = (_cuts, _model, _menu, _cells, _depth)
+PEER_CHANGES: tuple[Callable[[Content, np.random.Generator], None], ...] = (
+    _cuts,
+    _model,
+    _menu,
+    _cells,
+    _depth,
+)
 
 
 def terms_of_peers(query: Any) -> tuple[str, str, Any, int, int, int]:
     """What is asked, how, the epsilons, numbers of a row, classes, numbers of a share: told from the plain content."""
     features = query[_CELLS][1][1]
-    dim = sum(len(each[2]) if each[0] == "category" and len(each[2]) > 2 else 1 for each in features)
+    dim = sum(
+        len(each[2]) if each[0] == "category" and len(each[2]) > 2 else 1 for each in features
+    )
     if query[0] == "grow tree":
         nodes = 2 ** query[_DEPTH] - 1
         return "tree", "counts", query[-1], dim, 2, 3 * nodes + 2

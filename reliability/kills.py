@@ -24,7 +24,7 @@ from reliability.campaign import Campaign, ledger_in, limits
 from reliability.finding import Finding
 from tacit.owner.gate import Gate, RefusedError
 from tacit.owner.ledger import Ledger, LedgerError
-from tacit.owner.mark import read_mark
+from tacit.owner.rollback_guard import read_mark
 
 WORKERS = 4
 _QUESTIONS = 8
@@ -32,7 +32,9 @@ _WAVE = 2  # owners that are asked at the same time, for a few kills
 _KILLS_PER_WAVE = 3
 _AHEAD = 4  # questions a worker is given at a time, so that it is busy when it is killed
 _SHORTEST, _LONGEST = 2e-5, 4e-2  # seconds before a kill
-_POLICY = limits(epsilon_per_release="0.3", epsilon_total="0.7", releases=5)  # two of 0.3, one of 0.1
+_POLICY = limits(
+    epsilon_per_release="0.3", epsilon_total="0.7", releases=5
+)  # two of 0.3, one of 0.1
 _FILES = ("ledger.db", "ledger.db-wal", "ledger.db-shm")
 
 
@@ -48,7 +50,9 @@ class Worker:
 class Crew:
     """The workers, what they were asked, and what was heard from them."""
 
-    def __init__(self, campaign: Campaign, folder: Path, owners: list[str], kind: type[Ledger], seed: int) -> None:
+    def __init__(
+        self, campaign: Campaign, folder: Path, owners: list[str], kind: type[Ledger], seed: int
+    ) -> None:
         self.rng = np.random.default_rng(seed)
         self.campaign, self.folder, self.owners, self.kind = campaign, folder, owners, kind
         self.questions = [campaign.question(number + 1) for number in range(_QUESTIONS)]
@@ -78,7 +82,11 @@ class Crew:
         while True:
             for worker in self.workers:
                 while worker.waiting < _AHEAD:
-                    owner = int(self.rng.integers(first, first + _WAVE)) if self.rng.random() < 0.9 else 0
+                    owner = (
+                        int(self.rng.integers(first, first + _WAVE))
+                        if self.rng.random() < 0.9
+                        else 0
+                    )
                     worker.pipe.send((int(self.rng.integers(_QUESTIONS)), self.owners[owner]))
                     worker.waiting += 1
                     self.asked += 1
@@ -123,7 +131,9 @@ class Crew:
         ours, theirs = context.Pipe()
         process = context.Process(target=self._serve, args=(theirs,), daemon=True)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # threads of the linear algebra library are idle here
+            warnings.simplefilter(
+                "ignore", DeprecationWarning
+            )  # threads of the linear algebra library are idle here
             process.start()
         theirs.close()
         return Worker(process, ours)
@@ -159,7 +169,9 @@ class _Telling(logging.Handler):
 def kills(count: int, seed: int = 1, kind: type[Ledger] = Ledger) -> Finding:
     """The experiment, for a ledger of `kind`."""
     campaign = Campaign()
-    owners = [f"owner {i}" for i in range((count // _KILLS_PER_WAVE + 1) * _WAVE + 2)]  # two for later
+    owners = [
+        f"owner {i}" for i in range((count // _KILLS_PER_WAVE + 1) * _WAVE + 2)
+    ]  # two for later
     with tempfile.TemporaryDirectory(prefix="tacit") as name:
         folder = Path(name)
         _warm(campaign)
@@ -173,7 +185,12 @@ def kills(count: int, seed: int = 1, kind: type[Ledger] = Ledger) -> Finding:
         "refused: budget spent": crew.refused,
         "kills between mark and commit, put right": crew.put_back,
     }
-    return Finding("kills at random moments", f"{count:,} SIGKILLs, {WORKERS} processes, 1 ledger", faults, figures)
+    return Finding(
+        "kills at random moments",
+        f"{count:,} SIGKILLs, {WORKERS} processes, 1 ledger",
+        faults,
+        figures,
+    )
 
 
 def _warm(campaign: Campaign) -> None:
@@ -206,10 +223,14 @@ def _held_against(crew: Crew) -> dict[str, int]:
     spent: dict[str, Fraction] = defaultdict(Fraction)
     for entry in entries:
         spent[entry.owner] += Fraction(entry.epsilon)
-    faults["owners over their budget"] = sum(total > _POLICY.epsilon_total for total in spent.values())
+    faults["owners over their budget"] = sum(
+        total > _POLICY.epsilon_total for total in spent.values()
+    )
     written = {(entry.owner, entry.number - 1): entry.report for entry in entries}
     for (owner, number), reports in crew.heard.items():
-        faults["reports heard that are not in the ledger"] += reports != {written.get((owner, number))}
+        faults["reports heard that are not in the ledger"] += reports != {
+            written.get((owner, number))
+        }
         try:
             faults["questions whose bytes differ when asked again"] += reports != {
                 gate.answer(crew.questions[number], owner)

@@ -24,15 +24,15 @@ from reliability.campaign import NAME, PRIVATE, Campaign, in_memory, ledger_in, 
 from reliability.finding import Finding
 from reliability.hostile import CAMPAIGN, EXPIRES, NUMBER, SCHEMA, Fuzz, terms_of
 from reliability.hostile_anything import HELPER
-from tacit.cohort import Cohort
+from tacit._util.types import FloatArray
+from tacit.data.cohort import Cohort
 from tacit.learners.invitation import PURPOSE, Invitation, digest_of, unpack
 from tacit.learners.query import Query
 from tacit.mechanisms.reports import Reports
+from tacit.mechanisms.streams import Stream
 from tacit.owner.gate import Gate, RefusedError
 from tacit.owner.policy import Policy
-from tacit.streams import Stream
-from tacit.types import FloatArray
-from tacit.wire.signed import opened
+from tacit.wire.signing import opened
 
 _PROCESSES = 2
 _DAMAGED = 0.3  # of the questions are changed after they were signed
@@ -54,7 +54,13 @@ _STRICT = limits(
     campaign=NAME,
     largest_share=60,
 )
-_LAX = limits(epsilon_per_release=50, epsilon_total=200, releases=100, units=("owner", "record"), helper=HELPER.hex())
+_LAX = limits(
+    epsilon_per_release=50,
+    epsilon_total=200,
+    releases=100,
+    units=("owner", "record"),
+    helper=HELPER.hex(),
+)
 _SOUND = ("stump", "centroid", "logistic", "discriminant", "leaves", "tree", "site", "error sum")
 _TRAININGS = ("counts", "objective", "output")
 _PRIVATE = (*PRIVATE, *_TRAININGS, "two servers")
@@ -67,7 +73,9 @@ class Watched(Gate):
         super().__init__(*arguments)
         self.stumbles: list[str] = []
 
-    def _release(self, query: Query, cohort: Cohort, epsilons: FloatArray, coins: Stream) -> Reports:
+    def _release(
+        self, query: Query, cohort: Cohort, epsilons: FloatArray, coins: Stream
+    ) -> Reports:
         try:
             return super()._release(query, cohort, epsilons, coins)
         except Exception as problem:
@@ -108,7 +116,9 @@ class Judge:
         except RefusedError as refused:
             self.counts[f"refused: {refused.reason.name.lower()}"] += 1
         except Exception as problem:
-            self._fault("errors other than a refusal, and crashes", f"{type(problem).__name__}: {problem}")
+            self._fault(
+                "errors other than a refusal, and crashes", f"{type(problem).__name__}: {problem}"
+            )
         else:
             self.counts["answered"] += 1
             self._hold(content, data, owner, report)
@@ -124,7 +134,9 @@ class Judge:
         what, how, epsilons, dim, classes, width = terms_of(content, invitation.query)
         good, levels, _ = unpack([report], invitation.digest, invitation.query)
         if not good.all():
-            self._fault("reports off the mechanism's grid", f"{what} through {how}, {len(report)} bytes")
+            self._fault(
+                "reports off the mechanism's grid", f"{what} through {how}, {len(report)} bytes"
+            )
             return
         epsilon = Fraction(repr(epsilons[int(levels[0])]))
         spent = self.spent[owner]
@@ -218,7 +230,9 @@ def questions(count: int, bounds_checked: bool) -> Finding:
     figures = {name: float(number) for name, number in sorted(counts.items())}
     checked_text = ", bounds of kernels checked" if bounds_checked else ""
     tried = f"{count:,} questions, {1 - _DAMAGED:.0%} signed with the right key{checked_text}"
-    return Finding("hostile questions", tried, faults, figures | {"slowest question, seconds": slowest})
+    return Finding(
+        "hostile questions", tried, faults, figures | {"slowest question, seconds": slowest}
+    )
 
 
 if __name__ == "__main__":

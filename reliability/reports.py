@@ -7,12 +7,12 @@ random bytes behind an honest header; each owner sends one. What is counted must
 from collections import Counter
 
 import numpy as np
+from tacit.engines.collector import Collector, Outcome
 
 from reliability.apart import apart, forget_peak, peak
 from reliability.campaign import LEARNERS, PRIVATE, Campaign
 from reliability.finding import Finding
 from tacit import secure
-from tacit.engines.collector import Collector, Outcome
 from tacit.learners.invitation import Invitation, pack
 from tacit.learners.query import Answer
 
@@ -20,7 +20,12 @@ _BATCH = 1000
 _EPSILONS = (0.5, 6.0)
 _HEADER = 8
 _FLAT = 16_000_000  # bytes by which the peak may differ between the first batches and the rest: allocators breathe
-FAULTS = ("errors and crashes", "counts that do not add up", "answers that are not finite", "growth of memory")
+FAULTS = (
+    "errors and crashes",
+    "counts that do not add up",
+    "answers that are not finite",
+    "growth of memory",
+)
 
 
 def reports(size: int) -> Finding:
@@ -43,7 +48,9 @@ def reports(size: int) -> Finding:
                 faults[name] += number
     tried = f"{counts['bytes']:,} bytes in {counts['reports']:,} reports, {len(PRIVATE)} mechanisms"
     figures = {name: float(counts[name]) for name in ("counted", "malformed")}
-    return Finding("damaged reports", tried, faults, figures | {"growth of the peak, MB": growth / 1e6})
+    return Finding(
+        "damaged reports", tried, faults, figures | {"growth of the peak, MB": growth / 1e6}
+    )
 
 
 def _mechanism(name: str, size: int, seed: int) -> tuple[dict[str, int], Counter[str], int]:
@@ -98,7 +105,9 @@ def _damaged(honest: list[bytes], rng: np.random.Generator) -> list[bytes]:
     bits = (1 << rng.integers(0, 8, len(honest))).astype(np.uint8)
     flipped, exchanged, invented = kind == 1, kind == 2, kind == 3
     data[rows[flipped], place[flipped]] ^= bits[flipped]
-    data[rows[exchanged], place[exchanged]] = rng.integers(0, 256, len(honest), dtype=np.uint8)[exchanged]
+    data[rows[exchanged], place[exchanged]] = rng.integers(0, 256, len(honest), dtype=np.uint8)[
+        exchanged
+    ]
     noise = rng.integers(0, 256, data.shape, dtype=np.uint8)
     data[invented, _HEADER:] = noise[invented, _HEADER:]  # behind an honest header
     out = [row.tobytes() for row in data]

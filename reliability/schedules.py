@@ -42,7 +42,9 @@ class Timed(Gate):
 class Schedule:
     """One schedule: what was heard by whom."""
 
-    def __init__(self, gate: Timed, owners: list[str], questions: list[bytes], restart: Any) -> None:
+    def __init__(
+        self, gate: Timed, owners: list[str], questions: list[bytes], restart: Any
+    ) -> None:
         self.gate, self.owners, self.questions, self._restart = gate, owners, questions, restart
         self.heard: dict[str, set[tuple[int, bytes]]] = defaultdict(set)
         self.later: list[tuple[int, str]] = []
@@ -85,7 +87,9 @@ class Schedule:
 
     def _everybody(self, number: int) -> None:
         try:
-            for owner, said in zip(self.owners, self.gate.answers(self.questions[number], self.owners), strict=True):
+            for owner, said in zip(
+                self.owners, self.gate.answers(self.questions[number], self.owners), strict=True
+            ):
                 if isinstance(said, bytes):
                     self.heard[owner].add((number, said))
                 else:
@@ -144,5 +148,7 @@ def _part(count: int, seed: int) -> tuple[Counter[str], int]:
         entries = ledger_in(folder).entries()
     written = {(entry.owner, entry.number): entry.report for entry in entries}
     faults["owners with a second release"] += len(entries) - len({entry.owner for entry in entries})
-    faults["reports heard that are not in the ledger"] += sum(written.get(key) != heard[key] for key in heard)
+    faults["reports heard that are not in the ledger"] += sum(
+        written.get(key) != heard[key] for key in heard
+    )
     return faults, len(entries)

@@ -21,7 +21,9 @@ def found() -> str:
     named = os.environ.get("TACIT_CHROMIUM")
     path = named or next(filter(None, map(shutil.which, _NAMES)), None)
     if path is None:
-        pytest.skip(f"no browser: none of {', '.join(_NAMES)} is on the PATH, and TACIT_CHROMIUM names none")
+        pytest.skip(
+            f"no browser: none of {', '.join(_NAMES)} is on the PATH, and TACIT_CHROMIUM names none"
+        )
     return path
 
 
@@ -43,7 +45,15 @@ def watched(running, url, **options):
     """A page, and what went wrong on it: console errors, exceptions, requests to other hosts."""
     page = running.new_context(**options).new_page()
     wrong: list[str] = []
-    page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
+    page.on(
+        "console",
+        lambda message: (
+            wrong.append(message.text) if message.type in ("error", "warning") else None
+        ),
+    )
     page.on("pageerror", lambda problem: wrong.append(str(problem)))
-    page.on("request", lambda request: None if request.url.startswith(url) else wrong.append(request.url))
+    page.on(
+        "request",
+        lambda request: None if request.url.startswith(url) else wrong.append(request.url),
+    )
     return page, wrong

@@ -10,7 +10,9 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the benchmarks read memory from /proc")
+@pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="the benchmarks read memory from /proc"
+)
 def test_quick_benchmarks_write_rows(tmp_path):
     out = tmp_path / "bench.json"
     command = [sys.executable, "-m", "benchmarks", "--quick", "--out", str(out)]

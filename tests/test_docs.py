@@ -23,7 +23,9 @@ def name_of(path):
     return path.relative_to(DOCS).as_posix()
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if _CODE.search(page.read_text())], ids=name_of)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if _CODE.search(page.read_text())], ids=name_of
+)
 def test_the_code_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "page"}
@@ -52,16 +54,26 @@ def test_the_learner_of_the_guide_is_that_of_the_example():
 
 
 def test_the_reference_names_everything_public():
-    named = set(re.findall(r"^::: tacit\.(\w+)$", (DOCS / "reference" / "api.md").read_text(), flags=re.M))
+    named = set(
+        re.findall(r"^::: tacit\.(\w+)$", (DOCS / "reference" / "api.md").read_text(), flags=re.M)
+    )
     assert named == set(tacit.__all__)
 
 
 def test_what_is_unsound_is_explained():
     text = (DOCS / "explanation" / "papers.md").read_text()
-    names = [found.name for found in iter_modules(learners.__path__) if found.name.startswith("published")]
+    names = [
+        found.name
+        for found in iter_modules(learners.__path__)
+        if found.name.startswith("published")
+    ]
     marked = {"RingSum"}
     for module in (import_module(f"tacit.learners.{name}") for name in names):
-        own = [kind for kind in vars(module).values() if getattr(kind, "__module__", "") == module.__name__]
+        own = [
+            kind
+            for kind in vars(module).values()
+            if getattr(kind, "__module__", "") == module.__name__
+        ]
         marked |= {kind.__name__ for kind in own if isinstance(getattr(kind, "unsound", None), str)}
         marked |= {kind.__name__ for kind in own if kind.__name__.startswith("simulate")}
     assert len(marked) >= 5
@@ -74,14 +86,25 @@ def site(tmp_path_factory):
     if find_spec("mkdocs") is None or find_spec("mkdocstrings") is None:
         pytest.skip("mkdocs is not installed; pip install 'tacit[docs]' adds it")
     folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    command = [
+        sys.executable,
+        "-m",
+        "mkdocs",
+        "build",
+        "--strict",
+        "--quiet",
+        "--site-dir",
+        str(folder),
+    ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return folder
 
 
 def test_the_site_fetches_nothing_from_elsewhere(site):
-    fetched = re.compile(r"""<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=["']?(?:https?:)?//([^"'>\s]+)""")
+    fetched = re.compile(
+        r"""<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=["']?(?:https?:)?//([^"'>\s]+)"""
+    )
     for page in site.rglob("*.html"):
         text = re.sub(r"<link rel=.?canonical[^>]*>", "", page.read_text())
         assert not fetched.search(text), page.name
@@ -91,7 +114,11 @@ def test_the_site_fetches_nothing_from_elsewhere(site):
 
 def test_the_site_has_notes_commands_and_examples(site):
     pages = {path.relative_to(site).as_posix(): path.read_text() for path in site.rglob("*.html")}
-    for name in ("notes/mechanisms-piecewise.html", "notes/owner-gate.html", "notes/CONTRIBUTING.html"):
+    for name in (
+        "notes/mechanisms-piecewise.html",
+        "notes/owner-gate.html",
+        "notes/CONTRIBUTING.html",
+    ):
         assert name in pages
     commands = pages["reference/commands.html"]
     for word in ("tacit reproduce", "tacit ledger show", "--epsilon"):

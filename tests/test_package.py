@@ -14,9 +14,13 @@ ROOT = Path(__file__).parent.parent
 
 
 def test_the_wheel_holds_code_pages_proofs_and_types(tmp_path):
-    pytest.importorskip("hatchling", reason="the extra dev brings hatchling, which builds the wheel")
+    pytest.importorskip(
+        "hatchling", reason="the extra dev brings hatchling, which builds the wheel"
+    )
     code = "import sys; from hatchling.build import build_wheel; build_wheel(sys.argv[1])"
-    subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, check=True, capture_output=True
+    )
     (wheel,) = tmp_path.glob("*.whl")
     assert wheel.name == f"tacit-{tacit.__version__}-py3-none-any.whl"
     with ZipFile(wheel) as content:
@@ -33,5 +37,9 @@ def test_the_wheel_holds_code_pages_proofs_and_types(tmp_path):
 
 def test_the_version_is_written_once():
     assert 'dynamic = ["version"]' in (ROOT / "pyproject.toml").read_text()
-    written = [path for path in (ROOT / "src").rglob("*.py") if re.search(r"^__version__ =", path.read_text(), re.M)]
+    written = [
+        path
+        for path in (ROOT / "src").rglob("*.py")
+        if re.search(r"^__version__ =", path.read_text(), re.M)
+    ]
     assert written == [ROOT / "src" / "tacit" / "__init__.py"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tacit
-from tacit.mechanisms.choose import PRIVATE
+from tacit.mechanisms.registry import PRIVATE
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -18,7 +18,16 @@ README = (ROOT / "README.md").read_text()
 def test_every_mechanism_has_a_proof_note(kind):
     source = Path(inspect.getfile(kind))
     note = source.with_suffix(".md").read_text()
-    for part in ("Setting", "Unit: owner", "Adjacency", "Adversary", "Claim", "QED", "ariance", "Edges"):
+    for part in (
+        "Setting",
+        "Unit: owner",
+        "Adjacency",
+        "Adversary",
+        "Claim",
+        "QED",
+        "ariance",
+        "Edges",
+    ):
         assert part in note, part
     assert source.with_suffix(".md").name in source.read_text().split('"""')[1]
 
@@ -42,9 +51,15 @@ def test_public_names_exist_and_say_what_they_are():
 def test_nothing_of_one_machine_is_in_the_repository():
     if not (ROOT / ".git").exists():
         pytest.skip("not a git checkout")
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
     home = re.compile(r"/(?:root|home/\w+|work)/|https?://[^ )\"']*(?:pypi|pythonhosted|simple/)")
     for name in listed:
         path = ROOT / name
-        if path.suffix in {".py", ".md", ".toml", ".txt", ""} and path.is_file() and path != Path(__file__):
+        if (
+            path.suffix in {".py", ".md", ".toml", ".txt", ""}
+            and path.is_file()
+            and path != Path(__file__)
+        ):
             assert not home.search(path.read_text()), name

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from starlette.types import Receive, Scope, Send
 
-from tacit.coordinator.guard import Answer
-from tacit.coordinator.serving import serve_forever
+from tacit.service.coordinator.server import serve_forever
+from tacit.service.protocol.guard import Answer
 
 _START, _REST = Answer.of(200, b'{"outcome":"counted"}')
 
@@ -29,7 +29,9 @@ def main() -> None:
     parser.add_argument("--certificate", type=Path)
     parser.add_argument("--key", type=Path)
     given = parser.parse_args()
-    serve_forever(lambda: blank, "127.0.0.1", given.port, given.certificate, given.key, given.workers)
+    serve_forever(
+        lambda: blank, "127.0.0.1", given.port, given.certificate, given.key, given.workers
+    )
 
 
 if __name__ == "__main__":

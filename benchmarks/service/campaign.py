@@ -24,7 +24,7 @@ from benchmarks.service.postgres import postgres, which
 from benchmarks.service.processes import Processes
 from benchmarks.service.saved import saved
 from benchmarks.service.stage import Plan, Stage
-from tacit.learners.sum_query import WHAT as SUM
+from tacit.learners.owners.sum_query import WHAT as SUM
 from tacit.wire import encode
 
 _PATIENCE = 900.0
@@ -33,18 +33,26 @@ _AT_ONCE = 10  # owner processes that start together
 
 def main() -> None:
     """Run, show, write the report; exit status 1 if anything is not as it should be."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.service.campaign", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.service.campaign", description=__doc__
+    )
     parser.add_argument("--processes", type=int, default=50, help="owner processes")
     parser.add_argument("--each", type=int, default=4, help="owners in each of them")
     parser.add_argument("--rounds", type=int, default=10, help="rounds of boosting")
-    parser.add_argument("--private", action="store_true", help="secure coins: private, not reproducible")
-    parser.add_argument("--out", type=Path, default=Path("out/campaign"), help="folder for the report")
+    parser.add_argument(
+        "--private", action="store_true", help="secure coins: private, not reproducible"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("out/campaign"), help="folder for the report"
+    )
     arguments = parser.parse_args()
     people = People(arguments.processes, arguments.each, rows=100, sample=60)
     plan = Plan(
         people=people,
         rounds=arguments.rounds,
-        per_round=max(2, people.owners * 6 // 10 // arguments.rounds),  # rounds may be dropped, and others asked
+        per_round=max(
+            2, people.owners * 6 // 10 // arguments.rounds
+        ),  # rounds may be dropped, and others asked
         learner="logistic",
         sum_epsilon="0.5",
         seed=None if arguments.private else 7,
@@ -113,7 +121,9 @@ def _owners(stage: Stage, console: Console) -> int:
                     break
                 _check(stage)
                 time.sleep(0.2)
-        stage.until(lambda: _told(stage, progress, task) >= people.owners, _PATIENCE, "everybody to enrol")
+        stage.until(
+            lambda: _told(stage, progress, task) >= people.owners, _PATIENCE, "everybody to enrol"
+        )
         return stage.processes.memory()
 
 
@@ -128,12 +138,20 @@ def _watched(stage: Stage, console: Console) -> int:
     """Show rounds until the end; memory of all processes in the middle of it."""
     memory = 0
     with _progress(console) as progress:
-        task = progress.add_task("questions", total=2 * stage.plan.rounds)  # a round, and the sum that judges it
+        task = progress.add_task(
+            "questions", total=2 * stage.plan.rounds
+        )  # a round, and the sum that judges it
         while True:
             status = stage.status()
             if status is not None:
-                closed = [question for question in status["questions"] if question["state"] != "open"]
-                progress.update(task, completed=len(closed), total=max(2 * stage.plan.rounds, len(status["questions"])))
+                closed = [
+                    question for question in status["questions"] if question["state"] != "open"
+                ]
+                progress.update(
+                    task,
+                    completed=len(closed),
+                    total=max(2 * stage.plan.rounds, len(status["questions"])),
+                )
                 if len(closed) >= 1 and not memory:
                     memory = stage.processes.memory()
                 if status["state"] == "ended":
@@ -150,7 +168,11 @@ def _check(stage: Stage) -> None:
 
 
 def _progress(console: Console) -> Progress:
-    columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed} of {task.total}")
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed} of {task.total}"),
+    )
     return Progress(*columns, TimeElapsedColumn(), console=console)
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tacit.campaign.requests import Request, signed_headers
-from tacit.cohort import Cohort
-from tacit.coordinator.direct import ENROL, QUESTION, REPORT
+from tacit.data.cohort import Cohort
 from tacit.learners.invitation import PURPOSE, Invitation, pack
-from tacit.streams import secure
-from tacit.wire.signed import opened
+from tacit.mechanisms.streams import secure
+from tacit.service.coordinator.owner_api import ENROL, QUESTION, REPORT
+from tacit.service.protocol.signed_requests import Request, signed_headers
+from tacit.wire.signing import opened
 
 _ROWS = 4
 

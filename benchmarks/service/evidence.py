@@ -8,13 +8,13 @@ from sqlalchemy import select
 
 from benchmarks.service.stage import Stage
 from tacit.cli.serve import signing_key
-from tacit.coordinator.store import Store
-from tacit.coordinator.tables import invitations, owners, reports
 from tacit.learners.invitation import PURPOSE, Invitation
-from tacit.learners.sum_query import WHAT as SUM
-from tacit.learners.sum_query import SumQuery
+from tacit.learners.owners.sum_query import WHAT as SUM
+from tacit.learners.owners.sum_query import SumQuery
 from tacit.owner.ledger import Ledger
-from tacit.wire.signed import opened
+from tacit.service.coordinator.sql import invitations, owners, reports
+from tacit.service.coordinator.store import Store
+from tacit.wire.signing import opened
 
 Spoken = tuple[str, int]  # an owner, and the sum that it takes part in; 0 for its one report
 
@@ -41,7 +41,9 @@ class Evidence:
 
     @property
     def sound(self) -> bool:
-        return not (self.counted_twice or self.asked_twice or self.charged_twice or self.not_in_ledger)
+        return not (
+            self.counted_twice or self.asked_twice or self.charged_twice or self.not_in_ledger
+        )
 
     def figures(self) -> dict[str, Any]:
         return {
@@ -58,7 +60,10 @@ def evidence(stage: Stage) -> Evidence:
     store = Store(stage.database)
     sums = _sums(stage, store)
     with store.reading() as connection:
-        label = {row.place: row.label for row in connection.execute(select(owners.c.place, owners.c.label))}
+        label = {
+            row.place: row.label
+            for row in connection.execute(select(owners.c.place, owners.c.label))
+        }
         invited = connection.execute(select(invitations.c.owner, invitations.c.question)).all()
         rows = connection.execute(select(reports.c.owner, reports.c.question, reports.c.data)).all()
     store.close()
@@ -71,14 +76,18 @@ def evidence(stage: Stage) -> Evidence:
         counted_twice=_twice(counted),
         asked_twice=_twice(asked),
         charged_twice=_twice(Counter({spoken: len(each) for spoken, each in said.items()})),
-        not_in_ledger=sum(row.data not in said.get((label[row.owner], sums[row.question]), ()) for row in rows),
+        not_in_ledger=sum(
+            row.data not in said.get((label[row.owner], sums[row.question]), ()) for row in rows
+        ),
     )
 
 
 def _sums(stage: Stage, store: Store) -> dict[int, int]:
     """The questions by number: 0 where one report of a lifetime is asked for, else the question's own number."""
     key = signing_key(stage.folder / "state").public_key()
-    asked = {each.number: opened(each.data, Invitation, PURPOSE, key).query for each in store.questions()}
+    asked = {
+        each.number: opened(each.data, Invitation, PURPOSE, key).query for each in store.questions()
+    }
     return {number: number if isinstance(query, SumQuery) else 0 for number, query in asked.items()}
 
 

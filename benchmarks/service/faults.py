@@ -36,7 +36,17 @@ from benchmarks.service.troubles import (
 )
 from tacit.wire import encode
 
-_HEADINGS = ("fault", "times", "campaigns", "lost", "counted twice", "asked twice", "charged twice", "forged", "same")
+_HEADINGS = (
+    "fault",
+    "times",
+    "campaigns",
+    "lost",
+    "counted twice",
+    "asked twice",
+    "charged twice",
+    "forged",
+    "same",
+)
 PLAN = Plan(people=People(4, 6, rows=20), rounds=3, per_round=7)
 
 
@@ -56,13 +66,20 @@ class Line:
 
     @property
     def sound(self) -> bool:
-        bad = self.lost or self.counted_twice or self.asked_twice or self.charged_twice or self.forged
+        bad = (
+            self.lost or self.counted_twice or self.asked_twice or self.charged_twice or self.forged
+        )
         return not bad and self.same_model != "no"
 
 
-def campaign(fault: str, plan: Plan, database: str, trouble: Trouble, chance: random.Random) -> Line:
+def campaign(
+    fault: str, plan: Plan, database: str, trouble: Trouble, chance: random.Random
+) -> Line:
     """One campaign with trouble; what came of it."""
-    with tempfile.TemporaryDirectory(prefix="tacit-faults-") as name, Processes(Path(name)) as processes:
+    with (
+        tempfile.TemporaryDirectory(prefix="tacit-faults-") as name,
+        Processes(Path(name)) as processes,
+    ):
         stage = Stage(Path(name), plan, database or f"sqlite:///{name}/campaign.db", processes)
         expected = encode(stage.in_process())
         stage.start_coordinator()
@@ -85,7 +102,9 @@ def campaign(fault: str, plan: Plan, database: str, trouble: Trouble, chance: ra
 # The list ----------------------------------------------------------------------------------------
 
 
-def repeated(fault: str, plan: Plan, server: Postgres, make: Callable[[int], Trouble], times: int) -> Line:
+def repeated(
+    fault: str, plan: Plan, server: Postgres, make: Callable[[int], Trouble], times: int
+) -> Line:
     """As many campaigns as it takes for so many times, on PostgreSQL and SQLite in turn."""
     lines: list[Line] = []
     while sum(line.times for line in lines) < times:
@@ -97,10 +116,22 @@ def repeated(fault: str, plan: Plan, server: Postgres, make: Callable[[int], Tro
 
 def together(lines: list[Line]) -> Line:
     """Several campaigns under one fault, as one line."""
-    names = ("times", "campaigns", "lost", "counted_twice", "asked_twice", "charged_twice", "forged")
+    names = (
+        "times",
+        "campaigns",
+        "lost",
+        "counted_twice",
+        "asked_twice",
+        "charged_twice",
+        "forged",
+    )
     told = {line.same_model for line in lines} - {"-"}
     same = "no" if "no" in told else "yes" if told else "-"
-    return replace(lines[0], **{name: sum(getattr(line, name) for line in lines) for name in names}, same_model=same)
+    return replace(
+        lines[0],
+        **{name: sum(getattr(line, name) for line in lines) for name in names},
+        same_model=same,
+    )
 
 
 def everything(server: Postgres, times: int, plan: Plan = PLAN) -> dict[str, Callable[[str], Line]]:
@@ -111,23 +142,37 @@ def everything(server: Postgres, times: int, plan: Plan = PLAN) -> dict[str, Cal
     few = replace(plan, deadline=15.0, minimum=2)
     dropping = replace(few, people=replace(plan.people, processes=10, each=3), per_round=8)
     return {
-        "kill -9 of the coordinator": lambda name: repeated(name, plan, server, kill_coordinator, times),
+        "kill -9 of the coordinator": lambda name: repeated(
+            name, plan, server, kill_coordinator, times
+        ),
         "kill -9 of owners": lambda name: repeated(name, plan, server, kill_owners, times),
         "kill -9 of the helper": lambda name: repeated(name, sums, server, kill_helper, times),
-        "30 % of owners drop out": lambda name: campaign(name, dropping, server.fresh(), drop_out(0.3), chance),
-        "requests doubled, reordered, damaged": lambda name: campaign(name, plain, server.fresh(), bad_network, chance),
-        "database restarts": lambda name: campaign(name, plan, server.fresh(), restart_database(server, 4), chance),
+        "30 % of owners drop out": lambda name: campaign(
+            name, dropping, server.fresh(), drop_out(0.3), chance
+        ),
+        "requests doubled, reordered, damaged": lambda name: campaign(
+            name, plain, server.fresh(), bad_network, chance
+        ),
+        "database restarts": lambda name: campaign(
+            name, plan, server.fresh(), restart_database(server, 4), chance
+        ),
         "full disk": lambda name: campaign(name, plan, "", full_disk(4), chance),
-        "clocks jump by hours": lambda name: campaign(name, sums, server.fresh(), jumping_clocks, chance),
+        "clocks jump by hours": lambda name: campaign(
+            name, sums, server.fresh(), jumping_clocks, chance
+        ),
     }
 
 
 def main() -> None:
     """Run every fault, print the table; exit status 1 if anything went wrong."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.service.faults", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.service.faults", description=__doc__
+    )
     parser.add_argument("--times", type=int, default=20, help="kills of each kind")
     parser.add_argument("--only", help="only faults whose name has this in it")
-    parser.add_argument("--out", type=Path, default=Path("out/faults.json"), help="where to write the rows")
+    parser.add_argument(
+        "--out", type=Path, default=Path("out/faults.json"), help="where to write the rows"
+    )
     arguments = parser.parse_args()
     console = Console(width=120, highlight=False)
     console.print(which())
@@ -138,7 +183,9 @@ def main() -> None:
             if (arguments.only or "") in name:
                 lines.append(run(name))
                 console.print(f"{name}: {'as it should be' if lines[-1].sound else 'WRONG'}")
-                arguments.out.write_text(json.dumps([asdict(line) for line in lines], indent=1) + "\n")
+                arguments.out.write_text(
+                    json.dumps([asdict(line) for line in lines], indent=1) + "\n"
+                )
     console.print(shown(lines))
     if not all(line.sound for line in lines):
         raise SystemExit(1)

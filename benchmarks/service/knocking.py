@@ -26,14 +26,22 @@ class Knocked:
 
 
 def knock(
-    port: int, requests: Sequence[bytes], connections: int, trust: ssl.SSLContext | None, effort: Callable[[], float]
+    port: int,
+    requests: Sequence[bytes],
+    connections: int,
+    trust: ssl.SSLContext | None,
+    effort: Callable[[], float],
 ) -> Knocked:
     """Post all requests over so many keep-alive connections, made before the clocks start."""
     return uvloop.run(_knock(port, requests, connections, trust, effort))
 
 
 async def _knock(
-    port: int, requests: Sequence[bytes], connections: int, trust: ssl.SSLContext | None, effort: Callable[[], float]
+    port: int,
+    requests: Sequence[bytes],
+    connections: int,
+    trust: ssl.SSLContext | None,
+    effort: Callable[[], float],
 ) -> Knocked:
     loop = asyncio.get_running_loop()
     queue, found = iter(requests), Knocked()
@@ -41,7 +49,10 @@ async def _knock(
     while len(made) < connections:
         some = [
             loop.create_connection(
-                lambda: _Connection(queue, found, loop.create_future()), "127.0.0.1", port, ssl=trust
+                lambda: _Connection(queue, found, loop.create_future()),
+                "127.0.0.1",
+                port,
+                ssl=trust,
             )
             for _ in range(min(_AT_ONCE, connections - len(made)))
         ]

@@ -27,8 +27,8 @@ from benchmarks.service.postgres import free_port, postgres, which
 from benchmarks.service.processes import Processes
 from benchmarks.service.stage import Plan, Stage
 from benchmarks.timing import cores
-from tacit.coordinator.serving import allow_many_files
-from tacit.coordinator.store import Store
+from tacit.service.coordinator.server import allow_many_files
+from tacit.service.coordinator.store import Store
 
 _CONNECTIONS = 2048
 _PIECE = 10_000
@@ -69,10 +69,18 @@ def main() -> None:
     """Measure with one and with two workers, with and without TLS; print a table, write the rows."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.service.load", description=__doc__)
     parser.add_argument("--owners", type=int, default=100_000, help="reports to send")
-    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2], help="worker processes to measure")
-    parser.add_argument("--transport", nargs="+", choices=["https", "http"], default=["https", "http"])
-    parser.add_argument("--connections", type=int, default=_CONNECTIONS, help="open at the same time")
-    parser.add_argument("--out", type=Path, default=Path("out/load.json"), help="where to write the rows")
+    parser.add_argument(
+        "--workers", type=int, nargs="+", default=[1, 2], help="worker processes to measure"
+    )
+    parser.add_argument(
+        "--transport", nargs="+", choices=["https", "http"], default=["https", "http"]
+    )
+    parser.add_argument(
+        "--connections", type=int, default=_CONNECTIONS, help="open at the same time"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("out/load.json"), help="where to write the rows"
+    )
     arguments = parser.parse_args()
     console = Console(width=130, highlight=False)
     allow_many_files()
@@ -99,7 +107,15 @@ class Load:
     def measured(self, workers: int, console: Console) -> Measured:
         """One campaign of one round over everybody, all of it through HTTP."""
         n, people = self.owners, People(1, 1, rows=4)
-        plan = Plan(people=people, rounds=1, per_round=n, tls=self.tls, workers=workers, start=n, deadline=_HOURS)
+        plan = Plan(
+            people=people,
+            rounds=1,
+            per_round=n,
+            tls=self.tls,
+            workers=workers,
+            start=n,
+            deadline=_HOURS,
+        )
         found = Measured(workers, self.tls, n)
         folder = tempfile.TemporaryDirectory(prefix="tacit-load-")
         with folder as name, postgres() as server, Processes(Path(name)) as run:
@@ -113,12 +129,19 @@ class Load:
             self._alone(stage, crowd.enrolments(), found.enrolled)
             stage.until(lambda: bool(store.questions()), 120.0, "the question")
             self._alone(stage, crowd.asking(), found.asked)
-            reports = crowd.reports(store.questions()[0].data, stage.folder / "state" / "signing.key")
+            reports = crowd.reports(
+                store.questions()[0].data, stage.folder / "state" / "signing.key"
+            )
             for start in range(0, n, _PIECE):
-                self._piece(stage, blank, crowd.reporting(reports).signed(start, start + _PIECE), found)
+                self._piece(
+                    stage, blank, crowd.reporting(reports).signed(start, start + _PIECE), found
+                )
                 console.print(f"{workers} workers: {start + _PIECE} of {n}", end="\r")
             stage.until(stage.ended, 300.0, "the end of the campaign")
-            counted = sum(question["counted"] for question in (stage.status() or {"questions": []})["questions"])
+            counted = sum(
+                question["counted"]
+                for question in (stage.status() or {"questions": []})["questions"]
+            )
             if counted != n:
                 raise RuntimeError(f"{counted} of {n} reports were counted")
             store.close()
@@ -132,13 +155,24 @@ class Load:
             knocked = knock(stage.port, piece, self.connections, stage.trust, float)
             rates.append(len(piece) / knocked.seconds)
             if set(knocked.statuses) != {200}:
-                raise RuntimeError(f"{requests.route}: not every request was taken: {dict(knocked.statuses)}")
+                raise RuntimeError(
+                    f"{requests.route}: not every request was taken: {dict(knocked.statuses)}"
+                )
 
     def _piece(self, stage: Stage, blank: int, requests: list[bytes], found: Measured) -> None:
         """The same requests to both servers, one after the other."""
         answers = set()
-        for name, port, rates in (("blank", blank, found.blank), ("coordinator", stage.port, found.served)):
-            knocked = knock(port, requests, self.connections, stage.trust, partial(stage.processes.seconds, name))
+        for name, port, rates in (
+            ("blank", blank, found.blank),
+            ("coordinator", stage.port, found.served),
+        ):
+            knocked = knock(
+                port,
+                requests,
+                self.connections,
+                stage.trust,
+                partial(stage.processes.seconds, name),
+            )
             rates.append(len(requests) / knocked.seconds)
             found.effort[name] = found.effort.get(name, 0.0) + knocked.effort
             if set(knocked.statuses) != {200}:
@@ -174,7 +208,9 @@ def table(rows: list[dict[str, Any]]) -> Table:
     for heading in rows[0]:
         made.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
-        made.add_row(*(f"{value:,}" if isinstance(value, int) else str(value) for value in row.values()))
+        made.add_row(
+            *(f"{value:,}" if isinstance(value, int) else str(value) for value in row.values())
+        )
     return made
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 import tacit
-from tacit.files import conform, read_table
+from tacit.data import conform, read_table
 
 _PLACES = ("north", "east", "south", "west")
 _WEIGHTS = np.array([1.2, -0.8, 0.6, 0.4, 0.0, -0.3])
@@ -56,9 +56,15 @@ def scores(folder: Path) -> tuple[float, float]:
 def _rows(count: int, rng: np.random.Generator) -> list[dict[str, Any]]:
     x = rng.normal(size=(count, len(_WEIGHTS)))
     place = rng.integers(len(_PLACES), size=count)
-    tendency = x @ _WEIGHTS + np.array([0.5, 0.0, -0.5, 0.0])[place] + 0.7 * rng.logistic(size=count)
+    tendency = (
+        x @ _WEIGHTS + np.array([0.5, 0.0, -0.5, 0.0])[place] + 0.7 * rng.logistic(size=count)
+    )
     return [
-        {**{f"x{j}": round(v, 4) for j, v in enumerate(row)}, "place": _PLACES[p], "ill": "yes" if t > 0 else "no"}
+        {
+            **{f"x{j}": round(v, 4) for j, v in enumerate(row)},
+            "place": _PLACES[p],
+            "ill": "yes" if t > 0 else "no",
+        }
         for row, p, t in zip(x.tolist(), place.tolist(), tendency.tolist(), strict=True)
     ]
 

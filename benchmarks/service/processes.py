@@ -32,7 +32,12 @@ class Clock:
 
 def tacit(*arguments: str, clock: Clock | None = None) -> list[str]:
     """The command line `tacit ...`, by this clock (default: the machine's)."""
-    return [sys.executable, "-c", _PLAIN if clock is None else _RUN.format(file=str(clock.file)), *arguments]
+    return [
+        sys.executable,
+        "-c",
+        _PLAIN if clock is None else _RUN.format(file=str(clock.file)),
+        *arguments,
+    ]
 
 
 @dataclass
@@ -92,21 +97,36 @@ class Processes:
     def resident(self, name: str) -> int:
         """Bytes of a process and its children."""
         page = os.sysconf("SC_PAGE_SIZE")
-        return sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * page for pid in self._family(name))
+        return sum(
+            int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * page
+            for pid in self._family(name)
+        )
 
     def seconds(self, name: str) -> float:
         """Processor time that a process and its children have taken."""
-        ticks = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13] for pid in self._family(name)]
+        ticks = [
+            Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+            for pid in self._family(name)
+        ]
         return sum(int(user) + int(system) for user, system in ticks) / os.sysconf("SC_CLK_TCK")
 
     def _family(self, name: str) -> list[int]:
         first = self.running[name].pid
-        return [first, *(int(each) for each in Path(f"/proc/{first}/task/{first}/children").read_text().split())]
+        return [
+            first,
+            *(
+                int(each)
+                for each in Path(f"/proc/{first}/task/{first}/children").read_text().split()
+            ),
+        ]
 
     def __enter__(self) -> "Processes":
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.stop()

@@ -70,7 +70,13 @@ class Proxy:
                     break
                 writer.write(answer)
                 await writer.drain()
-        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError, asyncio.CancelledError):
+        except (
+            OSError,
+            asyncio.IncompleteReadError,
+            asyncio.LimitOverrunError,
+            ValueError,
+            asyncio.CancelledError,
+        ):
             pass  # cancelled at the end of all, where nobody awaits it
         finally:
             writer.close()
@@ -85,7 +91,11 @@ class Proxy:
         if chance() < mischief.damaged:
             self.done["damaged"] += 1
             at = self._random.randrange(len(request))
-            request = request[:at] + bytes([request[at] ^ self._random.randrange(1, 256)]) + request[at + 1 :]
+            request = (
+                request[:at]
+                + bytes([request[at] ^ self._random.randrange(1, 256)])
+                + request[at + 1 :]
+            )
         if chance() < mischief.replayed:
             self.done["replayed"] += 1
             task = self._loop.create_task(self._again(request, chance() * 3 * mischief.longest))
@@ -117,7 +127,13 @@ class Proxy:
                     return await _message(reader)
                 finally:
                     writer.close()
-        except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
+        except (
+            OSError,
+            TimeoutError,
+            asyncio.IncompleteReadError,
+            asyncio.LimitOverrunError,
+            ValueError,
+        ):
             return b""
 
 

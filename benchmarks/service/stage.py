@@ -17,18 +17,18 @@ from benchmarks.service.authority import issue
 from benchmarks.service.people import People
 from benchmarks.service.postgres import free_port
 from benchmarks.service.processes import Clock, Processes, tacit
+from tacit.algorithms.boosting import AllOwners, OwnSample
 from tacit.cli.serve import signing_key
-from tacit.cohort import Cohort
-from tacit.coordinator.boosting_spec import BoostingSpec
-from tacit.device.joining import Joining
+from tacit.data.cohort import Cohort
 from tacit.engines.inline import Inline
-from tacit.ensembles.boosting import AllOwners, OwnSample
-from tacit.estimators.saved import SavedModel
-from tacit.learners.ensemble import Ensemble
+from tacit.estimators.persistence import SavedModel
+from tacit.learners.models.ensemble import Ensemble
+from tacit.mechanisms.streams import seeded
 from tacit.owner.policy import Policy
-from tacit.streams import seeded
+from tacit.service.device.join import Joining
+from tacit.service.kinds.boosting import BoostingSpec
 from tacit.wire import decode
-from tacit.wire.signed import public_bytes
+from tacit.wire.signing import public_bytes
 
 _UP = 120.0
 
@@ -62,10 +62,15 @@ class Plan:
 
     def policy(self, helper: str) -> str:
         """What owners allow: one report, and sums for twice the rounds, since rounds may be dropped."""
-        sums, each = (0, Fraction(0)) if self.sum_epsilon is None else (2 * self.rounds, Fraction(self.sum_epsilon))
+        sums, each = (
+            (0, Fraction(0))
+            if self.sum_epsilon is None
+            else (2 * self.rounds, Fraction(self.sum_epsilon))
+        )
         return (
             f'epsilon_per_release = "{self.epsilon}"\nepsilon_total = "{self.epsilon + sums * each}"\n'
-            f'releases = {1 + sums}\ntime_step = "0.01"\n' + (f'helper = "{helper}"\n' if sums else "")
+            f'releases = {1 + sums}\ntime_step = "0.01"\n'
+            + (f'helper = "{helper}"\n' if sums else "")
         )
 
 
@@ -93,7 +98,9 @@ class Stage:
             self.start_helper()
             key = self._helper_key()
             text += f'error = "owners"\nerror_epsilon = {self.plan.sum_epsilon}\nhelper = "{self.url(self.helper)}"\n'
-            text += f'helper_key = "{key}"\n' + ('helper_ca = "authority.pem"\n' if authority else "")
+            text += f'helper_key = "{key}"\n' + (
+                'helper_ca = "authority.pem"\n' if authority else ""
+            )
         (self.folder / "campaign.toml").write_text(text)
         (self.folder / "policy.toml").write_text(self.plan.policy(key))
 
@@ -105,7 +112,14 @@ class Stage:
     def start_helper(self, clock: Clock | None = None) -> None:
         """Start or restart it, for this campaign."""
         campaign = public_bytes(signing_key(self.folder / "state").public_key()).hex()
-        options = ["--campaign", campaign, "--state", str(self.folder / "helper"), "--port", str(self.helper)]
+        options = [
+            "--campaign",
+            campaign,
+            "--state",
+            str(self.folder / "helper"),
+            "--port",
+            str(self.helper),
+        ]
         self.processes.start("helper", tacit("helper", *options, *self._served(), clock=clock))
 
     def _helper_key(self) -> str:
@@ -114,27 +128,46 @@ class Stage:
             self.until(lambda: _answers(client, "/v1/key"), _UP, "the helper to answer", "helper")
             told = str(client.get("/v1/key").json()["key"])
         own = X25519PrivateKey.generate().public_key().public_bytes_raw().hex()
-        return told if self.plan.seed is None else own  # the file is that of a campaign; a rehearsal has its own helper
+        return (
+            told if self.plan.seed is None else own
+        )  # the file is that of a campaign; a rehearsal has its own helper
 
     # The coordinator ---------------------------------------------------------------------------------
 
     def start_coordinator(self, clock: Clock | None = None) -> None:
         """Start or restart it; tokens are made the first time."""
         first = not (self.folder / "state" / "tokens").exists()
-        options = ["--port", str(self.port), "--database", self.database, "--state", str(self.folder / "state")]
+        options = [
+            "--port",
+            str(self.port),
+            "--database",
+            self.database,
+            "--state",
+            str(self.folder / "state"),
+        ]
         options += ["--workers", str(self.plan.workers)] if self.plan.workers > 1 else []
         options += ["--tokens", str(self.plan.people.owners)] if first else []
-        command = tacit("serve", str(self.folder / "campaign.toml"), *options, *self._served(), clock=clock)
+        command = tacit(
+            "serve", str(self.folder / "campaign.toml"), *options, *self._served(), clock=clock
+        )
         self.processes.start("coordinator", command)
 
     def _served(self) -> list[str]:
         """Options of both servers."""
-        return [*([] if self.plan.seed is None else ["--rehearsal", str(self.plan.seed)]), *self._certificate()]
+        return [
+            *([] if self.plan.seed is None else ["--rehearsal", str(self.plan.seed)]),
+            *self._certificate(),
+        ]
 
     def _certificate(self) -> list[str]:
         if not self.plan.tls:
             return []
-        return ["--certificate", str(self.folder / "server.pem"), "--key", str(self.folder / "server.key")]
+        return [
+            "--certificate",
+            str(self.folder / "server.pem"),
+            "--key",
+            str(self.folder / "server.key"),
+        ]
 
     def start_blank(self, port: int) -> None:
         """Start the server that does nothing, to compare with."""
@@ -176,10 +209,21 @@ class Stage:
         mine = self.folder / f"tokens-{number:03d}"
         first = number * people.each
         mine.write_text("\n".join(tokens[first : first + people.each]))
-        options = ["--data", str(self.folder / f"owners-{number:03d}.csv"), "--label", "ill", "--owners", "who"]
+        options = [
+            "--data",
+            str(self.folder / f"owners-{number:03d}.csv"),
+            "--label",
+            "ill",
+            "--owners",
+            "who",
+        ]
         options += ["--policy", str(self.folder / "policy.toml"), "--tokens", str(mine)]
         options += ["--state", str(self.folder / f"owner-{number:03d}")]
-        options += [] if self.plan.seed is None else ["--rehearsal", str(self.plan.seed), "--first", str(first)]
+        options += (
+            []
+            if self.plan.seed is None
+            else ["--rehearsal", str(self.plan.seed), "--first", str(first)]
+        )
         options += ["--ca", str(self.folder / "authority.pem")] if self.plan.tls else []
         url = self.url(self.door or self.port)
         self.processes.start(owner_process(number), tacit("join", url, *options, clock=clock))
@@ -195,23 +239,33 @@ class Stage:
         terms, public = BoostingSpec.read(self.folder / "campaign.toml").prepared(bytes(32))
         policy = Policy.read(self.folder / "policy.toml")
         parts = [
-            Joining(self.folder / f"owners-{n:03d}.csv", "ill", policy, self.folder, owners="who").rows(terms)[1]
+            Joining(
+                self.folder / f"owners-{n:03d}.csv", "ill", policy, self.folder, owners="who"
+            ).rows(terms)[1]
             for n in range(self.plan.people.processes)
         ]
         sizes = np.concatenate([part.sizes for part in parts])
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        cohort = Cohort(np.concatenate([p.X for p in parts]), np.concatenate([p.y for p in parts]), offsets)
+        cohort = Cohort(
+            np.concatenate([p.X for p in parts]), np.concatenate([p.y for p in parts]), offsets
+        )
         sums = None if terms.sums is None else terms.sums.sums(1)
         engine = Inline(cohort, np.full(len(cohort), float(self.plan.epsilon)), seeded(seed), sums)
-        return engine.run(terms.algorithm(OwnSample(public) if sums is None else AllOwners())).ensemble
+        return engine.run(
+            terms.algorithm(OwnSample(public) if sums is None else AllOwners())
+        ).ensemble
 
-    def until(self, happened: Callable[[], bool], seconds: float, what: str, server: str = "coordinator") -> None:
+    def until(
+        self, happened: Callable[[], bool], seconds: float, what: str, server: str = "coordinator"
+    ) -> None:
         """Wait for something; RuntimeError when it takes too long or the server is gone."""
         end = time.monotonic() + seconds
         while not happened():
             if time.monotonic() > end or not self.processes.alive(server):
                 log = (self.folder / f"{server}.log").read_text()[-2000:]
-                raise RuntimeError(f"waited {seconds:g} s for {what}; the log of the {server} ends with:\n{log}")
+                raise RuntimeError(
+                    f"waited {seconds:g} s for {what}; the log of the {server} ends with:\n{log}"
+                )
             time.sleep(0.1)
 
     def ended(self) -> bool:

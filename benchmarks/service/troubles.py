@@ -114,12 +114,18 @@ def full_disk(times: int) -> Trouble:
         for done in range(times):
             if stage.ended():
                 return done
-            names = [owner_process(n) for n in range(stage.plan.people.processes)] if done % 2 else ["coordinator"]
+            names = (
+                [owner_process(n) for n in range(stage.plan.people.processes)]
+                if done % 2
+                else ["coordinator"]
+            )
             for limit in (4096, resource.RLIM_INFINITY):
                 for name in names:
                     if stage.processes.alive(name):
                         pid = stage.processes.running[name].pid
-                        resource.prlimit(pid, resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+                        resource.prlimit(
+                            pid, resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY)
+                        )
                 time.sleep(chance.uniform(2.0, 4.0))
             for number in range(stage.plan.people.processes):
                 if stage.processes.running[owner_process(number)].poll() not in (None, 0):

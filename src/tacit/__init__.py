@@ -4,7 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tacit.cohort import Cohort
+    from tacit.data.cohort import Cohort
+    from tacit.data.schema import Category, Number, Schema
     from tacit.estimators import (
         PeerEnsemble,
         PrivateBoosting,
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
         plan,
     )
     from tacit.mechanisms.base import Mechanism
-    from tacit.mechanisms.choose import Choice, choose
     from tacit.mechanisms.duchi import Duchi
     from tacit.mechanisms.hybrid import Hybrid
     from tacit.mechanisms.laplace import Laplace
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from tacit.mechanisms.piecewise import Piecewise
     from tacit.mechanisms.privunit import PrivUnit
     from tacit.mechanisms.randomized_response import RandomizedResponse
+    from tacit.mechanisms.registry import Choice, choose
     from tacit.mechanisms.reports import Reports, Totals
-    from tacit.schema import Category, Number, Schema
-    from tacit.spaces import Ball, Box, Simplex, Space
-    from tacit.streams import Stream, secure, seeded
+    from tacit.mechanisms.spaces import Ball, Box, Simplex, Space
+    from tacit.mechanisms.streams import Stream, secure, seeded
 
 __version__ = "0.1.0"
 
@@ -64,10 +64,10 @@ __all__ = [
 ]
 
 _NAMES = {
-    "cohort": "Cohort",
+    "data.cohort": "Cohort",
     "estimators": "PeerEnsemble PrivateBoosting PrivateClassifier SiteEnsemble SiteEnsembleRegressor load plan",
     "mechanisms.base": "Mechanism",
-    "mechanisms.choose": "Choice choose",
+    "mechanisms.registry": "Choice choose",
     "mechanisms.duchi": "Duchi",
     "mechanisms.hybrid": "Hybrid",
     "mechanisms.laplace": "Laplace",
@@ -76,9 +76,9 @@ _NAMES = {
     "mechanisms.privunit": "PrivUnit",
     "mechanisms.randomized_response": "RandomizedResponse",
     "mechanisms.reports": "Reports Totals",
-    "schema": "Category Number Schema",
-    "spaces": "Ball Box Simplex Space",
-    "streams": "Stream secure seeded",
+    "data.schema": "Category Number Schema",
+    "mechanisms.spaces": "Ball Box Simplex Space",
+    "mechanisms.streams": "Stream secure seeded",
 }
 _WHERE = {name: f"tacit.{module}" for module, names in _NAMES.items() for name in names.split()}
 
@@ -88,3 +88,8 @@ def __getattr__(name: str) -> Any:
     if name in _WHERE:
         return getattr(import_module(_WHERE[name]), name)
     raise AttributeError(f"module 'tacit' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The public names, also those that are not imported yet."""
+    return sorted(__all__)

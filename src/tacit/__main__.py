@@ -1,6 +1,6 @@
 """The program: `tacit`, and `python -m tacit` where the folder of programs is not on the path."""
 
-from tacit.starting import starting
+from tacit._util.interrupts import starting
 
 
 def main() -> None:

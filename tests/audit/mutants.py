@@ -9,12 +9,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from tacit.learners.base import Terms
 from tacit.learners.invitation import pack
+from tacit.learners.learner import Terms
 from tacit.mechanisms.reports import Reports
+from tacit.mechanisms.streams import secure, seeded
 from tacit.owner.gate import Gate, RefusedError
 from tacit.owner.ledger import Book, Ledger
-from tacit.streams import secure, seeded
 
 
 def louder(query, factor):
@@ -71,7 +71,10 @@ class LevelByData(Rows):
 class LongerForMore(Rows):
     def _released(self, invitation, fresh):
         said = super()._released(invitation, fresh)
-        return [report + bytes(len(self.rows(o).y) // 100) for report, (o, _) in zip(said, fresh, strict=True)]
+        return [
+            report + bytes(len(self.rows(o).y) // 100)
+            for report, (o, _) in zip(said, fresh, strict=True)
+        ]
 
 
 class SlowForMany(Gate):
@@ -132,7 +135,9 @@ class RawSometimes(Gate):
     def _release(self, query, cohort, epsilons, coins):
         said = super()._release(query, cohort, epsilons, coins)
         law = query.mechanism(epsilons).laws[0]
-        values = np.take_along_axis(query.learner.share(query, cohort), said.indices.astype(np.int64), axis=1)
+        values = np.take_along_axis(
+            query.learner.share(query, cohort), said.indices.astype(np.int64), axis=1
+        )
         raw = np.rint((values + 1) / 2 * law.steps + law.width / 2).astype(said.points.dtype)
         chosen = coins.child("whom").words(np.arange(len(cohort)), 0, 1) % np.uint64(20) == 0
         return Reports(np.where(chosen, raw, said.points), said.indices)
@@ -268,7 +273,9 @@ class SharedByOwners(Gate):
         for owner, level in fresh:
             place = self._place[owner]
             coins = seeded(word)
-            report = self._release(query, self._cohort[place : place + 1], np.array([query.epsilons[level]]), coins)
+            report = self._release(
+                query, self._cohort[place : place + 1], np.array([query.epsilons[level]]), coins
+            )
             said.append(pack(invitation.digest, level, report))
         return said
 

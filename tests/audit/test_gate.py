@@ -6,14 +6,22 @@ import numpy as np
 import pytest
 
 from tacit import seeded
-from tacit.audit.books import charged
-from tacit.audit.campaign import FIRST_ROUND, SCHEMA, farthest, key, ledger_in, names, share_of, share_query
-from tacit.audit.coins import repeated_coins
 from tacit.audit.gate import CASES, GateCase, audit_gate
-from tacit.audit.rehearsal import REHEARSAL, Deaf, Rehearsal, rehearsed
-from tacit.learners.stump import Stump
+from tacit.audit.ledger_checks import charged, repeated_coins
+from tacit.audit.seeded_gate import REHEARSAL, Deaf, Rehearsal, rehearsed
+from tacit.audit.staging import (
+    FIRST_ROUND,
+    SCHEMA,
+    farthest,
+    key,
+    ledger_in,
+    names,
+    share_of,
+    share_query,
+)
+from tacit.learners.owners.stump import Stump
 from tacit.owner.gate import Gate, Reason, RefusedError
-from tacit.wire.signed import sign
+from tacit.wire.signing import sign
 from tests.audit.mutants import MISKEEPING, RESEEDING, TELLING, RawSometimes, Watermark
 from tests.mechanisms.cases import name
 from tests.owner.made import policy, question, rows
@@ -42,13 +50,17 @@ def test_the_gate_keeps_its_promise_and_the_audit_comes_close(case, fraction):
     row = audited(case, 2000)
     assert row.sound, row
     assert row.claimed == sum(case.epsilons)
-    assert max(row.proven, row.one_run) > fraction * row.claimed, "the audit is too weak to mean anything"
+    assert max(row.proven, row.one_run) > fraction * row.claimed, (
+        "the audit is too weak to mean anything"
+    )
     assert min(row.proven, row.one_run) > 0
 
 
 @pytest.mark.parametrize("mutant", TELLING, ids=name)
 def test_leaks_through_reports_are_caught(mutant):
-    row = audited(replace(SHARP, epsilons=(1.0,)) if mutant is RawSometimes else SHARP, 3000, mutant)
+    row = audited(
+        replace(SHARP, epsilons=(1.0,)) if mutant is RawSometimes else SHARP, 3000, mutant
+    )
     assert max(row.proven, row.one_run) > row.claimed, row
     assert not row.sound
 
@@ -96,7 +108,9 @@ def rehearsal(folder, kind=Gate, manner=Rehearsal, seed=1, cohort=None, **limits
     cohort = cohort or rows(3)
     terms = policy(**{"campaign": REHEARSAL, **limits})
     ledger = ledger_in(folder)
-    return rehearsed(kind, manner)(cohort, names(len(cohort)), SCHEMA, terms, ledger, key().public_key(), seeded(seed))
+    return rehearsed(kind, manner)(
+        cohort, names(len(cohort)), SCHEMA, terms, ledger, key().public_key(), seeded(seed)
+    )
 
 
 def test_a_rehearsal_cannot_be_taken_for_a_gate(tmp_path):
@@ -104,7 +118,9 @@ def test_a_rehearsal_cannot_be_taken_for_a_gate(tmp_path):
     assert "reproducible, not private" in repr(gate)
     with pytest.raises(ValueError, match="campaign of the policy must be"):
         rehearsal(tmp_path, campaign=None)
-    with pytest.raises(RefusedError) as refused:  # a real campaign's question, though signed by the right key
+    with pytest.raises(
+        RefusedError
+    ) as refused:  # a real campaign's question, though signed by the right key
         gate.answers(question(key=key()), names(3))
     assert refused.value.reason is Reason.FORBIDDEN
     said = gate.answers(question(key=key(), campaign=REHEARSAL), names(3))

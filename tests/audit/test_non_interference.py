@@ -11,8 +11,8 @@ import pytest
 
 from tacit import seeded
 from tacit.audit.non_interference import data_sets, non_interference, perform, script
-from tacit.audit.world import NOON, watched
-from tacit.learners.stump import Stump
+from tacit.audit.side_effects import NOON, watched
+from tacit.learners.owners.stump import Stump
 from tacit.owner.gate import Gate, Reason
 from tests.audit.mutants import INTERFERING
 from tests.mechanisms.cases import name
@@ -24,7 +24,10 @@ def test_the_gate_tells_nothing_beside_its_reports():
 
 @pytest.mark.parametrize("mutant", INTERFERING, ids=name)
 def test_leaks_beside_the_reports_are_caught(mutant):
-    data = {each: data_sets()[each] for each in ("some rows", "no rows", "uneven", "one row", "many rows")}
+    data = {
+        each: data_sets()[each]
+        for each in ("some rows", "no rows", "uneven", "one row", "many rows")
+    }
     found = list(non_interference(seeded(2), [Stump()], ["duchi"], (), mutant, data))
     assert INTERFERING[mutant] in {difference.where for difference in found}, found[:3]
     assert str(found[0]).startswith(found[0].step)
@@ -48,11 +51,18 @@ def test_the_script_meets_every_outcome():
     told = " ".join(what for _, seen in story for _, what in seen)
     for reason in Reason:
         assert reason.value.split("'")[0] in told, reason
-    levels = {what[14:16] for _, seen in story for where, what in seen if where == "answer" and what[0] == "0"}
+    levels = {
+        what[14:16]
+        for _, seen in story
+        for where, what in seen
+        if where == "answer" and what[0] == "0"
+    }
     assert levels == {"00", "01"}  # the budget that is left decides
     assert len([step for step in steps if step.restart]) == 1
     ledger = [what for where, what in story[-1][1] if where == "ledger"]
-    assert len(ledger) == 3 * 4  # three owners, one question and the three that the rest of the budget pays
+    assert (
+        len(ledger) == 3 * 4
+    )  # three owners, one question and the three that the rest of the budget pays
 
 
 def test_the_world_stands_still_and_everything_is_seen(tmp_path):

@@ -43,7 +43,10 @@ def test_the_bound_holds_as_often_as_it_says():
     rng = np.random.default_rng(0)
     hits = rng.binomial(2000, 0.7310585786, size=2000)
     others = rng.binomial(2000, 0.2689414214, size=2000)
-    wrong = sum(epsilon_lower_bound(int(h), 2000, int(o), 2000, 0.95) > 1 for h, o in zip(hits, others, strict=True))
+    wrong = sum(
+        epsilon_lower_bound(int(h), 2000, int(o), 2000, 0.95) > 1
+        for h, o in zip(hits, others, strict=True)
+    )
     assert wrong <= 0.05 * 2000
 
 

@@ -28,7 +28,10 @@ def write_csv(path, columns, delimiter=","):
         lines = csv.writer(file, delimiter=delimiter)
         lines.writerow(columns)
         lines.writerows(
-            [["" if value is None else value for value in row] for row in zip(*columns.values(), strict=True)]
+            [
+                ["" if value is None else value for value in row]
+                for row in zip(*columns.values(), strict=True)
+            ]
         )
 
 
@@ -47,7 +50,10 @@ def family_files(folder, owners_rows=4000):
     """people.csv, people.parquet, mine.csv (public) and new.csv in a folder."""
     whole = people(owners_rows + 300 + 500)
     parts = {"mine": slice(0, 300), "new": slice(300, 800), "people": slice(800, None)}
-    cut = {name: {column: values[part] for column, values in whole.items()} for name, part in parts.items()}
+    cut = {
+        name: {column: values[part] for column, values in whole.items()}
+        for name, part in parts.items()
+    }
     for name, columns in cut.items():
         write_csv(folder / f"{name}.csv", columns)
     write_parquet(folder / "people.parquet", cut["people"])

@@ -11,8 +11,8 @@ from tacit import __version__
 from tacit.audit.gate import CASES, audit_gate
 from tacit.audit.non_interference import non_interference
 from tacit.cli import app, main
-from tacit.experiments.demo import Trial
-from tacit.learners.stump import Stump
+from tacit.cli._demo_trials import Trial
+from tacit.learners.owners.stump import Stump
 from tacit.owner.gate import Gate
 
 run = CliRunner().invoke
@@ -24,13 +24,24 @@ QUICK = ["demo", "--owners", "1000", "--epsilon", "4", "--runs", "1"]
 def test_demo_shows_plot_table_and_report_and_repeats_itself(tmp_path, monkeypatch):
     result = run(app, [*QUICK, "--out", str(tmp_path / "new")])
     assert result.exit_code == 0, result.output
-    for word in ("accuracy in %", "● tacit", "paper A as published (unsound)", "public rows alone", "not private"):
+    for word in (
+        "accuracy in %",
+        "● tacit",
+        "paper A as published (unsound)",
+        "public rows alone",
+        "not private",
+    ):
         assert word in result.output
     assert "tacit fit people.csv --label income --public mine.csv" in result.output
     assert len((tmp_path / "new" / "files" / "mine.csv").read_text().splitlines()) == 61
     assert "income" not in (tmp_path / "new" / "files" / "new.csv").read_text()
     page = (tmp_path / "new" / "report.html").read_text()
-    for word in ("tacit demo --owners 1000 --epsilon 4 --runs 1 --seed 1", "paper A made sound", "<svg", "Unit"):
+    for word in (
+        "tacit demo --owners 1000 --epsilon 4 --runs 1 --seed 1",
+        "paper A made sound",
+        "<svg",
+        "Unit",
+    ):
         assert word in page
     assert list((tmp_path / "new").rglob("*.png"))
 
@@ -59,7 +70,21 @@ def test_stopping_the_demo_keeps_what_is_done(tmp_path, monkeypatch):
 
 
 def test_audit_passes_and_says_so():
-    result = run(app, ["audit", "--part", "mechanisms", "--epsilon", "1", "--dim", "1", "--reports", "20000", "--json"])
+    result = run(
+        app,
+        [
+            "audit",
+            "--part",
+            "mechanisms",
+            "--epsilon",
+            "1",
+            "--dim",
+            "1",
+            "--reports",
+            "20000",
+            "--json",
+        ],
+    )
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
     assert found["sound"]
@@ -76,7 +101,15 @@ def test_audit_of_the_gate_shows_tables_and_a_picture(tmp_path, monkeypatch):
     picture = tmp_path / "new" / "audit.png"
     result = run(app, ["audit", "--part", "gate", "--owners", "400", "--picture", str(picture)])
     assert result.exit_code == 0, result.output
-    for word in ("stump", "duchi", "two runs", "one run", "Books: every", "Coins: fresh", "Everything holds, in"):
+    for word in (
+        "stump",
+        "duchi",
+        "two runs",
+        "one run",
+        "Books: every",
+        "Coins: fresh",
+        "Everything holds, in",
+    ):
         assert word in result.output
     assert picture.read_bytes().startswith(b"\x89PNG")
 
@@ -94,7 +127,9 @@ def test_audit_fails_on_a_leak(monkeypatch):
 def test_audit_fails_on_a_gate_that_tells_of_rows(monkeypatch):
     from tests.audit.mutants import LogsRows, NeverSpent
 
-    monkeypatch.setattr(non_interference, "__defaults__", ((Stump(),), ("duchi",), (), LogsRows, None))
+    monkeypatch.setattr(
+        non_interference, "__defaults__", ((Stump(),), ("duchi",), (), LogsRows, None)
+    )
     monkeypatch.setattr(audit_gate, "__defaults__", (CASES[1:2], NeverSpent, 0.999))
     result = run(app, ["audit", "--part", "non-interference", "--part", "gate", "--owners", "400"])
     assert result.exit_code == 1
@@ -102,7 +137,9 @@ def test_audit_fails_on_a_gate_that_tells_of_rows(monkeypatch):
         assert word in result.output
 
 
-@pytest.mark.parametrize("arguments", ["demo --epsilon nan", "demo --epsilon 0", "audit --epsilon -1"])
+@pytest.mark.parametrize(
+    "arguments", ["demo --epsilon nan", "demo --epsilon 0", "audit --epsilon -1"]
+)
 def test_a_bad_parameter_is_one_line(arguments, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["tacit", *arguments.split()])
     with pytest.raises(SystemExit) as end:
@@ -124,7 +161,13 @@ def test_reproduce_shows_measured_beside_published(tmp_path):
     arguments = ["reproduce", "d", "--quick", "--processes", "1", "--out", str(tmp_path)]
     result = run(app, arguments)
     assert result.exit_code == 0, result.output
-    for word in ("accuracy in % by epsilon", "(unsound)", "peers in turns", "left it out", "unchecked"):
+    for word in (
+        "accuracy in % by epsilon",
+        "(unsound)",
+        "peers in turns",
+        "left it out",
+        "unchecked",
+    ):
         assert word in " ".join(result.output.split())  # titles are as wide as their tables
     kept = (tmp_path / "rows.jsonl").read_text()
     assert kept.count("\n") > 50

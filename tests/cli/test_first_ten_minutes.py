@@ -23,8 +23,16 @@ def folder(tmp_path_factory):
     made, rows = tmp_path_factory.mktemp("own"), people(80 + 300 + 3000)
     parts = {"ours": slice(0, 80), "held_out": slice(80, 380), "customers": slice(380, None)}
     for name, part in parts.items():
-        write_csv(made / f"{name}.csv", {column: values[part] for column, values in rows.items()}, delimiter=";")
-    write_csv(made / "new.csv", {name: values[80:380] for name, values in rows.items() if name != "rich"}, ";")
+        write_csv(
+            made / f"{name}.csv",
+            {column: values[part] for column, values in rows.items()},
+            delimiter=";",
+        )
+    write_csv(
+        made / "new.csv",
+        {name: values[80:380] for name, values in rows.items() if name != "rich"},
+        ";",
+    )
     return made
 
 
@@ -40,7 +48,11 @@ def test_a_command_does_what_the_page_says(number, folder, monkeypatch):
     refused = said[0].startswith("tacit: ")
     told = f"tacit: {result.exception}" if refused else result.output
     assert (result.exception is None) != refused, told
-    sure = [line for line in said if line.startswith(("tacit: ", "note: column", "unit", "Each owner's"))]
+    sure = [
+        line
+        for line in said
+        if line.startswith(("tacit: ", "note: column", "unit", "Each owner's"))
+    ]
     assert sure
     for line in sure:
         assert line in told

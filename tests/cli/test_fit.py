@@ -15,11 +15,11 @@ from pyarrow import parquet
 from typer.testing import CliRunner
 
 import tacit
-from tacit.cli import app, fitted, main
-from tacit.cli.misfits import misfits_line
+from tacit.algorithms.public_baseline import fit_public
+from tacit.cli import _fit_report, app, main
+from tacit.cli._inputs import misfits_line
 from tacit.cli.predict import _predicted
-from tacit.ensembles.public_model import fit_public
-from tacit.learners.base import Public
+from tacit.learners.learner import Public
 from tests.cli.made import family_files, people, write_csv
 
 run = CliRunner().invoke
@@ -35,14 +35,14 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def worth_asking(monkeypatch):
     """Owners are asked for any gain."""
-    monkeypatch.setattr("tacit.ensembles.refine.LEAST_GAIN", 0.0)
+    monkeypatch.setattr("tacit.algorithms.refinement.LEAST_GAIN", 0.0)
 
 
 @pytest.fixture(scope="module")
 def model(folder):
     """A model of people.csv with a seed, for which owners were asked."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("tacit.ensembles.refine.LEAST_GAIN", 0.0)
+        patched.setattr("tacit.algorithms.refinement.LEAST_GAIN", 0.0)
         result = fit(folder, "--seed", "1", out="model.tacit")
     assert result.exit_code == 0, result.output
     return folder / "model.tacit"
@@ -50,7 +50,10 @@ def model(folder):
 
 def fit(folder, *more, data="people.csv", public="mine.csv", out="m.tacit"):
     given = [] if public is None else ["--public", str(folder / public)]
-    return run(app, ["fit", str(folder / data), "--label", "rich", *given, "--out", str(folder / out), *more])
+    return run(
+        app,
+        ["fit", str(folder / data), "--label", "rich", *given, "--out", str(folder / out), *more],
+    )
 
 
 def answers(path):
@@ -77,7 +80,9 @@ def test_from_files_to_a_model_to_predictions(folder):
     assert names == ["age", "height", "town", "member"]
 
     out = folder / "sub" / "p.csv"
-    result = run(app, ["predict", str(folder / "m.tacit"), str(folder / "new.csv"), "--out", str(out)])
+    result = run(
+        app, ["predict", str(folder / "m.tacit"), str(folder / "new.csv"), "--out", str(out)]
+    )
     assert result.exit_code == 0, result.output
     assert "500 predictions" in result.output
     assert "columns that the model does not use: born, name, family" in result.output
@@ -101,14 +106,21 @@ def test_where_nobody_is_asked_the_screen_claims_no_epsilon(folder):
 def test_csv_and_parquet_are_the_same_rows(model, folder):
     result = fit(folder, "--seed", "1", "--json", data="people.parquet", out="same.tacit")
     assert result.exit_code == 0, result.output
-    assert json.loads(result.stdout)["guarantee"]["void"].startswith("the coins came from random_state")
+    assert json.loads(result.stdout)["guarantee"]["void"].startswith(
+        "the coins came from random_state"
+    )
     assert (folder / "same.tacit").read_bytes() == model.read_bytes()
 
 
 def test_owners_rows_decide_nothing_but_through_reports(model, folder):
     """Odd values in owners' rows change neither schema nor columns: the model has the schema of the public file."""
     odd = people(400, seed=9)
-    odd["age"][7], odd["height"][8], odd["rich"][9], odd["town"][3] = "old", "1e400", "perhaps", "abroad"
+    odd["age"][7], odd["height"][8], odd["rich"][9], odd["town"][3] = (
+        "old",
+        "1e400",
+        "perhaps",
+        "abroad",
+    )
     write_csv(folder / "odd.csv", odd)
     result = fit(folder, "--seed", "1", data="odd.csv", out="odd.tacit")
     assert result.exit_code == 0, result.output
@@ -116,7 +128,18 @@ def test_owners_rows_decide_nothing_but_through_reports(model, folder):
 
 
 def test_boosting_by_name_and_options_that_do_not_fit(folder):
-    result = fit(folder, "--method", "boosting", "--learner", "centroid", "--rounds", "3", "--epsilon", "8", "--json")
+    result = fit(
+        folder,
+        "--method",
+        "boosting",
+        "--learner",
+        "centroid",
+        "--rounds",
+        "3",
+        "--epsilon",
+        "8",
+        "--json",
+    )
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
     assert found["method"] == "boosting"
@@ -127,27 +150,56 @@ def test_boosting_by_name_and_options_that_do_not_fit(folder):
     assert "method must be one of" in str(fit(folder, "--method", "magic").exception)
 
 
-@pytest.mark.parametrize(("accuracy", "warned"), [(0.6, True), (0.778, True), (0.79, False), (0.9, False)])
+@pytest.mark.parametrize(
+    ("accuracy", "warned"), [(0.6, True), (0.778, True), (0.79, False), (0.9, False)]
+)
 def test_a_model_that_is_worse_than_public_rows_alone_is_not_recommended(accuracy, warned):
-    tested = fitted.Tested(Path("test.csv"), 625, accuracy, 0.8, {})
-    own = fit_public(Public(np.linspace(-1, 1, 9)[:, np.newaxis], np.arange(9) % 2, 2))  # it and the rest are not read
-    found = fitted.Fitted("boosting", None, None, own, tested, 10, 20, Path("m.tacit"), (), "income")
+    tested = _fit_report.Tested(Path("test.csv"), 625, accuracy, 0.8, {})
+    own = fit_public(
+        Public(np.linspace(-1, 1, 9)[:, np.newaxis], np.arange(9) % 2, 2)
+    )  # it and the rest are not read
+    found = _fit_report.Fitted(
+        "boosting", None, None, own, tested, 10, 20, Path("m.tacit"), (), "income"
+    )
     assert found.warning.startswith("Your public rows alone are better") is warned
     assert bool(found.warning) is warned
 
 
 def test_sites_protect_records(folder, tmp_path):
     assert "--method sites needs --owners" in str(fit(folder, "--method", "sites").exception)
-    result = fit(folder, "--method", "sites", "--owners", "town", "--leave-out", "town", out="sites.tacit")
+    result = fit(
+        folder, "--method", "sites", "--owners", "town", "--leave-out", "town", out="sites.tacit"
+    )
     assert result.exit_code == 0, result.output
-    assert "Each record of a site is protected by differential privacy with epsilon 1." in result.output
-    told = run(app, ["predict", str(folder / "sites.tacit"), str(folder / "new.csv"), "--out", str(tmp_path / "p.csv")])
+    assert (
+        "Each record of a site is protected by differential privacy with epsilon 1."
+        in result.output
+    )
+    told = run(
+        app,
+        [
+            "predict",
+            str(folder / "sites.tacit"),
+            str(folder / "new.csv"),
+            "--out",
+            str(tmp_path / "p.csv"),
+        ],
+    )
     assert told.exit_code == 0, told.output
     assert set(answers(tmp_path / "p.csv")) <= {"no", "yes"}
 
 
 def test_peers_serve_what_was_released(folder, tmp_path):
-    towns = ["--method", "peers", "--owners", "town", "--leave-out", "town", "--leave-out", "family"]
+    towns = [
+        "--method",
+        "peers",
+        "--owners",
+        "town",
+        "--leave-out",
+        "town",
+        "--leave-out",
+        "family",
+    ]
     result = fit(folder, *towns, "--test", str(folder / "new.csv"), out="peers.tacit")
     assert result.exit_code == 0, result.output
     told = " ".join(result.output.split())
@@ -161,7 +213,16 @@ def test_peers_serve_what_was_released(folder, tmp_path):
     model = tacit.load(folder / "peers.tacit")
     assert not hasattr(model, "_cohort")
     assert not model.guarantee_.held
-    done = run(app, ["predict", str(folder / "peers.tacit"), str(folder / "new.csv"), "--out", str(tmp_path / "p.csv")])
+    done = run(
+        app,
+        [
+            "predict",
+            str(folder / "peers.tacit"),
+            str(folder / "new.csv"),
+            "--out",
+            str(tmp_path / "p.csv"),
+        ],
+    )
     assert "accuracy 0." in done.output
 
 
@@ -169,9 +230,18 @@ def test_peers_serve_what_was_released(folder, tmp_path):
     ("more", "said"),
     [
         (["--method", "peers"], "--method peers needs --owners"),
-        (["--method", "peers", "--owners", "family"], "is for up to 200 owners with many rows each"),
-        (["--method", "sites", "--owners", "family"], "is for up to 1,000 owners with many rows each"),
-        (["--method", "peers", "--owners", "town", "--learner", "stump"], "--learner does not go with --method peers"),
+        (
+            ["--method", "peers", "--owners", "family"],
+            "is for up to 200 owners with many rows each",
+        ),
+        (
+            ["--method", "sites", "--owners", "family"],
+            "is for up to 1,000 owners with many rows each",
+        ),
+        (
+            ["--method", "peers", "--owners", "town", "--learner", "stump"],
+            "--learner does not go with --method peers",
+        ),
         (["--owners", "rich"], "--owners and --label must be two columns, got 'rich' for both"),
     ],
     ids=["whose", "too many peers", "too many sites", "learner", "label"],
@@ -183,24 +253,44 @@ def test_methods_and_owners_that_do_not_fit(folder, more, said):
 
 def test_too_few_peers_and_too_many_classes(folder, tmp_path):
     rows = people(60)
-    write_csv(tmp_path / "one.csv", {**rows, "site": ["a"] * 60, "many": [str(row % 3) for row in range(60)]})
+    write_csv(
+        tmp_path / "one.csv",
+        {**rows, "site": ["a"] * 60, "many": [str(row % 3) for row in range(60)]},
+    )
     command = ["fit", str(tmp_path / "one.csv"), "--owners", "site", "--method", "peers", "--label"]
-    one = run(app, [*command, "rich", "--public", str(folder / "mine.csv"), "--out", str(tmp_path / "m")])
+    one = run(
+        app, [*command, "rich", "--public", str(folder / "mine.csv"), "--out", str(tmp_path / "m")]
+    )
     assert "needs 2 owners or more, and column 'site' names 1" in str(one.exception)
     write_csv(tmp_path / "mine.csv", {**rows, "many": [str(row % 3) for row in range(60)]})
-    three = run(app, [*command, "many", "--public", str(tmp_path / "mine.csv"), "--out", str(tmp_path / "m")])
+    three = run(
+        app,
+        [*command, "many", "--public", str(tmp_path / "mine.csv"), "--out", str(tmp_path / "m")],
+    )
     assert "learns two classes, and the label has 3" in str(three.exception)
 
 
 def test_the_label_is_in_the_model_and_its_counts_of_rows_are_not(model, folder, tmp_path):
-    fitted = tacit.load(model)
-    assert fitted.label_ == "rich"
-    assert "moved_values_" not in str(fitted.guarantee_)
+    _fit_report = tacit.load(model)
+    assert _fit_report.label_ == "rich"
+    assert "moved_values_" not in str(_fit_report.guarantee_)
     assert "moved_values_" not in fit(folder, "--seed", "1").output
-    for column, said in (({"rich": ["?", "", "poor"]}, "no accuracy: no row has a rich"), ({}, "3 predictions: ")):
-        rows = {"age": [30, 40, 50], "height": [170] * 3, "town": ["west"] * 3, "member": ["true"] * 3, **column}
+    for column, said in (
+        ({"rich": ["?", "", "poor"]}, "no accuracy: no row has a rich"),
+        ({}, "3 predictions: "),
+    ):
+        rows = {
+            "age": [30, 40, 50],
+            "height": [170] * 3,
+            "town": ["west"] * 3,
+            "member": ["true"] * 3,
+            **column,
+        }
         write_csv(tmp_path / "new.csv", rows)
-        done = run(app, ["predict", str(model), str(tmp_path / "new.csv"), "--out", str(tmp_path / "p.csv")])
+        done = run(
+            app,
+            ["predict", str(model), str(tmp_path / "new.csv"), "--out", str(tmp_path / "p.csv")],
+        )
         assert said in done.output
         assert ("accuracy" in done.output) == bool(column)
 
@@ -217,7 +307,9 @@ def test_public_rows_given_up_are_named_everywhere(folder):
     assert "1,900" in result.output
     both = fit(folder, "--public-rows", "200")
     assert "must not be given together" in str(both.exception)
-    assert "would leave no owner to ask" in str(fit(folder, "--public-rows", "9999", public=None).exception)
+    assert "would leave no owner to ask" in str(
+        fit(folder, "--public-rows", "9999", public=None).exception
+    )
 
 
 def test_a_schema_file_in_place_of_what_public_rows_show(folder, tmp_path):
@@ -228,7 +320,9 @@ def test_a_schema_file_in_place_of_what_public_rows_show(folder, tmp_path):
     assert result.exit_code == 0, result.output
     assert tacit.load(folder / "s.tacit").schema_.columns == ["age", "town"]
     (tmp_path / "schema.toml").write_text("classes = 3")
-    assert "must have classes" in str(fit(folder, "--schema", str(tmp_path / "schema.toml")).exception)
+    assert "must have classes" in str(
+        fit(folder, "--schema", str(tmp_path / "schema.toml")).exception
+    )
 
 
 def test_predict_tells_what_it_did_with_odd_rows(model, tmp_path):
@@ -240,11 +334,22 @@ def test_predict_tells_what_it_did_with_odd_rows(model, tmp_path):
         "extra": [1, 2, 3],
     }
     write_csv(tmp_path / "odd.csv", odd, delimiter=";")
-    result = run(app, ["predict", model, str(tmp_path / "odd.csv"), "--out", str(tmp_path / "p.csv")])
+    result = run(
+        app, ["predict", model, str(tmp_path / "odd.csv"), "--out", str(tmp_path / "p.csv")]
+    )
     assert "lacks height, which the model uses" in str(result.exception)
     write_csv(tmp_path / "odd.csv", {**odd, "height": [1, 170, 171]}, delimiter=";")
     result = run(
-        app, ["predict", model, str(tmp_path / "odd.csv"), "--out", str(tmp_path / "p.csv"), "--proba", "--json"]
+        app,
+        [
+            "predict",
+            model,
+            str(tmp_path / "odd.csv"),
+            "--out",
+            str(tmp_path / "p.csv"),
+            "--proba",
+            "--json",
+        ],
     )
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
@@ -264,7 +369,9 @@ def test_misfits_are_counted_by_column(model, folder, tmp_path, monkeypatch):
     odd["age"], odd["town"][:7], odd["height"][:2] = [200] * 30, ["abroad"] * 7, [None] * 2
     write_csv(tmp_path / "odd.csv", odd)
     monkeypatch.setattr("tacit.cli.predict._BLOCK", 4)
-    told = run(app, ["predict", str(model), str(tmp_path / "odd.csv"), "--out", str(tmp_path / "p.csv")]).output
+    told = run(
+        app, ["predict", str(model), str(tmp_path / "odd.csv"), "--out", str(tmp_path / "p.csv")]
+    ).output
     said = f"note: values of {tmp_path}/odd.csv that are missing, unknown to the model or beyond its bounds: age 30, "
     assert said in told
     misfits = fit(folder, "--test", str(tmp_path / "odd.csv"), "--json")
@@ -276,7 +383,9 @@ def test_misfits_are_counted_by_column(model, folder, tmp_path, monkeypatch):
 
 def test_of_misfits_the_worst_columns_are_told():
     many = Counter({f"c{number}": number for number in range(1, 8)})
-    assert misfits_line(many, Path("x.csv")).endswith("bounds: c7 7, c6 6, c5 5, c4 4, c3 3 and 2 more columns")
+    assert misfits_line(many, Path("x.csv")).endswith(
+        "bounds: c7 7, c6 6, c5 5, c4 4, c3 3 and 2 more columns"
+    )
     del many["c1"]
     assert misfits_line(many, Path("x.csv")).endswith(" and 1 more column")
     assert misfits_line(Counter(), Path("x.csv")) == ""
@@ -302,7 +411,9 @@ def test_predictions_are_parquet_where_the_name_says_so(model, folder, monkeypat
         lines = list(csv.DictReader(file))
     assert [str(row) for row in found["row"].to_pylist()] == [line["row"] for line in lines]
     assert found["prediction"].to_pylist() == [line["prediction"] for line in lines]
-    assert [f"{each:.6g}" for each in found["P(yes)"].to_pylist()] == [line["P(yes)"] for line in lines]
+    assert [f"{each:.6g}" for each in found["P(yes)"].to_pylist()] == [
+        line["P(yes)"] for line in lines
+    ]
 
 
 @pytest.mark.parametrize("name", ["p.csv", "p.parquet"])
@@ -375,7 +486,9 @@ def test_what_a_user_can_put_right_is_one_line(folder, arguments, said, monkeypa
 
 def test_a_fault_of_the_program_is_called_one(monkeypatch, capsys):
     monkeypatch.setattr("tacit.cli.plan.public_sample", lambda *given: 1 / 0)
-    monkeypatch.setattr(sys, "argv", ["tacit", "plan", "mine.csv", "--label", "rich", "--owners", "5"])
+    monkeypatch.setattr(
+        sys, "argv", ["tacit", "plan", "mine.csv", "--label", "rich", "--owners", "5"]
+    )
     with pytest.raises(SystemExit) as end:
         main()
     assert end.value.code == 70

@@ -13,13 +13,16 @@ import pytest
 from benchmarks.service.postgres import free_port
 
 import tacit
-from tacit.cli import exits
+from tacit.cli import _exits
 from tests.cli.made import people, write_csv, write_parquet
 from tests.cli.spoken import commands, document, example, run_program
 from tests.owner.made import gate, query, question
 
 COMMANDS = commands()
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(tacit.__file__).parents[1])}  # wherever a process begins
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": str(Path(tacit.__file__).parents[1]),
+}  # wherever a process begins
 EXAMPLES = {  # what a document must have, of commands whose example runs by itself
     "demo": {"rows", "report", "files", "seconds"},
     "plan": {"plans", "collect", "notes"},
@@ -30,7 +33,13 @@ EXAMPLES = {  # what a document must have, of commands whose example runs by its
     "ledger show": {"releases", "owners"},
     "ledger adopt": {"ledger", "releases", "mark"},
 }
-SERVED = {"serve", "helper", "join", "leave", "ledger serve"}  # these need each other, or go on until Ctrl-C
+SERVED = {
+    "serve",
+    "helper",
+    "join",
+    "leave",
+    "ledger serve",
+}  # these need each other, or go on until Ctrl-C
 WRONG = {  # each command, asked for something that its user has to change
     "demo": "--epsilon 0",
     "plan": "gone.csv --label income --owners 5",
@@ -56,11 +65,17 @@ def folder(tmp_path_factory):
     whole = people(2500)
     whole["income"], whole["state"] = whole.pop("rich"), whole.pop("family")
     parts = {"mine": slice(0, 200), "new": slice(200, 500), "people": slice(500, None)}
-    cut = {name: {column: values[part] for column, values in whole.items()} for name, part in parts.items()}
+    cut = {
+        name: {column: values[part] for column, values in whole.items()}
+        for name, part in parts.items()
+    }
     write_csv(made / "mine.csv", cut["mine"])
     write_csv(made / "new.csv", cut["new"])
     write_parquet(made / "people.parquet", cut["people"])
-    ill = {"ill": cut["mine"]["income"], **{name: cut["mine"][name] for name in ("age", "height", "member", "born")}}
+    ill = {
+        "ill": cut["mine"]["income"],
+        **{name: cut["mine"][name] for name in ("age", "height", "member", "born")},
+    }
     write_parquet(made / "mine.parquet", ill)
     write_csv(made / "sample.csv", ill)
     (made / "campaign.toml").write_text(
@@ -78,7 +93,9 @@ def test_every_command_has_json_and_an_example():
     assert set(EXAMPLES) | SERVED == set(COMMANDS)
     assert set(WRONG) == set(COMMANDS)
     for name, command in COMMANDS.items():
-        assert "--json" in [option for parameter in command.params for option in parameter.opts], name
+        assert "--json" in [option for parameter in command.params for option in parameter.opts], (
+            name
+        )
         assert example(command)[: len(name.split())] == name.split()
 
 
@@ -88,9 +105,11 @@ def test_the_guide_for_scripts_names_all_of_it():
     for name in COMMANDS:
         (told,) = [line for line in lines[: len(lines) // 2] if f"`{name}`" in line.split("|")[1]]
         assert all(f"`{key}`" in page for key in EXAMPLES.get(name, set()) - {"seconds"}), told
-    for status in (value for name, value in vars(exits).items() if name.isupper() and isinstance(value, int)):
+    for status in (
+        value for name, value in vars(_exits).items() if name.isupper() and isinstance(value, int)
+    ):
         assert any(line.startswith(f"| {status} |") for line in lines), status
-        assert f"{status} " in exits.TABLE
+        assert f"{status} " in _exits.TABLE
 
 
 @pytest.fixture
@@ -114,7 +133,9 @@ def test_an_example_works_and_says_one_document(name, here, monkeypatch, capfd):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_an_error_is_a_document_and_a_line(name, here, monkeypatch, capfd):
-    said, line, status = run_program([*name.split(), *WRONG[name].split(), "--json"], monkeypatch, capfd)
+    said, line, status = run_program(
+        [*name.split(), *WRONG[name].split(), "--json"], monkeypatch, capfd
+    )
     assert status == 2
     assert line.startswith("tacit: ")
     assert line.count("\n") == 1
@@ -122,7 +143,9 @@ def test_an_error_is_a_document_and_a_line(name, here, monkeypatch, capfd):
 
 
 def test_a_wrong_option_is_a_document_too(here, monkeypatch, capfd):
-    said, line, status = run_program(["fit", "people.parquet", "--nonsense", "--json"], monkeypatch, capfd)
+    said, line, status = run_program(
+        ["fit", "people.parquet", "--nonsense", "--json"], monkeypatch, capfd
+    )
     assert status == 2
     assert "--nonsense" in document(said)["error"]
     assert "See: tacit fit --help" in line
@@ -132,7 +155,9 @@ def test_a_wrong_option_is_a_document_too(here, monkeypatch, capfd):
 def test_a_port_that_is_taken_is_named(name, here, monkeypatch, capfd):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        said, line, status = run_program([*example(COMMANDS[name]), "--json", "--port", str(port)], monkeypatch, capfd)
+        said, line, status = run_program(
+            [*example(COMMANDS[name]), "--json", "--port", str(port)], monkeypatch, capfd
+        )
     assert status == 2
     assert f"cannot listen on 127.0.0.1, port {port}" in document(said)["error"]
     assert line.count("\n") == 1
@@ -141,9 +166,13 @@ def test_a_port_that_is_taken_is_named(name, here, monkeypatch, capfd):
 def test_what_is_not_installed_is_named(here):
     without = "import sys; sys.modules['starlette.applications'] = None; from tacit.cli import main; main()"  # an extra
     words = [sys.executable, "-c", without, "serve", "campaign.toml", "--json"]
-    done = subprocess.run(words, cwd=here, env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        words, cwd=here, env=ENVIRONMENT, capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 2
-    assert document(done.stdout)["error"].startswith("starlette is missing: pip install 'tacit[service]' adds")
+    assert document(done.stdout)["error"].startswith(
+        "starlette is missing: pip install 'tacit[service]' adds"
+    )
     assert done.stderr.count("\n") == 1
 
 
@@ -178,13 +207,23 @@ def stopped(process):
 def test_services_say_their_document_first_and_owners_theirs_at_the_end(here, monkeypatch, capfd):
     port, other = str(free_port()), str(free_port())
     services = {
-        "serve": started([*example(COMMANDS["serve"]), "--json", "--port", port, "--workers", "2"], here),
+        "serve": started(
+            [*example(COMMANDS["serve"]), "--json", "--port", port, "--workers", "2"], here
+        ),
         "helper": started([*example(COMMANDS["helper"]), "--json", "--port", other], here),
-        "ledger serve": started([*example(COMMANDS["ledger serve"]), "--json", "--port", "0"], here),
+        "ledger serve": started(
+            [*example(COMMANDS["ledger serve"]), "--json", "--port", "0"], here
+        ),
     }
     try:
         told = {name: document(process.stdout.readline()) for name, process in services.items()}
-        assert set(told["serve"]) == {"campaign_key", "page", "admin_key_file", "new_tokens", "tokens_file"}
+        assert set(told["serve"]) == {
+            "campaign_key",
+            "page",
+            "admin_key_file",
+            "new_tokens",
+            "tokens_file",
+        }
         assert set(told["helper"]) == {"helper_key", "address"}
         assert set(told["ledger serve"]) == {"address"}
         _, *words = example(COMMANDS["join"])

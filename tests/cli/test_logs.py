@@ -8,19 +8,23 @@ import pytest
 from typer.testing import CliRunner
 
 from tacit.cli import app
-from tacit.cli.logs import JsonFormatter, LineFormatter, log_to_stderr
+from tacit.cli._logs import JsonFormatter, LineFormatter, log_to_stderr
 
 SENT = "a token, a key, a label"
 
 
 def record(message="refused", *arguments, exc_info=None, **extra):
-    made = logging.getLogger("tacit.test").makeRecord("tacit.test", logging.INFO, "f", 1, message, arguments, exc_info)
+    made = logging.getLogger("tacit.test").makeRecord(
+        "tacit.test", logging.INFO, "f", 1, message, arguments, exc_info
+    )
     vars(made).update(extra)
     return made
 
 
 def test_json_lines_hold_figures():
-    event = json.loads(JsonFormatter().format(record("question %d closed", 3, status=403, route="report")))
+    event = json.loads(
+        JsonFormatter().format(record("question %d closed", 3, status=403, route="report"))
+    )
     assert event.pop("time").endswith("+00:00")
     assert event == {
         "level": "info",
@@ -36,7 +40,9 @@ def test_tracebacks_and_their_texts_are_left_out(formatter):
     try:
         raise ValueError(SENT)
     except ValueError:
-        line = formatter.format(record(f"Exception with {SENT}", exc_info=sys.exc_info(), body=SENT))
+        line = formatter.format(
+            record(f"Exception with {SENT}", exc_info=sys.exc_info(), body=SENT)
+        )
     assert SENT not in line
     assert "ValueError" in line
 
@@ -49,7 +55,9 @@ def test_a_line_is_one_line():
 def test_serving_off_this_machine_needs_tls(tmp_path, host):
     (tmp_path / "campaign.toml").write_text("")
     with pytest.raises(ValueError, match="give --certificate and --key"):
-        CliRunner().invoke(app, ["serve", str(tmp_path / "campaign.toml"), "--host", host], catch_exceptions=False)
+        CliRunner().invoke(
+            app, ["serve", str(tmp_path / "campaign.toml"), "--host", host], catch_exceptions=False
+        )
 
 
 @pytest.mark.parametrize("as_json", [True, False], ids=["json", "line"])

@@ -31,7 +31,13 @@ def folder(tmp_path_factory):
 
 
 def fitting(folder, public, name):
-    files = [str(folder / "people.csv"), "--public", str(folder / public), "--out", str(folder / f"{name}.tacit")]
+    files = [
+        str(folder / "people.csv"),
+        "--public",
+        str(folder / public),
+        "--out",
+        str(folder / f"{name}.tacit"),
+    ]
     return ["fit", *files, "--label", "rich", "--leave-out", "family", "--seed", "1"]
 
 
@@ -43,11 +49,15 @@ def _odd(folder, mine):
     (folder / "returns.csv").write_text(text.replace("\n", "\r\n"), newline="")
     write_csv(folder / "semicolons.csv", mine, delimiter=";")
     write_csv(folder / "reversed.csv", dict(reversed(mine.items())))
-    write_csv(folder / "breaks.csv", {**mine, "name": [f"{name}\nsecond line" for name in mine["name"]]})
+    write_csv(
+        folder / "breaks.csv", {**mine, "name": [f"{name}\nsecond line" for name in mine["name"]]}
+    )
     (folder / "twice.csv").write_text(text.replace("height", "age", 1))
     (folder / "break.csv").write_text(text.replace("height", '"hei\nght"', 1))
     write_csv(folder / "one class.csv", {**mine, "rich": ["yes"] * len(mine["rich"])})
-    write_csv(folder / "lacks.csv", {name: values for name, values in mine.items() if name != "height"})
+    write_csv(
+        folder / "lacks.csv", {name: values for name, values in mine.items() if name != "height"}
+    )
     write_csv(folder / "index.csv", {"": list(range(len(mine["rich"]))), **mine})
     (folder / "latin.csv").write_bytes(text.replace("west", "w\u00e9st").encode("latin-1"))
     (folder / "wide.csv").write_bytes(text.encode("utf-16"))
@@ -56,7 +66,9 @@ def _odd(folder, mine):
     (folder / "noise.parquet").write_bytes(b"\x00\x01 secret")
     _parquet(folder / "kinds.PARQUET", mine)
     (folder / "kinds.csv").write_bytes((folder / "kinds.PARQUET").read_bytes())
-    lists = {name: pa.array(values) for name, values in mine.items()} | {"rich": pa.array([[1]] * len(mine["rich"]))}
+    lists = {name: pa.array(values) for name, values in mine.items()} | {
+        "rich": pa.array([[1]] * len(mine["rich"]))
+    }
     parquet.write_table(pa.table(lists), folder / "lists.parquet")
 
 
@@ -84,7 +96,16 @@ def test_the_same_rows_written_otherwise_make_the_same_model(folder, name):
     assert result.exit_code == 0, result.output
     made, plain = (tacit.load(folder / f"{each}.tacit") for each in (name, "plain"))
     assert sorted(made.schema_.features, key=str) == sorted(plain.schema_.features, key=str)
-    done = run(app, ["predict", str(folder / "plain.tacit"), str(folder / f"{name}.csv"), "--out", str(folder / "p")])
+    done = run(
+        app,
+        [
+            "predict",
+            str(folder / "plain.tacit"),
+            str(folder / f"{name}.csv"),
+            "--out",
+            str(folder / "p"),
+        ],
+    )
     assert "300 predictions" in done.output
     assert "accuracy 0." in done.output
 
@@ -101,7 +122,9 @@ def test_parquet_of_all_kinds(folder):
     ):
         assert word in told, word
     made, plain = (tacit.load(folder / f"{each}.tacit") for each in ("kinds", "plain"))
-    assert [feature.name for feature in made.schema_.features] == [feature.name for feature in plain.schema_.features]
+    assert [feature.name for feature in made.schema_.features] == [
+        feature.name for feature in plain.schema_.features
+    ]
     refused = run(app, fitting(folder, "kinds.PARQUET", "never"))
     assert "people.csv lacks code, which" in str(refused.exception)
 
@@ -111,7 +134,9 @@ def test_public_rows_without_a_label_are_counted_once(folder, tmp_path):
     blank = [row.rpartition(",")[0] + "," for row in rows[:5]]
     (tmp_path / "mine.csv").write_text("\n".join([heading, *blank, *rows[5:]]))
     told = " ".join(run(app, fitting(folder, tmp_path / "mine.csv", "fewer")).output.split())
-    assert "note: 5 of 300 public rows have no 'rich' that is known: they are not learned from" in told
+    assert (
+        "note: 5 of 300 public rows have no 'rich' that is known: they are not learned from" in told
+    )
     for said in ("your own 295 rows", "295 public rows alone", "own sample of 295 rows"):
         assert said in told
     assert "300 public rows alone" not in told
@@ -123,7 +148,16 @@ def test_an_identifier_in_public_rows_is_noted(folder, tmp_path):
     (tmp_path / "mine.csv").write_text(
         "\n".join(f"{number},{line}" for number, line in zip(numbered, text, strict=True))
     )
-    words = ["plan", str(tmp_path / "mine.csv"), "--label", "rich", "--owners", "50", "--epsilon", "1"]
+    words = [
+        "plan",
+        str(tmp_path / "mine.csv"),
+        "--label",
+        "rich",
+        "--owners",
+        "50",
+        "--epsilon",
+        "1",
+    ]
     said = "column 'customer id' has 300 different whole numbers in 300 public rows: an identifier? --leave-out "
     assert f"{said}'customer id'" in " ".join(run(app, words).output.split())
     assert "identifier" not in run(app, [*words, "--leave-out", "customer id"]).output
@@ -132,18 +166,30 @@ def test_an_identifier_in_public_rows_is_noted(folder, tmp_path):
 def test_columns_that_one_file_has_alone_are_named(folder):
     result = run(app, fitting(folder, "lacks.csv", "lacks"))
     told = " ".join(result.output.split())
-    assert f"column 'height' of {folder}/people.csv is left out: {folder}/lacks.csv does not have it" in told
+    assert (
+        f"column 'height' of {folder}/people.csv is left out: {folder}/lacks.csv does not have it"
+        in told
+    )
     assert "height" not in tacit.load(folder / "lacks.tacit").schema_.columns
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("--public empty.csv", "empty.csv is empty: a table needs a line with the names of its columns, and rows"),
+        (
+            "--public empty.csv",
+            "empty.csv is empty: a table needs a line with the names of its columns, and rows",
+        ),
         ("--public heading.csv", "heading.csv has no rows"),
-        ("--public twice.csv", "twice.csv has several columns of one name: age; rename all but one of each"),
+        (
+            "--public twice.csv",
+            "twice.csv has several columns of one name: age; rename all but one of each",
+        ),
         ("--public break.csv", "break.csv has a column name with a line break in it"),
-        ("--public one\\ class.csv", "label 'rich' must have 2 to 100 classes in the public rows, it has 1"),
+        (
+            "--public one\\ class.csv",
+            "label 'rich' must have 2 to 100 classes in the public rows, it has 1",
+        ),
         ("--public latin.csv", "it is not UTF-8 text: save it as UTF-8"),
         ("--public wide.csv", "it is UTF-16 text: save it as UTF-8"),
         ("--public packed.csv", "it is compressed (gzip): unpack it first"),
@@ -156,13 +202,17 @@ def test_columns_that_one_file_has_alone_are_named(folder):
         ("--public mine.csv --test gone.csv", "gone.csv is not there"),
         ("--public mine.csv --out .", "--out must be a file, and . is a folder: give a name in it"),
         ("--public mine.csv --out file/m.tacit", "its folder cannot be made"),
-        pytest.param("--public mine.csv --out /proc/m.tacit", "/proc cannot be written to", marks=ON_LINUX),
+        pytest.param(
+            "--public mine.csv --out /proc/m.tacit", "/proc cannot be written to", marks=ON_LINUX
+        ),
     ],
 )
 def test_what_cannot_be_used_is_one_line(folder, words, said, monkeypatch, capfd):
     monkeypatch.chdir(folder)
     before = set(Path().iterdir())
-    _, line, status = run_program(["fit", "people.csv", "--label", "rich", *shlex.split(words)], monkeypatch, capfd)
+    _, line, status = run_program(
+        ["fit", "people.csv", "--label", "rich", *shlex.split(words)], monkeypatch, capfd
+    )
     assert status == 2
     assert said in line
     assert line.count("\n") == 1
@@ -171,7 +221,9 @@ def test_what_cannot_be_used_is_one_line(folder, words, said, monkeypatch, capfd
 
 
 def test_a_model_goes_to_a_folder_that_is_made(folder):
-    result = run(app, [*fitting(folder, "mine.csv", "x"), "--out", str(folder / "new" / "deep" / "m.tacit")])
+    result = run(
+        app, [*fitting(folder, "mine.csv", "x"), "--out", str(folder / "new" / "deep" / "m.tacit")]
+    )
     assert result.exit_code == 0, result.output
     assert (folder / "new" / "deep" / "m.tacit").exists()
 
@@ -181,7 +233,12 @@ def test_predictions_that_cannot_be_finished_leave_nothing(folder, tmp_path):
     torn.write_text((folder / "new.csv").read_text() + "1,2,3\n")
     for name in ("torn.csv", "none.csv"):
         (tmp_path / "none.csv").write_text((folder / "new.csv").read_text().splitlines()[0] + "\n")
-        given = [str(folder / "plain.tacit"), str(tmp_path / name), "--out", str(tmp_path / "out" / "p.csv")]
+        given = [
+            str(folder / "plain.tacit"),
+            str(tmp_path / name),
+            "--out",
+            str(tmp_path / "out" / "p.csv"),
+        ]
         result = run(app, ["predict", *given])
         assert isinstance(result.exception, ValueError), result.output
         assert list((tmp_path / "out").iterdir()) == []
@@ -189,7 +246,16 @@ def test_predictions_that_cannot_be_finished_leave_nothing(folder, tmp_path):
 
 @ON_LINUX
 def test_predictions_go_where_they_may(folder, tmp_path, monkeypatch, capfd):
-    words = ["predict", str(folder / "plain.tacit"), str(folder / "new.csv"), "--out", "/proc/p.csv"]
+    words = [
+        "predict",
+        str(folder / "plain.tacit"),
+        str(folder / "new.csv"),
+        "--out",
+        "/proc/p.csv",
+    ]
     _, line, status = run_program(words, monkeypatch, capfd)
     assert status == 2
-    assert line == "tacit: --out: /proc cannot be written to (No such file or directory); choose another\n"
+    assert (
+        line
+        == "tacit: --out: /proc cannot be written to (No such file or directory); choose another\n"
+    )

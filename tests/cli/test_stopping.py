@@ -8,12 +8,12 @@ import sys
 import pytest
 
 import tacit
+from tacit.algorithms.public_baseline import fit_public
 from tacit.audit.mechanisms import shipped
 from tacit.cli.fit import _tested
 from tacit.engines.inline import Inline
-from tacit.ensembles.public_model import fit_public
 from tacit.estimators.planning import plan_for
-from tacit.experiments import gradient_verdict
+from tacit_papers.ours import trees
 from tests.cli.made import family_files
 from tests.cli.spoken import document, run_program
 
@@ -59,7 +59,10 @@ def test_rounds_that_are_done_are_the_model(program, tmp_path, monkeypatch):
     assert status == 130
     assert "stopping when this round is done" in lines
     found = document(said)
-    assert found["stopped"] == f"stopped: the model is in {tmp_path}/m.tacit; it stopped after 3 of 6 rounds"
+    assert (
+        found["stopped"]
+        == f"stopped: the model is in {tmp_path}/m.tacit; it stopped after 3 of 6 rounds"
+    )
     model = tacit.load(tmp_path / "m.tacit")
     assert len(model.ensemble_) == 3
     assert model.ended_ == "stopped after 3 of 6 rounds"
@@ -67,7 +70,7 @@ def test_rounds_that_are_done_are_the_model(program, tmp_path, monkeypatch):
 
 def test_a_round_that_was_the_last_is_a_whole_model(program, tmp_path, monkeypatch):
     """The one round of the classifier is finished: what was asked is not thrown away."""
-    monkeypatch.setattr("tacit.ensembles.refine.LEAST_GAIN", 0.0)
+    monkeypatch.setattr("tacit.algorithms.refinement.LEAST_GAIN", 0.0)
     monkeypatch.setattr(Inline, "ask", ctrl_c_at(1, Inline.ask))
     said, _, status = program(FIT + "--epsilon 8 --rounds 1")
     assert status == 130
@@ -88,11 +91,21 @@ def test_turns_that_were_taken_are_the_model(program, tmp_path, monkeypatch):
     [
         ("tacit.cli.fit.owned_rows", "", "nobody was asked, and nothing was written"),
         ("tacit.cli.fit.plan_for", "", "nobody was asked, and nothing was written"),
-        ("tacit.estimators.sites.rehearse", "--method sites --owners town --leave-out town", "nothing was written"),
-        ("tacit.estimators.boosting.boost", "--method boosting", "nobody was asked, and nothing was written"),
+        (
+            "tacit.estimators.sites.rehearse",
+            "--method sites --owners town --leave-out town",
+            "nothing was written",
+        ),
+        (
+            "tacit.estimators.boosting.boost",
+            "--method boosting",
+            "nobody was asked, and nothing was written",
+        ),
     ],
 )
-def test_nothing_is_written_where_nothing_can_be_kept(program, tmp_path, monkeypatch, where, more, said):
+def test_nothing_is_written_where_nothing_can_be_kept(
+    program, tmp_path, monkeypatch, where, more, said
+):
     module, name = where.rsplit(".", 1)
     monkeypatch.setattr(where, ctrl_c_at(1, getattr(__import__(module, fromlist=[name]), name)))
     answer, lines, status = program(FIT + more)
@@ -121,7 +134,9 @@ def test_a_model_is_kept_while_it_is_tested(program, tmp_path, monkeypatch):
 
 def test_plans_that_are_done_are_shown(program, monkeypatch):
     monkeypatch.setattr("tacit.cli.plan.plan_for", ctrl_c_at(3, plan_for))
-    said, lines, status = program("plan mine.csv --label rich --owners 2000 --leave-out family --json")
+    said, lines, status = program(
+        "plan mine.csv --label rich --owners 2000 --leave-out family --json"
+    )
     assert status == 130
     assert [each["epsilon"] for each in document(said)["plans"]] == [0.5, 1.0]
     assert "2 of 4 plans are done" in lines
@@ -129,7 +144,9 @@ def test_plans_that_are_done_are_shown(program, monkeypatch):
 
 def test_a_plan_that_did_not_begin_says_neither_yes_nor_no(program, monkeypatch):
     monkeypatch.setattr("tacit.cli.plan.fit_public", ctrl_c_at(1, fit_public))
-    said, lines, status = program("plan mine.csv --label rich --owners 2000 --leave-out family --json")
+    said, lines, status = program(
+        "plan mine.csv --label rich --owners 2000 --leave-out family --json"
+    )
     found = document(said)
     assert (status, found["plans"], found["collect"]) == (130, [], None)
     assert lines == "tacit: stopped: 0 of 4 plans are done\n"
@@ -153,12 +170,16 @@ main()
 """
 
 
-@pytest.mark.parametrize(("module", "more"), [("typer", "--json"), ("sklearn", "--json"), ("sklearn", "--epsilon=1")])
+@pytest.mark.parametrize(
+    ("module", "more"), [("typer", "--json"), ("sklearn", "--json"), ("sklearn", "--epsilon=1")]
+)
 def test_ctrl_c_while_the_program_is_imported_is_one_line(module, more):
     code = WHILE_IMPORTING.format(module=module, more=more)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, "tacit: stopped: nothing was done yet\n")
-    assert done.stdout == ('{"stopped": "stopped: nothing was done yet"}\n' if more == "--json" else "")
+    assert done.stdout == (
+        '{"stopped": "stopped: nothing was done yet"}\n' if more == "--json" else ""
+    )
 
 
 def test_the_list_of_commands_needs_no_numbers():
@@ -181,14 +202,14 @@ def test_checks_that_are_done_are_shown(program, monkeypatch):
 
 def test_cells_that_are_done_stay_on_disk(program, tmp_path, monkeypatch):
     command = "reproduce trees --quick --processes 1 --json --out {out}"
-    measure = gradient_verdict._accuracies
-    monkeypatch.setattr(gradient_verdict, "_accuracies", ctrl_c_at(2, measure))
+    measure = trees._accuracies
+    monkeypatch.setattr(trees, "_accuracies", ctrl_c_at(2, measure))
     said, _, status = program(command)
     assert status == 130
     assert "the same command goes on from there" in document(said)["stopped"]
     kept = (tmp_path / "rows.jsonl").read_text()
     assert kept.count('"CellRow"') == 1
-    monkeypatch.setattr(gradient_verdict, "_accuracies", ctrl_c_at(0, measure))
+    monkeypatch.setattr(trees, "_accuracies", ctrl_c_at(0, measure))
     said, _, status = program(command)
     assert (status, len(document(said)["rows"])) == (0, 1)
     assert (tmp_path / "rows.jsonl").read_text().startswith(kept)

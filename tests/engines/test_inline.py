@@ -19,7 +19,9 @@ PUBLIC: dict[str, Any] = {"public": (X[:200], Y[:200])}
 
 
 def boosted(rounds, monitor=None):
-    model = PrivateBoosting("centroid", epsilon=8.0, rounds=rounds, owners_per_round=300, random_state=1)
+    model = PrivateBoosting(
+        "centroid", epsilon=8.0, rounds=rounds, owners_per_round=300, random_state=1
+    )
     return model.fit(X[200:], Y[200:], **PUBLIC, monitor=monitor)
 
 
@@ -49,7 +51,13 @@ def test_stopping_keeps_the_rounds_before_it(after):
 
 def test_who_was_not_asked_has_spent_nothing():
     model = PeerEnsemble(epsilon=3.0, rounds=8, random_state=1)
-    model.fit(X[200:], Y[200:], participants=np.arange(3800) % 4, **PUBLIC, monitor=lambda answered: answered == 3)
+    model.fit(
+        X[200:],
+        Y[200:],
+        participants=np.arange(3800) % 4,
+        **PUBLIC,
+        monitor=lambda answered: answered == 3,
+    )
     assert model.ended_ == "stopped after 3 turns"
     assert len(model.released_.parts) == 3
     assert sum(spent > 0 for spent in model.spent_.values()) == 3

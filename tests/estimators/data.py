@@ -7,7 +7,13 @@ from sklearn.datasets import make_classification
 def task(rows=1200, classes=2, seed=1):
     """A matrix of five columns and its labels."""
     return make_classification(
-        rows, n_features=5, n_informative=4, n_redundant=0, n_classes=classes, class_sep=2.0, random_state=seed
+        rows,
+        n_features=5,
+        n_informative=4,
+        n_redundant=0,
+        n_classes=classes,
+        class_sep=2.0,
+        random_state=seed,
     )
 
 

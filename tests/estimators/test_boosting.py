@@ -7,7 +7,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from tacit.estimators import PrivateBoosting
-from tacit.learners.stump import Stump
+from tacit.learners.owners.stump import Stump
 from tests.estimators.data import people, task
 
 
@@ -24,7 +24,8 @@ def test_without_noise_it_learns(learner, classes):
 def test_more_epsilon_helps():
     X, y = task(rows=4000)
     weak, strong = (
-        PrivateBoosting("centroid", epsilon=size, rounds=3, random_state=0).fit(X, y) for size in (0.1, 8.0)
+        PrivateBoosting("centroid", epsilon=size, rounds=3, random_state=0).fit(X, y)
+        for size in (0.1, 8.0)
     )
     assert strong.report_[0]["noise"] < 0.2 * weak.report_[0]["noise"]
     assert strong.score(X, y) > 0.8
@@ -49,7 +50,17 @@ def test_predictions_agree_with_each_other(classes):
 def test_report_has_a_row_for_every_round():
     X, y = task()
     model = PrivateBoosting(epsilon=0.05, rounds=6, owners_per_round=60, random_state=2).fit(X, y)
-    fields = {"round", "attempt", "owners", "kept", "error", "error_stderr", "alpha", "signal", "noise"}
+    fields = {
+        "round",
+        "attempt",
+        "owners",
+        "kept",
+        "error",
+        "error_stderr",
+        "alpha",
+        "signal",
+        "noise",
+    }
     assert all(set(row) == fields and row["owners"] == 60 for row in model.report_)
     assert sum(row["kept"] for row in model.report_) == len(model.ensemble_) < len(model.report_)
     assert all(row["kept"] == (row["alpha"] > 0) for row in model.report_)
@@ -57,7 +68,9 @@ def test_report_has_a_row_for_every_round():
 
 def test_owners_run_out():
     X, y = task(rows=100)
-    model = PrivateBoosting(rounds=10, owners_per_round=50, mechanism="none", random_state=1).fit(X, y)
+    model = PrivateBoosting(rounds=10, owners_per_round=50, mechanism="none", random_state=1).fit(
+        X, y
+    )
     assert "owners ran out after 1 of 10" in model.ended_
     assert len(list(model.staged_predict(X))) == 1
 
@@ -81,7 +94,9 @@ def test_ragged_owners_and_their_epsilon():
     X = np.stack([columns["age"], columns["member"]], axis=1)
     names = np.unique(owners)
     epsilon = np.where(np.arange(len(names)) % 2, 0.5, 4.0)
-    model = PrivateBoosting("centroid", epsilon=epsilon, rounds=2, random_state=4).fit(X, y, owners=owners)
+    model = PrivateBoosting("centroid", epsilon=epsilon, rounds=2, random_state=4).fit(
+        X, y, owners=owners
+    )
     assert model.guarantee_.epsilon == (0.5, 4.0)
     assert "epsilon 0.5 to 4, as each owner chose" in str(model.guarantee_)
     shuffled = np.random.default_rng(0).permutation(len(y))
@@ -119,12 +134,16 @@ def test_a_fitted_model_can_be_stored():
 
 def test_errors_by_secure_sums():
     X, y = task(rows=3000)
-    model = PrivateBoosting("centroid", error="owners", error_epsilon=5.0, mechanism="none", rounds=3, random_state=1)
+    model = PrivateBoosting(
+        "centroid", error="owners", error_epsilon=5.0, mechanism="none", rounds=3, random_state=1
+    )
     model.fit(X, y)
     assert model.score(X, y) > 0.8
     assert model.guarantee_.error_epsilon == 5.0
     assert "either of two servers" in model.guarantee_.adversary
-    less = PrivateBoosting("centroid", error="owners", error_epsilon=0.5, mechanism="none", rounds=3, random_state=1)
+    less = PrivateBoosting(
+        "centroid", error="owners", error_epsilon=0.5, mechanism="none", rounds=3, random_state=1
+    )
     assert less.fit(X, y).report_[0]["error_stderr"] > 9 * model.report_[0]["error_stderr"]
     claim = str(PrivateBoosting("centroid", error="owners", rounds=3).fit(X, y).guarantee_)
     assert "with epsilon 1 for the report and 1 for all error estimates" in claim

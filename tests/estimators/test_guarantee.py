@@ -5,12 +5,12 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from tacit.ensembles.public_model import fit_public
+from tacit.algorithms.public_baseline import fit_public
 from tacit.estimators import PrivateBoosting, PrivateClassifier, load
-from tacit.estimators.set_aside import set_aside
-from tacit.learners.base import Public
-from tacit.learners.stump import Stump
-from tacit.streams import seeded
+from tacit.estimators.inputs import set_aside
+from tacit.learners.learner import Public
+from tacit.learners.owners.stump import Stump
+from tacit.mechanisms.streams import seeded
 from tests.estimators.data import task
 
 
@@ -48,19 +48,28 @@ def test_setting_aside_goes_on_until_there_are_two_classes():
         taken = set_aside(classes, owners, 0.01, seeded(seed))
         assert set(classes[taken]) == {0, 1}
         assert taken.sum() >= 10
-    sizes = [set_aside(np.arange(n) % 2, np.arange(n), 0.2, seeded(2)).sum() for n in (10, 20, 40, 100)]
+    sizes = [
+        set_aside(np.arange(n) % 2, np.arange(n), 0.2, seeded(2)).sum() for n in (10, 20, 40, 100)
+    ]
     assert sizes == [5, 10, 10, 20]
 
 
 def test_guarantee_with_secure_coins():
     X, y = task(rows=300)
     promise = PrivateBoosting(epsilon=0.5).fit(X[50:], y[50:], public=(X[:50], y[:50])).guarantee_
-    assert (promise.epsilon, promise.unit, promise.stream, promise.void) == ((0.5, 0.5), "owner", "secure", "")
+    assert (promise.epsilon, promise.unit, promise.stream, promise.void) == (
+        (0.5, 0.5),
+        "owner",
+        "secure",
+        "",
+    )
     assert promise.adjacency == "any two sets of rows of one owner"
     assert "data user included" in promise.adversary
     assert "own sample of 50 rows" in promise.not_protected[0]
     text = str(promise)
-    assert text.startswith("Each owner's rows are protected by local differential privacy with epsilon 0.5.")
+    assert text.startswith(
+        "Each owner's rows are protected by local differential privacy with epsilon 0.5."
+    )
     assert all(sentence in text for sentence in promise.not_protected)
     with pytest.raises(AttributeError):
         promise.epsilon = None  # type: ignore[misc]
@@ -78,27 +87,36 @@ def test_a_seed_voids_the_guarantee():
     promise = PrivateBoosting(random_state=1).fit(X, y).guarantee_
     assert promise.stream == "reproducible, not private"
     assert promise.epsilon == (1.0, 1.0)
-    assert str(promise).startswith("No guarantee: the coins came from random_state (reproducible, not private).")
+    assert str(promise).startswith(
+        "No guarantee: the coins came from random_state (reproducible, not private)."
+    )
     assert "with secure coins would give local differential privacy with epsilon 1" in str(promise)
 
 
 @pytest.mark.parametrize("seed", [None, 1])
 def test_where_nobody_is_asked_no_epsilon_is_claimed_or_spent(seed, tmp_path):
     X, y = task(rows=300)
-    few = PrivateClassifier(epsilon=0.01, random_state=seed).fit(X[200:], y[200:], public=(X[:200], y[:200]))
+    few = PrivateClassifier(epsilon=0.01, random_state=seed).fit(
+        X[200:], y[200:], public=(X[:200], y[:200])
+    )
     assert few.ended_.startswith("nobody was asked: they would add too little (log loss ")
     few.save(tmp_path / "m.tacit")
     for promise in (few.guarantee_, load(tmp_path / "m.tacit").guarantee_):
         assert (promise.epsilon, promise.reports, promise.void) == ((0.0, 0.0), "no report", "")
-        assert promise.headline == "Nobody was asked: no owner made a report, and no epsilon was spent."
+        assert (
+            promise.headline
+            == "Nobody was asked: no owner made a report, and no epsilon was spent."
+        )
         assert "0.01" not in str(promise)
         assert "own sample of 200 rows" in str(promise)  # what is not protected stays so
 
 
 def test_whoever_is_asked_gets_the_guarantee(monkeypatch):
-    monkeypatch.setattr("tacit.ensembles.refine.LEAST_GAIN", 0.0)
+    monkeypatch.setattr("tacit.algorithms.refinement.LEAST_GAIN", 0.0)
     X, y = task(rows=300)
-    asked = PrivateClassifier(epsilon=0.01).fit(X[200:], y[200:], public=(X[:200], y[:200])).guarantee_
+    asked = (
+        PrivateClassifier(epsilon=0.01).fit(X[200:], y[200:], public=(X[:200], y[:200])).guarantee_
+    )
     assert (asked.epsilon, asked.reports) == ((0.01, 0.01), "one report")
 
 
@@ -108,7 +126,10 @@ class Leaky(Stump):
 
 @pytest.mark.parametrize(
     ("parameters", "reason"),
-    [({"learner": Leaky()}, "it tells everything"), ({"mechanism": "none"}, "reported as they are")],
+    [
+        ({"learner": Leaky()}, "it tells everything"),
+        ({"mechanism": "none"}, "reported as they are"),
+    ],
 )
 def test_no_epsilon_where_none_holds(parameters, reason):
     X, y = task(rows=300)
@@ -123,7 +144,9 @@ def test_the_mechanism_is_named():
     X, y = task(rows=300)
     chosen = PrivateBoosting("logistic", random_state=1).fit(X, y).guarantee_.mechanism
     assert chosen == "privunit"
-    assert PrivateBoosting(mechanism="duchi", random_state=1).fit(X, y).guarantee_.mechanism == "duchi"
+    assert (
+        PrivateBoosting(mechanism="duchi", random_state=1).fit(X, y).guarantee_.mechanism == "duchi"
+    )
 
 
 def test_public_only_score():
@@ -131,7 +154,9 @@ def test_public_only_score():
     score = PrivateBoosting(random_state=1).fit(X, y, public=(X, y)).public_only_score_
     assert score is not None
     assert 0.6 < score <= 1.0
-    assert PrivateBoosting(random_state=1).fit(X, y, public=(X[:9], y[:9])).public_only_score_ is None
+    assert (
+        PrivateBoosting(random_state=1).fit(X, y, public=(X[:9], y[:9])).public_only_score_ is None
+    )
     rows = np.linspace(-1, 1, 30)[:, np.newaxis]
     lonely = np.where(np.arange(30) == 29, 2, np.arange(30) // 15)
     assert fit_public(Public(rows, np.zeros(30, dtype=np.int64), 2)).accuracy is None

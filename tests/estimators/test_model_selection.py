@@ -9,15 +9,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tacit.estimators import PrivateBoosting
-from tacit.learners.logistic import Logistic
-from tacit.learners.stump import Stump
+from tacit.learners.owners.logistic import Logistic
+from tacit.learners.owners.stump import Stump
 from tests.estimators.data import task
 
 GRID = {"epsilon": [0.5, 8.0], "learner": ["stump", Logistic(ridge=0.2)]}
 
 
 def test_clone_keeps_parameters():
-    model = PrivateBoosting(Stump(cuts=2), epsilon=np.array([1.0, 2.0]), error="owners", random_state=3)
+    model = PrivateBoosting(
+        Stump(cuts=2), epsilon=np.array([1.0, 2.0]), error="owners", random_state=3
+    )
     copy = clone(model)
     assert copy.learner == Stump(cuts=2)
     assert copy.epsilon.tolist() == [1.0, 2.0]
@@ -28,7 +30,9 @@ def test_clone_keeps_parameters():
 
 def test_pipeline():
     X, y = task()
-    pipeline = make_pipeline(StandardScaler(), PrivateBoosting("centroid", mechanism="none", random_state=1))
+    pipeline = make_pipeline(
+        StandardScaler(), PrivateBoosting("centroid", mechanism="none", random_state=1)
+    )
     assert pipeline.fit(X, y, privateboosting__owners=np.arange(len(y)) // 2).score(X, y) > 0.8
     assert cross_val_score(pipeline, X, y, cv=3).min() > 0.75
 
@@ -41,7 +45,10 @@ def test_grid_search_with_owners_and_public():
     best = search.best_estimator_
     assert search.best_score_ > 0.75
     assert "own sample of 500 rows" in best.guarantee_.not_protected[0]
-    assert sum(row["owners"] for row in best.report_) in (150, 200)  # 200 owners: three rounds of 50, one in reserve
+    assert sum(row["owners"] for row in best.report_) in (
+        150,
+        200,
+    )  # 200 owners: three rounds of 50, one in reserve
 
 
 @pytest.mark.parametrize("asks", [True, False])

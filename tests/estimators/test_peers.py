@@ -14,13 +14,20 @@ from tacit.estimators import PeerEnsemble
 from tacit.estimators.peer_models import PeerModel
 from tacit.wire import encode
 
-SCHEMA = Schema((Number("age", 0, 100), Category("town", ("n", "s", "w")), Number("noise", -3, 3)), ("no", "yes"))
+SCHEMA = Schema(
+    (Number("age", 0, 100), Category("town", ("n", "s", "w")), Number("noise", -3, 3)),
+    ("no", "yes"),
+)
 
 
 def people(n, seed=1):
     rng = np.random.default_rng(seed)
     table = pd.DataFrame(
-        {"age": rng.uniform(0, 100, n), "town": rng.choice(["n", "s", "w"], n), "noise": rng.normal(size=n)}
+        {
+            "age": rng.uniform(0, 100, n),
+            "town": rng.choice(["n", "s", "w"], n),
+            "noise": rng.normal(size=n),
+        }
     )
     chance = 0.1 + 0.5 * (table["age"] > 50) + 0.35 * (table["town"] == "n")
     return table, np.where(rng.uniform(size=n) < chance, "yes", "no")
@@ -56,8 +63,12 @@ def test_served_and_own_models_beat_the_majority(method):
 
 def test_nobody_spends_more_than_its_epsilon():
     for method in ("turns", "stumps", "trees"):
-        model = fresh(method=method, epsilon=0.7, rounds=12).fit(X[:400], Y[:400], participants=WHO[:400])
-        assert model.spent_ == pytest.approx(dict.fromkeys(model.spent_, 0.7), rel=1e-12)  # exactly: test_turns_are_...
+        model = fresh(method=method, epsilon=0.7, rounds=12).fit(
+            X[:400], Y[:400], participants=WHO[:400]
+        )
+        assert model.spent_ == pytest.approx(
+            dict.fromkeys(model.spent_, 0.7), rel=1e-12
+        )  # exactly: test_turns_are_...
 
 
 def test_what_is_served_is_made_of_released_numbers_alone(fitted):
@@ -85,7 +96,10 @@ def test_frames_arrays_and_other_orders_are_the_same(fitted):
 
 
 def test_a_seed_says_everything_and_none_is_private():
-    runs = [fresh(random_state=seed).fit(X, Y, participants=WHO).released_ for seed in (1, 1, 2, None, None)]
+    runs = [
+        fresh(random_state=seed).fit(X, Y, participants=WHO).released_
+        for seed in (1, 1, 2, None, None)
+    ]
     assert runs[0] == runs[1]
     assert len({encode(run) for run in runs[1:]}) == 4
 
@@ -96,7 +110,9 @@ def test_the_guarantee_names_unit_adjacency_and_what_is_not_protected(fitted):
     assert promise.void == ""
     assert promise.epsilon == (1.0, 1.0)
     text = str(promise)
-    assert text.startswith("Each record of a participant is protected by differential privacy, over all rounds")
+    assert text.startswith(
+        "Each record of a participant is protected by differential privacy, over all rounds"
+    )
     assert "adjacency: one record added to or removed from a participant's rows" in text
     assert "twice epsilon" in text
     open_ = fresh(epsilon=inf, random_state=None).fit(X, Y, participants=WHO).guarantee_
@@ -169,7 +185,9 @@ def test_attributes_are_declared_not_read():
     wild = X.copy()
     wild.loc[WHO == "p0", "town"] = "nowhere"
     wild.loc[WHO == "p1", ["age", "noise"]] = np.nan
-    assert encode(fresh().fit(wild, Y, participants=WHO, attributes=held).released_) == encode(model.released_)
+    assert encode(fresh().fit(wild, Y, participants=WHO, attributes=held).released_) == encode(
+        model.released_
+    )
     assert np.isfinite(model.models_["p1"].decision_function(TEST[0][["town"]])).all()
     with pytest.raises(ValueError, match="attributes must be some of"):
         fresh().fit(X, Y, participants=WHO, attributes={"p0": ["height"]})
@@ -180,7 +198,13 @@ def test_attributes_are_declared_not_read():
 def odd():
     """One class only, constant columns, missing values, a single row, labels nobody knows."""
     X, y = people(1000, seed=3)
-    who = np.array(["good"] * 700 + ["one class"] * 100 + ["constant"] * 100 + ["missing"] * 98 + ["single", "unknown"])
+    who = np.array(
+        ["good"] * 700
+        + ["one class"] * 100
+        + ["constant"] * 100
+        + ["missing"] * 98
+        + ["single", "unknown"]
+    )
     y[700:800] = "yes"
     X.loc[800:899, ["age", "noise"]] = 7.0
     X.loc[900:997, "age"] = np.nan

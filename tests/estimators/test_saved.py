@@ -7,7 +7,13 @@ import pandas as pd
 import pytest
 
 import tacit
-from tacit import PeerEnsemble, PrivateBoosting, PrivateClassifier, SiteEnsemble, SiteEnsembleRegressor
+from tacit import (
+    PeerEnsemble,
+    PrivateBoosting,
+    PrivateClassifier,
+    SiteEnsemble,
+    SiteEnsembleRegressor,
+)
 from tacit.wire import WireError
 
 

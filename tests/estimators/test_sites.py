@@ -20,7 +20,11 @@ def test_sites_help_where_public_rows_are_few():
         X, y = task(rows=9_000, seed=seed)
         model = SiteEnsemble(epsilon=2.0, random_state=seed)
         model.fit(X[20:6_000], y[20:6_000], sites=sited(5_980), public=(X[:20], y[:20]))
-        alone = model.query_.lens.see(model.schema_.encode(X[6_000:]).X) @ model.model_.public_vectors[0] > 0
+        alone = (
+            model.query_.lens.see(model.schema_.encode(X[6_000:]).X)
+            @ model.model_.public_vectors[0]
+            > 0
+        )
         gains.append(model.score(X[6_000:], y[6_000:]) - np.mean(alone == y[6_000:]))
     assert np.min(gains) > -0.02
     assert np.mean(gains) >= 0
@@ -62,7 +66,9 @@ def test_numbers():
     bounded = clone(model).set_params(target_range=(-10, 10))
     bounded.fit(X[200:], np.where(X[200:, 0] > 2, np.nan, y[200:]), public=(X[:200], y[:200]))
     assert np.abs(bounded.predict(X)).max() <= 10
-    free = SiteEnsembleRegressor(privacy="none", loss="squared", random_state=1).fit(X, y, sites=sited(8_000))
+    free = SiteEnsembleRegressor(privacy="none", loss="squared", random_state=1).fit(
+        X, y, sites=sited(8_000)
+    )
     assert free.score(X, y) > 0.95
 
 
@@ -76,11 +82,17 @@ def test_each_site_may_have_its_own_epsilon():
 
 def test_guarantee_says_what_it_must():
     X, y = task(rows=600)
-    promise = SiteEnsemble(epsilon=0.5).fit(X[100:], y[100:], sites=sited(500), public=(X[:100], y[:100])).guarantee_
+    promise = (
+        SiteEnsemble(epsilon=0.5)
+        .fit(X[100:], y[100:], sites=sited(500), public=(X[:100], y[:100]))
+        .guarantee_
+    )
     assert (promise.epsilon, promise.unit, promise.void) == ((0.5, 0.5), "record", "")
     assert promise.adjacency == "one record of a site replaced, added or removed"
     text = str(promise)
-    assert text.startswith("Each record of a site is protected by differential privacy with epsilon 0.5.")
+    assert text.startswith(
+        "Each record of a site is protected by differential privacy with epsilon 0.5."
+    )
     assert "objective perturbation, one report per site" in text
     assert "how many records a site has is not" in text
     assert "own sample of 100 rows" in text
@@ -97,7 +109,14 @@ def test_guarantee_says_what_it_must():
 
 def public_knowledge(model):
     lens, plan = model.lens_, [model.query_.plan(row["epsilon"]) for row in model.report_]
-    parts = (lens.centre.tolist(), lens.directions.tolist(), lens.girth, plan, model.schema_, model.public_only_score_)
+    parts = (
+        lens.centre.tolist(),
+        lens.directions.tolist(),
+        lens.girth,
+        plan,
+        model.schema_,
+        model.public_only_score_,
+    )
     return (*parts, model.model_.public_vectors.tolist(), model.query_.easing)
 
 
@@ -107,7 +126,10 @@ def test_private_rows_touch_no_public_knowledge():
     model = SiteEnsemble(random_state=1)
     before = public_knowledge(model.fit(X[200:], y[200:], sites=sited(400), public=sample))
     for other in (1e6 * X[200:], np.full((400, 5), np.nan), np.zeros((400, 5))):
-        assert public_knowledge(model.fit(other, 7 - y[200:], sites=sited(400), public=sample)) == before
+        assert (
+            public_knowledge(model.fit(other, 7 - y[200:], sites=sited(400), public=sample))
+            == before
+        )
     few = public_knowledge(model.fit(X[200:205], y[200:205], sites=sited(5), public=sample))
     assert few == before
     assert "rows" not in model.report_[0]
@@ -120,7 +142,9 @@ def test_an_odd_site_does_not_stop_the_others():
     rest[names == "site 1"] = np.nan
     labels[names == "site 2"] = 1
     labels[names == "site 3"] = 9  # no class of the schema: the site stays, without rows
-    model = SiteEnsemble(epsilon=4.0, random_state=1).fit(rest, labels, sites=names, public=(X[:200], y[:200]))
+    model = SiteEnsemble(epsilon=4.0, random_state=1).fit(
+        rest, labels, sites=names, public=(X[:200], y[:200])
+    )
     assert len(model.report_) == 5
     assert np.isfinite(model.site_models_).all()
     assert model.score(X, y) > 0.85
@@ -129,12 +153,15 @@ def test_an_odd_site_does_not_stop_the_others():
 def test_seeds_and_clones():
     X, y = task(rows=600)
     first, again, other, fresh = (
-        SiteEnsemble(random_state=seed).fit(X, y, sites=sited(600)).site_models_ for seed in (1, 1, 2, None)
+        SiteEnsemble(random_state=seed).fit(X, y, sites=sited(600)).site_models_
+        for seed in (1, 1, 2, None)
     )
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
     assert first.shape == fresh.shape
-    assert clone(SiteEnsembleRegressor(epsilon=3.0, target_range=(0, 1))).get_params()["target_range"] == (0, 1)
+    assert clone(SiteEnsembleRegressor(epsilon=3.0, target_range=(0, 1))).get_params()[
+        "target_range"
+    ] == (0, 1)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +184,9 @@ def test_bad_parameters(change, message):
 
 def test_bad_arguments():
     X, y = task(rows=300)
-    with pytest.raises(ValueError, match=r"^sites must name one site per row, got shape \(3,\) for 300 rows"):
+    with pytest.raises(
+        ValueError, match=r"^sites must name one site per row, got shape \(3,\) for 300 rows"
+    ):
         SiteEnsemble().fit(X, y, sites=[1, 2, 3])
     with pytest.raises(TypeError, match=r"^public must be a pair"):
         SiteEnsemble().fit(X, y, public=3)

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
+from tacit.data.schema import Category, Number, Schema
 from tacit.estimators import PrivateBoosting
-from tacit.schema import Category, Number, Schema
 from tests.estimators.data import people, task
 
-SCHEMA = Schema((Number("age", 0, 100), Category("town", ("north", "south", "west"))), ("yes", "no"))
+SCHEMA = Schema(
+    (Number("age", 0, 100), Category("town", ("north", "south", "west"))), ("yes", "no")
+)
 
 
 def frame(library, columns):
@@ -18,8 +20,12 @@ def frame(library, columns):
 def test_frames_with_text(library):
     columns, y, owners = people()
     X = frame(library, columns)
-    model = PrivateBoosting("centroid", mechanism="none", rounds=5, random_state=1).fit(X, y, owners=owners)
-    if library == "pandas":  # not every release of scikit-learn knows the names of every release of polars
+    model = PrivateBoosting("centroid", mechanism="none", rounds=5, random_state=1).fit(
+        X, y, owners=owners
+    )
+    if (
+        library == "pandas"
+    ):  # not every release of scikit-learn knows the names of every release of polars
         assert model.feature_names_in_.tolist() == ["age", "town", "member"]
     assert model.schema_.columns == ["age", "town=north", "town=south", "town=west", "member"]
     assert model.score(X, y) > 0.65
@@ -52,7 +58,12 @@ def test_wrong_frames(library):
     columns, y, _ = people(200)
     model = PrivateBoosting(random_state=1).fit(frame(library, columns), y)
     with pytest.raises(ValueError, match=r"feature names|is missing"):
-        model.predict(frame(library, {"age": columns["age"], "village": columns["town"], "member": columns["member"]}))
+        model.predict(
+            frame(
+                library,
+                {"age": columns["age"], "village": columns["town"], "member": columns["member"]},
+            )
+        )
     with pytest.raises(ValueError, match="0 sample"):
         PrivateBoosting().fit(frame(library, columns)[:0], y[:0])
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tacit.learners.cells import Cells, Cut, at_cells
-from tacit.schema import Category, Number, Schema
+from tacit.data.schema import Category, Number, Schema
+from tacit.learners.peers.cells import Cells, Cut, at_cells
 from tacit.wire import decode, encode
 from tests.learners.peers import CELLS, SCHEMA
 
@@ -21,12 +21,18 @@ def test_numbers_fall_in_equal_parts_and_categories_in_their_own():
 
 
 def test_odd_values_have_a_place():
-    found = read(age=[np.nan, np.inf, -np.inf, -7, 1e9], town=["?", None, "n", "s", "w"], member=[2, 0, 1, 0, 1])
+    found = read(
+        age=[np.nan, np.inf, -np.inf, -7, 1e9],
+        town=["?", None, "n", "s", "w"],
+        member=[2, 0, 1, 0, 1],
+    )
     assert found == [[2, 3, 0], [3, 3, 0], [0, 0, 1], [0, 1, 0], [3, 2, 1]]
 
 
 def test_any_encoded_numbers_are_read():
-    wild = np.random.default_rng(1).choice([np.nan, np.inf, -np.inf, -5.0, 0.0, 0.3, 1.0, 9.0], size=(500, SCHEMA.dim))
+    wild = np.random.default_rng(1).choice(
+        [np.nan, np.inf, -np.inf, -5.0, 0.0, 0.3, 1.0, 9.0], size=(500, SCHEMA.dim)
+    )
     with np.errstate(all="raise"):
         found = CELLS.read(wild)
     assert (found >= -1).all()

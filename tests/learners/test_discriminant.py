@@ -6,18 +6,18 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
-from tacit.cohort import Cohort
-from tacit.ensembles.combination import Crowd
-from tacit.ensembles.maps import spectrum_of, within_classes
-from tacit.ensembles.public_model import as_scores, fit_public
-from tacit.ensembles.refine import discriminate
-from tacit.learners.base import Facts, Public, ShareQuery, Terms
-from tacit.learners.discriminant import Discriminant, class_residuals
-from tacit.learners.ensemble import Ensemble
-from tacit.learners.features import FeatureMap, Rows
+from tacit.algorithms.combination import Crowd
+from tacit.algorithms.feature_maps import spectrum_of, within_classes
+from tacit.algorithms.public_baseline import as_scores, fit_public
+from tacit.algorithms.refinement import discriminate
+from tacit.data.cohort import Cohort
+from tacit.learners.learner import Facts, Public, ShareQuery, Terms
+from tacit.learners.models.ensemble import Ensemble
+from tacit.learners.models.features import FeatureMap, Rows
+from tacit.learners.models.scores import Linear, ScoreModel, contrasts
+from tacit.learners.models.trees import Trees
+from tacit.learners.owners.discriminant import Discriminant, class_residuals
 from tacit.learners.query import Answer
-from tacit.learners.scores import Linear, ScoreModel, contrasts
-from tacit.learners.trees import Trees
 from tacit.wire import WireError, decode, encode
 
 
@@ -51,7 +51,9 @@ def test_an_owner_alone_says_the_same_bits(name, classes):
     together = learner.share(asked, cohort)
     assert together.shape == (len(cohort), (classes - 1) * learner.features.dim)
     for owner in (0, 7, len(cohort) - 1):
-        np.testing.assert_array_equal(learner.share(asked, cohort[owner : owner + 1])[0], together[owner])
+        np.testing.assert_array_equal(
+            learner.share(asked, cohort[owner : owner + 1])[0], together[owner]
+        )
 
 
 def test_share_is_the_mean_of_residuals_times_features():
@@ -59,7 +61,9 @@ def test_share_is_the_mean_of_residuals_times_features():
     cohort = Cohort.of(X, y, np.arange(60) // 6)
     learner = learner_of("linear", classes=3)
     p = learner.model.probabilities(X)
-    products = np.einsum("ik,ij->ikj", (np.eye(3)[y] - p) @ contrasts(3), learner.features.transform(X))
+    products = np.einsum(
+        "ik,ij->ikj", (np.eye(3)[y] - p) @ contrasts(3), learner.features.transform(X)
+    )
     wanted = products.reshape(10, 6, -1).mean(axis=1)
     np.testing.assert_allclose(learner.share(query(learner, 3), cohort), wanted, atol=1e-12)
 
@@ -75,7 +79,9 @@ def test_label_signed_mean_is_the_share_of_two_classes_without_a_model():
     X, y = blobs(50)
     learner = Discriminant(FeatureMap(Rows(), np.zeros(4), np.eye(4)), ScoreModel(2), 1.0)
     share = learner.share(query(learner), Cohort.of(X, y, np.zeros(50)))[0]
-    signed = ((1 - 2 * y)[:, np.newaxis] * np.hstack([np.ones((50, 1)), X])).mean(axis=0) / np.sqrt(2)
+    signed = ((1 - 2 * y)[:, np.newaxis] * np.hstack([np.ones((50, 1)), X])).mean(axis=0) / np.sqrt(
+        2
+    )
     np.testing.assert_allclose(share, signed, atol=1e-12)
 
 
@@ -130,7 +136,9 @@ def test_queries_travel(name):
     again = decode(encode(asked), ShareQuery)
     X, y = blobs(30, seed=6)
     cohort = Cohort.of(X, y, np.arange(30) // 3)
-    np.testing.assert_array_equal(again.learner.share(again, cohort), asked.learner.share(asked, cohort))
+    np.testing.assert_array_equal(
+        again.learner.share(again, cohort), asked.learner.share(asked, cohort)
+    )
 
 
 def test_queries_for_other_rows_are_refused():
@@ -139,7 +147,9 @@ def test_queries_for_other_rows_are_refused():
         query(learner, dim=5)
     with pytest.raises(ValueError, match="classes"):
         query(learner, classes=3)
-    bad = Discriminant(learner.features, ScoreModel(2, (Linear(np.zeros((3, 2)), np.zeros(2)),)), 1.0)
+    bad = Discriminant(
+        learner.features, ScoreModel(2, (Linear(np.zeros((3, 2)), np.zeros(2)),)), 1.0
+    )
     with pytest.raises(ValueError, match="weights"):
         query(bad)
     with pytest.raises(ValueError, match="radius"):

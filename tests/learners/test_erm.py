@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from tacit.learners.erm import minimise
-from tacit.learners.losses import LOSSES, Huber, HuberHinge, LogisticLoss
-from tacit.learners.perturbation import least_ridge, objective
+from tacit.learners.sites.losses import LOSSES, Huber, HuberHinge, LogisticLoss
+from tacit.learners.sites.perturbation import least_ridge, objective
+from tacit.learners.sites.solver import minimise
 
 RNG = np.random.default_rng(3)
 
@@ -28,7 +28,9 @@ def test_derivatives_are_derivatives_within_their_bounds(name):
     for target in (-1.0, 1.0, 0.3) if loss.of_numbers else (-1.0, 1.0):
         told = np.full_like(z, target)
         slope = loss.first(z, told)
-        np.testing.assert_allclose(np.gradient(loss.value(z, told), z)[1:-1], slope[1:-1], atol=2e-3)
+        np.testing.assert_allclose(
+            np.gradient(loss.value(z, told), z)[1:-1], slope[1:-1], atol=2e-3
+        )
         bend = np.gradient(slope, z)[1:-1]
         smooth = np.abs(np.diff(loss.second(z, told), 2)) < 1e-3
         np.testing.assert_allclose(bend[smooth], loss.second(z, told)[1:-1][smooth], atol=2e-3)
@@ -51,7 +53,9 @@ def test_minimum_is_where_a_general_solver_finds_it(name, shape):
         value = loss.value(z, targets).sum() + f @ f + tilt @ f
         return value, rows.T @ loss.first(z, targets) + 2 * f + tilt
 
-    general = minimize(objective, np.zeros(shape[1]), jac=True, method="BFGS", options={"gtol": 1e-7})
+    general = minimize(
+        objective, np.zeros(shape[1]), jac=True, method="BFGS", options={"gtol": 1e-7}
+    )
     found = minimise(rows, targets, loss, ridge=2.0, tilt=tilt)
     assert found.off < 1e-6
     np.testing.assert_allclose(found.f, general.x, atol=1e-5)
@@ -73,11 +77,16 @@ def test_the_certificate_is_above_the_true_gradient():
         tilt = RNG.normal(scale=tilt_size, size=4)
         found = minimise(rows, targets, loss, ridge=0.7, tilt=tilt)
         f = [Fraction(value) for value in found.f.tolist()]
-        gradient = [Fraction(0.7) * part + Fraction(b) for part, b in zip(f, tilt.tolist(), strict=True)]
+        gradient = [
+            Fraction(0.7) * part + Fraction(b) for part, b in zip(f, tilt.tolist(), strict=True)
+        ]
         for row, target in zip(rows.tolist(), targets.tolist(), strict=True):
             z = sum(Fraction(x) * part for x, part in zip(row, f, strict=True))
             inside = min(max((1 - Fraction(target) * z + Fraction(1, 2)), Fraction(0)), Fraction(1))
-            gradient = [g - Fraction(target) * inside * Fraction(x) for g, x in zip(gradient, row, strict=True)]
+            gradient = [
+                g - Fraction(target) * inside * Fraction(x)
+                for g, x in zip(gradient, row, strict=True)
+            ]
         true = float(sum(g * g for g in gradient)) ** 0.5
         assert true <= found.off
         assert found.off < 1e-6 + 1e-6 * tilt_size * 1e-3
@@ -102,7 +111,14 @@ def test_rows_that_are_hard_are_certified_too(name, epsilon):
             plan = objective(epsilon, 3, loss, 1.5, ridge)
             for told in (np.ones(len(rows)), targets_for(loss, len(rows))):
                 for tilt in (0.0, 1.0, 40.0):  # noise beyond 40 scales has a chance of e^-40
-                    found = minimise(rows, told, loss, plan.ridge, np.full(3, tilt * plan.tilt_size), plan.tolerance)
+                    found = minimise(
+                        rows,
+                        told,
+                        loss,
+                        plan.ridge,
+                        np.full(3, tilt * plan.tilt_size),
+                        plan.tolerance,
+                    )
                     assert found.off <= plan.tolerance, (loss, ridge, tilt)
 
 

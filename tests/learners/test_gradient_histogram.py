@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from tacit.cohort import Cohort
-from tacit.learners.base import Facts, ShareQuery, Terms
-from tacit.learners.ensemble import Ensemble
-from tacit.learners.gradient_histogram import GradientHistogram, mean_histograms
-from tacit.learners.scores import ScoreModel
-from tacit.learners.trees import Trees
-from tacit.streams import seeded
+from tacit.data.cohort import Cohort
+from tacit.learners.learner import Facts, ShareQuery, Terms
+from tacit.learners.models.ensemble import Ensemble
+from tacit.learners.models.scores import ScoreModel
+from tacit.learners.models.trees import Trees
+from tacit.learners.owners.gradient_histogram import GradientHistogram, mean_histograms
+from tacit.mechanisms.streams import seeded
 from tacit.wire import decode, encode
 
 COINS = np.random.default_rng(1)
@@ -32,7 +32,9 @@ def test_shares_fit_into_the_ball_and_an_empty_owner_says_nothing():
     assert (shares[0] == 0).all()
     assert (np.sqrt((shares**2).sum(axis=1)) <= 0.5).all()
     single = learner.share(question(learner), Cohort(X, Y, np.arange(61)))
-    assert np.sqrt((single**2).sum(axis=1)) == pytest.approx(np.full(60, 0.5))  # |y - 1/2|, whatever the columns
+    assert np.sqrt((single**2).sum(axis=1)) == pytest.approx(
+        np.full(60, 0.5)
+    )  # |y - 1/2|, whatever the columns
 
 
 def test_histograms_as_in_numpy():
@@ -43,7 +45,9 @@ def test_histograms_as_in_numpy():
     for owner in range(3):
         for i in range(offsets[owner], offsets[owner + 1]):
             for j in range(4):
-                expected[owner, leaf[i], j, np.searchsorted(EDGES[j], X[i, j])] += weights[i] / np.diff(offsets)[owner]
+                expected[owner, leaf[i], j, np.searchsorted(EDGES[j], X[i, j])] += (
+                    weights[i] / np.diff(offsets)[owner]
+                )
     assert out == pytest.approx(expected.reshape(3, -1))
 
 

@@ -3,10 +3,10 @@
 import pytest
 
 from tacit import Number, Schema
-from tacit.learners.additive import Additive, Part
-from tacit.learners.cells import Cells, Cut
-from tacit.learners.leaf_counts import CountLeaves
-from tacit.learners.noisy_tree import GrowTree, Tree, Trees
+from tacit.learners.peers.additive import Additive, Part
+from tacit.learners.peers.cells import Cells, Cut
+from tacit.learners.peers.leaf_counts import CountLeaves
+from tacit.learners.peers.noisy_tree import GrowTree, Tree, Trees
 
 CELLS = Cells(Schema((Number("x", -1, 1),), (0, 1)), bins=2)
 CUT = Cut(0, (0, 1))

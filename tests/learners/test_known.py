@@ -17,6 +17,8 @@ def test_every_message_of_the_learners_is_known_to_an_owner():
         for tag in re.findall(r'^@message\("(.+?)"\)', path.read_text(), re.M)
     }
     code = "import tacit.owner.gate; from tacit.wire.codec import _class_of; print('\\n'.join(_class_of))"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split("\n")
+    told = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split("\n")
     assert len(tags) > 10
     assert tags <= set(told)

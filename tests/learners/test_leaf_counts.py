@@ -12,21 +12,23 @@ import pytest
 from scipy.stats import chisquare
 
 from tacit.audit.events import epsilon_lower_bound
-from tacit.cohort import Cohort
-from tacit.learners.additive import Additive, Part
-from tacit.learners.cells import Cut
-from tacit.learners.leaf_counts import CHOICE, STEPS, CountLeaves, std_of, whole_weights
+from tacit.data.cohort import Cohort
+from tacit.learners.peers.additive import Additive, Part
+from tacit.learners.peers.cells import Cut
+from tacit.learners.peers.leaf_counts import CHOICE, STEPS, CountLeaves, std_of, whole_weights
+from tacit.learners.peers.voted_model import OwnBoosting
 from tacit.learners.query import Query
-from tacit.learners.voted_model import OwnBoosting
 from tacit.mechanisms.reports import Reports
-from tacit.streams import secure, seeded
+from tacit.mechanisms.streams import secure, seeded
 from tacit.wire import decode, encode
 from tests.learners.peers import CELLS, MODEL, cohort
 
 ALARM = 1e-6
 CONFIDENCE = 1 - 1e-6
 EVERY = tuple(CELLS.every_cell(column) for column in range(3))
-LOUD = float(STEPS) / 4  # an epsilon whose noise has a scale of four steps: small enough to see its law
+LOUD = (
+    float(STEPS) / 4
+)  # an epsilon whose noise has a scale of four steps: small enough to see its law
 
 
 def query(cuts=EVERY, epsilon=1.0, model=MODEL):
@@ -48,7 +50,9 @@ def test_counts_are_sums_of_weights():
         for owner, (first, last) in enumerate([(0, 7), (7, 7), (7, 12)]):
             for i in range(first, last):
                 margin = (2 * people.y[i] - 1) * MODEL.score(cells[i : i + 1])[0]
-                expected[owner, people.y[i], cells[i, cut.column]] += round(STEPS * min(1.0, np.exp(-margin)))
+                expected[owner, people.y[i], cells[i, cut.column]] += round(
+                    STEPS * min(1.0, np.exp(-margin))
+                )
         assert (tables[number] == expected).all()
 
 
@@ -79,7 +83,9 @@ def test_weights_that_are_normalised_break_the_bound():
             boosting = OwnBoosting(CELLS.read(part.X), part.y, 0, rho=inf)
             weights = np.where(part.y == 1, 0.9, 0.1)
             boosting.weights = weights / weights.sum()
-            counts.append(np.bincount(CELLS.read(part.X)[:, 0], len(part.y) * boosting.weights, minlength=4))
+            counts.append(
+                np.bincount(CELLS.read(part.X)[:, 0], len(part.y) * boosting.weights, minlength=4)
+            )
         worst = max(worst, np.abs(counts[0] - counts[1]).sum())
     assert worst > 1.5
 
@@ -179,10 +185,20 @@ def measured(kind, cuts, epsilon, n, seed):
     pilot = [views(draws(asked, people, n, epsilon, seed + k)) for k, people in enumerate(pair)]
     for threshold in np.linspace(-1, 2, 25):
         for cut in range(-1, len(cuts)):
-            hits = [int(((lead >= threshold) & ((chosen == cut) | (cut < 0))).sum()) for lead, chosen in pilot]
-            best = max(best, (epsilon_lower_bound(hits[0], n, hits[1], n, 0.99), float(threshold), cut))
-    fresh = [views(draws(asked, people, n, epsilon, seed + 10 + k)) for k, people in enumerate(pair)]
-    hits = [int(((lead >= best[1]) & ((chosen == best[2]) | (best[2] < 0))).sum()) for lead, chosen in fresh]
+            hits = [
+                int(((lead >= threshold) & ((chosen == cut) | (cut < 0))).sum())
+                for lead, chosen in pilot
+            ]
+            best = max(
+                best, (epsilon_lower_bound(hits[0], n, hits[1], n, 0.99), float(threshold), cut)
+            )
+    fresh = [
+        views(draws(asked, people, n, epsilon, seed + 10 + k)) for k, people in enumerate(pair)
+    ]
+    hits = [
+        int(((lead >= best[1]) & ((chosen == best[2]) | (best[2] < 0))).sum())
+        for lead, chosen in fresh
+    ]
     return epsilon_lower_bound(hits[0], n, hits[1], n, CONFIDENCE)
 
 
@@ -206,7 +222,9 @@ def test_a_report_is_a_function_of_rows_and_tape():
     asked, people = query(epsilon=0.5), cohort([5, 0, 9, 2])
     together = asked.release(people, 0.5, seeded(3)).points
     for owner in range(4):
-        alone = asked.release(people[owner : owner + 1], 0.5, seeded(3).of(np.array([owner]))).points
+        alone = asked.release(
+            people[owner : owner + 1], 0.5, seeded(3).of(np.array([owner]))
+        ).points
         assert (alone[0] == together[owner]).all()
     assert (asked.release(people, 0.5, secure()).points != together).any()
 
@@ -216,7 +234,10 @@ def test_participants_may_have_different_epsilons():
     people = cohort([50, 50])
     each = np.array([0.5, float(STEPS)])
     told = asked.answer(asked.collect(asked.release(people, each, seeded(1)), each))
-    error = np.abs(told.values[:, 1:].reshape(2, -1) - np.stack([t.ravel() for t in asked.counts(people)[0]]) / STEPS)
+    error = np.abs(
+        told.values[:, 1:].reshape(2, -1)
+        - np.stack([t.ravel() for t in asked.counts(people)[0]]) / STEPS
+    )
     assert error[0].mean() > 0.5
     assert error[1].max() < 0.01
     assert told.epsilons.tolist() == each.tolist()
@@ -246,7 +267,10 @@ def test_reports_are_checked():
         broken.points[0, place] = value
         assert asked.valid(broken, 1.0).tolist() == [False, True]
     longer = Reports.of(honest.points.copy())
-    longer.points[0, 0], longer.points[0, asked.leaves] = 1, 1  # "member" has two cells, the fourth must be empty
+    longer.points[0, 0], longer.points[0, asked.leaves] = (
+        1,
+        1,
+    )  # "member" has two cells, the fourth must be empty
     assert not asked.valid(longer, 1.0)[0]
     assert not asked.valid(Reports.of(honest.points.astype(np.int32)), 1.0).any()
 
@@ -270,7 +294,10 @@ def test_queries_that_cannot_be_answered_are_refused_before_rows_are_seen(fields
 
 
 def test_short_tables_of_a_hostile_query_stop_nobody():
-    hostile = query(cuts=(Cut(0, (0,)), Cut(1, (0, 1))), model=Additive((Part(1, 0, (9.0,), 0), Part(2, 1, (), 0))))
+    hostile = query(
+        cuts=(Cut(0, (0,)), Cut(1, (0, 1))),
+        model=Additive((Part(1, 0, (9.0,), 0), Part(2, 1, (), 0))),
+    )
     assert hostile.release(cohort([30]), 1.0, seeded(1)).points.shape == (1, hostile.width)
     assert (hostile.model.score(np.array([[3, 3, 1], [0, -1, 0]])) == [0.0, 9.0]).all()
 

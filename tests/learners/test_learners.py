@@ -11,18 +11,17 @@ from examples.own_learner import Bayes
 from sklearn.linear_model import LogisticRegression
 
 from tacit import NoPrivacy, seeded
-from tacit.cohort import Cohort
-from tacit.learners.base import Public, ShareQuery, Terms
-from tacit.learners.centroid import Centroid
-from tacit.learners.ensemble import Ensemble
-from tacit.learners.features import FeatureMap, Rows
-from tacit.learners.logistic import Logistic, fit_owners
-from tacit.learners.newton import fit_each
-from tacit.learners.published import PublishedCentroid, PublishedLogistic, PublishedStump
+from tacit.data.cohort import Cohort
+from tacit.learners.learner import Public, ShareQuery, Terms
+from tacit.learners.models.ensemble import Ensemble
+from tacit.learners.models.features import FeatureMap, Rows
+from tacit.learners.models.scores import Linear, ScoreModel
+from tacit.learners.models.trees import Trees
+from tacit.learners.owners.centroid import Centroid
+from tacit.learners.owners.logistic import Logistic, fit_each, fit_owners
+from tacit.learners.owners.stump import Stump, StumpModel
 from tacit.learners.query import Answer
-from tacit.learners.scores import Linear, ScoreModel
-from tacit.learners.stump import Stump, StumpModel
-from tacit.learners.trees import Trees
+from tacit_papers.a.learners import PublishedCentroid, PublishedLogistic, PublishedStump
 
 SOUND = [Centroid(), Stump(), Stump(cuts=4), Logistic(), Bayes()]
 PUBLISHED = [PublishedStump(), PublishedLogistic(), PublishedCentroid()]
@@ -43,7 +42,9 @@ def task(classes, n=3000, dim=5, seed=0):
 def query_for(learner, classes, members=()):
     X, y = task(classes, seed=1)
     public = Public(X[:300], y[:300], classes)
-    return ShareQuery(1, 1, 10, learner, learner.facts(public), Ensemble(classes, tuple(members)), TERMS)
+    return ShareQuery(
+        1, 1, 10, learner, learner.facts(public), Ensemble(classes, tuple(members)), TERMS
+    )
 
 
 PUBLISHED_MEMBERS = [(0.8, StumpModel(0, 0.1, 0, 1)), (0.3, StumpModel(2, -0.2, 1, 0))]
@@ -99,7 +100,11 @@ def test_weights_are_inside_the_share():
     query = query_for(Centroid(), 2)
     wrong_about_first = Ensemble(2, ((2.0, StumpModel(0, 0.0, 1, 0)),))
     facts = Centroid().facts(Public(X, y, 2))
-    share = Centroid().share(ShareQuery(1, 1, 1, Centroid(), facts, wrong_about_first, TERMS), cohort)[0].reshape(2, 3)
+    share = (
+        Centroid()
+        .share(ShareQuery(1, 1, 1, Centroid(), facts, wrong_about_first, TERMS), cohort)[0]
+        .reshape(2, 3)
+    )
     ratio = np.exp(2) / (np.exp(2) + 1)
     assert 0.9 < share[1, 2] <= 1
     np.testing.assert_allclose(share[1, :2], [0.5 * (2 * ratio - 1) * share[1, 2], 0])
@@ -136,7 +141,9 @@ def test_owners_logistic_fits_are_scikit_learns():
     ours = fit_owners(cohort, weights, 2, ridge=0.1)
     for owner in range(10):
         rows = slice(60 * owner, 60 * owner + 60)
-        design = np.column_stack([X[rows], np.ones(60)])  # the intercept is regularised like the rest
+        design = np.column_stack(
+            [X[rows], np.ones(60)]
+        )  # the intercept is regularised like the rest
         theirs = LogisticRegression(C=10.0, fit_intercept=False, tol=1e-10, max_iter=1000)
         theirs.fit(design, y[rows], sample_weight=weights[rows])
         np.testing.assert_allclose(ours[owner, 0], theirs.coef_[0], atol=1e-5)
@@ -146,7 +153,9 @@ def test_separable_rows_keep_coefficients_bounded():
     X, y = np.array([[-1.0], [1.0]]), np.array([0, 1])
     theta = fit_owners(Cohort.of(X, y, [0, 0]), np.array([0.5, 0.5]), 2, ridge=0.1)
     assert np.sqrt((theta**2).sum()) <= np.sqrt(2 * np.log(2) / 0.1)
-    one_class = fit_owners(Cohort.of(X, np.array([1, 1]), [0, 0]), np.array([0.5, 0.5]), 2, ridge=0.1)
+    one_class = fit_owners(
+        Cohort.of(X, np.array([1, 1]), [0, 0]), np.array([0.5, 0.5]), 2, ridge=0.1
+    )
     assert np.isfinite(one_class).all()
 
 
@@ -197,4 +206,6 @@ def test_members_with_other_shapes_than_rows_are_refused_before_a_kernel_reads_t
 def _trees(column):
     one = np.array([1], dtype=np.int64)
     nodes = np.array([column, -1, -1])
-    return Trees(nodes, np.zeros(3), np.array([1, 0, 0]), np.array([2, 0, 0]), np.ones(3), one - 1, one)
+    return Trees(
+        nodes, np.zeros(3), np.array([1, 0, 0]), np.array([2, 0, 0]), np.ones(3), one - 1, one
+    )

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tacit.learners.lens import Lens, fit_lens
+from tacit.learners.sites.projection import Lens, fit_lens
 
 RNG = np.random.default_rng(5)
 PUBLIC = RNG.normal(size=(300, 6)) * [3, 1, 1, 0.5, 0.1, 0] + 2
@@ -23,7 +23,9 @@ def test_whatever_comes_in_stays_inside_both_balls(whiten):
 def test_few_rows_are_shortened_much():
     lens = fit_lens(PUBLIC)
     lengths = np.sqrt((lens.see(PUBLIC) ** 2).sum(axis=1))
-    assert 0.2 < np.mean(lengths > 0.99) < 0.8  # scaled to a median length of 1, some shortened for their girth
+    assert (
+        0.2 < np.mean(lengths > 0.99) < 0.8
+    )  # scaled to a median length of 1, some shortened for their girth
     assert np.min(lengths) > 0.3
 
 
@@ -49,9 +51,18 @@ def test_the_classes_side_is_kept():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Lens(np.zeros(2), np.zeros((3, 1)), 1.0), r"^directions must be 2 rows, one per feature"),
-        (lambda: Lens(np.zeros(2), np.full((2, 1), np.nan), 1.0), r"^centre and directions must be finite"),
-        (lambda: Lens(np.zeros(2), np.ones((2, 1)), 0.5), r"^girth must be at least 1, beside a constant"),
+        (
+            lambda: Lens(np.zeros(2), np.zeros((3, 1)), 1.0),
+            r"^directions must be 2 rows, one per feature",
+        ),
+        (
+            lambda: Lens(np.zeros(2), np.full((2, 1), np.nan), 1.0),
+            r"^centre and directions must be finite",
+        ),
+        (
+            lambda: Lens(np.zeros(2), np.ones((2, 1)), 0.5),
+            r"^girth must be at least 1, beside a constant",
+        ),
         (lambda: fit_lens(PUBLIC, whiten=2.0), r"^whiten must be a number from 0 to 1, got 2.0"),
         (lambda: fit_lens(PUBLIC, components=0), r"^components must be a whole number >= 1, got 0"),
     ],

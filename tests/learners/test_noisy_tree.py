@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from tacit.audit.events import epsilon_lower_bound
-from tacit.cohort import Cohort
-from tacit.learners.additive import loss_weights
-from tacit.learners.cells import Cut
-from tacit.learners.leaf_counts import STEPS, scale_of
-from tacit.learners.noisy_tree import GrowTree, Tree, Trees, all_cuts, leaf_of
+from tacit.data.cohort import Cohort
+from tacit.learners.peers.additive import loss_weights
+from tacit.learners.peers.cells import Cut
+from tacit.learners.peers.leaf_counts import STEPS, scale_of
+from tacit.learners.peers.noisy_tree import GrowTree, Tree, Trees, all_cuts, leaf_of
 from tacit.learners.query import Query
 from tacit.mechanisms.reports import Reports
-from tacit.streams import seeded
+from tacit.mechanisms.streams import seeded
 from tacit.wire import decode, encode
 from tests.learners.peers import CELLS, cohort
 
@@ -82,7 +82,11 @@ def test_budget_is_spent_once():
         for epsilon in (0.1, 1.0):
             cuts = Fraction(2 * STEPS, scale_of(epsilon, query(depth)._cuts_part)) * depth
             leaves = Fraction(STEPS, scale_of(epsilon, Fraction(1, 2)))
-            assert Fraction(repr(epsilon)) * Fraction(99, 100) < cuts + leaves <= Fraction(repr(epsilon))
+            assert (
+                Fraction(repr(epsilon)) * Fraction(99, 100)
+                < cuts + leaves
+                <= Fraction(repr(epsilon))
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +108,10 @@ def measured(kind, epsilon, n=800):
     X = CELLS.schema.encode({"age": [90.0] * 2, "town": ["n"] * 2, "member": [0, 1]}).X
     full = Cohort(np.tile(X, (n, 1)), np.tile([0, 1], n), 2 * np.arange(n + 1))
     less = Cohort(np.tile(X[:1], (n, 1)), np.zeros(n, dtype=np.int64), np.arange(n + 1))
-    hits = [int((asked.release(people, epsilon, seeded(4)).points[:, 0] == 1).sum()) for people in (less, full)]
+    hits = [
+        int((asked.release(people, epsilon, seeded(4)).points[:, 0] == 1).sum())
+        for people in (less, full)
+    ]
     return epsilon_lower_bound(hits[0], n, hits[1], n, 1 - 1e-6)
 
 
@@ -120,12 +127,18 @@ def test_reports_are_checked_and_queries_travel():
     honest.points[0, 0] = len(CUTS)
     assert asked.valid(honest, 1.0).tolist() == [False, True]
     assert encode(decode(encode(asked), Query)) == encode(asked)
-    assert Trees((*KNOWN.trees, Tree(2, CUTS[:1], (1.0, 2.0), 5))).without({0}).trees[0].speaker == 5
+    assert (
+        Trees((*KNOWN.trees, Tree(2, CUTS[:1], (1.0, 2.0), 5))).without({0}).trees[0].speaker == 5
+    )
 
 
 @pytest.mark.parametrize(
     ("fields", "message"),
-    [({"depth": 0}, "depth must be"), ({"depth": 11}, "depth must be"), ({"candidates": ()}, "candidates must be")],
+    [
+        ({"depth": 0}, "depth must be"),
+        ({"depth": 11}, "depth must be"),
+        ({"candidates": ()}, "candidates must be"),
+    ],
 )
 def test_bad_queries_are_refused(fields, message):
     with pytest.raises(ValueError, match=message):

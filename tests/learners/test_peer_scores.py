@@ -5,13 +5,12 @@ from math import log
 import numpy as np
 import pytest
 
-from tacit.learners.additive import Additive, Part, loss_weights
-from tacit.learners.cells import Cut
-from tacit.learners.leaf_scores import cell_scores, groups
-from tacit.learners.own_model import distance, fit_own, misfits
-from tacit.learners.random_stump import Shared, Stump, adaboost, random_cut
-from tacit.learners.voted_model import say, vote_own
-from tacit.streams import seeded
+from tacit.learners.peers.additive import Additive, Part, cell_scores, groups, loss_weights
+from tacit.learners.peers.cells import Cut
+from tacit.learners.peers.own_model import distance, fit_own, misfits
+from tacit.learners.peers.random_stump import Shared, Stump, adaboost, random_cut
+from tacit.learners.peers.voted_model import say, vote_own
+from tacit.mechanisms.streams import seeded
 from tests.learners.peers import CELLS, rows
 
 SURE = Part(1, 0, (-0.5, -0.4, 0.3, 0.3), 0)
@@ -21,8 +20,12 @@ OPPOSITE = Part(2, 0, (0.5, 0.4, -0.3, -0.3), 1)
 def test_weights_are_the_slope_of_a_loss_with_the_true_odds_at_its_minimum():
     scores = np.linspace(-3, 3, 13)
     for chance in (0.1, 0.5, 0.8):
-        slope = (1 - chance) * loss_weights(scores, np.zeros(13, int)) - chance * loss_weights(scores, np.ones(13, int))
-        assert (np.sign(slope.round(12)) == np.sign((scores - log(chance / (1 - chance))).round(12))).all()
+        slope = (1 - chance) * loss_weights(scores, np.zeros(13, int)) - chance * loss_weights(
+            scores, np.ones(13, int)
+        )
+        assert (
+            np.sign(slope.round(12)) == np.sign((scores - log(chance / (1 - chance))).round(12))
+        ).all()
     assert loss_weights(np.array([1e9, -1e9]), np.array([1, 1])).tolist() == [np.exp(-700.0), 1.0]
 
 
@@ -32,7 +35,9 @@ def test_scores_follow_counts_and_noise_alone_says_nothing():
     assert sure[0] == pytest.approx(-1.55, abs=0.02)
     assert sure[1] == -sure[0]
     silent = [
-        np.abs(cell_scores(rng.laplace(0, 5, 8), rng.laplace(0, 5, 8), 5 * 2**0.5, ordered=False)).mean()
+        np.abs(
+            cell_scores(rng.laplace(0, 5, 8), rng.laplace(0, 5, 8), 5 * 2**0.5, ordered=False)
+        ).mean()
         for _ in range(200)
     ]
     assert np.mean(silent) < 0.1

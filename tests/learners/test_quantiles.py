@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tacit.learners.quantiles import quantiles
+from tacit.learners.owners.quantiles import quantiles
 
 RNG = np.random.default_rng(0)
 TABLES = {
@@ -15,8 +15,12 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize("steps", [[0.5], [0.25, 0.5, 0.75], np.arange(1, 10) / 10, [0.0, 1.0]], ids=len)
+@pytest.mark.parametrize(
+    "steps", [[0.5], [0.25, 0.5, 0.75], np.arange(1, 10) / 10, [0.0, 1.0]], ids=len
+)
 @pytest.mark.parametrize("name", list(TABLES))
 def test_quantiles_are_numpys_bit_for_bit(name, steps):
     table = TABLES[name]
-    np.testing.assert_array_equal(quantiles(table, np.array(steps)), np.quantile(table, steps, axis=0))
+    np.testing.assert_array_equal(
+        quantiles(table, np.array(steps)), np.quantile(table, steps, axis=0)
+    )

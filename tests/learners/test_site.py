@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from tacit.audit.events import epsilon_lower_bound
-from tacit.cohort import Cohort
-from tacit.learners.erm import minimise
-from tacit.learners.lens import Lens
-from tacit.learners.losses import Huber, HuberHinge, LogisticLoss, Squared
-from tacit.learners.perturbation import least_ridge, objective, output
+from tacit.data.cohort import Cohort
 from tacit.learners.query import Query
-from tacit.learners.site import LEVELS, TrainSite, published
-from tacit.streams import secure, seeded
+from tacit.learners.sites.losses import Huber, HuberHinge, LogisticLoss, Squared
+from tacit.learners.sites.perturbation import least_ridge, objective, output
+from tacit.learners.sites.projection import Lens
+from tacit.learners.sites.solver import minimise
+from tacit.learners.sites.train import LEVELS, TrainSite, published
+from tacit.mechanisms.streams import secure, seeded
 from tacit.sums.noise import variance
 from tacit.wire import decode, encode
 
@@ -31,7 +31,9 @@ def plain(dim, girth=None):
 
 def ask(privacy="objective", epsilon=1.0, lens=None, loss=None, labels=2, **more):
     menu = tuple(np.unique(epsilon).tolist())
-    return TrainSite(1, 1, None, lens or plain(1), loss or HuberHinge(), labels, privacy, menu, **more)
+    return TrainSite(
+        1, 1, None, lens or plain(1), loss or HuberHinge(), labels, privacy, menu, **more
+    )
 
 
 def sites(rows, y, times):
@@ -62,9 +64,13 @@ def test_no_record_moves_the_minimum_by_more_than_claimed(loss):
     for trial in range(300):
         ridge = float(10 ** RNG.uniform(-1, 2))
         one, other = neighbours(loss, int(RNG.integers(1, 5)), [1, 2, 30][trial % 3])
-        moved = minimise(one[0], one[1], loss, ridge).f - minimise(other[0], other[1], loss, ridge).f
+        moved = (
+            minimise(one[0], one[1], loss, ridge).f - minimise(other[0], other[1], loss, ridge).f
+        )
         worst = max(worst, float(np.sqrt(moved @ moved)) * ridge / (2 * loss.slope))
-    assert 0.9 * (0.5 if isinstance(loss, LogisticLoss) else 1.0) < worst <= 1 + 1e-6  # a logistic slope is 1/2 at 0
+    assert (
+        0.9 * (0.5 if isinstance(loss, LogisticLoss) else 1.0) < worst <= 1 + 1e-6
+    )  # a logistic slope is 1/2 at 0
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
@@ -77,7 +83,9 @@ def test_one_record_bends_the_volume_by_less_than_claimed(loss):
         volumes = []
         for rows, targets in (one, other):
             curve = loss.second(rows @ f, targets)
-            volumes.append(np.linalg.slogdet(ridge * np.eye(dim) + (rows * curve[:, None]).T @ rows)[1])
+            volumes.append(
+                np.linalg.slogdet(ridge * np.eye(dim) + (rows * curve[:, None]).T @ rows)[1]
+            )
         worst = max(worst, abs(volumes[0] - volumes[1]) / log1p(loss.curvature / ridge))
     assert 0.8 < worst <= 1 + 1e-9
 
@@ -100,8 +108,15 @@ def test_the_parts_of_epsilon_add_up_to_it_and_hardly_less(epsilon, dim, ridge):
     assert plan.ridge >= max(ridge, least_ridge(epsilon, curvature))
     assert plan.noise_scale < 1 << 40
     plan = output(epsilon, dim, HuberHinge(), ridge)
-    width = ceil(root * 2 * (1 + Fraction(plan.tolerance)) / Fraction(plan.ridge) / Fraction(plan.step)) + dim
-    assert Fraction(epsilon) * Fraction(97, 100) < Fraction(width, plan.noise_scale) <= Fraction(epsilon)
+    width = (
+        ceil(root * 2 * (1 + Fraction(plan.tolerance)) / Fraction(plan.ridge) / Fraction(plan.step))
+        + dim
+    )
+    assert (
+        Fraction(epsilon) * Fraction(97, 100)
+        < Fraction(width, plan.noise_scale)
+        <= Fraction(epsilon)
+    )
 
 
 def test_noise_falls_with_epsilon_where_the_published_rule_jumps():
@@ -152,7 +167,9 @@ class Broken(TrainSite):
 
     def plan(self, epsilon):
         whole = super().plan(epsilon)
-        return replace(whole, tilt_step=whole.tilt_step / 2, noise_scale=max(1, whole.noise_scale // 2))
+        return replace(
+            whole, tilt_step=whole.tilt_step / 2, noise_scale=max(1, whole.noise_scale // 2)
+        )
 
 
 def proven(query, n=2_500):
@@ -162,7 +179,9 @@ def proven(query, n=2_500):
     for number, labels in enumerate(([1, 1], [0, 1])):
         reports = query.release(sites(rows, np.array(labels), n), 2.0, seeded(5).child(number))
         drawn.append(query.collect(reports, 2.0).values[:, 0])
-    cut = np.median(drawn[0])  # half of the first lie above; of the second, e^-epsilon times as many
+    cut = np.median(
+        drawn[0]
+    )  # half of the first lie above; of the second, e^-epsilon times as many
     hits = [int((values >= cut).sum()) for values in drawn]
     return epsilon_lower_bound(hits[0], n, hits[1], n, 0.999)
 
@@ -206,10 +225,15 @@ def test_a_site_alone_says_what_it_says_among_others():
     epsilon = np.array([0.5, 2.0, 2.0, 0.5, 2.0, 0.5])
     together = query.release(cohort, epsilon, seeded(3)).points
     for site in range(6):
-        alone = query.release(cohort[site : site + 1], epsilon[site : site + 1], seeded(3).of(np.array([site])))
+        alone = query.release(
+            cohort[site : site + 1], epsilon[site : site + 1], seeded(3).of(np.array([site]))
+        )
         np.testing.assert_array_equal(alone.points[0], together[site])
     assert (query.release(cohort, epsilon, seeded(4)).points != together).any()
-    assert (query.release(cohort, epsilon, secure()).points != query.release(cohort, epsilon, secure()).points).any()
+    assert (
+        query.release(cohort, epsilon, secure()).points
+        != query.release(cohort, epsilon, secure()).points
+    ).any()
 
 
 def test_more_classes_share_epsilon_in_one_report():
@@ -257,7 +281,10 @@ def test_what_may_only_be_simulated_says_so():
     assert ask("objective").unsound == ask("output").unsound == ""
     assert ask("none").unsound
     assert ask("published").unsound
-    assert (TrainSite.unit, TrainSite.adjacency) == ("record", "one record of a site replaced, added or removed")
+    assert (TrainSite.unit, TrainSite.adjacency) == (
+        "record",
+        "one record of a site replaced, added or removed",
+    )
 
 
 @pytest.mark.parametrize(
@@ -268,11 +295,20 @@ def test_what_may_only_be_simulated_says_so():
         (lambda: ask("output", 200.0), r"^epsilon must be between"),
         (lambda: ask("laplace"), r"^privacy must be one of"),
         (lambda: ask(loss=Huber()), r"^loss must be one for numbers"),
-        (lambda: ask(loss=Squared(), labels=0), r"^a loss with slopes without bound cannot be trained privately"),
+        (
+            lambda: ask(loss=Squared(), labels=0),
+            r"^a loss with slopes without bound cannot be trained privately",
+        ),
         (lambda: ask("output", loss=Squared(), labels=0), r"^a loss with slopes without bound"),
         (lambda: ask(easing=0.0), r"^easing must be a finite number > 0"),
-        (lambda: TrainSite(1, 1, None, plain(1), HuberHinge(), 2, "output", (2.0, 1.0)), r"^epsilons must be numbers"),
-        (lambda: TrainSite(0, 1, None, plain(1), HuberHinge(), 2, "output", (1.0,)), r"^round must be"),
+        (
+            lambda: TrainSite(1, 1, None, plain(1), HuberHinge(), 2, "output", (2.0, 1.0)),
+            r"^epsilons must be numbers",
+        ),
+        (
+            lambda: TrainSite(0, 1, None, plain(1), HuberHinge(), 2, "output", (1.0,)),
+            r"^round must be",
+        ),
         (lambda: ask(ridge=-1.0), r"^ridge must be a finite number > 0"),
     ],
 )

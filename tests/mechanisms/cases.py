@@ -31,7 +31,9 @@ def corners(space):
     random = space.clip(rng.normal(size=(2, space.dim)) * space.radius_inf)
     edge = space.clip(np.full((1, space.dim), 9.0) * space.radius_inf)
     axis = space.clip(np.eye(1, space.dim) * space.radius_2)
-    return np.vstack([random, 0.3 * random if not isinstance(space, Simplex) else random[::-1], edge, axis])
+    return np.vstack(
+        [random, 0.3 * random if not isinstance(space, Simplex) else random[::-1], edge, axis]
+    )
 
 
 def name(value):

@@ -89,7 +89,10 @@ class WiderThanClaimed(Piecewise):
 
     @property
     def laws(self):
-        return [PiecewiseLaw.of(1.1 * e / k, self.steps) for e, k in zip(self.levels, self.counts, strict=True)]
+        return [
+            PiecewiseLaw.of(1.1 * e / k, self.steps)
+            for e, k in zip(self.levels, self.counts, strict=True)
+        ]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

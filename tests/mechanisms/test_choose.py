@@ -1,7 +1,18 @@
 import numpy as np
 import pytest
 
-from tacit import Ball, Box, Duchi, Hybrid, Piecewise, PrivUnit, RandomizedResponse, Simplex, choose, seeded
+from tacit import (
+    Ball,
+    Box,
+    Duchi,
+    Hybrid,
+    Piecewise,
+    PrivUnit,
+    RandomizedResponse,
+    Simplex,
+    choose,
+    seeded,
+)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +41,9 @@ def test_the_choice_is_right_in_a_sample():
     measured: dict[str, float] = {}
     for kind in (PrivUnit, Piecewise, Duchi):
         mechanism = kind(epsilon=2.0, space=space)
-        measured[kind.__name__] = (mechanism.estimate(mechanism.randomize(x, seeded(1))) ** 2).sum(axis=1).mean()
+        measured[kind.__name__] = (
+            (mechanism.estimate(mechanism.randomize(x, seeded(1))) ** 2).sum(axis=1).mean()
+        )
     risks = choose(space, 2.0).risks
     assert sorted(measured, key=lambda kind: measured[kind]) == [k for k in risks if k in measured]
     for label, error in measured.items():

@@ -21,9 +21,13 @@ _KINDS_FIRST = [(kind, space) for kind in PRIVATE for space in SPACES]
 @pytest.mark.parametrize(("kind", "space"), _KINDS_FIRST, ids=lambda v: name(v))
 def test_mean_and_variance(kind, space, epsilon):
     mechanism = make(kind, space, epsilon)
-    n = 200_000 if kind is not PrivUnit else 20_000 if space.dim > 1 else 4_000  # in one dimension it is slow
+    n = (
+        200_000 if kind is not PrivUnit else 20_000 if space.dim > 1 else 4_000
+    )  # in one dimension it is slow
     for number, x in enumerate(corners(space)):
-        estimates = mechanism.estimate(mechanism.randomize(np.tile(x, (n, 1)), seeded(11).child(number)))
+        estimates = mechanism.estimate(
+            mechanism.randomize(np.tile(x, (n, 1)), seeded(11).child(number))
+        )
         formula = mechanism.variance(x[np.newaxis])[0]
         assert bias_z(estimates, x, formula) < LIMIT
         assert variance_z(estimates, x, formula) < LIMIT
@@ -45,7 +49,11 @@ def test_a_variance_ten_percent_off_is_noticed(kind, space):
 def test_risk_is_the_worst_case(kind, space):
     mechanism = make(kind, space, 2.0)
     rng = np.random.default_rng(3)
-    many = space.clip(np.vstack([corners(space), rng.normal(size=(500, space.dim)) * rng.uniform(0, 3, size=(500, 1))]))
+    many = space.clip(
+        np.vstack(
+            [corners(space), rng.normal(size=(500, space.dim)) * rng.uniform(0, 3, size=(500, 1))]
+        )
+    )
     uniform = space.clip(np.zeros((1, space.dim)))
     errors = mechanism.variance(np.vstack([many, uniform])).sum(axis=1)
     assert errors.max() <= mechanism.risk * (1 + 1e-9)

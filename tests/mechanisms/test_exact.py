@@ -7,14 +7,24 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tacit import Ball, Box, Duchi, Hybrid, Laplace, Piecewise, PrivUnit, RandomizedResponse, Simplex
-from tacit.audit.exact import enumerate_law
+from tacit import (
+    Ball,
+    Box,
+    Duchi,
+    Hybrid,
+    Laplace,
+    Piecewise,
+    PrivUnit,
+    RandomizedResponse,
+    Simplex,
+)
+from tacit.audit.mechanisms import enumerate_law
 from tacit.mechanisms.caps import Cap
 from tacit.mechanisms.duchi import DuchiLaw
+from tacit.mechanisms.odds import Odds, exp_below, odds
 from tacit.mechanisms.piecewise import PiecewiseLaw, point_of
 from tacit.mechanisms.privunit import _in_place
 from tacit.mechanisms.randomized_response import ResponseLaw
-from tacit.privacy.odds import Odds, exp_below, odds
 
 EPSILONS = [0.5, 1.0, 2.0, 4.0]
 
@@ -81,11 +91,17 @@ def test_duchi_accepts_in_proportion_to_its_table(dim):
             turned = lean != 0 and (lean > 0) != (u < 7)
             counts[tuple(-d if turned else d for d in drawn)] += 1
         weights = law.weights(signs)
-        assert {counts[out] * weights[signs] for out in weights if weights[out] == 7} == {counts[signs] * 7}
-        assert all(Fraction(counts[out], weights[out]) == Fraction(counts[signs], 7) for out in weights)
+        assert {counts[out] * weights[signs] for out in weights if weights[out] == 7} == {
+            counts[signs] * 7
+        }
+        assert all(
+            Fraction(counts[out], weights[out]) == Fraction(counts[signs], 7) for out in weights
+        )
 
 
-@pytest.mark.parametrize("scores", [[0.3, 0.1, 0.2], [0.5, 0.5, 0.5, 0.1], [1.0, -1.0, 1.0, -1.0, 1.0]])
+@pytest.mark.parametrize(
+    "scores", [[0.3, 0.1, 0.2], [0.5, 0.5, 0.5, 0.1], [1.0, -1.0, 1.0, -1.0, 1.0]]
+)
 def test_every_place_belongs_to_one_codeword(scores):
     """PrivUnit's privacy rests on this alone: places and codewords correspond one to one, ties included."""
     order = [int(_in_place(np.array(scores), place)) for place in range(len(scores))]
@@ -116,5 +132,9 @@ def test_laplace_width_bounds_rounded_shares(dim):
     space = Ball(dim=dim, radius=3.0)
     mechanism = Laplace(epsilon=1.0, space=space)
     points = space.clip(np.random.default_rng(dim).normal(size=(2000, dim)) * 10) / 3.0 * 2**14
-    worst = np.maximum(np.ceil(points) - np.floor(-points), np.ceil(-points) - np.floor(points)).sum(axis=1).max()
+    worst = (
+        np.maximum(np.ceil(points) - np.floor(-points), np.ceil(-points) - np.floor(points))
+        .sum(axis=1)
+        .max()
+    )
     assert 0.9 * mechanism.width <= worst <= mechanism.width

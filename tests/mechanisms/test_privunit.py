@@ -17,8 +17,13 @@ def test_ten_times_less_error_than_piecewise_on_the_ball(epsilon):
     x = rng.normal(size=(3000, 50))
     x /= np.sqrt((x**2).sum(axis=1, keepdims=True))
     errors = []
-    for mechanism in (PrivUnit(epsilon=epsilon, space=Ball(dim=50)), Piecewise(epsilon=epsilon, space=Box(dim=50))):
-        measured = ((mechanism.estimate(mechanism.randomize(x, seeded(1))) - x) ** 2).sum(axis=1).mean()
+    for mechanism in (
+        PrivUnit(epsilon=epsilon, space=Ball(dim=50)),
+        Piecewise(epsilon=epsilon, space=Box(dim=50)),
+    ):
+        measured = (
+            ((mechanism.estimate(mechanism.randomize(x, seeded(1))) - x) ** 2).sum(axis=1).mean()
+        )
         formula = mechanism.variance(x).sum(axis=1).mean()
         assert measured == pytest.approx(formula, rel=0.1)
         errors.append((measured, formula))
@@ -26,7 +31,9 @@ def test_ten_times_less_error_than_piecewise_on_the_ball(epsilon):
     assert errors[1][1] > 10 * errors[0][1]
 
 
-@pytest.mark.parametrize(("dim", "n", "k"), [(1, 8, 3), (2, 8, 3), (3, 32, 5), (10, 64, 20), (300, 256, 4)])
+@pytest.mark.parametrize(
+    ("dim", "n", "k"), [(1, 8, 3), (2, 8, 3), (3, 32, 5), (10, 64, 20), (300, 256, 4)]
+)
 def test_integrals_against_simulation(dim, n, k):
     rng = np.random.default_rng(dim)
     x = rng.normal(size=(20_000, n, min(dim, 2)))
@@ -48,20 +55,27 @@ def test_two_percent_from_the_limit_of_many_codewords(epsilon):
 
 def test_the_best_cap_is_the_best():
     cap = best_cap(20, 2.0)
-    pulls = [type(cap)(20, cap.candidates, k, cap.high, cap.low).pull for k in range(1, cap.candidates)]
+    pulls = [
+        type(cap)(20, cap.candidates, k, cap.high, cap.low).pull for k in range(1, cap.candidates)
+    ]
     assert cap.favoured == 1 + int(np.argmax(pulls))
 
 
 def test_the_table_is_normal_and_the_same_everywhere():
     table = normal_table().astype(np.float64) / 7000
-    assert hashlib.sha256(normal_table().astype("<i2").tobytes()).hexdigest()[:16] == "f265fd1893898476"
+    assert (
+        hashlib.sha256(normal_table().astype("<i2").tobytes()).hexdigest()[:16]
+        == "f265fd1893898476"
+    )
     assert table.mean() == 0
     assert table.var() == pytest.approx(1, abs=2e-4)
     assert (table**4).mean() / table.var() ** 2 == pytest.approx(3, abs=1e-3)
     assert np.count_nonzero(table) == 65536
 
 
-@pytest.mark.parametrize(("epsilon", "allowed"), [(1.0, 1e-5), (5.0, 1e-5), (7.0, 5e-5), (10.0, 5e-4), (12.0, 1.5e-3)])
+@pytest.mark.parametrize(
+    ("epsilon", "allowed"), [(1.0, 1e-5), (5.0, 1e-5), (7.0, 5e-5), (10.0, 5e-4), (12.0, 1.5e-3)]
+)
 def test_the_table_pulls_like_the_normal_law(epsilon, allowed):
     """Expected mean of the k largest of N: table against normal law, for a share along an axis of a large space."""
     cap = best_cap(50, epsilon)
@@ -77,7 +91,9 @@ def test_codewords_are_uniform_directions():
     vectors = codewords(names, 6) / STEPS
     np.testing.assert_allclose((vectors**2).sum(axis=1), 1, atol=1e-8)
     assert np.abs(vectors.mean(axis=0)).max() < 5 / np.sqrt(6 * 200_000)
-    np.testing.assert_allclose(vectors.T @ vectors / 200_000, np.eye(6) / 6, atol=5 * 0.17 / np.sqrt(200_000))
+    np.testing.assert_allclose(
+        vectors.T @ vectors / 200_000, np.eye(6) / 6, atol=5 * 0.17 / np.sqrt(200_000)
+    )
 
 
 def test_neighbouring_names_are_independent():

@@ -50,9 +50,13 @@ def test_mean_needs_no_dense_matrix_and_no_order(kind, space):
     dense = mechanism.estimate(reports)
     totals = mechanism.totals(reports)
     np.testing.assert_allclose(totals.mean, dense.mean(axis=0), rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(totals.stderr, dense.std(axis=0, ddof=1) / np.sqrt(n), rtol=2e-3, atol=1e-12)
+    np.testing.assert_allclose(
+        totals.stderr, dense.std(axis=0, ddof=1) / np.sqrt(n), rtol=2e-3, atol=1e-12
+    )
     shuffled = np.random.default_rng(0).permutation(n)
-    parts = [mechanism.totals(reports[shuffled[lo:hi]]) for lo, hi in ((0, 1), (1, 1000), (1000, 3000))]
+    parts = [
+        mechanism.totals(reports[shuffled[lo:hi]]) for lo, hi in ((0, 1), (1, 1000), (1000, 3000))
+    ]
     again = parts[2] + parts[0] + parts[1]
     assert again.n == n
     assert again.mean.tobytes() == totals.mean.tobytes()
@@ -70,7 +74,8 @@ def test_owners_may_differ_in_epsilon(kind):
         rows = np.flatnonzero(epsilon == value)
         same = kind(epsilon=value, space=space)
         np.testing.assert_array_equal(
-            same.estimate(same.randomize(shares[rows], seeded(1).of(rows))), mechanism.estimate(reports)[rows]
+            same.estimate(same.randomize(shares[rows], seeded(1).of(rows))),
+            mechanism.estimate(reports)[rows],
         )
         np.testing.assert_array_equal(same.variance(shares[rows]), mechanism.variance(shares)[rows])
     part = mechanism.select(slice(0, 100))
@@ -93,7 +98,9 @@ def test_levels_are_weighted_by_inverse_variance():
     mechanism = Piecewise(epsilon=epsilon, space=space)
     totals = mechanism.totals(mechanism.randomize(shares, seeded(1)))
     careful = Piecewise(epsilon=4.0, space=space)
-    alone = careful.totals(careful.randomize(shares[20_000:], seeded(1).of(np.arange(20_000, 40_000))))
+    alone = careful.totals(
+        careful.randomize(shares[20_000:], seeded(1).of(np.arange(20_000, 40_000)))
+    )
     assert (totals.stderr < 1.05 * alone.stderr).all()  # a plain mean would have six times that
     assert (np.abs(totals.mean - 0.25) < 5 * totals.stderr).all()
 
@@ -104,7 +111,11 @@ def test_levels_are_weighted_by_inverse_variance():
 def test_no_share_is_an_error(kind, space, data):
     """NaN, infinities, overflow: clipped by rule, so the reports are those of the clipped share."""
     wild = data.draw(
-        arrays(np.float64, (3, space.dim), elements=st.floats(allow_nan=True, allow_infinity=True, width=64))
+        arrays(
+            np.float64,
+            (3, space.dim),
+            elements=st.floats(allow_nan=True, allow_infinity=True, width=64),
+        )
     )
     mechanism = make(kind, space, 2.0)
     reports = mechanism.randomize(wild, seeded(4))
@@ -112,7 +123,9 @@ def test_no_share_is_an_error(kind, space, data):
     assert np.isfinite(mechanism.estimate(reports)).all()
     assert np.isfinite(mechanism.variance(wild)).all()
     if isinstance(space, Box):
-        np.testing.assert_array_equal(reports.points, mechanism.randomize(space.clip(wild), seeded(4)).points)
+        np.testing.assert_array_equal(
+            reports.points, mechanism.randomize(space.clip(wild), seeded(4)).points
+        )
 
 
 @pytest.mark.parametrize(("kind", "space"), EVERY, ids=lambda v: name(v))
@@ -132,7 +145,8 @@ def test_reports_fit_their_announced_size(kind, space):
 
 @pytest.mark.parametrize("kind", PRIVATE, ids=name)
 @pytest.mark.parametrize(
-    "epsilon", [0, -1, float("nan"), float("inf"), "1", None, True, 1e-9, [[1.0]], [1.0, -1.0], ["a"]]
+    "epsilon",
+    [0, -1, float("nan"), float("inf"), "1", None, True, 1e-9, [[1.0]], [1.0, -1.0], ["a"]],
 )
 def test_bad_epsilon(kind, epsilon):
     with pytest.raises(ValueError, match=r"^epsilon must be "):
@@ -142,7 +156,8 @@ def test_bad_epsilon(kind, epsilon):
 @pytest.mark.parametrize("kind", [Duchi, RandomizedResponse, PrivUnit])
 def test_epsilon_too_large_for_the_grid(kind):
     with pytest.raises(
-        ValueError, match=r"^epsilon must be between 0.0001 and 20.0 for each released value, got 1000.0"
+        ValueError,
+        match=r"^epsilon must be between 0.0001 and 20.0 for each released value, got 1000.0",
     ):
         kind(epsilon=1000.0, space=Box(dim=3))
 
@@ -207,12 +222,27 @@ def test_other_number_types_are_taken(dtype):
 
 BOX = Box(dim=3)
 FORGED = [
-    (Piecewise(epsilon=5.0, space=BOX), Reports(np.zeros((1, 2), np.uint32), np.array([[0, 3]], np.uint8))),
-    (Piecewise(epsilon=5.0, space=BOX), Reports(np.zeros((1, 2), np.uint32), np.array([[1, 1]], np.uint8))),
-    (Piecewise(epsilon=5.0, space=BOX), Reports(np.array([[0, 2**31]], np.uint32), np.array([[0, 1]], np.uint8))),
+    (
+        Piecewise(epsilon=5.0, space=BOX),
+        Reports(np.zeros((1, 2), np.uint32), np.array([[0, 3]], np.uint8)),
+    ),
+    (
+        Piecewise(epsilon=5.0, space=BOX),
+        Reports(np.zeros((1, 2), np.uint32), np.array([[1, 1]], np.uint8)),
+    ),
+    (
+        Piecewise(epsilon=5.0, space=BOX),
+        Reports(np.array([[0, 2**31]], np.uint32), np.array([[0, 1]], np.uint8)),
+    ),
     (Piecewise(epsilon=5.0, space=BOX), Reports.of(np.zeros((1, 2), np.uint32))),
-    (Piecewise(epsilon=5.0, space=BOX), Reports(np.zeros((1, 2), np.int64), np.array([[0, 1]], np.uint8))),
-    (Hybrid(epsilon=1.0, space=BOX), Reports(np.array([[2**22]], np.uint32), np.array([[0]], np.uint8))),
+    (
+        Piecewise(epsilon=5.0, space=BOX),
+        Reports(np.zeros((1, 2), np.int64), np.array([[0, 1]], np.uint8)),
+    ),
+    (
+        Hybrid(epsilon=1.0, space=BOX),
+        Reports(np.array([[2**22]], np.uint32), np.array([[0]], np.uint8)),
+    ),
     (Duchi(epsilon=1.0, space=BOX), Reports.of(np.array([[8]], np.uint64))),
     (Duchi(epsilon=1.0, space=BOX), Reports.of(np.array([[1, 1]], np.uint64))),
     (Laplace(epsilon=1.0, space=BOX), Reports.of(np.array([[0, 0, 2**62]], np.int64))),
@@ -229,7 +259,8 @@ def test_forged_reports_are_told_apart(mechanism, forged):
     assert not mechanism.valid(forged).any()
     for use in (mechanism.estimate, mechanism.mean):
         with pytest.raises(
-            ValueError, match=r"^(1 of 1 )?reports (are not of this|have another form than this) mechanism"
+            ValueError,
+            match=r"^(1 of 1 )?reports (are not of this|have another form than this) mechanism",
         ):
             use(forged)
 

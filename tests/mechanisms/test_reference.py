@@ -3,7 +3,18 @@
 import numpy as np
 import pytest
 
-from tacit import Ball, Box, Duchi, Hybrid, Laplace, Piecewise, PrivUnit, RandomizedResponse, Simplex, seeded
+from tacit import (
+    Ball,
+    Box,
+    Duchi,
+    Hybrid,
+    Laplace,
+    Piecewise,
+    PrivUnit,
+    RandomizedResponse,
+    Simplex,
+    seeded,
+)
 from tacit.mechanisms.codewords import STEPS, closeness, codewords, normal_table
 from tests.mechanisms import reference
 
@@ -18,7 +29,10 @@ def test_piecewise(epsilon, steps):
     reports = mechanism.randomize(SHARES, seeded(1))
     k = mechanism.slots
     tape = seeded(1).words(np.arange(300), 0, 2 * k)
-    expected = [reference.piecewise(mechanism.laws[0], x, t, k, 1.0) for x, t in zip(SHARES, tape, strict=True)]
+    expected = [
+        reference.piecewise(mechanism.laws[0], x, t, k, 1.0)
+        for x, t in zip(SHARES, tape, strict=True)
+    ]
     assert None not in expected
     drawn = np.stack([reports.indices, reports.points], axis=2)
     np.testing.assert_array_equal(drawn, np.array(expected))
@@ -30,7 +44,10 @@ def test_duchi(dim):
     shares = np.random.default_rng(dim).uniform(-1, 1, size=(200, dim))
     signs = mechanism.estimate(mechanism.randomize(shares, seeded(1))) / mechanism.laws[0].scale
     tape = seeded(1).words(np.arange(200), 0, mechanism._words(0))
-    expected = [reference.duchi(mechanism.laws[0].odds, x, t, 1.0) for x, t in zip(shares, tape, strict=True)]
+    expected = [
+        reference.duchi(mechanism.laws[0].odds, x, t, 1.0)
+        for x, t in zip(shares, tape, strict=True)
+    ]
     first_try = np.array([e is not None for e in expected])
     assert first_try.mean() > (0.6 if dim == 2 else 0.8)
     kept = np.array([e for e in expected if e is not None])
@@ -44,7 +61,9 @@ def test_a_rejected_row_draws_again_from_the_rest_of_its_tape():
     words = mechanism._words(0)
     tape = seeded(1).words(np.arange(200), 0, 20 * words)
     for x, coins, drawn in zip(shares, tape, signs, strict=True):
-        tries = (reference.duchi(mechanism.laws[0].odds, x, coins[words * t :], 1.0) for t in range(20))
+        tries = (
+            reference.duchi(mechanism.laws[0].odds, x, coins[words * t :], 1.0) for t in range(20)
+        )
         np.testing.assert_allclose(drawn, next(t for t in tries if t is not None), rtol=1e-12)
 
 
@@ -59,7 +78,9 @@ def test_laplace(space):
         for j in range(7):
             half = int(tape[i, j // 2]) >> (32 * (j % 2)) & 0xFFFFFFFF
             step = reference.rounded(inside[i, j] * 2**14, half)
-            assert reports.points[i, j] == step + reference.laplace_noise(coins, mechanism.noise_scales[0])
+            assert reports.points[i, j] == step + reference.laplace_noise(
+                coins, mechanism.noise_scales[0]
+            )
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 2.0, 6.0])
@@ -75,7 +96,9 @@ def test_hybrid(epsilon):
         for s, (j, point) in enumerate(pairs):
             if int(tape[i, 2 * k + s]) & 0xFFFFFFFF >= mechanism.shares_of_piecewise[0]:
                 plus = reference.rounded((inside[i, j] + 1) / 2, int(tape[i, s]) >> 32)
-                kept = reference.scaled(tape[i, k + s], law.odds.high + law.odds.low) < law.odds.high
+                kept = (
+                    reference.scaled(tape[i, k + s], law.odds.high + law.odds.low) < law.odds.high
+                )
                 point = law.size + (plus if kept else 1 - plus)
             branches.add(point >= law.size)
             assert (reports.indices[i, s], reports.points[i, s]) == (j, point)
@@ -88,7 +111,9 @@ def test_randomized_response():
     classes = np.arange(300) % 5
     reports = mechanism.randomize(space.vertices(classes), seeded(1))
     law = mechanism.laws[0]
-    for true, coins, drawn in zip(classes, seeded(1).words(np.arange(300), 0, 2), reports.points[:, 0], strict=True):
+    for true, coins, drawn in zip(
+        classes, seeded(1).words(np.arange(300), 0, 2), reports.points[:, 0], strict=True
+    ):
         u = reference.scaled(coins[1], law.total)
         others = [c for c in range(5) if c != true]
         assert drawn == (true if u < law.odds.high else others[(u - law.odds.high) // law.odds.low])
@@ -103,7 +128,9 @@ def test_codewords(dim):
     for name, vector in zip(names, vectors, strict=True):
         expected = reference.codeword(int(name), dim, normal_table())
         np.testing.assert_allclose(vector, expected, atol=1e-9)
-        np.testing.assert_allclose(closeness(name, direction, normal_table()), expected @ direction, atol=1e-12)
+        np.testing.assert_allclose(
+            closeness(name, direction, normal_table()), expected @ direction, atol=1e-12
+        )
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])
@@ -112,12 +139,15 @@ def test_privunit(epsilon):
     reports = mechanism.randomize(SHARES, seeded(1))
     cap = mechanism.laws[0]
     inside = mechanism.space.clip(SHARES)
-    for x, coins, name in zip(inside[:60], seeded(1).words(np.arange(60), 0, 3), reports.points[:60, 0], strict=True):
+    for x, coins, name in zip(
+        inside[:60], seeded(1).words(np.arange(60), 0, 3), reports.points[:60, 0], strict=True
+    ):
         length = np.sqrt(x @ x)
         sign = 1 if (int(coins[0]) >> 11) / 2**53 < (1 + length) / 2 else -1
         public = int(coins[1]) // cap.candidates * cap.candidates
         candidates = [
-            reference.codeword(public + c, 7, normal_table()) @ (sign * x / length) for c in range(cap.candidates)
+            reference.codeword(public + c, 7, normal_table()) @ (sign * x / length)
+            for c in range(cap.candidates)
         ]
         order = np.argsort(-np.array(candidates), kind="stable")
         u = reference.scaled(coins[2], cap.total)

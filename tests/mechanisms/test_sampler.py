@@ -6,7 +6,19 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from tacit import Ball, Box, Duchi, Hybrid, Laplace, Piecewise, PrivUnit, RandomizedResponse, Simplex, secure, seeded
+from tacit import (
+    Ball,
+    Box,
+    Duchi,
+    Hybrid,
+    Laplace,
+    Piecewise,
+    PrivUnit,
+    RandomizedResponse,
+    Simplex,
+    secure,
+    seeded,
+)
 from tacit.mechanisms.codewords import closeness, normal_table
 
 N = 400_000
@@ -33,7 +45,10 @@ def test_piecewise(step, epsilon, stream):
 def test_piecewise_rounds_between_steps():
     mechanism = Piecewise(epsilon=1.0, space=Box(dim=1), steps=16)
     law = mechanism.laws[0]
-    counts = np.bincount(mechanism.randomize(np.full((N, 1), 5.25 / 8 - 1), seeded(2)).points[:, 0], minlength=law.size)
+    counts = np.bincount(
+        mechanism.randomize(np.full((N, 1), 5.25 / 8 - 1), seeded(2)).points[:, 0],
+        minlength=law.size,
+    )
     assert agrees(counts, 0.75 * np.array(law.weights(5)) + 0.25 * np.array(law.weights(6)))
 
 
@@ -70,7 +85,9 @@ def test_hybrid(epsilon):
     near = law.width * law.odds.high / law.total
     keep = law.odds.high / (law.odds.high + law.odds.low)
     expected = [alpha * (1 - near), alpha * near, (1 - alpha) * (1 - keep), (1 - alpha) * keep]
-    counts = np.bincount(np.searchsorted([law.steps, law.size, law.size + 1], points, side="right"), minlength=4)
+    counts = np.bincount(
+        np.searchsorted([law.steps, law.size, law.size + 1], points, side="right"), minlength=4
+    )
     used = np.array(expected) > 0
     assert (counts[~used] == 0).all()
     assert agrees(counts[used], np.array(expected)[used])
@@ -82,10 +99,13 @@ def test_randomized_response(space, vertex):
     share = np.zeros(space.dim)
     share[vertex if isinstance(space, Simplex) else vertex // 2] = 1.0
     counts = np.bincount(
-        mechanism.randomize(np.tile(share, (N, 1)), seeded(6)).points[:, 0], minlength=mechanism.vertices
+        mechanism.randomize(np.tile(share, (N, 1)), seeded(6)).points[:, 0],
+        minlength=mechanism.vertices,
     )
     weights = np.array(mechanism.laws[0].weights(vertex), dtype=np.float64)
-    if not isinstance(space, Simplex):  # x = (0, 0, 1) in a box of l1 radius 3: two thirds of the mass go anywhere
+    if not isinstance(
+        space, Simplex
+    ):  # x = (0, 0, 1) in a box of l1 radius 3: two thirds of the mass go anywhere
         weights = weights / 3 + 2 / 3 * weights.mean()
     assert agrees(counts, weights)
 
@@ -117,7 +137,9 @@ def test_privunit_favours_as_many_as_it_says(epsilon):
     mask = np.uint64(cap.candidates - 1)
     places = np.zeros(cap.candidates)
     for name in names:
-        scores = [closeness((name & ~mask) | np.uint64(c), share, table) for c in range(cap.candidates)]
+        scores = [
+            closeness((name & ~mask) | np.uint64(c), share, table) for c in range(cap.candidates)
+        ]
         places[np.count_nonzero(np.array(scores) > scores[int(name & mask)])] += 1
     inside = places[: cap.favoured].sum()
     expected = cap.favoured * cap.high / cap.total

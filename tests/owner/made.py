@@ -6,14 +6,14 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit import Cohort, Number, Schema
-from tacit.learners.base import Public, ShareQuery, Terms
-from tacit.learners.ensemble import Ensemble
 from tacit.learners.invitation import PURPOSE, Invitation, digest_of
-from tacit.learners.stump import Stump, StumpModel
+from tacit.learners.learner import Public, ShareQuery, Terms
+from tacit.learners.models.ensemble import Ensemble
+from tacit.learners.owners.stump import Stump, StumpModel
 from tacit.owner.gate import Gate
 from tacit.owner.ledger import Ledger
 from tacit.owner.policy import Policy
-from tacit.wire.signed import sign
+from tacit.wire.signing import sign
 
 KEY = Ed25519PrivateKey.generate()
 SCHEMA = Schema(tuple(Number(f"x{i}", -1, 1) for i in range(3)), (0, 1))
@@ -31,7 +31,9 @@ def query(mechanism="privunit", epsilons=(0.5, 1.0), learner=None, members=MEMBE
     learner = learner or Stump()
     sample = rows(100, 1, seed=9)
     facts = learner.facts(Public(sample.X, sample.y, 2))
-    return ShareQuery(1, 1, 10, learner, facts, Ensemble(2, tuple(members)), Terms(mechanism, tuple(epsilons)))
+    return ShareQuery(
+        1, 1, 10, learner, facts, Ensemble(2, tuple(members)), Terms(mechanism, tuple(epsilons))
+    )
 
 
 def invitation(number=1, expires=None, campaign="trial", schema=SCHEMA, asked=None):

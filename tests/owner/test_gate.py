@@ -14,18 +14,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit import Cohort, Number, Schema
-from tacit.learners.centroid import Centroid
-from tacit.learners.ensemble import Ensemble
 from tacit.learners.invitation import PURPOSE, report_size, unpack
-from tacit.learners.lens import fit_lens
-from tacit.learners.losses import HuberHinge
-from tacit.learners.published import PublishedStump
-from tacit.learners.site import TrainSite
-from tacit.learners.stump import Stump, StumpModel
+from tacit.learners.models.ensemble import Ensemble
+from tacit.learners.owners.centroid import Centroid
+from tacit.learners.owners.stump import Stump, StumpModel
+from tacit.learners.sites.losses import HuberHinge
+from tacit.learners.sites.projection import fit_lens
+from tacit.learners.sites.train import TrainSite
 from tacit.owner.gate import Gate, Reason, RefusedError
 from tacit.owner.ledger import Ledger
 from tacit.wire.codec import _plain
-from tacit.wire.signed import _preimage, sign
+from tacit.wire.signing import _preimage, sign
+from tacit_papers.a.learners import PublishedStump
 from tests.owner.made import KEY, SCHEMA, gate, invitation, policy, query, question, rows
 
 
@@ -41,9 +41,17 @@ def test_an_answer_is_a_small_valid_report_and_is_charged(tmp_path):
     report = door.answer(sign(asked, PURPOSE, KEY))
     assert len(report) == report_size(asked.query) == 16
     good, levels, _ = unpack([report], asked.digest, asked.query)
-    assert (good.tolist(), levels.tolist()) == ([True], [1])  # the largest epsilon on offer that the policy allows
+    assert (good.tolist(), levels.tolist()) == (
+        [True],
+        [1],
+    )  # the largest epsilon on offer that the policy allows
     (entry,) = Ledger(tmp_path / "ledger.db", tmp_path / "ledger.mark").entries()
-    assert (entry.epsilon, entry.what, entry.how, entry.report) == ("1", "stump", "privunit", report)
+    assert (entry.epsilon, entry.what, entry.how, entry.report) == (
+        "1",
+        "stump",
+        "privunit",
+        report,
+    )
 
 
 def test_the_same_question_gets_the_same_bytes_and_no_new_charge(tmp_path):
@@ -68,7 +76,10 @@ def test_another_question_after_the_budget_or_the_release_is_refused(tmp_path):
 def test_what_is_left_of_the_budget_decides_the_level(tmp_path):
     door = gate(tmp_path, epsilon_total="1.6", releases=3)
     asked = [invitation(number) for number in (1, 2, 3)]
-    levels = [unpack([door.answer(sign(each, PURPOSE, KEY))], each.digest, each.query)[1] for each in asked[:2]]
+    levels = [
+        unpack([door.answer(sign(each, PURPOSE, KEY))], each.digest, each.query)[1]
+        for each in asked[:2]
+    ]
     assert np.concatenate(levels).tolist() == [1, 0]
     assert refusal(door, sign(asked[2], PURPOSE, KEY)) is Reason.SPENT
 
@@ -99,7 +110,12 @@ def test_tenths_add_up_exactly(tmp_path):
     ],
 )
 def test_refusals(tmp_path, data, reason):
-    limits = {"learners": ["stump"], "mechanisms": ["privunit", "piecewise"], "campaign": "trial", "largest_share": 20}
+    limits = {
+        "learners": ["stump"],
+        "mechanisms": ["privunit", "piecewise"],
+        "campaign": "trial",
+        "largest_share": 20,
+    }
     door = gate(tmp_path, **limits)
     assert refusal(door, data()) is reason
     assert not Ledger(tmp_path / "ledger.db", tmp_path / "ledger.mark").entries()
@@ -190,7 +206,10 @@ def test_owners_of_another_gate_are_not_answered_for(tmp_path):
 
 def test_refusals_cross_processes():
     again = pickle.loads(pickle.dumps(RefusedError(Reason.FORBIDDEN, "because")))  # noqa: S301
-    assert (again.reason, str(again)) == (Reason.FORBIDDEN, str(RefusedError(Reason.FORBIDDEN, "because")))
+    assert (again.reason, str(again)) == (
+        Reason.FORBIDDEN,
+        str(RefusedError(Reason.FORBIDDEN, "because")),
+    )
 
 
 def test_simulations_can_never_run_at_an_owner(tmp_path):
@@ -301,7 +320,12 @@ def test_a_gate_checks_what_it_is_given(tmp_path):
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.lists(st.tuples(st.integers(1, 4), st.sampled_from(["ask", "retry", "drop", "restart"])), max_size=12))
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 4), st.sampled_from(["ask", "retry", "drop", "restart"])),
+        max_size=12,
+    )
+)
 def test_whatever_the_schedule_an_owner_releases_once(tmp_path_factory, schedule):
     folder = tmp_path_factory.mktemp("schedule")
     door = gate(folder)
@@ -335,7 +359,9 @@ def test_reports_are_distributed_as_the_mechanism_says(tmp_path):
     estimates = mechanism.estimate(unpack(answers, asked.digest, asked.query)[2])
     shares = asked.query.learner.share(asked.query, cohort)
     error = np.sqrt(mechanism.variance(shares).sum(axis=0)) / len(shares)
-    assert np.abs((np.mean(estimates, axis=0) - shares.mean(axis=0)) / error).max() < 5  # 1 in 290,000 by chance
+    assert (
+        np.abs((np.mean(estimates, axis=0) - shares.mean(axis=0)) / error).max() < 5
+    )  # 1 in 290,000 by chance
 
 
 def test_costs_are_rationals():

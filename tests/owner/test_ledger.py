@@ -15,12 +15,21 @@ import pytest
 
 from tacit.owner.entry import Entry
 from tacit.owner.ledger import Ledger, LedgerError
-from tacit.owner.mark import Mark, read_mark, write_mark
+from tacit.owner.rollback_guard import Mark, read_mark, write_mark
 
 
 def entry(number, owner="a", epsilon="1/10"):
     return Entry(
-        owner, bytes([number]) * 32, "trial", number, 1700000000, epsilon, "owner", "stump", "duchi", b"report"
+        owner,
+        bytes([number]) * 32,
+        "trial",
+        number,
+        1700000000,
+        epsilon,
+        "owner",
+        "stump",
+        "duchi",
+        b"report",
     )
 
 
@@ -89,7 +98,9 @@ def test_an_old_copy_is_refused(tmp_path):
     write(ledger, 2, 3)
     ledger.close()
     restored(tmp_path, "old")
-    with pytest.raises(LedgerError, match=r"not the latest: it has 1 releases, its mark .* knows of 3"):
+    with pytest.raises(
+        LedgerError, match=r"not the latest: it has 1 releases, its mark .* knows of 3"
+    ):
         opened(tmp_path)
 
 
@@ -232,7 +243,8 @@ def test_processes_on_one_file_never_overspend(tmp_path):
     context = multiprocessing.get_context("spawn")
     results = context.Queue()
     workers = [
-        context.Process(target=spend, args=(tmp_path, 50 * n, Fraction(3), results), daemon=True) for n in range(3)
+        context.Process(target=spend, args=(tmp_path, 50 * n, Fraction(3), results), daemon=True)
+        for n in range(3)
     ]
     for worker in workers:
         worker.start()

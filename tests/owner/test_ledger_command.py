@@ -21,17 +21,28 @@ def spent(folder):
 
 def test_show_prints_releases_and_what_is_left(tmp_path):
     command = spent(tmp_path)
-    (tmp_path / "policy.toml").write_text("epsilon_per_release = 1\nepsilon_total = 1\nreleases = 3")
+    (tmp_path / "policy.toml").write_text(
+        "epsilon_per_release = 1\nepsilon_total = 1\nreleases = 3"
+    )
     result = run(app, [*command, "--policy", str(tmp_path / "policy.toml")], env={"COLUMNS": "160"})
     assert result.exit_code == 0, result.output
     for word in ("2 releases", "trial", "privunit", "duchi", "0.25"):
         assert word in result.output
-    assert "owner 0: epsilon 0.55 spent in 2 releases, 0.45 left, 1 more release allowed" in result.output
+    assert (
+        "owner 0: epsilon 0.55 spent in 2 releases, 0.45 left, 1 more release allowed"
+        in result.output
+    )
 
 
 def test_names_are_shown_as_they_are(tmp_path):
     gate(tmp_path, owners=["[/]"]).answer(question(campaign="[red]flu[/]"))
-    command = ["ledger", "show", str(tmp_path / "ledger.db"), "--mark", str(tmp_path / "ledger.mark")]
+    command = [
+        "ledger",
+        "show",
+        str(tmp_path / "ledger.db"),
+        "--mark",
+        str(tmp_path / "ledger.mark"),
+    ]
     result = run(app, command, env={"COLUMNS": "160"})
     assert result.exit_code == 0, result.output
     assert "[red]flu[/]" in result.output

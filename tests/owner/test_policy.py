@@ -41,7 +41,11 @@ def test_a_file_is_read_exactly(tmp_path):
 )
 def test_a_bad_file_says_what_is_wrong(tmp_path, change, text):
     names = [line.split(" = ")[0] for line in FILE.splitlines()]
-    kept = [line for line, name in zip(FILE.splitlines(), names, strict=True) if name != change.split(" = ")[0]]
+    kept = [
+        line
+        for line, name in zip(FILE.splitlines(), names, strict=True)
+        if name != change.split(" = ")[0]
+    ]
     (tmp_path / "policy.toml").write_text("\n".join([*kept, change]))
     with pytest.raises(ValueError, match=text):
         Policy.read(tmp_path / "policy.toml")

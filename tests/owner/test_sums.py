@@ -6,15 +6,15 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from tacit import seeded
-from tacit.learners.base import Tally
-from tacit.learners.ensemble import Ensemble
 from tacit.learners.invitation import PURPOSE, unpack
-from tacit.learners.stump import StumpModel
-from tacit.learners.sum_query import SumQuery
+from tacit.learners.learner import Tally
+from tacit.learners.models.ensemble import Ensemble
+from tacit.learners.owners.stump import StumpModel
+from tacit.learners.owners.sum_query import SumQuery
 from tacit.owner.gate import Reason, RefusedError
 from tacit.owner.ledger import Ledger
 from tacit.wire import WireError, decode, encode
-from tacit.wire.signed import sign
+from tacit.wire.signing import sign
 from tests.owner.made import KEY, MEMBERS, gate, invitation, policy, rows
 from tests.sums.made import HELPER_KEY, added_up, plain, public, sum_terms, without_noise
 
@@ -60,7 +60,12 @@ def test_a_sum_is_charged_once_and_repeated(tmp_path):
     data = question()
     assert door.answer(data) == door.answer(data)
     (entry,) = entries(tmp_path)
-    assert (entry.cost, entry.unit, entry.what, entry.how) == (Fraction(1, 4), "owner", "error sum", "two servers")
+    assert (entry.cost, entry.unit, entry.what, entry.how) == (
+        Fraction(1, 4),
+        "owner",
+        "error sum",
+        "two servers",
+    )
     assert door.answer(question(2, attempt=2)) != entry.report
     assert sum(entry.cost for entry in entries(tmp_path)) == Fraction(1, 2)
 
@@ -91,7 +96,10 @@ def test_policies_name_sums_like_everything_else(tmp_path):
     allowed.answer(question())
     for number, limits in enumerate(({"learners": ["stump"]}, {"mechanisms": ["privunit"]})):
         (tmp_path / str(number)).mkdir()
-        assert refused(gate(tmp_path / str(number), **limits, **PINNED), question()).reason is Reason.FORBIDDEN
+        assert (
+            refused(gate(tmp_path / str(number), **limits, **PINNED), question()).reason
+            is Reason.FORBIDDEN
+        )
     with pytest.raises(ValueError, match="helper must be a public key, 64 hexadecimal digits"):
         policy(helper="key")
 
@@ -113,7 +121,9 @@ def test_hostile_votes_still_give_terms_in_range(tmp_path, members):
     cohort = rows(owners=5)
     asked = query(members=members)
     reports = asked.release(cohort, 0.25, seeded(3))
-    sums = without_noise(added_up([row.tobytes() for row in reports.points], asked.batch), asked.batch)
+    sums = without_noise(
+        added_up([row.tobytes() for row in reports.points], asked.batch), asked.batch
+    )
     assert all(0 <= each <= 5 << 20 for each in sums)
 
 
@@ -127,7 +137,9 @@ def test_a_sum_query_travels_and_checks_itself():
     assert model.startswith(b"\x95" + name + b"\x02")
     assert data.count(model) == 1
     with pytest.raises(WireError):
-        decode(data.replace(model, b"\x95" + name + b"\x03" + model[len(name) + 2 :]), SumQuery)  # no such column
+        decode(
+            data.replace(model, b"\x95" + name + b"\x03" + model[len(name) + 2 :]), SumQuery
+        )  # no such column
     with pytest.raises(ValueError, match="owners must be None"):
         SumQuery(1, 1, 5, 3, MODEL, Ensemble(2), 1, sum_terms())
     with pytest.raises(ValueError, match=r"epsilon must be 0\.25 as the question says"):

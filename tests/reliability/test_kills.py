@@ -16,7 +16,11 @@ def test_kills_find_nothing():
 
 @pytest.mark.parametrize(
     ("kind", "faults"),
-    [(Hasty, {MISSING}), (Unlocked, {OVER, MISSING}), (Unmarked, {"old copies of the ledger accepted"})],
+    [
+        (Hasty, {MISSING}),
+        (Unlocked, {OVER, MISSING}),
+        (Unmarked, {"old copies of the ledger accepted"}),
+    ],
     ids=["hasty", "unlocked", "unmarked"],
 )
 def test_kills_find_ledgers_that_are_nearly_right(kind, faults):

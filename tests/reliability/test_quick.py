@@ -17,7 +17,9 @@ from tacit.owner.ledger import Book
 from tacit.owner.policy import Policy
 
 ROOT = Path(__file__).parent.parent.parent
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="forks, kills and reads /proc")
+pytestmark = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="forks, kills and reads /proc"
+)
 
 
 def test_a_quick_run_finds_nothing_and_writes_what_it_found(tmp_path):

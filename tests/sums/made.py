@@ -6,10 +6,9 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from tacit import seeded
-from tacit.sums.batch import COORDINATOR, HELPER, Batch, SumTerms
-from tacit.sums.halves import sealed_halves
+from tacit.sums.halves import COORDINATOR, HELPER, Batch, SumTerms, sealed_halves
 from tacit.sums.noise import two_sided_geometric
-from tacit.sums.relay import Adding, Helping, tape
+from tacit.sums.protocol import Adding, Helping, tape
 
 COORDINATOR_KEY = X25519PrivateKey.from_private_bytes(bytes(range(32)))
 HELPER_KEY = X25519PrivateKey.from_private_bytes(bytes(range(1, 33)))
@@ -48,10 +47,15 @@ def without_noise(answer, about=None, noise=None):
     """The opened sum in steps, less what both servers drew."""
     about, noise = about or batch(), noise or seeded(3)
     scale = about.terms.sums(1).scale(2)
-    drawn = sum(two_sided_geometric(2, scale, tape(about, server, noise)) for server in (COORDINATOR, HELPER))
+    drawn = sum(
+        two_sided_geometric(2, scale, tape(about, server, noise))
+        for server in (COORDINATOR, HELPER)
+    )
     return (np.rint(answer.sums * STEPS).astype(np.int64) - drawn).tolist()
 
 
 def plain(values):
     """Sums of columns in rationals, every entry on its nearest step."""
-    return [sum(round(Fraction(x) * STEPS) for x in column) for column in np.asarray(values).T.tolist()]
+    return [
+        sum(round(Fraction(x) * STEPS) for x in column) for column in np.asarray(values).T.tolist()
+    ]

@@ -12,12 +12,18 @@ from tacit import secure, seeded
 from tacit.sums import base
 from tacit.sums.base import RefusedError
 from tacit.sums.noise import two_sided_geometric
-from tacit.sums.ring import RingSum
 from tacit.sums.two_servers import Half, Server, TwoServers, open_sum, split
+from tacit_papers.b.ring import RingSum
 
 SUM = TwoServers(epsilon=1.0)
-anything = st.floats(width=64) | st.floats(-0.5, 1.5) | st.sampled_from([0.0, 1.0, 0.5 / SUM.steps, 1.5 / SUM.steps])
-batches = arrays(np.float64, array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=30), elements=anything)
+anything = (
+    st.floats(width=64)
+    | st.floats(-0.5, 1.5)
+    | st.sampled_from([0.0, 1.0, 0.5 / SUM.steps, 1.5 / SUM.steps])
+)
+batches = arrays(
+    np.float64, array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=30), elements=anything
+)
 
 
 def steps_of(x):
@@ -70,7 +76,9 @@ def test_drop_outs_leave_the_sum_of_the_others_exact(terms, seed, data):
     for half, server, arrived in zip(
         split(np.arange(n), terms, spec.steps, seeded(seed)), (a, b), (at_a, at_b), strict=True
     ):
-        for chosen in np.array_split(np.random.default_rng(seed).permutation(np.flatnonzero(arrived)), 3):
+        for chosen in np.array_split(
+            np.random.default_rng(seed).permutation(np.flatnonzero(arrived)), 3
+        ):
             server.receive(Half(half.owners[chosen], half.words[chosen]))
     stream = seeded(seed)
     if not (at_a & at_b).any():
@@ -78,7 +86,8 @@ def test_drop_outs_leave_the_sum_of_the_others_exact(terms, seed, data):
             a.release(b.present, stream)
         return
     answer = open_sum(
-        a.release(b.present, stream.child("noise", "a")), b.release(a.present, stream.child("noise", "b"))
+        a.release(b.present, stream.child("noise", "a")),
+        b.release(a.present, stream.child("noise", "b")),
     )
     assert answer.n == np.count_nonzero(at_a & at_b)
     assert (in_steps(answer) - noise_of(k, stream)).tolist() == plain(terms[at_a & at_b])
@@ -99,7 +108,8 @@ def test_duplicates_are_counted_and_refused():
     assert (lone.duplicates, int(lone.present.sum())) == (2, 2)
     stream = seeded(4)
     answer = open_sum(
-        a.release(b.present, stream.child("noise", "a")), b.release(a.present, stream.child("noise", "b"))
+        a.release(b.present, stream.child("noise", "a")),
+        b.release(a.present, stream.child("noise", "b")),
     )
     assert (in_steps(answer) - noise_of(2, stream)).tolist() == plain(terms)
 
@@ -158,11 +168,20 @@ def test_seeded_runs_repeat_and_do_not_depend_on_blocks(monkeypatch):
         (lambda: TwoServers(epsilon=float("nan")), "epsilon must be a finite number > 0, got nan"),
         (lambda: TwoServers(epsilon=0), "epsilon must be a finite number > 0, got 0"),
         (lambda: TwoServers(epsilon=None), "epsilon must be a finite number > 0, got None"),
-        (lambda: RingSum(epsilon=1.0), "epsilon must be None: this simulation adds no noise, got 1.0"),
+        (
+            lambda: RingSum(epsilon=1.0),
+            "epsilon must be None: this simulation adds no noise, got 1.0",
+        ),
         (lambda: TwoServers(epsilon=1, minimum=0), "minimum must be a whole number >= 1, got 0"),
         (lambda: TwoServers(epsilon=1, steps=0), "steps must be a whole number >= 1, got 0"),
-        (lambda: TwoServers(epsilon=1, steps=2**31), "steps must be at most 1073741824, got 2147483648"),
-        (lambda: TwoServers(epsilon=1e-9).scale(2), "epsilon must be at least 1.9e-06 for 2 entries, got 1e-09"),
+        (
+            lambda: TwoServers(epsilon=1, steps=2**31),
+            "steps must be at most 1073741824, got 2147483648",
+        ),
+        (
+            lambda: TwoServers(epsilon=1e-9).scale(2),
+            "epsilon must be at least 1.9e-06 for 2 entries, got 1e-09",
+        ),
         (lambda: SUM.total(np.ones(20), seeded(1)), "terms must have shape (n, 1), got (20,)"),
         (
             lambda: SUM.total(np.ones((20, 0)), seeded(1)),

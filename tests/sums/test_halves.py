@@ -7,8 +7,15 @@ from scipy.stats import chi2_contingency, chisquare
 
 from tacit import secure, seeded
 from tacit.sums import halves
-from tacit.sums.batch import COORDINATOR, HELPER, SumTerms
-from tacit.sums.halves import SIZE, SIZES, opened_halves, sealed_halves
+from tacit.sums.halves import (
+    COORDINATOR,
+    HELPER,
+    SIZE,
+    SIZES,
+    SumTerms,
+    opened_halves,
+    sealed_halves,
+)
 from tests.sums.made import COORDINATOR_KEY, HELPER_KEY, batch, reports, sum_terms, terms
 
 ALARM = 1e-6
@@ -24,7 +31,9 @@ def views(term, stream):
     rows = sealed_halves(np.full((OWNERS, 2), term), batch(), stream)
     parts = {COORDINATOR: rows[:, : SIZES[COORDINATOR]], HELPER: rows[:, SIZES[COORDINATOR] :]}
     opened = {
-        server: opened_halves([row.tobytes() for row in parts[server]], batch(), server, KEYS[server]).words
+        server: opened_halves(
+            [row.tobytes() for row in parts[server]], batch(), server, KEYS[server]
+        ).words
         for server in parts
     }
     sealed = {
@@ -37,12 +46,16 @@ def views(term, stream):
 def looks_uniform(words):
     """Chi-square of the upper and of the lower byte."""
     pieces = words.ravel() >> np.uint64(56), words.ravel() & np.uint64(255)
-    return all(chisquare(np.bincount(p.astype(np.int64), minlength=256)).pvalue > ALARM / 2 for p in pieces)
+    return all(
+        chisquare(np.bincount(p.astype(np.int64), minlength=256)).pvalue > ALARM / 2 for p in pieces
+    )
 
 
 def look_alike(first, second):
     """Chi-square of two samples of words, by the upper halves of their bytes."""
-    counts = np.stack([np.bincount(words.ravel().view(np.uint8) >> 4, minlength=16) for words in (first, second)])
+    counts = np.stack(
+        [np.bincount(words.ravel().view(np.uint8) >> 4, minlength=16) for words in (first, second)]
+    )
     return bool(chi2_contingency(counts[:, counts.any(axis=0)]).pvalue > ALARM)
 
 
@@ -66,7 +79,9 @@ def test_a_short_mask_is_noticed(monkeypatch):
 
 def test_a_half_that_is_not_sealed_is_noticed(monkeypatch):
     """Near miss: halves that are only wrapped. Each alone is as uniform as ever; the coordinator reads both."""
-    monkeypatch.setattr(halves, "seal", lambda plain, to, context, secret: secret + plain + bytes(16))
+    monkeypatch.setattr(
+        halves, "seal", lambda plain, to, context, secret: secret + plain + bytes(16)
+    )
     monkeypatch.setattr(halves, "unseal", lambda sealed, key, context: sealed[32:-16])
     nothing, everything = (views(term, seeded(1).child(str(term))) for term in (0.0, 1.0))
     assert looks_uniform(nothing[0][COORDINATOR])
@@ -96,17 +111,28 @@ def test_a_half_opens_for_its_server_and_its_batch_only():
         assert len(opened_halves(sent, other, HELPER, HELPER_KEY).owners) == 0
     assert len(opened_halves(sent, batch(), HELPER, COORDINATOR_KEY).owners) == 0
     first = [report[: SIZES[COORDINATOR]] for report in reports(terms(4))]
-    assert len(opened_halves(first, batch(), HELPER, COORDINATOR_KEY).owners) == 0  # of another length, too
+    assert (
+        len(opened_halves(first, batch(), HELPER, COORDINATOR_KEY).owners) == 0
+    )  # of another length, too
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: sum_terms(epsilon=0.0), "epsilon must be a finite number > 0, got 0.0"),
-        (lambda: sum_terms(epsilon=1e-9), "epsilon must be at least 1.9e-06 for 2 entries, got 1e-09"),
+        (
+            lambda: sum_terms(epsilon=1e-9),
+            "epsilon must be at least 1.9e-06 for 2 entries, got 1e-09",
+        ),
         (lambda: sum_terms(minimum=0), "minimum must be a whole number >= 1, got 0"),
-        (lambda: SumTerms(1.0, 3, b"", bytes(32)), "key of the coordinator must be 32 bytes, got 0"),
-        (lambda: sum_terms(helper=COORDINATOR_KEY), "coordinator and helper must have different keys"),
+        (
+            lambda: SumTerms(1.0, 3, b"", bytes(32)),
+            "key of the coordinator must be 32 bytes, got 0",
+        ),
+        (
+            lambda: sum_terms(helper=COORDINATOR_KEY),
+            "coordinator and helper must have different keys",
+        ),
         (lambda: batch(question=b""), "question must be a digest of 32 bytes, got 0"),
         (lambda: batch(number=0), "number must be a whole number >= 1, got 0"),
     ],

@@ -10,7 +10,7 @@ from scipy.stats import chisquare, norm
 from tacit import secure, seeded
 from tacit.audit.events import epsilon_lower_bound
 from tacit.audit.statistical import bias_z, variance_z
-from tacit.streams import Stream
+from tacit.mechanisms.streams import Stream
 from tacit.sums import noise
 from tacit.sums.noise import two_sided_geometric, two_sided_geometric_rows, variance
 from tacit.sums.two_servers import TwoServers, split
@@ -45,7 +45,9 @@ class HalfSensitivity(TwoServers):
 def looks_uniform(words):
     """Chi-square of the upper and of the lower byte."""
     pieces = words.ravel() >> np.uint64(56), words.ravel() & np.uint64(255)
-    return all(chisquare(np.bincount(p.astype(np.int64), minlength=256)).pvalue > ALARM / 2 for p in pieces)
+    return all(
+        chisquare(np.bincount(p.astype(np.int64), minlength=256)).pvalue > ALARM / 2 for p in pieces
+    )
 
 
 @pytest.mark.parametrize("term", [0.0, 0.37, 1.0])
@@ -112,7 +114,9 @@ def test_opened_sums_have_the_law_of_two_noises():
     errors = np.rint(opened(spec, 1500, 64, 6)).astype(np.int64).ravel()
 
     def both(scale):
-        whole = np.convolve(table(scale, 400), table(scale, 400))  # its ends are far beyond what is seen
+        whole = np.convolve(
+            table(scale, 400), table(scale, 400)
+        )  # its ends are far beyond what is seen
         kept = whole[800 - 24 : 800 + 25].copy()
         kept[[0, -1]] += (1 - kept.sum()) / 2
         return kept
@@ -151,7 +155,9 @@ def measured(spec, n, threshold, noises, seed):
     t = spec.scale(1)
     hits = []
     for term in (0, 1):
-        draws = sum(two_sided_geometric(n, t, seeded(seed).child(term, number)) for number in range(noises))
+        draws = sum(
+            two_sided_geometric(n, t, seeded(seed).child(term, number)) for number in range(noises)
+        )
         hits.append(int(np.count_nonzero(term * spec.steps + draws <= -threshold * t)))
     return epsilon_lower_bound(hits[0], n, hits[1], n, CONFIDENCE)
 

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from tacit import secure, seeded
 from tacit.sums.base import RefusedError
-from tacit.sums.batch import COORDINATOR
-from tacit.sums.halves import SIZES
-from tacit.sums.relay import Added, Adding, Helping, Relay
+from tacit.sums.halves import COORDINATOR, SIZES
+from tacit.sums.protocol import Added, Adding, Helping, Relay
 from tacit.sums.two_servers import TwoServers
 from tacit.wire import WireError, decode, encode
 from tests.sums.made import (
@@ -49,7 +48,8 @@ def test_opened_sums_are_those_of_one_process():
 
 @settings(deadline=None, max_examples=40)
 @given(
-    st.lists(st.sampled_from(["fine", "coordinator", "helper", "both"]), min_size=3, max_size=14), st.integers(0, 99)
+    st.lists(st.sampled_from(["fine", "coordinator", "helper", "both"]), min_size=3, max_size=14),
+    st.integers(0, 99),
 )
 def test_drop_outs_at_either_server_leave_the_sum_of_the_others_exact(fates, seed):
     values = terms(len(fates), seed)
@@ -61,7 +61,9 @@ def test_drop_outs_at_either_server_leave_the_sum_of_the_others_exact(fates, see
             sent[place] = spoilt(sent[place], CUT + seed % 64)
     left = [place for place, fate in enumerate(fates) if fate == "fine"]
     if len(left) < 3:
-        with pytest.raises(RefusedError, match=f"minimum=3 owners at both servers, got {len(left)}"):
+        with pytest.raises(
+            RefusedError, match=f"minimum=3 owners at both servers, got {len(left)}"
+        ):
             added_up(sent)
         return
     answer = added_up(sent)
@@ -87,7 +89,9 @@ def test_halves_cannot_be_moved_to_another_question():
     sent = reports(terms(5))
     other = batch(question=b"r" * 32)
     with pytest.raises(RefusedError, match="got 0"):
-        Helping(replace(Adding(batch(), sent, COORDINATOR_KEY).relay, batch=other), HELPER_KEY, 1).added(secure())
+        Helping(
+            replace(Adding(batch(), sent, COORDINATOR_KEY).relay, batch=other), HELPER_KEY, 1
+        ).added(secure())
     with pytest.raises(RefusedError, match="got 0"):
         added_up(sent, other)
     cheaper = batch(epsilon=50.0)  # the same question with less noise than owners agreed to

@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit import Category, Number, Schema
-from tacit.learners.base import Facts, ShareQuery, Terms
-from tacit.learners.centroid import Centroid, CentroidModel
-from tacit.learners.ensemble import Ensemble, Model
-from tacit.learners.logistic import LinearModel, Logistic
+from tacit.learners.learner import Facts, ShareQuery, Terms
+from tacit.learners.models.ensemble import Ensemble, Model
+from tacit.learners.owners.centroid import Centroid, CentroidModel
+from tacit.learners.owners.logistic import LinearModel, Logistic
+from tacit.learners.owners.stump import Stump, StumpModel
 from tacit.learners.query import Query
-from tacit.learners.stump import Stump, StumpModel
 from tacit.wire import WireError, decode, encode, message
-from tacit.wire.signed import opened, sign
+from tacit.wire.signing import opened, sign
 
 MEMBERS = (
     (0.5, StumpModel(1, 0.25, 0, 1)),
@@ -28,11 +28,25 @@ MEMBERS = (
 
 def query(learner=None, members=MEMBERS):
     facts = Facts(3, 2, np.array([-0.5, 0.0, 0.5]), np.arange(3))
-    return ShareQuery(2, 1, 100, learner or Stump(), facts, Ensemble(2, tuple(members)), Terms("piecewise", (0.5, 1.0)))
+    return ShareQuery(
+        2,
+        1,
+        100,
+        learner or Stump(),
+        facts,
+        Ensemble(2, tuple(members)),
+        Terms("piecewise", (0.5, 1.0)),
+    )
 
 
 SCHEMA = Schema((Number("age", 0, 99), Category("state", ("n", "s", None))), ("no", "yes"))
-OBJECTS = [query(), query(Centroid()), query(Logistic(ridge=0.5)), SCHEMA, Schema((Number("x", -1, 1),), (0, 1, 2))]
+OBJECTS = [
+    query(),
+    query(Centroid()),
+    query(Logistic(ridge=0.5)),
+    SCHEMA,
+    Schema((Number("x", -1, 1),), (0, 1, 2)),
+]
 
 
 @pytest.mark.parametrize("value", OBJECTS, ids=range(len(OBJECTS)))
@@ -71,9 +85,18 @@ def test_values_survive_exactly():
         lambda raw: [1, [*raw[1][:-1], ["terms", "piecewise", [float("inf")]]]],
         lambda raw: [1, [*raw[1][:-1], ["terms", "piecewise", []]]],
         lambda raw: [1, [*raw[1][:-2], ["ensemble", 3, []], raw[1][-1]]],  # classes disagree
-        lambda raw: [1, [*raw[1][:-2], ["ensemble", 2, [[0.5, ["stump.model", 3, 0.0, 0, 1]]]], raw[1][-1]]],  # column
-        lambda raw: [1, [*raw[1][:-2], ["ensemble", 2, [[0.5, ["stump.model", 0, 0.0, 0, 7]]]], raw[1][-1]]],  # class
-        lambda raw: [1, [*raw[1][:-2], ["ensemble", 2, [[0.5, ["facts", 1, 2]]]], raw[1][-1]]],  # not a model
+        lambda raw: [
+            1,
+            [*raw[1][:-2], ["ensemble", 2, [[0.5, ["stump.model", 3, 0.0, 0, 1]]]], raw[1][-1]],
+        ],  # column
+        lambda raw: [
+            1,
+            [*raw[1][:-2], ["ensemble", 2, [[0.5, ["stump.model", 0, 0.0, 0, 7]]]], raw[1][-1]],
+        ],  # class
+        lambda raw: [
+            1,
+            [*raw[1][:-2], ["ensemble", 2, [[0.5, ["facts", 1, 2]]]], raw[1][-1]],
+        ],  # not a model
     ],
 )
 def test_what_is_out_of_range_is_refused(change):
@@ -83,7 +106,9 @@ def test_what_is_out_of_range_is_refused(change):
 
 
 def array(code, axes, shape, values):
-    return msgpack.ExtType(code, bytes([axes]) + b"".join(n.to_bytes(4, "little") for n in shape) + values)
+    return msgpack.ExtType(
+        code, bytes([axes]) + b"".join(n.to_bytes(4, "little") for n in shape) + values
+    )
 
 
 @pytest.mark.parametrize(
@@ -103,7 +128,9 @@ def array(code, axes, shape, values):
 )
 def test_bad_arrays_are_refused(extension):
     raw = msgpack.unpackb(encode(query()), ext_hook=msgpack.ExtType)
-    place = raw[1].index(next(part for part in raw[1] if isinstance(part, list) and part[0] == "facts"))
+    place = raw[1].index(
+        next(part for part in raw[1] if isinstance(part, list) and part[0] == "facts")
+    )
     raw[1][place][3] = extension
     with pytest.raises(WireError):
         decode(msgpack.packb(raw), Query)
@@ -147,7 +174,9 @@ def test_sizes_and_depth_are_bounded():
     with pytest.raises(WireError):
         decode(b"\x92\x01" + b"\x91" * 100_000 + b"\x00", Schema)
     with pytest.raises(WireError):
-        decode(b"\x92\x01\xdd\xff\xff\xff\xff", Schema)  # a list that claims four thousand million entries
+        decode(
+            b"\x92\x01\xdd\xff\xff\xff\xff", Schema
+        )  # a list that claims four thousand million entries
 
 
 def test_only_registered_things_travel():

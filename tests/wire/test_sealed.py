@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.wire.sealed import OVERHEAD, seal, unseal
+from tacit.wire.sealing import OVERHEAD, seal, unseal
 
 KEY = X25519PrivateKey.from_private_bytes(bytes(range(32)))
 TO = KEY.public_key().public_bytes_raw()
@@ -51,7 +51,9 @@ def test_another_encoding_of_the_same_point_is_refused():
     assert unseal(bytes(sealed), KEY, b"") is None
 
 
-@pytest.mark.parametrize("point", [0, 1, PRIME - 1, PRIME, PRIME + 1], ids=["0", "1", "p-1", "p", "p+1"])
+@pytest.mark.parametrize(
+    "point", [0, 1, PRIME - 1, PRIME, PRIME + 1], ids=["0", "1", "p-1", "p", "p+1"]
+)
 def test_points_of_low_order_are_refused_on_both_sides(point):
     low = point.to_bytes(32, "little")
     assert unseal(low + bytes(40), KEY, b"") is None

@@ -5,14 +5,16 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import beta
 
-from tacit.types import BoolArray, FloatArray, IntArray
+from tacit._util.types import BoolArray, FloatArray, IntArray
 
 _BINS = 64
 _ENOUGH = 50_000  # values that say well enough where bins should be
 _COMMON = 200  # a value that is more often than one in this many is not chance
 
 
-def epsilon_lower_bound(hits: int, trials: int, other_hits: int, other_trials: int, confidence: float) -> float:
+def epsilon_lower_bound(
+    hits: int, trials: int, other_hits: int, other_trials: int, confidence: float
+) -> float:
     """An epsilon that the mechanism exceeds, with this confidence, if an event has these frequencies on two inputs.
 
     Clopper-Pearson bounds the first probability from below and the second from above, half of the error to each.
@@ -20,7 +22,9 @@ def epsilon_lower_bound(hits: int, trials: int, other_hits: int, other_trials: i
     >>> round(epsilon_lower_bound(7311, 10_000, 2689, 10_000, 0.999), 2)  # true ratio: e
     0.93
     """
-    return float(_lower_bounds(np.array([hits]), trials, np.array([other_hits]), other_trials, confidence)[0])
+    return float(
+        _lower_bounds(np.array([hits]), trials, np.array([other_hits]), other_trials, confidence)[0]
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +39,9 @@ class Event:
         return int(histogram(scores, self.edges)[self.bins].sum())
 
 
-def best_event(one: IntArray, other: IntArray, edges: FloatArray, confidence: float) -> tuple[float, Event]:
+def best_event(
+    one: IntArray, other: IntArray, edges: FloatArray, confidence: float
+) -> tuple[float, Event]:
     """Of the unions of bins with the largest likelihood ratios, the one with the best lower bound, and that bound.
 
     `one` and `other` count scores per bin on two inputs. The bound is biased by the choice: fresh scores must
@@ -50,7 +56,9 @@ def best_event(one: IntArray, other: IntArray, edges: FloatArray, confidence: fl
     return float(bounds[size]), Event(edges, bins)
 
 
-def best_tail(one: FloatArray, other: FloatArray, times: int, confidence: float) -> tuple[float, float]:
+def best_tail(
+    one: FloatArray, other: FloatArray, times: int, confidence: float
+) -> tuple[float, float]:
     """Of the events "score >= t" the best lower bound, and its t; for scores that rise with the likelihood ratio.
 
     As with `best_event`, fresh scores must confirm it. The bound is the one to expect of `times` as many of them, with
@@ -59,8 +67,12 @@ def best_tail(one: FloatArray, other: FloatArray, times: int, confidence: float)
     thresholds = bin_edges(np.concatenate([one, other]))
     if not len(thresholds):
         return 0.0, np.inf
-    hits, misses = (np.count_nonzero(each[:, np.newaxis] >= thresholds, axis=0) for each in (one, other))
-    bounds = _lower_bounds(times * hits, times * len(one), times * misses + times // 2, times * len(other), confidence)
+    hits, misses = (
+        np.count_nonzero(each[:, np.newaxis] >= thresholds, axis=0) for each in (one, other)
+    )
+    bounds = _lower_bounds(
+        times * hits, times * len(one), times * misses + times // 2, times * len(other), confidence
+    )
     place = int(np.argmax(bounds))
     return float(bounds[place]), float(thresholds[place])
 
@@ -82,7 +94,9 @@ def bin_edges(values: FloatArray, bins: int = _BINS) -> FloatArray:
 
 def histogram(values: FloatArray, edges: FloatArray) -> IntArray:
     """How many values are in each bin."""
-    return np.bincount(np.searchsorted(edges, values, side="right"), minlength=len(edges) + 1).astype(np.int64)
+    return np.bincount(
+        np.searchsorted(edges, values, side="right"), minlength=len(edges) + 1
+    ).astype(np.int64)
 
 
 def _lower_bounds(

@@ -17,8 +17,10 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from tacit.audit.books import Answers, charged, not_repeated, not_written_down, overspent
-from tacit.audit.campaign import (
+from tacit.audit.distinguish import Reader, Readings, of_one_run, of_two_runs, together
+from tacit.audit.ledger_checks import Answers, charged, not_repeated, not_written_down, overspent
+from tacit.audit.seeded_gate import REHEARSAL, rehearsed
+from tacit.audit.staging import (
     FIRST_ROUND,
     SCHEMA,
     farthest,
@@ -31,19 +33,16 @@ from tacit.audit.campaign import (
     share_query,
     signed,
 )
-from tacit.audit.distinguish import of_one_run, of_two_runs
-from tacit.audit.evidence import Reader, Readings, together
-from tacit.audit.rehearsal import REHEARSAL, rehearsed
-from tacit.cohort import Cohort
-from tacit.learners.base import Learner, ShareQuery
-from tacit.learners.centroid import Centroid
+from tacit.data.cohort import Cohort
 from tacit.learners.invitation import Invitation
-from tacit.learners.logistic import Logistic
-from tacit.learners.stump import Stump
+from tacit.learners.learner import Learner, ShareQuery
+from tacit.learners.owners.centroid import Centroid
+from tacit.learners.owners.logistic import Logistic
+from tacit.learners.owners.stump import Stump
+from tacit.mechanisms.odds import rational
+from tacit.mechanisms.streams import SeededStream
 from tacit.owner.gate import Gate
 from tacit.owner.policy import Policy
-from tacit.privacy.odds import rational
-from tacit.streams import SeededStream
 
 _SOME = 100  # owners that are asked a second time
 
@@ -62,7 +61,10 @@ class GateCase:
 
     @property
     def queries(self) -> list[ShareQuery]:
-        return [share_query(self.learner, self.mechanism, [epsilon], FIRST_ROUND) for epsilon in self.epsilons]
+        return [
+            share_query(self.learner, self.mechanism, [epsilon], FIRST_ROUND)
+            for epsilon in self.epsilons
+        ]
 
     @property
     def pair(self) -> tuple[Cohort, Cohort]:
@@ -113,14 +115,21 @@ def audit_gate(
         yield _audited(case, n, stream.child(repr(case)), kind, confidence)
 
 
-def _audited(case: GateCase, n: int, stream: SeededStream, kind: type[Gate], confidence: float) -> GateRow:
+def _audited(
+    case: GateCase, n: int, stream: SeededStream, kind: type[Gate], confidence: float
+) -> GateRow:
     one, other = case.pair
     bits = (stream.child("bits").words(np.arange(n), 0, 1)[:, 0] & np.uint64(1)).astype(np.bool_)
     with TemporaryDirectory() as folder:
         desks = [Path(folder) / name for name in ("one", "other", "mixed")]
-        cohorts = [gathered([one] * n), gathered([other] * n), gathered([one if bit else other for bit in bits])]
+        cohorts = [
+            gathered([one] * n),
+            gathered([other] * n),
+            gathered([one if bit else other for bit in bits]),
+        ]
         runs = [
-            _run(case, cohort, desk, stream.child(desk.name), kind) for cohort, desk in zip(cohorts, desks, strict=True)
+            _run(case, cohort, desk, stream.child(desk.name), kind)
+            for cohort, desk in zip(cohorts, desks, strict=True)
         ]
     a, b, mixed = (run.readings for run in runs)
     return GateRow(
@@ -144,7 +153,9 @@ class _Run:
     faults: list[str]
 
 
-def _run(case: GateCase, cohort: Cohort, desk: Path, stream: SeededStream, kind: type[Gate]) -> _Run:
+def _run(
+    case: GateCase, cohort: Cohort, desk: Path, stream: SeededStream, kind: type[Gate]
+) -> _Run:
     """Ask one gateway: some owners twice, then everybody; at the end some once more than their budget allows."""
     desk.mkdir()
     ledger = ledger_in(desk)
@@ -172,5 +183,8 @@ def _run(case: GateCase, cohort: Cohort, desk: Path, stream: SeededStream, kind:
     for invitation, (first, again), last in zip(invitations, early, said, strict=True):
         faults += not_written_down(entries, invitation, last)
         faults += [*not_repeated(first, again), *not_repeated(first, last)]
-    readings = [Reader(i, *case.pair).read([*last.values()]) for i, last in zip(invitations, said, strict=True)]
+    readings = [
+        Reader(i, *case.pair).read([*last.values()])
+        for i, last in zip(invitations, said, strict=True)
+    ]
     return _Run(together(readings), charged(entries), faults)

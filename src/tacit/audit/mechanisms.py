@@ -1,28 +1,84 @@
-"""The audit of the shipped mechanisms, as rows: what is claimed, what the exact table says, what samples prove."""
+"""Exact audit: enumerate a mechanism's table of whole-number weights and compare its worst ratio with e^epsilon.
 
-from collections.abc import Iterator
+No float takes part in the verdict: the ratio is a fraction, and so is the lower bound of e^epsilon it must not exceed.
+
+The audit of the shipped mechanisms, as rows: what is claimed, what the exact table says, what samples prove.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import log
+from typing import Any, Protocol
 
 import numpy as np
 
-from tacit.audit.exact import ExactVerdict, Law, enumerate_law
+from tacit._util.checks import bad
+from tacit._util.types import FloatArray
 from tacit.audit.statistical import Examination, examine
-from tacit.checks import bad
 from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.caps import Cap
-from tacit.mechanisms.choose import PRIVATE
 from tacit.mechanisms.duchi import Duchi, DuchiLaw
 from tacit.mechanisms.hybrid import Hybrid
 from tacit.mechanisms.laplace import Laplace
+from tacit.mechanisms.odds import exp_below, odds, rational
 from tacit.mechanisms.piecewise import Piecewise, PiecewiseLaw
 from tacit.mechanisms.privunit import PrivUnit
 from tacit.mechanisms.randomized_response import RandomizedResponse, ResponseLaw
-from tacit.privacy.odds import exp_below, odds, rational
-from tacit.spaces import Ball, Box, Space
-from tacit.streams import Stream
-from tacit.types import FloatArray
+from tacit.mechanisms.registry import PRIVATE
+from tacit.mechanisms.spaces import Ball, Box, Space
+from tacit.mechanisms.streams import Stream
+
+
+class Law(Protocol):
+    """A randomiser as a table: for every input the whole-number weights of all outputs."""
+
+    @property
+    def inputs(self) -> Iterable[Any]: ...
+
+    @property
+    def total(self) -> int: ...
+
+    def weights(self, given: Any, /) -> Sequence[int] | Mapping[Any, int]: ...
+
+
+@dataclass(frozen=True)
+class ExactVerdict:
+    """The worst ratio of two probabilities of one output, and whether it is at most e^epsilon."""
+
+    claimed: float
+    ratio: Fraction
+
+    @property
+    def holds(self) -> bool:
+        return self.ratio <= exp_below(self.claimed)
+
+    @property
+    def spent(self) -> float:
+        """The logarithm of the ratio: the epsilon really used."""
+        return log(self.ratio)
+
+
+def enumerate_law(law: Law, epsilon: float) -> ExactVerdict:
+    """Go through the whole table: every input, every output. For small grids."""
+    largest: dict[Any, int] = {}
+    smallest: dict[Any, int] = {}
+    for given in law.inputs:
+        weights = law.weights(given)
+        items = list(weights.items() if isinstance(weights, Mapping) else enumerate(weights))
+        if sum(weight for _, weight in items) != law.total:
+            raise ValueError(
+                f"the weights of input {given!r} do not add up to {law.total}: no common denominator"
+            )
+        for output, weight in items:
+            largest[output] = max(weight, largest.get(output, weight))
+            smallest[output] = min(weight, smallest.get(output, weight))
+    if min(smallest.values()) <= 0:
+        raise ValueError("an output is impossible for some input: no epsilon covers that")
+    return ExactVerdict(
+        epsilon, max(Fraction(largest[output], smallest[output]) for output in largest)
+    )
+
 
 _SMALL = 64  # grid of the tables that are enumerated whole
 
@@ -73,14 +129,18 @@ def small_table(kind: type[Mechanism], epsilon: float) -> ExactVerdict | None:
     return enumerate_law(tables[kind], epsilon) if kind in tables else None
 
 
-def audit_mechanisms(epsilons: list[float], dims: list[int], n: int, stream: Stream) -> Iterator[AuditRow]:
+def audit_mechanisms(
+    epsilons: list[float], dims: list[int], n: int, stream: Stream
+) -> Iterator[AuditRow]:
     """Audit every private mechanism over the space it is meant for, n reports per input."""
     for kind in PRIVATE:
         for dim in dims:
             space: Space = Ball(dim=dim) if kind is PrivUnit else Box(dim=dim)
             for epsilon in epsilons:
                 coins = stream.child(kind.__name__, dim, str(epsilon))
-                draws = n // 10 if kind is PrivUnit else n  # it ranks codewords: slower, and as telling
+                draws = (
+                    n // 10 if kind is PrivUnit else n
+                )  # it ranks codewords: slower, and as telling
                 mechanism = kind(epsilon=epsilon, space=space)
                 found = examine(mechanism, opposites(dim), draws, coins)
                 used, within = shipped(mechanism)

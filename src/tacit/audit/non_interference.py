@@ -21,7 +21,9 @@ from typing import Any
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tacit.audit.campaign import (
+from tacit.audit.seeded_gate import REHEARSAL, Deaf, rehearsed
+from tacit.audit.side_effects import NOON, Sighting, watched
+from tacit.audit.staging import (
     DIM,
     FIRST_ROUND,
     LATER_ROUND,
@@ -36,21 +38,19 @@ from tacit.audit.campaign import (
     share_query,
     signed,
 )
-from tacit.audit.rehearsal import REHEARSAL, Deaf, rehearsed
-from tacit.audit.world import NOON, Sighting, watched
-from tacit.cohort import Cohort
-from tacit.learners.base import Learner
-from tacit.learners.centroid import Centroid
+from tacit.data.cohort import Cohort
 from tacit.learners.invitation import PURPOSE
-from tacit.learners.logistic import Logistic
+from tacit.learners.learner import Learner
+from tacit.learners.owners.centroid import Centroid
+from tacit.learners.owners.logistic import Logistic
+from tacit.learners.owners.stump import Stump
 from tacit.learners.query import Query
-from tacit.learners.stump import Stump
-from tacit.mechanisms.names import MECHANISMS
+from tacit.mechanisms.registry import MECHANISMS
+from tacit.mechanisms.streams import SeededStream
 from tacit.owner.gate import Gate, RefusedError
 from tacit.owner.policy import Policy
-from tacit.streams import SeededStream
 from tacit.wire import encode
-from tacit.wire.signed import sign
+from tacit.wire.signing import sign
 
 LEARNERS: tuple[Learner, ...] = (Stump(), Centroid(), Logistic())
 PRIVATE = tuple(name for name in MECHANISMS if name != "none")
@@ -86,7 +86,9 @@ def data_sets() -> dict[str, Cohort]:
     rng = np.random.default_rng(3)
     wild = np.array([1e308, -1e308, 1e-308, np.inf, -np.inf, np.nan, 0.0, 1.0, -1.0])
     some = Cohort(rng.uniform(-1, 1, (12, DIM)), np.arange(12) % 2, np.array([0, 4, 8, 12]))
-    many = Cohort(rng.uniform(-1, 1, (900, DIM)), rng.integers(0, 2, 900), np.array([0, 300, 600, 900]))
+    many = Cohort(
+        rng.uniform(-1, 1, (900, DIM)), rng.integers(0, 2, 900), np.array([0, 300, 600, 900])
+    )
     return {
         "some rows": some,
         "no rows": gathered([same_rows(0.0, 0, 0)] * 3),
@@ -95,7 +97,9 @@ def data_sets() -> dict[str, Cohort]:
         "many rows": many,
         "uneven": gathered([same_rows(0.0, 0, 0), same_rows(-1.0, 1, 1), same_rows(1.0, 0, 200)]),
         "extreme values": Cohort(
-            np.array([np.roll(wild, i)[:DIM] for i in range(9)]), np.arange(9) % 2, np.array([0, 3, 6, 9])
+            np.array([np.roll(wild, i)[:DIM] for i in range(9)]),
+            np.arange(9) % 2,
+            np.array([0, 3, 6, 9]),
         ),
     }
 
@@ -119,7 +123,10 @@ def script(
     stranger = Ed25519PrivateKey.from_private_bytes(bytes(32))
     elsewhere = replace(invite(plain), schema=bytes(32))
     valid = [Step(f"{learner.name} through {how}", ask(learner, how)) for learner, how in kinds]
-    valid += [Step(f"{each.what} by {each.how}", signed(invite(each, 1000 + i))) for i, each in enumerate(others)]
+    valid += [
+        Step(f"{each.what} by {each.how}", signed(invite(each, 1000 + i)))
+        for i, each in enumerate(others)
+    ]
     last = [Step(f"the budget ends, {i}", ask(*kinds[i % len(kinds)])) for i in range(4)]
     bad = [
         Step("nothing", b""),
@@ -194,7 +201,9 @@ def _apart(one: list[Sighting], other: list[Sighting]) -> Iterator[tuple[str, st
     """The first difference in each place; in the order of things, if there is none but that."""
     found = False
     for where in dict.fromkeys(place for place, _ in one + other):
-        pairs = zip_longest(*([what for place, what in each if place == where] for each in (one, other)))
+        pairs = zip_longest(
+            *([what for place, what in each if place == where] for each in (one, other))
+        )
         for before, after in pairs:
             if before != after:
                 found = True
@@ -220,7 +229,9 @@ def perform(
 
         def opened(life: int) -> Gate:
             coins = stream.child("life", life)
-            gate: Gate = rehearsed(kind, Deaf)(cohort, _OWNERS, SCHEMA, policy, ledger, key().public_key(), coins)
+            gate: Gate = rehearsed(kind, Deaf)(
+                cohort, _OWNERS, SCHEMA, policy, ledger, key().public_key(), coins
+            )
             return gate
 
         gate = opened(0)
@@ -232,7 +243,9 @@ def perform(
             story.append((step.name, [*seen, *told, ("gate", repr(gate))]))
         lines = [("ledger", encode(each).hex()) for each in ledger.entries()]
         ledger.close()
-        story.append(("at the end", [*lines, ("files", repr(sorted(each.name for each in desk.iterdir())))]))
+        story.append(
+            ("at the end", [*lines, ("files", repr(sorted(each.name for each in desk.iterdir())))])
+        )
     return story
 
 
@@ -240,7 +253,10 @@ def _told(gate: Gate, step: Step) -> list[Sighting]:
     """What the asker is told: answers and refusals in their places, or an error with all that hangs on it."""
     try:
         answers = gate.answers(step.question, step.owners)
-        return [("answer", _words(each) if isinstance(each, RefusedError) else each.hex()) for each in answers]
+        return [
+            ("answer", _words(each) if isinstance(each, RefusedError) else each.hex())
+            for each in answers
+        ]
     except Exception as problem:
         return [("error", _words(problem))]
 

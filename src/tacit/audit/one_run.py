@@ -25,7 +25,7 @@ from math import log
 import numpy as np
 from scipy.stats import beta
 
-from tacit.types import BoolArray, FloatArray
+from tacit._util.types import BoolArray, FloatArray
 
 
 def one_run_bound(right: int, guesses: int, confidence: float) -> float:
@@ -38,14 +38,19 @@ def one_run_bound(right: int, guesses: int, confidence: float) -> float:
     return log(low / (1 - low)) if 0.5 < low < 1 else 0.0
 
 
-def boldness(scores: FloatArray, bits: BoolArray, times: int, confidence: float) -> tuple[float, float]:
+def boldness(
+    scores: FloatArray, bits: BoolArray, times: int, confidence: float
+) -> tuple[float, float]:
     """What guessing is expected to prove on `times` as many owners as these, and the |score| that a guess should have.
 
     Half a wrong guess more than was made is expected, so that "never yet" is not "never".
     """
     levels = np.unique(np.quantile(np.abs(scores), np.linspace(0, 0.99, 100)))
     made = [_guessed(scores, bits, level) for level in levels]
-    proven = [one_run_bound(times * right, times * guesses + times // 2, confidence) for right, guesses in made]
+    proven = [
+        one_run_bound(times * right, times * guesses + times // 2, confidence)
+        for right, guesses in made
+    ]
     best = int(np.argmax(proven))
     return proven[best], float(levels[best])
 

@@ -11,10 +11,10 @@ from itertools import permutations
 import numpy as np
 from scipy.stats import norm
 
+from tacit._util.types import FloatArray
 from tacit.audit.events import Event, best_event, bin_edges, epsilon_lower_bound, histogram
 from tacit.mechanisms.base import Mechanism
-from tacit.streams import Stream
-from tacit.types import FloatArray
+from tacit.mechanisms.streams import Stream
 
 _FALSE_ALARM = 1e-6
 
@@ -52,7 +52,9 @@ class Examination:
         return self.private and self.unbiased and self.variance_agrees
 
 
-def examine(mechanism: Mechanism, inputs: FloatArray, n: int, stream: Stream, confidence: float = 0.999) -> Examination:
+def examine(
+    mechanism: Mechanism, inputs: FloatArray, n: int, stream: Stream, confidence: float = 0.999
+) -> Examination:
     """Draw n reports for each row of `inputs` and test privacy, bias and variance of the estimates.
 
     A pilot sample chooses the pair of inputs and the event (a set of bins of the estimates' sums and of each
@@ -93,7 +95,10 @@ def _estimates(mechanism: Mechanism, x: FloatArray, n: int, stream: Stream) -> F
 def _best_bound(pilot: list[FloatArray], fresh: list[FloatArray], confidence: float) -> float:
     """The bound for the pair of inputs, view and event that looked best on the pilot sample."""
     n, dim = pilot[0].shape
-    views = [np.ones(dim), *np.eye(dim)[: 4 if dim > 1 else 0]]  # the sum, and a few single coordinates
+    views = [
+        np.ones(dim),
+        *np.eye(dim)[: 4 if dim > 1 else 0],
+    ]  # the sum, and a few single coordinates
     best: tuple[float, int, int, FloatArray, Event | None] = (0.0, 0, 0, views[0], None)
     for view in views:
         edges = bin_edges(np.concatenate([e @ view for e in pilot]))

@@ -5,6 +5,7 @@ import os
 import sys
 import traceback
 from importlib import import_module
+from importlib.metadata import entry_points
 from typing import Annotated, Any
 
 import typer
@@ -12,9 +13,8 @@ import typer.main
 from typer.core import TyperCommand, TyperGroup
 
 import tacit
-from tacit.cli.command import add
-from tacit.cli.exits import BAD_INPUT, BROKEN, DONE, INTERRUPTED, TABLE, failure
-from tacit.cli.usage import in_plain_words
+from tacit.cli._exits import BAD_INPUT, BROKEN, DONE, INTERRUPTED, TABLE, failure, in_plain_words
+from tacit.cli._options import add
 
 _UsageError: Any = typer.BadParameter.__mro__[1]  # its own name moved between releases of typer
 
@@ -33,6 +33,9 @@ COMMANDS = {
     "ledger": "See what an owner has released, to whom, and what is left.",
 }
 _LISTING = "tacit.listing"
+# Commands of other distributions, which say so by an entry point of this group.
+_ELSEWHERE = {"reproduce": "tacit-papers"}
+_GROUP = "tacit.commands"
 
 
 class Commands(TyperGroup):
@@ -50,7 +53,7 @@ class Commands(TyperGroup):
             return None
         if _LISTING in ctx.meta:
             return TyperCommand(cmd_name, help=COMMANDS[cmd_name])
-        module = import_module(f"tacit.cli.{cmd_name}")
+        module = _module_of(cmd_name)
         group = getattr(module, "app", None)
         if group is None:
             group = typer.Typer(add_completion=False)
@@ -58,6 +61,18 @@ class Commands(TyperGroup):
         made = typer.main.get_command(group)
         made.name = cmd_name
         return made
+
+
+def _module_of(command: str) -> Any:
+    """The file of a command; one of another distribution may not be installed."""
+    if command not in _ELSEWHERE:
+        return import_module(f"tacit.cli.{command}")
+    for entry in entry_points(group=_GROUP, name=command):
+        return entry.load()
+    raise ValueError(
+        f"tacit {command} comes with {_ELSEWHERE[command]}: "
+        f"pip install {_ELSEWHERE[command]} (in a clone: pip install ./papers)"
+    )
 
 
 app = typer.Typer(
@@ -79,7 +94,10 @@ def _version(asked: bool) -> None:
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Print the version and exit."
+        ),
     ] = False,
 ) -> None:
     """Options of every command."""

@@ -11,20 +11,18 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from tacit.audit.coins import repeated_coins
+from tacit._util.checks import positive
 from tacit.audit.gate import CASES, GateRow, audit_gate
+from tacit.audit.ledger_checks import repeated_coins
 from tacit.audit.mechanisms import AuditRow, audit_mechanisms
 from tacit.audit.non_interference import Difference, non_interference
-from tacit.checks import positive
-from tacit.cli.exits import FAILED
-from tacit.cli.options import Seed
-from tacit.cli.outputs import writable
-from tacit.cli.screen import Screen
-from tacit.cli.steps import bar
-from tacit.cli.tables import table_of
-from tacit.mechanisms.choose import PRIVATE
-from tacit.report.audit import Mark, draw_audit
-from tacit.streams import seeded
+from tacit.audit.picture import Mark, draw_audit
+from tacit.cli._exits import FAILED
+from tacit.cli._options import Seed, writable
+from tacit.cli._progress import bar
+from tacit.cli._screen import Screen, table_of
+from tacit.mechanisms.registry import PRIVATE
+from tacit.mechanisms.streams import seeded
 
 
 class Part(Enum):
@@ -51,12 +49,22 @@ class _Findings:
 
 
 def audit(
-    epsilon: Annotated[list[float] | None, typer.Option(help="Repeat for several; default 0.5, 1, 3, 5.")] = None,
-    dim: Annotated[list[int] | None, typer.Option(help="Repeat for several; default 1 and 4.", min=1)] = None,
-    reports: Annotated[int, typer.Option(help="Reports drawn per input of a mechanism.", min=10_000)] = 100_000,
+    epsilon: Annotated[
+        list[float] | None, typer.Option(help="Repeat for several; default 0.5, 1, 3, 5.")
+    ] = None,
+    dim: Annotated[
+        list[int] | None, typer.Option(help="Repeat for several; default 1 and 4.", min=1)
+    ] = None,
+    reports: Annotated[
+        int, typer.Option(help="Reports drawn per input of a mechanism.", min=10_000)
+    ] = 100_000,
     owners: Annotated[int, typer.Option(help="Owners at each gateway.", min=400)] = 4000,
-    part: Annotated[list[Part] | None, typer.Option(help="Repeat for several; default all.")] = None,
-    picture: Annotated[Path | None, typer.Option(help="Draw claimed against measured epsilon here.")] = None,
+    part: Annotated[
+        list[Part] | None, typer.Option(help="Repeat for several; default all.")
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option(help="Draw claimed against measured epsilon here.")
+    ] = None,
     seed: Seed = 1,
     *,
     screen: Screen,
@@ -81,13 +89,19 @@ def audit(
     screen.tell(**_document(found, seconds))
     _show(found, screen.console)
     verdict = "Everything holds" + (" as far as it was checked" if stopped else "")
-    screen.console.print(f"{verdict if found.sound else '[bold red]FAILS[/]'}, in {seconds:.0f} seconds.")
+    screen.console.print(
+        f"{verdict if found.sound else '[bold red]FAILS[/]'}, in {seconds:.0f} seconds."
+    )
     if picture is not None:
         _draw(found, picture, screen)
     if not found.sound:
         raise typer.Exit(FAILED)
     if stopped:
-        screen.stop("what was checked is above" if not screen.as_json else "what was checked is in the document")
+        screen.stop(
+            "what was checked is above"
+            if not screen.as_json
+            else "what was checked is in the document"
+        )
 
 
 def _check(
@@ -126,18 +140,30 @@ def _show(found: _Findings, console: Console) -> None:
     if found.mechanisms:
         console.print(_mechanism_table(found.mechanisms))
         limit = found.mechanisms[0].found.limit_z
-        console.print("exact: ln of the worst probability ratio, from whole numbers (small tables enumerated whole).")
+        console.print(
+            "exact: ln of the worst probability ratio, from whole numbers (small tables enumerated whole)."
+        )
         console.print("proven: what samples show epsilon to be at least, with 99.9 % confidence.")
-        console.print(f"bias, var.: mean and variance, standard errors from the claim; above {limit:.1f} fails.\n")
+        console.print(
+            f"bias, var.: mean and variance, standard errors from the claim; above {limit:.1f} fails.\n"
+        )
     if found.gate:
         console.print(_gate_table(found.gate))
-        console.print("charged: by the ledger. two runs: proven by owners who all hold one data set, then another.")
-        console.print("one run: proven by guessing each owner's canary bit. Confidence 99.9 % each.")
+        console.print(
+            "charged: by the ledger. two runs: proven by owners who all hold one data set, then another."
+        )
+        console.print(
+            "one run: proven by guessing each owner's canary bit. Confidence 99.9 % each."
+        )
         faults = list(dict.fromkeys(fault for row in found.gate for fault in row.faults))
         told = "every answer is in the ledger, charged in full, repeated alike, within budget"
-        console.print(f"best: the better of the two, in parts of the charge.\n\nBooks: {'; '.join(faults) or told}.")
+        console.print(
+            f"best: the better of the two, in parts of the charge.\n\nBooks: {'; '.join(faults) or told}."
+        )
     if found.coins is not None:
-        console.print(f"Coins: {'; '.join(found.coins) or 'fresh for every owner, question and start'}.")
+        console.print(
+            f"Coins: {'; '.join(found.coins) or 'fresh for every owner, question and start'}."
+        )
     if found.differences is not None:
         told = "nothing that can be observed depends on rows"
         if found.differences:
@@ -150,7 +176,9 @@ def _show(found: _Findings, console: Console) -> None:
 def _mechanism_table(rows: list[AuditRow]) -> Table:
     table = table_of("Mechanisms: epsilon claimed, exact and proven")
     for heading in ("mechanism", "dim", "claimed", "exact", "proven", "bias", "var.", "verdict"):
-        table.add_column(heading, justify="left" if heading == "mechanism" else "right", no_wrap=True)
+        table.add_column(
+            heading, justify="left" if heading == "mechanism" else "right", no_wrap=True
+        )
     for row in rows:
         table.add_row(
             row.mechanism,
@@ -174,7 +202,8 @@ def _gate_table(rows: list[GateRow]) -> Table:
     for row in rows:
         table.add_row(
             row.learner,
-            row.mechanism.replace("_", " ") + (f", asked {row.questions}x" if row.questions > 1 else ""),
+            row.mechanism.replace("_", " ")
+            + (f", asked {row.questions}x" if row.questions > 1 else ""),
             row.contrast,
             f"{row.claimed:g}",
             f"{row.proven:.3f}",
@@ -191,14 +220,18 @@ def _verdict(sound: bool) -> str:
 
 def _draw(found: _Findings, path: Path, screen: Screen) -> None:
     marks = [Mark("exact, mechanisms", row.epsilon, row.spent) for row in found.mechanisms]
-    marks += [Mark("proven, mechanisms", row.epsilon, row.found.measured) for row in found.mechanisms]
+    marks += [
+        Mark("proven, mechanisms", row.epsilon, row.found.measured) for row in found.mechanisms
+    ]
     marks += [Mark("proven, gate in two runs", row.claimed, row.proven) for row in found.gate]
     marks += [Mark("proven, gate in one run", row.claimed, row.one_run) for row in found.gate]
     if not marks:
         screen.note("no picture: neither mechanisms nor gate were audited")
         return
     try:
-        draw_audit(marks, "Epsilon claimed and measured; proven values hold with 99.9 % confidence", path)
+        draw_audit(
+            marks, "Epsilon claimed and measured; proven values hold with 99.9 % confidence", path
+        )
     except ModuleNotFoundError:
         screen.note("no picture: matplotlib is missing; pip install 'tacit[plot]' adds it")
     else:

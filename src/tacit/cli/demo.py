@@ -1,10 +1,11 @@
 """tacit demo: does asking owners pay? A population on made-up data, in about a minute."""
 
+import json
 import shlex
 import shutil
 import sys
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -12,21 +13,17 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from tacit.checks import positive
-from tacit.cli.options import Seed
-from tacit.cli.outputs import folder
-from tacit.cli.plot import text_plot
-from tacit.cli.screen import Screen
-from tacit.cli.steps import bar
-from tacit.cli.tables import table_of
-from tacit.cli.versions import versions
-from tacit.experiments.demo import DemoRow, DemoSetting, Trial, demo_task, rows_of, trials
-from tacit.experiments.demo_files import write_files
-from tacit.experiments.rows import write_rows
-from tacit.report.demo import demo_chart, demo_document
-from tacit.report.document import Document
-from tacit.report.writing import write_report
-from tacit.streams import seeded
+from tacit._util.checks import positive
+from tacit.cli._demo_people import population, write_files
+from tacit.cli._demo_report import demo_chart, demo_document
+from tacit.cli._demo_trials import OURS, DemoRow, DemoSetting, Trial, summarise, trials
+from tacit.cli._options import Seed, folder, versions
+from tacit.cli._plot import text_plot
+from tacit.cli._progress import bar
+from tacit.cli._screen import Screen, table_of
+from tacit.mechanisms.streams import seeded
+from tacit.render.document import Document
+from tacit.render.writing import write_report
 
 _FIT = (
     "tacit fit people.csv --label income --public mine.csv --epsilon 2 \\",
@@ -34,22 +31,26 @@ _FIT = (
 )
 
 _MEANING = """\
-unsound: it leaks what the paper does not charge for; a simulation that cannot run at an owner.
-Guarantee of the others: unit owner, the epsilon above between any two sets of its rows, against all who see its report.
+Guarantee: unit owner, the epsilon above between any two sets of its rows, against all who see its
+report. All rows in one place: no privacy at all, for comparison.
 This run is seeded: reproducible, not private.
 """
 
 
 def demo(
     owners: Annotated[int, typer.Option(help="How many owners take part.", min=100)] = 20_000,
-    epsilon: Annotated[list[float] | None, typer.Option(help="Repeat for several; default 0.5, 1, 2, 4, 8.")] = None,
+    epsilon: Annotated[
+        list[float] | None, typer.Option(help="Repeat for several; default 0.5, 1, 2, 4, 8.")
+    ] = None,
     runs: Annotated[int, typer.Option(help="How often everything is run.", min=1)] = 3,
     seed: Seed = 1,
-    out: Annotated[Path, typer.Option(help="Folder for rows, report, pictures and files to try.")] = Path("out/demo"),
+    out: Annotated[
+        Path, typer.Option(help="Folder for rows, report, pictures and files to try.")
+    ] = Path("out/demo"),
     *,
     screen: Screen,
 ) -> None:
-    """Show what owners add to public rows, by the papers' method and by tacit's, epsilon by epsilon.
+    """Show what owners add to public rows, by tacit's default and by boosting, epsilon by epsilon.
 
     Ctrl-C (exit status 130) keeps the runs that are done.
 
@@ -61,17 +62,20 @@ def demo(
     setting = DemoSetting(owners=owners, epsilons=budgets, runs=runs)
     folder("--out", out)
     found, stopped = _run(setting, seed, screen)
-    rows = rows_of(setting, found)
+    rows = summarise(setting, found)
     if not rows:
         screen.stop("nothing was done yet, and nothing was written")
-    write_rows(rows, out / "rows.jsonl")
+    lines = [json.dumps(asdict(row)) for row in rows]
+    (out / "rows.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     document = _document(rows, setting, seed)
     drawn = write_report(document, out)
     write_files(out / "files")
     if not drawn:
         screen.note("no pictures: matplotlib is missing; pip install 'tacit[plot]' adds it")
     seconds = round(time.monotonic() - began, 1)
-    screen.tell(seed=seed, rows=rows, report=out / "report.html", files=out / "files", seconds=seconds)
+    screen.tell(
+        seed=seed, rows=rows, report=out / "report.html", files=out / "files", seconds=seconds
+    )
     _show(rows, document, out, screen.console)
     if stopped:
         screen.stop(f"{len(found)} of {setting.trials} accuracies are done; they are in {out}")
@@ -84,7 +88,8 @@ def _run(setting: DemoSetting, seed: int, screen: Screen) -> tuple[list[Trial], 
     with bar(screen) as told:
         told(0, setting.trials, about)
         try:
-            for trial in trials(setting, demo_task(setting), seeded(seed)):
+            everybody = population(setting.owners * setting.rows, setting.public_rows)
+            for trial in trials(setting, everybody, seeded(seed)):
                 found.append(trial)
                 told(len(found), setting.trials, about)
         except KeyboardInterrupt:
@@ -121,10 +126,7 @@ def _table(rows: list[DemoRow]) -> Table:
         table.add_column(f"eps {epsilon:g}", justify="right", no_wrap=True)
     for method in dict.fromkeys(row.method for row in rows):
         own = {row.epsilon: row for row in rows if row.method == method}
-        first = next(iter(own.values()))
         cells = [own.get(None) or own.get(epsilon) for epsilon in budgets]
         texts = ["" if row is None else f"{100 * row.mean:.1f}" for row in cells]
-        table.add_row(
-            f"{method} (unsound)" if first.unsound else method, *texts, style="bold" if method == "tacit" else ""
-        )
+        table.add_row(method, *texts, style="bold" if method == OURS else "")
     return table

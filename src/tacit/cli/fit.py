@@ -6,46 +6,78 @@ from typing import Annotated, Any
 
 import typer
 
-from tacit.checks import positive, whole
-from tacit.cli.fitted import Fitted, Tested, as_document, show, show_plan
-from tacit.cli.inputs import NO_PUBLIC, Owned, Reading, Sample, divided, labelled, owned_rows, public_sample
-from tacit.cli.methods import METHODS, Method
-from tacit.cli.misfits import misfits
-from tacit.cli.options import Categories, Label, LeaveOut, SchemaFile
-from tacit.cli.outputs import writable
-from tacit.cli.screen import Screen
-from tacit.cli.steps import Pace, Steps, steps
-from tacit.cli.stopping import stopping
-from tacit.ensembles.combination import Crowd
-from tacit.ensembles.public_model import PublicModel, fit_public
+from tacit._util.checks import positive, whole
+from tacit._util.interrupts import stopping
+from tacit._util.types import AnyArray
+from tacit.algorithms.combination import Crowd
+from tacit.algorithms.public_baseline import PublicModel, fit_public
+from tacit.cli._fit_report import Fitted, Tested, as_document, show, show_plan
+from tacit.cli._inputs import (
+    NO_PUBLIC,
+    Owned,
+    Reading,
+    Sample,
+    divided,
+    labelled,
+    misfits,
+    owned_rows,
+    public_sample,
+)
+from tacit.cli._methods import METHODS, Method
+from tacit.cli._options import Categories, Label, LeaveOut, SchemaFile, writable
+from tacit.cli._progress import Pace, Steps, steps
+from tacit.cli._screen import Screen
+from tacit.data import UserTable
+from tacit.data.schema import Schema
 from tacit.estimators.parameters import stream_of
 from tacit.estimators.planning import Plan, plan_for
-from tacit.files import UserTable
-from tacit.learners.names import one_of
-from tacit.schema import Schema
-from tacit.types import AnyArray
+from tacit.learners.registry import one_of
 
-_WEIGHTS = {"read": 1.0, "own": 2.0, "plan": 2.0, "ask": 4.0, "test": 1.0}  # about how long steps take
+_WEIGHTS = {
+    "read": 1.0,
+    "own": 2.0,
+    "plan": 2.0,
+    "ask": 4.0,
+    "test": 1.0,
+}  # about how long steps take
 
 
 def fit(
     data: Annotated[Path, typer.Argument(help="Owners' rows, CSV or parquet.")],
     label: Label,
-    owners: Annotated[str | None, typer.Option(help="Column that names owners; default: each row its own.")] = None,
-    public: Annotated[Path | None, typer.Option(help="Your own or published rows, same columns.")] = None,
-    public_rows: Annotated[int | None, typer.Option(help="Instead: rows of DATA to give up. NOT PROTECTED.")] = None,
-    epsilon: Annotated[float, typer.Option(help="What one owner (sites, peers: one record) may spend.")] = 1.0,
+    owners: Annotated[
+        str | None, typer.Option(help="Column that names owners; default: each row its own.")
+    ] = None,
+    public: Annotated[
+        Path | None, typer.Option(help="Your own or published rows, same columns.")
+    ] = None,
+    public_rows: Annotated[
+        int | None, typer.Option(help="Instead: rows of DATA to give up. NOT PROTECTED.")
+    ] = None,
+    epsilon: Annotated[
+        float, typer.Option(help="What one owner (sites, peers: one record) may spend.")
+    ] = 1.0,
     out: Annotated[Path, typer.Option(help="Where to write the model.")] = Path("model.tacit"),
-    test: Annotated[Path | None, typer.Option(help="Rows with labels to measure on; they decide nothing.")] = None,
+    test: Annotated[
+        Path | None, typer.Option(help="Rows with labels to measure on; they decide nothing.")
+    ] = None,
     method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = "classifier",
-    learner: Annotated[str | None, typer.Option(help="Of boosting: stump, centroid or logistic.")] = None,
+    learner: Annotated[
+        str | None, typer.Option(help="Of boosting: stump, centroid or logistic.")
+    ] = None,
     rounds: Annotated[int | None, typer.Option(help="In how many rounds to ask.")] = None,
-    mechanism: Annotated[str | None, typer.Option(help="Default: the one with the least error.")] = None,
-    rows_per_owner: Annotated[int | None, typer.Option(help="How many rows owners have, as far as known.")] = None,
+    mechanism: Annotated[
+        str | None, typer.Option(help="Default: the one with the least error.")
+    ] = None,
+    rows_per_owner: Annotated[
+        int | None, typer.Option(help="How many rows owners have, as far as known.")
+    ] = None,
     schema: SchemaFile = None,
     category: Categories = None,
     leave_out: LeaveOut = None,
-    seed: Annotated[int | None, typer.Option(help="Reproducible, NOT PRIVATE; default: secure coins.", min=0)] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Reproducible, NOT PRIVATE; default: secure coins.", min=0)
+    ] = None,
     *,
     screen: Screen,
 ) -> None:
@@ -70,9 +102,16 @@ def fit(
     if owners == label:
         raise ValueError(f"--owners and --label must be two columns, got {label!r} for both")
     if public is not None and public.exists() and data.exists() and public.samefile(data):
-        raise ValueError(f"--public must be other rows than those of owners in {data}; --public-rows gives up some")
+        raise ValueError(
+            f"--public must be other rows than those of owners in {data}; --public-rows gives up some"
+        )
     writable("--out", out)
-    options = {"learner": learner, "rounds": rounds, "mechanism": mechanism, "rows_per_owner": rows_per_owner}
+    options = {
+        "learner": learner,
+        "rounds": rounds,
+        "mechanism": mechanism,
+        "rows_per_owner": rows_per_owner,
+    }
     reading = Reading(label, owners, schema, category or (), leave_out or ())
     pace = Pace()
     given = {"epsilon": epsilon, "random_state": seed, **options}
@@ -82,7 +121,9 @@ def fit(
             estimator = chosen.estimator(method, given, sample.schema)
             chosen.check_owners(method, owners, owned.count)
             tests = None if test is None else labelled(test, label, sample.schema)
-            expected, own = _expected(sample, owned, epsilon, rows_per_owner or 1, chosen.planned, step)
+            expected, own = _expected(
+                sample, owned, epsilon, rows_per_owner or 1, chosen.planned, step
+            )
     except KeyboardInterrupt:
         screen.stop("nobody was asked, and nothing was written")
     notes = (*sample.notes, *owned.notes)
@@ -98,10 +139,16 @@ def fit(
     try:
         with steps(screen, _WEIGHTS["test"], pace) as step:
             step("testing", _WEIGHTS["test"])
-            tested = None if test is None or tests is None else _tested(test, tests, sample.schema, model, own)
+            tested = (
+                None
+                if test is None or tests is None
+                else _tested(test, tests, sample.schema, model, own)
+            )
     except KeyboardInterrupt:
         stopped = "it is whole, and only the test was left out"
-    found = Fitted(method, model, expected, own, tested, owned.count, len(sample.y), out, notes, label)
+    found = Fitted(
+        method, model, expected, own, tested, owned.count, len(sample.y), out, notes, label
+    )
     screen.tell(**as_document(found, time.monotonic() - began))
     show(found, screen.console)
     if stopped:
@@ -109,7 +156,13 @@ def fit(
 
 
 def _asked(
-    chosen: Method, estimator: Any, owned: Owned, sample: Sample, number: int | None, step: Steps, screen: Screen
+    chosen: Method,
+    estimator: Any,
+    owned: Owned,
+    sample: Sample,
+    number: int | None,
+    step: Steps,
+    screen: Screen,
 ) -> tuple[Any, str]:
     """The fitted model; what is to be said of it if somebody pressed Ctrl-C meanwhile, else nothing."""
     about = f"asking {owned.count:,} owners"
@@ -119,7 +172,9 @@ def _asked(
         try:
             return estimator.fit(owned.X, owned.y, **given), ""
         except KeyboardInterrupt:
-            screen.stop("all reports belong together, so those drawn so far were thrown away; nothing was written")
+            screen.stop(
+                "all reports belong together, so those drawn so far were thrown away; nothing was written"
+            )
     notice = "stopping when this round is done, to keep what was asked; Ctrl-C again throws it away"
     done = 0
     with stopping(notice) as stop:
@@ -144,7 +199,12 @@ def _asked(
 
 
 def _read(
-    data: Path, public: Path | None, public_rows: int | None, reading: Reading, seed: int | None, step: Steps
+    data: Path,
+    public: Path | None,
+    public_rows: int | None,
+    reading: Reading,
+    seed: int | None,
+    step: Steps,
 ) -> tuple[Sample, Owned, str]:
     """Public and owners' rows; a sentence where the public ones were given up by owners."""
     step(f"reading {data.name}", _WEIGHTS["read"])
@@ -169,7 +229,9 @@ def _expected(
     return (plan_for(known, Crowd(owned.count, epsilon, rows), own) if planned else None), own
 
 
-def _tested(path: Path, rows: tuple[UserTable, AnyArray], schema: Schema, model: Any, own: PublicModel) -> Tested:
+def _tested(
+    path: Path, rows: tuple[UserTable, AnyArray], schema: Schema, model: Any, own: PublicModel
+) -> Tested:
     X, y = rows
     classes = schema.encode_labels(y)
     known = classes >= 0

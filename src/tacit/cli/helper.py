@@ -6,28 +6,37 @@ from typing import Annotated
 import typer
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from tacit.campaign.rehearsal import only_here
-from tacit.cli.logs import log_to_stderr
-from tacit.cli.options import LogJson, key_of, warn_of_rehearsal
-from tacit.cli.ports import checked_port
-from tacit.cli.screen import Screen
+from tacit._util.durable import kept
+from tacit.cli._logs import log_to_stderr
+from tacit.cli._options import LogJson, checked_port, key_of, warn_of_rehearsal
+from tacit.cli._screen import Screen
 from tacit.cli.serve import checked_tls
-from tacit.durable import kept
-from tacit.streams import seeded
-from tacit.sums.rehearsal import rehearsal_key
+from tacit.mechanisms.streams import seeded
+from tacit.service.protocol.rehearsal import only_here
+from tacit.sums.protocol import rehearsal_key
 
 
 def helper(
     campaign: Annotated[
         list[str] | None, typer.Option(help="Key (hex) of a campaign to serve; repeat for more.")
     ] = None,
-    state: Annotated[Path, typer.Option(help="Folder with the helper's key and what it released.")] = Path("helper"),
-    host: Annotated[str, typer.Option(help="Address to listen on; off this machine TLS is required.")] = "127.0.0.1",
+    state: Annotated[
+        Path, typer.Option(help="Folder with the helper's key and what it released.")
+    ] = Path("helper"),
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; off this machine TLS is required.")
+    ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on.")] = 8444,
-    certificate: Annotated[Path | None, typer.Option(help="TLS certificate (PEM).", exists=True)] = None,
+    certificate: Annotated[
+        Path | None, typer.Option(help="TLS certificate (PEM).", exists=True)
+    ] = None,
     key: Annotated[Path | None, typer.Option(help="TLS key (PEM).", exists=True)] = None,
-    minimum: Annotated[int, typer.Option(help="Owners that a sum needs, whatever the campaign says.", min=1)] = 10,
-    rehearsal: Annotated[int | None, typer.Option(help="Seed of a rehearsal: reproducible, NOT PRIVATE.")] = None,
+    minimum: Annotated[
+        int, typer.Option(help="Owners that a sum needs, whatever the campaign says.", min=1)
+    ] = 10,
+    rehearsal: Annotated[
+        int | None, typer.Option(help="Seed of a rehearsal: reproducible, NOT PRIVATE.")
+    ] = None,
     log_json: LogJson = False,
     *,
     screen: Screen,
@@ -51,19 +60,27 @@ def helper(
     checked_port(host, port)
     import uvicorn
 
-    from tacit.helper.book import Book
-    from tacit.helper.service import Helper
+    from tacit.service.helper.answers import Book
+    from tacit.service.helper.service import Helper
 
     log_to_stderr(log_json)
     if rehearsal is None:
         raw = kept(state / "sealing.key", lambda: X25519PrivateKey.generate().private_bytes_raw())
-        made = Helper(X25519PrivateKey.from_private_bytes(raw), Book(state / "released.db"), campaign or [], minimum)
+        made = Helper(
+            X25519PrivateKey.from_private_bytes(raw),
+            Book(state / "released.db"),
+            campaign or [],
+            minimum,
+        )
     else:  # another key and another book: what it says never meets what a helper says
         state.mkdir(parents=True, exist_ok=True, mode=0o700)
         book = Book(state / "rehearsal.db")
         made = Helper(rehearsal_key(), book, campaign or [], minimum, seeded(rehearsal))
     screen.say(f"helper key (owners pin it): {made.public}")
-    screen.tell(helper_key=made.public, address=f"{'http' if certificate is None else 'https'}://{host}:{port}/")
+    screen.tell(
+        helper_key=made.public,
+        address=f"{'http' if certificate is None else 'https'}://{host}:{port}/",
+    )
     screen.close()
     config = uvicorn.Config(
         made.app(),

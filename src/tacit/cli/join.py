@@ -1,37 +1,119 @@
-"""tacit join: an owner takes part in a campaign."""
+"""A gateway's progress, seen from its requests: how many of its owners are enrolled, and how many reports were sent.
+
+tacit join: an owner takes part in a campaign.
+"""
 
 import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+import httpx
 import typer
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tacit.cli.logs import log_to_stderr
-from tacit.cli.options import LogJson, key_of, warn_of_rehearsal
-from tacit.cli.screen import Screen
+from tacit.cli._logs import log_to_stderr
+from tacit.cli._options import LogJson, key_of, warn_of_rehearsal
+from tacit.cli._progress import Bar, bars
+from tacit.cli._screen import Screen
 from tacit.owner.policy import Policy
+from tacit.service.device.client import Link
+
+_SHOWN = {"/v1/enrol": "owners enrolled", "/v1/report": "reports sent"}
+
+
+@dataclass
+class WatchedLink(Link):
+    """A link that tells of every request which was taken."""
+
+    watch: Callable[[str], None] = lambda path: None
+
+    @classmethod
+    def of(cls, link: Link, watch: Callable[[str], None]) -> "WatchedLink":
+        """The same link, and who is told."""
+        return cls(link.clients, link.patience, link.clock, link.news, link.coin, watch)
+
+    async def call(
+        self, method: str, path: str, key: Ed25519PrivateKey | None, body: bytes = b""
+    ) -> httpx.Response:
+        response = await super().call(method, path, key, body)
+        if response.status_code == 200:
+            self.watch(path)
+        return response
+
+
+@contextmanager
+def watching(screen: Screen, owners: int) -> Iterator[Callable[[str], None]]:
+    """A bar for each kind of request as soon as there is one, with the time left until so many owners have made it."""
+    counts: dict[str, int] = {}
+    with bars(screen) as progress:
+        shown = {
+            path: Bar(progress, progress.add_task(what, visible=False))
+            for path, what in _SHOWN.items()
+        }
+
+        def watch(path: str) -> None:
+            if path in shown and owners > 1:
+                counts[path] = counts.get(path, 0) + 1
+                shown[path](
+                    counts[path], max(owners, counts[path]), f"{counts[path]:,} {_SHOWN[path]}"
+                )
+
+        yield watch
 
 
 def join(
     url: Annotated[str, typer.Argument(help="The coordinator, https://host:port.")],
-    data: Annotated[Path, typer.Option(help="Your table, CSV or parquet; it stays here.", exists=True, dir_okay=False)],
-    policy: Annotated[Path, typer.Option(help="Your policy (TOML): what may leave.", exists=True, dir_okay=False)],
+    data: Annotated[
+        Path,
+        typer.Option(
+            help="Your table, CSV or parquet; it stays here.", exists=True, dir_okay=False
+        ),
+    ],
+    policy: Annotated[
+        Path, typer.Option(help="Your policy (TOML): what may leave.", exists=True, dir_okay=False)
+    ],
     label: Annotated[
         str | None, typer.Option(help="Your column to predict; default: its name in the campaign.")
     ] = None,
-    token: Annotated[str | None, typer.Option(help="Your one-time token.", envvar="TACIT_TOKEN")] = None,
-    tokens: Annotated[Path | None, typer.Option(help="A file of tokens, one per owner, for a gateway.")] = None,
-    owners: Annotated[str | None, typer.Option(help="Column that names owners; default: one owner.")] = None,
-    authority: Annotated[Path | None, typer.Option("--ca", help="Certificate to trust (PEM).", exists=True)] = None,
-    campaign_key: Annotated[str | None, typer.Option(help="The campaign key (hex) to pin before first use.")] = None,
-    state: Annotated[Path, typer.Option(help="Folder for your key, ledger and the pinned key.")] = Path("tacit-owner"),
-    peers: Annotated[
-        Path | None, typer.Option(help="Keys (hex, one in a line) of the only peers to take part with.", exists=True)
+    token: Annotated[
+        str | None, typer.Option(help="Your one-time token.", envvar="TACIT_TOKEN")
     ] = None,
-    patience: Annotated[float, typer.Option(help="Seconds to go on trying while the coordinator is away.")] = 86400.0,
-    rehearsal: Annotated[int | None, typer.Option(help="Seed of a rehearsal: reproducible, NOT PRIVATE.")] = None,
-    first: Annotated[int, typer.Option(help="In a rehearsal, the number of your first owner among all.", min=0)] = 0,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would leave and what it would cost.")] = False,
+    tokens: Annotated[
+        Path | None, typer.Option(help="A file of tokens, one per owner, for a gateway.")
+    ] = None,
+    owners: Annotated[
+        str | None, typer.Option(help="Column that names owners; default: one owner.")
+    ] = None,
+    authority: Annotated[
+        Path | None, typer.Option("--ca", help="Certificate to trust (PEM).", exists=True)
+    ] = None,
+    campaign_key: Annotated[
+        str | None, typer.Option(help="The campaign key (hex) to pin before first use.")
+    ] = None,
+    state: Annotated[
+        Path, typer.Option(help="Folder for your key, ledger and the pinned key.")
+    ] = Path("tacit-owner"),
+    peers: Annotated[
+        Path | None,
+        typer.Option(
+            help="Keys (hex, one in a line) of the only peers to take part with.", exists=True
+        ),
+    ] = None,
+    patience: Annotated[
+        float, typer.Option(help="Seconds to go on trying while the coordinator is away.")
+    ] = 86400.0,
+    rehearsal: Annotated[
+        int | None, typer.Option(help="Seed of a rehearsal: reproducible, NOT PRIVATE.")
+    ] = None,
+    first: Annotated[
+        int, typer.Option(help="In a rehearsal, the number of your first owner among all.", min=0)
+    ] = 0,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would leave and what it would cost.")
+    ] = False,
     log_json: LogJson = False,
     *,
     screen: Screen,
@@ -43,18 +125,21 @@ def join(
     Example:
         tacit join https://host:8443 --data mine.parquet --policy policy.toml --dry-run
     """
-    from tacit.cli.watched import WatchedLink, watching
-    from tacit.device.joining import Joining, join
-    from tacit.device.link import Link, UnreachableError
-    from tacit.device.member import EnrolmentError
-    from tacit.device.preview import Preview, preview
-    from tacit.device.rehearsal import Part
+    from tacit.service.device.client import Link, UnreachableError
+    from tacit.service.device.join import Joining, join
+    from tacit.service.device.member import EnrolmentError
+    from tacit.service.device.preview import Preview, preview
+    from tacit.service.device.rehearsal_gate import Part
 
     pinned = None if campaign_key is None else key_of(campaign_key)
     part = None if rehearsal is None else Part(rehearsal, first)
     if part is not None:
         warn_of_rehearsal()
-    known = None if peers is None else frozenset(key_of(line, "a peer's key") for line in peers.read_text().split())
+    known = (
+        None
+        if peers is None
+        else frozenset(key_of(line, "a peer's key") for line in peers.read_text().split())
+    )
     joining = Joining(data, label, Policy.read(policy), state, owners, part, known)
     given = tokens.read_text().split() if tokens is not None else [token] if token else []
     if not given and not dry_run:
@@ -63,7 +148,9 @@ def join(
     async def run(link: WatchedLink) -> int | Preview:
         """What would leave, or how many questions were answered."""
         try:
-            return await (preview(joining, link, pinned) if dry_run else join(joining, link, given, pinned))
+            return await (
+                preview(joining, link, pinned) if dry_run else join(joining, link, given, pinned)
+            )
         finally:
             await link.close()
 
@@ -74,7 +161,9 @@ def join(
     except (EnrolmentError, UnreachableError) as problem:
         raise ValueError(str(problem)) from problem
     except KeyboardInterrupt:
-        screen.stop(f"what was released is charged in {state / 'ledger.db'}; the same command goes on from there")
+        screen.stop(
+            f"what was released is charged in {state / 'ledger.db'}; the same command goes on from there"
+        )
     if isinstance(told, Preview):
         screen.tell(dry_run=True, **told.figures)
         for line in told.lines:

@@ -6,15 +6,24 @@ from typing import Annotated
 
 import typer
 
-from tacit.cli.screen import Screen
+from tacit.cli._screen import Screen
 
 
 def leave(
     url: Annotated[str, typer.Argument(help="The coordinator, https://host:port.")],
-    owner: Annotated[str, typer.Argument(help="Who leaves: the name it joined with (the data file's, by default).")],
-    authority: Annotated[Path | None, typer.Option("--ca", help="Certificate to trust (PEM).", exists=True)] = None,
-    state: Annotated[Path, typer.Option(help="The folder that it joined with.", exists=True)] = Path("tacit-owner"),
-    patience: Annotated[float, typer.Option(help="Seconds to go on trying while the coordinator is away.")] = 600.0,
+    owner: Annotated[
+        str,
+        typer.Argument(help="Who leaves: the name it joined with (the data file's, by default)."),
+    ],
+    authority: Annotated[
+        Path | None, typer.Option("--ca", help="Certificate to trust (PEM).", exists=True)
+    ] = None,
+    state: Annotated[
+        Path, typer.Option(help="The folder that it joined with.", exists=True)
+    ] = Path("tacit-owner"),
+    patience: Annotated[
+        float, typer.Option(help="Seconds to go on trying while the coordinator is away.")
+    ] = 600.0,
     *,
     screen: Screen,
 ) -> None:
@@ -23,8 +32,8 @@ def leave(
     Example:
         tacit leave https://host:8443 north --state tacit-owner
     """
-    from tacit.device.identity import Identity
-    from tacit.device.link import Link
+    from tacit.service.device.client import Link
+    from tacit.service.device.identity import Identity
 
     async def run() -> bool:
         link = Link.to(url, authority, patience)
@@ -37,4 +46,6 @@ def leave(
     if not asyncio.run(run()):
         raise ValueError(f"owner {owner!r} of {state} is not enrolled there")
     screen.tell(left=owner, campaign=url)
-    screen.say(f"{owner} has left: it is not asked again; what it released stays known, and charged")
+    screen.say(
+        f"{owner} has left: it is not asked again; what it released stays known, and charged"
+    )

@@ -7,10 +7,8 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from tacit.cli.command import add
-from tacit.cli.ports import checked_port
-from tacit.cli.screen import Screen
-from tacit.cli.tables import table_of
+from tacit.cli._options import add, checked_port
+from tacit.cli._screen import Screen, table_of
 from tacit.owner.entry import Entry
 from tacit.owner.ledger import Ledger
 from tacit.owner.policy import Policy
@@ -22,8 +20,13 @@ app = typer.Typer(
     help="What an owner has released, to whom, for how much, and what is left.",
 )
 File = Annotated[Path, typer.Argument(help="The ledger's file.", exists=True, dir_okay=False)]
-Mark = Annotated[Path | None, typer.Option(help="The ledger's mark, if not beside it or in the user's state folder.")]
-Limit = Annotated[Path | None, typer.Option(help="The owner's policy, to show what is left.", exists=True)]
+Mark = Annotated[
+    Path | None,
+    typer.Option(help="The ledger's mark, if not beside it or in the user's state folder."),
+]
+Limit = Annotated[
+    Path | None, typer.Option(help="The owner's policy, to show what is left.", exists=True)
+]
 
 
 def show(
@@ -44,8 +47,14 @@ def show(
     console = screen.console
     console.print(_table(entries))
     for owner, sums in owners(entries, limit).items():
-        left = "" if limit is None else f", {sums['left']} left, {_releases(sums['releases_left'], 'more ')} allowed"
-        console.print(f"{escape(owner)}: epsilon {sums['spent']} spent in {_releases(sums['releases'])}{left}")
+        left = (
+            ""
+            if limit is None
+            else f", {sums['left']} left, {_releases(sums['releases_left'], 'more ')} allowed"
+        )
+        console.print(
+            f"{escape(owner)}: epsilon {sums['spent']} spent in {_releases(sums['releases'])}{left}"
+        )
     if limit is None:
         console.print("[dim]--policy FILE also shows what is left[/]")
 
@@ -54,7 +63,9 @@ def serve(
     file: File,
     policy: Limit = None,
     mark: Mark = None,
-    port: Annotated[int, typer.Option(help="Port on this machine; 0: any that is free.", min=0, max=65535)] = 8420,
+    port: Annotated[
+        int, typer.Option(help="Port on this machine; 0: any that is free.", min=0, max=65535)
+    ] = 8420,
     *,
     screen: Screen,
 ) -> None:
@@ -69,7 +80,7 @@ def serve(
 
     import uvicorn
 
-    from tacit.device.ledger_page import LedgerPage
+    from tacit.service.device.ledger_page import LedgerPage
 
     mark = mark or _beside(file)
     Ledger(file, mark).close()  # an old copy is refused here, not in the browser
@@ -80,7 +91,9 @@ def serve(
         screen.say(f"the ledger is at {address} until you press Ctrl-C")
         screen.tell(address=address)
         screen.close()
-        config = uvicorn.Config(page.app(), log_level="warning", access_log=False, server_header=False)
+        config = uvicorn.Config(
+            page.app(), log_level="warning", access_log=False, server_header=False
+        )
         uvicorn.Server(config).run(sockets=[listening])
 
 

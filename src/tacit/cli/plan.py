@@ -7,23 +7,26 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from tacit.checks import positive
-from tacit.cli.exits import DO_NOT_COLLECT
-from tacit.cli.inputs import Reading, public_sample
-from tacit.cli.options import Categories, Label, LeaveOut, SchemaFile
-from tacit.cli.screen import Screen
-from tacit.cli.steps import steps
-from tacit.cli.tables import table_of
-from tacit.ensembles.combination import Crowd
-from tacit.ensembles.public_model import fit_public
+from tacit._util.checks import positive
+from tacit.algorithms.combination import Crowd
+from tacit.algorithms.public_baseline import fit_public
+from tacit.cli._exits import DO_NOT_COLLECT
+from tacit.cli._inputs import Reading, public_sample
+from tacit.cli._options import Categories, Label, LeaveOut, SchemaFile
+from tacit.cli._progress import steps
+from tacit.cli._screen import Screen, table_of
 from tacit.estimators.planning import Plan, plan_for
 
 
 def plan(
     public: Annotated[Path, typer.Argument(help="Rows that you may use freely, CSV or parquet.")],
     label: Label,
-    owners: Annotated[list[int], typer.Option(help="How many owners there are; repeat for several.", min=1)],
-    epsilon: Annotated[list[float] | None, typer.Option(help="Repeat for several; default 0.5, 1, 2 and 4.")] = None,
+    owners: Annotated[
+        list[int], typer.Option(help="How many owners there are; repeat for several.", min=1)
+    ],
+    epsilon: Annotated[
+        list[float] | None, typer.Option(help="Repeat for several; default 0.5, 1, 2 and 4.")
+    ] = None,
     rows_per_owner: Annotated[int, typer.Option(help="How many rows an owner has.", min=1)] = 1,
     schema: SchemaFile = None,
     category: Categories = None,
@@ -45,7 +48,9 @@ def plan(
     try:
         with steps(screen, 3 + len(crowds)) as step:
             step("reading")
-            sample = public_sample(public, Reading(label, None, schema, category or (), leave_out or ()))
+            sample = public_sample(
+                public, Reading(label, None, schema, category or (), leave_out or ())
+            )
             notes = sample.notes
             step("fitting your rows alone", 2)
             known = sample.encoded
@@ -73,8 +78,12 @@ def _show(plans: list[Plan], console: Console) -> None:
         console.print(str(plans[0]))
         return
     first = plans[0]
-    alone = "too few rows to tell" if first.public_accuracy is None else f"{first.public_accuracy:.3f}"
-    console.print(f"Your own {first.public_rows:,} rows alone: accuracy {alone} ({first.public_model}).")
+    alone = (
+        "too few rows to tell" if first.public_accuracy is None else f"{first.public_accuracy:.3f}"
+    )
+    console.print(
+        f"Your own {first.public_rows:,} rows alone: accuracy {alone} ({first.public_model})."
+    )
     table = table_of()
     for heading in ("owners", "rows", "epsilon", "accuracy", "rise", "rounds"):
         table.add_column(heading, justify="right")

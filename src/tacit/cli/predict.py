@@ -1,28 +1,89 @@
-"""tacit predict: a saved model on new rows."""
+"""Predictions on their way to a file: parquet where its name ends so, CSV otherwise; a block of rows at a time.
 
+tacit predict: a saved model on new rows.
+"""
+
+import csv
 import os
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+import pyarrow as pa
 import typer
+from pyarrow import parquet
 
-from tacit.cli.misfits import misfits, misfits_line
-from tacit.cli.outputs import writable
-from tacit.cli.predictions import Write, predictions
-from tacit.cli.screen import Screen
-from tacit.cli.steps import bar
-from tacit.cli.stopping import stopping
+from tacit._util.interrupts import stopping
+from tacit._util.types import AnyArray, IntArray
+from tacit.cli._inputs import misfits, misfits_line
+from tacit.cli._options import writable
+from tacit.cli._progress import bar
+from tacit.cli._screen import Screen
+from tacit.data import UserTable, column_names, conform, conform_labels, read_blocks
+from tacit.data.reading import is_parquet, row_count
+from tacit.data.schema import Schema
 from tacit.estimators.loading import load
-from tacit.files import UserTable, column_names, conform, conform_labels, read_blocks
-from tacit.files.reading import row_count
-from tacit.files.unreadable import is_parquet
-from tacit.schema import Schema
-from tacit.types import AnyArray
 from tacit.wire import WireError
+
+Write = Callable[[AnyArray, int], None]
+
+
+@contextmanager
+def predictions(draft: Path, schema: Schema, *, proba: bool, as_parquet: bool) -> Iterator[Write]:
+    """How to write a block: how likely each class is, by row, and how many rows were written before.
+
+    The columns are the row's number, the class, and with `proba` how likely each class is. What was written is a whole
+    file when this ends, however it ends.
+    """
+    classes = [
+        str(value).lower() if isinstance(value, bool) else str(value) for value in schema.classes
+    ]
+    chances = [f"P({name})" for name in classes] if proba else []
+    with (_parquet if as_parquet else _csv)(draft, classes, chances) as write:
+        yield write
+
+
+@contextmanager
+def _csv(draft: Path, classes: list[str], chances: list[str]) -> Iterator[Write]:
+    with draft.open("w", encoding="utf-8", newline="") as file:
+        lines = csv.writer(file, lineterminator="\n")
+        lines.writerow(["row", "prediction", *chances])
+
+        def write(likely: AnyArray, first: int) -> None:
+            for row, best, each in zip(
+                _rows(likely, first), np.argmax(likely, axis=1), likely, strict=True
+            ):
+                lines.writerow(
+                    [row, classes[best], *([f"{chance:.6g}" for chance in each] if chances else [])]
+                )
+
+        yield write
+
+
+@contextmanager
+def _parquet(draft: Path, classes: list[str], chances: list[str]) -> Iterator[Write]:
+    """One row group per block."""
+    kinds = {"row": pa.int64(), "prediction": pa.string(), **dict.fromkeys(chances, pa.float64())}
+    with parquet.ParquetWriter(draft, pa.schema(kinds)) as file:
+
+        def write(likely: AnyArray, first: int) -> None:
+            said = np.array(classes, dtype=object)[np.argmax(likely, axis=1)]
+            columns = [_rows(likely, first), said, *(likely.T if chances else ())]
+            file.write_table(
+                pa.table([np.ascontiguousarray(each) for each in columns], pa.schema(kinds))
+            )
+
+        yield write
+
+
+def _rows(likely: AnyArray, first: int) -> IntArray:
+    return np.arange(first + 1, first + 1 + len(likely))
+
 
 _BLOCK = 50_000  # rows at once
 
@@ -40,10 +101,13 @@ class _Told:
 def predict(
     model: Annotated[Path, typer.Argument(help="A model that tacit fit wrote.")],
     data: Annotated[Path, typer.Argument(help="New rows, CSV or parquet.")],
-    out: Annotated[Path, typer.Option(help="Where to write predictions, CSV or .parquet.")] = Path("predictions.csv"),
+    out: Annotated[Path, typer.Option(help="Where to write predictions, CSV or .parquet.")] = Path(
+        "predictions.csv"
+    ),
     proba: Annotated[bool, typer.Option("--proba", help="Also how likely each class is.")] = False,
     label: Annotated[
-        str | None, typer.Option(help="Column with the right answer; default: the one that the model learned.")
+        str | None,
+        typer.Option(help="Column with the right answer; default: the one that the model learned."),
     ] = None,
     *,
     screen: Screen,
@@ -65,7 +129,9 @@ def predict(
     used = [feature.name for feature in fitted.schema_.features]
     missing = [name for name in used if name not in names]
     if missing:
-        raise ValueError(f"{data} lacks {', '.join(missing)}, which the model uses; it has {', '.join(names)}")
+        raise ValueError(
+            f"{data} lacks {', '.join(missing)}, which the model uses; it has {', '.join(names)}"
+        )
     if label is not None and label not in names:
         raise ValueError(f"column {label!r} is not in {data}; it has {', '.join(names)}")
     learned = getattr(fitted, "label_", "")
@@ -94,10 +160,14 @@ def _loaded(model: Path) -> Any:
     try:
         return load(model)
     except WireError:
-        raise ValueError(f"{model} is not a tacit model, or a damaged one: give a file that tacit fit wrote") from None
+        raise ValueError(
+            f"{model} is not a tacit model, or a damaged one: give a file that tacit fit wrote"
+        ) from None
 
 
-def _all(fitted: Any, data: Path, right: str | None, write: Write, told: _Told, screen: Screen) -> bool:
+def _all(
+    fitted: Any, data: Path, right: str | None, write: Write, told: _Told, screen: Screen
+) -> bool:
     """Predict block by block; whether somebody stopped it between two blocks."""
     schema: Schema = fitted.schema_
     wanted = [*(feature.name for feature in schema.features), *([] if right is None else [right])]
@@ -116,7 +186,9 @@ def _all(fitted: Any, data: Path, right: str | None, write: Write, told: _Told, 
     return False
 
 
-def _predicted(fitted: Any, table: UserTable, label: str | None, data: Path, told: _Told) -> AnyArray:
+def _predicted(
+    fitted: Any, table: UserTable, label: str | None, data: Path, told: _Told
+) -> AnyArray:
     """How likely each class is, for a block of rows; what had to be moved and what was right is counted."""
     schema: Schema = fitted.schema_
     rows = conform(table, schema, str(data))
@@ -130,7 +202,13 @@ def _predicted(fitted: Any, table: UserTable, label: str | None, data: Path, tol
 
 
 def _tell(
-    told: _Told, data: Path, out: Path, ignored: list[str], label: str | None, seconds: float, screen: Screen
+    told: _Told,
+    data: Path,
+    out: Path,
+    ignored: list[str],
+    label: str | None,
+    seconds: float,
+    screen: Screen,
 ) -> None:
     accuracy = told.right / told.judged if told.judged else None
     screen.tell(
@@ -151,7 +229,9 @@ def _tell(
     ]
     if accuracy is not None:
         error = 0.5 / told.judged**0.5
-        lines.append(f"accuracy {accuracy:.3f} (± {error:.3f}) on {told.judged:,} rows with a known {label}")
+        lines.append(
+            f"accuracy {accuracy:.3f} (± {error:.3f}) on {told.judged:,} rows with a known {label}"
+        )
     elif label is not None:
         lines.append(f"no accuracy: no row has a {label} that the model knows")
     for line in lines:

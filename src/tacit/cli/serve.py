@@ -9,28 +9,41 @@ import typer
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from tacit.campaign.address import LOOPBACK
-from tacit.campaign.rehearsal import only_here
-from tacit.cli.logs import log_to_stderr
-from tacit.cli.options import LogJson, warn_of_rehearsal
-from tacit.cli.ports import checked_port
-from tacit.cli.screen import Screen
-from tacit.durable import kept
+from tacit._util.durable import kept
+from tacit.cli._logs import log_to_stderr
+from tacit.cli._options import LogJson, checked_port, warn_of_rehearsal
+from tacit.cli._screen import Screen
+from tacit.service.protocol.rehearsal import only_here
+from tacit.service.protocol.signed_requests import LOOPBACK
 
 
 def serve(
-    campaign: Annotated[Path, typer.Argument(help="The campaign file (TOML).", exists=True, dir_okay=False)],
-    host: Annotated[str, typer.Option(help="Address to listen on; off this machine TLS is required.")] = "127.0.0.1",
+    campaign: Annotated[
+        Path, typer.Argument(help="The campaign file (TOML).", exists=True, dir_okay=False)
+    ],
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; off this machine TLS is required.")
+    ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on.")] = 8443,
     database: Annotated[
         str, typer.Option(help="sqlite:///FILE or postgresql://...", envvar="TACIT_DATABASE")
     ] = "sqlite:///campaign.db",
-    state: Annotated[Path, typer.Option(help="Folder with the campaign's key and the admin key.")] = Path("campaign"),
-    certificate: Annotated[Path | None, typer.Option(help="TLS certificate (PEM).", exists=True)] = None,
+    state: Annotated[
+        Path, typer.Option(help="Folder with the campaign's key and the admin key.")
+    ] = Path("campaign"),
+    certificate: Annotated[
+        Path | None, typer.Option(help="TLS certificate (PEM).", exists=True)
+    ] = None,
     key: Annotated[Path | None, typer.Option(help="TLS key (PEM).", exists=True)] = None,
-    workers: Annotated[int, typer.Option(help="Processes on one database, behind one port.", min=1, max=64)] = 1,
-    rehearsal: Annotated[int | None, typer.Option(help="Seed of a rehearsal: reproducible, NOT PRIVATE.")] = None,
-    tokens: Annotated[int, typer.Option(help="Make so many tokens, one per owner, in STATE/tokens.", min=0)] = 0,
+    workers: Annotated[
+        int, typer.Option(help="Processes on one database, behind one port.", min=1, max=64)
+    ] = 1,
+    rehearsal: Annotated[
+        int | None, typer.Option(help="Seed of a rehearsal: reproducible, NOT PRIVATE.")
+    ] = None,
+    tokens: Annotated[
+        int, typer.Option(help="Make so many tokens, one per owner, in STATE/tokens.", min=0)
+    ] = 0,
     log_json: LogJson = False,
     *,
     screen: Screen,
@@ -49,9 +62,9 @@ def serve(
         only_here(host)
         warn_of_rehearsal()
     checked_port(host, port)
-    from tacit.coordinator.guard import Guard
-    from tacit.coordinator.running import coordinator
-    from tacit.coordinator.serving import serve_forever
+    from tacit.service.coordinator.assemble import coordinator
+    from tacit.service.coordinator.server import serve_forever
+    from tacit.service.protocol.guard import Guard
 
     log_to_stderr(log_json)
     made = coordinator(campaign, database, signing_key(state), admin_key(state), rehearsal)
@@ -63,7 +76,12 @@ def serve(
     page = f"{'http' if certificate is None else 'https'}://{host}:{port}/"
     screen.say(f"campaign key (owners may pin it): {made.fingerprint}")
     screen.say(f"page: {page}, admin key: {state / 'admin.key'}")
-    screen.tell(campaign_key=made.fingerprint, page=page, admin_key_file=state / "admin.key", new_tokens=tokens)
+    screen.tell(
+        campaign_key=made.fingerprint,
+        page=page,
+        admin_key_file=state / "admin.key",
+        new_tokens=tokens,
+    )
     screen.tell(tokens_file=state / "tokens")
     screen.close()
     made.store.close()  # nothing open may be shared by several workers
@@ -74,7 +92,9 @@ def serve(
         return coordinator(campaign, database, signing_key(state), admin_key(state), rehearsal).app
 
     serve_forever(app, host, port, certificate, key, workers)
-    screen.stop("everything is in the database; the same command goes on from there")  # it returns on Ctrl-C alone
+    screen.stop(
+        "everything is in the database; the same command goes on from there"
+    )  # it returns on Ctrl-C alone
 
 
 def checked_tls(host: str, certificate: Path | None, key: Path | None) -> None:
@@ -82,14 +102,18 @@ def checked_tls(host: str, certificate: Path | None, key: Path | None) -> None:
     if (certificate is None) != (key is None):
         raise ValueError("certificate and key must be given together")
     if certificate is None and host not in LOOPBACK:
-        raise ValueError(f"host {host} is not this machine: give --certificate and --key, or listen on 127.0.0.1")
+        raise ValueError(
+            f"host {host} is not this machine: give --certificate and --key, or listen on 127.0.0.1"
+        )
 
 
 def signing_key(state: Path) -> Ed25519PrivateKey:
     """The campaign's signing key, made on first use."""
     raw = kept(
         state / "signing.key",
-        lambda: Ed25519PrivateKey.generate().private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption()),
+        lambda: Ed25519PrivateKey.generate().private_bytes(
+            Encoding.Raw, PrivateFormat.Raw, NoEncryption()
+        ),
     )
     return Ed25519PrivateKey.from_private_bytes(raw)
 

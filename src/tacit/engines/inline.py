@@ -11,14 +11,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tacit.cohort import Cohort
-from tacit.ensembles.boosting import Verdict
-from tacit.learners.base import ShareQuery, Simulated, Tally
+from tacit._util.types import FloatArray, IntArray
+from tacit.algorithms.boosting import Verdict
+from tacit.data.cohort import Cohort
+from tacit.learners.learner import ShareQuery, Simulated, Tally
 from tacit.learners.query import Answer, Estimates, Query
-from tacit.mechanisms.names import MECHANISMS
-from tacit.streams import Stream
+from tacit.mechanisms.registry import MECHANISMS
+from tacit.mechanisms.streams import Stream
 from tacit.sums.base import SecureSum
-from tacit.types import FloatArray, IntArray
 from tacit.wire import WireError, encode
 
 _BLOCK = 1 << 22  # numbers of a block of shares
@@ -60,7 +60,9 @@ class Inline:
         self.spent = np.zeros(len(self.cohort))
         self._waiting = drawing_order(len(self.cohort), self.stream)
         if isinstance(self.epsilon, np.ndarray) and self.epsilon.shape != (len(self.cohort),):
-            raise ValueError(f"epsilon must be one number per owner, {len(self.cohort)}, got {self.epsilon.shape}")
+            raise ValueError(
+                f"epsilon must be one number per owner, {len(self.cohort)}, got {self.epsilon.shape}"
+            )
 
     @property
     def asked(self) -> int:
@@ -72,8 +74,16 @@ class Inline:
         try:
             ask = next(algorithm)
             while True:
-                self.stopped = self.stopped or (self.monitor is not None and self.monitor(self.answered))
-                told = None if self.stopped else self.tally(ask) if isinstance(ask, Tally) else self.ask(ask)
+                self.stopped = self.stopped or (
+                    self.monitor is not None and self.monitor(self.answered)
+                )
+                told = (
+                    None
+                    if self.stopped
+                    else self.tally(ask)
+                    if isinstance(ask, Tally)
+                    else self.ask(ask)
+                )
                 self._note(ask, told)
                 self.answered += not self.stopped
                 ask = algorithm.send(told)
@@ -94,7 +104,9 @@ class Inline:
                 said = told.values.tobytes() + told.epsilons.tobytes()
             case _:
                 said = repr(told).encode()
-        parts = b"".join(len(part).to_bytes(8, "little") + part for part in (self.transcript, asked, said))
+        parts = b"".join(
+            len(part).to_bytes(8, "little") + part for part in (self.transcript, asked, said)
+        )
         self.transcript = blake2b(parts, digest_size=32).digest()
 
     def ask(self, query: Query) -> Answer | Estimates | None:
@@ -107,7 +119,9 @@ class Inline:
         self.spent[owners] += epsilon
         if isinstance(query, ShareQuery) and isinstance(query.learner, Simulated):
             kind = MECHANISMS[query.terms.mechanism]
-            return query.learner.simulate(query, self.cohort[owners], kind, epsilon, coins.of(owners))
+            return query.learner.simulate(
+                query, self.cohort[owners], kind, epsilon, coins.of(owners)
+            )
         collected: Any = None
         size = max(1, _BLOCK // query.width)
         for start in range(0, len(owners), size):
@@ -120,7 +134,11 @@ class Inline:
     def _invite(self, query: Query) -> IntArray:
         """Owners for a query; those that are asked but once are used up."""
         if query.owners is None or isinstance(query.owners, tuple):
-            return np.arange(len(self.cohort)) if query.owners is None else np.array(query.owners, dtype=np.int64)
+            return (
+                np.arange(len(self.cohort))
+                if query.owners is None
+                else np.array(query.owners, dtype=np.int64)
+            )
         if len(self._waiting) - self._asked < query.owners:
             return self._waiting[:0]
         self._asked += query.owners
@@ -129,7 +147,9 @@ class Inline:
     def tally(self, question: Tally) -> Verdict:
         """The error of a model over all owners, by a secure sum: paper B."""
         if self.sums is None:
-            raise ValueError("this algorithm asks for sums over all owners: give sums, e.g. TwoServers(epsilon=0.1)")
+            raise ValueError(
+                "this algorithm asks for sums over all owners: give sums, e.g. TwoServers(epsilon=0.1)"
+            )
         terms = question.ensemble.error_terms(question.model, self.cohort)
         self._tallies += 1
         return Verdict.of(self.sums.total(terms, self.stream.child("tally", self._tallies)))

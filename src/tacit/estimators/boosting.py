@@ -8,20 +8,20 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tacit.checks import positive
+from tacit._util.checks import positive
+from tacit._util.types import AnyArray, FloatArray
+from tacit.algorithms.boosting import AllOwners, Judge, OwnSample, boost
+from tacit.algorithms.public_baseline import fit_public
+from tacit.data.frames import accept_table
+from tacit.data.schema import Schema
 from tacit.engines.inline import Inline, Monitor
-from tacit.ensembles.boosting import AllOwners, Judge, OwnSample, boost
-from tacit.ensembles.public_model import fit_public
 from tacit.estimators.guarantee import guarantee_of
+from tacit.estimators.inputs import prepare
 from tacit.estimators.parameters import owners_each, stream_of, terms_of
-from tacit.estimators.prepared import prepare
-from tacit.estimators.saved import Savable
-from tacit.estimators.tables import accept_table
-from tacit.learners.base import Learner
-from tacit.learners.names import learner_of, one_of
-from tacit.schema import Schema
+from tacit.estimators.persistence import Savable
+from tacit.learners.learner import Learner
+from tacit.learners.registry import learner_of, one_of
 from tacit.sums.two_servers import TwoServers
-from tacit.types import AnyArray, FloatArray
 
 
 class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
@@ -31,7 +31,7 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
     ----------
     learner : "stump", "centroid", "logistic" or a Learner.
     epsilon : the budget of an owner's one report; a number, or one per owner in the sorted order of owners.
-    mechanism : "auto" (the least error for the learner's shares) or a name of `tacit.mechanisms.names.MECHANISMS`.
+    mechanism : "auto" (the least error for the learner's shares) or a name of `tacit.mechanisms.registry.MECHANISMS`.
     rounds : how many base models to publish, at most.
     owners_per_round : how many owners a round asks; None shares them out evenly, with a reserve for dropped rounds.
     error : "public" estimates a base model's error on the data user's sample, "owners" by secure sums over all owners.
@@ -94,7 +94,15 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
         tags.classifier_tags.poor_score = True  # the few hundred rows of a check drown in the noise
         return tags
 
-    def fit(self, X: Any, y: Any, *, owners: Any = None, public: Any = None, monitor: Monitor | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        owners: Any = None,
+        public: Any = None,
+        monitor: Monitor | None = None,
+    ) -> Self:
         """Boost over the owners of the rows of X; `owners` names one per row, None makes every row an owner.
 
         `public` is the data user's own sample (X0, y0). All that is not paid for with epsilon (bounds, categories,
@@ -113,9 +121,14 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
         judge: Judge = OwnSample(known)
         sums = None
         if judged == "owners":
-            judge, sums = AllOwners(), TwoServers(epsilon=positive("error_epsilon", self.error_epsilon) / most)
+            judge, sums = (
+                AllOwners(),
+                TwoServers(epsilon=positive("error_epsilon", self.error_epsilon) / most),
+            )
         engine = Inline(cohort, epsilon, stream, sums, monitor)
-        boosted = engine.run(boost(learner, self.facts_, terms, judge, self.rounds, each, self.attempts))
+        boosted = engine.run(
+            boost(learner, self.facts_, terms, judge, self.rounds, each, self.attempts)
+        )
 
         self.ensemble_, self.transcript_ = boosted.ensemble, engine.transcript
         self.report_ = [asdict(record) for record in boosted.records]
@@ -123,9 +136,13 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
         if engine.stopped:
             self.ended_ = f"stopped after {len(self.ensemble_)} of {self.rounds} rounds"
         if not len(self.ensemble_):
-            self.ended_ += "; with no base model, predictions are the data user's most frequent class"
+            self.ended_ += (
+                "; with no base model, predictions are the data user's most frequent class"
+            )
         budget = None if sums is None else float(self.error_epsilon)
-        self.guarantee_ = guarantee_of(learner.unsound, terms.mechanism, epsilon, budget, stream, ready.source)
+        self.guarantee_ = guarantee_of(
+            learner.unsound, terms.mechanism, epsilon, budget, stream, ready.source
+        )
         return self
 
     def predict(self, X: Any) -> AnyArray:

@@ -8,23 +8,23 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tacit.checks import whole
+from tacit._util.checks import whole
+from tacit._util.types import AnyArray, FloatArray
+from tacit.algorithms.boosting import rounds_in_words
+from tacit.algorithms.combination import Crowd
+from tacit.algorithms.gradient_trees import Growth, grow
+from tacit.algorithms.public_baseline import fit_public
+from tacit.algorithms.refinement import MAPS, discriminate, refine
+from tacit.data.frames import accept_table
+from tacit.data.schema import Schema
 from tacit.engines.inline import Inline, Monitor
-from tacit.ensembles.combination import Crowd
-from tacit.ensembles.endings import rounds_in_words
-from tacit.ensembles.grow import Growth, grow
-from tacit.ensembles.public_model import fit_public
-from tacit.ensembles.refine import MAPS, discriminate, refine
 from tacit.estimators.guarantee import guarantee_of
+from tacit.estimators.inputs import prepare
 from tacit.estimators.parameters import stream_of
-from tacit.estimators.prepared import prepare
-from tacit.estimators.saved import Savable
-from tacit.estimators.tables import accept_table
-from tacit.learners.discriminant import Discriminant
-from tacit.learners.names import one_of
-from tacit.mechanisms.names import MECHANISMS
-from tacit.schema import Schema
-from tacit.types import AnyArray, FloatArray
+from tacit.estimators.persistence import Savable
+from tacit.learners.owners.discriminant import Discriminant
+from tacit.learners.registry import one_of
+from tacit.mechanisms.registry import MECHANISMS
 
 _NO_NOISE = 16.0  # epsilon that predictions assume where shares are reported as they are
 
@@ -45,7 +45,7 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
     rounds : in how many rounds to ask, each with other owners; None decides by the predicted change. With
         "trees", how many trees.
     rows_per_owner : how many rows an owner is believed to hold. Only accuracy depends on it, not privacy.
-    mechanism : "auto" (the least error, PrivUnit as a rule) or a name of `tacit.mechanisms.names.MECHANISMS`.
+    mechanism : "auto" (the least error, PrivUnit as a rule) or a name of `tacit.mechanisms.registry.MECHANISMS`.
     schema : bounds, categories and classes, where they are known; None takes them from the data user's sample.
     public_fraction : how many of the owners to set aside as the data user's sample when fit gets no `public`.
     random_state : None draws secure coins. A seed makes runs reproducible, and void of privacy.
@@ -97,7 +97,15 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
         tags.classifier_tags.poor_score = True  # the few hundred rows of a check drown in the noise
         return tags
 
-    def fit(self, X: Any, y: Any, *, owners: Any = None, public: Any = None, monitor: Monitor | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        owners: Any = None,
+        public: Any = None,
+        monitor: Monitor | None = None,
+    ) -> Self:
         """Ask the owners of the rows of X; `owners` names one per row, None makes every row an owner.
 
         `public` is the data user's own sample (X0, y0): its model is the start, and all that is not paid for with
@@ -107,7 +115,9 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
         """
         stream = stream_of(self.random_state)
         combine = one_of("combine", self.combine, ("precision", "private"))
-        chosen = one_of("features", self.features, ("auto", "linear", "products", "waves", "leaves", "trees"))
+        chosen = one_of(
+            "features", self.features, ("auto", "linear", "products", "waves", "leaves", "trees")
+        )
         mechanism = one_of("mechanism", self.mechanism, {"auto", *MECHANISMS})
         rounds = None if self.rounds is None else whole("rounds", self.rounds, 1)
         rows = whole("rows_per_owner", self.rows_per_owner, 1)
@@ -123,7 +133,9 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
             refined = engine.run(grow(ready.public, crowd, mechanism, ready.epsilon, growth, own))
         else:
             maps = MAPS if chosen == "auto" else (chosen,)
-            refined = engine.run(refine(ready.public, crowd, mechanism, ready.epsilon, maps, rounds, own))
+            refined = engine.run(
+                refine(ready.public, crowd, mechanism, ready.epsilon, maps, rounds, own)
+            )
 
         self.model_, self.stages_ = refined.model, refined.stages
         self.public_only_score_, self.public_model_ = own.accuracy, own.name
@@ -133,7 +145,9 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
             self.ended_ = f"stopped after {rounds_in_words(len(self.report_))}"
         self.transcript_ = engine.transcript
         named = "privunit" if mechanism == "auto" else mechanism
-        promise = guarantee_of(Discriminant.unsound, named, ready.epsilon, None, stream, ready.source)
+        promise = guarantee_of(
+            Discriminant.unsound, named, ready.epsilon, None, stream, ready.source
+        )
         self.guarantee_ = promise if engine.asked else promise.without_reports
         return self
 

@@ -5,9 +5,9 @@ from typing import Any
 
 from tacit.estimators.boosting import PrivateBoosting
 from tacit.estimators.classifier import PrivateClassifier
-from tacit.estimators.own_models import kept_own
+from tacit.estimators.peer_models import kept_own
 from tacit.estimators.peers import PeerEnsemble
-from tacit.estimators.saved import restored
+from tacit.estimators.persistence import restored
 from tacit.estimators.sites import SiteEnsemble, SiteEnsembleRegressor
 from tacit.wire import WireError
 

@@ -4,18 +4,17 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tacit.cohort import Cohort
-from tacit.ensembles.passed_trees import pass_trees
-from tacit.ensembles.peers import fair_share, speakers, take_turns, turns_each
-from tacit.ensembles.stumps import exchange_stumps
+from tacit.algorithms.peer_rounds import exchange_stumps, pass_trees
+from tacit.algorithms.peer_turns import fair_share, speakers, take_turns, turns_each
+from tacit.data.cohort import Cohort
 from tacit.estimators.peer_models import Scores
-from tacit.learners.additive import Additive
-from tacit.learners.cells import Cells
-from tacit.learners.noisy_tree import Trees
-from tacit.learners.own_model import fit_own
-from tacit.learners.random_stump import Shared
-from tacit.learners.voted_model import vote_own
-from tacit.streams import Stream
+from tacit.learners.peers.additive import Additive
+from tacit.learners.peers.cells import Cells
+from tacit.learners.peers.noisy_tree import Trees
+from tacit.learners.peers.own_model import fit_own
+from tacit.learners.peers.random_stump import Shared
+from tacit.learners.peers.voted_model import vote_own
+from tacit.mechanisms.streams import Stream
 
 _DEPTH = 2  # of passed trees
 
@@ -35,7 +34,11 @@ class Plan:
 
     @classmethod
     def of(cls, rounds: int, turns: Mapping[int, int], epsilons: Mapping[int, float]) -> "Plan":
-        return cls(rounds, turns, {who: fair_share(epsilon, turns[who]) for who, epsilon in epsilons.items()})
+        return cls(
+            rounds,
+            turns,
+            {who: fair_share(epsilon, turns[who]) for who, epsilon in epsilons.items()},
+        )
 
 
 @dataclass(frozen=True)
@@ -76,15 +79,21 @@ def _trees(
     return pass_trees(cells, held, speakers(plan.turns, coins), _DEPTH, plan.menu, known)
 
 
-def _own_turns(cells: Cells, one: Cohort, released: Any, rho: float, ridge: float, me: int) -> Scores:
+def _own_turns(
+    cells: Cells, one: Cohort, released: Any, rho: float, ridge: float, me: int
+) -> Scores:
     return fit_own(cells.read(one.X), one.y, cells.sizes, released, rho, ridge, me)
 
 
-def _own_stumps(cells: Cells, one: Cohort, released: Any, rho: float, ridge: float, me: int) -> Scores:
+def _own_stumps(
+    cells: Cells, one: Cohort, released: Any, rho: float, ridge: float, me: int
+) -> Scores:
     return vote_own(cells.read(one.X), one.y, released, rho, me)
 
 
-def _own_trees(cells: Cells, one: Cohort, released: Any, rho: float, ridge: float, me: int) -> Scores:
+def _own_trees(
+    cells: Cells, one: Cohort, released: Any, rho: float, ridge: float, me: int
+) -> Scores:
     trees: Trees = released
     return trees
 

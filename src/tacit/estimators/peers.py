@@ -9,25 +9,25 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tacit.checks import bad, positive, whole
-from tacit.cohort import Cohort
+from tacit._util.checks import bad, positive, whole
+from tacit._util.types import AnyArray, FloatArray, IntArray
+from tacit.data.cohort import Cohort
+from tacit.data.frames import accept_labels, accept_table, some_rows
+from tacit.data.schema import Schema
 from tacit.engines.inline import Inline, Monitor
+from tacit.estimators.guarantee import peer_guarantee
+from tacit.estimators.inputs import Sample, drawn_sample, given_sample
 from tacit.estimators.parameters import stream_of
-from tacit.estimators.peer_guarantee import peer_guarantee
 from tacit.estimators.peer_methods import METHODS
 from tacit.estimators.peer_models import PeerModel, two_classes
-from tacit.estimators.sample import Sample, drawn_sample, given_sample
-from tacit.estimators.saved import Savable
-from tacit.estimators.tables import accept_labels, accept_table, some_rows
-from tacit.learners.additive import Additive
-from tacit.learners.cells import Cells
-from tacit.learners.names import one_of
-from tacit.learners.noisy_tree import Trees
-from tacit.learners.own_model import RHO, RIDGE
-from tacit.learners.served import ServedScores
-from tacit.schema import Schema
-from tacit.streams import Stream
-from tacit.types import AnyArray, FloatArray, IntArray
+from tacit.estimators.persistence import Savable
+from tacit.learners.peers.additive import Additive
+from tacit.learners.peers.cells import Cells
+from tacit.learners.peers.noisy_tree import Trees
+from tacit.learners.peers.own_model import RHO, RIDGE
+from tacit.learners.peers.peer_model import ServedScores
+from tacit.learners.registry import one_of
+from tacit.mechanisms.streams import Stream
 
 
 class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
@@ -127,7 +127,10 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         stay = np.flatnonzero(~sample.taken) if sample is not None else np.arange(len(labels))
         rows = self.schema_.encode(some_rows(table, stay)).X
         numbers = np.searchsorted(self.participants_, names[stay])
-        self._held = {number: self._attributes(name, attributes) for number, name in enumerate(self.participants_)}
+        self._held = {
+            number: self._attributes(name, attributes)
+            for number, name in enumerate(self.participants_)
+        }
         _known("attributes", attributes, self.participants_)
         self._cohort = self._grouped(rows, self.schema_.encode_labels(labels[stay]), numbers)
         self._stream = stream
@@ -137,10 +140,18 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self._source = "" if sample is None else sample.source
         self.transcript_ = b""
         self._present: dict[int, float] = {}
-        return self._learn(dict(zip(self._held, self._epsilons(self.epsilon), strict=True)), monitor)
+        return self._learn(
+            dict(zip(self._held, self._epsilons(self.epsilon), strict=True)), monitor
+        )
 
     def join(
-        self, X: Any, y: Any, *, name: Any, attributes: Collection[Any] | None = None, epsilon: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        name: Any,
+        attributes: Collection[Any] | None = None,
+        epsilon: Any = None,
     ) -> Self:
         """A newcomer takes its turns after the others. Nothing that was released changes; nobody else speaks again.
 
@@ -153,7 +164,9 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
             )
         budget = self.epsilon if epsilon is None else epsilon
         if np.ndim(budget) != 0 or isinstance(budget, Mapping):
-            raise ValueError("epsilon must be given for a newcomer: the ensemble has one for each participant")
+            raise ValueError(
+                "epsilon must be given for a newcomer: the ensemble has one for each participant"
+            )
         table = accept_table(self, X, reset=False)
         labels = accept_labels(self, table, y, finite=False)
         number = len(self.participants_)
@@ -163,14 +176,18 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         classes = self.schema_.encode_labels(labels)
         whole_rows = np.concatenate([self._cohort.X, rows[classes >= 0]])
         offsets = np.append(self._cohort.offsets, len(whole_rows))
-        self._cohort = Cohort(whole_rows, np.concatenate([self._cohort.y, classes[classes >= 0]]), offsets)
+        self._cohort = Cohort(
+            whole_rows, np.concatenate([self._cohort.y, classes[classes >= 0]]), offsets
+        )
         return self._learn({number: _budget(budget)})
 
     def leave(self, name: Any) -> Self:
         """A participant goes: its own model, and all parts made of what it released. What was known stays known."""
         self._check_participants()
         if name not in self.models_:
-            raise ValueError(f"name must be that of a participant, one of {list(self.models_)}, got {name!r}")
+            raise ValueError(
+                f"name must be that of a participant, one of {list(self.models_)}, got {name!r}"
+            )
         number = self.participants_.index(name)
         self.released_ = self.released_.without({number})
         del self._present[number]
@@ -185,10 +202,16 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         engine = Inline(self._cohort, epsilon, self._stream, monitor=monitor)
         held = {number: self._held[number] for number in newcomers}
         coins = self._stream.child("public coins", min(newcomers))
-        self.released_ = engine.run(method.algorithm(self.cells_, held, plan, coins, self.released_))
+        self.released_ = engine.run(
+            method.algorithm(self.cells_, held, plan, coins, self.released_)
+        )
         self.transcript_ = blake2b(self.transcript_ + engine.transcript, digest_size=32).digest()
-        self.spent_ = self.spent_ | {self.participants_[number]: float(engine.spent[number]) for number in newcomers}
-        self.guarantee_ = peer_guarantee(list(self._present.values()), plan, self._stream, self._source)
+        self.spent_ = self.spent_ | {
+            self.participants_[number]: float(engine.spent[number]) for number in newcomers
+        }
+        self.guarantee_ = peer_guarantee(
+            list(self._present.values()), plan, self._stream, self._source
+        )
         self._settle()
         if engine.stopped:
             self.ended_ = f"stopped after {engine.answered} turns"
@@ -199,11 +222,15 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         method = METHODS[self.method]
         self.served_ = PeerModel(self.cells_, method.served(self.released_))
         self.ended_ = f"{len(self._present)} participants"
-        self.report_ = [{"participant": str(name), "epsilon": spent} for name, spent in self.spent_.items()]
+        self.report_ = [
+            {"participant": str(name), "epsilon": spent} for name, spent in self.spent_.items()
+        ]
         self.models_ = {}
         for number in self._present:
             one = self._cohort[number : number + 1]
-            own = method.own(self.cells_, one, self.released_, float(self.rho), float(self.ridge), number)
+            own = method.own(
+                self.cells_, one, self.released_, float(self.rho), float(self.ridge), number
+            )
             self.models_[self.participants_[number]] = PeerModel(self.cells_, own)
         return self
 
@@ -234,7 +261,9 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
     def _check_participants(self) -> None:
         check_is_fitted(self)
         if not hasattr(self, "_cohort"):
-            raise ValueError("a model that was read from a file has no participants: they are where it was fitted")
+            raise ValueError(
+                "a model that was read from a file has no participants: they are where it was fitted"
+            )
 
     def _check(self) -> None:
         one_of("method", self.method, METHODS)
@@ -248,7 +277,9 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
             return None
         return drawn_sample(self, table, labels, np.arange(len(labels)), stream)
 
-    def _attributes(self, name: Any, attributes: Mapping[Any, Collection[Any]] | None) -> tuple[int, ...]:
+    def _attributes(
+        self, name: Any, attributes: Mapping[Any, Collection[Any]] | None
+    ) -> tuple[int, ...]:
         return self.cells_.held(None if attributes is None else attributes.get(name))
 
     def _epsilons(self, given: Any) -> list[float]:
@@ -256,7 +287,9 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
             _known("epsilon", given, self.participants_)
             missing = [name for name in self.participants_ if name not in given]
             if missing:
-                raise ValueError(f"epsilon must be given for every participant; missing are {missing}")
+                raise ValueError(
+                    f"epsilon must be given for every participant; missing are {missing}"
+                )
             return [_budget(given[name]) for name in self.participants_]
         return [_budget(given)] * len(self.participants_)
 
@@ -264,12 +297,16 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         """Rows by participant, with absent attributes taken out; a participant without usable rows stays."""
         kept = np.flatnonzero(y >= 0)
         order = kept[np.argsort(numbers[kept], kind="stable")]
-        offsets = np.append(0, np.cumsum(np.bincount(numbers[order], minlength=len(self.participants_))))
+        offsets = np.append(
+            0, np.cumsum(np.bincount(numbers[order], minlength=len(self.participants_)))
+        )
         parts = [
             self.cells_.without_others(X[order[first:last]], self._held[number])
             for number, (first, last) in enumerate(pairwise(offsets.tolist()))
         ]
-        return Cohort(np.concatenate(parts), y[order], offsets.astype(np.int64), ignored=len(y) - len(kept))
+        return Cohort(
+            np.concatenate(parts), y[order], offsets.astype(np.int64), ignored=len(y) - len(kept)
+        )
 
 
 def _names(participants: Any, rows: int) -> AnyArray:
@@ -277,7 +314,9 @@ def _names(participants: Any, rows: int) -> AnyArray:
         return np.zeros(rows, dtype=np.int64)
     names: AnyArray = np.asarray(participants)
     if names.shape != (rows,):
-        raise ValueError(f"participants must name one for each row, got shape {names.shape} for {rows} rows")
+        raise ValueError(
+            f"participants must name one for each row, got shape {names.shape} for {rows} rows"
+        )
     return names
 
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from tacit.checks import positive, whole
-from tacit.ensembles.combination import Crowd
-from tacit.ensembles.public_model import PublicModel, fit_public
-from tacit.ensembles.refine import LEAST_GAIN, MAPS, outlook, too_little
-from tacit.estimators.tables import categorical
-from tacit.learners.base import Public
-from tacit.schema import Schema
+from tacit._util.checks import positive, whole
+from tacit.algorithms.combination import Crowd
+from tacit.algorithms.public_baseline import PublicModel, fit_public
+from tacit.algorithms.refinement import LEAST_GAIN, MAPS, outlook, too_little
+from tacit.data.frames import categorical
+from tacit.data.schema import Schema
+from tacit.learners.learner import Public
 
 _DRAWS, _SEED = 200, 0
 
@@ -46,7 +46,11 @@ class Plan:
         return None if self.public_accuracy is None else min(1.0, self.public_accuracy + self.rise)
 
     def __str__(self) -> str:
-        alone = "too few rows to tell" if self.public_accuracy is None else f"{self.public_accuracy:.3f}"
+        alone = (
+            "too few rows to tell"
+            if self.public_accuracy is None
+            else f"{self.public_accuracy:.3f}"
+        )
         if not self.collect:
             return (
                 f"Do not collect: {self.owners:,} owners at epsilon {self.epsilon:g} will not beat your own "
@@ -83,11 +87,17 @@ def plan(
     known = Schema.of_public(X, y, categorical(X)) if schema is None else schema
     labels = known.encode_labels(np.asarray(y))
     public = Public(known.encode(X).X[labels >= 0], labels[labels >= 0], len(known.classes))
-    crowd = Crowd(whole("owners", owners, 1), positive("epsilon", epsilon), whole("rows_per_owner", rows_per_owner, 1))
+    crowd = Crowd(
+        whole("owners", owners, 1),
+        positive("epsilon", epsilon),
+        whole("rows_per_owner", rows_per_owner, 1),
+    )
     return plan_for(public, crowd)
 
 
-def plan_for(public: Public, crowd: Crowd, own: PublicModel | None = None, maps: Sequence[str] = MAPS) -> Plan:
+def plan_for(
+    public: Public, crowd: Crowd, own: PublicModel | None = None, maps: Sequence[str] = MAPS
+) -> Plan:
     """The same for rows that are encoded already; `own` is the data user's model, where it is fitted already."""
     own = fit_public(public) if own is None else own
     look = outlook(public, own, crowd, maps)

@@ -7,23 +7,22 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tacit.cohort import Cohort
+from tacit._util.types import AnyArray, FloatArray, IntArray
+from tacit.algorithms.site_tuning import lenses_of, rehearse
+from tacit.algorithms.site_weights import COMBINE
+from tacit.algorithms.sites import ensemble_of_sites
+from tacit.data.cohort import Cohort
+from tacit.data.frames import accept_labels, accept_table, some_rows
+from tacit.data.schema import Schema
 from tacit.engines.inline import Inline
-from tacit.ensembles.combine import COMBINE
-from tacit.ensembles.rehearsal import lenses_of, rehearse
-from tacit.ensembles.sites import ensemble_of_sites
 from tacit.estimators.guarantee import site_guarantee
-from tacit.estimators.numbers import Range, drawn_numbers, given_numbers
-from tacit.estimators.parameters import stream_of
-from tacit.estimators.sample import drawn_sample, given_sample
-from tacit.estimators.saved import Savable
-from tacit.estimators.site_parameters import loss_of, ridge_of, site_epsilons, site_names
-from tacit.estimators.tables import accept_labels, accept_table, some_rows
-from tacit.learners.names import one_of
-from tacit.learners.site import PRIVACY, TrainSite
-from tacit.schema import Schema
-from tacit.streams import Stream
-from tacit.types import AnyArray, FloatArray, IntArray
+from tacit.estimators.inputs import drawn_sample, given_sample
+from tacit.estimators.parameters import loss_of, ridge_of, site_epsilons, site_names, stream_of
+from tacit.estimators.persistence import Savable
+from tacit.estimators.regression_targets import Range, drawn_numbers, given_numbers
+from tacit.learners.registry import one_of
+from tacit.learners.sites.train import PRIVACY, TrainSite
+from tacit.mechanisms.streams import Stream
 
 
 class _Sites(Savable, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
@@ -74,7 +73,9 @@ class _Sites(Savable, BaseEstimator):  # type: ignore[misc]  # scikit-learn is u
         menu = tuple(np.unique(epsilon).tolist())
         loss = loss_of(self.loss, numbers=classes == 0)
         lenses = lenses_of(X0, self.components)
-        self.query_ = TrainSite(1, 1, None, lenses[0], loss, classes, self.privacy, menu, ridge_of(self.ridge))
+        self.query_ = TrainSite(
+            1, 1, None, lenses[0], loss, classes, self.privacy, menu, ridge_of(self.ridge)
+        )
         if not self.query_.unsound:
             self.query_ = rehearse(self.query_, X0, y0, float(np.median(epsilon)), lenses)
         self.lens_ = self.query_.lens
@@ -92,7 +93,9 @@ class _Sites(Savable, BaseEstimator):  # type: ignore[misc]  # scikit-learn is u
                 "ridge": self.query_.plan(each).ridge,
                 "weights": [float(one.weights[place]) for one in self.model_.combined],
             }
-            for place, (name, each) in enumerate(zip(self.sites_.tolist(), epsilon.tolist(), strict=True))
+            for place, (name, each) in enumerate(
+                zip(self.sites_.tolist(), epsilon.tolist(), strict=True)
+            )
         ]
 
     def _scores(self, X: Any) -> FloatArray:
@@ -158,7 +161,17 @@ class SiteEnsemble(ClassifierMixin, _Sites):  # type: ignore[misc]
         rest = np.flatnonzero(~sample.taken)
         encoded = self.schema_.encode(some_rows(table, rest)).X
         numbers = self.schema_.encode_labels(labels[rest])
-        self._ensemble(encoded, numbers, names[rest], known.X, known.y, known.classes, sample.source, None, stream)
+        self._ensemble(
+            encoded,
+            numbers,
+            names[rest],
+            known.X,
+            known.y,
+            known.classes,
+            sample.source,
+            None,
+            stream,
+        )
         guesses = self.linear_.winners(self.model_.public_scores)
         self.public_only_score_ = float(np.mean(guesses == known.y))
         return self

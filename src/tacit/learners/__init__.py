@@ -3,26 +3,17 @@
 Whatever may travel in a question or a model is imported here, so that whoever reads one knows all of it.
 """
 
-from tacit.learners import (
-    additive,
-    cells,
+from tacit.learners.models import features, scores, trees
+from tacit.learners.owners import (
     centroid,
     discriminant,
-    features,
     gradient_histogram,
-    leaf_counts,
-    lens,
-    linear,
     logistic,
-    losses,
-    noisy_tree,
-    scores,
-    served,
-    site,
     stump,
     sum_query,
-    trees,
 )
+from tacit.learners.peers import additive, cells, leaf_counts, noisy_tree, peer_model
+from tacit.learners.sites import losses, projection, train
 
 __all__ = [
     "additive",
@@ -32,15 +23,14 @@ __all__ = [
     "features",
     "gradient_histogram",
     "leaf_counts",
-    "lens",
-    "linear",
     "logistic",
     "losses",
     "noisy_tree",
+    "peer_model",
+    "projection",
     "scores",
-    "served",
-    "site",
     "stump",
     "sum_query",
+    "train",
     "trees",
 ]

@@ -13,10 +13,10 @@ from hashlib import blake2b
 
 import numpy as np
 
-from tacit.checks import bad, whole
+from tacit._util.checks import bad, whole
+from tacit._util.types import BoolArray, IntArray
 from tacit.learners.query import Query
 from tacit.mechanisms.reports import Reports
-from tacit.types import BoolArray, IntArray
 from tacit.wire import encode, message
 
 PURPOSE = "invitation"
@@ -47,7 +47,11 @@ class Invitation:
         if not len(self.schema) == _DIGEST:
             raise bad("schema", f"a digest of {_DIGEST} bytes", len(self.schema))
         if not len(self.query.epsilons) <= 256:
-            raise bad("epsilons", "at most 256: a report names its level in a byte", len(self.query.epsilons))
+            raise bad(
+                "epsilons",
+                "at most 256: a report names its level in a byte",
+                len(self.query.epsilons),
+            )
 
     @property
     def digest(self) -> bytes:
@@ -65,19 +69,24 @@ def pack(digest: bytes, level: int, reports: Reports) -> bytes:
     if not len(reports) == 1:
         raise bad("reports", "one report", len(reports))
     body = b"".join(
-        array.astype(array.dtype.newbyteorder("<")).tobytes() for array in (reports.points, reports.indices)
+        array.astype(array.dtype.newbyteorder("<")).tobytes()
+        for array in (reports.points, reports.indices)
     )
     return bytes([_VERSION]) + digest[:_TAG] + bytes([level]) + body
 
 
-def unpack(data: Sequence[bytes], digest: bytes, query: Query) -> tuple[BoolArray, IntArray, Reports]:
+def unpack(
+    data: Sequence[bytes], digest: bytes, query: Query
+) -> tuple[BoolArray, IntArray, Reports]:
     """Which of some bytes are reports to this query; the levels and the reports of those that are, in order.
 
     Refused are a wrong version, tag, length or level, and what is not on the mechanism's grid. Total: no bytes raise.
     """
     size = report_size(query)
     good = np.array([len(each) == size for each in data], dtype=np.bool_)
-    rows = np.frombuffer(b"".join(each for each in data if len(each) == size), np.uint8).reshape(-1, size)
+    rows = np.frombuffer(b"".join(each for each in data if len(each) == size), np.uint8).reshape(
+        -1, size
+    )
     header = np.frombuffer(bytes([_VERSION]) + digest[:_TAG], np.uint8)
     levels = rows[:, _HEADER - 1].astype(np.int64)
     fits = (rows[:, : _HEADER - 1] == header).all(axis=1) & (levels < len(query.epsilons))

@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit.checks import bad, whole
-from tacit.cohort import Cohort
+from tacit._util.checks import bad, whole
+from tacit._util.types import BoolArray, FloatArray
+from tacit.data.cohort import Cohort
 from tacit.mechanisms.reports import Reports
-from tacit.streams import Stream
-from tacit.types import BoolArray, FloatArray
+from tacit.mechanisms.streams import Stream
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,14 +14,16 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from tacit.checks import bad, matrix, positive
-from tacit.cores import pieces, spread
+from tacit._util.checks import bad, matrix, positive
+from tacit._util.threads import pieces, spread
+from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray, WordArray
 from tacit.mechanisms.reports import Reports, Totals
-from tacit.spaces import Space
-from tacit.streams import Stream
-from tacit.types import AnyArray, BoolArray, FloatArray, IntArray, WordArray
+from tacit.mechanisms.spaces import Space
+from tacit.mechanisms.streams import Stream
 
-_BLOCK_WORDS = 1 << 17  # coins drawn at a time: small enough for the cache, large enough to amortise calls
+_BLOCK_WORDS = (
+    1 << 17
+)  # coins drawn at a time: small enough for the cache, large enough to amortise calls
 _BLOCK_LEAST = 4096  # rows
 
 
@@ -37,7 +39,9 @@ class Mechanism(ABC):
 
     epsilon: float | FloatArray
     space: Space
-    menu: FloatArray | None = None  # all values of epsilon that may occur, so that parts of a cohort add up
+    menu: FloatArray | None = (
+        None  # all values of epsilon that may occur, so that parts of a cohort add up
+    )
 
     branches: ClassVar[int] = 1  # kinds of report that decode with different scales
 
@@ -113,10 +117,17 @@ class Mechanism(ABC):
     def _accept(self, epsilon: object) -> float | FloatArray:
         """Check epsilon: one number, or a vector of numbers."""
         if np.ndim(epsilon) == 0:  # type: ignore[arg-type]
-            return positive("epsilon", epsilon.item() if isinstance(epsilon, np.generic | np.ndarray) else epsilon)
+            return positive(
+                "epsilon",
+                epsilon.item() if isinstance(epsilon, np.generic | np.ndarray) else epsilon,
+            )
         array = np.array(epsilon)
         if array.dtype.kind not in "fiu" or array.ndim != 1:
-            raise bad("epsilon", "a number or a vector of numbers", f"{array.dtype} of shape {array.shape}")
+            raise bad(
+                "epsilon",
+                "a number or a vector of numbers",
+                f"{array.dtype} of shape {array.shape}",
+            )
         wrong = array[~((array > 0) & (array < np.inf))]
         if wrong.size:
             raise bad("epsilon", "finite and > 0 in every row", wrong[0].item())
@@ -136,7 +147,11 @@ class Mechanism(ABC):
 
     def select(self, rows: slice | IntArray) -> Self:
         """The same mechanism for some of the rows (itself, when epsilon is one number)."""
-        return self if isinstance(self.epsilon, float) else replace(self, epsilon=self.epsilon[rows], menu=self.levels)
+        return (
+            self
+            if isinstance(self.epsilon, float)
+            else replace(self, epsilon=self.epsilon[rows], menu=self.levels)
+        )
 
     def randomize(self, shares: object, stream: Stream) -> Reports:
         """One report per row of `shares` (n, dim). Row i uses tape i of `stream`."""
@@ -176,7 +191,9 @@ class Mechanism(ABC):
                 counts[level] += len(block)
         weights = np.array([1 / risk if risk > 0 else 1.0 for risk in self.risks])
         flat = (-1, self.space.dim)
-        return Totals(counts, sums.reshape(flat), squares.reshape(flat), self._scales, self._offsets, weights)
+        return Totals(
+            counts, sums.reshape(flat), squares.reshape(flat), self._scales, self._offsets, weights
+        )
 
     def mean(self, reports: Reports) -> FloatArray:
         """The estimated mean share, (dim,), without a dense matrix."""
@@ -199,7 +216,13 @@ class Mechanism(ABC):
         return ok
 
     def _release(
-        self, level: int, shares: FloatArray, rows: IntArray, reports: Reports, chosen: slice | IntArray, stream: Stream
+        self,
+        level: int,
+        shares: FloatArray,
+        rows: IntArray,
+        reports: Reports,
+        chosen: slice | IntArray,
+        stream: Stream,
     ) -> None:
         """Draw some rows of one level. A longer tape begins with the shorter one: a report is a function of it."""
         words = self._words(level)
@@ -221,7 +244,9 @@ class Mechanism(ABC):
         if isinstance(self.epsilon, float):
             return None
         if n != len(self.epsilon):
-            raise ValueError(f"epsilon has {len(self.epsilon)} rows, but {n} were given; use select(rows)")
+            raise ValueError(
+                f"epsilon has {len(self.epsilon)} rows, but {n} were given; use select(rows)"
+            )
         level = np.searchsorted(self.levels, self.epsilon).clip(max=len(self.levels) - 1)
         if not np.array_equal(self.levels[level], self.epsilon):
             raise bad("epsilon", "a value of the menu in every row", self.menu)
@@ -236,7 +261,9 @@ class Mechanism(ABC):
             raise ValueError("reports have another form than this mechanism's; see valid()")
         wrong = np.count_nonzero(~self._valid(level, reports))
         if wrong:
-            raise ValueError(f"{wrong} of {len(reports)} reports are not of this mechanism; see valid()")
+            raise ValueError(
+                f"{wrong} of {len(reports)} reports are not of this mechanism; see valid()"
+            )
         return reports
 
 

@@ -11,8 +11,8 @@ from math import comb, lgamma, log, pi, sqrt
 import numpy as np
 from scipy.special import betainc
 
-from tacit.privacy.odds import odds
-from tacit.types import FloatArray
+from tacit._util.types import FloatArray
+from tacit.mechanisms.odds import odds
 
 _BASE = 1 << 32
 _PANELS, _NODES = 64, 48
@@ -55,7 +55,9 @@ class Cap:
     def square(self) -> float:
         """E[<codeword, direction>^2]."""
         _, top = leading_moments(self.dim, self.candidates, self.favoured)
-        rest = (self.candidates / self.dim - self.favoured * top) / (self.candidates - self.favoured)
+        rest = (self.candidates / self.dim - self.favoured * top) / (
+            self.candidates - self.favoured
+        )
         others = (self.candidates - self.favoured) * self.low
         return (self.favoured * self.high * top + others * rest) / self.total
 
@@ -68,7 +70,9 @@ def leading_moments(dim: int, candidates: int, favoured: int) -> tuple[float, fl
     """
     n, k = candidates, favoured
     if dim == 1:  # inner products are +-1 and the number of +1 is binomial
-        among = sum(min(plus, k) * comb(n, plus) for plus in range(n + 1))  # times 2^-n: how many +1 among the k
+        among = sum(
+            min(plus, k) * comb(n, plus) for plus in range(n + 1)
+        )  # times 2^-n: how many +1 among the k
         return 2 * (among / (k << n)) - 1, 1.0
     x, density, below = _first_coordinate(dim)
     kept = betainc(n - k, k, below) * density
@@ -87,7 +91,9 @@ def _first_coordinate(dim: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     centres = half * (2 * np.arange(_PANELS) + 1) - reach
     angle = (centres[:, np.newaxis] + half * nodes).ravel()
     constant = lgamma(dim / 2) - lgamma((dim - 1) / 2) - 0.5 * log(pi)
-    density = np.exp(constant + (dim - 2) * np.log(np.cos(angle))) * np.tile(weights * half, _PANELS)
+    density = np.exp(constant + (dim - 2) * np.log(np.cos(angle))) * np.tile(
+        weights * half, _PANELS
+    )
     x = np.sin(angle)
     return x, density, betainc((dim - 1) / 2, (dim - 1) / 2, (1 + x) / 2)
 

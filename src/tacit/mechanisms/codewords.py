@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from tacit.kernels import kernel
-from tacit.types import AnyArray, FloatArray, WordArray
+from tacit._util.kernels import kernel
+from tacit._util.types import AnyArray, FloatArray, WordArray
 
 STEPS = 1 << 30  # a codeword's coordinates are multiples of 1 / STEPS
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)

@@ -6,7 +6,7 @@ given, so tests can enumerate it; a draw that must be repeated (rejection) is re
 
 import numpy as np
 
-from tacit.kernels import kernel
+from tacit._util.kernels import kernel
 
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)

@@ -13,12 +13,12 @@ from math import comb
 
 import numpy as np
 
-from tacit.kernels import kernel
+from tacit._util.kernels import kernel
+from tacit._util.types import AnyArray, BoolArray, FloatArray, WordArray
 from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.coins import high_half, high_product, low_half, round_up, unfair_below
+from tacit.mechanisms.odds import Odds, odds
 from tacit.mechanisms.reports import Reports
-from tacit.privacy.odds import Odds, odds
-from tacit.types import AnyArray, BoolArray, FloatArray, WordArray
 
 _BASE = 1 << 32
 
@@ -42,8 +42,12 @@ class DuchiLaw:
 
     def weights(self, signs: Sequence[int]) -> dict[tuple[int, ...], int]:
         """The whole-number weights of all outputs, for an input already rounded to signs."""
-        agreement = {out: sum(a * b for a, b in zip(out, signs, strict=True)) for out in self.inputs}
-        return {out: self.odds.high if lean > 0 else self.odds.low for out, lean in agreement.items()}
+        agreement = {
+            out: sum(a * b for a, b in zip(out, signs, strict=True)) for out in self.inputs
+        }
+        return {
+            out: self.odds.high if lean > 0 else self.odds.low for out, lean in agreement.items()
+        }
 
     @property
     def total(self) -> int:
@@ -99,7 +103,16 @@ class Duchi(Mechanism):
         fresh = self._latest(level, tape)
         done = np.ones(len(shares), dtype=np.bool_)
         high, low = self.laws[level].odds.high, self.laws[level].odds.low
-        _draw_signs(shares, fresh, np.uint64(high), np.uint64(low), self.space.radius_inf, self._mask, out.points, done)
+        _draw_signs(
+            shares,
+            fresh,
+            np.uint64(high),
+            np.uint64(low),
+            self.space.radius_inf,
+            self._mask,
+            out.points,
+            done,
+        )
         return done
 
     def _decode(self, level: int, reports: Reports) -> FloatArray:

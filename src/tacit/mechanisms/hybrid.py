@@ -12,13 +12,20 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit.kernels import kernel
-from tacit.mechanisms.coins import clipped, high_half, high_product, low_half, round_up, unfair_below
+from tacit._util.kernels import kernel
+from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray, WordArray
+from tacit.mechanisms.coins import (
+    clipped,
+    high_half,
+    high_product,
+    low_half,
+    round_up,
+    unfair_below,
+)
+from tacit.mechanisms.odds import rational
 from tacit.mechanisms.piecewise import PiecewiseLaw, point_of, step_of
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.sampled import Sampled
-from tacit.privacy.odds import rational
-from tacit.types import AnyArray, BoolArray, FloatArray, IntArray, WordArray
 
 _STEPS = 1 << 20
 _THRESHOLD = 0.610986  # below this epsilon Duchi alone has the smaller worst-case variance
@@ -52,7 +59,10 @@ class Hybrid(Sampled):
     def shares_of_piecewise(self) -> IntArray:
         """Per level: the probability of the Piecewise branch, in units of 2^-32."""
         each = self.levels / self.counts
-        return np.array([round((1 - exp(-e / 2)) * 2**32) if e > _THRESHOLD else 0 for e in each], dtype=np.int64)
+        return np.array(
+            [round((1 - exp(-e / 2)) * 2**32) if e > _THRESHOLD else 0 for e in each],
+            dtype=np.int64,
+        )
 
     @cached_property
     def sizes(self) -> IntArray:

@@ -14,14 +14,14 @@ from math import ceil, exp
 
 import numpy as np
 
-from tacit.checks import bad
-from tacit.kernels import kernel
+from tacit._util.checks import bad
+from tacit._util.kernels import kernel
+from tacit._util.types import AnyArray, BoolArray, FloatArray, WordArray
 from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.coins import high_half, high_product, low_half, round_up, unfair_below
+from tacit.mechanisms.odds import rational
 from tacit.mechanisms.reports import Reports
-from tacit.privacy.odds import rational
-from tacit.spaces import Box
-from tacit.types import AnyArray, BoolArray, FloatArray, WordArray
+from tacit.mechanisms.spaces import Box
 
 _STEPS = 1 << 14  # grid steps in radius_inf
 _LARGEST_SCALE = 1 << 40  # so that sums of a block of reports stay within 64 bits
@@ -51,7 +51,9 @@ class Laplace(Mechanism):
         if isinstance(space, Box):
             return 2 * dim * _STEPS
         exact = Fraction(space.radius_1) / Fraction(space.radius_inf) * _STEPS
-        return min(2 * dim * _STEPS, 2 * (ceil(exact) + dim))  # rounding moves a coordinate by less than one step
+        return min(
+            2 * dim * _STEPS, 2 * (ceil(exact) + dim)
+        )  # rounding moves a coordinate by less than one step
 
     @cached_property
     def noise_scales(self) -> list[int]:
@@ -64,7 +66,10 @@ class Laplace(Mechanism):
 
     @property
     def report_bits(self) -> int:
-        return max(self.space.dim * (2 * self.limit(level)).bit_length() for level in range(len(self.levels)))
+        return max(
+            self.space.dim * (2 * self.limit(level)).bit_length()
+            for level in range(len(self.levels))
+        )
 
     def blank(self, n: int) -> Reports:
         return Reports.of(np.zeros((n, self.space.dim), dtype=np.int64))
@@ -101,7 +106,9 @@ class Laplace(Mechanism):
     def _variance(self, level: int, x: FloatArray) -> FloatArray:
         position = x / self.space.radius_inf * _STEPS
         fraction = position - np.floor(position)
-        return np.asarray((self._noise_variance(level) + fraction * (1 - fraction)) * self._scales[level] ** 2)
+        return np.asarray(
+            (self._noise_variance(level) + fraction * (1 - fraction)) * self._scales[level] ** 2
+        )
 
     @property
     def risks(self) -> FloatArray:
@@ -161,7 +168,13 @@ def _noise(tape: WordArray, at: int, scale: np.uint64) -> tuple[int, int]:
 
 @kernel
 def _draw_noisy(
-    shares: FloatArray, tape: WordArray, scale: np.uint64, limit: int, radius: float, points: AnyArray, done: BoolArray
+    shares: FloatArray,
+    tape: WordArray,
+    scale: np.uint64,
+    limit: int,
+    radius: float,
+    points: AnyArray,
+    done: BoolArray,
 ) -> None:
     """Round with the first words of the tape, then read as many coins for the noise as it takes."""
     dim = shares.shape[1]

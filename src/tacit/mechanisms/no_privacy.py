@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.checks import bad
+from tacit._util.checks import bad
+from tacit._util.types import AnyArray, BoolArray, FloatArray, WordArray
 from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.reports import Reports
-from tacit.types import AnyArray, BoolArray, FloatArray, WordArray
 
 _STEPS = 1 << 40
 

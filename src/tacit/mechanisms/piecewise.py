@@ -12,13 +12,13 @@ from math import isqrt
 
 import numpy as np
 
-from tacit.checks import bad
-from tacit.kernels import kernel
+from tacit._util.checks import bad
+from tacit._util.kernels import kernel
+from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray, WordArray
 from tacit.mechanisms.coins import clipped, high_half, high_product, round_up
+from tacit.mechanisms.odds import Odds, odds, rational
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.sampled import Sampled
-from tacit.privacy.odds import Odds, odds, rational
-from tacit.types import AnyArray, BoolArray, FloatArray, IntArray, WordArray
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,9 @@ class PiecewiseLaw:
     @classmethod
     def of(cls, epsilon: float | Fraction, steps: int) -> "PiecewiseLaw":
         chances = odds(epsilon, steps)
-        doubled = isqrt(4 * steps * steps * chances.low // chances.high)  # floor(2 m e^(-epsilon/2))
+        doubled = isqrt(
+            4 * steps * steps * chances.low // chances.high
+        )  # floor(2 m e^(-epsilon/2))
         return cls(steps=steps, odds=chances, width=max(1, (doubled + 1) // 2))
 
     @property
@@ -58,7 +60,10 @@ class PiecewiseLaw:
 
     def weights(self, step: int) -> list[int]:
         """The whole-number weights of all points; probability = weight / total."""
-        return [self.odds.high if step <= k < step + self.width else self.odds.low for k in range(self.size)]
+        return [
+            self.odds.high if step <= k < step + self.width else self.odds.low
+            for k in range(self.size)
+        ]
 
     @property
     def slope(self) -> float:
@@ -69,7 +74,9 @@ class PiecewiseLaw:
     def constants(self) -> WordArray:
         """log2 B, A, w, T and 2^64 mod T, for the kernel."""
         shift = self.odds.low.bit_length() - 1
-        return np.array([shift, self.odds.high, self.width, self.total, (1 << 64) % self.total], dtype=np.uint64)
+        return np.array(
+            [shift, self.odds.high, self.width, self.total, (1 << 64) % self.total], dtype=np.uint64
+        )
 
     def second_moment(self, x: FloatArray) -> FloatArray:
         """E[(slope z)^2] for inputs x in [-1, 1], the rounding to the grid included."""
@@ -126,7 +133,9 @@ class Piecewise(Sampled):
     def _draw(self, level: int, shares: FloatArray, tape: WordArray, out: Reports) -> BoolArray:
         fresh = self._latest(level, tape)
         values, done = self._sample(level, shares, fresh, out)
-        _draw_points(values, fresh, self.laws[level].constants, self.space.radius_inf, out.points, done)
+        _draw_points(
+            values, fresh, self.laws[level].constants, self.space.radius_inf, out.points, done
+        )
         return done
 
     def _second_moment(self, level: int, x: FloatArray) -> FloatArray:
@@ -149,13 +158,20 @@ def point_of(step: int, u: int, high: int, width: int, shift: int) -> int:
     near = width * high
     beyond = (u - near) >> shift
     far = beyond + width * int(beyond >= step)
-    close = step + int(np.uint64(u) // np.uint64(high))  # computed for all u: no branch for the processor to guess
+    close = step + int(
+        np.uint64(u) // np.uint64(high)
+    )  # computed for all u: no branch for the processor to guess
     return close if u < near else far
 
 
 @kernel
 def _draw_points(
-    values: FloatArray, tape: WordArray, constants: WordArray, radius: float, points: AnyArray, done: BoolArray
+    values: FloatArray,
+    tape: WordArray,
+    constants: WordArray,
+    radius: float,
+    points: AnyArray,
+    done: BoolArray,
 ) -> None:
     """Slot s rounds with the high half of word s and draws its point with word k + s."""
     total, unfair = constants[3], constants[4]

@@ -11,13 +11,13 @@ from functools import cached_property
 
 import numpy as np
 
-from tacit.kernels import kernel
+from tacit._util.kernels import kernel
+from tacit._util.types import AnyArray, BoolArray, FloatArray, WordArray
 from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.caps import Cap, best_cap
 from tacit.mechanisms.codewords import STEPS, closeness, codeword_sums, codewords, normal_table
 from tacit.mechanisms.coins import high_product, unfair_below, unit
 from tacit.mechanisms.reports import Reports
-from tacit.types import AnyArray, BoolArray, FloatArray, WordArray
 
 _SQUARE_SHIFT = 10  # squares of a block of codewords must fit 64 bits
 
@@ -56,9 +56,13 @@ class PrivUnit(Mechanism):
     def _draw(self, level: int, shares: FloatArray, tape: WordArray, out: Reports) -> BoolArray:
         done = np.ones(len(shares), dtype=np.bool_)
         cap = self.laws[level]
-        constants = np.array([cap.candidates, cap.favoured, cap.high, cap.low, cap.total], dtype=np.uint64)
+        constants = np.array(
+            [cap.candidates, cap.favoured, cap.high, cap.low, cap.total], dtype=np.uint64
+        )
         fresh = self._latest(level, tape)
-        _draw_codewords(shares, fresh, constants, self.space.radius_2, normal_table(), out.points, done)
+        _draw_codewords(
+            shares, fresh, constants, self.space.radius_2, normal_table(), out.points, done
+        )
         return done
 
     def _decode(self, level: int, reports: Reports) -> FloatArray:
@@ -85,7 +89,9 @@ class PrivUnit(Mechanism):
 
     @property
     def risks(self) -> FloatArray:
-        return np.array([(self.space.radius_2 / cap.pull) ** 2 for cap in self.laws])  # worst at x = 0
+        return np.array(
+            [(self.space.radius_2 / cap.pull) ** 2 for cap in self.laws]
+        )  # worst at x = 0
 
 
 def _directions(x: FloatArray) -> FloatArray:
@@ -122,7 +128,9 @@ def _draw_codewords(
         length = np.sqrt(length)
         sign = 1.0 if unit(tape[i, 0]) < 0.5 + 0.5 * length / radius else -1.0
         for j in range(dim):
-            direction[j] = sign * (shares[i, j] / length if length > 0 else (1.0 if j == 0 else 0.0))
+            direction[j] = sign * (
+                shares[i, j] / length if length > 0 else (1.0 if j == 0 else 0.0)
+            )
         public = tape[i, 1] & ~(candidates - np.uint64(1))
         for c in range(len(score)):
             score[c] = closeness(public | np.uint64(c), direction, table)

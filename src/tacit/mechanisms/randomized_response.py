@@ -12,14 +12,14 @@ from functools import cached_property
 
 import numpy as np
 
-from tacit.checks import bad
-from tacit.kernels import kernel
+from tacit._util.checks import bad
+from tacit._util.kernels import kernel
+from tacit._util.types import AnyArray, BoolArray, FloatArray, WordArray
 from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.coins import high_product, unfair_below, unit
+from tacit.mechanisms.odds import Odds, odds
 from tacit.mechanisms.reports import Reports
-from tacit.privacy.odds import Odds, odds
-from tacit.spaces import Simplex
-from tacit.types import AnyArray, BoolArray, FloatArray, WordArray
+from tacit.mechanisms.spaces import Simplex
 
 _BASE = 1 << 32
 _MOST = 1 << 28  # vertices: keeps the total weight within 64 bits
@@ -104,7 +104,15 @@ class RandomizedResponse(Mechanism):
             _round_to_class(shares, fresh[:, 0], vertices)
         law = self.laws[level]
         total = np.uint64(law.total)
-        _respond(vertices, fresh[:, 1], np.uint64(law.odds.high), np.uint64(law.odds.low), total, out.points, done)
+        _respond(
+            vertices,
+            fresh[:, 1],
+            np.uint64(law.odds.high),
+            np.uint64(law.odds.low),
+            total,
+            out.points,
+            done,
+        )
         return done
 
     def _decode(self, level: int, reports: Reports) -> FloatArray:
@@ -129,7 +137,9 @@ class RandomizedResponse(Mechanism):
 
     @property
     def _scales(self) -> FloatArray:
-        return np.array([law.slope for law in self.laws]) * (self.space.radius_1 if self._signed else 1.0)
+        return np.array([law.slope for law in self.laws]) * (
+            self.space.radius_1 if self._signed else 1.0
+        )
 
     @property
     def _offsets(self) -> FloatArray:

@@ -9,7 +9,7 @@ from typing import Self
 
 import numpy as np
 
-from tacit.types import AnyArray, BoolArray, FloatArray, IntArray
+from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,9 @@ class Totals:
         with np.errstate(divide="ignore", invalid="ignore"):
             variance = np.where(freedom > 0, np.maximum(spread, 0.0) / freedom, np.inf)
         shares = self._shares_of_levels()[:, np.newaxis]
-        known = np.where(shares > 0, variance, 0.0)  # a level without reports has no say, and no variance
+        known = np.where(
+            shares > 0, variance, 0.0
+        )  # a level without reports has no say, and no variance
         return np.asarray(np.sqrt(np.sum(shares**2 * known, axis=0)))
 
     def _at_least_one(self) -> FloatArray:

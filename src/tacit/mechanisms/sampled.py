@@ -11,13 +11,12 @@ from functools import cached_property
 
 import numpy as np
 
-from tacit.kernels import kernel
+from tacit._util.kernels import kernel, prefetch
+from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray, WordArray
 from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.coins import high_half, low_half
-from tacit.mechanisms.prefetch import prefetch
 from tacit.mechanisms.reports import Reports
-from tacit.spaces import Box
-from tacit.types import AnyArray, BoolArray, FloatArray, IntArray, WordArray
+from tacit.mechanisms.spaces import Box
 
 _PER_COORDINATE = 2.5  # epsilon that one sampled coordinate is worth
 _AHEAD = 128  # rows
@@ -39,7 +38,9 @@ class Sampled(Mechanism):
     @cached_property
     def counts(self) -> IntArray:
         """Per level: k, how many coordinates an owner reports."""
-        return np.maximum(1, np.minimum(self.space.dim, (self.levels / _PER_COORDINATE).astype(np.int64)))
+        return np.maximum(
+            1, np.minimum(self.space.dim, (self.levels / _PER_COORDINATE).astype(np.int64))
+        )
 
     @cached_property
     def slots(self) -> int:
@@ -65,7 +66,9 @@ class Sampled(Mechanism):
         index = np.min_scalar_type(self.space.dim - 1)
         return Reports(np.zeros((n, self.slots), np.uint32), np.zeros((n, self.slots), index))
 
-    def _sample(self, level: int, shares: FloatArray, tape: WordArray, out: Reports) -> tuple[FloatArray, BoolArray]:
+    def _sample(
+        self, level: int, shares: FloatArray, tape: WordArray, out: Reports
+    ) -> tuple[FloatArray, BoolArray]:
         """Choose coordinates, writing them to `out`; answer their values and which rows succeeded."""
         k = int(self.counts[level])
         values = np.empty((len(shares), k))
@@ -77,19 +80,35 @@ class Sampled(Mechanism):
     def _valid(self, level: int, reports: Reports) -> BoolArray:
         ok = np.empty(len(reports), dtype=np.bool_)
         limit = int(self.sizes[level]) + 2 * (self.branches - 1)
-        _check_pairs(reports.indices, reports.points, int(self.counts[level]), self.space.dim, limit, ok)
+        _check_pairs(
+            reports.indices, reports.points, int(self.counts[level]), self.space.dim, limit, ok
+        )
         return ok
 
     def _decode(self, level: int, reports: Reports) -> FloatArray:
         out = np.zeros((len(reports), self.space.dim))
         scales = self._scales.reshape(-1, self.branches)[level]
-        _decode_pairs(reports.indices, reports.points, int(self.counts[level]), int(self.sizes[level]), scales, out)
+        _decode_pairs(
+            reports.indices,
+            reports.points,
+            int(self.counts[level]),
+            int(self.sizes[level]),
+            scales,
+            out,
+        )
         return out
 
     def _add(self, level: int, reports: Reports) -> tuple[AnyArray, AnyArray]:
         sums = np.zeros((self.branches, self.space.dim), dtype=np.int64)
         squares = np.zeros_like(sums)
-        _add_pairs(reports.indices, reports.points, int(self.counts[level]), int(self.sizes[level]), sums, squares)
+        _add_pairs(
+            reports.indices,
+            reports.points,
+            int(self.counts[level]),
+            int(self.sizes[level]),
+            sums,
+            squares,
+        )
         return sums, squares
 
     @abstractmethod
@@ -113,14 +132,19 @@ class Sampled(Mechanism):
 
 
 @kernel
-def _choose_coordinates(tape: WordArray, k: int, dim: int, indices: AnyArray, done: BoolArray) -> None:
+def _choose_coordinates(
+    tape: WordArray, k: int, dim: int, indices: AnyArray, done: BoolArray
+) -> None:
     """Floyd's sampling without replacement; slot s uses the low half of word s."""
     for i in range(len(tape)):
         for s in range(k):
             last = np.uint64(dim - k + s)
             bound = last + np.uint64(1)
             product = low_half(tape[i, s]) * bound
-            if low_half(product) < bound and low_half(product) < (np.uint64(1 << 32) - bound) % bound:
+            if (
+                low_half(product) < bound
+                and low_half(product) < (np.uint64(1 << 32) - bound) % bound
+            ):
                 done[i] = False
             chosen = high_half(product)
             for t in range(s):
@@ -142,7 +166,9 @@ def _gather(shares: FloatArray, indices: AnyArray, values: FloatArray) -> None:
 
 
 @kernel
-def _check_pairs(indices: AnyArray, points: AnyArray, k: int, dim: int, limit: int, ok: BoolArray) -> None:
+def _check_pairs(
+    indices: AnyArray, points: AnyArray, k: int, dim: int, limit: int, ok: BoolArray
+) -> None:
     for i in range(len(points)):
         good = True
         for s in range(k):
@@ -155,7 +181,9 @@ def _check_pairs(indices: AnyArray, points: AnyArray, k: int, dim: int, limit: i
 
 
 @kernel
-def _decode_pairs(indices: AnyArray, points: AnyArray, k: int, size: int, scales: FloatArray, out: FloatArray) -> None:
+def _decode_pairs(
+    indices: AnyArray, points: AnyArray, k: int, size: int, scales: FloatArray, out: FloatArray
+) -> None:
     for i in range(len(points)):
         for s in range(k):
             point = np.int64(points[i, s])
@@ -166,7 +194,9 @@ def _decode_pairs(indices: AnyArray, points: AnyArray, k: int, size: int, scales
 
 
 @kernel
-def _add_pairs(indices: AnyArray, points: AnyArray, k: int, size: int, sums: AnyArray, squares: AnyArray) -> None:
+def _add_pairs(
+    indices: AnyArray, points: AnyArray, k: int, size: int, sums: AnyArray, squares: AnyArray
+) -> None:
     for i in range(len(points)):
         for s in range(k):
             point = np.int64(points[i, s])

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import blake2b
 
-from tacit.checks import bad
+from tacit._util.checks import bad
 from tacit.wire import encode, message
 
 EMPTY = bytes(32)  # the head of a ledger without entries

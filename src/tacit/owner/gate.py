@@ -21,20 +21,20 @@ from fractions import Fraction
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from tacit.cohort import Cohort
+from tacit._util.types import FloatArray
+from tacit.data.cohort import Cohort
+from tacit.data.schema import Schema
 from tacit.learners.invitation import PURPOSE, Invitation, digest_of, pack
 from tacit.learners.query import Query
+from tacit.mechanisms.odds import rational
 from tacit.mechanisms.reports import Reports
+from tacit.mechanisms.streams import Stream, secure
 from tacit.owner.entry import Entry
 from tacit.owner.ledger import Book, Ledger
 from tacit.owner.policy import Policy
-from tacit.privacy.odds import rational
-from tacit.schema import Schema
-from tacit.streams import Stream, secure
-from tacit.sums.rehearsal import no_rehearsal
-from tacit.types import FloatArray
+from tacit.sums.protocol import no_rehearsal
 from tacit.wire import WireError
-from tacit.wire.signed import opened
+from tacit.wire.signing import opened
 
 log = logging.getLogger(__name__)
 
@@ -78,9 +78,16 @@ class Gate:
         clock: Callable[[], float] | None = None,
     ) -> None:
         if not len(owners) == len(set(owners)) == len(cohort):
-            raise ValueError(f"owners must name each of {len(cohort)} owners once, got {len(owners)} names")
-        if not (cohort.X.shape[1] == schema.dim and ((cohort.y >= 0) & (cohort.y < len(schema.classes))).all()):
-            raise ValueError(f"rows must have {schema.dim} numbers and a class of the schema, got {cohort.X.shape[1]}")
+            raise ValueError(
+                f"owners must name each of {len(cohort)} owners once, got {len(owners)} names"
+            )
+        if not (
+            cohort.X.shape[1] == schema.dim
+            and ((cohort.y >= 0) & (cohort.y < len(schema.classes))).all()
+        ):
+            raise ValueError(
+                f"rows must have {schema.dim} numbers and a class of the schema, got {cohort.X.shape[1]}"
+            )
         if policy.helper is not None:
             no_rehearsal("helper of the policy", bytes.fromhex(policy.helper))
         self._cohort = cohort
@@ -134,7 +141,18 @@ class Gate:
                 cost = rational(query.epsilons[level])
                 campaign, number = invitation.campaign, invitation.number
                 book.add(
-                    Entry(owner, digest, campaign, number, at, str(cost), query.unit, query.what, query.how, report)
+                    Entry(
+                        owner,
+                        digest,
+                        campaign,
+                        number,
+                        at,
+                        str(cost),
+                        query.unit,
+                        query.what,
+                        query.how,
+                        report,
+                    )
                 )
                 said[owner] = report
         log.info("answered question %s of campaign %s", invitation.number, invitation.campaign)
@@ -143,7 +161,9 @@ class Gate:
     def _admitted(self, question: bytes) -> Invitation:
         """The question, if it is signed, timely, allowed and harmless; no rows and no budget are looked at."""
         try:
-            invitation = opened(question, Invitation, PURPOSE, self._key, self._policy.largest_query)
+            invitation = opened(
+                question, Invitation, PURPOSE, self._key, self._policy.largest_query
+            )
         except WireError as problem:
             raise RefusedError(Reason.UNREADABLE, str(problem)) from None
         if not self._now() < invitation.expires:
@@ -156,7 +176,9 @@ class Gate:
         if highest is None:
             raise RefusedError(Reason.SPENT)
         if not self._harmless(query, np.array([query.epsilons[0], query.epsilons[highest]])):
-            raise RefusedError(Reason.FORBIDDEN, "the question cannot be answered by an owner without rows")
+            raise RefusedError(
+                Reason.FORBIDDEN, "the question cannot be answered by an owner without rows"
+            )
         return invitation
 
     def _objection(self, invitation: Invitation) -> str:
@@ -174,7 +196,9 @@ class Gate:
     def _harmless(self, query: Query, epsilons: FloatArray) -> bool:
         """Whether it works at all, tried at owners without rows: a question that fails must fail for everybody."""
         try:
-            reports = self._release(query, self._nobody(len(epsilons)), epsilons, self._coins(query))
+            reports = self._release(
+                query, self._nobody(len(epsilons)), epsilons, self._coins(query)
+            )
             return bool(query.valid(reports, epsilons).all())
         except Exception:  # whatever it is: no rows were looked at
             return False
@@ -195,14 +219,21 @@ class Gate:
         with suppress(Exception):
             reports = self._release(query, cohort, epsilons, coins)
             return [pack(digest, level, reports[i : i + 1]) for i, (_, level) in enumerate(fresh)]
-        if len(fresh) > 1:  # in halves, so that nobody's report depends on another's rows, and time hardly does
+        if (
+            len(fresh) > 1
+        ):  # in halves, so that nobody's report depends on another's rows, and time hardly does
             half = len(fresh) // 2
-            return [*self._released(invitation, fresh[:half]), *self._released(invitation, fresh[half:])]
+            return [
+                *self._released(invitation, fresh[:half]),
+                *self._released(invitation, fresh[half:]),
+            ]
         if query.unit == "record":
             return [b""]  # charged, and nothing said: see gate.md
         return [pack(digest, fresh[0][1], self._release(query, self._nobody(1), epsilons, coins))]
 
-    def _release(self, query: Query, cohort: Cohort, epsilons: FloatArray, coins: Stream) -> Reports:
+    def _release(
+        self, query: Query, cohort: Cohort, epsilons: FloatArray, coins: Stream
+    ) -> Reports:
         with np.errstate(all="ignore"):  # a warning about numbers would tell of rows
             return query.release(cohort, epsilons, coins)
 

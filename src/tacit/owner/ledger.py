@@ -21,9 +21,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import NoReturn
 
-from tacit.durable import journaled
+from tacit._util.durable import journaled
 from tacit.owner.entry import EMPTY, Entry, linked
-from tacit.owner.mark import Mark, default_mark, read_mark, write_mark
+from tacit.owner.rollback_guard import Mark, default_mark, read_mark, write_mark
 from tacit.wire import WireError
 
 log = logging.getLogger(__name__)
@@ -60,7 +60,9 @@ class Book:
 
     def spent(self, owner: str) -> tuple[Fraction, int]:
         """The epsilon that an owner has spent, and in how many releases."""
-        costs = self.connection.execute("SELECT epsilon FROM releases WHERE owner = ?", (owner,)).fetchall()
+        costs = self.connection.execute(
+            "SELECT epsilon FROM releases WHERE owner = ?", (owner,)
+        ).fetchall()
         return sum((Fraction(cost) for (cost,) in costs), Fraction(0)), len(costs)
 
     def add(self, entry: Entry) -> None:
@@ -93,7 +95,9 @@ class Ledger:
         """
         target = default_mark(Path(path)) if mark is None else Path(mark)
         try:
-            connection = sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=rw", uri=True, timeout=_WAIT)
+            connection = sqlite3.connect(
+                f"{Path(path).absolute().as_uri()}?mode=rw", uri=True, timeout=_WAIT
+            )
             connection.execute("BEGIN IMMEDIATE")  # nobody else writes a mark meanwhile
             (identity,) = connection.execute("SELECT identity FROM ledger").fetchone()
             write_mark(target, Mark(bytes(identity), *_end(connection), ()))
@@ -119,26 +123,33 @@ class Ledger:
                         book = self._caught_up(connection, identity)
                     yield book
                     if book.added:
-                        write_mark(self.mark, Mark(identity, book.count, book.before, tuple(book.added)))
+                        write_mark(
+                            self.mark, Mark(identity, book.count, book.before, tuple(book.added))
+                        )
                     connection.execute("COMMIT")
                 except BaseException:
                     with suppress(sqlite3.Error):
                         connection.execute("ROLLBACK")
                     raise
             except (sqlite3.Error, OSError, WireError) as problem:
-                raise LedgerError(f"ledger {self.path}: {problem}; nothing was released") from problem
+                raise LedgerError(
+                    f"ledger {self.path}: {problem}; nothing was released"
+                ) from problem
 
     def entries(self) -> list[Entry]:
         """All releases in order, their chain checked."""
         connection = self._open()
         with self.transaction():
-            rows = connection.execute(f"SELECT {_FIELDS}, head FROM releases ORDER BY place").fetchall()  # noqa: S608
+            wanted = f"SELECT {_FIELDS}, head FROM releases ORDER BY place"  # noqa: S608 - a constant
+            rows = connection.execute(wanted).fetchall()
         head, entries = EMPTY, []
         for number, (*row, stored) in enumerate(rows, 1):
             entries.append(Entry(*row))
             head = linked(head, entries[-1])
             if head != stored:
-                raise LedgerError(f"ledger {self.path}: entry {number} was changed after it was written")
+                raise LedgerError(
+                    f"ledger {self.path}: entry {number} was changed after it was written"
+                )
         return entries
 
     def close(self) -> None:
@@ -166,13 +177,17 @@ class Ledger:
             " unit TEXT NOT NULL, what TEXT NOT NULL, how TEXT NOT NULL, report BLOB NOT NULL, head BLOB NOT NULL,"
             " UNIQUE (owner, digest))"
         )
-        connection.execute("CREATE TABLE IF NOT EXISTS ledger (version INTEGER NOT NULL, identity BLOB NOT NULL)")
+        connection.execute(
+            "CREATE TABLE IF NOT EXISTS ledger (version INTEGER NOT NULL, identity BLOB NOT NULL)"
+        )
         known = connection.execute("SELECT version, identity FROM ledger").fetchone()
         if known is None:
             known = (_SCHEMA, secrets.token_bytes(16))
             connection.execute("INSERT INTO ledger VALUES (?, ?)", known)
         if known[0] != _SCHEMA:
-            raise LedgerError(f"ledger {self.path} has version {known[0]}, this program knows {_SCHEMA}")
+            raise LedgerError(
+                f"ledger {self.path} has version {known[0]}, this program knows {_SCHEMA}"
+            )
         return bytes(known[1])
 
     def _caught_up(self, connection: sqlite3.Connection, identity: bytes) -> Book:
@@ -214,5 +229,9 @@ class Ledger:
 
 def _end(connection: sqlite3.Connection) -> tuple[int, bytes]:
     """How many entries there are, and the head of their chain."""
-    found = connection.execute("SELECT place, head FROM releases ORDER BY place DESC LIMIT 1").fetchone()
-    return (0, EMPTY) if found is None else (int(found[0]), bytes(found[1]))  # places count from 1 without gaps
+    found = connection.execute(
+        "SELECT place, head FROM releases ORDER BY place DESC LIMIT 1"
+    ).fetchone()
+    return (
+        (0, EMPTY) if found is None else (int(found[0]), bytes(found[1]))
+    )  # places count from 1 without gaps

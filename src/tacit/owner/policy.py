@@ -11,11 +11,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from tacit.checks import bad, whole
+from tacit._util.checks import bad, whole
 from tacit.learners.invitation import Invitation
-from tacit.learners.sum_query import HOW, SumQuery
-from tacit.mechanisms.names import MECHANISMS
-from tacit.privacy.odds import rational
+from tacit.learners.owners.sum_query import HOW, SumQuery
+from tacit.mechanisms.odds import rational
+from tacit.mechanisms.registry import MECHANISMS
 
 _LARGEST_QUERY = 1 << 20
 
@@ -80,7 +80,9 @@ class Policy:
         content = tomllib.loads(Path(path).read_text(encoding="utf-8"), parse_float=Decimal)
         known = {field.name for field in fields(cls)}
         if not set(content) <= known:
-            raise ValueError(f"{path}: unknown names {sorted(set(content) - known)}; known are {sorted(known)}")
+            raise ValueError(
+                f"{path}: unknown names {sorted(set(content) - known)}; known are {sorted(known)}"
+            )
         missing = {"epsilon_per_release", "epsilon_total"} - set(content)
         if missing:
             raise ValueError(f"{path}: {', '.join(sorted(missing))} must be given")
@@ -112,7 +114,11 @@ class Policy:
         return ""
 
 
-_TRAININGS = ("objective", "output", "counts")  # private training and counting, where the unit is a record
+_TRAININGS = (
+    "objective",
+    "output",
+    "counts",
+)  # private training and counting, where the unit is a record
 _KNOWN = {*MECHANISMS, *_TRAININGS, HOW} - {"none"}
 _KEY = re.compile("[0-9a-fA-F]{64}")
 
@@ -123,7 +129,9 @@ def exact(name: str, value: Any) -> Fraction:
     >>> exact("epsilon", "0.1"), exact("epsilon", Decimal("1.5"))
     (Fraction(1, 10), Fraction(3, 2))
     """
-    if isinstance(value, Fraction | Decimal | str) or (isinstance(value, int) and not isinstance(value, bool)):
+    if isinstance(value, Fraction | Decimal | str) or (
+        isinstance(value, int) and not isinstance(value, bool)
+    ):
         try:
             return Fraction(value)
         except (ValueError, OverflowError, ZeroDivisionError):

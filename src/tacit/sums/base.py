@@ -15,10 +15,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit.checks import bad, matrix, positive, whole
-from tacit.privacy.odds import rational
-from tacit.streams import Stream
-from tacit.types import FloatArray, WordArray
+from tacit._util.checks import bad, matrix, positive, whole
+from tacit._util.types import FloatArray, WordArray
+from tacit.mechanisms.odds import rational
+from tacit.mechanisms.streams import Stream
 
 _BLOCK = 1 << 16  # owners handled at a time
 _LARGEST_STEPS = 1 << 30
@@ -78,7 +78,11 @@ class SecureSum(ABC):
             return 0
         t = ceil(Fraction(self.width(k)) / rational(self.epsilon))
         if not t <= _LARGEST_SCALE:
-            raise bad("epsilon", f"at least {self.width(k) / _LARGEST_SCALE:.2g} for {k} entries", self.epsilon)
+            raise bad(
+                "epsilon",
+                f"at least {self.width(k) / _LARGEST_SCALE:.2g} for {k} entries",
+                self.epsilon,
+            )
         return t
 
     def accept(self, terms: object) -> FloatArray:

@@ -12,11 +12,11 @@ from math import sinh
 
 import numpy as np
 
-from tacit.kernels import kernel
+from tacit._util.kernels import kernel
+from tacit._util.types import BoolArray, IntArray, WordArray
 from tacit.mechanisms.laplace import _RUNS, _noise, _survives
-from tacit.streams import Stream
+from tacit.mechanisms.streams import Stream
 from tacit.sums.base import blocks
-from tacit.types import BoolArray, IntArray, WordArray
 
 _WORDS = 28  # coins per draw, unless it needs more
 _OWN_PART = 40  # binary digits of the words that one of many draws from a tape may use

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.checks import bad, whole
-from tacit.streams import Stream
+from tacit._util.checks import bad, whole
+from tacit._util.types import BoolArray, FloatArray, IntArray, WordArray
+from tacit.mechanisms.streams import Stream
 from tacit.sums.base import RefusedError, SecureSum, SumAnswer, blocks, decode, encode
 from tacit.sums.noise import two_sided_geometric, variance
-from tacit.types import BoolArray, FloatArray, IntArray, WordArray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,15 +86,25 @@ class Server:
         self.spec = spec
         self.duplicates = 0
         self.present = np.zeros(whole("owners", owners, 0), dtype=np.bool_)
-        self._words: WordArray | None = np.zeros((len(self.present), whole("k", k, 1)), dtype=np.uint64)
+        self._words: WordArray | None = np.zeros(
+            (len(self.present), whole("k", k, 1)), dtype=np.uint64
+        )
         self._scale = spec.scale(k)
 
     def receive(self, half: Half) -> None:
         """Keep the first half of each owner; count and refuse any other."""
         words = self._open_batch()
-        fits = half.owners.dtype.kind in "iu" and half.owners.ndim == 1 and half.words.dtype == np.uint64
+        fits = (
+            half.owners.dtype.kind in "iu"
+            and half.owners.ndim == 1
+            and half.words.dtype == np.uint64
+        )
         if not fits or half.words.shape != (len(half.owners), words.shape[1]):
-            raise bad("half", f"one row of {words.shape[1]} words per numbered owner", f"shape {half.words.shape}")
+            raise bad(
+                "half",
+                f"one row of {words.shape[1]} words per numbered owner",
+                f"shape {half.words.shape}",
+            )
         if not np.all((half.owners >= 0) & (half.owners < len(words))):
             raise ValueError(f"owners of a half must lie in 0 .. {len(words) - 1}")
         first = np.unique(half.owners, return_index=True)[1]
@@ -107,11 +117,17 @@ class Server:
         """The noisy sum over the owners present here and at the other server. Once; then the halves are forgotten."""
         words = self._open_batch()
         if at_other.dtype != np.bool_ or at_other.shape != self.present.shape:
-            raise bad("at_other", f"{len(self.present)} truth values", f"{at_other.dtype} of shape {at_other.shape}")
+            raise bad(
+                "at_other",
+                f"{len(self.present)} truth values",
+                f"{at_other.dtype} of shape {at_other.shape}",
+            )
         counted = self.present & at_other
         if not np.count_nonzero(counted) >= self.spec.minimum:
             found = np.count_nonzero(counted)
-            raise RefusedError(f"a sum needs at least minimum={self.spec.minimum} owners at both servers, got {found}")
+            raise RefusedError(
+                f"a sum needs at least minimum={self.spec.minimum} owners at both servers, got {found}"
+            )
         self._words = None
         words[~counted] = 0
         noise = two_sided_geometric(words.shape[1], self._scale, stream)
@@ -125,8 +141,16 @@ class Server:
 
 def open_sum(a: Release, b: Release) -> SumAnswer:
     """Both releases together: the sum of the counted owners' terms, with the noise of both servers."""
-    if a.spec != b.spec or a.words.shape != b.words.shape or not np.array_equal(a.counted, b.counted):
-        raise RefusedError("the two releases are not of the same batch: owners counted and parameters must be equal")
+    if (
+        a.spec != b.spec
+        or a.words.shape != b.words.shape
+        or not np.array_equal(a.counted, b.counted)
+    ):
+        raise RefusedError(
+            "the two releases are not of the same batch: owners counted and parameters must be equal"
+        )
     k = len(a.words)
     error = np.sqrt(2 * variance(a.spec.scale(k))) / a.spec.steps
-    return SumAnswer(decode(a.words + b.words, a.spec.steps), np.full(k, error), int(np.count_nonzero(a.counted)))
+    return SumAnswer(
+        decode(a.words + b.words, a.spec.steps), np.full(k, error), int(np.count_nonzero(a.counted))
+    )

@@ -19,7 +19,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 import msgpack
 import numpy as np
 
-from tacit.types import AnyArray
+from tacit._util.types import AnyArray
 
 VERSION = 1
 LARGEST = 4 << 20  # bytes of one message
@@ -43,7 +43,10 @@ def message(tag: str) -> Callable[[type[Kind]], type[Kind]]:
         if not is_dataclass(cls):
             raise TypeError(f"{cls.__name__} must be a dataclass to travel")
         known = _class_of.get(tag)
-        if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+        if known is not None and (known.__module__, known.__qualname__) != (
+            cls.__module__,
+            cls.__qualname__,
+        ):
             raise ValueError(f"tag {tag!r} is taken by {known.__qualname__}")
         _tag_of[cls] = tag
         _class_of[tag] = cls
@@ -68,12 +71,16 @@ def decode(data: bytes, kind: Callable[..., Kind], largest: int = LARGEST) -> Ki
     if not (isinstance(raw, list) and len(raw) == 2 and type(raw[0]) is int):
         raise WireError("not a message: no version in front")
     if raw[0] != VERSION:
-        raise WireError(f"version must be {VERSION}, got {raw[0] if 0 <= raw[0] < 1 << 16 else 'another'}")
+        raise WireError(
+            f"version must be {VERSION}, got {raw[0] if 0 <= raw[0] < 1 << 16 else 'another'}"
+        )
     try:
         found = _typed(kind, raw[1])
         canonical = encode(found) == data
     except (RecursionError, MemoryError) as problem:
-        raise WireError("not a message: it is nested too deep, or means something too large") from problem
+        raise WireError(
+            "not a message: it is nested too deep, or means something too large"
+        ) from problem
     if not canonical:
         raise WireError("not canonical: the same content has other bytes")
     result: Kind = found
@@ -110,7 +117,9 @@ def _typed(hint: Any, raw: object) -> Any:
         return raw
     if hint in _SCALARS:
         if not (type(raw) is hint and (not isinstance(raw, float) or isfinite(raw))):
-            raise WireError(f"a field must be a {'finite ' if hint is float else ''}{hint.__name__}")
+            raise WireError(
+                f"a field must be a {'finite ' if hint is float else ''}{hint.__name__}"
+            )
         return raw
     return _object(hint, raw)
 
@@ -166,13 +175,21 @@ def _hints(cls: Any) -> dict[str, Any]:
 def _extension(array: AnyArray) -> msgpack.ExtType:
     """Axes, their lengths, and the values, little-endian."""
     codes = {dtype: code for code, dtype in _ARRAYS.items()}
-    if array.dtype not in codes or not 1 <= array.ndim <= _MOST_AXES or (array.ndim > 1 and not array.size):
-        raise WireError(f"an array must be float64 or int64 with 1 to {_MOST_AXES} axes, got {array.dtype}")
+    if (
+        array.dtype not in codes
+        or not 1 <= array.ndim <= _MOST_AXES
+        or (array.ndim > 1 and not array.size)
+    ):
+        raise WireError(
+            f"an array must be float64 or int64 with 1 to {_MOST_AXES} axes, got {array.dtype}"
+        )
     if not np.isfinite(array).all():
         raise WireError("an array must be finite")
     shape = b"".join(length.to_bytes(4, "little") for length in array.shape)
     dtype = _ARRAYS[codes[array.dtype]]
-    return msgpack.ExtType(codes[array.dtype], bytes([array.ndim]) + shape + array.astype(dtype).tobytes())
+    return msgpack.ExtType(
+        codes[array.dtype], bytes([array.ndim]) + shape + array.astype(dtype).tobytes()
+    )
 
 
 def _array(code: int, data: bytes) -> AnyArray:
@@ -181,10 +198,16 @@ def _array(code: int, data: bytes) -> AnyArray:
         raise ValueError("an unknown extension type")
     start = 1 + 4 * data[0]
     shape = tuple(int.from_bytes(data[at : at + 4], "little") for at in range(1, start, 4))
-    if len(data) < start or len(data) - start != 8 * prod(shape) or (len(shape) > 1 and not prod(shape)):
+    if (
+        len(data) < start
+        or len(data) - start != 8 * prod(shape)
+        or (len(shape) > 1 and not prod(shape))
+    ):
         raise ValueError("an array of another length than its shape says")
     array = (
-        np.frombuffer(data, dtype=_ARRAYS[code], offset=start).reshape(shape).astype(_ARRAYS[code].newbyteorder("="))
+        np.frombuffer(data, dtype=_ARRAYS[code], offset=start)
+        .reshape(shape)
+        .astype(_ARRAYS[code].newbyteorder("="))
     )
     if not np.isfinite(array).all():
         raise ValueError("an array with a value that is not finite")

@@ -1,0 +1,1 @@
+"""Paper A: boosting from locally private shares of owners that are asked once."""

@@ -1,0 +1,153 @@
+"""The learners of paper A as they were published, for its tables. Each says why it may only be simulated.
+
+They are binary, as in the paper, and share models with the sound learners.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from tacit._util.types import FloatArray
+from tacit.data.cohort import Cohort
+from tacit.learners.learner import Facts, ShareQuery, Simulated
+from tacit.learners.owners.centroid import CentroidModel
+from tacit.learners.owners.cross_tables import Cuts, weighted_tables
+from tacit.learners.owners.logistic import LinearModel, Logistic, fit_owners
+from tacit.learners.owners.stump import Stump, StumpModel
+from tacit.learners.query import Answer
+from tacit.mechanisms.base import Mechanism
+from tacit.mechanisms.no_privacy import NoPrivacy
+from tacit.mechanisms.spaces import Box
+from tacit.mechanisms.streams import Stream
+
+_BLOCK = 1 << 21  # numbers of a block of estimates
+
+
+def unnormalised_weights(query: ShareQuery, cohort: Cohort) -> FloatArray:
+    """Weights as in Algorithm 4: 1 / N at each owner, multiplied round after round, never normalised again."""
+    sizes = np.repeat(np.maximum(cohort.sizes, 1), cohort.sizes)
+    logs = query.ensemble.log_weights(cohort.X, cohort.y)
+    return np.asarray(np.exp(np.minimum(logs, 700.0)) / sizes)
+
+
+@dataclass(frozen=True)
+class PublishedCentroid(Simulated):
+    """Algorithm 5: every row is perturbed with epsilon / N, and sent with its label and its weight."""
+
+    name: ClassVar[str] = "centroid, as published"
+    unsound: ClassVar[str] = (
+        "labels and the number of rows leave in clear, and weights are multiplied after the noise, so that a malicious "
+        "ensemble can read rows from them"
+    )
+
+    def space(self, facts: Facts) -> Box:
+        return Box(dim=facts.dim)
+
+    def share(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
+        """The exact centroid of the cohort's classes, for measuring what the noise did: the same for every owner."""
+        rows, weights = self.weighted(query, cohort)
+        hot = np.eye(query.facts.classes)[cohort.y]
+        counts = np.maximum(hot.sum(axis=0), 1.0)
+        centroids = (hot * weights[:, np.newaxis]).T @ rows / counts[:, np.newaxis]
+        return np.broadcast_to(centroids.ravel(), (len(cohort), centroids.size))
+
+    def simulate(
+        self,
+        query: ShareQuery,
+        cohort: Cohort,
+        mechanism: type[Mechanism],
+        epsilon: float | FloatArray,
+        stream: Stream,
+    ) -> Answer:
+        sizes = np.repeat(np.maximum(cohort.sizes, 1), cohort.sizes)
+        owner = np.repeat(np.arange(len(cohort)), cohort.sizes)
+        row = np.arange(len(cohort.y)) - np.repeat(cohort.offsets[:-1], cohort.sizes)
+        each = (epsilon if isinstance(epsilon, float) else epsilon[owner]) / sizes
+        rows, weights = self.weighted(query, cohort)
+        sums = np.zeros((query.facts.classes, query.facts.dim))
+        for number in np.unique(
+            row
+        ):  # the n-th row of every owner that has one: a tape of its own for each
+            for part in np.array_split(
+                np.flatnonzero(row == number), max(1, len(cohort) * query.facts.dim // _BLOCK)
+            ):
+                coins = stream.child("row", int(number)).of(owner[part])
+                randomiser = make(mechanism, Box(dim=query.facts.dim), each[part])
+                estimates = randomiser.estimate(randomiser.randomize(rows[part], coins))
+                np.add.at(sums, cohort.y[part], estimates * weights[part][:, np.newaxis])
+        counts = np.maximum(np.bincount(cohort.y, minlength=query.facts.classes), 1)
+        mean = sums / counts[:, np.newaxis]
+        return Answer(mean.ravel(), np.zeros(mean.size), len(cohort))
+
+    def learn(self, query: ShareQuery, answer: Answer) -> CentroidModel:
+        return CentroidModel(answer.mean.reshape(query.facts.classes, -1))
+
+    def weighted(self, query: ShareQuery, cohort: Cohort) -> tuple[FloatArray, FloatArray]:
+        """What is perturbed, and what the data user multiplies it with."""
+        # Table II is in units of unweighted centroids: weights that begin at 1.
+        return cohort.X, np.exp(np.minimum(query.ensemble.log_weights(cohort.X, cohort.y), 700.0))
+
+
+@dataclass(frozen=True)
+class PublishedStump(Stump):
+    """Algorithm 6: cross-table differences with weights that are never normalised, and a fixed polarity."""
+
+    name: ClassVar[str] = "stump, as published"
+    unsound: ClassVar[str] = (
+        "weights leave [-1, 1] after a few rounds; only this simulation's clipping keeps the noise enough"
+    )
+
+    def space(self, facts: Facts) -> Box:  # type: ignore[override]
+        return Box(dim=2 * len(facts.values))
+
+    def share(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
+        facts = query.facts
+        tables = np.empty((len(cohort), len(facts.values), 2, 1))
+        cuts = Cuts.of(facts.columns, facts.values, facts.dim)
+        weighted_tables(
+            cohort.table,
+            cohort.labels,
+            cohort.spans,
+            unnormalised_weights(query, cohort),
+            cuts,
+            tables,
+        )
+        return tables.reshape(len(cohort), -1)
+
+    def learn(self, query: ShareQuery, answer: Answer) -> StumpModel:
+        impurity = np.abs(answer.mean.reshape(-1, 2)).sum(axis=1)
+        best = int(np.argmax(impurity))
+        return StumpModel(int(query.facts.columns[best]), float(query.facts.values[best]), 0, 1)
+
+
+@dataclass(frozen=True)
+class PublishedLogistic(Logistic):
+    """Algorithm 7: hardly any ridge, and coefficients scaled to [-1, 1] by the owner's own largest."""
+
+    name: ClassVar[str] = "logistic, as published"
+    unsound: ClassVar[str] = (
+        "coefficients on separable rows are unbounded, and scaling by a private maximum leaks it"
+    )
+    ridge: float = 1e-4
+
+    def space(self, facts: Facts) -> Box:  # type: ignore[override]
+        return Box(dim=facts.dim + 1)
+
+    def share(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
+        theta = fit_owners(
+            cohort, unnormalised_weights(query, cohort), query.facts.classes, self.ridge
+        )[:, 0]
+        largest = np.abs(theta).max(axis=1, keepdims=True)
+        return np.asarray(theta / np.where(largest > 0, largest, 1.0))
+
+    def learn(self, query: ShareQuery, answer: Answer) -> LinearModel:
+        return LinearModel(answer.mean.reshape(1, -1))
+
+
+def make(mechanism: type[Mechanism], space: Box, epsilon: FloatArray) -> Mechanism:
+    """A mechanism for one epsilon per row; nothing but the row where there is no privacy."""
+    if mechanism is NoPrivacy:
+        return NoPrivacy(space=space)
+    same = bool((epsilon == epsilon[:1]).all())
+    return mechanism(space=space, epsilon=float(epsilon[0]) if same else epsilon)

@@ -1,0 +1,1 @@
+"""Paper B: the same with errors by secure sums."""

@@ -1,0 +1,116 @@
+"""How often noise leaves one of the k best attributes on top (paper B, Figs. 8 and 9)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from tacit._util.types import FloatArray
+from tacit.data.cohort import Cohort
+from tacit.learners.learner import Public, ShareQuery, Terms
+from tacit.learners.models.ensemble import Ensemble
+from tacit.learners.owners.stump import Stump
+from tacit.mechanisms.streams import seeded
+from tacit_papers.a.learners import PublishedStump
+from tacit_papers.runner import Cell
+from tacit_papers.shared.first_learner import Line
+from tacit_papers.shared.splits import deal, load_split, public_of
+
+_DRAWS = 10  # of coins for each deal of rows: shares are computed once for these
+
+
+@dataclass(frozen=True)
+class HitRow:
+    """The share of runs in which the chosen attribute is the best (`top1`) or one of the three best (`top3`).
+
+    `variant` "sample alone": the best attribute of the data user's own rows; it has no epsilon.
+    """
+
+    paper: str
+    dataset: str
+    source: str
+    variant: str
+    mechanism: str
+    epsilon: float | None
+    top1: float
+    top3: float
+    runs: int
+    owners: int
+    rows_per_owner: int
+    unsound: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class HitCell(Cell):
+    """One data set; runs are deals of rows times draws of coins."""
+
+    paper: ClassVar[str] = "b"
+
+    owners: int
+    rows_per_owner: int
+    epsilons: tuple[float, ...]
+
+    def rows(self) -> list[HitRow]:
+        split = load_split(self.dataset, self.quick)
+        public = public_of(split)
+        stream = seeded(self.seed).child("paper B", "hits", self.dataset)
+        lines = [
+            Line("as published", PublishedStump(), m, e)
+            for m in ("duchi", "piecewise")
+            for e in self.epsilons
+        ]
+        lines += [Line("sound", Stump(), "auto", epsilon) for epsilon in self.epsilons]
+        alone, places = list[int](), [list[int]() for _ in lines]
+        for run in range(self.runs // _DRAWS):
+            cohort = deal(split, self.owners, self.rows_per_owner, stream.child("owners", run))
+            shares = _shares(
+                public, cohort
+            )  # in a first round the published learner and the sound one ask the same
+            ranks = np.argsort(np.argsort(-_purity(shares.mean(axis=0)), kind="stable"))
+            alone.append(int(ranks[np.argmax(_purity(_shares(public, _one_owner(public))[0]))]))
+            for line, found in zip(lines, places, strict=True):
+                mechanism = _query(public, line, len(cohort)).mechanism(line.epsilon or 1.0)
+                for draw in range(_DRAWS):
+                    coins = stream.child(line.variant, line.mechanism, str(line.epsilon), run, draw)
+                    told = mechanism.totals(mechanism.randomize(shares, coins)).mean
+                    found.append(int(ranks[np.argmax(_purity(told))]))
+        rows = [
+            self._row(line, found, line.learner.unsound)
+            for line, found in zip(lines, places, strict=True)
+        ]
+        return [*rows, self._row(Line("sample alone", Stump(), "none", None), alone, "")]
+
+    def _row(self, line: Line, places: Sequence[int], unsound: str) -> HitRow:
+        hits = [float(np.mean([place < k for place in places])) for k in (1, 3)]
+        who = (
+            self.paper,
+            self.papers_set,
+            self.dataset,
+            line.variant,
+            line.mechanism,
+            line.epsilon,
+        )
+        return HitRow(
+            *who, hits[0], hits[1], len(places), self.owners, self.rows_per_owner, unsound
+        )
+
+
+def _query(public: Public, line: Line, owners: int) -> ShareQuery:
+    facts = line.learner.facts(public)
+    terms = Terms.of(line.mechanism, line.learner.space(facts), line.epsilon or 1.0)
+    return ShareQuery(1, 1, owners, line.learner, facts, Ensemble(public.classes), terms)
+
+
+def _shares(public: Public, cohort: Cohort) -> FloatArray:
+    query = _query(public, Line("sound", Stump(), "none", None), len(cohort))
+    return query.learner.share(query, cohort)
+
+
+def _one_owner(public: Public) -> Cohort:
+    return Cohort(public.X, public.y, np.array([0, len(public.y)]))
+
+
+def _purity(tables: FloatArray) -> FloatArray:
+    """|s00 - s01| + |s10 - s11| for every attribute: the larger, the fewer rows are on the wrong side."""
+    return np.asarray(np.abs(tables.reshape(-1, 2)).sum(axis=1))

@@ -1,0 +1,149 @@
+"""The learners of paper B where they differ from paper A's, for its figures. Each says why it may only be simulated.
+
+In paper B weights are normalised over everybody by exact sums, so that they are 1 on average (`Ensemble.mean_weight`).
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from tacit._util.types import FloatArray
+from tacit.data.cohort import Cohort
+from tacit.learners.learner import Facts, Public, ShareQuery, Simulated
+from tacit.learners.owners.cross_tables import Cuts, weighted_tables
+from tacit.learners.owners.logistic import LinearModel, fit_owners
+from tacit.learners.owners.stump import Stump, StumpModel
+from tacit.learners.query import Answer
+from tacit.mechanisms.base import Mechanism
+from tacit.mechanisms.spaces import Box
+from tacit.mechanisms.streams import Stream
+from tacit_papers.a.learners import PublishedCentroid, make
+
+
+def normalised_weights(query: ShareQuery, cohort: Cohort) -> FloatArray:
+    """Weights of rows, 1 on average over everybody."""
+    logs = query.ensemble.log_weights(cohort.X, cohort.y)
+    return np.asarray(np.exp(np.minimum(logs, 700.0)) / query.ensemble.mean_weight)
+
+
+@dataclass(frozen=True)
+class WeightedCentroid(PublishedCentroid):
+    """Section 3.5.1: every row times its weight is perturbed, and sent with its label."""
+
+    name: ClassVar[str] = "centroid, as published in B"
+    unsound: ClassVar[str] = (
+        "labels and the number of rows leave in clear, sums over all owners are exact, and rows leave [-1, 1] when "
+        "their weight is above 1; only this simulation's clipping keeps the noise enough"
+    )
+
+    def weighted(self, query: ShareQuery, cohort: Cohort) -> tuple[FloatArray, FloatArray]:
+        rows = np.clip(cohort.X * normalised_weights(query, cohort)[:, np.newaxis], -1.0, 1.0)
+        return rows, np.ones(len(rows))
+
+
+@dataclass(frozen=True)
+class MajorityStump(Simulated):
+    """Section 3.5.3: the best attribute from perturbed cross tables, then the majority class of each side, asked again.
+
+    The answer is the perturbed tables followed by the exact ones.
+    """
+
+    name: ClassVar[str] = "stump, as published in B"
+    unsound: ClassVar[str] = (
+        "owners tell the majority class of each side without noise, and sums over all are exact"
+    )
+
+    def facts(self, public: Public) -> Facts:
+        return Stump().facts(public)
+
+    def space(self, facts: Facts) -> Box:
+        return Box(dim=2 * len(facts.values))
+
+    def share(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
+        facts = query.facts
+        tables = np.empty((len(cohort), len(facts.values), 2, 1))
+        sizes = np.repeat(np.maximum(cohort.sizes, 1), cohort.sizes)
+        cuts = Cuts.of(facts.columns, facts.values, facts.dim)
+        weights = normalised_weights(query, cohort) / sizes
+        weighted_tables(cohort.table, cohort.labels, cohort.spans, weights, cuts, tables)
+        return np.clip(tables.reshape(len(cohort), -1), -1.0, 1.0)
+
+    def simulate(
+        self,
+        query: ShareQuery,
+        cohort: Cohort,
+        mechanism: type[Mechanism],
+        epsilon: float | FloatArray,
+        stream: Stream,
+    ) -> Answer:
+        shares = self.share(query, cohort)
+        randomiser = make(mechanism, self.space(query.facts), np.broadcast_to(epsilon, len(cohort)))
+        told = randomiser.totals(randomiser.randomize(shares, stream)).mean
+        mean = np.concatenate([told, shares.mean(axis=0)])
+        return Answer(mean, np.zeros(mean.size), len(cohort))
+
+    def learn(self, query: ShareQuery, answer: Answer) -> StumpModel:
+        told, exact = answer.mean.reshape(2, -1, 2)
+        best = int(np.argmax(np.abs(told).sum(axis=1)))
+        left, right = (int(side > 0) for side in exact[best])
+        return StumpModel(
+            int(query.facts.columns[best]), float(query.facts.values[best]), left, right
+        )
+
+
+@dataclass(frozen=True)
+class OneAgainstRest(Simulated):
+    """Section 3.5.2 for any number of classes: coefficients for each class, perturbed with all of epsilon each."""
+
+    name: ClassVar[str] = "logistic, as published in B"
+    unsound: ClassVar[str] = (
+        "each class costs epsilon, coefficients on separable rows are unbounded, and scaling by a private maximum "
+        "leaks it"
+    )
+    ridge: float = 1e-4
+
+    def space(self, facts: Facts) -> Box:
+        return Box(dim=facts.dim + 1)
+
+    def share(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
+        """(owners, vectors * (dim + 1)): each vector scaled by its largest entry."""
+        sizes = np.repeat(np.maximum(cohort.sizes, 1), cohort.sizes)
+        theta = fit_owners(
+            cohort, normalised_weights(query, cohort) / sizes, query.facts.classes, self.ridge
+        )
+        largest = np.abs(theta).max(axis=2, keepdims=True)
+        return np.asarray(theta / np.where(largest > 0, largest, 1.0)).reshape(len(cohort), -1)
+
+    def simulate(
+        self,
+        query: ShareQuery,
+        cohort: Cohort,
+        mechanism: type[Mechanism],
+        epsilon: float | FloatArray,
+        stream: Stream,
+    ) -> Answer:
+        return self.told(query, self.share(query, cohort), mechanism, epsilon, stream)
+
+    def told(
+        self,
+        query: ShareQuery,
+        shares: FloatArray,
+        mechanism: type[Mechanism],
+        epsilon: float | FloatArray,
+        stream: Stream,
+    ) -> Answer:
+        """The mean of perturbed shares, class by class."""
+        space = self.space(query.facts)
+        randomiser = make(mechanism, space, np.broadcast_to(epsilon, len(shares)))
+        parts = [
+            randomiser.totals(
+                randomiser.randomize(np.ascontiguousarray(part), stream.child("class", number))
+            ).mean
+            for number, part in enumerate(np.split(shares, shares.shape[1] // space.dim, axis=1))
+        ]
+        mean = np.concatenate(parts)
+        return Answer(mean, np.zeros(mean.size), len(shares))
+
+    def learn(self, query: ShareQuery, answer: Answer) -> LinearModel:
+        return LinearModel(answer.mean.reshape(-1, query.facts.dim + 1))

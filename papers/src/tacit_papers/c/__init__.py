@@ -1,0 +1,1 @@
+"""Paper C: sites train private linear models that an aggregator combines."""

@@ -1,0 +1,113 @@
+"""What paper C says of Figs. 1 to 3; their values are lost."""
+
+from tacit_papers.c.experiment import SiteRow
+from tacit_papers.claims import Judge, Rows, Statement, percent
+
+_SETS = {"mnist": ("Fig. 1", "abc"), "covertype": ("Fig. 2", "def")}
+_VARIED = ("epsilon", "records", "sites")
+_SLACK = 0.01  # of error, where lines meet
+
+
+def statements_c() -> list[Statement]:
+    """All of them, in the paper's order."""
+    found = [
+        Statement(
+            "Fig. 1", "MNIST, no privacy: both methods are nearly equal (1 point)", "", _equal
+        ),
+        Statement(
+            "Fig. 2",
+            "Covertype, no privacy: the feature method is better",
+            "",
+            _better("covertype", "N"),
+        ),
+    ]
+    for dataset, (figure, letters) in _SETS.items():
+        text = f"{dataset}: privacy increases the error of both methods significantly (at the smallest epsilon, 2 points)"
+        found.append(Statement(figure, text, "", _costs(dataset)))
+        for varied, letter in zip(_VARIED, letters, strict=True):
+            where = f"Fig. 3{letter}"
+            text = f"{dataset}: with privacy the feature method is better than the average whatever {varied} is"
+            found.append(Statement(where, text, "", _better(dataset, "L", varied)))
+        text = f"{dataset}: with privacy the feature method varies less between runs, on average over points"
+        found.append(Statement("Fig. 3", text, "", _steadier(dataset)))
+        text = f"{dataset}: both private methods get better with epsilon"
+        found.append(Statement(f"Fig. 3{letters[0]}", text, "", _improves(dataset, "epsilon")))
+        text = f"{dataset}: both private methods get better with records per site"
+        found.append(Statement(f"Fig. 3{letters[1]}", text, "", _improves(dataset, "records")))
+        text = (
+            f"{dataset}: under a proper choice of N, increasing N makes the feature method better"
+        )
+        found.append(Statement(f"Fig. 3{letters[2]}", text, "", _more_sites(dataset)))
+    return found
+
+
+def _line(rows: Rows, dataset: str, varied: str, letters: str) -> list[SiteRow]:
+    """A curve by its letters: FL, AL (as published), FN, AN."""
+    own = [
+        row
+        for row in rows.of(SiteRow, dataset=dataset, varied=varied)
+        if row.method.startswith(f"{letters} ")
+    ]
+    kept = [row for row in own if "exact" not in row.method]
+    return sorted(kept, key=lambda row: row.at)
+
+
+def _equal(rows: Rows) -> tuple[bool, str]:
+    pairs = list(
+        zip(*(_line(rows, "mnist", "records", name) for name in ("FN", "AN")), strict=True)
+    )
+    gaps = [abs(one.mean - other.mean) for one, other in pairs]
+    return max(gaps) <= _SLACK, "; ".join(percent(one.mean, other.mean) for one, other in pairs)
+
+
+def _better(dataset: str, kind: str, varied: str = "records") -> Judge:
+    def judge(rows: Rows) -> tuple[bool, str]:
+        pairs = list(
+            zip(*(_line(rows, dataset, varied, name + kind) for name in "FA"), strict=True)
+        )
+        less = [one.mean < other.mean for one, other in pairs]
+        return all(less), "; ".join(percent(one.mean, other.mean) for one, other in pairs)
+
+    return judge
+
+
+def _costs(dataset: str) -> Judge:
+    def judge(rows: Rows) -> tuple[bool, str]:
+        ends = {
+            name: _line(rows, dataset, "epsilon", name)[0].mean for name in ("FL", "FN", "AL", "AN")
+        }
+        dearer = ends["FL"] > ends["FN"] + 0.02 and ends["AL"] > ends["AN"] + 0.02
+        return dearer, ", ".join(f"{name} {percent(value)}" for name, value in ends.items())
+
+    return judge
+
+
+def _steadier(dataset: str) -> Judge:
+    def judge(rows: Rows) -> tuple[bool, str]:
+        stds = [
+            sum(row.std for varied in _VARIED for row in _line(rows, dataset, varied, name))
+            for name in ("FL", "AL")
+        ]
+        points = sum(len(_line(rows, dataset, varied, "FL")) for varied in _VARIED)
+        return stds[0] < stds[1], percent(stds[0] / points, stds[1] / points)
+
+    return judge
+
+
+def _improves(dataset: str, varied: str) -> Judge:
+    def judge(rows: Rows) -> tuple[bool, str]:
+        ends = [
+            (line[0].mean, line[-1].mean)
+            for line in (_line(rows, dataset, varied, name) for name in ("FL", "AL"))
+        ]
+        return all(last < first for first, last in ends), "; ".join(percent(*each) for each in ends)
+
+    return judge
+
+
+def _more_sites(dataset: str) -> Judge:
+    def judge(rows: Rows) -> tuple[bool, str]:
+        means = [row.mean for row in _line(rows, dataset, "sites", "FL")]
+        return min(means[1:]) < means[0], percent(*means)
+
+    return judge

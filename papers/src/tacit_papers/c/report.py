@@ -1,0 +1,95 @@
+"""Paper C again as a document: sites that train privately, and an aggregator with public rows."""
+
+from collections.abc import Sequence
+
+from tacit.render.document import Chart, Document, Kind, Scaling, Section, Table
+from tacit.render.sections import SPREAD, named, percent, percents, protection
+from tacit_papers.c.experiment import SiteRow
+from tacit_papers.claims import Claim
+from tacit_papers.ours.hospitals import HospitalRow, hospitals_section
+from tacit_papers.overview import claims_section
+
+_TERMS = (
+    ("Unit", "the record of a site"),
+    ("Adjacency", "one record replaced, added or removed"),
+    ("Adversary", "everybody outside the site, the aggregator and all other sites included"),
+    ("Epsilon", "pure, exact, for the one model that a site sends"),
+)
+_LIMITS = (
+    "The aggregator's public rows, from which bounds, projection and weights come.",
+    "Who the sites are, how many, and the epsilon of each.",
+    "Somebody with several records, or records at several sites, is protected by the sum of their epsilons.",
+)
+_KINDS: dict[str, Kind] = {"ours": "ours", "public rows alone": "public"}
+
+
+def paper_c(
+    rows: Sequence[SiteRow], hospitals: Sequence[HospitalRow] = (), claims: Sequence[Claim] = ()
+) -> Document:
+    """Error against epsilon, records per site and sites; the four hospitals; the claims."""
+    sections = [claims_section(claims)] if claims else []
+    for dataset in dict.fromkeys(row.dataset for row in rows):
+        own = [row for row in rows if row.dataset == dataset]
+        varied = list(dict.fromkeys(row.varied for row in own))
+        parts = [[row for row in own if row.varied == name] for name in varied]
+        sections.append(
+            Section(f"Sites on {dataset}", "", (*map(_chart, parts), *map(_table, parts)))
+        )
+    if hospitals:
+        sections.append(hospitals_section(hospitals))
+    unsound = {row.unsound for row in rows} | {row.unsound for row in hospitals}
+    claim = "Where tacit's methods really run, each record of a site is protected by differential privacy."
+    return Document(
+        "Paper C again: private models of sites, combined with public rows",
+        "Each site trains one linear model with differential privacy; an aggregator combines them with public rows of "
+        "its own. The line that the paper does not show is drawn too: the public rows alone.",
+        (*sections, protection(claim, _TERMS, _LIMITS, unsound)),
+    )
+
+
+def _setting(first: SiteRow) -> str:
+    return {
+        "epsilon": f"{first.sites} sites of {first.records:,} records",
+        "records": f"{first.sites} sites, epsilon {first.epsilon:g}",
+        "sites": f"all records shared out, epsilon {first.epsilon:g}",
+    }[first.varied]
+
+
+def _name(row: SiteRow) -> str:
+    return named(row.method, "" if "no privacy" in row.method else row.unsound)
+
+
+def _kind(row: SiteRow) -> Kind:
+    return _KINDS.get(row.method, "paper" if "published" in row.method else "other")
+
+
+def _chart(rows: Sequence[SiteRow]) -> Chart:
+    lines = []
+    for method in dict.fromkeys(row.method for row in rows):
+        own = sorted((row for row in rows if row.method == method), key=lambda row: row.at)
+        lines.append(
+            percents(_name(own[0]), ((row.at, row.mean, row.std) for row in own), _kind(own[0]))
+        )
+    first = rows[0]
+    label = {"records": "records per site"}.get(first.varied, first.varied)
+    title = f"{first.dataset}: error against {label}"
+    scale: Scaling = "log" if first.varied == "records" else "linear"
+    return Chart(title, label, "test error, %", tuple(lines), scale, f"{_setting(first)}. {SPREAD}")
+
+
+def _table(rows: Sequence[SiteRow]) -> Table:
+    first, places = rows[0], list(dict.fromkeys(row.at for row in rows))
+    methods = list(dict.fromkeys(row.method for row in rows))
+    lines = []
+    for method in methods:
+        cells = {row.at: row for row in rows if row.method == method}
+        texts = (
+            percent(cells[place].mean, cells[place].std) if place in cells else ""
+            for place in places
+        )
+        lines.append((_name(next(iter(cells.values()))), *texts))
+    strong = tuple(number for number, method in enumerate(methods) if method == "ours")
+    caption = f"{first.dataset}: test error in %, by {first.varied} ({_setting(first)}; {first.runs} runs)"
+    return Table(
+        caption, ("method", *(f"{place:,g}" for place in places)), tuple(lines), strong=strong
+    )

@@ -1,0 +1,134 @@
+"""What a paper says, and whether it is so here: statements are judged from rows, and from nothing else.
+
+A statement's judge looks rows up and says whether it holds and what was measured. Rows that are not there make it
+unchecked, and so do statements that nothing here measures.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal, TypeVar
+
+Verdict = Literal["holds", "differs", "unchecked"]
+Kind = TypeVar("Kind")
+
+
+class NoRowsError(LookupError):
+    """Rows that a judge needs have not been measured."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of a paper beside what was measured; `why` says what to know about a difference or a gap."""
+
+    paper: str
+    where: str
+    text: str
+    published: str
+    measured: str
+    verdict: Verdict
+    why: str
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows that can be looked up by kind and fields."""
+
+    all: Sequence[Any]
+
+    def of(self, kind: type[Kind], **fields: object) -> list[Kind]:
+        """All rows of a kind with these fields; there must be some."""
+        found = [
+            row
+            for row in self.all
+            if isinstance(row, kind)
+            and all(getattr(row, name) == value for name, value in fields.items())
+        ]
+        if not found:
+            told = ", ".join(f"{name} {value}" for name, value in fields.items())
+            raise NoRowsError(f"not measured: {told}")
+        return found
+
+    def one(self, kind: type[Kind], **fields: object) -> Kind:
+        """The one row of a kind with these fields."""
+        found = self.of(kind, **fields)
+        if not len(found) == 1:
+            raise ValueError(f"fields must name one {kind.__name__}, got {len(found)} for {fields}")
+        return found[0]
+
+
+Judge = Callable[[Rows], tuple[bool, str]]  # whether it holds, and what was measured
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """What a paper says, and how that is judged; no judge: nothing here measures it, and `caution` says why.
+
+    `caution` is what to know when it differs.
+    """
+
+    where: str
+    text: str
+    published: str
+    judge: Judge | None
+    caution: str = ""
+
+
+def judge_all(paper: str, statements: Iterable[Statement], rows: Sequence[Any]) -> list[Claim]:
+    """Every statement of a paper, judged."""
+    known = Rows(rows)
+    return [_judged(paper, statement, known) for statement in statements]
+
+
+def counts(claims: Iterable[Claim]) -> dict[Verdict, int]:
+    """How many claims hold, differ and are unchecked."""
+    found = Counter(claim.verdict for claim in claims)
+    return {"holds": found["holds"], "differs": found["differs"], "unchecked": found["unchecked"]}
+
+
+def _judged(paper: str, statement: Statement, rows: Rows) -> Claim:
+    told = (paper, statement.where, statement.text, statement.published)
+    if statement.judge is None:
+        return Claim(*told, "", "unchecked", statement.caution)
+    try:
+        holds, measured = statement.judge(rows)
+    except NoRowsError as problem:
+        return Claim(*told, "", "unchecked", str(problem))
+    except (
+        LookupError,
+        ValueError,
+        ZeroDivisionError,
+    ) as problem:  # a part of the rows that a judge needs
+        return Claim(
+            *told, "", "unchecked", f"rows are not complete ({type(problem).__name__}: {problem})"
+        )
+    return Claim(
+        *told, measured, "holds" if holds else "differs", "" if holds else statement.caution
+    )
+
+
+def percent(*values: float) -> str:
+    """Shares in percent, one after another.
+
+    >>> percent(0.371, 0.17)
+    '37.1, 17.0'
+    """
+    return ", ".join(f"{100 * value:.1f}" for value in values)
+
+
+def near(values: Iterable[float], published: Iterable[float], distance: float) -> bool:
+    """Whether all values are within a distance of the published ones."""
+    return all(
+        abs(value - paper) <= distance for value, paper in zip(values, published, strict=True)
+    )
+
+
+def falling(values: Sequence[float], slack: float = 0.0) -> bool:
+    """Whether the last value is below the first and no step goes up by more than `slack`.
+
+    >>> falling([3.0, 2.0, 2.5, 1.0], slack=0.5), falling([3.0, 2.0, 2.5, 1.0])
+    (True, False)
+    """
+    steps = pairwise(values)
+    return values[-1] < values[0] and all(after <= before + slack for before, after in steps)

@@ -1,0 +1,1 @@
+"""Paper D: peers share private stumps without a server."""

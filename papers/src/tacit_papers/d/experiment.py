@@ -1,0 +1,280 @@
+"""Paper D again: accuracy of peers against epsilon and rounds, beside everything it should be measured against."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+from typing import ClassVar
+
+import numpy as np
+
+from tacit._util.types import FloatArray
+from tacit.algorithms.public_baseline import fit_public
+from tacit.algorithms.site_tuning import lenses_of, rehearse
+from tacit.algorithms.sites import ensemble_of_sites
+from tacit.engines.inline import Inline
+from tacit.estimators.peer_methods import METHODS
+from tacit.learners.learner import Public
+from tacit.learners.peers.additive import Additive
+from tacit.learners.peers.own_model import RHO, RIDGE, fit_own
+from tacit.learners.sites.losses import HuberHinge
+from tacit.learners.sites.train import TrainSite
+from tacit.mechanisms.streams import seeded
+from tacit_papers.d.events import EVENT_METHODS, EventRow, event_rows
+from tacit_papers.d.learners import UNSOUND, simulate_published
+from tacit_papers.d.tasks import DATASETS, PUBLIC, Trial, deal, load_task
+from tacit_papers.runner import Cell
+
+EPSILONS = (0.1, 0.3, 0.5, 1.0, 2.0, 4.0)
+ROUNDS = {"adult": 30, "gss": 20}  # as the paper found best
+_QUICK_ROUNDS = 10
+_FEWER = {"adult": (10, 20), "gss": (5, 10)}
+
+
+@dataclass(frozen=True)
+class PeerRow:
+    """Test accuracy, mean and spread over runs.
+
+    `own` is the mean over participants of the models they hold for themselves, `served` that of the model that may be
+    published (None: there is none). `epsilon` None: no privacy, or nothing was asked. `unsound` says why a method may
+    only be simulated.
+    """
+
+    dataset: str
+    method: str
+    epsilon: float | None
+    rounds: int
+    own: float | None
+    own_std: float
+    served: float | None
+    served_std: float
+    runs: int
+    participants: int
+    unsound: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Accuracy of the participants' own models, on average, and of the served one."""
+
+    own: float | None
+    served: float | None
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A method: what it gets in one trial, whether epsilon matters to it, why it may only be simulated."""
+
+    name: str
+    run: Callable[[Trial, float, int], Outcome]
+    private: bool = True
+    unsound: str = ""
+
+
+def _peers(method: str) -> Callable[[Trial, float, int], Outcome]:
+    def run(trial: Trial, epsilon: float, rounds: int) -> Outcome:
+        kind, held = METHODS[method], trial.held
+        plan = kind.plan(dict.fromkeys(held, epsilon), rounds, len(held))
+        each = np.array([plan.each[number] for number in held])
+        coins = trial.stream.child("public coins")
+        released = Inline(trial.cohort, each, trial.stream).run(
+            kind.algorithm(trial.cells, held, plan, coins, kind.nothing)
+        )
+        own = [
+            kind.own(trial.cells, one, released, RHO, RIDGE, number).score(trial.test)
+            for number, one in enumerate(trial.cohort.blocks(1))
+        ]
+        return Outcome(
+            _mean_accuracy(trial, own),
+            _mean_accuracy(trial, [kind.served(released).score(trial.test)]),
+        )
+
+    return run
+
+
+def _sites(combine: str) -> Callable[[Trial, float, int], Outcome]:
+    """Paper C on the same split: every participant trains one private linear model, an aggregator combines them."""
+
+    def run(trial: Trial, epsilon: float, rounds: int) -> Outcome:
+        X0, y0 = trial.X_public, trial.y_public
+        lenses, privacy = lenses_of(X0), "none" if epsilon == inf else "objective"
+        charged = 1.0 if epsilon == inf else epsilon
+        query = TrainSite(1, 1, None, lenses[0], HuberHinge(), 2, privacy, (charged,))
+        if not query.unsound:
+            query = rehearse(query, X0, y0, charged, lenses)
+        model = Inline(trial.cohort, charged, trial.stream).run(
+            ensemble_of_sites(query, X0, y0, combine)
+        )
+        scores = query.lens.see(trial.X_test) @ model.vectors[0]
+        return Outcome(None, _mean_accuracy(trial, [scores]))
+
+    return run
+
+
+def _public(trial: Trial, epsilon: float, rounds: int) -> Outcome:
+    own = fit_public(Public(trial.X_public, trial.y_public, 2))
+    return Outcome(None, float(np.mean(own.model.predict(trial.X_test) == trial.y_test)))
+
+
+def _published(trial: Trial, epsilon: float, rounds: int) -> Outcome:
+    coins = trial.stream.child("public coins")
+    models = simulate_published(
+        trial.cohort, trial.cells, trial.held, rounds, epsilon, coins, trial.stream
+    )
+    return Outcome(_mean_accuracy(trial, [model.score(trial.test) for model in models]), None)
+
+
+def _alone(trial: Trial, epsilon: float, rounds: int) -> Outcome:
+    scores = []
+    for number, one in enumerate(trial.cohort.blocks(1)):
+        cells = trial.cells.read(one.X)
+        model = fit_own(cells, one.y, trial.cells.sizes, Additive(), RHO, RIDGE, number)
+        scores.append(model.score(trial.test))
+    return Outcome(_mean_accuracy(trial, scores), None)
+
+
+def _together(trial: Trial, epsilon: float, rounds: int) -> Outcome:
+    rows = trial.cells.read(trial.cohort.X)
+    model = fit_own(rows, trial.cohort.y, trial.cells.sizes, Additive(), RHO, RIDGE, 0)
+    return Outcome(None, _mean_accuracy(trial, [model.score(trial.test)]))
+
+
+def _majority(trial: Trial, epsilon: float, rounds: int) -> Outcome:
+    side = 2 * float(trial.cohort.y.mean() > 0.5) - 1
+    return Outcome(None, _mean_accuracy(trial, [np.full(len(trial.y_test), side)]))
+
+
+# A further method is one more line here.
+CONTESTANTS = (
+    Contestant("majority class", _majority, private=False),
+    Contestant("all rows together, no privacy", _together, private=False),
+    Contestant("each participant alone", _alone, private=False),
+    Contestant(f"{PUBLIC} public rows alone", _public, private=False),
+    Contestant("peers in turns", _peers("turns")),
+    Contestant("random stumps, sound", _peers("stumps")),
+    Contestant("passed trees (InPriv)", _peers("trees")),
+    Contestant("sites and an aggregator, guarded", _sites("guarded")),
+    Contestant("sites and an aggregator, feature method", _sites("feature")),
+    Contestant("random stumps, as published", _published, unsound=UNSOUND),
+)
+_NAMED = {contestant.name: contestant for contestant in CONTESTANTS}
+_OVER_ROUNDS = ("peers in turns", "random stumps, sound", "random stumps, as published")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeerCell(Cell):
+    """One method at one epsilon (None: no privacy) after so many rounds."""
+
+    paper: ClassVar[str] = "d"
+
+    method: str
+    epsilon: float | None
+    rounds: int
+
+    def rows(self) -> list[PeerRow]:
+        task, contestant = load_task(self.dataset, self.quick), _NAMED[self.method]
+        stream = seeded(self.seed).child("paper D").child(self.dataset)
+        trials = [deal(task, stream.child("run", run)) for run in range(self.runs)]
+        epsilon = inf if self.epsilon is None else self.epsilon
+        outcomes = [contestant.run(trial, epsilon, self.rounds) for trial in trials]
+        own, own_std = _summary([outcome.own for outcome in outcomes])
+        served, served_std = _summary([outcome.served for outcome in outcomes])
+        row = PeerRow(
+            dataset=task.name,
+            method=contestant.name,
+            epsilon=self.epsilon,
+            rounds=self.rounds,
+            own=own,
+            own_std=own_std,
+            served=served,
+            served_std=served_std,
+            runs=self.runs,
+            participants=len(trials[0].cohort),
+            unsound=contestant.unsound,
+        )
+        return [row]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EventCell(Cell):
+    """What happens when a participant comes, goes, is poisoned or holds less, for one method."""
+
+    paper: ClassVar[str] = "d"
+
+    method: str
+    rounds: int
+
+    def rows(self) -> list[EventRow]:
+        stream = seeded(self.seed).child("paper D").child(self.dataset)
+        return event_rows(
+            load_task(self.dataset, self.quick), self.method, self.rounds, self.runs, stream
+        )
+
+
+def cells_d(quick: bool, seed: int = 1) -> list[Cell]:
+    """All methods over epsilon (Figs. 5 and 6), some over rounds (Figs. 3 and 4), and events.
+
+    Full: 5 runs. Quick: 2 runs on made-up rows, once, with fewer epsilons and rounds.
+    """
+    epsilons, cells = ((0.3, 4.0) if quick else EPSILONS), list[Cell]()
+    for place, name in enumerate(DATASETS[: 1 if quick else None]):
+        most = _QUICK_ROUNDS if quick else ROUNDS[name]
+        fewer = (_QUICK_ROUNDS // 2,) if quick else _FEWER[name]
+        for contestant in CONTESTANTS:
+            budgets = (*epsilons, None) if contestant.private else (None,)
+            cells += [
+                _peer(f"Fig. {5 + place}", name, contestant, each, most, seed, quick)
+                for each in budgets
+            ]
+            if contestant.name in _OVER_ROUNDS:
+                for rounds in fewer:
+                    cells += [
+                        _peer(f"Fig. {3 + place}", name, contestant, each, rounds, seed, quick)
+                        for each in epsilons
+                    ]
+        for method in EVENT_METHODS:
+            event = EventCell(
+                where="events",
+                dataset=name,
+                runs=_runs(quick),
+                seed=seed,
+                quick=quick,
+                method=method,
+                rounds=most,
+            )
+            cells.append(event)
+    return cells
+
+
+def _peer(
+    where: str,
+    dataset: str,
+    contestant: Contestant,
+    epsilon: float | None,
+    rounds: int,
+    seed: int,
+    quick: bool,
+) -> PeerCell:
+    return PeerCell(
+        where=where,
+        dataset=dataset,
+        runs=_runs(quick),
+        seed=seed,
+        quick=quick,
+        method=contestant.name,
+        epsilon=epsilon,
+        rounds=rounds,
+    )
+
+
+def _runs(quick: bool) -> int:
+    return 2 if quick else 5
+
+
+def _summary(values: list[float | None]) -> tuple[float | None, float]:
+    there = [value for value in values if value is not None]
+    spread = float(np.std(there, ddof=1)) if len(there) > 1 else 0.0
+    return (float(np.mean(there)), spread) if there else (None, 0.0)
+
+
+def _mean_accuracy(trial: Trial, scores: list[FloatArray]) -> float:
+    return float(np.mean([np.mean((score > 0) == (trial.y_test == 1)) for score in scores]))

@@ -1,0 +1,122 @@
+"""The two image sets of paper A: confusable pairs, augmented, as histograms of visual words."""
+
+from tacit_papers.datasets.augment import cut
+from tacit_papers.datasets.files import kept
+from tacit_papers.datasets.images import Images, load_fashion, load_mnist
+from tacit_papers.datasets.split import Split
+from tacit_papers.datasets.words import fit_words
+
+VERSION = 2  # raise it whenever the same parameters give other numbers
+
+
+def mnist_words(
+    digits: tuple[int, ...] = (4, 9),
+    words: int = 50,
+    per_class: int = 20_000,
+    test_per_class: int = 1_000,
+    public: int = 1_000,
+    seed: int = 0,
+    place: float = 0.0,
+    fetch: bool = False,
+) -> Split:
+    """MNIST digits as `words` features: `per_class` training rows of each, `public` rows for the data user.
+
+    MNIST has 982 test images of 4 and 1,009 of 9: test rows are 982 and 1,000 where the paper says 1,000 each. Digit
+    `digits[k]` is class k. Training rows beyond the originals are moved copies of them, so owners are not independent
+    of each other; none comes from a test image or from an image of the data user.
+
+    Without privacy, defaults, the paper's figures in brackets: centroids 1.03 apart (1.01), accuracy of the nearest
+    centroid 0.926 (0.91), of linear discriminants from the public part 0.949, of logistic regression 0.949; with
+    `place` 1: 1.78, 0.968, 0.980, 0.983.
+
+    The result is kept in the user's cache folder. For `place` see `fit_words`, for `fetch` see `load_mnist`.
+    """
+
+    def make() -> Split:
+        images = load_mnist(fetch)
+        return _split(
+            "mnist_words",
+            images,
+            tuple(digits),
+            words,
+            per_class,
+            test_per_class,
+            public,
+            seed,
+            place,
+        )
+
+    return kept(
+        "mnist_words",
+        VERSION,
+        _key(tuple(digits), words, per_class, test_per_class, public, seed, place),
+        make,
+    )
+
+
+def fashion_words(
+    classes: tuple[int, ...] = (0, 6),
+    words: int = 100,
+    per_class: int = 20_000,
+    test_per_class: int = 1_000,
+    public: int = 1_000,
+    seed: int = 0,
+    place: float = 0.0,
+    fetch: bool = False,
+) -> Split:
+    """Fashion-MNIST as `words` features, by default T-shirt/top (0) against Shirt (6); else as `mnist_words`.
+
+    Without privacy, defaults, the paper's figures in brackets: centroids 1.05 apart (1.12), accuracy of the nearest
+    centroid 0.785 (0.89), of linear discriminants from the public part 0.810, of logistic regression 0.813; with
+    `place` 1: 2.05, 0.806, 0.825, 0.824. The paper's accuracy was not reached. For comparison, one untuned RBF support
+    vector machine on whole HOG descriptors (4-pixel cells, no words, 7,000 training images) has 0.89.
+    """
+
+    def make() -> Split:
+        images = load_fashion(fetch)
+        return _split(
+            "fashion_words",
+            images,
+            tuple(classes),
+            words,
+            per_class,
+            test_per_class,
+            public,
+            seed,
+            place,
+        )
+
+    return kept(
+        "fashion_words",
+        VERSION,
+        _key(tuple(classes), words, per_class, test_per_class, public, seed, place),
+        make,
+    )
+
+
+def _key(*values: object) -> dict[str, object]:
+    """Parameters by name, as they are kept; 1 and True, or 1 and 1.0, are different keys."""
+    names = ("classes", "words", "per_class", "test_per_class", "public", "seed", "place")
+    return dict(zip(names, values, strict=True))
+
+
+def _split(
+    name: str,
+    images: Images,
+    chosen: tuple[int, ...],
+    words: int,
+    per_class: int,
+    test_per_class: int,
+    public: int,
+    seed: int,
+    place: float,
+) -> Split:
+    """Cut, augment, fit on the public part, then transform all three."""
+    parts = cut(images, chosen, per_class, test_per_class, public, seed)
+    features = fit_words(parts.public, words, seed, place).transform
+    return Split.of(
+        name,
+        (features(parts.train), parts.y_train),
+        (features(parts.public), parts.y_public),
+        (features(parts.test), parts.y_test),
+    )

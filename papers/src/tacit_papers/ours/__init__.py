@@ -1,0 +1,1 @@
+"""Our own comparisons: ahead of the papers, break-even, hospitals, gradient trees, plans."""

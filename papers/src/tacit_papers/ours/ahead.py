@@ -1,0 +1,273 @@
+"""Ahead of the papers: one good share per owner against boosting, and against the data user's own sample, side by side.
+
+In every run all methods see the same owners and the same features. Paper A's best is the best mean over its three
+learners, as published (simulated, unsound) and sound, at epsilon 7; ours run at smaller epsilon, labels protected, pure
+epsilon-LDP. A cell is one run on one task; `ahead_rows` makes means and deviations of the runs that are there.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from tacit.algorithms.boosting import OwnSample, boost
+from tacit.algorithms.combination import Crowd
+from tacit.algorithms.public_baseline import PublicModel, fit_public
+from tacit.algorithms.refinement import discriminate, refine
+from tacit.data.cohort import Cohort
+from tacit.engines.inline import Inline
+from tacit.learners.invitation import report_size
+from tacit.learners.learner import Learner, Public, Terms
+from tacit.learners.owners.centroid import Centroid
+from tacit.learners.owners.logistic import Logistic
+from tacit.learners.owners.stump import Stump
+from tacit.mechanisms.streams import Stream, seeded
+from tacit_papers.a.learners import PublishedCentroid, PublishedLogistic, PublishedStump
+from tacit_papers.ours.tasks import SIZES, Task, coins_of, seconds_of, shifted, skewed, task_for
+from tacit_papers.runner import Cell
+
+_ON_DEMAND = ("clusters 1e6", "clusters 1e7", "board 1e5", "board 1e6")  # only when named
+DATASETS = tuple(name for name in SIZES if name not in _ON_DEMAND)
+EPSILONS = (0.01, 0.5, 1.0)
+PAPER_EPSILON = 7.0
+OWNERS = ("alike", "labels 0.1", "labels 0.5", "shifted")
+RUNS, QUICK_RUNS = 10, 2
+_SKEW_EPSILON = 1.0
+_SKEWED = ("mnist 4 or 9", "synthetic")
+_ROUNDS, _ATTEMPTS = 10, 10
+LEARNERS: dict[str, Learner] = {
+    "centroid, as published": PublishedCentroid(),
+    "stump, as published": PublishedStump(),
+    "logistic, as published": PublishedLogistic(),
+    "centroid": Centroid(),
+    "stump": Stump(),
+    "logistic": Logistic(),
+}
+
+
+@dataclass(frozen=True)
+class AheadRow:
+    """Accuracy of one method on one task, mean and standard deviation over runs.
+
+    `rise` is the mean difference to the data user's own model in the same runs, `rise_error` its standard error.
+    `owners_kind` says how rows were dealt: "alike", by Dirichlet skew of labels, or with features shifted owner by
+    owner.
+    """
+
+    dataset: str
+    method: str
+    owners_kind: str
+    epsilon: float | None
+    public_rows: int
+    owners: int
+    rows_per_owner: int
+    runs: int
+    mean: float
+    std: float
+    rise: float
+    rise_error: float
+    unsound: str
+
+
+@dataclass(frozen=True)
+class AheadRun:
+    """Accuracy of one method in one run."""
+
+    dataset: str
+    owners_kind: str
+    run: int
+    method: str
+    epsilon: float | None
+    public_rows: int
+    owners: int
+    rows_per_owner: int
+    accuracy: float
+    unsound: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AheadCell(Cell):
+    """Run number `run` of all methods on one task, with owners of one kind, at these epsilons, ours and the papers'."""
+
+    paper: ClassVar[str] = "ahead"
+
+    owners_kind: str
+    run: int
+    epsilons: tuple[float, ...]
+    papers: tuple[float, ...]
+
+    def rows(self) -> Iterator[AheadRun]:
+        task = task_for(self.dataset, self.quick)
+        for method, epsilon, public_rows, accuracy in self._accuracies(task, seeded(self.seed)):
+            learner = LEARNERS.get(method.removeprefix("paper A: "))
+            unsound = "" if learner is None else learner.unsound
+            place = (
+                self.dataset,
+                self.owners_kind,
+                self.run,
+                method,
+                epsilon,
+                public_rows,
+                task.owners,
+                task.rows,
+            )
+            yield AheadRun(*place, accuracy, unsound)
+
+    def _accuracies(
+        self, task: Task, stream: Stream
+    ) -> Iterator[tuple[str, float | None, int, float]]:
+        """Method, epsilon, public rows and accuracy."""
+        cohort = _dealt(task, self.owners_kind, self.run)
+        for rows in task.public_rows:
+            public = task.public(rows, self.run)
+            own = fit_public(public)
+            yield "public only", None, rows, task.accuracy(own.model.predict(task.split.X_test))
+            for epsilon in self.epsilons:
+                for method, accuracy in _ours(task, public, own, cohort, epsilon, stream, self.run):
+                    yield method, epsilon, rows, accuracy
+        most = max(task.public_rows)
+        for epsilon in self.papers:
+            for method, accuracy in _papers(
+                task, task.public(most, self.run), cohort, epsilon, stream, self.run
+            ):
+                yield f"paper A: {method}", epsilon, most, accuracy
+
+    @property
+    def title(self) -> str:
+        return f"{self.dataset}, owners {self.owners_kind}, run {self.run + 1}"
+
+
+def ahead_cells(quick: bool, seed: int, datasets: Iterable[str]) -> list[Cell]:
+    """Ten runs of every task; quick: two of made-up rows."""
+    cells: list[Cell] = []
+    for name in ["synthetic"] if quick else datasets:
+        linear = name.startswith("clusters")  # there the papers' learners have nothing to show
+        epsilons = (0.01, 1.0) if quick else (1.0,) if linear else EPSILONS
+        kinds = [("alike", epsilons, () if linear else (PAPER_EPSILON,))]
+        if name in _SKEWED and not quick:
+            kinds += [(kind, (_SKEW_EPSILON,), (_SKEW_EPSILON,)) for kind in OWNERS[1:]]
+        for kind, ours, papers in kinds:
+            cells += [
+                AheadCell(
+                    where="ahead",
+                    dataset=name,
+                    runs=1,
+                    seed=seed,
+                    quick=quick,
+                    cost=seconds_of(name, quick) * (1.0 if kind == "alike" else 0.6),
+                    owners_kind=kind,
+                    run=run,
+                    epsilons=ours,
+                    papers=papers,
+                )
+                for run in range(QUICK_RUNS if quick else RUNS)
+            ]
+    return cells
+
+
+def ahead_rows(runs: Iterable[AheadRun]) -> list[AheadRow]:
+    """Means over the runs that are there, in their order, run by run beside the data user's own model."""
+    found: dict[tuple[str, str, str, float | None, int], list[AheadRun]] = {}
+    for each in sorted(runs, key=lambda each: each.run):
+        key = (each.dataset, each.owners_kind, each.method, each.epsilon, each.public_rows)
+        found.setdefault(key, []).append(each)
+    rows = []
+    for (dataset, kind, _, _, public_rows), own in found.items():
+        alone = {
+            each.run: each.accuracy
+            for each in found[dataset, kind, "public only", None, public_rows]
+        }
+        rows.append(_row(own, [alone[each.run] for each in own]))
+    order = {name: place for place, name in enumerate(SIZES)}
+    return sorted(
+        rows, key=lambda row: (order.get(row.dataset, len(order)), OWNERS.index(row.owners_kind))
+    )
+
+
+def best_of_paper(rows: Iterable[AheadRow], dataset: str) -> AheadRow | None:
+    """The best of paper A's learners on a task, sound or not, where rows are dealt alike."""
+    own = [
+        row
+        for row in rows
+        if (row.dataset, row.owners_kind) == (dataset, "alike") and row.method.startswith("paper A")
+    ]
+    return max(own, key=lambda row: row.mean, default=None)
+
+
+def bytes_of(task: Task) -> int:
+    """What one owner sends when combining, header included."""
+    public = task.public(max(task.public_rows), 0)
+    asks = refine(public, Crowd(10_000_000, 1.0, task.rows), "auto", 1.0)
+    return report_size(next(asks))
+
+
+def _dealt(task: Task, kind: str, run: int) -> Cohort:
+    cohort = task.cohort(run)
+    if kind.startswith("labels"):
+        return skewed(cohort, task.split.classes, float(kind.split()[1]), run)
+    return shifted(cohort, 0.3, run) if kind == "shifted" else cohort
+
+
+def _ours(
+    task: Task,
+    public: Public,
+    own: PublicModel,
+    cohort: Cohort,
+    epsilon: float,
+    stream: Stream,
+    run: int,
+) -> Iterator[tuple[str, float]]:
+    """Private only and combined, at one epsilon; private only is not asked where rows are many: it is linear."""
+    crowd = Crowd(len(cohort), epsilon, task.rows)
+    path = (task.name, epsilon, len(public.y), run)
+    asks = {"combined": refine(public, crowd, "auto", epsilon, own=own)}
+    if len(cohort) <= 200_000:
+        asks["private only"] = discriminate(public, crowd, "auto", epsilon, own)
+    for method, generator in asks.items():
+        refined = Inline(cohort, epsilon, coins_of(stream, method, *path)).run(generator)
+        yield method, task.accuracy(refined.model.predict(task.split.X_test))
+
+
+def _papers(
+    task: Task, public: Public, cohort: Cohort, epsilon: float, stream: Stream, run: int
+) -> Iterator[tuple[str, float]]:
+    """Boosting with each of paper A's learners: ten rounds of a tenth of the owners; as published, two classes only."""
+
+    def accuracy(name: str) -> float:
+        learner = LEARNERS[name]
+        facts = learner.facts(public)
+        mechanism = "piecewise" if learner.unsound else "auto"
+        terms = Terms.of(mechanism, learner.space(facts), epsilon)
+        asks = boost(
+            learner, facts, terms, OwnSample(public), _ROUNDS, len(cohort) // _ROUNDS, _ATTEMPTS
+        )
+        boosted = Inline(cohort, epsilon, coins_of(stream, name, task.name, epsilon, run)).run(asks)
+        if not len(boosted.ensemble):
+            return task.accuracy(np.full(len(task.split.y_test), np.bincount(public.y).argmax()))
+        return task.accuracy(boosted.ensemble.predict(task.split.X_test))
+
+    for name, learner in LEARNERS.items():
+        if task.split.classes == 2 or not learner.unsound:
+            yield name, accuracy(name)
+
+
+def _row(own: Sequence[AheadRun], alone: Sequence[float]) -> AheadRow:
+    first, values = own[0], np.array([each.accuracy for each in own])
+    rises = values - np.array(alone)
+    spread = float(rises.std(ddof=1)) if len(rises) > 1 else 0.0
+    return AheadRow(
+        dataset=first.dataset,
+        method=first.method,
+        owners_kind=first.owners_kind,
+        epsilon=first.epsilon,
+        public_rows=first.public_rows,
+        owners=first.owners,
+        rows_per_owner=first.rows_per_owner,
+        runs=len(values),
+        mean=float(values.mean()),
+        std=float(values.std(ddof=1)) if len(values) > 1 else 0.0,
+        rise=float(rises.mean()),
+        rise_error=spread / float(np.sqrt(len(rises))),
+        unsound=first.unsound,
+    )

@@ -1,0 +1,185 @@
+"""Ahead of the papers, as a document: one share per owner against them and against the data user's sample."""
+
+from collections.abc import Sequence
+
+from tacit.render.document import Chart, Document, Line, Section, Table
+from tacit.render.sections import named, percent, protection
+from tacit_papers.ours.ahead import AheadRow
+from tacit_papers.ours.break_even import BreakEvenRow
+from tacit_papers.ours.plan_check import PlanRow, plans_table
+
+_TERMS = (
+    ("Unit", "the owner: its one report hides everything about its rows"),
+    ("Adjacency", "any two sets of rows of one owner"),
+    ("Adversary", "whoever sees the reports and all that is made of them, the data user included"),
+    ("Epsilon", "pure, exact, the one written beside each number; spent once by each owner"),
+)
+_LIMITS = ("The data user's own sample.", "Who the owners are, and how many.")
+_COLUMNS = (
+    "task, owners x rows",
+    "paper A's best at epsilon 7",
+    "private only, 0.5",
+    "private only, 1",
+    "public only: fewest to most rows",
+    "combined, epsilon 1: fewest to most rows",
+)
+_SHOWN = 1.0  # the epsilon whose predictions are drawn beside measurements
+
+
+def ahead(
+    rows: Sequence[AheadRow], predicted: Sequence[BreakEvenRow] = (), plans: Sequence[PlanRow] = ()
+) -> Document:
+    """One line per task first, then where private data begins to pay, then every number."""
+    sections = [Section("At a glance", "", (summary(rows),))]
+    if predicted:
+        tasks = dict.fromkeys(row.dataset for row in predicted)
+        text = (
+            "Predicted before anybody is asked, from public rows and closed-form variances; measured beside it. Where "
+            "the plan says that owners would add too little, nobody is asked."
+        )
+        charts = tuple(_break_even(task, predicted, rows) for task in tasks)
+        checked = (plans_table(plans),) if plans else ()
+        sections.append(
+            Section(
+                "Where private data begins to pay",
+                text,
+                (*charts, _plan_table(predicted), *checked),
+            )
+        )
+    for name in dict.fromkeys(row.dataset for row in rows):
+        own = [row for row in rows if row.dataset == name]
+        kinds = dict.fromkeys(row.owners_kind for row in own)
+        tables = tuple(_table([row for row in own if row.owners_kind == kind]) for kind in kinds)
+        sections.append(Section(f"All numbers: {name}", "", tables))
+    claim = "Where PrivateClassifier really runs, each owner's rows are protected by local differential privacy."
+    return Document(
+        "Ahead of the papers: one share per owner",
+        "The data user's own model is the start; owners answer, once and in noise, what it still gets wrong.",
+        (*sections, protection(claim, _TERMS, _LIMITS, {row.unsound for row in rows})),
+    )
+
+
+def summary(rows: Sequence[AheadRow]) -> Table:
+    """Accuracies in percent, mean and deviation, where owners are alike; private only with most public rows."""
+    alike = [row for row in rows if row.owners_kind == "alike"]
+    lines = []
+    for name in dict.fromkeys(row.dataset for row in alike):
+        own = [row for row in alike if row.dataset == name]
+        best = max(
+            (row for row in own if row.method.startswith("paper A")),
+            key=lambda row: row.mean,
+            default=None,
+        )
+        lines.append(
+            (
+                f"{name}, {own[0].owners:,} x {own[0].rows_per_owner}",
+                ""
+                if best is None
+                else f"{_percent(best)} ({best.method.removeprefix('paper A: ')})",
+                *(
+                    _largest([r for r in own if (r.method, r.epsilon) == ("private only", e)])
+                    for e in (0.5, 1.0)
+                ),
+                ", ".join(_percent(row) for row in own if row.method == "public only"),
+                ", ".join(
+                    _percent(row) for row in own if (row.method, row.epsilon) == ("combined", 1.0)
+                ),
+            )
+        )
+    return Table("Accuracy in %, mean and standard deviation", _COLUMNS, tuple(lines))
+
+
+def _break_even(
+    task: str, predicted: Sequence[BreakEvenRow], measured: Sequence[AheadRow]
+) -> Chart:
+    """Expected rise of accuracy against owners, a line per size of the public sample."""
+    own = [row for row in predicted if row.dataset == task]
+    shown = min({row.epsilon for row in own}, key=lambda epsilon: abs(epsilon - _SHOWN))
+    lines = []
+    for size in dict.fromkeys(row.public_rows for row in own):
+        line = sorted(
+            (r for r in own if (r.public_rows, r.epsilon) == (size, shown)),
+            key=lambda row: row.owners,
+        )
+        x, y = tuple(float(row.owners) for row in line), tuple(100 * row.rise for row in line)
+        lines.append(Line(f"{size:,} public rows, predicted", x, y, None, "ours"))
+    for row in measured:
+        if (row.dataset, row.method, row.epsilon, row.owners_kind) == (
+            task,
+            "combined",
+            shown,
+            "alike",
+        ):
+            rise, error = 100 * row.rise, 200 * row.rise_error
+            lines.append(
+                Line(
+                    f"{row.public_rows:,} public rows, measured",
+                    (float(row.owners),),
+                    (rise,),
+                    (error,),
+                    "other",
+                )
+            )
+    lines.append(Line("the data user's own model", (), (0.0,), None, "public"))
+    note = f"Epsilon {shown:g}. Bars: two standard errors."
+    return Chart(
+        f"{task}: owners against public rows",
+        "owners",
+        "points of accuracy above",
+        tuple(lines),
+        "log",
+        note,
+    )
+
+
+def _plan_table(rows: Sequence[BreakEvenRow]) -> Table:
+    """From how many owners on the plan says collect."""
+    epsilons = sorted({row.epsilon for row in rows})
+    lines = []
+    for task, size in dict.fromkeys((row.dataset, row.public_rows) for row in rows):
+        own = [row for row in rows if (row.dataset, row.public_rows) == (task, size)]
+        least = [
+            min((r.owners for r in own if r.epsilon == e and r.collect), default=None)
+            for e in epsilons
+        ]
+        lines.append(
+            (task, f"{size:,}", *("never" if number is None else f"{number:,}" for number in least))
+        )
+    columns = ("task", "public rows", *(f"epsilon {epsilon:g}" for epsilon in epsilons))
+    return Table(
+        "From how many owners on it pays to collect, of those tried", columns, tuple(lines)
+    )
+
+
+def _table(rows: Sequence[AheadRow]) -> Table:
+    """Methods and epsilon down, sizes of the data user's sample across; in brackets points above public only."""
+    first, sizes = rows[0], sorted({row.public_rows for row in rows})
+    lines = []
+    for method, epsilon in dict.fromkeys((row.method, row.epsilon) for row in rows):
+        cells = {
+            row.public_rows: row for row in rows if (row.method, row.epsilon) == (method, epsilon)
+        }
+        name = named(method, next(iter(cells.values())).unsound)
+        texts = (_with_rise(cells[size]) if size in cells else "" for size in sizes)
+        lines.append((name, "" if epsilon is None else f"{epsilon:g}", *texts))
+    setting = f"{first.owners:,} owners of {first.rows_per_owner}, {first.owners_kind}"
+    caption = f"{first.dataset}, {setting}: accuracy in %, {first.runs} runs"
+    note = "In brackets: points above the data user's own model in the same runs, and their standard error."
+    return Table(
+        caption,
+        ("method", "epsilon", *(f"{size:,} public rows" for size in sizes)),
+        tuple(lines),
+        note,
+    )
+
+
+def _percent(row: AheadRow) -> str:
+    return percent(row.mean, row.std)
+
+
+def _largest(rows: Sequence[AheadRow]) -> str:
+    return _percent(max(rows, key=lambda row: row.public_rows)) if rows else ""
+
+
+def _with_rise(row: AheadRow) -> str:
+    return f"{_percent(row)} ({100 * row.rise:+.2f} ± {100 * row.rise_error:.2f})"

@@ -1,0 +1,243 @@
+"""The first base learner: what noise does to it, over mechanisms and epsilon (papers A and B).
+
+Owners of a run are the same for every line, so that shares are computed once for each learner; coins never are.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tacit._util.types import FloatArray
+from tacit.data.cohort import Cohort
+from tacit.engines.inline import Inline
+from tacit.learners.learner import Learner, ShareQuery, Simulated, Terms
+from tacit.learners.models.ensemble import Ensemble
+from tacit.learners.query import Answer
+from tacit.mechanisms.registry import MECHANISMS as MECHANISM_OF
+from tacit.mechanisms.streams import Stream, seeded
+from tacit_papers.b.learners import OneAgainstRest
+from tacit_papers.datasets.split import Split
+from tacit_papers.runner import Cell
+from tacit_papers.shared.splits import (
+    accuracy,
+    accuracy_alone,
+    deal,
+    load_split,
+    our_accuracy,
+    public_of,
+)
+
+MECHANISMS = ("laplace", "duchi", "piecewise")
+_MOST = 1 << 26  # numbers of shares that are kept
+
+
+@dataclass(frozen=True)
+class FirstRow:
+    """Test accuracy of a first base learner, mean and spread over runs, and the error that noise makes in what it is
+    built from (`measure`; None where there is no such thing).
+
+    `variant` is "as published", "sound", "ours" (the data user's model refined with the same owners) or "sample alone".
+    `epsilon` None: no privacy. `dataset` is the paper's, `source` the rows that stand for it here.
+    """
+
+    paper: str
+    where: str
+    dataset: str
+    source: str
+    learner: str
+    variant: str
+    mechanism: str
+    epsilon: float | None
+    owners: int
+    rows_per_owner: int
+    mean: float
+    std: float
+    measure: str
+    error: float | None
+    error_std: float
+    runs: int
+    unsound: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a picture: a learner through a mechanism; epsilon None: without privacy."""
+
+    variant: str
+    learner: Learner
+    mechanism: str
+    epsilon: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What came of a line in one run: test accuracy, the mean share that the data user was told, and the exact one.
+
+    `exact` is None where owners are so many that shares are not kept.
+    """
+
+    accuracy: float
+    told: FloatArray
+    exact: FloatArray | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstCell(Cell):
+    """The first base learner on one data set, for every mechanism and epsilon; ours beside it."""
+
+    learner: str
+    owners: int
+    rows_per_owner: int
+    epsilons: tuple[float, ...]
+    mechanisms: tuple[str, ...] = MECHANISMS
+    sound_mechanism: str = "auto"
+
+    @abstractmethod
+    def learners(self) -> tuple[Learner, Learner]:
+        """As published, and sound."""
+
+    @abstractmethod
+    def measures(self, learned: Learned) -> Mapping[str, float]:
+        """How far what was told is from what is true, by one or more measures; nothing where that is not known."""
+
+    def table(
+        self, source: str, lines: Sequence[Line], found: Sequence[Sequence[Learned]]
+    ) -> list[Any]:
+        """Further rows of what was found in all runs, line by line."""
+        return []
+
+    def lines(self) -> list[Line]:
+        """As published through every mechanism, sound through one, by default the best, and both without privacy."""
+        as_published, sound = self.learners()
+        lines = [
+            Line("as published", as_published, m, e) for m in self.mechanisms for e in self.epsilons
+        ]
+        lines += [Line("sound", sound, self.sound_mechanism, epsilon) for epsilon in self.epsilons]
+        return [
+            *lines,
+            Line("as published", as_published, "none", None),
+            Line("sound", sound, "none", None),
+        ]
+
+    def rows(self) -> list[Any]:
+        split, lines = load_split(self.dataset, self.quick), self.lines()
+        stream = seeded(self.seed).child(
+            "paper", self.paper, self.learner, self.dataset, self.owners
+        )
+        found: list[list[Learned]] = []
+        ours: dict[float, list[float]] = {epsilon: [] for epsilon in self.epsilons}
+        for run in range(self.runs):
+            cohort = deal(split, self.owners, self.rows_per_owner, stream.child("owners", run))
+            found.append(list(learn_first(split, lines, cohort, stream.child("coins", run))))
+            for epsilon, hits in ours.items():
+                hits.append(
+                    our_accuracy(split, cohort, epsilon, stream.child("ours", str(epsilon), run))
+                )
+        by_line = list(zip(*found, strict=True))
+        rows = self.table(self.source(split), lines, by_line)
+        rows += [
+            self._row(split, line, learned) for line, learned in zip(lines, by_line, strict=True)
+        ]
+        for epsilon, each in ours.items():
+            rows.append(self._made(split, "ours", "auto", epsilon, mean_and_spread(each)))
+        return [
+            *rows,
+            self._made(split, "sample alone", "none", None, (accuracy_alone(split), 0.0)),
+        ]
+
+    def source(self, split: Split) -> str:
+        """The rows that stand for the paper's."""
+        return split.name
+
+    def _row(self, split: Split, line: Line, learned: Sequence[Learned]) -> FirstRow:
+        hits = mean_and_spread([each.accuracy for each in learned])
+        errors = [self.measures(each) for each in learned]
+        if not errors[0]:
+            return self._made(
+                split,
+                line.variant,
+                line.mechanism,
+                line.epsilon,
+                hits,
+                unsound=line.learner.unsound,
+            )
+        measure = next(iter(errors[0]))
+        gap = (measure, *mean_and_spread([each[measure] for each in errors]))
+        return self._made(
+            split, line.variant, line.mechanism, line.epsilon, hits, gap, line.learner.unsound
+        )
+
+    def _made(
+        self,
+        split: Split,
+        variant: str,
+        mechanism: str,
+        epsilon: float | None,
+        hits: tuple[float, float],
+        gap: tuple[str, float | None, float] = ("", None, 0.0),
+        unsound: str = "",
+    ) -> FirstRow:
+        place = (
+            self.paper,
+            self.where,
+            self.papers_set,
+            self.source(split),
+            self.learner,
+            variant,
+            mechanism,
+            epsilon,
+        )
+        measure, error, spread = gap
+        size = (self.owners, self.rows_per_owner)
+        return FirstRow(*place, *size, *hits, measure, error, spread, self.runs, unsound)
+
+
+def learn_first(
+    split: Split, lines: Sequence[Line], cohort: Cohort, stream: Stream
+) -> Iterator[Learned]:
+    """The first base learner of every line, from the same owners."""
+    shares: dict[Learner, FloatArray | None] = {}
+    public = public_of(split)
+    for line in lines:
+        learner, epsilon = line.learner, line.epsilon or 1.0
+        facts = learner.facts(public)
+        terms = Terms.of(line.mechanism, learner.space(facts), epsilon)
+        query = ShareQuery(1, 1, len(cohort), learner, facts, Ensemble(split.classes), terms)
+        if learner not in shares:
+            small = isinstance(learner, Simulated) or len(cohort) * query.width <= _MOST
+            shares[learner] = learner.share(query, cohort) if small else None
+        known = shares[learner]
+        coins = stream.child(learner.name, line.mechanism, str(line.epsilon))
+        answer = _answer(query, cohort, known, epsilon, coins)
+        exact = None if known is None else known.mean(axis=0)
+        yield Learned(accuracy(learner.learn(query, answer), split), answer.mean, exact)
+
+
+def _answer(
+    query: ShareQuery, cohort: Cohort, shares: FloatArray | None, epsilon: float, coins: Stream
+) -> Answer:
+    """What the engine answers, without computing shares again where they are known."""
+    if shares is not None and isinstance(query.learner, OneAgainstRest):
+        return query.learner.told(
+            query, shares, MECHANISM_OF[query.terms.mechanism], epsilon, coins
+        )
+    if shares is not None and not isinstance(query.learner, Simulated):
+        return query.answer(
+            query.collect(query.mechanism(epsilon).randomize(shares, coins), epsilon)
+        )
+    answer = Inline(cohort, epsilon, coins).ask(query)
+    if not isinstance(answer, Answer):
+        raise ValueError(f"a round of {query.owners} owners needs as many, got {len(cohort)}")
+    return answer
+
+
+def mean_and_spread(values: Sequence[float]) -> tuple[float, float]:
+    """Mean and standard deviation over runs; one run has no spread.
+
+    >>> mean_and_spread([1.0, 3.0])
+    (2.0, 1.4142135623730951)
+    """
+    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0

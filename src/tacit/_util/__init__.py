@@ -1,0 +1,4 @@
+"""What every room may use: array types, checks of parameters, kernels, threads, durable files, Ctrl-C.
+
+Nothing here knows of owners, queries or privacy, and nothing here imports another room.
+"""

@@ -1,0 +1,50 @@
+"""One form for every message about a bad parameter: its name, the rule, the value that broke it.
+
+Checks are written in the positive form (``if not 0 < value < inf``), so that NaN fails them.
+A message may name parameters, shapes and types, which are public; never a value of somebody's rows.
+"""
+
+import math
+from itertools import pairwise
+from numbers import Integral, Real
+
+import numpy as np
+
+from tacit._util.types import FloatArray
+
+
+def bad(name: str, rule: str, value: object) -> ValueError:
+    """The error to raise for parameter `name`: ``epsilon must be finite and > 0, got nan``."""
+    return ValueError(f"{name} must be {rule}, got {value!r}")
+
+
+def positive(name: str, value: object) -> float:
+    """`value` as a finite float above zero."""
+    number = math.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
+    if not 0 < number < math.inf:
+        raise bad(name, "a finite number > 0", value)
+    return number
+
+
+def whole(name: str, value: object, least: int) -> int:
+    """`value` as an int of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or not int(value) >= least:
+        raise bad(name, f"a whole number >= {least}", value)
+    return int(value)
+
+
+def rising(name: str, values: tuple[float, ...]) -> tuple[float, ...]:
+    """`values`, if there are some, not too many, and each is above the one before, the first above zero."""
+    if not (1 <= len(values) <= 256 and all(low < high for low, high in pairwise((0.0, *values)))):
+        raise bad(name, "numbers > 0 in rising order, at least one, at most 256", values[:3])
+    return values
+
+
+def matrix(name: str, value: object, columns: int) -> FloatArray:
+    """`value` as a C-contiguous (n, columns) array of float64; entries may be anything, NaN included."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiu":
+        raise ValueError(f"{name} must hold real numbers, got dtype {array.dtype}")
+    if array.ndim != 2 or array.shape[1] != columns:
+        raise ValueError(f"{name} must have shape (n, {columns}), got {array.shape}")
+    return np.ascontiguousarray(array, dtype=np.float64)

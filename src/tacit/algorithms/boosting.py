@@ -1,0 +1,220 @@
+"""How many rounds there were, in words.
+
+Private boosting: SAMME over owners that are asked at most once (paper A, Algorithms 1 and 4).
+
+    for m = 1 .. M:
+        ask H owners never asked before for the base learner's share, replaying the ensemble published so far
+        T_m   = learn(answer)
+        err_m = error of T_m under the boosting weights, as the judge finds it
+        alpha_m = log((1 - err_m) / err_m) + log(K - 1); if alpha_m <= 0 drop the round and ask H others
+        publish (alpha_m, T_m)
+
+The generator yields a `ShareQuery` and receives its `Answer` (None: no owners left). Judges that need owners yield too.
+"""
+
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from math import hypot, log
+from typing import Protocol
+
+import numpy as np
+
+from tacit._util.checks import whole
+from tacit._util.types import BoolArray, FloatArray
+from tacit.learners.learner import Facts, Learner, Public, ShareQuery, Tally, Terms
+from tacit.learners.models.ensemble import Ensemble, Model
+from tacit.learners.query import Answer
+from tacit.sums.base import SumAnswer
+from tacit.wire import message
+
+
+def rounds_in_words(number: int) -> str:
+    """A number of rounds.
+
+    >>> rounds_in_words(1), rounds_in_words(2)
+    ('1 round', '2 rounds')
+    """
+    return f"{number} round{'' if number == 1 else 's'}"
+
+
+def all_rounds(number: int) -> str:
+    """Why an algorithm ended that did all it was told to do.
+
+    >>> all_rounds(1), all_rounds(2)
+    ('1 round', 'all 2 rounds')
+    """
+    return rounds_in_words(number) if number == 1 else f"all {rounds_in_words(number)}"
+
+
+@message("verdict")
+@dataclass(frozen=True)
+class Verdict:
+    """A judge's error estimate and its standard error."""
+
+    error: float
+    stderr: float
+
+    @classmethod
+    def of(cls, told: SumAnswer) -> "Verdict":
+        """From the summed (weighted error, weight) of all owners: their ratio, kept in [0, 1]."""
+        wrong, weight = told.sums.tolist()
+        error = min(max(wrong / max(weight, 1.0), 0.0), 1.0)
+        return cls(error, hypot(told.stderr[0], error * told.stderr[1]) / max(weight, 1.0))
+
+
+Ask = ShareQuery | Tally
+Told = Answer | Verdict | None
+
+
+class Judge(Protocol):
+    """Says how wrong a base model is on the rows that the ensemble still gets wrong."""
+
+    def error(self, model: Model, ensemble: Ensemble) -> Generator[Tally, Told, Verdict | None]:
+        """The verdict; None when none can be had."""
+
+    def after(self, alpha: float, model: Model) -> "Judge":
+        """The judge of the next round, when this model has been published."""
+
+
+@dataclass(frozen=True, eq=False)
+class OwnSample:
+    """Paper A: the data user's own weighted sample. The smallest error it can tell is half a row.
+
+    `weights` of its rows under the ensemble published so far, adding up to 1; None: nothing is published yet.
+    """
+
+    public: Public
+    weights: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        by_column = np.asfortranarray(
+            self.public.X
+        )  # a stump reads one column: a copy once, not a detour each round
+        object.__setattr__(self, "public", replace(self.public, X=by_column))
+
+    def error(self, model: Model, ensemble: Ensemble) -> Generator[Tally, Told, Verdict]:
+        yield from ()
+        weights = self._weights
+        error = float(weights @ self._wrong(model))
+        size = 1.0 / float(weights @ weights)  # how many equally weighted rows are worth as much
+        return Verdict(error, float(np.sqrt(max(error * (1 - error), 0.25 / size) / size)))
+
+    def after(self, alpha: float, model: Model) -> "OwnSample":
+        weights = self._weights * np.exp(alpha * self._wrong(model))
+        return OwnSample(self.public, weights / weights.sum())
+
+    @property
+    def _weights(self) -> FloatArray:
+        rows = len(self.public.y)
+        return np.full(rows, 1.0 / rows) if self.weights is None else self.weights
+
+    def _wrong(self, model: Model) -> BoolArray:
+        return np.asarray(model.predict(self.public.X) != self.public.y)
+
+
+@dataclass(frozen=True)
+class AllOwners:
+    """Paper B: a noisy sum over all owners; whoever runs the generator answers a `Tally` with a `Verdict`, or None."""
+
+    def error(self, model: Model, ensemble: Ensemble) -> Generator[Tally, Told, Verdict | None]:
+        told = yield Tally(model, ensemble)
+        if not (told is None or isinstance(told, Verdict)):
+            raise TypeError(f"a Tally must be answered with a Verdict, got {type(told).__name__}")
+        return told
+
+    def after(self, alpha: float, model: Model) -> "AllOwners":
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class RoundRecord:
+    """One round as it went, kept or dropped."""
+
+    round: int
+    attempt: int
+    owners: int
+    error: float
+    error_stderr: float
+    alpha: float
+    kept: bool
+    signal: float
+    noise: float
+
+
+@dataclass(frozen=True, eq=False)
+class Boosted:
+    """The ensemble, how it came about, and why it ended."""
+
+    ensemble: Ensemble
+    records: tuple[RoundRecord, ...]
+    ended: str
+
+
+def boost(
+    learner: Learner,
+    facts: Facts,
+    terms: Terms,
+    judge: Judge,
+    rounds: int,
+    owners: int,
+    attempts: int,
+) -> Generator[Ask, Told, Boosted]:
+    """Boost for `rounds` rounds of `owners` owners; give up after `attempts` dropped rounds in a row."""
+    whole("rounds", rounds, 1)
+    whole("owners per round", owners, 1)
+    whole("attempts", attempts, 1)
+    ensemble = Ensemble(facts.classes)
+    records: list[RoundRecord] = []
+    attempt = 1
+    while len(ensemble) < rounds:
+        query = ShareQuery(len(ensemble) + 1, attempt, owners, learner, facts, ensemble, terms)
+        answer = yield query
+        if not isinstance(answer, Answer):
+            return Boosted(
+                ensemble, tuple(records), f"owners ran out after {len(ensemble)} of {rounds} rounds"
+            )
+        model = learner.learn(query, answer)
+        verdict = yield from judge.error(model, ensemble)
+        if verdict is None:
+            return Boosted(
+                ensemble,
+                tuple(records),
+                f"no sum over owners came about after {rounds_in_words(len(ensemble))}",
+            )
+        alpha = vote(verdict.error, facts.classes)
+        kept = alpha > 0
+        signal, noise = _size(answer.mean), _size(answer.stderr)
+        records.append(
+            RoundRecord(
+                query.round,
+                attempt,
+                answer.n,
+                verdict.error,
+                verdict.stderr,
+                alpha,
+                kept,
+                signal,
+                noise,
+            )
+        )
+        if kept:
+            ensemble, judge, attempt = ensemble.plus(alpha, model), judge.after(alpha, model), 1
+        elif attempt < attempts:
+            attempt += 1
+        else:
+            return Boosted(
+                ensemble,
+                tuple(records),
+                f"{attempts} rounds in a row were no better than chance; the last was dropped",
+            )
+    return Boosted(ensemble, tuple(records), all_rounds(rounds))
+
+
+def vote(error: float, classes: int) -> float:
+    """Alpha = log((1 - err) / err) + log(K - 1), for an error kept a little away from 0 and 1."""
+    inside = min(max(error, 1e-6), 1 - 1e-6)
+    return log((1 - inside) / inside) + log(classes - 1)
+
+
+def _size(vector: FloatArray) -> float:
+    return float(np.sqrt(np.sum(vector**2)))

@@ -1,0 +1,176 @@
+"""Public-only: the best that the data user's own sample gives, and the baseline that private data has to beat.
+
+The best of logistic regression, linear discriminants and boosted trees by cross-validated accuracy. Its out-of-fold
+scores say how confident it may be (one temperature for all scores, which changes no prediction), and what it still gets
+wrong.
+"""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_limits  # a dependency of scikit-learn
+
+from tacit._util.types import FloatArray, IntArray
+from tacit.learners.learner import Public
+from tacit.learners.models.scores import Forest, Linear, ScoreModel, softmax
+from tacit.learners.models.trees import Trees
+
+FOLDS = 5
+_LEAST_ROWS = 10
+_LEAST_FOR_TREES = 50  # below, a leaf of 20 rows leaves nothing to split
+_UNSEEN = -10.0  # score of a class that the sample does not show
+CANDIDATES: dict[str, Callable[[], Any]] = {
+    "logistic regression": lambda: LogisticRegression(max_iter=1000),
+    "linear discriminants": lambda: LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),
+    "boosted trees": lambda: HistGradientBoostingClassifier(early_stopping=False, random_state=0),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class PublicModel:
+    """The data user's own model: scores, scores of its sample out of fold, accuracy there, all candidates' accuracy.
+
+    `accuracy` is None where rows or classes are too few to fit anything: then `model` says how frequent classes are.
+    """
+
+    name: str
+    model: ScoreModel
+    held_out: FloatArray
+    accuracy: float | None
+    candidates: dict[str, float]
+
+
+def fit_public(public: Public) -> PublicModel:
+    """The candidate with the best cross-validated accuracy, fitted to all rows; the first of equal ones.
+
+    >>> X = np.repeat([[-1.0], [1.0]], 20, axis=0)
+    >>> own = fit_public(Public(X, (X[:, 0] > 0).astype(int), classes=2))
+    >>> own.name, own.accuracy
+    ('logistic regression', 1.0)
+    """
+    counts = np.bincount(public.y, minlength=public.classes)
+    if len(public.y) < _LEAST_ROWS or np.count_nonzero(counts >= 2) < 2:
+        model = frequencies(public)
+        return PublicModel("frequencies", model, model.scores(public.X), None, {})
+    some = [
+        name for name in CANDIDATES if len(public.y) >= _LEAST_FOR_TREES or name != "boosted trees"
+    ]
+    held_out = {name: _out_of_fold(CANDIDATES[name], public) for name in some}
+    accuracy = {
+        name: float(np.mean(np.argmax(own, axis=1) == public.y)) for name, own in held_out.items()
+    }
+    best = max(some, key=lambda name: accuracy[name])
+    heat = _temperature(held_out[best], public.y)
+    fitted = _fitted(CANDIDATES[best], public.X, public.y)
+    model = as_scores(fitted, public.classes, heat)
+    return PublicModel(best, model, heat * held_out[best], accuracy[best], accuracy)
+
+
+def folds_of(y: IntArray) -> IntArray:
+    """Folds that deal out each class in turn: two classes with two rows each leave two in every training part."""
+    folds = np.empty(len(y), dtype=np.int64)
+    folds[np.argsort(y, kind="stable")] = np.arange(len(y)) % FOLDS
+    return folds
+
+
+def as_scores(fitted: Any, classes: int, heat: float = 1.0) -> ScoreModel:
+    """A fitted scikit-learn model as plain arrays that owners can replay; scores are centred logarithms of odds."""
+    seen = np.asarray(fitted.classes_)
+    if isinstance(fitted, HistGradientBoostingClassifier):
+        return ScoreModel(classes, (_forest(fitted, seen, classes, heat),))
+    coefficients, intercept = np.atleast_2d(fitted.coef_), np.atleast_1d(fitted.intercept_)
+    if len(seen) == 2 and len(coefficients) == 1:
+        coefficients, intercept = (
+            np.vstack([-coefficients, coefficients]) / 2,
+            np.array([-1, 1]) * intercept[0] / 2,
+        )
+    weights, level = np.zeros((coefficients.shape[1], classes)), np.full(classes, _UNSEEN)
+    weights[:, seen], level[seen] = coefficients.T, intercept
+    return ScoreModel(classes, (Linear(heat * weights, heat * level),))
+
+
+def _out_of_fold(make: Callable[[], Any], public: Public) -> FloatArray:
+    folds = folds_of(public.y)
+    scores = np.zeros((len(public.y), public.classes))
+    for fold in range(FOLDS):
+        out = folds == fold
+        fitted = _fitted(make, public.X[~out], public.y[~out])
+        scores[out] = as_scores(fitted, public.classes).scores(public.X[out])
+    return scores
+
+
+def _fitted(make: Callable[[], Any], X: FloatArray, y: IntArray) -> Any:
+    with (
+        threadpool_limits(1),
+        warnings.catch_warnings(),
+    ):  # steps too small for threads: they took ten times as long
+        warnings.simplefilter(
+            "ignore"
+        )  # a class of one row has no covariance: then there are better candidates
+        return make().fit(X, y)
+
+
+def _temperature(scores: FloatArray, y: IntArray) -> float:
+    """The factor of all scores that makes the out-of-fold labels most likely."""
+
+    def loss(log_heat: float) -> float:
+        right = softmax(float(np.exp(log_heat)) * scores)[np.arange(len(y)), y]
+        return float(-np.log(np.maximum(right, 1e-300)).mean())
+
+    return float(np.exp(minimize_scalar(loss, bounds=(-4.0, 1.0), method="bounded").x))
+
+
+def frequencies(public: Public) -> ScoreModel:
+    """The model that only knows how frequent classes are in the sample."""
+    counts = np.bincount(public.y, minlength=public.classes) + 0.5
+    level = np.log(counts / counts.sum())
+    return ScoreModel(public.classes, (Linear(np.zeros((public.dim, public.classes)), level),))
+
+
+def _forest(fitted: Any, seen: IntArray, classes: int, heat: float) -> Forest:
+    """The trees of scikit-learn's histogram boosting as arrays; a tree of a binary task speaks for both classes."""
+    parts: list[Any] = []
+    roots, owners = [], []
+    start = 0
+    for stage in fitted._predictors:
+        for number, tree in enumerate(stage):
+            parts.append((tree.nodes, start))
+            roots.append(start)
+            owners.append(seen[1] if len(stage) == 1 else seen[number])
+            start += len(tree.nodes)
+    inner = [~nodes["is_leaf"].astype(bool) for nodes, _ in parts]
+    trees = Trees(
+        column=_joined(parts, inner, "feature_idx", -1).astype(np.int64),
+        cut=_joined(parts, inner, "num_threshold", 0.0),
+        left=_children(parts, inner, "left"),
+        right=_children(parts, inner, "right"),
+        value=np.concatenate([nodes["value"] for nodes, _ in parts]).astype(np.float64),
+        roots=np.array(roots, dtype=np.int64),
+        classes=np.array(owners, dtype=np.int64),
+    )
+    level = np.full(classes, _UNSEEN)
+    base = np.ravel(fitted._baseline_prediction)
+    level[seen] = np.array([0.0, base[0]]) if len(seen) == 2 else base
+    return Forest(trees, heat * level, heat)
+
+
+def _joined(parts: list[Any], inner: list[Any], field: str, leaf: float) -> FloatArray:
+    chosen = [
+        np.where(own, nodes[field], leaf) for (nodes, _), own in zip(parts, inner, strict=True)
+    ]
+    return np.concatenate(chosen).astype(np.float64)
+
+
+def _children(parts: list[Any], inner: list[Any], field: str) -> IntArray:
+    chosen = [
+        np.where(own, nodes[field].astype(np.int64) + start, start)
+        for (nodes, start), own in zip(parts, inner, strict=True)
+    ]
+    return np.concatenate(chosen)

@@ -1,0 +1,181 @@
+"""What `tacit fit` tells: for people, and for machines."""
+
+import math
+import shlex
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from tacit.algorithms.boosting import all_rounds, rounds_in_words
+from tacit.algorithms.public_baseline import PublicModel
+from tacit.cli._inputs import misfits_line
+from tacit.estimators.guarantee import Guarantee
+from tacit.estimators.planning import Plan
+
+
+@dataclass(frozen=True)
+class Tested:
+    """Accuracy on rows that nobody learned from; `misfits` counts their values that do not fit the model, by column."""
+
+    path: Path
+    rows: int
+    accuracy: float
+    public_only: float
+    misfits: dict[str, int]
+
+    @property
+    def error(self) -> float:
+        """Standard error of either accuracy, at most."""
+        return 0.5 / math.sqrt(self.rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A fit and how it came about."""
+
+    method: str
+    model: Any
+    plan: Plan | None
+    own: PublicModel
+    tested: Tested | None
+    owners: int
+    public_rows: int
+    path: Path
+    notes: tuple[str, ...]
+    label: str
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """That of the model that was written."""
+        published: Guarantee = self.model.guarantee_.published
+        return published
+
+    @property
+    def warning(self) -> str:
+        """What speaks against the model; empty: nothing that is known."""
+        if (
+            self.tested is not None
+            and self.tested.accuracy < self.tested.public_only - self.tested.error
+        ):
+            return "Your public rows alone are better: do not use this model. More owners or a larger epsilon may help."
+        if self.tested is None and self.plan is None:
+            return "This method does not tell beforehand whether it beats your public rows alone; --test FILE does."
+        return ""
+
+    @property
+    def next_command(self) -> str:
+        """What to type to use the model."""
+        return shlex.join(
+            ["tacit", "predict", str(self.path), "new.csv", "--out", "predictions.csv"]
+        )
+
+
+def show_plan(plan: Plan | None, notes: tuple[str, ...], source: str, console: Console) -> None:
+    """What is said before anybody is asked."""
+    for note in notes:
+        console.print(f"note: {note}", markup=False)
+    if source:
+        console.print(f"[bold red]NOT PROTECTED: {escape(source)}[/]")
+        console.print(
+            "Do this only with rows whose owners agreed, and say so wherever the model goes."
+        )
+    if plan is not None:
+        console.print(str(plan), markup=False)
+
+
+def show(found: Fitted, console: Console) -> None:
+    """Result against public rows alone, guarantee, where the model is, what to type next."""
+    grid = _grid()
+    alone = (
+        "too few to tell"
+        if found.own.accuracy is None
+        else f"{found.own.accuracy:.3f}, cross-validated"
+    )
+    grid.add_row("owners", f"{found.owners:,}; {_ended(found)}")
+    grid.add_row(
+        "your rows", f"{found.public_rows:,} public rows alone: {alone} ({found.own.name})"
+    )
+    if found.tested is None:
+        grid.add_row(
+            "accuracy", "not measured: --test FILE, with rows that nobody learned from, tells"
+        )
+    else:
+        t = found.tested
+        grid.add_row(
+            "accuracy",
+            f"[bold]{t.accuracy:.3f}[/] on {t.rows:,} rows of {escape(str(t.path))}; your public rows alone "
+            f"{t.public_only:.3f} (± {t.error:.3f})",
+        )
+        if t.misfits:
+            grid.add_row("", escape(f"note: {misfits_line(t.misfits, t.path)}"))
+    grid.add_row(
+        "model", f"[bold]{escape(str(found.path))}[/], {found.path.stat().st_size / 1000:.0f} kB"
+    )
+    console.print()
+    console.print(grid)
+    if found.warning:
+        console.print(f"[bold yellow]{found.warning}[/]")
+    console.print()
+    show_guarantee(found.guarantee, console)
+    console.print("\nNext:")
+    console.print(f"  {found.next_command}", markup=False, soft_wrap=True)
+
+
+def show_guarantee(guarantee: Guarantee, console: Console) -> None:
+    """A guarantee in two columns."""
+    console.print(f"[{'bold red' if guarantee.void else 'bold'}]{escape(guarantee.headline)}[/]")
+    grid = _grid()
+    for name in ("unit", "adjacency", "adversary"):
+        grid.add_row(name, escape(getattr(guarantee, name)))
+    grid.add_row(
+        "mechanism", f"{guarantee.mechanism}, {guarantee.reports} per {guarantee.reporter}"
+    )
+    grid.add_row("coins", guarantee.stream)
+    for number, sentence in enumerate(guarantee.not_protected):
+        grid.add_row("" if number else "not protected", escape(sentence))
+    console.print(grid)
+
+
+def as_document(found: Fitted, seconds: float) -> dict[str, object]:
+    """The same as one JSON object."""
+    plan = None if found.plan is None else {**asdict(found.plan), "accuracy": found.plan.accuracy}
+    return {
+        "model": found.path,
+        "method": found.method,
+        "label": found.label,
+        "owners": found.owners,
+        "ended": found.model.ended_,
+        "rounds": found.model.report_,
+        "plan": plan,
+        "public_rows": found.public_rows,
+        "public_only": {"model": found.own.name, "cross_validated_accuracy": found.own.accuracy},
+        "test": found.tested,
+        "warning": found.warning,
+        "guarantee": {**asdict(found.guarantee), "adversary": found.guarantee.adversary},
+        "notes": found.notes,
+        "next": found.next_command,
+        "seconds": round(seconds, 1),
+    }
+
+
+def _ended(found: Fitted) -> str:
+    """How the asking went, in words."""
+    ended, rounds = str(found.model.ended_), len(found.model.report_)
+    if ended == all_rounds(rounds):
+        return f"asked in {rounds_in_words(rounds)}"
+    plainer = {
+        f"all {found.owners} sites": "each was asked once",
+        f"{found.owners} participants": "they took turns",
+    }
+    return plainer.get(ended, ended)
+
+
+def _grid() -> Table:
+    grid = Table.grid(padding=(0, 2), pad_edge=False)
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    return grid

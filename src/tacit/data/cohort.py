@@ -1,0 +1,180 @@
+"""Rows grouped by owner: the private side of the data, in memory.
+
+An owner is a cohort of one. What an owner computes is written for cohorts and is the same, bit for bit, for an owner
+alone and for the same owner among millions.
+"""
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tacit._util.kernels import kernel
+from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
+from tacit.data.schema import Schema
+
+_QUIETEST = 1e-300  # unit of loudness: it is divided by, however quiet the published votes are
+
+
+class Cohort:
+    """Owners and their rows, encoded, with their class numbers.
+
+    `X`, `y` and `offsets` are what a learner needs: the rows of these owners, one owner after the other; owner i holds
+    rows offsets[i] .. offsets[i+1]-1. Choosing owners copies nothing, though: rows stay in `table` and `labels`, where
+    owner i holds rows spans[i, 0] .. spans[i, 1]-1 and a kernel may read them in place. `X` and `y` are copied from
+    there when they are first asked for, unless they lie like that already.
+
+    `moved` counts values that had to be changed to fit the schema, `ignored` rows whose label is not in it; both are
+    private figures of the simulation, never released.
+
+    >>> cohort = Cohort.of(np.zeros((4, 2)), np.array([0, 1, 1, 0]), owners=["b", "a", "b", "b"])
+    >>> len(cohort), cohort.sizes.tolist(), cohort[1:2].y.tolist()
+    (2, [1, 3], [0, 1, 0])
+    """
+
+    def __init__(
+        self, X: FloatArray, y: IntArray, offsets: IntArray, moved: int = 0, ignored: int = 0
+    ) -> None:
+        """`offsets` says where owners begin and end: (owners + 1,) one after the other, or (owners, 2) anywhere."""
+        self.table, self.labels = X, y
+        self.spans = offsets if offsets.ndim == 2 else np.stack([offsets[:-1], offsets[1:]], axis=1)
+        self.moved, self.ignored = moved, ignored
+        first, last = self.spans[:, 0], self.spans[:, 1]
+        if not (X.ndim == 2 and y.shape == (len(X),)):
+            raise ValueError(
+                f"X must be (rows, features) and y (rows,), got {X.shape} and {y.shape}"
+            )
+        if not ((first >= 0) & (first <= last) & (last <= len(X))).all():
+            raise ValueError("offsets must rise and lie within the rows")  # kernels index with them
+
+    @classmethod
+    def of(cls, X: Any, y: Any, owners: Any = None) -> "Cohort":
+        """Group encoded rows by owner, owners in sorted order, rows of an owner in their order; None: each row its own.
+
+        Rows with y = -1 (no such class) are left out and counted; their owner stays, if need be with no rows.
+        """
+        rows = np.ascontiguousarray(X, dtype=np.float64)
+        labels = np.asarray(y, dtype=np.int64)
+        if rows.ndim != 2 or labels.shape != (len(rows),):
+            raise ValueError(
+                f"X must be (rows, features) and y (rows,), got {rows.shape} and {labels.shape}"
+            )
+        number = np.arange(len(rows)) if owners is None else _numbers(owners, len(rows))
+        size = int(number.max()) + 1 if len(number) else 0
+        kept = labels >= 0
+        if owners is not None or not kept.all():
+            order = np.flatnonzero(kept)[np.argsort(number[kept], kind="stable")]
+            rows, labels, number = rows[order], labels[order], number[order]
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(number, minlength=size))]).astype(
+            np.int64
+        )
+        return cls(rows, labels, offsets, ignored=int(np.count_nonzero(~kept)))
+
+    @classmethod
+    def of_table(cls, table: Any, label: str, schema: Schema, owner: str | None = None) -> "Cohort":
+        """From a data frame (pandas or polars) or a mapping of columns, encoded by the schema."""
+        encoded = schema.encode(table)
+        owners = None if owner is None else np.asarray(table[owner])
+        cohort = cls.of(encoded.X, schema.encode_labels(np.asarray(table[label])), owners)
+        return cls(cohort.X, cohort.y, cohort.offsets, moved=encoded.moved, ignored=cohort.ignored)
+
+    @classmethod
+    def of_parquet(
+        cls, path: str | Path, label: str, schema: Schema, owner: str | None = None
+    ) -> "Cohort":
+        """From a parquet file."""
+        from pyarrow import parquet  # here, because most that uses cohorts reads no file
+
+        names = [feature.name for feature in schema.features]
+        table = parquet.read_table(
+            path, columns=[*names, label, *([] if owner is None else [owner])]
+        )
+        columns = {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
+        return cls.of_table(columns, label, schema, owner)
+
+    def __len__(self) -> int:
+        return len(self.spans)
+
+    def __repr__(self) -> str:
+        return f"Cohort({len(self)} owners)"  # neither rows nor how many: logs and tracebacks print this
+
+    @property
+    def sizes(self) -> IntArray:
+        """Rows per owner."""
+        return self.spans[:, 1] - self.spans[:, 0]
+
+    @cached_property
+    def offsets(self) -> IntArray:
+        """Where owners begin in `X` and `y`, and where the last one ends."""
+        return np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
+
+    @cached_property
+    def X(self) -> FloatArray:
+        """The owners' rows, one owner after the other."""
+        return self.table[self._rows]
+
+    @cached_property
+    def y(self) -> IntArray:
+        """The class numbers of `X`."""
+        return self.labels[self._rows]
+
+    @property
+    def _rows(self) -> slice | IntArray:
+        if len(self) and np.array_equal(self.spans[1:, 0], self.spans[:-1, 1]):
+            return slice(int(self.spans[0, 0]), int(self.spans[-1, 1]))
+        return np.repeat(self.spans[:, 0] - self.offsets[:-1], self.sizes) + np.arange(
+            self.offsets[-1]
+        )
+
+    def __getitem__(self, owners: slice | IntArray | BoolArray) -> "Cohort":
+        """Some owners, in the order given."""
+        return Cohort(self.table, self.labels, self.spans[owners])
+
+    def blocks(self, owners: int) -> Iterator["Cohort"]:
+        """The cohort in pieces of so many owners."""
+        for start in range(0, len(self), owners):
+            yield self[start : start + owners]
+
+
+@kernel
+def owner_weights(logs: FloatArray, offsets: IntArray, unit: float) -> FloatArray:
+    """Every owner's row weights, proportional to exp(logs) and adding up to the owner's load (`share_out`).
+
+    No exponent can overflow.
+    """
+    weights = np.empty_like(logs)
+    for owner in range(len(offsets) - 1):
+        first, last = offsets[owner], offsets[owner + 1]
+        if last > first:
+            largest = np.max(logs[first:last])
+            for i in range(first, last):
+                weights[i] = np.exp(logs[i] - largest)
+            share_out(weights[first:last], unit * np.exp(-min(largest, 700.0)))
+    return weights
+
+
+@kernel
+def share_out(weights: FloatArray, unit: float) -> None:
+    """Scale one owner's row weights, which are all above 0, so that they add up to its load, at most 1.
+
+    The load is min(1, mean of the weights / unit) ^ (1 / rows): an owner with one row cannot shift weight between rows,
+    so it speaks louder or softer instead; the more rows, the closer the load is to 1, which wastes no signal.
+    """
+    rows, unit = len(weights), max(unit, _QUIETEST)
+    total = 0.0
+    for i in range(rows):
+        total += weights[i]
+    load = min(1.0, total / rows / unit) ** (1.0 / rows) if rows > 0 else 0.0
+    for i in range(rows):
+        weights[i] *= load / total
+
+
+def _numbers(owners: Any, rows: int) -> IntArray:
+    names: AnyArray = np.asarray(owners)
+    if names.shape != (rows,):
+        raise ValueError(
+            f"owners must name one owner per row, got shape {names.shape} for {rows} rows"
+        )
+    return np.unique(names, return_inverse=True)[1].astype(np.int64)

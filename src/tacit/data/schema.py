@@ -1,0 +1,228 @@
+"""What is public about the data: columns, bounds, categories, classes. Everything else is somebody's.
+
+A schema turns a table into numbers in [-1, 1] by rules that look at nothing but the schema: a number is placed between
+its public bounds, a category becomes one column per value (one column in all when there are two). Missing, infinite and
+unseen values have a place too, so no owner's rows can stop a fit; how many were moved is counted.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tacit._util.checks import bad
+from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
+from tacit.wire import message
+
+
+@message("number")
+@dataclass(frozen=True)
+class Number:
+    """A column of numbers between public bounds. Missing becomes the middle, beyond the bounds becomes the bound."""
+
+    name: str
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not -np.inf < self.low < self.high < np.inf:
+            raise bad(f"bounds of {self.name!r}", "finite with low < high", (self.low, self.high))
+        object.__setattr__(self, "low", float(self.low))
+        object.__setattr__(self, "high", float(self.high))
+
+    @property
+    def width(self) -> int:
+        return 1
+
+    def encode(self, values: AnyArray) -> tuple[FloatArray, BoolArray]:
+        """The column in [-1, 1], (n, 1), and which values had to be moved."""
+        raw = _as_floats(values)
+        with np.errstate(over="ignore"):  # beyond the largest float is beyond the bounds
+            scaled = (raw - (self.low / 2 + self.high / 2)) / (self.high / 2 - self.low / 2)
+        inside = np.clip(np.where(np.isnan(scaled), 0.0, scaled), -1.0, 1.0)
+        return inside[:, np.newaxis], ~(scaled == inside)
+
+
+@message("category")
+@dataclass(frozen=True)
+class Category:
+    """A column with a public set of values: -1 / +1 for two, one column per value for more. Unseen becomes all -1."""
+
+    name: str
+    values: tuple[Any, ...]
+
+    def __post_init__(self) -> None:
+        if not len(set(self.values)) == len(self.values) >= 2:
+            raise bad(f"values of {self.name!r}", "at least two, all different", self.values)
+
+    @property
+    def width(self) -> int:
+        return 1 if len(self.values) == 2 else len(self.values)
+
+    def encode(self, values: AnyArray) -> tuple[FloatArray, BoolArray]:
+        """Columns of -1 and +1, (n, width), and which values were not in the set."""
+        code = _positions(values, self.values)
+        hot = np.where(code[:, np.newaxis] == np.arange(len(self.values)), 1.0, -1.0)
+        return (hot[:, 1:] if self.width == 1 else hot), code < 0
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Rows as numbers, and how many values of each feature had to be moved to fit the schema."""
+
+    X: FloatArray
+    moved_by: tuple[int, ...]
+
+    @property
+    def moved(self) -> int:
+        """How many values had to be moved in all."""
+        return sum(self.moved_by)
+
+    def __repr__(self) -> str:
+        return f"Encoded({self.X.shape[1]} columns)"  # no rows: logs and tracebacks print this
+
+
+@message("schema")
+@dataclass(frozen=True)
+class Schema:
+    """The public description of a classification task.
+
+    >>> people = Schema(features=(Number("age", 0, 100), Category("state", ("n", "s", "w"))), classes=("no", "yes"))
+    >>> people.encode({"age": [50, 100], "state": ["s", "?"]}).X
+    array([[ 0., -1.,  1., -1.],
+           [ 1., -1., -1., -1.]])
+    >>> people.encode_labels(["yes", "maybe"])
+    array([ 1, -1])
+    """
+
+    features: tuple[Number | Category, ...]
+    classes: tuple[Any, ...]
+
+    def __post_init__(self) -> None:
+        if not self.features:
+            raise bad("features", "at least one column", self.features)
+        if not len(set(self.classes)) == len(self.classes) >= 2:
+            raise bad("classes", "at least two, all different", self.classes)
+
+    @property
+    def dim(self) -> int:
+        """The number of columns after encoding."""
+        return sum(feature.width for feature in self.features)
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns after encoding."""
+        names: list[str] = []
+        for feature in self.features:
+            if isinstance(feature, Category) and feature.width > 1:
+                names += [f"{feature.name}={value}" for value in feature.values]
+            else:
+                names.append(feature.name)
+        return names
+
+    @property
+    def is_binary(self) -> BoolArray:
+        """Which encoded columns take only the values -1 and +1."""
+        flags = [[isinstance(feature, Category)] * feature.width for feature in self.features]
+        return np.array([flag for part in flags for flag in part])
+
+    def encode(self, table: Any) -> Encoded:
+        """A matrix with these columns in order, a data frame, or a mapping of names to columns, in [-1, 1]."""
+        columns = [
+            _column(table, number, feature.name, len(self.features))
+            for number, feature in enumerate(self.features)
+        ]
+        parts = [
+            feature.encode(column) for feature, column in zip(self.features, columns, strict=True)
+        ]
+        return Encoded(
+            np.hstack([part for part, _ in parts]), tuple(int(moved.sum()) for _, moved in parts)
+        )
+
+    def encode_labels(self, y: Any) -> IntArray:
+        """Class numbers; -1 for a label that is not in the schema."""
+        return _positions(np.asarray(y), self.classes)
+
+    @classmethod
+    def of_public(cls, X: Any, y: Any, categories: Sequence[str | int] = ()) -> "Schema":
+        """Bounds, categories and classes as the data user's own (public) sample shows them."""
+        names = list(X.columns) if hasattr(X, "columns") else list(range(np.shape(X)[1]))
+        features: list[Number | Category] = []
+        for number, name in enumerate(names):
+            column = _column(X, number, name, len(names))
+            if name in categories or column.dtype.kind not in "fiub":
+                seen = sorted({value for value in column.tolist() if _is_known(value)}, key=str)
+                features.append(
+                    Category(str(name), tuple(seen if len(seen) > 1 else [*seen, None]))
+                )
+            else:
+                finite = _as_floats(column)[np.isfinite(_as_floats(column))]
+                low, high = (
+                    (float(finite.min()), float(finite.max())) if finite.size else (-1.0, 1.0)
+                )
+                features.append(
+                    Number(str(name), low, high if high > low else low + max(1.0, abs(low)))
+                )
+        return cls(tuple(features), tuple(np.unique(np.asarray(y)).tolist()))
+
+
+def _column(table: Any, number: int, name: Any, width: int) -> AnyArray:
+    """One column of a matrix, frame or mapping."""
+    if hasattr(table, "columns") or isinstance(table, dict):
+        known = list(table.columns) if hasattr(table, "columns") else list(table)
+        named = {str(column): column for column in known}
+        if str(name) not in named:
+            raise ValueError(
+                f"column {name!r} of the schema is missing; the table has {sorted(named)}"
+            )
+        return np.asarray(table[named[str(name)]])
+    matrix = np.asarray(table)
+    if matrix.ndim != 2 or matrix.shape[1] != width:
+        raise ValueError(
+            f"a table must have {width} columns as in the schema, got shape {matrix.shape}"
+        )
+    return matrix[:, number]
+
+
+def _is_known(value: Any) -> bool:
+    """Whether a value is there at all: not None, NaN, NaT or pandas' NA (whose comparison has no truth value)."""
+    try:
+        return value is not None and bool(value == value)
+    except TypeError:
+        return False
+
+
+def _as_floats(values: AnyArray) -> FloatArray:
+    """Numbers as floats; what is not a number becomes NaN."""
+    try:
+        return values.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return np.array([_float_or_nan(value) for value in values.tolist()])
+
+
+def _float_or_nan(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return float("nan")
+    except OverflowError:  # a whole number beyond all floats
+        return float("inf") if value > 0 else float("-inf")
+
+
+def _positions(values: AnyArray, known: tuple[Any, ...]) -> IntArray:
+    """The place of each value among the known ones, -1 if it is not there."""
+    if values.dtype.kind in "fiub" and all(isinstance(value, int | float) for value in known):
+        order = np.argsort(np.array(known, dtype=np.float64))
+        ranked = np.array(known, dtype=np.float64)[order]
+        place = np.searchsorted(ranked, values.astype(np.float64)).clip(max=len(known) - 1)
+        return np.where(ranked[place] == values, order[place], -1)
+    places = {value: place for place, value in enumerate(known)}
+    return np.array([_place(places, value) for value in values.tolist()], dtype=np.int64)
+
+
+def _place(places: dict[Any, int], value: Any) -> int:
+    try:
+        return places.get(value, -1)
+    except TypeError:  # a list or the like, which has no hash
+        return -1

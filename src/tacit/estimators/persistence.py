@@ -1,0 +1,113 @@
+"""Fitted models in a file: canonical bytes with the guarantee and the transcript's digest inside. No pickle.
+
+What is saved is what `predict` needs and what a reader should know: schema, model, guarantee, how it came about.
+Everything in it was public before: the model is made of reports and of the data user's own sample.
+"""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tacit
+from tacit._util.types import FloatArray
+from tacit.data.schema import Schema
+from tacit.estimators.guarantee import Guarantee
+from tacit.learners.models.ensemble import Ensemble
+from tacit.learners.models.scores import ScoreModel
+from tacit.learners.peers.peer_model import ServedScores
+from tacit.learners.sites.projection import LinearModel
+from tacit.wire import decode, encode, message
+
+_LARGEST = 1 << 30
+
+
+@message("saved model")
+@dataclass(frozen=True, eq=False)
+class SavedModel:
+    """A model of the estimator `kind`; `names` are the columns it was fitted on (none: an array without names).
+
+    `label` is the name of the column that it predicts, empty where it is not known.
+    """
+
+    program: str
+    kind: str
+    schema: Schema
+    model: Ensemble | ScoreModel | LinearModel | ServedScores
+    frequencies: FloatArray
+    names: tuple[str, ...]
+    columns: int
+    guarantee: Guarantee
+    report: str
+    ended: str
+    transcript: bytes
+    label: str = ""
+
+
+class Savable:
+    """`save` for estimators whose fitted model is in the attribute that `_fitted_model` names."""
+
+    _fitted_model: str
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model to a file, whole or not at all; read it with `tacit.load`.
+
+        What the estimator knows beyond the model, as its guarantee says, stays behind. `label_`, where it is set, is
+        the name of the column that the model predicts.
+        """
+        fitted: Any = self
+        if not hasattr(fitted, self._fitted_model):
+            raise ValueError(f"{type(self).__name__} must be fitted before it can be saved")
+        content = SavedModel(
+            tacit.__version__,
+            type(self).__name__,
+            fitted.schema_,
+            self._to_save(),
+            np.asarray(getattr(fitted, "public_frequencies_", ()), dtype=np.float64),
+            tuple(str(name) for name in getattr(fitted, "feature_names_in_", ())),
+            int(fitted.n_features_in_),
+            fitted.guarantee_.published,
+            json.dumps(fitted.report_),
+            fitted.ended_,
+            fitted.transcript_,
+            getattr(fitted, "label_", ""),
+        )
+        target = Path(path)
+        draft = target.with_name(f"{target.name}.{os.getpid()}.part")
+        try:
+            draft.write_bytes(encode(content))
+            os.replace(draft, target)
+        finally:
+            draft.unlink(missing_ok=True)
+
+    def _to_save(self) -> Any:
+        """The model as it travels."""
+        return getattr(self, self._fitted_model)
+
+    def _restored(self, model: Any) -> None:
+        """Take up a model that was saved."""
+        setattr(self, self._fitted_model, model)
+
+
+def restored(path: str | Path, kinds: dict[str, type[Any]]) -> Any:
+    """The estimator in a file, ready to predict."""
+    content = decode(Path(path).read_bytes(), SavedModel, _LARGEST)
+    if content.kind not in kinds:
+        raise ValueError(f"{path} holds a {content.kind!r}; known are {sorted(kinds)}")
+    estimator = kinds[content.kind](schema=content.schema)
+    estimator._restored(content.model)
+    estimator.schema_ = content.schema
+    estimator.classes_ = np.array(content.schema.classes)
+    estimator.public_frequencies_ = content.frequencies
+    estimator.n_features_in_ = content.columns
+    if content.names:
+        estimator.feature_names_in_ = np.array(content.names, dtype=object)
+    estimator.guarantee_ = content.guarantee
+    estimator.report_ = json.loads(content.report)
+    estimator.ended_ = content.ended
+    estimator.transcript_ = content.transcript
+    estimator.label_ = content.label
+    return estimator

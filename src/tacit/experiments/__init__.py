@@ -1,1 +1,0 @@
-"""What is measured: specifications in, rows out."""

@@ -1,0 +1,206 @@
+"""The protocol between a data user and owners, for one base learner.
+
+A `ShareQuery` carries only public facts. An owner answers with its share, an exact vector in `learner.space(facts)`,
+after a mechanism has randomised it; the data user sees the `Answer`, a mean with its standard error. A learner is one
+file that says both sides.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import inf
+from typing import ClassVar
+
+import numpy as np
+
+from tacit._util.checks import bad, whole
+from tacit._util.types import BoolArray, FloatArray, IntArray
+from tacit.data.cohort import Cohort
+from tacit.learners.models.ensemble import LARGEST, Ensemble, Model
+from tacit.learners.query import Answer, Query
+from tacit.mechanisms.base import Mechanism
+from tacit.mechanisms.registry import MECHANISMS, best_name, mechanism_for
+from tacit.mechanisms.reports import Reports, Totals
+from tacit.mechanisms.spaces import Space
+from tacit.mechanisms.streams import Stream
+from tacit.wire import message
+
+
+@dataclass(frozen=True, eq=False)
+class Public:
+    """The data user's own sample, encoded. Alphas and thresholds show it: it must be public, or its people agree."""
+
+    X: FloatArray
+    y: IntArray
+    classes: int
+
+    @property
+    def dim(self) -> int:
+        return int(self.X.shape[1])
+
+
+@message("facts")
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """What a learner takes from public knowledge before anything is asked: sizes, and e.g. candidate cuts."""
+
+    dim: int
+    classes: int
+    values: FloatArray = field(default_factory=lambda: np.zeros(0))
+    columns: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+    def __post_init__(self) -> None:
+        for name, least in (("dim", 1), ("classes", 2)):
+            if not whole(name, getattr(self, name), least) <= LARGEST:
+                raise bad(name, f"at most {LARGEST}", getattr(self, name))
+        if not (self.columns.ndim == 1 and ((self.columns >= 0) & (self.columns < self.dim)).all()):
+            raise ValueError(
+                f"columns must be numbers of the {self.dim} columns"
+            )  # kernels index with them
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """A question to all owners at once: the summed error and weight of a model under the published ensemble."""
+
+    model: Model
+    ensemble: Ensemble
+
+
+class Learner(ABC):
+    """A base learner; frozen dataclasses with their parameters."""
+
+    name: ClassVar[str]
+    unsound: ClassVar[str] = ""  # why it may only be simulated; empty: it may run at real owners
+
+    def facts(self, public: Public) -> Facts:
+        """Public facts that shares need; by default the sizes alone."""
+        return Facts(public.dim, public.classes)
+
+    @abstractmethod
+    def space(self, facts: Facts) -> Space:
+        """Where shares live, known before anything is asked."""
+
+    @abstractmethod
+    def share(self, query: "ShareQuery", cohort: Cohort) -> FloatArray:
+        """What each owner computes from its own rows, (owners, dim); an owner without rows says 0."""
+
+    @abstractmethod
+    def learn(self, query: "ShareQuery", answer: Answer) -> Model:
+        """The base model that the answer gives."""
+
+
+class Simulated(Learner):
+    """A learner that releases something other than a randomised share: to show what was published, never to run."""
+
+    @abstractmethod
+    def simulate(
+        self,
+        query: "ShareQuery",
+        cohort: Cohort,
+        mechanism: type[Mechanism],
+        epsilon: float | FloatArray,
+        stream: Stream,
+    ) -> Answer:
+        """What the data user would see; `stream` has a tape for every owner."""
+
+
+@message("terms")
+@dataclass(frozen=True)
+class Terms:
+    """On what terms owners speak: through which mechanism, and which values of epsilon an owner may choose from."""
+
+    mechanism: str
+    epsilons: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if self.mechanism not in MECHANISMS:
+            raise bad("mechanism", f"one of {', '.join(sorted(MECHANISMS))}", self.mechanism)
+        if not (self.epsilons and all(0 < a < b for a, b in pairwise((*self.epsilons, inf)))):
+            raise bad("epsilons", "finite numbers > 0 in rising order", self.epsilons)
+
+    @classmethod
+    def of(cls, mechanism: str, space: Space, epsilon: float | FloatArray) -> "Terms":
+        """Terms that offer every epsilon that occurs; "auto" becomes the best mechanism for the space.
+
+        >>> from tacit import Ball
+        >>> Terms.of("auto", Ball(dim=9), np.array([2.0, 1.0, 2.0]))
+        Terms(mechanism='privunit', epsilons=(1.0, 2.0))
+        """
+        name = best_name(space, epsilon) if mechanism == "auto" else mechanism
+        return cls(name, tuple(np.unique(epsilon).tolist()))
+
+
+@message("share")
+@dataclass(frozen=True, eq=False)
+class ShareQuery(Query):
+    """Asks owners that were never asked before for the base learner's share, through a mechanism."""
+
+    unit: ClassVar[str] = "owner"
+    adjacency: ClassVar[str] = "any two sets of rows of one owner"
+
+    learner: Learner
+    facts: Facts
+    ensemble: Ensemble
+    terms: Terms
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.ensemble.classes == self.facts.classes:
+            raise bad(
+                "classes of the ensemble",
+                f"{self.facts.classes} as in the facts",
+                self.ensemble.classes,
+            )
+        self.ensemble.check(self.facts.dim)
+        self.learner.space(self.facts)  # refuses facts that are not this learner's
+
+    @property
+    def what(self) -> str:
+        return self.learner.name
+
+    @property
+    def how(self) -> str:
+        return self.terms.mechanism
+
+    @property
+    def dim(self) -> int:
+        return self.facts.dim
+
+    @property
+    def classes(self) -> int:
+        return self.facts.classes
+
+    @property
+    def epsilons(self) -> tuple[float, ...]:
+        return self.terms.epsilons
+
+    @property
+    def unsound(self) -> str:
+        return self.learner.unsound or (
+            "shares leave as they are" if self.terms.mechanism == "none" else ""
+        )
+
+    @property
+    def width(self) -> int:
+        return self.learner.space(self.facts).dim
+
+    def mechanism(self, epsilon: float | FloatArray) -> Mechanism:
+        """What randomises shares, for one epsilon or for one per owner."""
+        space = self.learner.space(self.facts)
+        return mechanism_for(self.terms.mechanism, space, epsilon, np.array(self.terms.epsilons))
+
+    def blank(self, n: int) -> Reports:
+        return self.mechanism(np.array(self.epsilons)).blank(n)
+
+    def release(self, cohort: Cohort, epsilon: float | FloatArray, stream: Stream) -> Reports:
+        return self.mechanism(epsilon).randomize(self.learner.share(self, cohort), stream)
+
+    def valid(self, reports: Reports, epsilon: float | FloatArray) -> BoolArray:
+        return self.mechanism(epsilon).valid(reports)
+
+    def collect(self, reports: Reports, epsilon: float | FloatArray) -> Totals:
+        return self.mechanism(epsilon).totals(reports)
+
+    def answer(self, collected: Totals) -> Answer:
+        return Answer(collected.mean, collected.stderr, collected.n)

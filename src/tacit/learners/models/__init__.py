@@ -1,0 +1,1 @@
+"""Models as they are published: frozen values that travel, save and predict."""

@@ -1,0 +1,130 @@
+"""The published ensemble: base models with their votes. Everybody may know it; owners replay it on their own rows."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from tacit._util.checks import bad, whole
+from tacit._util.types import FloatArray, IntArray
+from tacit.data.cohort import Cohort, owner_weights
+from tacit.wire import message
+
+LARGEST = (
+    1 << 20
+)  # numbers of a row, classes: a few rows of this size are made to check what is asked
+_LOUDEST = 700.0  # an alpha, so that its exponential and sums of alphas are finite
+
+
+@runtime_checkable
+class Model(Protocol):
+    """A base model: encoded rows in, class numbers out."""
+
+    def predict(self, X: FloatArray) -> IntArray: ...
+
+
+@message("ensemble")
+@dataclass(frozen=True)
+class Ensemble:
+    """SAMME's weighted vote over `classes` classes; `members` are pairs (alpha, model) in the order of publication."""
+
+    classes: int
+    members: tuple[tuple[float, Model], ...] = ()
+
+    def __post_init__(self) -> None:
+        whole("classes", self.classes, 2)
+        for alpha, model in self.members:
+            if not -_LOUDEST <= alpha <= _LOUDEST:
+                raise bad("alpha", f"between -{_LOUDEST:g} and {_LOUDEST:g}", alpha)
+            if isinstance(model, Ensemble):
+                raise bad("a member", "a base model", "an ensemble")
+
+    def check(self, dim: int) -> None:
+        """Refuse members that are not made for rows of `dim` numbers: owners must not find out by their own rows."""
+        if not dim <= LARGEST:
+            raise bad("numbers of a row", f"at most {LARGEST}", dim)
+        rows = np.stack(
+            [np.zeros(dim), -np.ones(dim), np.ones(dim)]
+        )  # encoded rows lie between the last two
+        for _, model in self.members:
+            if not getattr(model, "classes", self.classes) == self.classes:
+                raise bad("classes of a member", f"{self.classes} as in the ensemble", "others")
+            with np.errstate(all="ignore"):  # whatever numbers a hostile member has
+                said = model.predict(rows)
+            if not (said.shape == (3,) and 0 <= int(said.min()) <= int(said.max()) < self.classes):
+                raise bad("a member's prediction", f"one of {self.classes} classes", said.shape)
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def plus(self, alpha: float, model: Model) -> "Ensemble":
+        """The ensemble after one more round."""
+        return Ensemble(self.classes, (*self.members, (alpha, model)))
+
+    def staged_votes(self, X: FloatArray) -> Iterator[FloatArray]:
+        """Votes (rows, classes) after each round."""
+        votes = np.zeros((len(X), self.classes))
+        rows = np.arange(len(X))
+        for alpha, model in self.members:
+            votes[rows, model.predict(X)] += alpha
+            yield votes.copy()
+
+    def votes(self, X: FloatArray) -> FloatArray:
+        """Votes (rows, classes) of the whole ensemble."""
+        votes = np.zeros((len(X), self.classes))
+        for alpha, model in self.members:
+            votes[np.arange(len(X)), model.predict(X)] += alpha
+        return votes
+
+    def predict(self, X: FloatArray) -> IntArray:
+        """argmax_k sum_m alpha_m [T_m(x) = k]; the first class of equal ones."""
+        return np.asarray(np.argmax(self.votes(X), axis=1))
+
+    def log_weights(self, X: FloatArray, y: IntArray) -> FloatArray:
+        """sum_m alpha_m [T_m(x_i) != y_i]: the logarithm of what boosting multiplies row i's weight with."""
+        total = np.zeros(len(y))
+        for alpha, model in self.members:
+            total += alpha * (model.predict(X) != y)
+        return total
+
+    @property
+    def mean_weight(self) -> float:
+        """What exp(log_weights) is on average over everybody, as the published alphas imply.
+
+        alpha was log((1 - e) / e) + log(K - 1), and such a round multiplies the mean weight by K (1 - e).
+        """
+        product = 1.0
+        for alpha, _ in self.members:
+            odds = np.exp(min(alpha, _LOUDEST)) / (self.classes - 1)  # (1 - e) / e
+            product *= self.classes * odds / (1 + odds)
+        return float(product)
+
+    def error_terms(self, model: Model, cohort: Cohort) -> FloatArray:
+        """Per owner (weighted error of `model`, weight), each in [0, 1]: what sums over all owners are made of.
+
+        A row's weight is exp(log weight) in units of four times the mean weight, clipped to 1, and averaged over
+        the owner's rows; an owner without rows says (0, 0).
+        """
+        logs = self.log_weights(cohort.X, cohort.y)
+        weights = np.minimum(np.exp(np.minimum(logs, 700.0)) / (4 * self.mean_weight), 1.0)
+        wrong = model.predict(cohort.X) != cohort.y
+        owner = np.repeat(np.arange(len(cohort)), cohort.sizes)
+        sums = [
+            np.bincount(owner, part, minlength=len(cohort)) for part in (weights * wrong, weights)
+        ]
+        return np.stack(sums, axis=1) / np.maximum(cohort.sizes, 1)[:, np.newaxis]
+
+    @property
+    def unit(self) -> float:
+        """The public unit of loudness: twice the mean weight that the alphas imply, or the largest there can be."""
+        largest = float(np.exp(min(sum(alpha for alpha, _ in self.members), _LOUDEST)))
+        return min(largest, 2 * self.mean_weight)
+
+    def weights(self, cohort: Cohort) -> FloatArray:
+        """Each owner's row weights after replaying the ensemble, adding up to at most 1 per owner (`owner_weights`).
+
+        Equal to multiplying everybody's weights in every round, because a weight depends on its own row and on the
+        published members only.
+        """
+        return owner_weights(self.log_weights(cohort.X, cohort.y), cohort.offsets, self.unit)

@@ -1,0 +1,169 @@
+"""Public feature maps: what an owner makes of a row before it computes anything, the same for everybody.
+
+A map is an expansion (the row itself, its products, random waves, the leaves of public trees) followed by a public
+affine change of coordinates. It is fitted on the data user's own sample (`ensembles/maps.py`) and travels with the
+query, so that nothing of it depends on an owner's rows. Every row is mapped alone, by loops of a fixed order: the same
+bits alone and in a block of millions.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from tacit._util.checks import bad, whole
+from tacit._util.kernels import kernel
+from tacit._util.types import FloatArray
+from tacit.learners.models.trees import Trees
+from tacit.wire import message
+
+
+class Expansion(ABC):
+    """A function of one row that any number of rows are put through."""
+
+    @abstractmethod
+    def width(self, dim: int) -> int:
+        """How many numbers it makes of a row of `dim` numbers."""
+
+    @abstractmethod
+    def expand(self, X: FloatArray) -> FloatArray:
+        """(rows, width)."""
+
+
+@message("features.rows")
+@dataclass(frozen=True)
+class Rows(Expansion):
+    """The row as it is: linear models."""
+
+    def width(self, dim: int) -> int:
+        return dim
+
+    def expand(self, X: FloatArray) -> FloatArray:
+        return X
+
+
+@message("features.products")
+@dataclass(frozen=True, eq=False)
+class Products(Expansion):
+    """Coordinates (x - centre) @ axes, clipped to [-reach, reach], and all their products of two."""
+
+    centre: FloatArray
+    axes: FloatArray
+    reach: float = 3.0
+
+    def __post_init__(self) -> None:
+        if not (self.axes.ndim == 2 and self.centre.shape == self.axes.shape[:1]):
+            raise bad("axes", "(dim, coordinates) with a centre (dim,)", self.axes.shape)
+
+    def width(self, dim: int) -> int:
+        if not dim == len(self.centre):
+            raise bad("columns", f"{len(self.centre)} as in the axes", dim)
+        coordinates = int(self.axes.shape[1])
+        return coordinates + coordinates * (coordinates + 1) // 2
+
+    def expand(self, X: FloatArray) -> FloatArray:
+        flat = np.empty((len(X), self.axes.shape[1]))
+        affine(X, self.centre, self.axes, flat)
+        out = np.empty((len(X), self.width(X.shape[1])))
+        _products(np.clip(flat, -self.reach, self.reach), out)
+        return out
+
+
+@message("features.waves")
+@dataclass(frozen=True, eq=False)
+class Waves(Expansion):
+    """Random Fourier features: cosine and sine of (x - centre) @ axes."""
+
+    centre: FloatArray
+    axes: FloatArray
+
+    def __post_init__(self) -> None:
+        if not (self.axes.ndim == 2 and self.centre.shape == self.axes.shape[:1]):
+            raise bad("axes", "(dim, waves) with a centre (dim,)", self.axes.shape)
+
+    def width(self, dim: int) -> int:
+        if not dim == len(self.centre):
+            raise bad("columns", f"{len(self.centre)} as in the axes", dim)
+        return 2 * int(self.axes.shape[1])
+
+    def expand(self, X: FloatArray) -> FloatArray:
+        angle = np.empty((len(X), self.axes.shape[1]))
+        affine(X, self.centre, self.axes, angle)
+        return np.hstack([np.cos(angle), np.sin(angle)])
+
+
+@message("features.leaves")
+@dataclass(frozen=True, eq=False)
+class Leaves(Expansion):
+    """Which leaf of each public tree a row falls into: 0 and 1."""
+
+    trees: Trees
+
+    def width(self, dim: int) -> int:
+        self.trees.check(dim)
+        return int(np.count_nonzero(self.trees.column < 0))
+
+    def expand(self, X: FloatArray) -> FloatArray:
+        return self.trees.indicators(X)
+
+
+@message("features")
+@dataclass(frozen=True, eq=False)
+class FeatureMap:
+    """phi(x) = (level, (expand(x) - centre) @ matrix): the first feature is constant, for the intercept."""
+
+    expansion: Expansion
+    centre: FloatArray
+    matrix: FloatArray
+    level: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (self.matrix.ndim == 2 and self.centre.shape == self.matrix.shape[:1]):
+            raise bad("matrix", "(width, features) with a centre (width,)", self.matrix.shape)
+
+    @property
+    def dim(self) -> int:
+        """How many features, the constant one included."""
+        return 1 + int(self.matrix.shape[1])
+
+    def check(self, dim: int) -> None:
+        """Refuse rows of another width: owners must not find out by their own rows."""
+        if not self.expansion.width(whole("dim", dim, 1)) == len(self.centre):
+            raise bad(
+                "width of the expansion",
+                f"{len(self.centre)} as in the map",
+                self.expansion.width(dim),
+            )
+
+    def transform(self, X: FloatArray) -> FloatArray:
+        """Features (rows, dim)."""
+        self.check(X.shape[1])  # the kernel indexes with these shapes
+        out = np.empty((len(X), self.dim))
+        out[:, 0] = self.level
+        affine(self.expansion.expand(X), self.centre, self.matrix, out[:, 1:])
+        return out
+
+
+@kernel
+def affine(X: FloatArray, centre: FloatArray, matrix: FloatArray, out: FloatArray) -> None:
+    """`out` = (X - centre) @ matrix, row by row in one order: a library's product may round differently in blocks."""
+    for i in range(len(X)):
+        for k in range(matrix.shape[1]):
+            out[i, k] = 0.0
+        for j in range(len(matrix)):
+            x = X[i, j] - centre[j]
+            if x != 0.0:
+                for k in range(matrix.shape[1]):
+                    out[i, k] += x * matrix[j, k]
+
+
+@kernel
+def _products(flat: FloatArray, out: FloatArray) -> None:
+    size = flat.shape[1]
+    for i in range(len(flat)):
+        place = size
+        for j in range(size):
+            out[i, j] = flat[i, j]
+            for k in range(j, size):
+                out[i, place] = flat[i, j] * flat[i, k]
+                place += 1

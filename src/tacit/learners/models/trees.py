@@ -1,0 +1,125 @@
+"""Public trees as plain arrays: what the data user's own boosted trees look like when they travel to owners."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tacit._util.checks import bad
+from tacit._util.kernels import kernel
+from tacit._util.types import BoolArray, FloatArray, IntArray
+from tacit.wire import message
+
+
+@message("public.trees")
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """Regression trees whose values add up, one score per class.
+
+    Node i asks x[column[i]] <= cut[i] and goes on to left[i] or right[i]; a leaf has column -1 and adds value[i] to the
+    score of its tree's class. `roots` and `classes` are by tree. Children come after their node, so every walk ends.
+    """
+
+    column: IntArray
+    cut: FloatArray
+    left: IntArray
+    right: IntArray
+    value: FloatArray
+    roots: IntArray
+    classes: IntArray
+
+    def __post_init__(self) -> None:
+        if not self.column.ndim == self.roots.ndim == 1:
+            raise bad("columns and roots", "vectors", (self.column.shape, self.roots.shape))
+        size = len(self.column)
+        here = np.arange(size)
+        inner = self.column >= 0
+        if not all(part.shape == (size,) for part in (self.cut, self.left, self.right, self.value)):
+            raise bad("nodes", "vectors of one length", size)
+        if not all(
+            bool(_between(part[inner], here[inner] + 1, size)) for part in (self.left, self.right)
+        ):
+            raise ValueError("children must come after their node")
+        if not (self.roots.shape == self.classes.shape and bool(_between(self.roots, 0, size))):
+            raise bad("roots", "numbers of nodes, with a class each", self.roots.shape)
+        if not bool(_between(self.classes, 0, 1 << 16)):
+            raise bad("classes", "class numbers", self.classes.shape)
+
+    def check(self, dim: int) -> None:
+        """Refuse trees that ask for columns which rows of `dim` numbers do not have."""
+        if not (self.column < dim).all():
+            raise bad("columns of the trees", f"below {dim}", int(self.column.max()))
+
+    def scores(self, X: FloatArray, classes: int) -> FloatArray:
+        """Summed values, (rows, classes)."""
+        if not (self.classes < classes).all():
+            raise bad("classes of the trees", f"below {classes}", int(self.classes.max()))
+        self.check(X.shape[1])
+        out = np.zeros((len(X), classes))
+        _add_scores(
+            X,
+            self.column,
+            self.cut,
+            self.left,
+            self.right,
+            self.value,
+            self.roots,
+            self.classes,
+            out,
+        )
+        return out
+
+    def indicators(self, X: FloatArray) -> FloatArray:
+        """Which leaf of every tree a row falls into, (rows, leaves) of 0 and 1."""
+        self.check(X.shape[1])
+        leaves: BoolArray = self.column < 0
+        number = np.cumsum(leaves) - 1
+        out = np.zeros((len(X), int(np.count_nonzero(leaves))))
+        _mark_leaves(X, self.column, self.cut, self.left, self.right, number, self.roots, out)
+        return out
+
+
+def _between(values: IntArray, low: IntArray | int, high: int) -> np.bool_:
+    return ((values >= low) & (values < high)).all()
+
+
+@kernel
+def _leaf(
+    x: FloatArray, root: int, column: IntArray, cut: FloatArray, left: IntArray, right: IntArray
+) -> int:
+    node = root
+    while column[node] >= 0:
+        node = left[node] if x[column[node]] <= cut[node] else right[node]
+    return node
+
+
+@kernel
+def _add_scores(
+    X: FloatArray,
+    column: IntArray,
+    cut: FloatArray,
+    left: IntArray,
+    right: IntArray,
+    value: FloatArray,
+    roots: IntArray,
+    classes: IntArray,
+    out: FloatArray,
+) -> None:
+    for i in range(len(X)):
+        for tree in range(len(roots)):
+            out[i, classes[tree]] += value[_leaf(X[i], roots[tree], column, cut, left, right)]
+
+
+@kernel
+def _mark_leaves(
+    X: FloatArray,
+    column: IntArray,
+    cut: FloatArray,
+    left: IntArray,
+    right: IntArray,
+    number: IntArray,
+    roots: IntArray,
+    out: FloatArray,
+) -> None:
+    for i in range(len(X)):
+        for tree in range(len(roots)):
+            out[i, number[_leaf(X[i], roots[tree], column, cut, left, right)]] = 1.0

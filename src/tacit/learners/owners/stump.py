@@ -1,0 +1,145 @@
+"""Decision stumps from cross tables (paper A, Algorithm 6, made sound).
+
+Facts: candidate cuts (column, threshold) from public knowledge alone: one per binary column, several quantiles of the
+data user's sample for the others.
+Share: for every cut and each of its two sides, the owner's weight by class; for two classes only the difference, so
+that a cut is a pair (left, right) with |left| + |right| <= 1.
+Learn: the cut whose sides are purest; each side's class is the sign (for more classes the largest) of the noisy sums,
+so a stump never points the wrong way.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from tacit._util.checks import bad, whole
+from tacit._util.threads import pieces, spread
+from tacit._util.types import FloatArray, IntArray
+from tacit.data.cohort import Cohort
+from tacit.learners.learner import Facts, Learner, Public, ShareQuery
+from tacit.learners.models.ensemble import Ensemble
+from tacit.learners.owners.cross_tables import Cuts, Replay, replayed_tables, weighted_tables
+from tacit.learners.owners.quantiles import quantiles
+from tacit.learners.query import Answer
+from tacit.mechanisms.product_spaces import Crosses
+from tacit.wire import message
+
+_WORTH = 1 << 17  # rows that are worth a thread: with fewer, a busy core makes the others wait
+_LARGEST = 600.0  # sum of votes whose exponential is a number
+
+
+@message("stump.model")
+@dataclass(frozen=True)
+class StumpModel:
+    """x[column] < threshold ? left : right."""
+
+    column: int
+    threshold: float
+    left: int
+    right: int
+
+    def __post_init__(self) -> None:
+        for name in ("column", "left", "right"):
+            whole(name, getattr(self, name), 0)
+
+    def predict(self, X: FloatArray) -> IntArray:
+        return self.left + (self.right - self.left) * (X[:, self.column] >= self.threshold)
+
+
+@message("stump")
+@dataclass(frozen=True)
+class Stump(Learner):
+    """Boosted decision stumps with up to `cuts` candidate thresholds per column; any number of classes."""
+
+    name: ClassVar[str] = "stump"
+    cuts: int = 1
+
+    def __post_init__(self) -> None:
+        whole("cuts", self.cuts, 1)
+
+    @property
+    def _steps(self) -> FloatArray:
+        return np.arange(1, self.cuts + 1) / (self.cuts + 1)
+
+    def facts(self, public: Public) -> Facts:
+        """Thresholds at evenly spaced quantiles of the data user's sample; 0 for columns of -1 and +1."""
+        numbers = [column for column in range(public.dim) if not _is_binary(public.X[:, column])]
+        table = public.X if len(numbers) == public.dim else public.X[:, numbers]
+        cuts = {column: np.zeros(1) for column in range(public.dim)}
+        for column, values in zip(numbers, quantiles(table, self._steps).T, strict=True):
+            cuts[column] = np.unique(values)
+        columns = np.repeat(np.arange(public.dim), [len(values) for values in cuts.values()])
+        return Facts(public.dim, public.classes, np.concatenate(list(cuts.values())), columns)
+
+    def space(self, facts: Facts) -> Crosses:
+        if not (
+            facts.values.shape == facts.columns.shape
+            and facts.values.ndim == 1
+            and len(facts.values)
+        ):
+            raise bad(
+                "cuts", "pairs of a column and a value", (facts.columns.shape, facts.values.shape)
+            )
+        return Crosses(blocks=len(facts.values), size=2 * _codes(facts.classes))
+
+    def share(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
+        facts, ensemble = query.facts, query.ensemble
+        cuts = Cuts.of(facts.columns, facts.values, facts.dim)
+        tables = np.empty((len(cohort), len(facts.values), 2, _codes(facts.classes)))
+        rows = cohort.table, cohort.labels
+        replay = _replay_of(ensemble, facts.dim)
+        if replay is None:
+            weighted_tables(*rows, cohort.spans, ensemble.weights(cohort), cuts, tables)
+            return tables.reshape(len(cohort), -1)
+
+        def fill(owners: slice) -> None:
+            replayed_tables(
+                *rows, cohort.spans[owners], replay, ensemble.unit, cuts, tables[owners]
+            )
+
+        spread(
+            fill, pieces(len(cohort), least=_WORTH * len(cohort) // max(1, int(cohort.sizes.sum())))
+        )
+        return tables.reshape(len(cohort), -1)
+
+    def learn(self, query: ShareQuery, answer: Answer) -> StumpModel:
+        facts = query.facts
+        tables = answer.mean.reshape(len(facts.values), 2, -1)
+        if facts.classes == 2:
+            tables = np.concatenate(
+                [-tables, tables], axis=2
+            )  # side's score for class 0 and class 1
+        best = int(np.argmax(tables.max(axis=2).sum(axis=1)))
+        left, right = np.argmax(tables[best], axis=1).tolist()
+        return StumpModel(int(facts.columns[best]), float(facts.values[best]), left, right)
+
+
+def _codes(classes: int) -> int:
+    """How many numbers say a side's classes: their difference for two, one each for more."""
+    return 1 if classes == 2 else classes
+
+
+def _is_binary(column: FloatArray) -> bool:
+    return all(
+        bool((np.abs(part) == 1.0).all()) for part in (column[:1], column)
+    )  # the first value mostly tells
+
+
+def _replay_of(ensemble: Ensemble, dim: int) -> Replay | None:
+    """What the kernel needs to replay an ensemble of stumps; None if there are other models, or votes out of range."""
+    stumps = [model for _, model in ensemble.members if isinstance(model, StumpModel)]
+    alphas = [alpha for alpha, _ in ensemble.members]
+    if len(stumps) < len(ensemble) or not sum(map(abs, alphas)) <= _LARGEST:
+        return None
+    column = np.array([stump.column for stump in stumps], dtype=np.int64)
+    if not ((column >= 0) & (column < dim)).all():  # kernels check nothing
+        raise bad("columns of stumps", f"from 0 to {dim - 1}", column.tolist())
+    told = np.array([(stump.left, stump.right) for stump in stumps], dtype=np.int64).reshape(-1, 2)
+    return Replay.of(
+        column,
+        np.array([stump.threshold for stump in stumps]),
+        told,
+        np.array(alphas),
+        ensemble.classes,
+    )

@@ -1,0 +1,218 @@
+"""What peers release: which of some public cuts tells most about their rows, and noisy class-wise counts in its leaves.
+
+Claim: answering costs epsilon, pure, for one record added to or removed from the participant's rows; replacing one
+    record costs twice that. The number of rows is protected too: nothing is released but the choice and noisy counts.
+Proof: leaf_counts.md. A row enters with a weight of 0 to 1 that depends on the public query and on that row alone.
+Variance: of a count, that of the two-sided geometric law with scale t = ceil(steps / epsilon_counts), in steps^2: about
+    2 / epsilon_counts^2 rows^2. epsilon_counts is all of epsilon where there is one cut, three quarters where there are
+    several.
+Edges: a row without the attribute falls in no leaf. A participant without rows reports pure noise. epsilon = infinity
+    adds no noise and is marked unsound.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, isinf, sqrt
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tacit._util.checks import bad, rising
+from tacit._util.types import BoolArray, FloatArray, IntArray
+from tacit.data.cohort import Cohort
+from tacit.learners.peers.additive import Additive
+from tacit.learners.peers.cells import Cells, Cut
+from tacit.learners.query import Estimates, Query
+from tacit.mechanisms.odds import rational
+from tacit.mechanisms.reports import Reports
+from tacit.mechanisms.streams import Stream
+from tacit.sums.noise import two_sided_geometric_rows, variance
+from tacit.wire import message
+
+STEPS = 1 << 16  # a weight of 1, in whole numbers
+CHOICE = Fraction(1, 4)  # of epsilon, for the choice among several cuts
+_LARGEST_SCALE = 1 << 40  # noise stays far below 2^63
+_LARGEST_COUNT = 1 << 62
+_MOST_LEAVES = 1 << 17  # of all cuts together
+
+
+@message("count leaves")
+@dataclass(frozen=True, eq=False)
+class CountLeaves(Query):
+    """Asks the named owners for the cut that tells most, and for the weight of their rows of each class in its leaves.
+
+    `model` is what was released before, and gives the weights; an answer costs one of `menu`. A report is (number of
+    the cut, class 0 of every leaf, class 1 of every leaf), with zeros where the cut has fewer leaves than another.
+    """
+
+    unit: ClassVar[str] = "record"
+    adjacency: ClassVar[str] = "one record added to or removed from a participant's rows"
+
+    cells: Cells
+    cuts: tuple[Cut, ...]
+    model: Additive
+    menu: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (self.cuts and all(cut.column < len(self.cells) for cut in self.cuts)):
+            raise bad("cuts", "one at least, of the attributes", f"{len(self.cuts)} of them")
+        if (
+            not sum(cut.size for cut in self.cuts) <= _MOST_LEAVES
+        ):  # each costs an owner room for its counts
+            raise bad(
+                "leaves of all cuts", f"at most {_MOST_LEAVES}", sum(cut.size for cut in self.cuts)
+            )
+        self.model.check(len(self.cells))
+        for epsilon in rising("menu", self.menu):
+            self.scales(epsilon)
+
+    @property
+    def what(self) -> str:
+        return "leaves"
+
+    @property
+    def how(self) -> str:
+        return "counts"
+
+    @property
+    def dim(self) -> int:
+        return self.cells.schema.dim
+
+    @property
+    def classes(self) -> int:
+        return 2
+
+    @property
+    def epsilons(self) -> tuple[float, ...]:
+        return self.menu
+
+    @property
+    def unsound(self) -> str:
+        return "counts leave as they are" if isinf(self.menu[-1]) else ""
+
+    @property
+    def leaves(self) -> int:
+        """The most leaves that one of the cuts has."""
+        return max(cut.size for cut in self.cuts)
+
+    @property
+    def width(self) -> int:
+        return 1 + 2 * self.leaves
+
+    def scales(self, epsilon: float) -> tuple[int, int]:
+        """Scales of the noise on gains (twice as wide, as the largest of noisy values needs) and on counts."""
+        if len(self.cuts) == 1:
+            return 0, scale_of(epsilon)
+        return scale_of(epsilon, CHOICE / 2), scale_of(epsilon, 1 - CHOICE)
+
+    def std(self, epsilon: float) -> float:
+        """Standard deviation of the noise in one count of one participant, in rows."""
+        return std_of(self.scales(epsilon)[1])
+
+    def blank(self, n: int) -> Reports:
+        return Reports.of(np.zeros((n, self.width), dtype=np.int64))
+
+    def release(self, cohort: Cohort, epsilon: float | FloatArray, stream: Stream) -> Reports:
+        exact = self.counts(cohort)
+        reports = self.blank(len(cohort))
+        each = self._each(epsilon, len(cohort))
+        for level in np.unique(each).tolist():
+            owners = np.flatnonzero(each == level)
+            for_gains, for_counts = self.scales(level)
+            gains = [np.abs(table[owners, 1] - table[owners, 0]).sum(axis=1) for table in exact]
+            noise = _noise(
+                len(owners), len(self.cuts), for_gains, stream.child("choice").of(owners)
+            )
+            chosen = np.argmax(np.stack(gains, axis=1) + noise, axis=1)
+            noise = _noise(
+                len(owners), 2 * self.leaves, for_counts, stream.child("counts").of(owners)
+            )
+            for cut in np.unique(chosen).tolist():
+                takers, size = chosen == cut, self.cuts[cut].size
+                said = noise[takers].reshape(-1, 2, self.leaves)
+                said[:, :, size:] = 0
+                said[:, :, :size] += exact[cut][owners[takers]]
+                reports.points[owners[takers], 0] = cut
+                reports.points[owners[takers], 1:] = said.reshape(len(said), -1)
+        return reports
+
+    def counts(self, cohort: Cohort) -> list[IntArray]:
+        """Of every cut the exact sums in steps, (participants, classes, leaves): never to be released."""
+        owner = np.repeat(np.arange(len(cohort)), cohort.sizes)
+        cells = self.cells.read(cohort.X)
+        weights = whole_weights(self.model.weights(cells, cohort.y))
+        tables = []
+        for cut in self.cuts:
+            leaf = cut.leaf_of(cells)
+            there = (leaf >= 0) & (cohort.y >= 0) & (cohort.y < 2)
+            place = ((owner * 2 + cohort.y) * cut.size + leaf)[there]
+            sums = np.bincount(place, weights[there], minlength=len(cohort) * 2 * cut.size)
+            tables.append(sums.astype(np.int64).reshape(len(cohort), 2, cut.size))
+        return tables
+
+    def valid(self, reports: Reports, epsilon: float | FloatArray) -> BoolArray:
+        if reports.form != self.blank(0).form:
+            return np.zeros(len(reports), dtype=np.bool_)
+        chosen, counts = reports.points[:, 0], reports.points[:, 1:]
+        sizes = np.array([cut.size for cut in self.cuts])
+        known = (chosen >= 0) & (chosen < len(self.cuts))
+        beyond = np.arange(self.leaves) >= sizes[np.where(known, chosen, 0)][:, np.newaxis]
+        empty = ~(counts.reshape(len(counts), 2, -1).any(axis=1) & beyond).any(axis=1)
+        return np.asarray(known & empty & (np.abs(counts) <= _LARGEST_COUNT).all(axis=1))
+
+    def collect(self, reports: Reports, epsilon: float | FloatArray) -> Estimates:
+        said = reports.points.astype(np.float64)
+        said[:, 1:] /= STEPS
+        return Estimates(said, self._each(epsilon, len(reports)))
+
+    def answer(self, collected: Any) -> Estimates:
+        estimates: Estimates = collected
+        return estimates
+
+    def read(self, said: FloatArray) -> tuple[Cut, FloatArray]:
+        """One participant's estimates as the cut it took and the weights in its leaves, (classes, leaves)."""
+        cut = self.cuts[int(said[0])]
+        return cut, said[1:].reshape(2, -1)[:, : cut.size]
+
+    def _each(self, epsilon: float | FloatArray, n: int) -> FloatArray:
+        each = np.broadcast_to(np.asarray(epsilon, dtype=np.float64), (n,))
+        if not set(each.tolist()) <= set(self.menu):
+            raise bad(
+                "epsilon", f"one of {self.menu}, as the query offers", sorted(set(each.tolist()))
+            )
+        return each
+
+
+def whole_weights(weights: FloatArray) -> FloatArray:
+    """Weights as whole numbers of steps, 0 .. STEPS, whatever they were."""
+    return np.asarray(np.rint(np.clip(np.where(np.isnan(weights), 0.0, weights), 0.0, 1.0) * STEPS))
+
+
+def scale_of(epsilon: float, part: Fraction = Fraction(1)) -> int:
+    """The least whole scale t with STEPS / t <= part * epsilon; 0, no noise, for infinity.
+
+    >>> scale_of(0.5), scale_of(0.5, Fraction(1, 2))
+    (131072, 262144)
+    """
+    if not epsilon > 0:
+        raise bad("epsilon of one answer", "a number > 0", epsilon)
+    scale = 0 if isinf(epsilon) else ceil(Fraction(STEPS) / (part * rational(epsilon)))
+    if not scale <= _LARGEST_SCALE:
+        raise bad(
+            "epsilon of one answer", f"at least {STEPS / _LARGEST_SCALE / float(part):.2g}", epsilon
+        )
+    return scale
+
+
+def std_of(scale: int) -> float:
+    """Standard deviation of noise of this scale, in rows."""
+    return sqrt(variance(scale)) / STEPS if scale else 0.0
+
+
+def _noise(rows: int, each: int, scale: int, stream: Stream) -> IntArray:
+    return (
+        two_sided_geometric_rows(rows, each, scale, stream)
+        if scale
+        else np.zeros((rows, each), dtype=np.int64)
+    )

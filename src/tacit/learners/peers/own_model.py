@@ -1,0 +1,121 @@
+"""What a participant makes for itself of the released parts and of its own exact rows. It stays with the participant.
+
+First it leaves out peers whose parts fit its rows badly (the selection of paper D, eq. 7 and 8), then it corrects the
+sum of the rest: a ridge logistic regression on its own cells that starts from that sum. With few rows the correction is
+small and the peers speak; with many rows the participant's own data do.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.sparse import csr_array
+
+from tacit._util.types import FloatArray, IntArray
+from tacit.learners.peers.additive import Additive
+from tacit.learners.peers.cells import at_cells
+
+RHO, RIDGE = 1.0, 5.0  # what is usual: who is left out, and how strongly the rest holds
+_SCALE_RIDGE = 10.0  # how strongly the released sum keeps its own scale
+_STEPS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class OwnModel:
+    """scale * F + the participant's own scores. Not private: it must not be published or served to others."""
+
+    released: Additive
+    left_out: tuple[int, ...]
+    scale: float
+    offset: float
+    tables: tuple[FloatArray, ...]
+
+    def score(self, cells: IntArray) -> FloatArray:
+        """The log odds of class 1."""
+        own = sum(at_cells(table, cells[:, column]) for column, table in enumerate(self.tables))
+        return np.asarray(self.scale * self.released.score(cells) + self.offset + own)
+
+
+def fit_own(
+    cells: IntArray,
+    y: IntArray,
+    sizes: tuple[int, ...],
+    released: Additive,
+    rho: float,
+    ridge: float,
+    me: int,
+) -> OwnModel:
+    """The model of participant `me` with rows of these cells and classes. Few rows change little."""
+    left_out = misfits(cells, y, released, rho, keep={me})
+    kept = released.without(left_out)
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    there = cells >= 0
+    places = (cells + starts[:-1])[there]
+    hot = csr_array(
+        (np.ones(len(places)), places, np.append(0, np.cumsum(there.sum(axis=1)))),
+        (len(cells), starts[-1]),
+    )
+    sign, known = np.where(y == 1, 1.0, -1.0), kept.score(cells)
+    penalty = np.array([_SCALE_RIDGE, ridge / 10, *np.full(starts[-1], ridge)])
+    prior = np.zeros(len(penalty))
+    prior[0] = 1.0
+
+    def loss(theta: FloatArray) -> tuple[float, FloatArray]:
+        margin = sign * (theta[0] * known + theta[1] + hot @ theta[2:])
+        slope = -sign / (1 + np.exp(np.clip(margin, -700, 700)))
+        away = theta - prior
+        value = np.logaddexp(0, -margin).sum() + away @ (penalty * away) / 2
+        return value, np.concatenate([[slope @ known, slope.sum()], hot.T @ slope]) + penalty * away
+
+    theta = minimize(loss, prior, jac=True, method="L-BFGS-B", options={"maxiter": _STEPS}).x
+    tables = tuple(np.split(theta[2:], starts[1:-1]))
+    return OwnModel(kept, left_out, float(theta[0]), float(theta[1]), tables)
+
+
+def misfits(
+    cells: IntArray, y: IntArray, released: Additive, rho: float, keep: Collection[int]
+) -> tuple[int, ...]:
+    """Participants whose parts are too far off on these rows: `distance` of at least rho.
+
+    For every part, errors are taken under the weights of its round and under the part's own emphasis |score|: gamma_q
+    is the error of the part's sign, gamma that of the best sign for each cell of the same attribute.
+    """
+    sums: dict[
+        int, FloatArray
+    ] = {}  # of each speaker: weight in error, least there could be, in all
+    before = Additive()
+    for part in released.parts:
+        scores, cell = np.array(part.scores), cells[:, part.column]
+        counts = weight_of(cell, y, before.weights(cells, y), len(scores))
+        against = np.where(scores > 0, counts[0], counts[1])
+        errors = np.abs(scores) @ np.stack(
+            [against, counts.min(axis=0), counts.sum(axis=0)], axis=1
+        )
+        sums[part.speaker] = sums.get(part.speaker, 0.0) + errors
+        before = before.plus(part)
+    judged = {
+        q: distance(wrong / total, least / total)
+        for q, (wrong, least, total) in sums.items()
+        if total > 0
+    }
+    return tuple(sorted(q for q, far in judged.items() if q not in keep and far >= rho))
+
+
+def weight_of(leaf: IntArray, y: IntArray, weights: FloatArray, leaves: int) -> FloatArray:
+    """The weight of rows of each class in each leaf, (2, leaves); leaf -1 is none."""
+    there = (leaf >= 0) & (leaf < leaves)
+    sums = np.bincount(y[there] * leaves + leaf[there], weights[there], minlength=2 * leaves)
+    return np.asarray(sums.reshape(2, leaves))
+
+
+def distance(gamma_q: float, gamma: float) -> float:
+    """How far a peer's error is from one's own: 0 as good, 1 as bad as chance, 2 the exact opposite.
+
+    Paper D compares |gamma_q - gamma| with rho. In units of what there is to lose, 1/2 - gamma, the same rho fits easy
+    and hard data; above 2 it keeps everybody.
+
+    >>> distance(0.5, 0.25), distance(0.75, 0.25), distance(0.2, 0.25)
+    (1.0, 2.0, 0.0)
+    """
+    return max(0.0, gamma_q - gamma) / max(0.5 - gamma, 1e-9)

@@ -1,0 +1,1 @@
+"""Private training at a site (unit: the record). Paper C."""

@@ -1,0 +1,146 @@
+"""Losses of a linear score z, with the two bounds that privacy needs: of the slope and of the curvature.
+
+Classes are -1 and +1. Numbers are targets scaled to [-1, 1]. A squared error has slopes without bound, so no site may
+train with it privately; `Huber` is the same near the target and bounded far from it.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from math import inf
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import expit
+
+from tacit._util.checks import positive
+from tacit._util.types import FloatArray
+from tacit.wire import message
+
+
+class Loss(ABC):
+    """A convex loss l(z, target), differentiable in z, with |l'| <= slope and 0 <= l'' <= curvature almost everywhere.
+
+    `of_numbers` says whether targets are numbers rather than the classes -1 and +1.
+    """
+
+    of_numbers: ClassVar[bool]
+
+    @property
+    @abstractmethod
+    def slope(self) -> float: ...
+
+    @property
+    @abstractmethod
+    def curvature(self) -> float: ...
+
+    @abstractmethod
+    def value(self, z: FloatArray, target: FloatArray) -> FloatArray: ...
+
+    @abstractmethod
+    def first(self, z: FloatArray, target: FloatArray) -> FloatArray:
+        """The derivative by z."""
+
+    @abstractmethod
+    def second(self, z: FloatArray, target: FloatArray) -> FloatArray:
+        """The second derivative by z; at a kink of the first, the value from one side."""
+
+
+@message("loss.logistic")
+@dataclass(frozen=True)
+class LogisticLoss(Loss):
+    """log(1 + e^(-target z))."""
+
+    of_numbers: ClassVar[bool] = False
+    slope: ClassVar[float] = 1.0
+    curvature: ClassVar[float] = 0.25
+
+    def value(self, z: FloatArray, target: FloatArray) -> FloatArray:
+        return np.asarray(np.logaddexp(0.0, -target * z))
+
+    def first(self, z: FloatArray, target: FloatArray) -> FloatArray:
+        return np.asarray(-target * expit(-target * z))
+
+    def second(self, z: FloatArray, target: FloatArray) -> FloatArray:
+        return np.asarray(expit(z) * expit(-z))
+
+
+@message("loss.huber_hinge")
+@dataclass(frozen=True)
+class HuberHinge(Loss):
+    """The hinge with its corner rounded over 1 - h .. 1 + h (paper C: h = 0.5)."""
+
+    h: float = 0.5
+    of_numbers: ClassVar[bool] = False
+    slope: ClassVar[float] = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "h", positive("h", self.h))
+
+    @property
+    def curvature(self) -> float:
+        return 1 / (2 * self.h)
+
+    def value(self, z: FloatArray, target: FloatArray) -> FloatArray:
+        short = 1 - target * z
+        curved = (short + self.h) ** 2 / (4 * self.h)
+        return np.asarray(np.where(short > self.h, short, np.where(short < -self.h, 0.0, curved)))
+
+    def first(self, z: FloatArray, target: FloatArray) -> FloatArray:
+        return np.asarray(-target * np.clip((1 - target * z + self.h) / (2 * self.h), 0.0, 1.0))
+
+    def second(self, z: FloatArray, target: FloatArray) -> FloatArray:
+        return np.asarray(np.where(np.abs(1 - target * z) <= self.h, self.curvature, 0.0))
+
+
+@message("loss.huber")
+@dataclass(frozen=True)
+class Huber(Loss):
+    """Half the squared error up to a distance h, a straight line beyond."""
+
+    h: float = 0.5
+    of_numbers: ClassVar[bool] = True
+    curvature: ClassVar[float] = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "h", positive("h", self.h))
+
+    @property
+    def slope(self) -> float:
+        return self.h
+
+    def value(self, z: FloatArray, target: FloatArray) -> FloatArray:
+        off = np.abs(z - target)
+        return np.asarray(np.where(off <= self.h, off**2 / 2, self.h * (off - self.h / 2)))
+
+    def first(self, z: FloatArray, target: FloatArray) -> FloatArray:
+        return np.clip(z - target, -self.h, self.h)
+
+    def second(self, z: FloatArray, target: FloatArray) -> FloatArray:
+        return np.asarray(np.where(np.abs(z - target) <= self.h, 1.0, 0.0))
+
+
+@message("loss.squared")
+@dataclass(frozen=True)
+class Squared(Loss):
+    """Half the squared error: for baselines and for public data only."""
+
+    of_numbers: ClassVar[bool] = True
+    slope: ClassVar[float] = inf
+    curvature: ClassVar[float] = 1.0
+
+    def value(self, z: FloatArray, target: FloatArray) -> FloatArray:
+        return np.asarray((z - target) ** 2 / 2)
+
+    def first(self, z: FloatArray, target: FloatArray) -> FloatArray:
+        return z - target
+
+    def second(self, z: FloatArray, target: FloatArray) -> FloatArray:
+        return np.ones_like(z)
+
+
+LOSSES: dict[str, Loss] = {
+    "logistic": LogisticLoss(),
+    "huber_hinge": HuberHinge(),
+    "huber": Huber(),
+    "squared": Squared(),
+}

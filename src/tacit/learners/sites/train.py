@@ -1,0 +1,229 @@
+"""Asks a site for a linear model of its own rows, trained so that no single record shows (paper C).
+
+    rows = the site's records through the public lens
+    J(f) = sum of losses + ridge/2 |f|^2 + tilt . f            the tilt is noise (objective), or 0 (output)
+    report = round(argmin J / step) + noise                    whole numbers
+
+Claim: pure epsilon-DP for one record replaced, added or removed, exactly. Proof: site.md.
+Variance: of the tilt 2 tilt_size^2 per coordinate, of the noise 2 noise_size^2 (`Perturbation`), before J bends them.
+Edges: no rows, one class, constant columns, fewer rows than columns: J has one minimum all the same. An epsilon below
+what whole numbers can carry is refused before anybody is asked. A minimum that cannot be certified counts as 0.
+"""
+
+from dataclasses import dataclass, replace
+from math import expm1, log1p
+from typing import ClassVar
+
+import numpy as np
+
+from tacit._util.checks import bad, positive, rising
+from tacit._util.types import BoolArray, FloatArray, IntArray
+from tacit.data.cohort import Cohort
+from tacit.learners.query import Estimates, Query
+from tacit.learners.sites.losses import Loss
+from tacit.learners.sites.perturbation import (
+    Perturbation,
+    objective,
+    output,
+    usual_ridge,
+)
+from tacit.learners.sites.projection import Lens
+from tacit.learners.sites.solver import minimise
+from tacit.mechanisms.reports import Reports
+from tacit.mechanisms.streams import Stream
+from tacit.sums.noise import two_sided_geometric
+from tacit.wire import message
+
+LEVELS = 1 << 20  # steps of a number's public range, as a cohort holds targets
+PRIVACY = ("objective", "output", "none", "published")
+_UNSOUND = {
+    "none": "models leave as they are",
+    "published": "noise and minimum are floating point without a bound on what rounding shows",
+}
+_LIMIT = 1 << 62
+_BARE = Perturbation(1.0, 0.0, 0, 2.0**-30, 0)
+
+
+@message("site")
+@dataclass(frozen=True, eq=False)
+class TrainSite(Query):
+    """`labels` is the number of classes of the schema, or 0 where targets are numbers in `LEVELS` steps.
+
+    `ridge` None takes `easing` times the usual one, which depends on the epsilon that a site chooses.
+    More than two classes are told apart one against the rest, in one report: each vector gets an equal part of epsilon.
+    """
+
+    unit: ClassVar[str] = "record"
+    adjacency: ClassVar[str] = "one record of a site replaced, added or removed"
+
+    lens: Lens
+    loss: Loss
+    labels: int
+    privacy: str
+    menu: tuple[float, ...]
+    ridge: float | None = None
+    easing: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.privacy not in PRIVACY:
+            raise bad("privacy", f"one of {PRIVACY}", self.privacy)
+        if not (self.labels == 0 if self.loss.of_numbers else self.labels >= 2):
+            raise bad(
+                "loss", "one for numbers where targets are numbers, else one for classes", self.loss
+            )
+        positive("easing", self.easing)
+        for epsilon in rising("epsilons", self.menu):
+            self.plan(epsilon)
+
+    @property
+    def what(self) -> str:
+        return "site"
+
+    @property
+    def how(self) -> str:
+        return self.privacy
+
+    @property
+    def dim(self) -> int:
+        return len(self.lens.centre)
+
+    @property
+    def classes(self) -> int:
+        return self.labels
+
+    @property
+    def epsilons(self) -> tuple[float, ...]:
+        return self.menu
+
+    @property
+    def unsound(self) -> str:
+        return _UNSOUND.get(self.privacy, "")
+
+    @property
+    def vectors(self) -> int:
+        """Linear models in one report."""
+        return self.labels if self.labels > 2 else 1
+
+    @property
+    def width(self) -> int:
+        return self.vectors * self.lens.dim
+
+    def plan(self, epsilon: float) -> Perturbation:
+        """Ridge and noise of a site that chose this epsilon: public, and the same whatever its rows are."""
+        each, dim, loss = positive("epsilon", epsilon) / self.vectors, self.lens.dim, self.loss
+        if self.privacy == "objective":
+            ridge = self.ridge or self.easing * usual_ridge(each, dim, loss.slope, self.lens.girth)
+            return objective(each, dim, loss, self.lens.girth, ridge)
+        if self.privacy == "output":
+            ridge = self.ridge or self.easing * usual_ridge(each, dim, loss.slope, dim**0.5)
+            return output(each, dim, loss, ridge)
+        ridge = positive("ridge", self.ridge or _BARE.ridge)
+        return (
+            published(each, loss.curvature, ridge) if self.privacy == "published" else _bare(ridge)
+        )
+
+    def trust(self, epsilon: float) -> float:
+        """The weight of a model in a mean of noisy sums of slopes: ridge over the noise's variance."""
+        plan = self.plan(epsilon)
+        noise = plan.tilt_size**2 + (plan.ridge * plan.noise_size) ** 2
+        return plan.ridge / noise if noise > 0 else 1.0
+
+    def blank(self, n: int) -> Reports:
+        return Reports.of(np.zeros((n, self.width), dtype=np.int64))
+
+    def release(self, cohort: Cohort, epsilon: float | FloatArray, stream: Stream) -> Reports:
+        reports = self.blank(len(cohort))
+        each = np.broadcast_to(np.asarray(epsilon, dtype=np.float64), len(cohort))
+        for level in np.unique(each).tolist():
+            sites = np.flatnonzero(each == level)
+            own = (
+                cohort if len(sites) == len(cohort) else cohort[sites]
+            )  # the same rows, not a copy of them
+            reports.points[sites] = self._train(own, self.plan(level), stream.of(sites))
+        return reports
+
+    def valid(self, reports: Reports, epsilon: float | FloatArray) -> BoolArray:
+        return np.asarray((np.abs(reports.points) <= _LIMIT).all(axis=1))
+
+    def collect(self, reports: Reports, epsilon: float | FloatArray) -> Estimates:
+        each = np.broadcast_to(np.asarray(epsilon, dtype=np.float64), len(reports)).copy()
+        steps = np.array([self.plan(level).step for level in each.tolist()])
+        return Estimates(reports.points * steps[:, np.newaxis], each)
+
+    def answer(self, collected: Estimates) -> Estimates:
+        return collected
+
+    def _train(self, sites: Cohort, plan: Perturbation, stream: Stream) -> IntArray:
+        """Points (sites, width); a site's are a function of its rows and its tape."""
+        count, shape = len(sites), (len(sites), self.vectors, self.lens.dim)
+        tilts = (
+            _round_noise(shape, plan.tilt_size, stream)
+            if self.privacy == "published"
+            else _noise(count, self.width, plan.tilt_scale, stream.child("tilt")).reshape(shape)
+            * plan.tilt_step
+        )
+        centres = np.zeros(shape)
+        for site in range(count):
+            first, last = sites.offsets[site : site + 2].tolist()
+            own = slice(first, min(last, first + plan.rows))
+            rows = self.lens.see(sites.X[own])
+            for vector in range(self.vectors):
+                target = targets_of(sites.y[own], self.labels, vector)
+                found = minimise(
+                    rows, target, self.loss, plan.ridge, tilts[site, vector], plan.tolerance
+                )
+                if found.off <= plan.tolerance or self.unsound:
+                    centres[site, vector] = found.f
+        exact = (
+            np.rint(np.clip(centres / plan.step, -_LIMIT, _LIMIT))
+            .astype(np.int64)
+            .reshape(count, -1)
+        )
+        noise = _noise(count, self.width, plan.noise_scale, stream.child("noise"))
+        return np.clip(exact + np.clip(noise, -_LIMIT, _LIMIT), -_LIMIT, _LIMIT)
+
+
+def targets_of(y: IntArray, classes: int, vector: int) -> FloatArray:
+    """What a linear model is to say of rows: -1 or +1, or a number in [-1, 1].
+
+    >>> targets_of(np.array([0, 2, 1]), classes=3, vector=2)
+    array([-1.,  1., -1.])
+    """
+    if classes == 0:
+        return np.asarray(2.0 * y / LEVELS - 1.0)
+    return np.where(y == (vector if classes > 2 else 1), 1.0, -1.0)
+
+
+def published(epsilon: float, curvature: float, ridge: float) -> Perturbation:
+    """The rule of Chaudhuri, Monteleoni and Sarwate (2011) as paper C takes it; noise in floating point, a simulation.
+
+    Its regulariser Lambda |f|^2 is ridge/2 |f|^2 over all rows; it counts only half of its convexity.
+    """
+    left = epsilon - 2 * log1p(2 * curvature / ridge)
+    if left <= 0:
+        left, ridge = epsilon / 2, ridge + max(0.0, curvature / expm1(epsilon / 4) - ridge / 2)
+    return Perturbation(ridge, 2 / left, 1, 2.0**-30, 0)
+
+
+def _bare(ridge: float) -> Perturbation:
+    return replace(_BARE, ridge=ridge)
+
+
+def _noise(sites: int, width: int, scale: int, stream: Stream) -> IntArray:
+    """Discrete Laplace noise (sites, width); site i reads its own tapes, one per coordinate."""
+    if scale == 0:
+        return np.zeros((sites, width), dtype=np.int64)
+    columns = [two_sided_geometric(sites, scale, stream.child(place)) for place in range(width)]
+    return np.stack(columns, axis=1)
+
+
+def _round_noise(shape: tuple[int, int, int], size: float, stream: Stream) -> FloatArray:
+    """Vectors with density falling as e^(-length / size): a uniform direction, a Gamma length. Floating point."""
+    tilts = np.zeros(shape)
+    for site, words in enumerate(stream.child("published").words(np.arange(shape[0]), 0, 4)):
+        rng = np.random.default_rng(words.tolist())
+        direction = rng.normal(size=shape[1:])
+        length = rng.gamma(shape[2], size, size=(shape[1], 1))
+        tilts[site] = direction / np.linalg.norm(direction, axis=1, keepdims=True) * length
+    return tilts

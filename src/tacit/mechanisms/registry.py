@@ -1,0 +1,97 @@
+"""Which mechanism for a space and a budget: the one with the smallest worst mean squared error, by formula.
+
+Mechanisms by the names that queries, policies and parameters use.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tacit._util.types import FloatArray
+from tacit.mechanisms.base import Mechanism
+from tacit.mechanisms.duchi import Duchi
+from tacit.mechanisms.hybrid import Hybrid
+from tacit.mechanisms.laplace import Laplace
+from tacit.mechanisms.no_privacy import NoPrivacy
+from tacit.mechanisms.piecewise import Piecewise
+from tacit.mechanisms.privunit import PrivUnit
+from tacit.mechanisms.randomized_response import RandomizedResponse
+from tacit.mechanisms.spaces import Space
+
+PRIVATE: tuple[type[Mechanism], ...] = (
+    RandomizedResponse,
+    Duchi,
+    Piecewise,
+    Hybrid,
+    PrivUnit,
+    Laplace,
+)
+
+
+class Choice(NamedTuple):
+    """The chosen mechanism, the reason in one sentence, and every candidate's worst mean squared error."""
+
+    mechanism: Mechanism
+    why: str
+    risks: dict[str, float]
+
+
+def choose(space: Space, epsilon: float) -> Choice:
+    """The mechanism whose estimate of one share has the least mean squared error, at the worst share of the space.
+
+    Equal errors go to the smaller report.
+
+    >>> from tacit import Ball, choose
+    >>> choose(Ball(dim=50), epsilon=1.0).why
+    'PrivUnit: least worst-case error over Ball(dim=50, radius=1.0) at epsilon 1, 322; 29.0 times below Piecewise'
+    """
+    candidates = [kind(epsilon=epsilon, space=space) for kind in PRIVATE]
+    ranked = sorted(
+        candidates, key=lambda mechanism: (_round_off(mechanism.risk), mechanism.report_bits)
+    )
+    best, second = ranked[0], ranked[1]
+    why = (
+        f"{type(best).__name__}: least worst-case error over {space} at epsilon {epsilon:g}, {best.risk:.3g}; "
+        f"{second.risk / best.risk:.1f} times below {type(second).__name__}"
+    )
+    return Choice(best, why, {type(mechanism).__name__: mechanism.risk for mechanism in ranked})
+
+
+def _round_off(risk: float) -> float:
+    """Nine digits: errors that differ only in rounding are equal."""
+    return float(f"{risk:.9g}")
+
+
+MECHANISMS: dict[str, type[Mechanism]] = {
+    "laplace": Laplace,
+    "duchi": Duchi,
+    "piecewise": Piecewise,
+    "hybrid": Hybrid,
+    "privunit": PrivUnit,
+    "randomized_response": RandomizedResponse,
+    "none": NoPrivacy,
+}
+
+
+def best_name(space: Space, epsilon: float | FloatArray) -> str:
+    """The name of the mechanism with the least error over the space, at the median epsilon.
+
+    >>> from tacit import Ball
+    >>> best_name(Ball(dim=50), 1.0)
+    'privunit'
+    """
+    best = type(choose(space, float(np.median(epsilon))).mechanism)
+    return next(name for name, kind in MECHANISMS.items() if kind is best)
+
+
+def mechanism_for(
+    name: str, space: Space, epsilon: float | FloatArray, menu: FloatArray | None = None
+) -> Mechanism:
+    """The mechanism of that name, for one epsilon or for one per owner out of `menu`."""
+    if name not in MECHANISMS:
+        raise ValueError(f"mechanism must be one of {', '.join(sorted(MECHANISMS))}, got {name!r}")
+    if name == "none":
+        return NoPrivacy(space=space)
+    return MECHANISMS[name](
+        space=space, epsilon=epsilon, menu=None if isinstance(epsilon, float) else menu
+    )

@@ -1,0 +1,83 @@
+"""The mark: how far a ledger has come, kept outside its file, so that an old copy of the file is noticed.
+
+Before a ledger commits, the mark is written: the number of entries and the head of their chain before this
+transaction, and the new entries themselves, report bytes included. So whenever something breaks, either both agree,
+or the mark is one transaction ahead, and what is missing in the ledger is put back from it: same entries, same bytes,
+nothing spent twice and nothing lost. That is committed before the mark is written again, so kills may come in a row.
+If the mark is further ahead, the ledger is an old copy: it is refused.
+
+Cannot be noticed: an old copy of the ledger together with the mark of the same moment (a whole disk put back).
+"""
+
+import hashlib
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tacit.owner.entry import Entry, linked
+from tacit.wire import WireError, decode, encode, message
+
+_LARGEST = 1 << 30
+
+
+@message("mark")
+@dataclass(frozen=True)
+class Mark:
+    """`count` entries with head `head`, then `pending`: the entries of the last transaction."""
+
+    ledger: bytes
+    count: int
+    head: bytes
+    pending: tuple[Entry, ...]
+
+    @property
+    def final(self) -> tuple[int, bytes]:
+        """Count and head with the last transaction."""
+        head = self.head
+        for entry in self.pending:
+            head = linked(head, entry)
+        return self.count + len(self.pending), head
+
+
+def default_mark(ledger: Path) -> Path:
+    """Where the mark of a ledger is kept: in the user's state folder, by the ledger's full path."""
+    base = os.environ.get("XDG_STATE_HOME", "")
+    folder = (Path(base) if base else Path.home() / ".local" / "state") / "tacit"
+    return folder / f"{hashlib.sha256(str(ledger.absolute()).encode()).hexdigest()[:32]}.mark"
+
+
+def read_mark(path: Path) -> Mark | None:
+    """The mark, None when there is none; a damaged one is an error, not none."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    try:
+        return decode(data, Mark, _LARGEST)
+    except WireError as problem:
+        raise WireError(f"the mark {path} is damaged: {problem}") from problem
+
+
+def write_mark(path: Path, mark: Mark) -> None:
+    """Replace the mark, durably and in one step; the caller holds the ledger's lock, so there is one draft."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    draft = path.with_name(
+        f"{path.name}.draft"
+    )  # what a kill leaves behind is overwritten, not left to pile up
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(encode(mark))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(draft)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

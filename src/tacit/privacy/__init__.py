@@ -1,1 +1,0 @@
-"""What is promised and what it costs."""

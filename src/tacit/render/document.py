@@ -1,0 +1,98 @@
+"""A report before it has a form: words, tables and charts in sections. Page, Markdown and pictures are made of it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from tacit.render.chart import Chart, Kind, Line, Scaling
+
+__all__ = [
+    "Chart",
+    "Document",
+    "Figures",
+    "Kind",
+    "Line",
+    "Part",
+    "Scaling",
+    "Section",
+    "Table",
+    "Words",
+]
+
+Tone = Literal["plain", "promise", "limits", "warning"]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """A few numbers that are read first: name, value, and a smaller addition (or an empty one)."""
+
+    entries: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text under headings; the first column names the row. `strong` are rows to look at first."""
+
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+    strong: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise ValueError(
+                    f"{self.caption}: a row must have {len(self.columns)} cells, got {len(row)}"
+                )
+        if not all(0 <= number < len(self.rows) for number in self.strong):
+            raise ValueError(
+                f"{self.caption}: strong must name rows below {len(self.rows)}, got {self.strong}"
+            )
+
+    @property
+    def wordy(self) -> tuple[bool, ...]:
+        """Which columns hold words: they are set to the left, numbers to the right."""
+        return tuple(
+            any(cell[:1].isalpha() for cell in column) for column in zip(*self.rows, strict=True)
+        )
+
+
+@dataclass(frozen=True)
+class Words:
+    """A paragraph, then terms with their meaning, then a list. Its tone is that of a promise, its limits, a warning."""
+
+    text: str = ""
+    tone: Tone = "plain"
+    terms: tuple[tuple[str, str], ...] = ()
+    items: tuple[str, ...] = ()
+
+
+Part = Table | Chart | Words | Figures
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading, a paragraph, and what belongs to it. Charts that follow each other are set side by side."""
+
+    title: str
+    text: str = ""
+    parts: tuple[Part, ...] = ()
+
+
+@dataclass(frozen=True)
+class Document:
+    """A whole report. `command` makes it again; `settings` are names and values that it depends on."""
+
+    title: str
+    lead: str
+    sections: tuple[Section, ...]
+    command: str = ""
+    settings: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def charts(self) -> Iterator[Chart]:
+        """All charts, in order."""
+        return (
+            part for section in self.sections for part in section.parts if isinstance(part, Chart)
+        )

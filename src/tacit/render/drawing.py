@@ -1,0 +1,200 @@
+"""A chart as places on a sheet; the template draws them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+
+from tacit.render.chart import Chart, Line, Scale, nice_ends, short, widened
+
+WIDTH, HEIGHT = 620, 380
+_LEFT, _RIGHT, _TOP, _BOTTOM = 74, 16, 16, 66
+_GAP, _NARROW_GAP = (
+    46.0,
+    104.0,
+)  # least distance of numbers along the x axis; on a narrow screen they are larger
+_APART = (
+    4.0  # between points of different lines at one x, so that their bars do not hide each other
+)
+_MARKERS = (  # around 0, 0; filled or hollow, so that twice as many lines differ without colour
+    "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0Z",
+    "M-4.2 -4.2H4.2V4.2H-4.2Z",
+    "M0 -5.5L5.2 4H-5.2Z",
+    "M0 -6L5.2 0L0 6L-5.2 0Z",
+    "M0 5.5L5.2 -4H-5.2Z",
+)
+_CROSS = "M-5 -5L5 5M-5 5L5 -5"
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A number on an axis; one that is not `kept` is left out on narrow screens."""
+
+    at: float
+    text: str
+    kept: bool = True
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A point, the ends of its error bar, and what it says when pointed at."""
+
+    x: float
+    y: float
+    low: float
+    high: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line on the sheet. `look` are classes of the style: its kind, its number among that kind, hollow or not."""
+
+    name: str
+    look: str
+    marker: str
+    marks: tuple[Mark, ...]
+    is_level: bool
+
+    @property
+    def path(self) -> str:
+        """The points as a polyline takes them."""
+        return " ".join(f"{mark.x:.1f},{mark.y:.1f}" for mark in self.marks)
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """All that a template needs to draw a chart, and to tell it to somebody who cannot see it."""
+
+    title: str
+    x_label: str
+    y_label: str
+    note: str
+    curves: tuple[Curve, ...]
+    rows: tuple[Tick, ...]
+    columns: tuple[Tick, ...]
+    figures: tuple[tuple[str, ...], ...]
+    left: float = _LEFT
+    right: float = WIDTH - _RIGHT
+    top: float = _TOP
+    bottom: float = HEIGHT - _BOTTOM
+    width: int = WIDTH
+    height: int = HEIGHT
+
+
+def draw(chart: Chart) -> Drawing:
+    """Where everything goes."""
+    places: Sequence[float] = range(1, chart.steps + 1) if chart.steps else _places(chart.lines)
+    ends = (0.5, chart.steps + 0.5) if chart.steps else widened(places, chart.x_scale, 0.04)
+    across = Scale(*ends, _LEFT, WIDTH - _RIGHT, chart.x_scale)
+    low, high, grid = nice_ends(_reach(chart), chart.y_scale)
+    down = Scale(low, high, HEIGHT - _BOTTOM, _TOP, chart.y_scale)
+    numbers = {(line.kind, line.is_level): count() for line in chart.lines}
+    shapes, curves = count(), []
+    spread = [line for line in chart.lines if not line.is_level and line.kind != "published"]
+    for line in chart.lines:
+        marker, look = _look(line, next(numbers[line.kind, line.is_level]), shapes)
+        shift = (
+            _APART * (spread.index(line) - (len(spread) - 1) / 2)
+            if line in spread and line.error
+            else 0.0
+        )
+        curves.append(
+            Curve(line.name, look, marker, _marks(chart, line, across, down, shift), line.is_level)
+        )
+    return Drawing(
+        title=chart.title,
+        x_label=chart.x_label,
+        y_label=chart.y_label,
+        note=chart.note,
+        curves=tuple(curves),
+        rows=tuple(Tick(down.at(value), short(value)) for value in grid),
+        columns=_columns(places, across),
+        figures=as_table(chart),
+    )
+
+
+def as_table(chart: Chart) -> tuple[tuple[str, ...], ...]:
+    """The same numbers as rows of text: a heading, then one row per x; where there is no x yet, one for levels."""
+    places = _places(chart.lines)
+    cells = [
+        {
+            x: _figure(y, error, line.error is not None)
+            for x, y, error in zip(line.x, line.y, line.errors, strict=True)
+        }
+        if not line.is_level
+        else dict.fromkeys(places, _figure(line.y[0], line.errors[0], line.error is not None))
+        for line in chart.lines
+    ]
+    body = [(short(x), *(column.get(x, "") for column in cells)) for x in places]
+    levels = [
+        "\N{EN DASH}",
+        *(_figure(line.y[0], line.errors[0], line.error is not None) for line in chart.lines),
+    ]
+    return (chart.x_label, *(line.name for line in chart.lines)), *(body or [tuple(levels)])
+
+
+def _places(lines: Sequence[Line]) -> list[float]:
+    return sorted({x for line in lines for x in line.x})
+
+
+def _reach(chart: Chart) -> list[float]:
+    """All heights to be seen, ends of bars included; on a log scale a bar may not reach down to zero."""
+    ends = [
+        y + side * error
+        for line in chart.lines
+        for y, error in zip(line.y, line.errors, strict=True)
+        for side in (-1, 1)
+    ]
+    if chart.y_scale == "linear":
+        heights = [y for line in chart.lines for y in line.y]
+        return [max(end, 0.0) for end in ends] if min(heights) >= 0 else ends
+    least = min(y for line in chart.lines for y in line.y)
+    return [end for end in ends if end > least / 3]
+
+
+def _look(line: Line, number: int, shapes: "count[int]") -> tuple[str, str]:
+    look = f"{line.kind} n{number % 3}"
+    if line.is_level:
+        return "", f"{look} level"
+    if line.kind in ("public", "published"):
+        return (_CROSS if line.kind == "published" else ""), look
+    shape = next(shapes)
+    hollow = " hollow" if shape // len(_MARKERS) % 2 else ""
+    return _MARKERS[shape % len(_MARKERS)], f"{look}{hollow}"
+
+
+def _marks(chart: Chart, line: Line, across: Scale, down: Scale, shift: float) -> tuple[Mark, ...]:
+    if line.is_level:
+        y, error, known = line.y[0], line.errors[0], line.error is not None
+        text = f"{line.name}: {_figure(y, error, known)}"
+        ends = down.at(y), down.at(y - error), down.at(y + error)
+        return tuple(Mark(x, *ends, text) for x in (across.start, across.end))
+    marks = []
+    for x, y, error in zip(line.x, line.y, line.errors, strict=True):
+        text = (
+            f"{line.name}, {chart.x_label} {short(x)}: {_figure(y, error, line.error is not None)}"
+        )
+        marks.append(
+            Mark(across.at(x) + shift, down.at(y), down.at(y - error), down.at(y + error), text)
+        )
+    return tuple(marks)
+
+
+def _figure(value: float, error: float, known: bool) -> str:
+    return f"{value:.4g} ± {error:.2g}" if known else f"{value:.4g}"
+
+
+def _columns(places: Sequence[float], across: Scale) -> tuple[Tick, ...]:
+    """Numbers under the points themselves, as many as there is room for."""
+    written = _apart(places, across, _GAP)
+    kept = set(_apart(written, across, _NARROW_GAP))
+    return tuple(Tick(across.at(x), short(x), x in kept) for x in written)
+
+
+def _apart(places: Sequence[float], across: Scale, gap: float) -> list[float]:
+    """From the right, every place at least a gap away from the one before."""
+    found: list[float] = []
+    for x in sorted(places, reverse=True):
+        if not found or across.at(found[-1]) - across.at(x) >= gap:
+            found.append(x)
+    return found[::-1]

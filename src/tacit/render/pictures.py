@@ -1,0 +1,106 @@
+"""Charts as PNG and SVG files, for slides and papers; matplotlib is an extra."""
+
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from tacit.render.chart import Chart, Line, short
+from tacit.render.document import Document
+
+_COLOURS = {
+    "ours": ("#0f5f70", "#1c6b3a", "#1d4f91"),
+    "paper": ("#b0500a", "#a8261d", "#7a5c00"),
+    "published": ("#b0500a", "#a8261d", "#7a5c00"),
+    "public": ("#1b2426",) * 3,
+    "other": ("#6b4fa0", "#566266", "#96357f"),
+}
+_DASHES = {
+    "ours": ("-",) * 3,
+    "paper": ((0, (5, 3)), (0, (1.5, 3)), (0, (7, 2, 1.5, 2))),
+    "published": ("none",) * 3,
+    "public": ((0, (9, 4)), (0, (3, 3)), (0, (9, 3, 2, 3))),
+    "other": ("-",) * 3,
+}
+_LEVELS = {**_DASHES, "other": ((0, (2, 2)), (0, (6, 2, 1.5, 2)), (0, (1, 3)))}
+_MARKERS = "os^Dv"
+
+
+def write_pictures(document: Document, folder: Path) -> dict[Chart, Path]:
+    """Draw every chart of a document as NAME.png and NAME.svg; the PNG of each."""
+    from matplotlib import rc_context
+
+    folder.mkdir(parents=True, exist_ok=True)
+    paths: dict[Chart, Path] = {}
+    with rc_context({"svg.hashsalt": "tacit", "svg.fonttype": "none"}):
+        for number, chart in enumerate(document.charts, 1):
+            figure = _drawn(chart)
+            paths[chart] = folder / f"{number:02d}-{_slug(chart.title)}.png"
+            figure.savefig(paths[chart], dpi=150, metadata={"Software": "tacit"})
+            figure.savefig(
+                paths[chart].with_suffix(".svg"), metadata={"Creator": "tacit", "Date": None}
+            )
+    return paths
+
+
+def _drawn(chart: Chart) -> Any:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.2, 4.8), layout="constrained")
+    axis = figure.subplots()
+    axis.set(xscale=chart.x_scale, yscale=chart.y_scale, xlabel=chart.x_label, ylabel=chart.y_label)
+    numbers = {(line.kind, line.is_level): count() for line in chart.lines}
+    shapes = count()
+    for line in chart.lines:
+        _draw(axis, line, next(numbers[line.kind, line.is_level]) % 3, shapes)
+    places = sorted({x for line in chart.lines for x in line.x})
+    if 0 < len(places) <= 10:
+        axis.set_xticks(places, [short(x) for x in places])
+        axis.set_xticks([], minor=True)
+    axis.set_title(chart.title, fontsize=11, loc="left")
+    axis.grid(axis="y", color="0.9")
+    axis.set_axisbelow(True)
+    axis.spines[["top", "right"]].set_visible(False)
+    if chart.y_scale == "linear" and min(y for line in chart.lines for y in line.y) >= 0:
+        axis.set_ylim(bottom=max(0.0, axis.get_ylim()[0]))
+    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=9)
+    return figure
+
+
+def _draw(axis: Any, line: Line, number: int, shapes: "count[int]") -> None:
+    colour, dashes = (
+        _COLOURS[line.kind][number],
+        (_LEVELS if line.is_level else _DASHES)[line.kind][number],
+    )
+    if line.is_level:
+        axis.axhline(line.y[0], color=colour, linestyle=dashes, linewidth=1.5, label=line.name)
+        return
+    look: dict[str, Any] = {"marker": "x", "markersize": 7, "markeredgewidth": 2}
+    if line.kind == "public":
+        look = {"marker": ".", "markersize": 4}
+    elif line.kind != "published":
+        shape = next(shapes)
+        hollow = {"markerfacecolor": "white"} if shape // len(_MARKERS) % 2 else {}
+        look = {"marker": _MARKERS[shape % len(_MARKERS)], "markersize": 5, **hollow}
+    axis.errorbar(
+        line.x,
+        line.y,
+        yerr=line.error,
+        color=colour,
+        linestyle=dashes,
+        linewidth=2.2 if line.kind == "ours" else 1.4,
+        capsize=2,
+        label=line.name,
+        **look,
+    )
+
+
+def _slug(title: str) -> str:
+    """A name for a file.
+
+    >>> _slug("Boosted stumps on MNIST, epsilon 5")
+    'boosted-stumps-on-mnist-epsilon-5'
+    """
+    words = "".join(
+        letter.lower() if letter.isalnum() and letter.isascii() else " " for letter in title
+    ).split()
+    return "-".join(words)[:60] or "chart"

@@ -1,0 +1,221 @@
+"""The coordinator as an ASGI service: few routes, small bodies, the same shape for every error.
+
+Owners sign their requests; administrators send the admin key; everybody may read the page, the status and the model.
+Nothing an outsider sends reaches a log or an answer, and no error says more than its kind.
+"""
+
+import asyncio
+import hmac
+import logging
+import re
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from hashlib import sha256
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from tacit.service.coordinator.driver import Driver
+from tacit.service.coordinator.intake import Intake
+from tacit.service.coordinator.openapi import DOCUMENT
+from tacit.service.coordinator.owner_api import OwnerRoutes
+from tacit.service.coordinator.page import page
+from tacit.service.coordinator.peers import Relay, Rosters
+from tacit.service.coordinator.status import View
+from tacit.service.coordinator.store import ENDED, PAUSED, RUNNING, Store
+from tacit.service.protocol.guard import Guard, Limits, left_to_guard
+from tacit.service.protocol.signed_requests import UnsignedError, signer
+from tacit.service.protocol.web import static_routes
+
+log = logging.getLogger(__name__)
+_STEP = 0.2  # seconds between looks of the driver
+_TOKEN = re.compile(rb"[!-~]{16,200}")  # printable, without spaces
+_OWNER = re.compile(rb"[0-9a-f]{64}")
+
+
+def refused(kind: str, code: int) -> JSONResponse:
+    """Every error: its kind, nothing else."""
+    return JSONResponse({"error": kind}, status_code=code)
+
+
+class Coordinator:
+    """The routes, around a store."""
+
+    def __init__(
+        self,
+        store: Store,
+        intake: Intake,
+        driver: Driver | None,
+        admin: str,
+        campaign: bytes,
+        view: View,
+        limits: Limits,
+        rosters: Rosters | None = None,
+    ) -> None:
+        self._store = store
+        self._view = view
+        self._limits = limits
+        self._owners = OwnerRoutes(store, intake)
+        self._relay = Relay(store, self._owners.reports, rosters)
+        self._driver = driver
+        self._admin = sha256(admin.encode()).digest()
+        self._campaign = campaign
+
+    def app(self) -> Guard:
+        """The ASGI application."""
+        get, post = ["GET"], ["POST"]
+        routes = [
+            Route("/", self.page, methods=get),
+            Route("/openapi.json", self.document, methods=get),
+            Route("/v1/status", self.status, methods=get),
+            Route("/v1/campaign", self.campaign, methods=get),
+            Route("/v1/model", self.model, methods=get),
+            *(
+                Route(path, _other_method, methods=[method])
+                for method, path in self._owners.routes()
+            ),
+            Route("/v1/leave", self.leave, methods=post),
+            *self._relay.routes(),
+            Route("/v1/admin/tokens", self.tokens, methods=post),
+            Route("/v1/admin/revoke", self.revoke, methods=post),
+            Route("/v1/admin/state", self.state, methods=post),
+        ]
+        made = Starlette(
+            routes=[*routes, *static_routes("tacit.render", "tacit.service.coordinator")],
+            lifespan=self._lifespan,
+            exception_handlers={
+                HTTPException: _http_error,
+                UnsignedError: _unsigned,
+                Exception: left_to_guard,
+            },
+        )
+        made.router.redirect_slashes = (
+            False  # a redirect would repeat whatever host a stranger names
+        )
+        return Guard(made, self._limits, self._owners.routes())
+
+    # For everybody -----------------------------------------------------------------------------------
+
+    async def page(self, request: Request) -> Response:
+        return HTMLResponse(await run_in_threadpool(lambda: page(self._view.status())))
+
+    async def document(self, request: Request) -> Response:
+        return JSONResponse(DOCUMENT)
+
+    async def status(self, request: Request) -> Response:
+        return JSONResponse(await run_in_threadpool(self._view.status))
+
+    async def campaign(self, request: Request) -> Response:
+        return Response(self._campaign, media_type="application/octet-stream")
+
+    async def model(self, request: Request) -> Response:
+        model = (await run_in_threadpool(self._store.standing)).model
+        return (
+            refused("not yet", 404)
+            if model is None
+            else Response(model, media_type="application/octet-stream")
+        )
+
+    # For owners --------------------------------------------------------------------------------------
+
+    async def leave(self, request: Request) -> Response:
+        owner, body = await self._signed(request)
+        if body != b"leave":
+            return refused("malformed", 400)
+        done = await run_in_threadpool(self._store.revoke, owner)
+        return JSONResponse({"left": True}) if done else refused("forbidden", 403)
+
+    # For administrators ------------------------------------------------------------------------------
+
+    async def tokens(self, request: Request) -> Response:
+        new = (await self._authorised(request)).split(b"\n")
+        if new[-1] == b"":
+            new.pop()  # the last line may end like the others
+        if not (new and all(_TOKEN.fullmatch(token) for token in new)):
+            return refused("malformed", 400)
+        await run_in_threadpool(self._store.add_tokens, [token.decode() for token in new])
+        return JSONResponse({"tokens": len(new)})
+
+    async def revoke(self, request: Request) -> Response:
+        owner = await self._authorised(request)
+        if not _OWNER.fullmatch(owner):
+            return refused("malformed", 400)
+        done = await run_in_threadpool(self._store.revoke, owner.decode())
+        return JSONResponse({"revoked": True}) if done else refused("not found", 404)
+
+    async def state(self, request: Request) -> Response:
+        """Pause, or go on; what is enrolling and told to run does not wait for more owners."""
+        wanted = (await self._authorised(request)).decode("ascii", "replace")
+        if wanted not in (RUNNING, PAUSED):
+            return refused("malformed", 400)
+        now = await run_in_threadpool(self._steered, wanted)
+        self._view.forget()
+        return refused("ended", 409) if now == ENDED else JSONResponse({"state": now})
+
+    def _steered(self, wanted: str) -> str:
+        """The state after this was wanted."""
+        if wanted == PAUSED:
+            self._store.pause()
+        elif not self._store.go_on():
+            self._store.begin()
+        return self._store.standing().state
+
+    # What is behind ----------------------------------------------------------------------------------
+
+    async def _signed(self, request: Request) -> tuple[str, bytes]:
+        body = await request.body()
+        return signer(request.method, request.url.path, request.headers, body, time.time()), body
+
+    async def _authorised(self, request: Request) -> bytes:
+        given = sha256(request.headers.get("x-tacit-admin", "").encode()).digest()
+        if not hmac.compare_digest(given, self._admin):
+            raise HTTPException(401)
+        return await request.body()
+
+    @asynccontextmanager
+    async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        """The batches and the driver live as long as the service."""
+        tasks = [asyncio.create_task(self._owners.run())]
+        if self._driver is not None:
+            tasks.append(asyncio.create_task(self._drive(self._driver)))
+        yield
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            with suppress(asyncio.CancelledError):
+                await task
+        self._store.close()
+
+    async def _drive(self, driver: Driver) -> None:
+        """Step after step; a database that is away for a while only makes it wait."""
+        going = True
+        while going:
+            try:
+                going = await run_in_threadpool(driver.step)
+            except Exception as problem:
+                log.warning("the driver waits after %s", type(problem).__name__)
+            await asyncio.sleep(_STEP)
+
+
+async def _other_method(request: Request) -> Response:
+    """Only HEAD comes here: the guard answers these routes, and the framework takes it for a GET."""
+    raise HTTPException(405, headers={"allow": "GET"})
+
+
+async def _http_error(request: Request, problem: Exception) -> Response:
+    code, headers = (
+        (problem.status_code, problem.headers)
+        if isinstance(problem, HTTPException)
+        else (400, None)
+    )
+    kinds = {401: "unauthorised", 404: "not found", 405: "method"}
+    return JSONResponse({"error": kinds.get(code, "refused")}, code, headers)
+
+
+async def _unsigned(request: Request, problem: Exception) -> Response:
+    return refused("unsigned", 401)

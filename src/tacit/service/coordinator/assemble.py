@@ -1,0 +1,97 @@
+"""How a rehearsal draws owners: in the order in which the engine in one process does. Reproducible, not private.
+
+A coordinator put together from its parts.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from tacit.engines.inline import drawing_order
+from tacit.mechanisms.streams import Stream, seeded
+from tacit.service.coordinator.app import Coordinator
+from tacit.service.coordinator.driver import Draw, Driver, drawn_at_random
+from tacit.service.coordinator.intake import Intake
+from tacit.service.coordinator.peers import Rosters
+from tacit.service.coordinator.status import View
+from tacit.service.coordinator.store import Store
+from tacit.service.coordinator.sums import Sums, sum_key
+from tacit.service.kinds.boosting import BoostingSpec, BoostingTerms
+from tacit.service.kinds.peers import PeerTerms
+from tacit.service.kinds.registry import read_spec
+from tacit.service.protocol.guard import Guard, Limits
+from tacit.service.protocol.handshake import greeting
+from tacit.service.protocol.rehearsal import only_here, rehearsed
+from tacit.wire import encode
+from tacit.wire.signing import public_bytes
+
+
+class SeededDraw:
+    """Draws owners by their number, which is their place in the sorted order of their names."""
+
+    def __init__(self, store: Store, stream: Stream) -> None:
+        self._store = store
+        self._stream = stream
+
+    def __call__(self, waiting: Sequence[int], count: int, asked: int) -> list[int]:
+        names = self._store.labels()
+        places = sorted(names, key=lambda place: names[place])
+        order = [places[number] for number in drawing_order(len(places), self._stream)]
+        fresh = set(waiting)
+        return [place for place in order if place in fresh][:count]
+
+
+@dataclass(frozen=True, eq=False)
+class Running:
+    """The service, its store, and the campaign key that owners may pin."""
+
+    app: Guard
+    store: Store
+    driver: Driver
+    fingerprint: str
+
+
+def coordinator(
+    campaign: Path,
+    database: str,
+    key: Ed25519PrivateKey,
+    admin: str,
+    rehearsal: int | None = None,
+    helper: httpx.Client | None = None,
+    noise: Stream | None = None,
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+) -> Running:
+    """Read the campaign file, begin or take up the campaign in the database, and make the service.
+
+    `rehearsal` is the seed of one: reproducible, not private. `helper` is where the campaign's helper answers (default:
+    at the address in the file), `noise` the coordinator's own for sums (default: secure, in a rehearsal seeded).
+    """
+    spec = read_spec(campaign)
+    terms, public = spec.prepared(sum_key(key).public_key().public_bytes_raw())
+    store = Store(database)
+    draw: Draw = drawn_at_random
+    if rehearsal is not None:
+        stream = seeded(rehearsal)
+        terms, draw, noise = rehearsed(terms, rehearsal), SeededDraw(store, stream), noise or stream
+    sums = None
+    if (
+        isinstance(spec, BoostingSpec)
+        and isinstance(terms, BoostingTerms)
+        and terms.sums is not None
+    ):
+        client = helper or spec.helper_client()
+        if rehearsal is not None:
+            only_here(client.base_url.host)
+        sums = Sums(terms.sums, key, client, noise)
+    store.found(terms.name, encode(terms))
+    rosters = Rosters(store, terms, key) if isinstance(terms, PeerTerms) else None
+    driver = Driver(store, terms, public, key, draw, sums, rosters)
+    intake = Intake(store, key.public_key())
+    view = View(store, key.public_key())
+    app = Coordinator(
+        store, intake, driver, admin, greeting(terms, key), view, limits, rosters
+    ).app()
+    return Running(app, store, driver, public_bytes(key.public_key()).hex())

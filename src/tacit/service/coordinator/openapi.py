@@ -1,0 +1,308 @@
+"""The shapes of what the coordinator answers, as JSON Schema. All members are always there, and no others.
+
+The routes, as OpenAPI 3.1; tests send what it allows and what it forbids, and hold the answers against it.
+"""
+
+from typing import Any
+
+from tacit import __version__
+from tacit.service.coordinator.intake import Outcome
+from tacit.service.coordinator.store import (
+    ADDING,
+    CLOSED,
+    ENDED,
+    ENROLLING,
+    OPEN,
+    PAUSED,
+    RUNNING,
+    VOID,
+)
+from tacit.service.protocol.signed_requests import OWNER, SIGNATURE, TIME
+from tacit.service.protocol.web import static_files
+
+Part = dict[str, Any]
+_COUNT = {"type": "integer", "minimum": 0}
+_NUMBER = {"type": "number", "minimum": 0}
+_TEXT = {"type": "string"}
+_OUTCOMES = [outcome.name.lower() for outcome in Outcome]
+
+
+def _all_of(**members: Part) -> Part:
+    return {
+        "type": "object",
+        "required": list(members),
+        "properties": members,
+        "additionalProperties": False,
+    }
+
+
+def _list(of: Part) -> Part:
+    return {"type": "array", "items": of}
+
+
+def _or_null(schema: Part) -> Part:
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+_ERROR = _all_of(error=_NUMBER, stderr=_NUMBER)
+_COUNTS = {"type": "object", "propertyNames": {"enum": _OUTCOMES}, "additionalProperties": _COUNT}
+_ANSWER = _all_of(signal=_NUMBER, measured=_or_null(_NUMBER), predicted=_or_null(_NUMBER))
+_VOICE = _all_of(name=_TEXT, asked=_COUNT, answered=_COUNT, gone={"type": "boolean"})
+_QUESTION = _all_of(
+    number=_COUNT,
+    what=_TEXT,
+    round=_COUNT,
+    attempt=_COUNT,
+    state={"enum": [OPEN, ADDING, CLOSED, VOID]},
+    invited=_COUNT,
+    counted=_COUNT,
+    outcomes=_COUNTS,
+    opened=_NUMBER,
+    deadline=_NUMBER,
+    answer=_or_null(_ANSWER),
+)
+
+SCHEMAS: Part = {
+    "Error": _all_of(error=_TEXT),
+    "Outcome": _all_of(outcome={"enum": _OUTCOMES}),
+    "Status": _all_of(
+        name=_TEXT,
+        state={"enum": [ENROLLING, RUNNING, PAUSED, ENDED]},
+        ended=_TEXT,
+        at=_NUMBER,
+        owners=_all_of(enrolled=_COUNT, waiting=_COUNT, revoked=_COUNT),
+        start=_COUNT,
+        needed=_COUNT,
+        kind=_TEXT,
+        learner=_TEXT,
+        unsound=_TEXT,
+        mechanism=_TEXT,
+        unit=_TEXT,
+        adjacency=_TEXT,
+        epsilons=_list(_NUMBER),
+        answers=_COUNT,
+        sum_epsilon=_or_null(_NUMBER),
+        rounds=_COUNT,
+        owners_per_round=_or_null(_COUNT),
+        minimum=_COUNT,
+        questions=_list(_QUESTION),
+        voices=_list(_VOICE),
+        strangers=_COUNTS,
+        sample=_COUNT,
+        public_model=_TEXT,
+        public_only=_or_null(_ERROR),
+        majority=_or_null(_ERROR),
+        progress=_list(_ERROR),
+    ),
+}
+
+
+_PURPOSE = """One signed question, one small report per owner: the whole protocol.
+
+Owners sign their requests with their own Ed25519 key: hex of the public key, seconds since 1970 and hex of the
+signature over `tacit request`, method, path, seconds and hex of the body's SHA-256, joined by line feeds.
+Every error is an object with one member, `error`, and says no more than its kind."""
+_SIGNED: list[Part] = [{"owner": [], "time": [], "signature": []}]
+_ADMIN: list[Part] = [{"admin": []}]
+_BYTES = {"type": "string", "format": "binary"}
+_ERRORS = {
+    400: "The body is not what this route takes.",
+    401: "Not signed by an owner within five minutes, or not the admin key.",
+    403: "Not enrolled, revoked, or not invited.",
+    404: "Not there.",
+    408: "The body took too long.",
+    409: "It contradicts what is already so.",
+    410: "It is over.",
+    413: "The body is too large.",
+    429: "Too many refused requests from this address.",
+    503: "Not now; come again with the same bytes.",
+}
+
+
+def _ref(name: str) -> Part:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _content(schema: Part, kind: str = "application/json") -> Part:
+    return {"content": {kind: {"schema": schema}}}
+
+
+def _errors(*codes: int) -> Part:
+    return {
+        str(code): {"description": _ERRORS[code], **_content(_ref("Error"))}
+        for code in sorted((*codes, 429, 503))
+    }
+
+
+def _get(what: str, content: Part, *errors: int, **more: Any) -> Part:
+    answers = {"200": {"description": what, **content}, **_errors(*errors)}
+    return {"get": {"summary": what, "responses": answers, **more}}
+
+
+def _post(what: str, body: Part, answer: Part, *errors: int, **more: Any) -> Part:
+    answers = {
+        "200": {"description": "Done.", **_content(answer)},
+        **_errors(400, 401, 408, 413, *errors),
+    }
+    return {
+        "post": {
+            "summary": what,
+            "requestBody": {"required": True, **body},
+            "responses": answers,
+            **more,
+        }
+    }
+
+
+def _said(name: str, value: Part) -> Part:
+    return {
+        "type": "object",
+        "required": [name],
+        "properties": {name: value},
+        "additionalProperties": False,
+    }
+
+
+def _line(pattern: str) -> Part:
+    return _content({"type": "string", "pattern": pattern}, "text/plain")
+
+
+def _question() -> Part:
+    route = _get(
+        "The signed question that this owner is invited to.",
+        _content(_BYTES, "application/octet-stream"),
+        *(401, 403),
+        security=_SIGNED,
+    )
+    seconds = {
+        "retry-after": {
+            "description": "Seconds to wait.",
+            "schema": {"type": "string", "pattern": "^[0-9]+$"},
+        }
+    }
+    route["get"]["responses"] |= {
+        "204": {"description": "Nothing to answer now; ask again.", "headers": seconds},
+        "410": {"description": "The campaign has ended.", "headers": seconds},
+    }
+    return route
+
+
+def _report(what: str) -> Part:
+    answers = {
+        str(code): {
+            "description": _ERRORS.get(code, "It counts, once."),
+            **_content(_ref("Outcome")),
+        }
+        for code in (200, 400, 403, 409, 410)
+    }
+    answers["400"] |= _content({"oneOf": [_ref("Outcome"), _ref("Error")]})
+    route = _post(
+        f"{what}; the answer comes after it is safe. The same bytes again change nothing.",
+        _content(_BYTES, "application/octet-stream"),
+        _ref("Outcome"),
+        security=_SIGNED,
+    )
+    route["post"]["responses"] |= answers
+    return route
+
+
+def _relayed(what: str) -> Part:
+    number = {
+        "name": "number",
+        "in": "path",
+        "required": True,
+        "schema": {"type": "integer", "minimum": 0},
+    }
+    route = _get(
+        what,
+        _content(_BYTES, "application/octet-stream"),
+        *(401, 403, 404),
+        security=_SIGNED,
+        parameters=[number],
+    )
+    route["get"]["responses"]["204"] = {"description": "There is none yet."}
+    return route
+
+
+def _static() -> Part:
+    names = static_files("tacit.render", "tacit.service.coordinator")
+    name = {"name": "name", "in": "path", "required": True, "schema": {"enum": sorted(names)}}
+    contents = {kind: {"schema": {"type": "string"}} for kind, _ in names.values()}
+    return _get(
+        "Style, scripts and picture of the page.", {"content": contents}, 404, parameters=[name]
+    )
+
+
+def _header(name: str, what: str) -> Part:
+    return {"type": "apiKey", "in": "header", "name": name, "description": what}
+
+
+DOCUMENT: Part = {
+    "openapi": "3.1.0",
+    "info": {"title": "tacit coordinator", "version": __version__, "description": _PURPOSE},
+    "paths": {
+        "/": _get("The campaign for people.", _content({"type": "string"}, "text/html")),
+        "/static/{name}": _static(),
+        "/openapi.json": _get("This document.", _content({"type": "object"})),
+        "/v1/status": _get("The campaign in figures.", _content(_ref("Status"))),
+        "/v1/campaign": _get(
+            "The campaign's public key (32 bytes) and its signed terms.",
+            _content(_BYTES, "application/octet-stream"),
+        ),
+        "/v1/model": _get(
+            "The published model.", _content(_BYTES, "application/octet-stream"), 404
+        ),
+        "/v1/enrol": _post(
+            "Enrol with a one-time token: the token, a line feed, a label; peers add a line of attributes they hold.",
+            _line(r"^[!-~]{1,200}\n[ -~]{0,200}(\n([0-9]{1,6}(,[0-9]{1,6}){0,999})?)?$"),
+            _said("enrolled", {"const": True}),
+            403,
+            security=_SIGNED,
+        ),
+        "/v1/question": _question(),
+        "/v1/report": _report("A report"),
+        "/v1/spoken": _report("A peer's report with the question's digest, signed for all others"),
+        "/v1/rosters/{number}": _relayed(
+            "Who takes part among peers: the first, second, ... signed roster."
+        ),
+        "/v1/turns/{number}": _relayed(
+            "A turn that is over: the question, and what the peer signed."
+        ),
+        "/v1/leave": _post(
+            "Leave the campaign: not to be asked again. What was released stays known.",
+            _content({"const": "leave"}, "text/plain"),
+            _said("left", {"const": True}),
+            403,
+            security=_SIGNED,
+        ),
+        "/v1/admin/tokens": _post(
+            "Allow more owners: one new token in a line, 16 to 200 characters each.",
+            _line(r"^[!-~]{16,200}(\n[!-~]{16,200})*\n?$"),
+            _said("tokens", {"type": "integer", "minimum": 1}),
+            security=_ADMIN,
+        ),
+        "/v1/admin/revoke": _post(
+            "Leave an owner out from now on: its public key in hex.",
+            _line("^[0-9a-f]{64}$"),
+            _said("revoked", {"const": True}),
+            404,
+            security=_ADMIN,
+        ),
+        "/v1/admin/state": _post(
+            "Pause, or go on where it was; what is enrolling and told to run begins.",
+            _content({"enum": ["running", "paused"]}, "text/plain"),
+            _said("state", {"enum": ["enrolling", "running", "paused"]}),
+            409,
+            security=_ADMIN,
+        ),
+    },
+    "components": {
+        "schemas": SCHEMAS,
+        "securitySchemes": {
+            "owner": _header(OWNER, "The owner's public key, in hex."),
+            "time": _header(TIME, "Seconds since 1970."),
+            "signature": _header(SIGNATURE, "The signature, in hex."),
+            "admin": _header("x-tacit-admin", "The administrator's key."),
+        },
+    },
+}

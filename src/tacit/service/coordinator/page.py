@@ -1,0 +1,135 @@
+"""What a campaign promises to its owners, in plain words.
+
+The campaign for people: figures to HTML. Everything that is shown comes from the status.
+"""
+
+from math import exp
+from typing import Any
+
+from tacit.estimators.guarantee import Guarantee
+from tacit.learners.owners.sum_query import WHAT as SUM
+from tacit.render.drawing import draw
+from tacit.render.html import environment
+from tacit.service.coordinator.status import chart_of
+from tacit.service.coordinator.store import ENDED, ENROLLING, OPEN, PAUSED, RUNNING
+from tacit.service.kinds.wording import WORDS
+from tacit.service.protocol.rehearsal import is_rehearsal
+
+
+def promise(status: dict[str, Any]) -> dict[str, Any]:
+    """The guarantee with its unit, adjacency, adversary and epsilon, and sentences about what it means."""
+    low, high = min(status["epsilons"]), max(status["epsilons"])
+    words = WORDS[status["kind"]]
+    void = status["unsound"] or (
+        "shares leave as they are" if status["mechanism"] == "none" else ""
+    )
+    if is_rehearsal(status["name"]):
+        void = "this is a rehearsal: its coins can be repeated"
+    guarantee = Guarantee(
+        epsilon=None if void else (low, high),
+        mechanism=status["mechanism"],
+        stream="from each owner's operating system, without a seed",
+        not_protected=words.not_protected,
+        void=void,
+        error_epsilon=None if void else status["sum_epsilon"],
+        unit=status["unit"],
+        adjacency=status["adjacency"],
+        notion=words.notion,
+    )
+    return {
+        "guarantee": guarantee,
+        "words": words,
+        "low": low,
+        "high": high,
+        "odds": exp(min(high, 700.0)),
+    }
+
+
+_TEMPLATES = environment("tacit.service.coordinator")
+_REFUSED = ("malformed", "contradicted", "strange")
+_STATES = {ENROLLING: "Owners are enrolling", RUNNING: "Running", PAUSED: "Paused", ENDED: "Ended"}
+
+
+def page(status: dict[str, Any]) -> str:
+    """The page of a campaign."""
+    asked = [_question(question) for question in status["questions"]]
+    chart = chart_of(status)
+    return _TEMPLATES.get_template("campaign.html").render(
+        status=status,
+        title=status["name"],
+        state=_STATES[status["state"]],
+        sentence=sentence(status),
+        asked=asked,
+        totals={
+            name: sum(row[name] for row in asked if not row["sum"])
+            for name in ("invited", "counted", "late", "refused")
+        },
+        chart=None if chart is None else draw(chart),
+        present=status["owners"]["enrolled"] - status["owners"]["revoked"],
+        gain=_gain(status),
+        **promise(status),
+    )
+
+
+def sentence(status: dict[str, Any]) -> str:
+    """Where the campaign is, in one sentence: what a screen reader is told when it changes."""
+    owners, done, words = status["owners"], len(status["progress"]), WORDS[status["kind"]]
+    rounds = f"{status['rounds']} {words.steps}"
+    open_now = [question for question in status["questions"] if question["state"] == OPEN]
+    present = owners["enrolled"] - owners["revoked"]
+    if status["state"] == ENROLLING:
+        return f"{present:,} of {status['start']:,} {words.many} needed to begin have enrolled."
+    if status["state"] == PAUSED and not status["questions"]:
+        return f"Paused before anything was asked: {present:,} {words.many} have enrolled, and more may."
+    if status["state"] == PAUSED:
+        return f"Paused after {done} of {rounds}: no new question is put; reports to an open one still count."
+    if status["state"] == ENDED:
+        return f"Ended: {status['ended']}. The model is published."
+    if open_now:
+        now = open_now[-1]
+        return (
+            f"{done} of {rounds} are done. Question {now['number']} is open: "
+            f"{now['counted']:,} of {now['invited']:,} {words.many} have answered."
+        )
+    if not status["questions"] and present < status["needed"]:
+        return f"{present:,} {words.many} have enrolled; the first question needs {status['needed']:,}."
+    return f"{done} of {rounds} are done. The next question is being prepared."
+
+
+def _question(question: dict[str, Any]) -> dict[str, Any]:
+    """One row of the table of questions."""
+    outcomes, answer = question["outcomes"], question["answer"] or {}
+    measured, predicted = answer.get("measured"), answer.get("predicted")
+    return {
+        "number": question["number"],
+        "round": question["round"],
+        "sum": question["what"] == SUM,
+        "state": question["state"],
+        "invited": question["invited"],
+        "counted": question["counted"],
+        "silent": question["invited"] - question["counted"],
+        "late": outcomes.get("late", 0),
+        "refused": sum(outcomes.get(kind, 0) for kind in _REFUSED),
+        "signal": answer.get("signal"),
+        "measured": measured,
+        "predicted": predicted,
+        "ratio": measured / predicted if measured is not None and predicted else None,
+        "deadline": 60 * round(question["deadline"] / 60),  # to the minute, so that it stands still
+    }
+
+
+def _gain(status: dict[str, Any]) -> str:
+    """Whether the private answers have helped, said without hope."""
+    if not status["progress"] or status["public_only"] is None:
+        return ""
+    now, alone = status["progress"][-1], status["public_only"]
+    difference = alone["error"] - now["error"]
+    doubt = 2 * (now["stderr"] ** 2 + alone["stderr"] ** 2) ** 0.5
+    ours = WORDS[status["kind"]].model
+    when = "In the end" if status["state"] == ENDED else "So far"
+    if abs(difference) <= doubt:
+        return f"{when} {ours} and the data user's sample alone cannot be told apart."
+    better, worse = ours, "the data user's sample alone"
+    if difference < 0:
+        better, worse = worse, better
+    return f"{when} {better} is better than {worse}, by {abs(difference):.1%} of rows."

@@ -1,0 +1,330 @@
+"""The campaign's state in a database: SQLite (embedded) or PostgreSQL, by the same statements.
+
+Every change is one transaction, so a coordinator killed at any moment finds a state that was meant. What must not
+happen twice is held by the database itself, not by the program: an owner's `asked` is set once, a question has one
+number, a report one place. Several workers may share a database; a report and the closing of its question exclude each
+other by a lock on the question (SQLite: there is one writer).
+
+Times are the campaign's own: seconds that some worker drove it, by a clock that never jumps. Clocks that are put
+forward or back, and hours in which nobody could answer, neither end a question early nor keep it open.
+"""
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Select, Table, case, func, insert, select, update
+
+from tacit.service.coordinator import sql
+from tacit.service.coordinator.sql import (
+    StoreError,
+    campaign,
+    invitations,
+    metadata,
+    open_engine,
+    outcomes,
+    owners,
+    questions,
+    reports,
+    tokens,
+)
+
+ENROLLING, RUNNING, PAUSED, ENDED = "enrolling", "running", "paused", "ended"
+OPEN, ADDING, CLOSED, VOID = "open", "adding", "closed", "void"
+COUNTED = "counted"
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question as it stands; `opened` and `deadline` are in the campaign's time."""
+
+    number: int
+    digest: bytes
+    data: bytes
+    state: str
+    opened: float
+    deadline: float
+    answer: bytes | None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where the campaign is; `worked` is its time."""
+
+    name: str
+    state: str
+    worked: float
+    ended: str
+    terms: bytes
+    model: bytes | None
+    progress: str
+
+
+class Store:
+    """One campaign in one database."""
+
+    def __init__(self, url: str) -> None:
+        self._engine = open_engine(url)
+        sqlite = self._engine.dialect.name == "sqlite"
+        self._turn = (
+            threading.Lock() if sqlite else nullcontext()
+        )  # better than to poll for SQLite's own lock
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """One transaction: all of it, or nothing."""
+        with self._turn, self._engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """One transaction that only reads: in SQLite it waits for no writer."""
+        with (
+            self._engine.connect().execution_options(reading=True) as connection,
+            connection.begin(),
+        ):
+            yield connection
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    # The campaign ------------------------------------------------------------------------------------
+
+    def found(self, name: str, terms: bytes) -> None:
+        """Begin the campaign, or take it up again; other terms than those it was begun with are refused."""
+        with self._engine.connect() as connection, connection.begin():
+            if self._engine.dialect.name == "postgresql":
+                connection.exec_driver_sql(
+                    "SELECT pg_advisory_xact_lock(7461636974)"
+                )  # begun by one worker at a time
+            metadata.create_all(connection)
+            known = connection.execute(select(campaign.c.name, campaign.c.terms)).first()
+            if known is None:
+                connection.execute(
+                    insert(campaign).values(one=1, name=name, state=ENROLLING, terms=terms)
+                )
+            elif (known.name, known.terms) != (name, terms):
+                raise StoreError(
+                    f"the database holds campaign {known.name!r} on other terms; give another database, or those terms"
+                )
+
+    def standing(self) -> Standing:
+        with self.reading() as connection:
+            row = connection.execute(select(campaign)).one()
+        return Standing(
+            row.name, row.state, row.worked, row.ended, row.terms, row.model, row.progress
+        )
+
+    def begin(self) -> bool:
+        """Enough have enrolled, or nobody waits for more; False: it is not enrolling."""
+        return self._moved(campaign.c.state == ENROLLING, state=RUNNING)
+
+    def pause(self) -> bool:
+        """Put no new question until `go_on`; False: it is paused already, or has ended."""
+        return self._moved(
+            campaign.c.state.in_((ENROLLING, RUNNING)), state=PAUSED, resumes=campaign.c.state
+        )
+
+    def go_on(self) -> bool:
+        """Back to what it was before the pause; False: it is not paused."""
+        return self._moved(campaign.c.state == PAUSED, state=campaign.c.resumes)
+
+    def end(self, ended: str, model: bytes) -> bool:
+        """It is over, whatever it was; an ended one stays as it is (False)."""
+        return self._moved(campaign.c.state != ENDED, state=ENDED, ended=ended, model=model)
+
+    def _moved(self, here: ColumnElement[bool], **values: Any) -> bool:
+        with self.transaction() as connection:
+            return bool(connection.execute(update(campaign).where(here).values(**values)).rowcount)
+
+    def set_progress(self, progress: str) -> None:
+        """What anybody may see of how far it has come."""
+        with self.transaction() as connection:
+            connection.execute(update(campaign).values(progress=progress))
+
+    def lease(self, worker: str, seconds: float, worked: float = 0.0) -> float | None:
+        """The campaign's time, if this worker may drive now; None: another drives.
+
+        `worked` are the seconds since it last asked: they become time of the campaign if it drove all along. A lease of
+        one that died runs out, also when the clock was put back.
+        """
+        now = time.time()
+        with self.transaction() as connection:
+            mine, until = campaign.c.lease == worker, campaign.c.lease_until
+            free = mine | (until < now) | (until > now + 2 * seconds)
+            passed = campaign.c.worked + case((mine, worked), else_=0.0)
+            taken = (
+                update(campaign)
+                .where(free)
+                .values(lease=worker, lease_until=now + seconds, worked=passed)
+            )
+            return connection.execute(taken.returning(campaign.c.worked)).scalar()
+
+    # Owners ------------------------------------------------------------------------------------------
+
+    def add_tokens(self, new: Sequence[str]) -> None:
+        """Allow as many owners to enrol; only hashes are kept. A token that is there already stays as it is."""
+        with self.transaction() as connection:
+            added = sql.upsert(connection, tokens).on_conflict_do_nothing()
+            connection.execute(added, [{"token": hashed(token), "used": False} for token in new])
+
+    def revoke(self, owner: str) -> bool:
+        """Leave an owner out from now on."""
+        with self.transaction() as connection:
+            return bool(
+                connection.execute(
+                    update(owners).where(owners.c.owner == owner).values(revoked=True)
+                ).rowcount
+            )
+
+    def member(self, owner: str) -> bool:
+        """Whether this owner has enrolled and was not revoked."""
+        with self.reading() as connection:
+            live = select(owners.c.place).where(
+                owners.c.owner == owner, owners.c.revoked.is_(False)
+            )
+            return connection.execute(live).first() is not None
+
+    def enrolled(self) -> dict[str, int]:
+        """How many owners have come, how many of them were never asked, how many are revoked."""
+        waiting = owners.c.asked.is_(None) & owners.c.revoked.is_(False)
+        counts = {
+            "waiting": func.count().filter(waiting),
+            "revoked": func.count().filter(owners.c.revoked.is_(True)),
+        }
+        columns = [
+            func.count().label("enrolled"),
+            *(count.label(name) for name, count in counts.items()),
+        ]
+        with self.reading() as connection:
+            return dict(connection.execute(select(*columns).select_from(owners)).one()._mapping)
+
+    def waiting(self) -> list[int]:
+        """The places of owners that were never asked, in the order they came."""
+        with self.reading() as connection:
+            fresh = select(owners.c.place).where(
+                owners.c.asked.is_(None), owners.c.revoked.is_(False)
+            )
+            return list(connection.execute(fresh.order_by(owners.c.place)).scalars())
+
+    def labels(self) -> dict[int, str]:
+        """What every owner calls itself, by place."""
+        with self.reading() as connection:
+            return {
+                row.place: row.label
+                for row in connection.execute(select(owners.c.place, owners.c.label))
+            }
+
+    def everybody(self) -> list[int]:
+        """The places of all owners that are not revoked."""
+        with self.reading() as connection:
+            live = (
+                select(owners.c.place).where(owners.c.revoked.is_(False)).order_by(owners.c.place)
+            )
+            return list(connection.execute(live).scalars())
+
+    def voices(self) -> list[dict[str, str | int | bool]]:
+        """Of every owner, in the order they came: its label, how often it was asked and has answered, whether it left.
+
+        For campaigns of few, whose names are public.
+        """
+        with self.reading() as connection:
+            asked, said = (
+                {row.owner: row.times for row in connection.execute(_times(table))}
+                for table in (invitations, reports)
+            )
+            known = connection.execute(
+                select(owners.c.place, owners.c.label, owners.c.revoked).order_by("place")
+            ).all()
+        return [
+            {
+                "name": row.label,
+                "asked": asked.get(row.place, 0),
+                "answered": said.get(row.place, 0),
+                "gone": bool(row.revoked),
+            }
+            for row in known
+        ]
+
+    # Questions ---------------------------------------------------------------------------------------
+
+    def ask(self, question: Question, invited: Sequence[int], spend: bool) -> None:
+        """Open a question to some owners. With `spend` each is asked here for the first and last time."""
+        with self.transaction() as connection:
+            connection.execute(insert(questions).values(**question.__dict__))
+            if spend:
+                spent = sql.spend(connection, question.number, invited)
+                if spent != len(invited):
+                    raise StoreError(
+                        f"{len(invited) - spent} of {len(invited)} owners were asked before"
+                    )
+            rows = [{"question": question.number, "owner": place} for place in invited]
+            if rows:
+                connection.execute(insert(invitations), rows)
+
+    def questions(self) -> list[Question]:
+        with self.reading() as connection:
+            rows = connection.execute(select(questions).order_by(questions.c.number)).all()
+        return [Question(**row._mapping) for row in rows]
+
+    def close_question(self, number: int, state: str, answer: bytes | None = None) -> None:
+        """No report counts after this; one that is closed or void stays so. The lock waits for those being written."""
+        with self.transaction() as connection:
+            mine = select(questions.c.state).where(questions.c.number == number)
+            connection.execute(mine.with_for_update()).one()
+            open_still = (questions.c.number == number) & questions.c.state.in_((OPEN, ADDING))
+            connection.execute(
+                update(questions).where(open_still).values(state=state, answer=answer)
+            )
+
+    def counts(self, number: int) -> tuple[int, int]:
+        """How many owners a question was put to, and how many reports it has."""
+        with self.reading() as connection:
+            asked = (
+                select(func.count())
+                .select_from(invitations)
+                .where(invitations.c.question == number)
+            )
+            heard = select(func.count()).select_from(reports).where(reports.c.question == number)
+            return connection.execute(asked).scalar_one(), connection.execute(heard).scalar_one()
+
+    def question_is_somebodys(self, number: int) -> bool:
+        """Whether anybody whom a question was put to is still there."""
+        with self.reading() as connection:
+            asked = select(owners.c.place).join(invitations, invitations.c.owner == owners.c.place)
+            there = asked.where(invitations.c.question == number, owners.c.revoked.is_(False))
+            return connection.execute(there).first() is not None
+
+    def reports_of(self, number: int) -> list[tuple[int, bytes]]:
+        """The reports to a question with their owners' places, in the order of owners."""
+        with self.reading() as connection:
+            mine = select(reports.c.owner, reports.c.data).where(reports.c.question == number)
+            return [
+                (row.owner, row.data) for row in connection.execute(mine.order_by(reports.c.owner))
+            ]
+
+    def outcomes(self) -> dict[int, dict[str, int]]:
+        """What became of the reports to every question."""
+        with self.reading() as connection:
+            left_out = connection.execute(select(outcomes)).all()
+            counted = connection.execute(
+                select(reports.c.question, func.count()).group_by(reports.c.question)
+            ).all()
+        found = {question: {COUNTED: count} for question, count in counted}
+        for row in left_out:
+            found.setdefault(row.question, {})[row.outcome] = row._mapping["count"]
+        return found
+
+
+def _times(table: Table) -> Select[Any]:
+    """How often each owner is in a table."""
+    return select(table.c.owner, func.count().label("times")).group_by(table.c.owner)
+
+
+def hashed(token: str) -> str:
+    """What is kept of a token. Tokens are long and random, so a plain hash cannot be turned back."""
+    return sha256(f"tacit token {token}".encode()).hexdigest()

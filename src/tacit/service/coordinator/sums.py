@@ -1,0 +1,100 @@
+"""The coordinator's part in sums over all owners: ask everybody, relay what is sealed to the helper, open the sum.
+
+The helper answers a question once, and repeats its answer. So whatever is killed, and whenever, the same relay can be
+sent again, and a sum is opened once: the first verdict that is written down counts.
+"""
+
+import logging
+import time
+from collections.abc import Sequence
+
+import httpx
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from tacit.algorithms.boosting import Verdict
+from tacit.learners.learner import Tally
+from tacit.learners.owners.sum_query import SumQuery
+from tacit.mechanisms.streams import Stream, secure
+from tacit.service.protocol.signed_requests import Request, TheirClock, signed_headers
+from tacit.sums.base import RefusedError
+from tacit.sums.halves import SumTerms
+from tacit.sums.protocol import Added, Adding
+from tacit.wire import WireError, decode, encode
+
+log = logging.getLogger(__name__)
+PATH = "/v1/sum"  # at the helper
+_FIRST, _LONGEST = 0.5, 30.0  # seconds between tries
+
+
+class AwayError(Exception):
+    """The helper cannot be asked now; the same relay may be sent again later."""
+
+
+def sum_key(key: Ed25519PrivateKey) -> X25519PrivateKey:
+    """The key that owners seal the coordinator's halves to, derived from the campaign's signing key."""
+    raw = HKDF(SHA256(), 32, salt=None, info=b"tacit sum key").derive(key.private_bytes_raw())
+    return X25519PrivateKey.from_private_bytes(raw)
+
+
+class Sums:
+    """Sums on the campaign's terms, with the helper behind `client`; `noise` is where the coordinator's comes from."""
+
+    def __init__(
+        self,
+        terms: SumTerms,
+        key: Ed25519PrivateKey,
+        client: httpx.Client,
+        noise: Stream | None = None,
+    ) -> None:
+        self._terms = terms
+        self._signing, self._opening = key, sum_key(key)
+        self._client = client
+        self._noise = secure() if noise is None else noise
+        self._pause, self._not_before = _FIRST, 0.0
+        self._clock = TheirClock()
+
+    def query(self, tally: Tally, columns: int, number: int, attempt: int) -> SumQuery:
+        """The question to everybody that answers a tally."""
+        return SumQuery.of(tally, columns, number, attempt, self._terms)
+
+    def verdict(self, query: SumQuery, reports: Sequence[bytes]) -> Verdict | None:
+        """What the reports add up to at both servers; None when one of them refuses; `AwayError`: not now."""
+        if time.monotonic() < self._not_before:
+            raise AwayError
+        try:
+            adding = Adding(query.batch, reports, self._opening)
+            return Verdict.of(adding.opened(self._asked(encode(adding.relay)), self._noise))
+        except RefusedError as refused:
+            log.warning("a sum was refused: %s", refused)
+            return None
+        except AwayError:
+            self._not_before = time.monotonic() + self._pause
+            self._pause = min(2 * self._pause, _LONGEST)
+            raise
+
+    def _asked(self, relay: bytes) -> Added:
+        """The helper's answer to a relay."""
+        headers = signed_headers(
+            Request("POST", PATH, int(self._clock.now()), relay), self._signing
+        )
+        try:
+            response = self._client.post(PATH, content=relay, headers=headers)
+        except httpx.TransportError as problem:
+            log.warning("the helper is away (%s)", type(problem).__name__)
+            raise AwayError from problem
+        self._clock.learn(response.headers)
+        if response.status_code == 409:
+            raise RefusedError(
+                "the helper does not add these halves up: too few open, or it has answered others"
+            )
+        if response.status_code != 200:
+            log.warning("the helper answers %d: does it serve this campaign?", response.status_code)
+            raise AwayError
+        self._pause = _FIRST
+        try:
+            return decode(response.content, Added)
+        except WireError as problem:
+            raise RefusedError("the helper's answer is not readable") from problem

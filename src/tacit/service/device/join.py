@@ -1,0 +1,154 @@
+"""Joining a campaign with a file of one's own: greet, pin, read rows by the campaign's schema, answer."""
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tacit._util.durable import kept
+from tacit.data import column_names, conform, conform_labels, conform_owners, read_rows
+from tacit.data.cohort import Cohort
+from tacit.data.schema import Schema
+from tacit.owner.gate import Gate
+from tacit.owner.ledger import Ledger
+from tacit.owner.policy import Policy
+from tacit.service.device.client import Link
+from tacit.service.device.gate_queue import GateQueue
+from tacit.service.device.identity import Identity
+from tacit.service.device.member import Member
+from tacit.service.device.peer import PeerMember, Relayed
+from tacit.service.device.rehearsal_gate import Part, RehearsalGate
+from tacit.service.kinds.peers import PeerTerms
+from tacit.service.protocol.campaign import CampaignTerms
+from tacit.service.protocol.handshake import greeted
+from tacit.service.protocol.rehearsal import is_rehearsal, only_here
+from tacit.wire.signing import public_bytes
+
+
+@dataclass(frozen=True)
+class Joining:
+    """What an owner (or a gateway with many) brings along.
+
+    `data` is read by the campaign's schema: `label` names its column to predict (None: what the campaign calls it),
+    `owners` the column that names owners (None: the whole file is one owner). `state` holds identity, ledger and the
+    pinned key. `rehearsal` is the part in a rehearsal, None for a campaign; one is refused in place of the other.
+    `known` are the public keys of the only other peers to take part with, None: any that the coordinator has
+    enrolled.
+    """
+
+    data: Path
+    label: str | None
+    policy: Policy
+    state: Path
+    owners: str | None = None
+    rehearsal: Part | None = None
+    known: frozenset[bytes] | None = None
+
+    async def members(
+        self, link: Link, pinned: bytes | None = None
+    ) -> tuple[CampaignTerms, list[Member]]:
+        """Greet the campaign, pin its key, and make a member of every owner in the file."""
+        pin = self.state / "campaign.key"
+        response = await link.call("GET", "/v1/campaign", None)
+        key, terms = greeted(response.content, pinned)
+        if pin.exists():
+            greeted(response.content, pin.read_bytes())
+        if is_rehearsal(terms.name) != (self.rehearsal is not None):
+            raise ValueError(
+                f"the campaign is {terms.name!r}: give --rehearsal for a rehearsal, and only then"
+            )
+        kept(pin, lambda: response.content[:32])
+        names, cohort = self.rows(terms)
+        ledger = Ledger(self.state / "ledger.db", self.state / "ledger.mark")
+        if self.rehearsal is None:
+            gate = Gate(cohort, names, terms.schema, self.policy, ledger, key, link.now)
+        else:
+            only_here(link.address.host)
+            gate = RehearsalGate(
+                cohort, names, terms.schema, self.policy, ledger, key, self.rehearsal, link.now
+            )
+        queue, identity = GateQueue(gate), Identity.at(self.state)
+        keys = {name: identity.key(name) for name in names}
+        if not isinstance(terms, PeerTerms):
+            return terms, [Member(name, keys[name], queue, link) for name in names]
+        mine = {public_bytes(each.public_key()) for each in keys.values()}
+        relayed = Relayed(
+            self.state / "relayed", terms, key, None if self.known is None else self.known | mine
+        )
+        held = self.held(terms)
+        return terms, [
+            PeerMember(
+                name,
+                keys[name],
+                queue,
+                link,
+                relayed,
+                terms.cells,
+                held,
+                cohort[place : place + 1],
+                self.state / ("own-model.tacit" if len(names) == 1 else f"own-model-{place}.tacit"),
+            )
+            for place, name in enumerate(names)
+        ]
+
+    def held(self, terms: PeerTerms) -> tuple[int, ...]:
+        """The attributes of the campaign that the file has, by the names of its columns; no row is looked at."""
+        return terms.cells.held([feature.name for feature in self._read_by(terms).features])
+
+    def rows(self, terms: CampaignTerms) -> tuple[list[str], Cohort]:
+        """The owners of the file, and their rows by the campaign's schema; peers may lack attributes.
+
+        Every value is read by the schema alone: no row of one owner can change what another's rows mean.
+        """
+        schema = self._read_by(terms)
+        label = self.label or terms.label
+        wanted = [feature.name for feature in schema.features] + [label]
+        wanted += [] if self.owners is None else [self.owners]
+        raw = read_rows(self.data, wanted)
+        labels = terms.schema.encode_labels(conform_labels(raw.column(label), terms.schema))
+        if self.owners is None:
+            owner, names = np.zeros(len(raw), dtype=np.int64), [self.data.stem]
+        else:
+            names, owner = conform_owners(raw.column(self.owners))
+        table = conform(raw, schema, str(self.data))
+        if isinstance(terms, PeerTerms):
+            return names, Cohort.of(terms.cells.encode(table.columns), labels, owner)
+        return names, Cohort.of(terms.schema.encode(table).X, labels, owner)
+
+    def _read_by(self, terms: CampaignTerms) -> Schema:
+        """The campaign's schema; for peers, the part of it that the file has. No row is looked at."""
+        there = column_names(self.data)
+        for name in (self.label or terms.label, self.owners):
+            if name is not None and name not in there:
+                raise ValueError(
+                    f"column {name!r} is not in {self.data}; it has {', '.join(there)}"
+                )
+        if not isinstance(terms, PeerTerms):
+            return terms.schema
+        held = tuple(feature for feature in terms.schema.features if feature.name in there)
+        if not held:
+            raise ValueError(
+                f"{self.data} has no column of the campaign; it has {', '.join(there)}"
+            )
+        return Schema(held, terms.schema.classes)
+
+
+async def join(joining: Joining, link: Link, tokens: list[str], pinned: bytes | None = None) -> int:
+    """Enrol every owner of a file and take part until the campaign ends; how many questions were answered."""
+    terms, members = await joining.members(link, pinned)
+    if len(tokens) < len(members):
+        raise ValueError(f"tokens must be one for each of {len(members)} owners, got {len(tokens)}")
+
+    async def enrol(member: Member, token: str) -> None:
+        held = (
+            ",".join(str(number) for number in member.held)
+            if isinstance(member, PeerMember)
+            else ""
+        )
+        await member.enrol(token, member.owner, held)
+
+    await asyncio.gather(
+        *(enrol(m, t) for m, t in zip(members, tokens[: len(members)], strict=True))
+    )
+    return sum(await asyncio.gather(*(member.take_part(once=terms.once) for member in members)))

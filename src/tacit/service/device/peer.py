@@ -1,0 +1,122 @@
+"""What a peer has taken in, kept in its folder: a coordinator cannot show it another past later.
+
+Each roster and each turn is a file, written once after it was checked, and read again after a restart.
+
+A peer's part in a campaign: follow, check, speak in turn, sign; and make a model of its own at the end.
+"""
+
+import asyncio
+import logging
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from tacit._util.durable import kept
+from tacit.data.cohort import Cohort
+from tacit.estimators.peer_models import keep_own
+from tacit.learners.invitation import PURPOSE, Invitation
+from tacit.learners.peers.cells import Cells
+from tacit.learners.peers.own_model import RHO, RIDGE, fit_own
+from tacit.owner.gate import Reason
+from tacit.service.device.client import Link
+from tacit.service.device.member import Member
+from tacit.service.kinds.peers import PeerTerms
+from tacit.service.protocol.peer_replay import SPOKEN, Following, ForgeryError, Spoken
+from tacit.wire.signing import opened, public_bytes, sign
+
+
+class Relayed:
+    """A peer's run of the campaign, and its files in `folder`."""
+
+    def __init__(
+        self,
+        folder: Path,
+        terms: PeerTerms,
+        key: Ed25519PublicKey,
+        known: Collection[bytes] | None = None,
+    ) -> None:
+        self._folder = folder
+        self._turn = asyncio.Lock()  # a gateway holds several peers that follow one campaign
+        self.following = Following(terms, key, known)
+        while self._file.exists():
+            self.following.take(self._file.read_bytes())
+
+    async def catch_up(self, link: Link, key: Ed25519PrivateKey) -> None:
+        """Fetch and take in all there is. `ForgeryError`: it does not follow."""
+        async with self._turn:
+            while (
+                response := await link.call("GET", self.following.wants, key)
+            ).status_code == 200:
+                data, file = response.content, self._file
+                self.following.take(data)
+                kept(file, partial(bytes, data))
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """How far it has come."""
+        return self.following.rosters, self.following.turns
+
+    @property
+    def _file(self) -> Path:
+        """The file of what comes next."""
+        return self._folder / self.following.wants.removeprefix("/v1/").replace("/", "-")
+
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class PeerMember(Member):
+    """A participant behind its gate; `rows` are its own, for the model that it keeps in `model`."""
+
+    relayed: Relayed
+    cells: Cells
+    held: tuple[int, ...]
+    rows: Cohort
+    model: Path
+    made: set[tuple[int, int]] = field(
+        default_factory=set
+    )  # how far it had come when models were made
+
+    async def take_part(self, once: bool = False) -> int:
+        """Answer in turn until the campaign ends; how many questions were answered. `ForgeryError`: no more."""
+        answered = await super().take_part(once=False)
+        await self._waited()
+        return answered
+
+    async def _answer(self, question: bytes) -> Reason | None:
+        """Answer the next question of the campaign, and no other, and sign what the gate returns for all to check."""
+        await self.relayed.catch_up(self.link, self.key)
+        self._check_myself()
+        self.relayed.following.admit(question, public_bytes(self.key.public_key()))
+        return await super()._answer(question)
+
+    async def _post(self, question: bytes, report: bytes) -> int:
+        digest = opened(question, Invitation, PURPOSE, self.relayed.following.key).digest
+        body = sign(Spoken(digest, report), SPOKEN, self.key)
+        return (await self.link.call("POST", "/v1/spoken", self.key, body)).status_code
+
+    async def _waited(self) -> None:
+        """Take in what others said; when all turns that were given are over, make the own model anew."""
+        await self.relayed.catch_up(self.link, self.key)
+        mine, now = self._check_myself(), self.relayed.position
+        if mine is not None and self.relayed.following.settled and now not in self.made:
+            await asyncio.to_thread(self._keep_model, mine)
+            self.made.add(now)
+
+    def _check_myself(self) -> int | None:
+        """My number; None: I am not on the roster yet. `ForgeryError`: it says something else about me."""
+        mine = self.relayed.following.me(public_bytes(self.key.public_key()))
+        if mine is not None and mine.held != self.held:
+            raise ForgeryError("the roster says that you hold other attributes than you do")
+        return None if mine is None else mine.number
+
+    def _keep_model(self, me: int) -> None:
+        cells = self.cells.read(self.rows.X)
+        released = self.relayed.following.released
+        own = fit_own(cells, self.rows.y, self.cells.sizes, released, RHO, RIDGE, me)
+        keep_own(self.model, self.cells, own)
+        log.info("your own model was written; it knows your rows and is for you alone")

@@ -1,0 +1,105 @@
+"""The helper as an ASGI service: its public key for everybody, sums for the campaigns it serves.
+
+A relay is signed by a campaign's key. Privacy does not rest on that: halves open for one question only, and a question
+is answered once, whoever asks. It keeps strangers from using a question up, or the machine.
+"""
+
+import logging
+import time
+from collections.abc import Collection
+
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from tacit._util.checks import whole
+from tacit.mechanisms.streams import Stream, secure
+from tacit.service.helper.answers import Book
+from tacit.service.protocol.guard import Guard, Limits, left_to_guard
+from tacit.service.protocol.signed_requests import UnsignedError, signer
+from tacit.sums.base import RefusedError
+from tacit.sums.protocol import Helping, Relay
+from tacit.wire import WireError, decode, encode
+
+log = logging.getLogger(__name__)
+LARGEST = 16 << 20  # bytes of a relay: a quarter of a million owners
+_SECONDS = 300.0  # for a relay to arrive
+_KINDS = {401: "unauthorised", 404: "not found", 405: "method"}
+
+
+class Helper:
+    """Adds up the halves sealed to `key`, for the `campaigns` named by their keys (hex), `minimum` owners at least."""
+
+    def __init__(
+        self,
+        key: X25519PrivateKey,
+        book: Book,
+        campaigns: Collection[str],
+        minimum: int = 10,
+        noise: Stream | None = None,
+    ) -> None:
+        self._key = key
+        self._book = book
+        self._campaigns = {name.lower() for name in campaigns}
+        self._minimum = whole("minimum", minimum, 1)
+        self._noise = secure() if noise is None else noise
+
+    @property
+    def public(self) -> str:
+        """The key that owners pin and seal to, in hex."""
+        return self._key.public_key().public_bytes_raw().hex()
+
+    def total(self, body: bytes) -> bytes:
+        """The answer to a relay's bytes, the same whenever they come; a `WireError` or `RefusedError` if none."""
+        relay = decode(body, Relay, LARGEST)
+        question = relay.batch.question
+        known = self._book.answered(question, body)
+        if known is not None:
+            return known
+        helping = Helping(relay, self._key, self._minimum)  # takes a while, so not under the lock
+        return self._book.answer(question, body, lambda: encode(helping.added(self._noise)))
+
+    def app(self) -> Guard:
+        """The ASGI application."""
+        made = Starlette(
+            routes=[
+                Route("/v1/key", self.key, methods=["GET"]),
+                Route("/v1/sum", self.sum, methods=["POST"]),
+            ],
+            exception_handlers={HTTPException: _http_error, Exception: left_to_guard},
+        )
+        return Guard(made, Limits(body=LARGEST, seconds=_SECONDS))
+
+    async def key(self, request: Request) -> Response:
+        return JSONResponse({"key": self.public})
+
+    async def sum(self, request: Request) -> Response:
+        body = await request.body()
+        try:
+            by = signer(request.method, request.url.path, request.headers, body, time.time())
+        except UnsignedError:
+            return _refused("unsigned", 401)
+        if by not in self._campaigns:
+            return _refused("forbidden", 403)
+        try:
+            answer = await run_in_threadpool(self.total, body)
+        except WireError:
+            return _refused("malformed", 400)
+        except RefusedError as refused:
+            log.info("a sum was refused: %s", refused)
+            return _refused("refused", 409)
+        return Response(answer, media_type="application/octet-stream")
+
+
+def _refused(kind: str, code: int) -> JSONResponse:
+    """Every error: its kind, nothing else."""
+    return JSONResponse({"error": kind}, status_code=code)
+
+
+async def _http_error(request: Request, problem: Exception) -> Response:
+    code = problem.status_code if isinstance(problem, HTTPException) else 400
+    return _refused(_KINDS.get(code, "refused"), code)

@@ -1,0 +1,1 @@
+"""Kinds of campaigns, one file each: terms, campaign file, run, publication, wording."""

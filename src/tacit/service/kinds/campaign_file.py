@@ -1,0 +1,133 @@
+"""A campaign's file: what the data user writes down before anything begins. One class for each kind of campaign."""
+
+import logging
+import tomllib
+from abc import ABC, abstractmethod
+from dataclasses import MISSING, dataclass, fields
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from tacit._util.checks import bad, positive
+from tacit.data import UserTable, conform, conform_labels, describe, read_table
+from tacit.data.schema import Schema
+from tacit.learners.learner import Public
+from tacit.service.protocol.campaign import CampaignTerms
+
+log = logging.getLogger(__name__)
+KIND = "kind"  # the entry that says which kind of campaign it is
+DEFAULT = "boosting"
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """The data user's own table: the schema it shows, its rows encoded, and a digest of them."""
+
+    schema: Schema
+    public: Public
+    digest: bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class CampaignSpec(ABC):
+    """Entries that every campaign file has, beside `kind`.
+
+    name : what the campaign is called.             sample : the data user's own table, CSV or parquet; it is public.
+    label : the column to predict.                  owner : a column of the sample that names owners, if it has one.
+    leave_out : columns that are no features.       categories : columns of numbers that are codes.
+    epsilon : what an owner may spend: a number, or several to choose from.
+    start : how many owners must have enrolled before it begins.
+    deadline : seconds that a question lasts at most.
+    """
+
+    kind: ClassVar[str]
+    paths: ClassVar[tuple[str, ...]] = ("sample",)
+
+    name: str
+    sample: Path
+    label: str
+    owner: str | None = None
+    leave_out: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    epsilon: tuple[float, ...]
+    start: int
+    deadline: float = 3600.0
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """From a TOML file of this kind; paths in it are beside it, unknown names are refused."""
+        file = Path(path)
+        content = entries(file)
+        if (kind := content.pop(KIND, DEFAULT)) != cls.kind:
+            raise bad(f"{file}: {KIND}", repr(cls.kind), kind)
+        known = {field.name for field in fields(cls)}
+        missing = {field.name for field in fields(cls) if field.default is MISSING} - set(content)
+        if missing or not set(content) <= known:
+            wrong = (
+                f"missing {sorted(missing)}"
+                if missing
+                else f"unknown {sorted(set(content) - known)}"
+            )
+            raise ValueError(
+                f"{file}: {wrong}; a campaign of kind {cls.kind!r} has {sorted(known)}"
+            )
+        epsilon = content["epsilon"]
+        many = epsilon if isinstance(epsilon, list) else [epsilon]
+        content["epsilon"] = tuple(sorted(positive("epsilon", each) for each in many))
+        for name in {"leave_out", "categories"} & set(content):
+            content[name] = tuple(content[name])
+        for name in set(cls.paths) & set(content):
+            content[name] = file.parent / str(content[name])
+        content["deadline"] = float(content.get("deadline", 3600.0))
+        return cls(**content)
+
+    @abstractmethod
+    def prepared(self, sum_key: bytes = b"") -> tuple[CampaignTerms, Public]:
+        """The terms, and the data user's sample as the schema encodes it; sums need the coordinator's `sum_key`."""
+
+    def common(
+        self, sample: Sample, minimum: int
+    ) -> tuple[str, Schema, str, int, int, float, bytes]:
+        """What terms of every kind begin with; a question needs `minimum` reports."""
+        return (
+            self.name,
+            sample.schema,
+            self.label,
+            self.start,
+            minimum,
+            self.deadline,
+            sample.digest,
+        )
+
+    def read_sample(self) -> Sample:
+        """The data user's table, described and read as `tacit fit` does."""
+        table = read_table(self.sample)
+        found = describe(
+            table,
+            self.label,
+            owner=self.owner,
+            leave_out=self.leave_out,
+            categories=self.categories,
+        )
+        for name, why in found.left_out.items():
+            log.info("column %r of the sample is left out: it %s", name, why)
+        public = _encoded(table, self.label, found.schema)
+        digest = blake2b(public.X.tobytes() + public.y.tobytes(), digest_size=32).digest()
+        return Sample(found.schema, public, digest)
+
+
+def entries(file: Path) -> dict[str, Any]:
+    """What a campaign file says."""
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError) as problem:
+        raise ValueError(f"{file} cannot be read as a campaign: {problem}") from problem
+
+
+def _encoded(table: UserTable, label: str, schema: Schema) -> Public:
+    """A table's rows with a known label, encoded."""
+    labels: Any = schema.encode_labels(conform_labels(table.column(label), schema))
+    rows = schema.encode(conform(table, schema, "the sample")).X
+    if not (labels >= 0).any():
+        raise bad("sample", f"rows with a label of {schema.classes}", label)
+    return Public(rows[labels >= 0], labels[labels >= 0], len(schema.classes))

@@ -1,0 +1,135 @@
+"""The data user's own model, refined by owners that each speak at most once: the classifier, over the network.
+
+The file of a campaign that refines the data user's own model with one share of every owner.
+"""
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tacit._util.checks import bad, whole
+from tacit._util.types import IntArray
+from tacit.algorithms.combination import Crowd
+from tacit.algorithms.public_baseline import fit_public
+from tacit.algorithms.refinement import LEAST_GAIN, MAPS, Refined, outlook, refine
+from tacit.estimators.planning import plan_for
+from tacit.learners.learner import Public, ShareQuery
+from tacit.learners.query import Query
+from tacit.learners.registry import one_of
+from tacit.service.kinds.campaign_file import CampaignSpec
+from tacit.service.protocol.campaign import CampaignTerms
+from tacit.wire import message
+
+
+@message("campaign.classifier")
+@dataclass(frozen=True, eq=False)
+class ClassifierTerms(CampaignTerms):
+    """`rounds` rounds over `owners` owners in all, believed to hold `rows` rows each; `query` is the first question.
+
+    A question with fewer reports than `minimum` is void, and others are asked. `features` are the feature maps that the
+    data user may choose from.
+    """
+
+    kind: ClassVar[str] = "classifier"
+
+    query: ShareQuery
+    owners: int
+    rows: int
+    rounds: int
+    features: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("owners", "rows", "rounds"):
+            whole(name, getattr(self, name), 1)
+        if not self.owners <= self.start:
+            raise bad("owners", f"at most start, {self.start}", self.owners)
+        if not self.minimum <= self.needed:
+            raise bad("minimum", f"at most the owners of a round, {self.needed}", self.minimum)
+        facts = self.query.facts
+        if not (facts.dim, facts.classes) == (self.schema.dim, len(self.schema.classes)):
+            raise bad("query", "made for the schema", (facts.dim, facts.classes))
+
+    @property
+    def needed(self) -> int:
+        return max(1, self.owners // self.rounds)
+
+    @property
+    def epsilons(self) -> tuple[float, ...]:
+        return self.query.epsilons
+
+    @property
+    def rounds_expected(self) -> int:
+        return self.rounds
+
+    @property
+    def crowd(self) -> Crowd:
+        """Those to be asked, as predictions see them."""
+        return Crowd(self.owners, float(np.median(self.epsilons)), self.rows)
+
+    def example(self) -> Query:
+        return self.query
+
+    def run(self, public: Public) -> Generator[Any, Any, Refined]:
+        mechanism = self.query.terms.mechanism
+        return refine(
+            public, self.crowd, mechanism, np.array(self.epsilons), self.features, self.rounds
+        )
+
+    def guesses(self, at: Any, public: Public) -> Sequence[IntArray]:
+        """Of a result: each row by the data user's model that was not fitted to it, and what owners added to it."""
+        if not isinstance(at, Refined):
+            return []
+        start = at.own.model.scores(public.X)
+        added = [stage.scores(public.X) - start for stage in at.stages[1:]]
+        return [np.argmax(at.own.held_out + each, axis=1) for each in added]
+
+
+_FEATURES = ("auto", "linear", "products", "waves", "leaves")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassifierSpec(CampaignSpec):
+    """Entries of a file of kind "classifier", beside those of every campaign.
+
+    owners : how many owners are asked in all, each once.  rows_per_owner : how many rows one is believed to hold.
+    features, mechanism, rounds : as in `PrivateClassifier`.  minimum : reports that a round needs.
+    """
+
+    kind: ClassVar[str] = "classifier"
+
+    owners: int
+    rows_per_owner: int = 1
+    features: str = "auto"
+    mechanism: str = "auto"
+    rounds: int | None = None
+    minimum: int = 2
+
+    def prepared(self, sum_key: bytes = b"") -> tuple[ClassifierTerms, Public]:
+        sample = self.read_sample()
+        features = one_of("features", self.features, _FEATURES)
+        maps = MAPS if features == "auto" else (features,)
+        owners, rows = (
+            whole("owners", self.owners, 1),
+            whole("rows_per_owner", self.rows_per_owner, 1),
+        )
+        crowd = Crowd(owners, float(np.median(self.epsilon)), rows)
+        own = fit_public(sample.public)
+        look = outlook(sample.public, own, crowd, maps)
+        if look.gain < LEAST_GAIN:
+            raise ValueError(str(plan_for(sample.public, crowd, own, maps)))
+        rounds = look.rounds if self.rounds is None else whole("rounds", self.rounds, 1)
+        first = next(
+            refine(sample.public, crowd, self.mechanism, np.array(self.epsilon), maps, rounds, own)
+        )
+        made = ClassifierTerms(
+            *self.common(sample, self.minimum),
+            first,
+            owners,
+            rows,
+            rounds,
+            maps,
+        )
+        return made, sample.public

@@ -1,0 +1,187 @@
+"""What peers say to each other through a coordinator that can drop it, but not make it up.
+
+A peer signs its report together with the digest of the question it answers, and so with all that was released before,
+which the question holds. The coordinator relays question and signed report to everybody else.
+
+A peer's own run of the campaign: the algorithm again, fed only with what the right peers have signed.
+
+The coordinator says who takes part (`Roster`), and which turns there were (`Turn`). A follower runs the algorithm of
+the campaign's terms on them from the beginning, and takes in nothing that does not fit: a roster that changes somebody,
+a question that the algorithm does not ask now, a report that the speaker's key did not sign for that very question.
+What this prevents and what it does not: following.md. No sockets and no files here.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from tacit._util.checks import bad
+from tacit.algorithms.roster import Peer, Roll, Roster
+from tacit.learners.invitation import PURPOSE, Invitation, digest_of, unpack
+from tacit.learners.peers.additive import Additive
+from tacit.learners.peers.leaf_counts import CountLeaves
+from tacit.learners.query import Query
+from tacit.service.protocol.campaign import CampaignTerms
+from tacit.wire import WireError, encode, message
+from tacit.wire.signing import opened
+
+SPOKEN, ROSTER, TURN = "spoken", "roster", "turn"  # purposes of signatures
+_DIGEST = 32
+
+
+@message("spoken")
+@dataclass(frozen=True)
+class Spoken:
+    """A report to the question with this digest; a peer signs it for the purpose `SPOKEN`."""
+
+    digest: bytes
+    report: bytes
+
+    def __post_init__(self) -> None:
+        if not len(self.digest) == _DIGEST:
+            raise bad("digest", f"{_DIGEST} bytes", len(self.digest))
+
+
+@message("turn")
+@dataclass(frozen=True)
+class Turn:
+    """A turn that is over: the coordinator's signed invitation, and what the peer signed; empty if it was silent."""
+
+    invitation: bytes
+    spoken: bytes
+
+
+_CLOSE = 1e-9  # scores are logarithms: machines may differ in their last bits
+
+
+class ForgeryError(ValueError):
+    """What the coordinator relays does not follow from what peers have signed."""
+
+
+class Following:
+    """Follows a campaign signed with `key`. With `known` only peers with these public keys are accepted."""
+
+    def __init__(
+        self, terms: CampaignTerms, key: Ed25519PublicKey, known: Collection[bytes] | None = None
+    ) -> None:
+        self._terms = terms
+        self.key = key
+        self._known = known
+        self._algorithm = terms.replay()
+        self._now: Roll | CountLeaves = next(self._algorithm)
+        self.roster = Roster()
+        self.rosters = 0  # taken in so far
+        self.turns = 0
+
+    @property
+    def wants(self) -> str:
+        """Where the coordinator has what comes next."""
+        return f"/v1/rosters/{self.rosters + 1}" if self.settled else f"/v1/turns/{self.turns + 1}"
+
+    @property
+    def settled(self) -> bool:
+        """Whether all turns that were given are over."""
+        return isinstance(self._now, Roll)
+
+    @property
+    def released(self) -> Additive:
+        """All that was released so far by those who have not left."""
+        return self._now.model
+
+    def me(self, key: bytes) -> Peer | None:
+        """The participant with this public key."""
+        return next((peer for peer in self.roster.peers if peer.key == key), None)
+
+    def take(self, data: bytes) -> None:
+        """Take in what `wants` asked for, or `ForgeryError`."""
+        try:
+            if self.settled:
+                self._take_roster(opened(data, Roster, ROSTER, self.key))
+            else:
+                self._take_turn(opened(data, Turn, TURN, self.key))
+        except (WireError, ValueError) as problem:
+            raise ForgeryError(f"{self.wants} cannot be taken in: {problem}") from problem
+
+    def admit(self, question: bytes, key: bytes) -> None:
+        """Refuse what is not the campaign's next question, put to the peer with this key; `ForgeryError`."""
+        try:
+            self._expected(question)
+        except WireError as problem:
+            raise ForgeryError(f"the question does not follow: {problem}") from problem
+        if self.roster.peers[_speaker(self._asked())].key != key:
+            raise ForgeryError("the turn is somebody else's, by the roster")
+
+    def _take_roster(self, roster: Roster) -> None:
+        if not roster.follows(self.roster):
+            raise ForgeryError("a roster changes or drops somebody who was on the one before")
+        strange = [
+            peer.number
+            for peer in roster.peers
+            if self._known is not None and peer.key not in self._known
+        ]
+        if strange:
+            raise ForgeryError(
+                f"participants {strange} have keys that are not among those you know"
+            )
+        self._tell(roster)
+        self.roster, self.rosters = roster, self.rosters + 1
+
+    def _take_turn(self, turn: Turn) -> None:
+        invitation = self._expected(turn.invitation)
+        query = self._asked()
+        told = None
+        if turn.spoken:
+            speaker = self.roster.peers[_speaker(query)]
+            key = Ed25519PublicKey.from_public_bytes(speaker.key)
+            spoken = opened(turn.spoken, Spoken, SPOKEN, key)
+            if spoken.digest != invitation.digest:
+                raise ForgeryError("a report was signed for another question")
+            good, levels, reports = unpack([spoken.report], invitation.digest, query)
+            if not good.all():
+                raise ForgeryError("a report is not one to its question")
+            told = query.answer(query.collect(reports, np.array(query.epsilons)[levels]))
+        self.turns += 1
+        self._tell(told)
+
+    def _expected(self, question: bytes) -> Invitation:
+        """The invitation in signed bytes, if it is the one that the algorithm would put now."""
+        query = self._asked()
+        invitation = opened(question, Invitation, PURPOSE, self.key)
+        right = (self._terms.name, self.turns + 1, digest_of(self._terms.schema))
+        if (invitation.campaign, invitation.number, invitation.schema) != right:
+            raise ForgeryError("the question is not the next one of this campaign")
+        if not same_question(invitation.query, query):
+            raise ForgeryError("the question is not the one that follows from what was released")
+        return invitation
+
+    def _asked(self) -> CountLeaves:
+        if not isinstance(self._now, CountLeaves):
+            raise ForgeryError("nobody has a turn now")
+        return self._now
+
+    def _tell(self, told: Any) -> None:
+        self._now = self._algorithm.send(told)
+
+
+def same_question(given: Query, wanted: CountLeaves) -> bool:
+    """Whether two questions ask the same: equal but for the last bits of scores that were released before."""
+    if not isinstance(given, CountLeaves):
+        return False
+    bare = [encode(replace(query, model=Additive())) for query in (given, wanted)]
+    pairs = list(zip(given.model.parts, wanted.model.parts, strict=False))
+    return (
+        bare[0] == bare[1]
+        and len(given.model.parts) == len(wanted.model.parts)
+        and all(replace(a, scores=()) == replace(b, scores=()) for a, b in pairs)
+        and all(len(a.scores) == len(b.scores) for a, b in pairs)
+        and all(np.allclose(a.scores, b.scores, rtol=_CLOSE, atol=_CLOSE) for a, b in pairs)
+    )
+
+
+def _speaker(query: CountLeaves) -> int:
+    if not isinstance(query.owners, tuple):
+        raise ForgeryError("a turn is somebody's")
+    return query.owners[0]

@@ -1,0 +1,231 @@
+"""Files of users: what they say, however they are written."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacit.data import (
+    UserTable,
+    column_names,
+    conform,
+    describe,
+    read_blocks,
+    read_rows,
+    read_schema,
+    read_table,
+    schema_text,
+)
+from tacit.data.reading import MISSING, row_count, typed
+from tacit.data.schema import Category, Number, Schema
+from tests.cli.made import people, write_csv, write_parquet
+
+
+def wrote(folder, text, name="t.csv"):
+    (folder / name).write_text(text)
+    return folder / name
+
+
+def test_columns_are_typed_as_a_whole(tmp_path):
+    far = "\n".join(f"{n},{n},x,2020-01-0{n % 9 + 1},true,7" for n in range(60_000))
+    table = read_table(
+        wrote(tmp_path, f"whole,odd,text,day,truth,code\n{far}\n1,late,?,2020-01-01,,08\n")
+    )
+    assert table["whole"].dtype.kind == "i"
+    assert (
+        table["odd"].dtype.kind == "O"
+    )  # one late text makes a column text, in whatever block it is
+    assert table["truth"].tolist()[-2:] == [True, None]
+    assert table["text"].tolist()[-1] is None
+    assert table.left_out == {"day": "dates"}
+    assert table["code"][-1] == 8
+
+
+@pytest.mark.parametrize("sign", [",", ";", "\t", "|"], ids=["comma", "semicolon", "tab", "bar"])
+def test_the_usual_separators(tmp_path, sign):
+    file = wrote(tmp_path, f"\ufeffage{sign} town \n 30 {sign}north\n{sign}\n")
+    table = read_table(file)
+    assert column_names(file) == ["age", "town"]
+    assert table["age"][0] == 30
+    assert np.isnan(table["age"][1])
+    assert table["town"].tolist() == ["north", None]
+
+
+@pytest.mark.parametrize("text", MISSING)
+def test_missing_texts(tmp_path, text):
+    table = read_table(wrote(tmp_path, f"a,b\n1,x\n{text},{text}\n"))
+    assert np.isnan(table["a"][1])
+    assert table["b"].tolist() == ["x", None]
+
+
+def test_no_message_quotes_a_row(tmp_path):
+    for content in (b"a,b\n1,2\nsecret,2,3\n", b"a,b\n\xff\xfesecret\xff,1\n"):
+        (tmp_path / "t.csv").write_bytes(content)
+        with pytest.raises(ValueError, match="cannot be read as a table") as told:
+            read_table(tmp_path / "t.csv")
+        assert "secret" not in str(told.value)
+        assert told.value.__cause__ is None
+    (tmp_path / "t.parquet").write_bytes(b"secret")
+    with pytest.raises(ValueError, match="cannot be read as a table"):
+        read_table(tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match="several columns of one name: a"):
+        read_table(wrote(tmp_path, "a,a\n1,2\n"))
+    with pytest.raises(ValueError, match="has none of the columns x"):
+        read_rows(wrote(tmp_path, "a,b\n1,2\n"), ["x"])
+
+
+def test_blocks_are_the_whole(tmp_path):
+    columns = people(1000)
+    write_csv(tmp_path / "p.csv", columns)
+    write_parquet(tmp_path / "p.parquet", columns)
+    schema = describe(read_table(tmp_path / "p.csv"), "rich", owner="family").schema
+    names = [feature.name for feature in schema.features]
+    for file in (tmp_path / "p.csv", tmp_path / "p.parquet"):
+        assert row_count(file) == 1000
+        blocks = list(read_blocks(file, names, 64))
+        assert max(len(block) for block in blocks) == 64
+        parts = np.vstack([schema.encode(conform(block, schema)).X for block in blocks])
+        whole = schema.encode(conform(read_rows(file, names), schema)).X
+        np.testing.assert_array_equal(parts, whole)
+    csv_rows, parquet_rows = (read_rows(tmp_path / name, names) for name in ("p.csv", "p.parquet"))
+    np.testing.assert_array_equal(
+        schema.encode(conform(csv_rows, schema)).X,
+        schema.encode(conform(parquet_rows, schema)).X,
+    )
+
+
+def test_some_rows_are_described_by_themselves(tmp_path):
+    """The type of a column of rows that are given up does not depend on the others."""
+    raw = read_rows(wrote(tmp_path, "a,b\n1,2020-01-01\n2,2020-01-02\nx,y\n"), ["a", "b"])
+    part = typed(raw[np.array([0, 1])])
+    assert part["a"].tolist() == [1, 2]
+    assert part.left_out == {"b": "dates"}
+
+
+def test_what_is_no_feature_is_left_out_and_named():
+    rng = np.random.default_rng(0)
+    table = UserTable(
+        {
+            "name": np.array([f"n{i}" for i in range(60)], dtype=object),
+            "few": np.array(list("abc") * 20, dtype=object),
+            "code": rng.integers(1, 4, 60),
+            "empty": np.full(60, np.nan),
+            "who": np.arange(60),
+            "y": np.array([0, 1] * 30),
+        },
+        {"born": "dates"},
+    )
+    found = describe(table, "y", owner="who", categories=["code"])
+    assert found.schema.columns == ["few=a", "few=b", "few=c", "code=1", "code=2", "code=3"]
+    assert set(found.left_out) == {"born", "name", "empty"}
+    assert found.schema.classes == (0, 1)
+    with pytest.raises(ValueError, match="column 'gone' is not in the public table"):
+        describe(table, "y", leave_out=["gone"])
+    with pytest.raises(ValueError, match="2 to 100 classes in the public rows, it has 1"):
+        describe(table[np.arange(0, 60, 2)], "y")
+
+
+def test_values_are_what_they_say():
+    schema = Schema(
+        (
+            Number("n", 0, 9),
+            Category("code", (1, 2, 10)),
+            Category("flag", (False, True)),
+            Category("t", ("01", "1")),
+        ),
+        (0, 1),
+    )
+    ways: dict[str, dict[str, list[object]]] = {
+        "text": {
+            "n": ["3", "x"],
+            "code": ["02", "10.0"],
+            "flag": ["True", "FALSE"],
+            "t": ["01", "1"],
+        },
+        "mixed": {"n": [3, None], "code": [2.0, 10], "flag": [True, "false"], "t": ["01", 1.0]},
+    }
+    for columns in ways.values():
+        table = conform(
+            UserTable({name: np.array(v, dtype=object) for name, v in columns.items()}), schema
+        )
+        assert table["code"].tolist() == [2, 10]
+        assert table["flag"].tolist() == [True, False]
+        assert table["t"].tolist() == ["01", "1"]
+        assert table["n"][0] == 3
+        assert np.isnan(table["n"][1])
+    with pytest.raises(ValueError, match="here lacks 'n' \\(dates\\); 'code'"):
+        conform(
+            UserTable({"flag": np.array([]), "t": np.array([])}, {"n": "dates"}), schema, "here"
+        )
+
+
+NAMES = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=8)
+VALUES = st.lists(NAMES | st.integers(-(2**53), 2**53), min_size=2, max_size=4, unique_by=str)
+NUMBERS = st.tuples(st.floats(-1e6, 1e6), st.floats(0.5, 1e6)).map(
+    lambda pair: (pair[0], pair[0] + pair[1])
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.dictionaries(NAMES, NUMBERS | VALUES, min_size=1, max_size=4), VALUES)
+def test_a_schema_survives_its_file(tmp_path_factory, columns, classes):
+    features = tuple(
+        Number(name, *given) if isinstance(given, tuple) else Category(name, tuple(given))
+        for name, given in columns.items()
+    )
+    schema = Schema(features, tuple(classes))
+    file = tmp_path_factory.mktemp("schema") / "schema.toml"
+    file.write_text(schema_text(schema), encoding="utf-8")
+    assert read_schema(file) == schema
+
+
+BAD = {
+    "no features": "classes = [1, 2]",
+    "other names": "x = 1",
+    "half a number": "classes = [1, 2]\n[features]\na = { low = 1 }",
+    "no table": "classes = [1, 2]\n[features]\na = 3",
+    "no toml": "==",
+}
+
+
+@pytest.mark.parametrize("text", BAD.values(), ids=BAD)
+def test_bad_schema_files(tmp_path, text):
+    with pytest.raises(
+        ValueError, match=r"cannot be read as a schema|must have classes|must be \{ low"
+    ):
+        read_schema(wrote(tmp_path, text, "s.toml"))
+
+
+def test_numbers_that_are_all_different_may_be_identifiers():
+    rows = np.arange(40)
+    odd = {
+        "id": 7000 + rows,
+        "as float": 3.0 * rows,
+        "size": rows + 0.5,
+        "age": rows % 39,
+        "gap": np.r_[np.nan, rows[1:]],
+    }
+    table = UserTable({**odd, "y": rows % 2})
+    found = describe(table, "y")
+    assert found.identifiers == {"id": 40, "as float": 40}
+    assert [feature.name for feature in found.schema.features] == list(
+        odd
+    )  # a note decides nothing
+    assert describe(table, "y", categories=["id"]).identifiers == {"as float": 40}
+    assert describe(table[:19], "y").identifiers == {}
+
+
+def test_decimal_commas_are_called_what_they_are(tmp_path):
+    odd = [("61173,01", "1.234,50", "1,2,3", "x7")] + [
+        (f"{n},5", str(n), f"{n},1", f"x{n}") for n in range(40)
+    ]
+    lines = "\n".join(f"{n % 2};1;{';'.join(each)}" for n, each in enumerate(odd))
+    table = read_table(wrote(tmp_path, f"y;z;plain;points;lists;names\n{lines}"))
+    left_out = describe(table, "y").left_out
+    commas = [
+        name
+        for name, why in left_out.items()
+        if "they look like numbers with a decimal comma" in why
+    ]
+    assert commas == ["plain", "points"]
+    assert list(left_out) == ["plain", "points", "lists", "names"]

@@ -1,0 +1,178 @@
+"""Ahead of the papers, in quick form: the same claims on fewer rows."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tacit.data.cohort import Cohort
+from tacit_papers.datasets import synthetic
+from tacit_papers.ours.ahead import (
+    DATASETS,
+    AheadCell,
+    AheadRow,
+    AheadRun,
+    ahead_rows,
+    best_of_paper,
+    bytes_of,
+)
+from tacit_papers.ours.ahead_report import ahead, summary
+from tacit_papers.ours.break_even import BreakEvenCell, cells_ahead, rows_ahead
+from tacit_papers.ours.plan_check import PlanCell, plan_rows
+from tacit_papers.ours.tasks import Task, clusters, shifted, skewed, task_of
+
+COMMON: dict[str, Any] = {"where": "here", "dataset": "synthetic", "runs": 1, "quick": True}
+
+
+@pytest.fixture(scope="module")
+def task():
+    return Task("synthetic", synthetic(n=60_000), 5_000, 4, (50,))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_task(task):
+    """The cells of this file measure the task above."""
+    with pytest.MonkeyPatch.context() as patch:
+        for place in ("ahead", "plan_check", "break_even"):
+            patch.setattr(f"tacit_papers.{place}.task_for", lambda name, quick: task)
+        yield
+
+
+@pytest.fixture(scope="module")
+def runs():
+    chosen: dict[str, Any] = {"owners_kind": "alike", "epsilons": (0.01, 1.0), "papers": (7.0,)}
+    return [row for run in range(2) for row in AheadCell(**COMMON, **chosen, run=run).rows()]
+
+
+@pytest.fixture(scope="module")
+def rows(runs):
+    return ahead_rows(runs)
+
+
+def row(rows, method, epsilon):
+    return next(each for each in rows if (each.method, each.epsilon) == (method, epsilon))
+
+
+def test_private_only_at_epsilon_1_is_above_the_paper_at_epsilon_7(rows):
+    best = best_of_paper(rows, "synthetic")
+    assert best is not None
+    assert (
+        row(rows, "private only", 1.0).mean > best.mean - 0.02
+    )  # 50 public rows here; the command shows 1,000
+    assert {each.method for each in rows} >= {"paper A: logistic", "paper A: stump, as published"}
+
+
+def test_combined_is_above_public_only(rows):
+    assert row(rows, "combined", 1.0).rise > 0.005
+    assert row(rows, "combined", 0.01).rise == 0.0
+    assert row(rows, "public only", None).rise == 0.0
+
+
+def test_unsound_rows_say_so(rows):
+    assert all(bool(each.unsound) == ("as published" in each.method) for each in rows)
+
+
+def test_sixteen_bytes_per_owner(task):
+    assert bytes_of(task) == 16
+
+
+def test_clusters_are_as_asked():
+    split = clusters(2_600, public=100, test=500)
+    assert (len(split.y_train), len(split.y_public), len(split.y_test)) == (2_000, 100, 500)
+    with pytest.raises(ValueError, match="dataset must be one of"):
+        task_of("iris")
+
+
+def test_skew_keeps_rows_and_sizes():
+    coins = np.random.default_rng(1)
+    cohort = Cohort(coins.random((4000, 2)), coins.integers(0, 2, 4000), np.arange(1001) * 4)
+    dealt = {alpha: skewed(cohort, 2, alpha, run=0) for alpha in (0.1, 100.0)}
+    for each in dealt.values():
+        np.testing.assert_array_equal(np.sort(each.X[:, 0]), np.sort(cohort.X[:, 0]))
+        assert (each.sizes == 4).all()
+    alone = {
+        alpha: np.isin(each.y.reshape(-1, 4).sum(axis=1), (0, 4)).mean()
+        for alpha, each in dealt.items()
+    }
+    assert alone[0.1] > 0.6
+    assert alone[100.0] < 0.25
+
+
+def test_shift_moves_owners_as_a_whole():
+    cohort = Cohort(np.zeros((40, 3)), np.zeros(40, np.int64), np.arange(11) * 4)
+    moved = shifted(cohort, 0.3, run=0).X.reshape(10, 4, 3)
+    assert (moved == moved[:, :1]).all()
+    assert 0.15 < moved[:, 0].std() < 0.45
+
+
+def test_the_chart(rows):
+    chart = list(
+        BreakEvenCell(
+            **COMMON, public_rows=50, owners=(1_000, 1_000_000), epsilons=(0.01, 1.0)
+        ).rows()
+    )
+    rises = {(each.owners, each.epsilon): each for each in chart}
+    assert rises[(1_000_000, 1.0)].rise > rises[(1_000, 1.0)].rise
+    assert rises[(1_000_000, 1.0)].collect
+    assert not rises[(1_000, 0.01)].collect
+    (drawn,) = ahead(rows, chart).charts
+    assert drawn.lines[0].y == tuple(100 * rises[owners, 1.0].rise for owners in (1_000, 1_000_000))
+    assert [line.kind for line in drawn.lines][-1] == "public"
+
+
+def test_the_plan_beside_what_came(rows):
+    said = [
+        row for run in range(2) for row in PlanCell(**COMMON, run=run, epsilons=(0.01, 1.0)).rows()
+    ]
+    plans = {each.epsilon: each for each in plan_rows(said, rows)}
+    assert {each.runs for each in plans.values()} == {2}
+    assert (plans[0.01].predicted, plans[0.01].measured, plans[0.01].collect) == (0.0, 0.0, 0.0)
+    assert plans[1.0].collect == 1.0
+    assert plans[1.0].predicted == pytest.approx(plans[1.0].measured, abs=0.03)
+    assert plans[1.0].predicted > 0.005
+
+
+def test_the_table_of_the_read_me(rows):
+    (line,) = summary(rows).rows
+    assert line[0] == "synthetic, 5,000 x 4"
+    best = best_of_paper(rows, "synthetic")
+    assert best is not None
+    assert f"{100 * best.mean:.1f} ± {100 * best.std:.1f}" in line[1]
+
+
+def test_a_row_compares_with_the_same_runs():
+    base = AheadRow("x", "combined", "alike", 1.0, 50, 10, 1, 2, 0.9, 0.0, 0.1, 0.0, "")
+    assert best_of_paper([base], "x") is None
+
+
+def run_of(number, method, accuracy, dataset="synthetic"):
+    epsilon = None if method == "public only" else 1.0
+    return AheadRun(dataset, "alike", number, method, epsilon, 50, 10, 4, accuracy, "")
+
+
+def test_means_are_over_the_runs_that_are_there_in_any_order():
+    found = [run_of(1, "public only", 0.8), run_of(1, "combined", 0.9)]
+    found += [run_of(0, "public only", 0.6), run_of(0, "combined", 0.9)]
+    found += [run_of(2, "public only", 0.7)]  # stopped before the rest of this run
+    found += [run_of(0, "public only", 0.5, "adult"), run_of(0, "public only", 0.5, "mnist 4 or 9")]
+    rows = ahead_rows(found)
+    assert [row.dataset for row in rows] == ["mnist 4 or 9", "synthetic", "synthetic", "adult"]
+    alone, combined = rows[1:3]
+    assert (alone.runs, combined.runs) == (3, 2)
+    assert (alone.mean, combined.mean) == pytest.approx((0.7, 0.9))
+    assert combined.rise == pytest.approx(0.2)
+    assert combined.rise_error == pytest.approx(0.1)
+    assert [type(row).__name__ for row in rows_ahead(found)] == ["AheadRow"] * 4
+
+
+def test_the_cells_are_those_that_were_published():
+    cells = cells_ahead(quick=False, seed=1, datasets=DATASETS)
+    assert len({cell.digest for cell in cells}) == len(cells)
+    compared = [cell for cell in cells if isinstance(cell, AheadCell)]
+    assert len(compared) == 10 * (
+        len(DATASETS) + 6
+    )  # ten runs; two tasks with three kinds of skewed owners more
+    assert {cell.dataset for cell in compared if not cell.papers} == {"clusters 1e5"}
+    assert len([cell for cell in cells if isinstance(cell, BreakEvenCell)]) == 3 * (
+        len(DATASETS) - 1
+    )

@@ -1,0 +1,216 @@
+"""Claims are judged from rows and nothing else: rows that agree hold, rows that do not differ, none are unchecked."""
+
+from dataclasses import replace
+
+import pytest
+
+from tacit_papers.a.published import EPSILONS, TABLES, published
+from tacit_papers.a.tables import TableRow
+from tacit_papers.b.hits import HitRow
+from tacit_papers.b.published import published_square
+from tacit_papers.c.experiment import SiteRow
+from tacit_papers.claims import Claim, NoRowsError, Rows, Statement, counts, judge_all, near
+from tacit_papers.d.experiment import PeerRow
+from tacit_papers.registry import CELLS, STATEMENTS, claims_of
+from tacit_papers.rows import read_rows, write_rows
+from tacit_papers.shared.first_learner import FirstRow
+
+
+def as_published(table="II", scale=1.0):
+    """Rows that say what the paper says, times a factor."""
+    measure = {"II": "l2", "III": "square", "IV": "rmse"}[table]
+    rows = []
+    for dataset, mechanism in TABLES[table]:
+        for epsilon in EPSILONS:
+            paper = published(table, dataset, mechanism, epsilon)
+            assert paper is not None
+            who = (table, dataset, dataset, measure, mechanism, epsilon, 1_000, 4)
+            rows.append(
+                TableRow(
+                    *who, scale * paper.mean, paper.std, 10, paper.mean, paper.std, True, "leaks"
+                )
+            )
+    return rows
+
+
+def judged(paper, rows):
+    return {(claim.where, claim.text): claim for claim in claims_of([paper], rows)}
+
+
+def test_the_papers_own_numbers_hold():
+    claims = [claim for claim in judged("a", as_published()).values() if claim.where == "Table II"]
+    assert len(claims) == 9 + 3 + 2
+    assert {claim.verdict for claim in claims} == {"holds"}
+
+
+def test_other_numbers_differ_and_say_why():
+    claims = [
+        claim
+        for claim in judged("a", as_published(scale=1.3)).values()
+        if "five values" in claim.text
+    ]
+    assert {claim.verdict for claim in claims if claim.where == "Table II"} == {"differs"}
+    assert all(
+        claim.why and claim.measured and claim.published
+        for claim in claims
+        if claim.verdict == "differs"
+    )
+    close = [
+        claim
+        for claim in judged("a", as_published(scale=1.2)).values()
+        if "five values" in claim.text
+    ]
+    assert {claim.verdict for claim in close if claim.where == "Table II"} == {"holds"}
+
+
+@pytest.mark.parametrize("paper", sorted(CELLS))
+def test_without_rows_nothing_is_said(paper):
+    claims = claims_of([paper], [])
+    assert len(claims) > 10
+    assert {claim.verdict for claim in claims} == {"unchecked"}
+    assert all(claim.why and claim.where and claim.text for claim in claims)
+    assert len({(claim.where, claim.text) for claim in claims}) == len(claims)
+
+
+def test_a_part_of_the_rows_is_no_error():
+    for step in (2, 3, 7):
+        for paper in STATEMENTS:
+            claims = claims_of(
+                [paper],
+                [
+                    *as_published()[::step],
+                    *squares()[::step],
+                    *sites((0.3, 0.1), (0.5, 0.2))[::step],
+                ],
+            )
+            assert all(claim.why for claim in claims if claim.verdict == "unchecked")
+    with_gaps = [
+        claim for claim in claims_of(["b"], squares()[::2]) if claim.verdict == "unchecked"
+    ]
+    assert any("rows are not complete" in claim.why for claim in with_gaps)
+
+
+def test_statements_without_a_judge_are_unchecked_whatever_rows_there_are():
+    (claim,) = judge_all(
+        "z", [Statement("Fig. 1", "the moon is green", "", None, "nobody went")], as_published()
+    )
+    assert (claim.verdict, claim.why, claim.measured) == ("unchecked", "nobody went", "")
+
+
+def squares(scale=1.0):
+    rows = []
+    for dataset in ("mnist", "fashion", "brazil"):
+        for mechanism in ("laplace", "duchi", "piecewise"):
+            for epsilon in EPSILONS:
+                paper = published_square(dataset, mechanism, epsilon)
+                assert paper is not None
+                who = (
+                    "b",
+                    "Table 2, Fig. 2",
+                    dataset,
+                    dataset,
+                    "logistic",
+                    "as published",
+                    mechanism,
+                    epsilon,
+                )
+                size = (500, 120, 0.5 + epsilon / 20, 0.0)
+                rows.append(
+                    FirstRow(*who, *size, "mse", scale * paper.mean, paper.std, 10, "leaks")
+                )
+    return rows
+
+
+def test_table_2_is_judged_by_its_own_numbers():
+    claims = [claim for claim in judged("b", squares()).values() if claim.where == "Table 2"]
+    assert len(claims) == 9 + 1 + 4
+    assert {claim.verdict for claim in claims} == {"holds"}
+    more = [claim for claim in judged("b", squares(2.0)).values() if "five" in claim.text]
+    assert {claim.verdict for claim in more} == {"differs"}
+    swapped = {"laplace": "piecewise", "piecewise": "laplace", "duchi": "duchi"}
+    rows = [replace(row, mechanism=swapped[row.mechanism]) for row in squares()]
+    order = judged("b", rows)["Table 2", "Piecewise has the smallest error in all settings but one"]
+    assert order.verdict == "differs"
+
+
+def test_hitting_rates():
+    def rows(top1, top3):
+        size = (100, 1_000, 40, "leaks")
+        return [HitRow("b", "mnist", "mnist", "as published", "piecewise", 5.0, top1, top3, *size)]
+
+    found = judged("b", rows(0.42, 0.78))
+    own = {
+        text: claim.verdict
+        for (_, text), claim in found.items()
+        if text.startswith("mnist, epsilon 5: top")
+    }
+    assert set(own.values()) == {"holds"}
+    found = judged("b", rows(0.9, 0.5))
+    own = {
+        text: claim.verdict
+        for (_, text), claim in found.items()
+        if text.startswith("mnist, epsilon 5: top")
+    }
+    assert set(own.values()) == {"differs"}
+
+
+def sites(feature, average):
+    def line(method, means):
+        return [
+            SiteRow("mnist", "epsilon", epsilon, 788, 10, method, mean, 0.01, 10, "")
+            for epsilon, mean in zip((0.025, 0.25), means, strict=True)
+        ]
+
+    private = line("FL feature, as published", feature) + line("AL average, as published", average)
+    exact = line("FL feature, exact", (0.9, 0.9))  # ours, and none of the paper's business
+    return (
+        private
+        + exact
+        + line("FN feature, no privacy", (0.02, 0.02))
+        + line("AN average, no privacy", (0.02, 0.02))
+    )
+
+
+def test_curves_of_sites():
+    text = "mnist: with privacy the feature method is better than the average whatever epsilon is"
+    assert judged("c", sites((0.3, 0.1), (0.5, 0.2)))["Fig. 3a", text].verdict == "holds"
+    assert judged("c", sites((0.3, 0.25), (0.5, 0.2)))["Fig. 3a", text].verdict == "differs"
+    text = "mnist: both private methods get better with epsilon"
+    assert judged("c", sites((0.3, 0.1), (0.5, 0.2)))["Fig. 3a", text].verdict == "holds"
+    assert judged("c", sites((0.1, 0.3), (0.5, 0.2)))["Fig. 3a", text].verdict == "differs"
+
+
+def test_peers():
+    def rows(private, free):
+        method = "random stumps, as published"
+        return [
+            PeerRow("adult", method, e, 30, private, 0.0, None, 0.0, 5, 10, "leaks")
+            for e in (0.1, 0.3, 0.5, 1, 2, 4)
+        ] + [PeerRow("adult", method, None, 30, free, 0.0, None, 0.0, 5, 10, "leaks")]
+
+    where = "Fig. 5", "adult: privacy costs accuracy at every epsilon"
+    assert judged("d", rows(0.76, 0.78))[where].verdict == "holds"
+    assert judged("d", rows(0.79, 0.78))[where].verdict == "differs"
+
+
+def test_lookups_are_strict():
+    rows = Rows(as_published())
+    assert rows.one(TableRow, dataset="mnist", mechanism="duchi", epsilon=1.0).mean == 33.625
+    with pytest.raises(NoRowsError, match="not measured: dataset iris"):
+        rows.of(TableRow, dataset="iris")
+    with pytest.raises(ValueError, match="fields must name one TableRow, got 5"):
+        rows.one(TableRow, dataset="mnist", mechanism="duchi")
+
+
+def test_claims_are_counted_and_written(tmp_path):
+    claims = claims_of(STATEMENTS, as_published())
+    found = counts(claims)
+    assert sum(found.values()) == len(claims)
+    assert found["holds"] >= 12
+    write_rows(claims, tmp_path / "claims.jsonl")
+    assert list(read_rows(tmp_path / "claims.jsonl", [Claim])) == claims
+
+
+def test_near_counts_every_value():
+    assert near([0.1, 0.2], [0.12, 0.18], 0.03)
+    assert not near([0.1, 0.2], [0.12, 0.1], 0.03)

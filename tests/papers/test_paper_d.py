@@ -1,0 +1,99 @@
+"""Paper D again, quickly: rows, their seeds, their pictures, and the deal of unequal participants."""
+
+from html import escape
+
+import pytest
+
+from tacit.mechanisms.streams import seeded
+from tacit.render.html import page_of
+from tacit_papers.d.events import EVENTS, EventRow
+from tacit_papers.d.experiment import CONTESTANTS, PeerRow, cells_d
+from tacit_papers.d.report import paper_d
+from tacit_papers.d.tasks import DATASETS, PUBLIC, deal, load_task, made_up
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return [row for cell in cells_d(quick=True) for row in cell.rows()]
+
+
+def test_every_method_is_there(rows):
+    peers = [row for row in rows if isinstance(row, PeerRow)]
+    assert {row.method for row in peers} == {contestant.name for contestant in CONTESTANTS}
+    assert len(peers) == 4 + 6 * 3 + 3 * 2  # the last over rounds
+    for row in peers:
+        assert all(value is None or 0.5 < value < 1 for value in (row.own, row.served))
+        assert (row.own, row.served) != (None, None)
+
+
+def test_what_leaks_is_marked_and_serves_nothing(rows):
+    for row in rows:
+        if isinstance(row, PeerRow):
+            assert bool(row.unsound) == (row.method == "random stumps, as published")
+            assert not (row.unsound and row.served is not None)
+
+
+def test_turns_are_above_the_majority_and_below_all_rows_together(rows):
+    found = {
+        (row.method, row.epsilon): row
+        for row in rows
+        if isinstance(row, PeerRow) and row.rounds == 10
+    }
+    names = "majority class", "all rows together, no privacy", "peers in turns"
+    low, high, turns = (
+        found[name, epsilon].served for name, epsilon in zip(names, (None, None, 0.3), strict=True)
+    )
+    assert low is not None
+    assert high is not None
+    assert turns is not None
+    assert low + 0.03 < turns < high
+
+
+def test_events_are_there(rows):
+    events = {(row.method, row.event): row for row in rows if isinstance(row, EventRow)}
+    assert set(events) == {(method, event) for method in ("turns", "stumps") for event in EVENTS}
+    assert events["turns", "one is poisoned"].left_out > 0.6 > events["turns", "nothing"].left_out
+    assert events["turns", "one leaves"].left_out == 0
+
+
+def test_a_seed_says_everything(rows):
+    def first(seed):
+        return [row for cell in cells_d(True, seed)[:4] for row in cell.rows()]
+
+    assert first(1) == rows[:4]
+    assert first(2) != rows[:4]
+
+
+def test_the_report_shows_every_method_and_event(rows):
+    peers = [row for row in rows if isinstance(row, PeerRow)]
+    events = [row for row in rows if isinstance(row, EventRow)]
+    document = paper_d(peers, events)
+    text = page_of(document)
+    assert all(escape(row.method) in text for row in peers)
+    assert all(row.event in text for row in events)
+    served, own = list(document.charts)[:2]
+    for chart, name in ((served, "served"), (own, "own")):
+        (line,) = [line for line in chart.lines if line.name == "peers in turns"]
+        wanted = {
+            row.epsilon: row for row in peers if (row.method, row.rounds) == ("peers in turns", 10)
+        }
+        assert line.y == tuple(100 * getattr(wanted[epsilon], name) for epsilon in line.x)
+    assert "random stumps, as published (unsound)" in {line.name for line in own.lines}
+
+
+def test_participants_are_unequal_and_nobody_is_tested_on_its_own_rows():
+    task = made_up("adult")
+    trial = deal(task, seeded(1))
+    assert len(trial.cohort) == 10
+    assert trial.cohort.sizes.min() >= 1
+    assert trial.cohort.sizes.max() > 2 * trial.cohort.sizes.min()
+    assert len(trial.y_public) == len(trial.X_public) == PUBLIC
+    assert PUBLIC + len(trial.y_test) + trial.cohort.sizes.sum() == len(task.y)
+    assert PUBLIC + len(trial.y_test) == round(0.3 * len(task.y))
+    assert (deal(task, seeded(2)).cohort.sizes != trial.cohort.sizes).any()
+
+
+def test_unknown_data_sets_are_refused():
+    with pytest.raises(ValueError, match="data set must be one of"):
+        load_task("cifar", quick=True)
+    assert set(DATASETS) == {"adult", "gss"}

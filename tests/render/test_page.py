@@ -1,0 +1,154 @@
+import re
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+
+import pytest
+
+from tacit.render.document import Document, Section
+from tacit.render.html import page_of, write_page
+from tacit.render.markdown import markdown_of
+from tacit.render.pictures import write_pictures
+from tacit.render.writing import write_report
+from tests.browser import browser, watched
+from tests.render.made import CURVES, DOCUMENT, EVIL
+
+PAGE = page_of(DOCUMENT)
+ONE_CHART = Document("One chart", "", (Section("Chart", "", (CURVES,)),))
+
+
+class Reader(HTMLParser):
+    """Tags with their attributes, and whether all were closed in order."""
+
+    VOID = frozenset({"meta", "link", "img"})
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.seen = [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.seen.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def read():
+    reader = Reader()
+    reader.feed(PAGE)
+    assert not reader.open
+    return reader.seen
+
+
+def test_the_page_needs_nothing_else_and_runs_nothing():
+    seen = read()
+    assert not {"script", "iframe", "object", "embed"} & {tag for tag, _ in seen}
+    for _, attributes in seen:
+        for name in ("src", "href"):
+            assert attributes.get(name, "data:").startswith(("data:", "#"))
+        assert not any(name.startswith("on") for name in attributes)
+    assert not re.search(r"url\(|@import", PAGE)
+    assert EVIL not in PAGE
+    assert "default-src 'none'" in next(a["content"] for tag, a in seen if "http-equiv" in a)
+
+
+def test_charts_speak_to_those_who_cannot_see_them():
+    charts = [a for tag, a in read() if tag == "svg" and a.get("class") == "chart"]
+    assert len(charts) == 3
+    assert all(a["role"] == "img" and a["aria-label"] for a in charts)
+    assert PAGE.count("<summary>The same as a table</summary>") == 3
+    assert "<title>tacit, epsilon 0.025: 1.9 ± 0.3</title>" in PAGE
+    for drawn in re.findall(r"<svg.*?</svg>", PAGE, flags=re.S):
+        ET.fromstring(drawn)  # noqa: S314 - our own
+
+
+def test_ids_are_there_once_and_links_lead_to_them():
+    seen = read()
+    ids = [a["id"] for _, a in seen if "id" in a]
+    assert len(ids) == len(set(ids))
+    for _, attributes in seen:
+        if attributes.get("href", "").startswith("#"):
+            assert attributes["href"][1:] in ids
+
+
+def test_an_empty_document_is_a_page_too(tmp_path):
+    write_page(Document("Nothing", "", ()), tmp_path / "new" / "empty.html")
+    assert "<h1>Nothing</h1>" in (tmp_path / "new" / "empty.html").read_text()
+
+
+def test_markdown_says_the_same_and_escapes():
+    text = markdown_of(DOCUMENT)
+    assert "# Four hospitals" in text
+    assert "| 0.025 | 1.9 ± 0.3 | 8.2 ± 2.7 | 8.9 | 9 | 1.85 ± 0.2 |" in text
+    assert "| **ours** | **1.8** | **1.7** |" in text
+    assert "    tacit reproduce c --seed 1" in text
+    assert "<script>" not in text
+    assert r"\*\*bold\*\* \| \`code\`" in text
+    rows = [line for line in text.splitlines() if line.startswith("| \\<script")]
+    assert [len(re.findall(r"(?<!\\)\|", row)) for row in rows] == [4]
+
+
+def test_pictures_are_drawn_twice_alike(tmp_path):
+    (first,), (second,) = (write_pictures(ONE_CHART, tmp_path / name).values() for name in "ab")
+    assert first.name == "01-error-against-epsilon.png"
+    assert first.read_bytes().startswith(b"\x89PNG")
+    assert first.with_suffix(".svg").read_bytes() == second.with_suffix(".svg").read_bytes()
+
+
+def test_a_report_without_matplotlib_has_its_page(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
+    assert not write_report(DOCUMENT, tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} >= {"report.html", "report.md"}
+    assert "![" not in (tmp_path / "report.md").read_text()
+
+
+def test_a_whole_report_links_its_pictures(tmp_path):
+    assert write_report(DOCUMENT, tmp_path)
+    links = re.findall(r"!\[[^]]*\]\(([^)]+)\)", (tmp_path / "report.md").read_text())
+    assert len(links) == 3
+    assert all((tmp_path / link).is_file() for link in links)
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    write_page(DOCUMENT, path)
+    with browser() as running:
+        yield running, path.as_uri()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1200])
+def test_it_fits_and_can_be_read_in_a_browser(shown, scheme, width):
+    running, url = shown
+    page, wrong = watched(
+        running, url, viewport={"width": width, "height": 800}, color_scheme=scheme, offline=True
+    )
+    page.goto(url)
+    wide, inner = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    assert wide <= inner
+    outside = page.evaluate("""() => [...document.querySelectorAll("svg.chart")].filter(svg => {
+        const sheet = svg.getBoundingClientRect();
+        return [...svg.querySelectorAll("text")].some(text => {
+            const box = text.getBoundingClientRect();
+            return box.width && (box.left < sheet.left - 12 || box.right > sheet.right + 12);
+        });
+    }).length""")
+    assert outside == 0
+    overlap = page.evaluate("""() => [...document.querySelectorAll("svg.chart")].filter(svg => {
+        const boxes = [...svg.querySelectorAll("text:not(.axis)[text-anchor=middle]")]
+            .map(text => text.getBoundingClientRect()).filter(box => box.width);
+        return boxes.some((box, place) => place && box.left < boxes[place - 1].right);
+    }).length""")
+    assert overlap == 0
+    panels = page.evaluate(
+        "[...document.querySelectorAll('.panel')].map(panel => panel.getBoundingClientRect().top)"
+    )
+    assert (panels[0] == panels[1]) == (width == 1200)
+    page.locator("summary").first.click()
+    assert page.locator("details table").first.is_visible()
+    assert wrong == []

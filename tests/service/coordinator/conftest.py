@@ -1,0 +1,13 @@
+"""A database with a campaign in it."""
+
+import pytest
+
+from tacit.service.coordinator.store import Store
+
+
+@pytest.fixture
+def store(database):
+    made = Store(database)
+    made.found("trial", b"terms")
+    yield made
+    made.close()

@@ -1,0 +1,123 @@
+"""Reports coming in, on both databases and through several workers: each owner counts once, everything is counted."""
+
+import threading
+import time
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from tacit import seeded
+from tacit.learners.invitation import PURPOSE, pack
+from tacit.service.coordinator.intake import Intake, Outcome
+from tacit.service.coordinator.store import CLOSED, OPEN, Question, Store
+from tacit.wire.signing import sign
+from tests.owner.made import KEY, invitation, rows
+from tests.service.coordinator.made import enrol
+
+OWNERS = 30
+NAMES = [f"{i:064x}" for i in range(OWNERS)]
+
+
+@pytest.fixture
+def service(store):
+    store.add_tokens(NAMES)
+    for name in NAMES:
+        enrol(store, name, name, "")
+    asked = invitation()
+    now = time.time()
+    question = Question(1, asked.digest, sign(asked, PURPOSE, KEY), OPEN, now, now + 60, None)
+    store.ask(question, store.waiting()[: OWNERS - 2], spend=True)  # the last two are not invited
+    return store, Intake(store, KEY.public_key()), asked
+
+
+def reports(asked, seed=1):
+    epsilon = np.full(OWNERS, asked.query.epsilons[0])
+    made = asked.query.release(rows(OWNERS), epsilon, seeded(seed))
+    return [pack(asked.digest, 0, made[i : i + 1]) for i in range(OWNERS)]
+
+
+def test_everything_that_can_come_has_its_outcome(service):
+    store, intake, asked = service
+    data = reports(asked)
+    other = reports(invitation(2))
+    store.revoke(NAMES[5])
+    batch = [
+        (NAMES[0], data[0]),
+        (NAMES[0], data[0]),
+        (NAMES[0], data[1]),
+        (NAMES[1], data[1][:-1]),
+        (NAMES[1], other[1]),
+        (NAMES[1], b""),
+        (NAMES[OWNERS - 1], data[OWNERS - 1]),
+        ("f" * 64, data[2]),
+        (NAMES[5], data[5]),
+        (NAMES[1], data[1]),
+    ]
+    o = Outcome
+    expected = [o.COUNTED, o.REPEATED, o.CONTRADICTED, o.MALFORMED, o.MALFORMED, o.MALFORMED, o.STRANGE, o.STRANGE,
+                o.STRANGE, o.COUNTED]  # fmt: skip
+    assert intake.write(batch) == expected
+    assert intake.write(batch[:3]) == [o.REPEATED, o.REPEATED, o.CONTRADICTED]
+    store.close_question(1, CLOSED)
+    assert intake.write([(NAMES[2], data[2]), (NAMES[0], data[0])]) == [o.LATE, o.REPEATED]
+    assert store.counts(1) == (OWNERS - 2, 2)
+    assert store.reports_of(1) == [
+        (place, data[i]) for i, place in enumerate(sorted(store.labels())[:2])
+    ]
+    told = store.outcomes()
+    assert told[1] == {
+        "counted": 2,
+        "repeated": 4,
+        "contradicted": 2,
+        "malformed": 1,
+        "strange": 3,
+        "late": 1,
+    }
+    assert told[0] == {"malformed": 2}
+
+
+def test_the_same_reports_through_several_workers_at_once_count_once(service, database):
+    store, _, asked = service
+    data = reports(asked)
+    batch = [(NAMES[i], data[i]) for i in range(OWNERS - 2)]
+    workers = [Store(database) for _ in range(4)]
+    said: list[list[Outcome]] = [[] for _ in workers]
+
+    def work(i):
+        order = np.random.default_rng(i).permutation(len(batch))
+        mine = Intake(workers[i], KEY.public_key())
+        for start in range(0, len(order), 7):
+            said[i] += mine.write([batch[at] for at in order[start : start + 7]])
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(len(workers))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    counts = Counter(outcome for each in said for outcome in each)
+    assert counts == {Outcome.COUNTED: len(batch), Outcome.REPEATED: 3 * len(batch)}
+    assert store.counts(1)[1] == len(batch)
+    for each in workers:
+        each.close()
+
+
+def test_no_report_is_counted_after_its_question_is_closed(service, database):
+    """The count at closing is final, whatever is being written meanwhile."""
+    store, intake, asked = service
+    data = reports(asked)
+    closed: list[int] = []
+
+    def close():
+        store.close_question(1, CLOSED)
+        closed.append(store.counts(1)[1])
+
+    thread = threading.Thread(target=close)
+    found = []
+    for i in range(OWNERS - 2):
+        if i == 9:
+            thread.start()
+        found += intake.write([(NAMES[i], data[i])])
+    thread.join()
+    assert found.count(Outcome.COUNTED) == closed[0] == store.counts(1)[1]
+    assert set(found) <= {Outcome.COUNTED, Outcome.LATE}

@@ -1,0 +1,362 @@
+"""Campaigns of peers: turns, signatures that all check, newcomers, leaving, kills, and the same as in one process."""
+
+import asyncio
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+import tacit
+from tacit.algorithms.roster import Peer, Roster
+from tacit.estimators.persistence import SavedModel
+from tacit.learners.invitation import PURPOSE
+from tacit.learners.peers.additive import Additive
+from tacit.service.coordinator.intake import Intake
+from tacit.service.coordinator.page import page
+from tacit.service.coordinator.peers import Rosters
+from tacit.service.coordinator.status import View
+from tacit.service.coordinator.store import CLOSED, VOID
+from tacit.service.device.identity import Identity
+from tacit.service.device.join import Joining, join
+from tacit.service.device.preview import preview
+from tacit.service.device.rehearsal_gate import Part
+from tacit.service.kinds.peers import PeerSpec
+from tacit.service.protocol.peer_replay import ROSTER, TURN, Following, ForgeryError, Turn
+from tacit.wire import decode, encode
+from tacit.wire.signing import opened, sign
+from tests.service.coordinator.made import driven, joining, running
+from tests.service.coordinator.peers import (
+    CAMPAIGN,
+    KEY,
+    LIMITS,
+    PEERS,
+    SEED,
+    TOKENS,
+    Trial,
+    asked,
+    folder_of,
+    in_process,
+    table_of,
+)
+
+
+@pytest.fixture
+def trial(tmp_path):
+    return Trial(tmp_path)
+
+
+def test_a_newcomer_joins_over_http_and_everybody_has_the_model_of_one_process(
+    tmp_path, database, monkeypatch
+):
+    monkeypatch.setattr("tacit.service.device.member._pause", lambda response, coin: 0.05)
+    monkeypatch.setattr(
+        Rosters, "over", lambda self, asked, now: len(self.read()) == 2
+    )  # no waiting for others
+    folder = folder_of(tmp_path)
+    service = running(folder, database, rehearsal=SEED)
+    service.store.add_tokens(TOKENS)
+    founders = joining(folder, Part(SEED), **LIMITS)
+    identity = Identity.at(folder / "owner")
+    others = frozenset(
+        bytes.fromhex(identity.name(f"person {number:03d}")) for number in range(PEERS)
+    )
+    later = Joining(
+        folder / "new.csv",
+        "ill",
+        founders.policy,
+        folder / "later",
+        "who",
+        Part(SEED, PEERS),
+        others,
+    )
+
+    async def work(link):
+        begun = asyncio.create_task(join(founders, link, TOKENS[:PEERS]))
+        while not (await link.call("GET", "/v1/status", None)).json()["questions"]:
+            await asyncio.sleep(0.05)
+        answered = await asyncio.gather(begun, join(later, link, TOKENS[PEERS:]))
+        return (
+            answered,
+            (await link.call("GET", "/v1/status", None)).json(),
+            await link.call("GET", "/v1/model", None),
+        )
+
+    answered, status, model = driven(service, work)
+    assert answered == [6, 1]
+    assert [question["counted"] for question in status["questions"]] == [1] * 7
+    assert status["ended"] == "7 turns of 4 participants"
+    assert len(status["progress"]) == 7
+    same = in_process(folder, PeerSpec.read(folder / "campaign.toml").prepared()[0], newcomer=True)
+    published = decode(model.content, SavedModel)
+    assert encode(published.model) == encode(same._to_save())
+    (folder / "m.tacit").write_bytes(model.content)
+    again = tacit.load(folder / "m.tacit")
+    X, y, _ = table_of(folder / "new.csv", PeerSpec.read(folder / "campaign.toml").prepared()[0])
+    np.testing.assert_array_equal(again.decision_function(X), same.decision_function(X))
+    assert again.score(X, y) > 0.75
+    for name, file in (
+        ("person 002", "owner/own-model-2.tacit"),
+        ("person 003", "later/own-model.tacit"),
+    ):
+        own = tacit.load(folder / file)
+        np.testing.assert_array_equal(
+            own.decision_function(X), same.models_[name].decision_function(X)
+        )
+        assert (folder / file).stat().st_mode & 0o077 == 0
+
+
+def test_begun_before_anybody_has_enrolled_it_waits(tmp_path):
+    trial = Trial(tmp_path, CAMPAIGN, founders=0)
+    assert trial.store.begin()
+    trial.step(3)
+    assert trial.store.standing().state == "running"
+    trial.enrol("person 000")
+    trial.step(3)
+    assert trial.turn()[0] == "person 000"
+
+
+def test_every_kill_is_survived_and_peers_follow_to_the_same_model(trial):
+    spoke = []
+    for _ in range(2 * PEERS):
+        trial.start()
+        trial.step(3)
+        trial.start()
+        spoke.append(trial.speak())
+        trial.start()
+    trial.step(3)
+    assert sorted(spoke) == sorted(["person 000", "person 001", "person 002"] * 2)
+    assert trial.store.standing().ended == "6 turns of 3 participants"
+    assert encode(trial.model().model.scores) == encode(trial.relayed().released)
+    assert trial.model().guarantee.epsilon == (2.0, 2.0)
+    assert not trial.model().guarantee.void
+
+
+def test_who_comes_later_speaks_alone_and_who_leaves_takes_its_parts_along(tmp_path):
+    trial = Trial(tmp_path, CAMPAIGN + "newcomers = 3600\n")
+    assert len(trial.play()) == 6
+    before = trial.relayed().released
+    trial.enrol("person 003", held="0,1")
+    assert trial.play() == ["person 003"]
+    after = trial.relayed()
+    assert after.released.parts[:6] == before.parts
+    assert after.released.parts[6].column in (0, 1)
+    assert after.roster.present == 4
+    trial.store.revoke(trial.owner("person 001"))
+    assert trial.play() == []
+    left = trial.relayed()
+    assert left.roster.gone == (1,)
+    assert left.released == after.released.without({1})
+    assert trial.store.standing().state == "running"
+    with trial.store.transaction() as connection:
+        connection.exec_driver_sql("UPDATE campaign SET worked = worked + 3500")
+    trial.step(2)
+    assert trial.store.standing().state == "running"
+    with trial.store.transaction() as connection:
+        connection.exec_driver_sql("UPDATE campaign SET worked = worked + 100")
+    trial.step(2)
+    assert trial.store.standing().state == "ended"
+    assert encode(trial.model().model.scores) == encode(left.released)
+    shown = page(View(trial.store, KEY.public_key()).status())
+    assert "has left" in shown
+    assert "Who has spoken" in shown
+
+
+def test_silent_peers_are_passed_over(trial):
+    trial.step(3)
+    silent, _ = trial.turn()
+    trial.late()
+    spoke = trial.play()
+    assert len(spoke) == 5
+    assert [q.state for q in trial.store.questions()].count(VOID) == 1
+    assert spoke.count(silent) == 1
+    assert encode(trial.model().model.scores) == encode(trial.relayed().released)
+
+
+def test_one_who_leaves_in_its_turn_is_not_waited_for(trial):
+    trial.step(3)
+    leaver, _ = trial.turn()
+    trial.store.revoke(trial.owner(leaver))
+    spoke = trial.play()
+    assert len(spoke) == 4
+    assert leaver not in spoke
+    trial.start()
+    trial.step(2)
+    assert encode(trial.model().model.scores) == encode(trial.relayed().released)
+
+
+def test_a_report_that_nobody_signed_for_the_others_counts_as_silence(trial):
+    trial.step(3)
+    name, question = trial.turn()
+    report = trial.gates[name].answer(question, name)
+    intake = Intake(trial.store, KEY.public_key())
+    intake.write([(trial.owner(name), report)])
+    trial.step(2)
+    data, _ = trial.signed(name, question)
+    digest = asked(question)[0].digest
+    assert (
+        trial.rosters.keep(trial.owner(name), digest, data) is None
+    )  # too late to change what was told
+    assert trial.store.questions()[0].state == CLOSED
+    assert trial.relayed().released == Additive()
+
+
+# A coordinator that forges --------------------------------------------------------------------------------
+
+
+def forged(trial, change):
+    """Follow honestly through one turn, then take in a second one that `change` has made."""
+    trial.step(3)
+    trial.speak()
+    trial.step(2)
+    trial.speak()
+    trial.step(2)
+    following = Following(trial.terms, KEY.public_key())
+    following.take(trial.rosters.roster(1))
+    following.take(trial.rosters.turn(1))
+    before = following.released
+    turn = opened(trial.rosters.turn(2), Turn, TURN, KEY.public_key())
+    with pytest.raises(ForgeryError) as problem:
+        following.take(change(trial, turn))
+    assert following.released == before  # nothing of it was taken in
+    following.take(trial.rosters.turn(2))  # and the honest one still can be
+    return str(problem.value)
+
+
+def test_a_report_made_up_by_the_coordinator_is_refused(trial):
+    def change(trial, turn):
+        (speaker,) = asked(turn.invitation)[1].owners
+        name = trial.relayed().roster.peers[speaker].name
+        stranger = Ed25519PrivateKey.generate()
+        data, _ = trial.signed(name, turn.invitation, key=stranger)
+        return sign(replace(turn, spoken=data), TURN, KEY)
+
+    assert "signature does not belong" in forged(trial, change)
+
+
+def test_a_report_to_another_question_is_refused(trial):
+    def change(trial, turn):
+        first = opened(trial.rosters.turn(1), Turn, TURN, KEY.public_key())
+        return sign(replace(turn, spoken=first.spoken), TURN, KEY)
+
+    assert "cannot be taken in" in forged(trial, change)
+
+
+def test_a_question_that_changes_what_was_released_is_refused(trial):
+    def change(trial, turn):
+        invitation, query = asked(turn.invitation)
+        part = query.model.parts[0]
+        louder = replace(part, scores=tuple(score + 1e-6 for score in part.scores))
+        query = replace(query, model=Additive((louder,)))
+        return sign(
+            replace(turn, invitation=sign(replace(invitation, query=query), PURPOSE, KEY)),
+            TURN,
+            KEY,
+        )
+
+    assert "not the one that follows" in forged(trial, change)
+
+
+def test_last_bits_of_scores_may_differ_between_machines(trial):
+    trial.step(3)
+    trial.speak()
+    trial.step(2)
+    following = trial.relayed()
+    name, question = trial.turn()
+    key = bytes.fromhex(trial.owner(name))
+    invitation, query = asked(question)
+    part = query.model.parts[0]
+    close = replace(part, scores=tuple(float(np.nextafter(score, 9)) for score in part.scores))
+    query = replace(query, model=Additive((close,)))
+    (speaker,) = query.owners
+    following.admit(sign(replace(invitation, query=query), PURPOSE, KEY), key)
+    with pytest.raises(ForgeryError, match="somebody else's"):
+        following.admit(question, bytes(32))
+    for other in (
+        replace(query, menu=(5.0,)),
+        replace(query, owners=((speaker + 1) % PEERS,)),
+        replace(query, cuts=query.cuts[:1]),
+        replace(query, model=Additive()),
+    ):
+        with pytest.raises(ForgeryError):
+            following.admit(sign(replace(invitation, query=other), PURPOSE, KEY), key)
+
+
+def test_rosters_only_grow_and_strangers_can_be_refused(trial):
+    trial.step(3)
+    first = opened(trial.rosters.roster(1), Roster, ROSTER, KEY.public_key())
+    other = Peer(0, bytes(32), "me too", (0,))
+    swapped = replace(first, peers=(other, *first.peers[1:]), first=len(first.peers))
+    assert not swapped.follows(first)
+    assert not first.follows(first)
+    assert Roster((*first.peers, replace(other, number=3)), 3).follows(first)
+    following = Following(
+        trial.terms, KEY.public_key(), known={peer.key for peer in first.peers[1:]}
+    )
+    with pytest.raises(
+        ForgeryError, match=r"participants \[0\] have keys that are not among those you know"
+    ):
+        following.take(trial.rosters.roster(1))
+    Following(trial.terms, KEY.public_key(), known={peer.key for peer in first.peers}).take(
+        trial.rosters.roster(1)
+    )
+
+
+def test_a_peer_cannot_speak_for_another(trial):
+    trial.step(3)
+    name, question = trial.turn()
+    digest = asked(question)[0].digest
+    data, _ = trial.signed(name, question)
+    other = next(each for each in trial.keys if each != name)
+    assert trial.rosters.keep(trial.owner(other), digest, data) is None
+    assert trial.rosters.keep(trial.owner(name), digest, data) == data
+    assert trial.rosters.keep(trial.owner(name), digest, b"something else") == data
+
+
+def test_a_peer_leaves_by_itself(tmp_path):
+    service = running(folder_of(tmp_path))
+    service.store.add_tokens(TOKENS)
+
+    async def work(link):
+        _, (first, second, _) = await joining(tmp_path, **LIMITS).members(link)
+        for member, token in zip((first, second), TOKENS, strict=False):
+            await member.enrol(token, member.owner, "0,2")
+        stranger = await link.call("POST", "/v1/leave", Ed25519PrivateKey.generate(), b"leave")
+        left = [
+            (await link.call("POST", "/v1/leave", first.key, b"leave")).status_code
+            for _ in range(2)
+        ]
+        asked = [
+            (await link.call("GET", "/v1/rosters/1", one.key)).status_code
+            for one in (first, second)
+        ]
+        return stranger.status_code, left, asked
+
+    assert driven(service, work) == (403, [200, 200], [403, 204])
+    assert service.store.enrolled() == {"enrolled": 2, "waiting": 1, "revoked": 1}
+
+
+def test_before_joining_a_peer_sees_what_would_leave(tmp_path):
+    service = running(folder_of(tmp_path))
+
+    async def work(link):
+        return (await preview(joining(tmp_path, **LIMITS), link, None)).lines
+
+    lines = " ".join(driven(service, work))
+    assert "the attribute that tells most, and counts of your records by its values" in lines
+    assert "up to 2 times; it would cost epsilon 2 in all" in lines
+    assert "the more take part, the less often you speak, at up to epsilon 2 each time" in lines
+    assert "one record added to or removed from a participant's rows" in lines
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("epsilon = 2.0", "epsilon = [1.0, 2.0]"), "epsilon must be one number"),
+        (("rounds = 6", "rounds = 0"), "rounds must be"),
+        (("deadline = 300", "newcomers = -1"), "newcomers must be a finite number of seconds"),
+    ],
+)
+def test_a_bad_file_says_what_is_wrong(tmp_path, change, message):
+    with pytest.raises(ValueError, match=message):
+        running(folder_of(tmp_path, CAMPAIGN.replace(*change)))

@@ -1,0 +1,276 @@
+"""Campaigns of sites: one private model each, combined with the data user's sample, over the same service."""
+
+import asyncio
+
+import numpy as np
+import pandas as pd
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+import tacit
+from tacit import seeded
+from tacit.engines.inline import Inline
+from tacit.estimators.persistence import SavedModel
+from tacit.owner.gate import Gate, RefusedError
+from tacit.owner.ledger import Ledger
+from tacit.service.coordinator.intake import Intake, Outcome
+from tacit.service.coordinator.page import page
+from tacit.service.coordinator.status import View
+from tacit.service.coordinator.store import CLOSED, OPEN, VOID
+from tacit.service.device.join import join
+from tacit.service.device.preview import preview
+from tacit.service.device.rehearsal_gate import Part
+from tacit.service.kinds.sites import SiteSpec
+from tacit.wire import decode, encode
+from tests.service.coordinator.made import (
+    ADMIN,
+    driven,
+    enrol,
+    joining,
+    question_for,
+    rows,
+    running,
+    write,
+)
+
+SITES = 4
+TOKENS = [f"token number {i:04d}" for i in range(SITES)]
+SEED = 7
+KEY = Ed25519PrivateKey.generate()
+CAMPAIGN = f"""
+kind = "sites"
+name = "trial"
+sample = "mine.csv"
+label = "ill"
+epsilon = [1.0, 2.0]
+start = {SITES}
+minimum = 2
+deadline = 300
+"""
+LIMITS = {"epsilon_per_release": 2, "epsilon_total": 2, "units": ("record",), "learners": ("site",)}
+
+
+def folder_of(tmp_path, text=CAMPAIGN):
+    write(
+        tmp_path / "mine.csv",
+        [{k: v for k, v in row.items() if k != "who"} for row in rows(60, 1, seed=1)],
+    )
+    write(tmp_path / "people.csv", rows(SITES, 200, seed=2))
+    (tmp_path / "campaign.toml").write_text(text)
+    return tmp_path
+
+
+def in_process(folder, epsilon):
+    terms, public = SiteSpec.read(folder / "campaign.toml").prepared()
+    _, cohort = joining(folder).rows(terms)
+    return Inline(cohort, epsilon, seeded(SEED)).run(terms.run(public)).linear(terms.query)
+
+
+def test_sites_train_and_the_model_is_that_of_one_process_byte_for_byte(tmp_path, database):
+    folder = folder_of(tmp_path)
+    service = running(folder, database, rehearsal=SEED)
+    service.store.add_tokens(TOKENS)
+
+    async def work(link):
+        mine = joining(folder, Part(SEED), **LIMITS)
+        answered = await join(mine, link, TOKENS)
+        while (await link.call("GET", "/v1/model", None)).status_code == 404:
+            await asyncio.sleep(0.05)
+        return (
+            answered,
+            (await link.call("GET", "/v1/status", None)).json(),
+            await link.call("GET", "/v1/model", None),
+        )
+
+    answered, status, model = driven(service, work)
+    assert answered == SITES
+    assert (status["state"], status["ended"], status["unit"]) == (
+        "ended",
+        "4 sites answered",
+        "record",
+    )
+    assert [voice["answered"] for voice in status["voices"]] == [1] * SITES
+    assert {voice["name"] for voice in status["voices"]} == {
+        f"person {i:03d}" for i in range(SITES)
+    }
+    published = decode(model.content, SavedModel)
+    assert encode(published.model) == encode(in_process(folder, 2.0))
+    assert encode(published.model) != encode(in_process(folder, 1.0))
+    (folder / "m.tacit").write_bytes(model.content)
+    again = tacit.load(folder / "m.tacit")
+    table = pd.DataFrame(rows(1, 300, seed=3))
+    assert again.score(table[list(again.feature_names_in_)], table["ill"]) > 0.85
+    assert again.guarantee_.unit == "record"
+    assert again.guarantee_.void  # it was a rehearsal
+
+
+class Trial:
+    """A coordinator and four sites in one thread, each moved by hand."""
+
+    def __init__(self, tmp_path, text=CAMPAIGN, **limits):
+        self.folder = folder_of(tmp_path, text)
+        self.url = f"sqlite:///{tmp_path}/c.db"
+        self.start()
+        self.store.add_tokens(TOKENS)
+        self.names, cohort = joining(self.folder).rows(self.terms)
+        self.keys = [f"{i:064x}" for i in range(SITES)]
+        for key, token, name in zip(self.keys, TOKENS, self.names, strict=True):
+            assert enrol(self.store, key, token, name)
+        self.ledger = Ledger(self.folder / "ledger.db", self.folder / "ledger.mark")
+        policy = joining(self.folder, **{**LIMITS, **limits}).policy
+        self.gate = Gate(
+            cohort, self.names, self.terms.schema, policy, self.ledger, KEY.public_key()
+        )
+
+    def start(self):
+        """A coordinator that knows nothing but the database, when the lease of the last has run out."""
+        self.service = running(self.folder, self.url, KEY)
+        self.store = self.service.store
+        self.terms, self.public = SiteSpec.read(self.folder / "campaign.toml").prepared()
+        with self.store.transaction() as connection:
+            connection.exec_driver_sql("UPDATE campaign SET lease_until = 0")
+
+    def late(self):
+        with self.store.transaction() as connection:
+            connection.exec_driver_sql("UPDATE questions SET deadline = 0")
+
+    def steps(self, count=3):
+        for _ in range(count):
+            self.service.driver.step()
+
+    def answer(self, *sites):
+        sent = []
+        for site in sites:
+            data = question_for(self.store, self.keys[site])
+            assert data is not None
+            sent.append((self.keys[site], self.gate.answer(data, self.names[site])))
+        return Intake(self.store, KEY.public_key()).write(sent)
+
+    def model(self):
+        return decode(self.store.standing().model or b"", SavedModel)
+
+
+@pytest.fixture
+def trial(tmp_path):
+    return Trial(tmp_path)
+
+
+def test_sites_that_do_not_answer_are_left_out_and_every_kill_is_survived(trial):
+    trial.start()
+    trial.steps(2)
+    trial.start()
+    assert trial.answer(0, 2) == [Outcome.COUNTED] * 2
+    trial.start()
+    trial.steps()
+    assert [q.state for q in trial.store.questions()] == [
+        OPEN
+    ]  # two are missing, and there is time
+    trial.start()
+    assert trial.answer(3) == [Outcome.COUNTED]
+    trial.late()
+    trial.steps()
+    assert [q.state for q in trial.store.questions()] == [CLOSED]
+    standing = trial.store.standing()
+    assert (standing.state, standing.ended) == ("ended", "3 sites answered")
+    assert not trial.model().guarantee.void
+    assert trial.model().guarantee.epsilon == (2.0, 2.0)
+    assert {str(entry.cost) for entry in trial.ledger.entries()} == {"2"}
+    silent = page(View(trial.store, KEY.public_key()).status())
+    assert "3 sites answered" in silent
+    assert "was silent" in silent
+
+
+def test_a_database_that_is_away_when_all_is_done_only_makes_it_wait(trial, monkeypatch):
+    trial.steps(2)
+    trial.answer(0, 1, 2, 3)
+
+    def away(*_):
+        raise ConnectionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(trial.store, "end", away)
+        for _ in range(2):
+            with pytest.raises(ConnectionError):
+                trial.service.driver.step()
+    trial.steps(1)
+    assert trial.store.standing().ended == "4 sites answered"
+
+
+def test_too_few_sites_give_the_model_of_the_sample_alone(trial):
+    trial.steps(2)
+    trial.answer(1)
+    trial.late()
+    trial.steps()
+    assert [q.state for q in trial.store.questions()] == [VOID]
+    assert trial.store.standing().ended == "fewer than 2 sites answered: the sample alone"
+    alone = trial.terms.run(trial.public)
+    next(alone)
+    with pytest.raises(StopIteration) as end:
+        alone.send(None)
+    np.testing.assert_array_equal(trial.model().model.vectors, end.value.value.public_vectors)
+
+
+@pytest.mark.parametrize(
+    ("limits", "why"),
+    [
+        ({"units": ("owner",)}, "does not allow the unit 'record'"),
+        ({"learners": ("leaves",)}, "does not allow this learner"),
+        ({"mechanisms": ("output",)}, "does not allow this mechanism"),
+    ],
+    ids=["unit", "learner", "mechanism"],
+)
+def test_a_site_speaks_only_as_its_policy_allows(tmp_path, limits, why):
+    trial = Trial(tmp_path, **limits)
+    trial.steps(2)
+    with pytest.raises(RefusedError, match=why):
+        trial.answer(0)
+    assert trial.ledger.entries() == []
+
+
+def test_before_joining_a_site_sees_what_would_leave(tmp_path):
+    service = running(folder_of(tmp_path))
+
+    async def work(link):
+        allowed = (await preview(joining(tmp_path, **LIMITS), link, None)).lines
+        return allowed, (await preview(joining(tmp_path), link, None)).lines
+
+    allowed, refused = (" ".join(lines) for lines in driven(service, work))
+    assert "a linear model trained on your records (5 numbers), through objective" in allowed
+    assert (
+        "everything about one record (one record of a site replaced, added or removed)" in allowed
+    )
+    assert "48 bytes per owner, once; it would cost epsilon 2 in all" in allowed
+    assert (
+        "your policy refuses it: the policy does not allow the unit 'record'; nothing would leave"
+        in refused
+    )
+
+
+def test_the_page_of_sites_speaks_of_records(trial):
+    trial.steps(2)
+    trial.answer(0, 1)
+    text = " ".join(page(View(trial.store, KEY.public_key()).status()).split())
+    assert "2 of 4 sites have answered" in text
+    assert "Epsilon per record" in text
+    assert "one record: one record of a site replaced, added or removed" in text
+    assert "Who has spoken" in text
+    assert "has spoken" in text
+    assert "Always saying the most frequent class is wrong in" in text
+    assert "local differential privacy" not in text
+    assert ADMIN not in text
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (('kind = "sites"', 'kind = "cites"'), "kind must be one of"),
+        (("minimum = 2", "minimum = 5"), "minimum must be at most start, 4, got 5"),
+        (("deadline = 300", 'privacy = "none"'), "privacy must be one of"),
+        (("deadline = 300", "rounds = 3"), r"unknown \['rounds'\]; a campaign of kind 'sites' has"),
+        (("start = 4", ""), r"missing \['start'\]"),
+    ],
+)
+def test_a_bad_file_says_what_is_wrong(tmp_path, change, message):
+    folder = folder_of(tmp_path, CAMPAIGN.replace(*change))
+    with pytest.raises(ValueError, match=message):
+        running(folder)

@@ -1,0 +1,140 @@
+"""The store, on SQLite and PostgreSQL alike: what must not happen twice does not, also when two try at once."""
+
+import time
+
+import pytest
+from sqlalchemy.exc import IntegrityError
+
+from tacit.service.coordinator.sql import StoreError
+from tacit.service.coordinator.store import ENDED, ENROLLING, OPEN, PAUSED, RUNNING, Question, Store
+from tests.service.coordinator.made import at_once, enrol
+
+TOKENS = [f"token number {i:04d}" for i in range(40)]
+
+
+@pytest.fixture
+def store(store):
+    store.add_tokens(TOKENS)
+    return store
+
+
+def question(number, state=OPEN):
+    return Question(
+        number, bytes([number]) * 32, b"signed", state, time.time(), time.time() + 60, None
+    )
+
+
+def enrolled(store, count):
+    for i in range(count):
+        assert enrol(store, f"{i:064x}", TOKENS[i], f"owner {i}")
+    return store.waiting()
+
+
+def test_a_campaign_is_taken_up_again_on_the_same_terms_only(store, database):
+    again = Store(database)
+    again.found("trial", b"terms")
+    with pytest.raises(StoreError, match="other terms"):
+        again.found("trial", b"others")
+    again.close()
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["mysql://me:secret@host/x", "campaign.db", "", "sqlite://", "postgres://me:secret@host/x"],
+)
+def test_other_databases_are_named_for_what_they_are_not(url):
+    with pytest.raises(
+        StoreError, match=r"^database must be sqlite:///FILE or postgresql://"
+    ) as caught:
+        Store(url)
+    assert "secret" not in str(caught.value)
+
+
+def test_several_founders_at_once_found_one_campaign(database):
+    stores = [Store(database) for _ in range(4)]
+    assert at_once(lambda i: stores[i].found("trial", b"terms")) == [None] * 4
+    assert stores[0].standing().name == "trial"
+    for each in stores:
+        each.close()
+
+
+def test_nobody_is_asked_twice_and_a_refused_question_leaves_no_trace(store):
+    places = enrolled(store, 6)
+    store.ask(question(1), places[:4], spend=True)
+    with pytest.raises(StoreError, match="1 of 2 owners were asked before"):
+        store.ask(question(2), [places[3], places[4]], spend=True)
+    assert store.waiting() == places[4:]
+    assert [q.number for q in store.questions()] == [1]
+    assert store.counts(1) == (4, 0)
+
+
+def test_two_drivers_cannot_put_the_same_question(store):
+    places = enrolled(store, 8)
+    said = at_once(lambda i: store.ask(question(1), places[2 * i : 2 * i + 2], spend=True))
+    assert said.count(None) == 1
+    assert all(isinstance(each, IntegrityError | None) for each in said)
+    assert len(store.waiting()) == 6
+
+
+def test_a_question_to_more_owners_than_a_statement_has_parameters(store):
+    from sqlalchemy import insert
+
+    from tacit.service.coordinator.sql import owners
+
+    count = 70_000  # PostgreSQL takes 65,535 parameters, SQLite 32,766
+    rows = [
+        {"owner": f"{i:x}", "label": "", "token": f"{i:x}", "revoked": False, "asked": None}
+        for i in range(count)
+    ]
+    with store.transaction() as connection:
+        connection.execute(insert(owners), rows)
+    store.ask(question(1), store.waiting(), spend=True)
+    assert store.counts(1) == (count, 0)
+
+
+def test_a_lease_is_one_workers_until_it_runs_out_or_the_clock_goes_back(store, monkeypatch):
+    assert store.lease("a", 10) is not None
+    assert store.lease("a", 10) is not None
+    assert store.lease("b", 10) is None
+    now = time.time()
+    monkeypatch.setattr("tacit.service.coordinator.store.time.time", lambda: now + 11)
+    assert store.lease("b", 10) is not None
+    assert store.lease("a", 10) is None
+    monkeypatch.setattr("tacit.service.coordinator.store.time.time", lambda: now - 3 * 3600)
+    assert store.lease("a", 10) is not None
+
+
+def test_only_time_at_work_is_time_of_the_campaign(store, monkeypatch):
+    assert store.lease("a", 10, 99.0) == 0.0  # whatever it did before, it did not drive
+    assert store.lease("a", 10, 2.5) == 2.5
+    assert store.lease("b", 10, 1.0) is None
+    now = time.time()
+    monkeypatch.setattr("tacit.service.coordinator.store.time.time", lambda: now + 7 * 3600)
+    assert store.lease("a", 10, 0.5) == 3.0
+    monkeypatch.setattr("tacit.service.coordinator.store.time.time", lambda: now + 8 * 3600)
+    assert store.lease("b", 10, 3600.0) == 3.0  # an hour without anybody is none
+    assert store.standing().worked == 3.0
+
+
+def test_a_pause_goes_back_to_where_it_was(store):
+    assert not store.go_on()
+    assert store.pause()
+    assert not store.pause()
+    assert not store.begin()
+    assert store.standing().state == PAUSED
+    assert store.go_on()
+    assert store.standing().state == ENROLLING
+    assert store.begin()
+    assert store.pause()
+    assert store.go_on()
+    assert store.standing().state == RUNNING
+
+
+def test_what_has_ended_stays_ended(store):
+    assert store.begin()
+    assert store.pause()
+    assert store.end("all rounds", b"model")
+    assert not any(move() for move in (store.begin, store.pause, store.go_on))
+    assert not store.end("again", b"another")
+    standing = store.standing()
+    assert (standing.state, standing.ended, standing.model) == (ENDED, "all rounds", b"model")

@@ -1,0 +1,347 @@
+"""Campaigns judged by all owners: sums through a helper, killed, away, refusing, and the same as in one process."""
+
+import sqlite3
+
+import httpx
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from tacit import seeded
+from tacit.algorithms.boosting import Verdict
+from tacit.estimators.persistence import SavedModel
+from tacit.learners.invitation import PURPOSE, Invitation
+from tacit.learners.models.ensemble import Ensemble
+from tacit.learners.owners.sum_query import SumQuery
+from tacit.owner.gate import Gate, RefusedError
+from tacit.owner.ledger import Ledger
+from tacit.service.coordinator import sums as coordinator_sums
+from tacit.service.coordinator.assemble import coordinator
+from tacit.service.coordinator.intake import Intake, Outcome
+from tacit.service.coordinator.store import ADDING, CLOSED, OPEN, VOID
+from tacit.service.device.join import join
+from tacit.service.device.preview import preview
+from tacit.service.kinds.boosting import BoostingSpec
+from tacit.sums.halves import SIZE
+from tacit.sums.protocol import Adding
+from tacit.sums.two_servers import TwoServers
+from tacit.wire import decode, encode
+from tacit.wire.signing import opened, public_bytes
+from tests.service.coordinator.made import ADMIN, driven, enrol, folder_of, joining, question_for
+from tests.service.helper.made import client_of, helper
+from tests.sums.made import HELPER_KEY, public
+
+PEOPLE = 16
+TOKENS = [f"token number {i:04d}" for i in range(PEOPLE)]
+KEY = Ed25519PrivateKey.generate()
+CAMPAIGN = f"""
+name = "trial"
+sample = "mine.csv"
+label = "ill"
+learner = "centroid"
+epsilon = 8.0
+rounds = 2
+owners_per_round = 5
+start = {PEOPLE}
+minimum = 3
+attempts = 2
+deadline = 300
+error = "owners"
+error_epsilon = 2.5
+error_minimum = 10
+helper = "https://helper.invalid"
+helper_key = "{public(HELPER_KEY).hex()}"
+"""
+LIMITS = {"epsilon_total": 100, "releases": 20, "helper": public(HELPER_KEY).hex()}
+
+
+class Away(httpx.BaseTransport):
+    """A helper that cannot be reached."""
+
+    asked = 0
+
+    def handle_request(self, request):
+        self.asked += 1
+        raise httpx.ConnectError("away")
+
+
+class Trial:
+    """A coordinator with its owners and a helper, in one thread: whoever is to move is moved by hand."""
+
+    def __init__(self, tmp_path, text=CAMPAIGN):
+        self.folder = folder_of(tmp_path, owners=PEOPLE, text=text)
+        self.helper = client_of(
+            helper(self.folder, public_bytes(KEY.public_key()).hex(), noise=seeded(5))
+        )
+        self.start(self.helper)
+        self.service.store.add_tokens(TOKENS)
+        self.names, self.cohort = joining(self.folder).rows(self.terms)
+        self.keys = [f"{i:064x}" for i in range(PEOPLE)]
+        for key, token in zip(self.keys, TOKENS, strict=True):
+            assert enrol(self.service.store, key, token, "")
+        ledger = Ledger(self.folder / "ledger.db", self.folder / "ledger.mark")
+        policy = joining(self.folder, **LIMITS).policy
+        self.gate = Gate(
+            self.cohort, self.names, self.terms.schema, policy, ledger, KEY.public_key()
+        )
+        self.ledger = ledger
+
+    def start(self, client):
+        """The coordinator, started anew from what is in the database, when the lease of the last one has run out."""
+        url = f"sqlite:///{self.folder}/c.db"
+        if (self.folder / "c.db").exists():
+            self.changed("UPDATE campaign SET lease_until = 0")
+        self.service = coordinator(
+            self.folder / "campaign.toml", url, KEY, ADMIN, helper=client, noise=seeded(5)
+        )
+        self.store = self.service.store
+        self.terms, _ = BoostingSpec.read(self.folder / "campaign.toml").prepared(bytes(32))
+
+    def answer(self, owners=range(PEOPLE)):
+        """Some owners answer what they are asked; what became of their reports."""
+        sent = []
+        for place in owners:
+            data = question_for(self.store, self.keys[place])
+            if data is not None:
+                (said,) = self.gate.answers(data, [self.names[place]])
+                assert not isinstance(said, RefusedError), said
+                sent.append((self.keys[place], said))
+        return Intake(self.store, KEY.public_key()).write(sent) if sent else []
+
+    def last(self):
+        return self.store.questions()[-1]
+
+    def query(self, question):
+        return opened(question.data, Invitation, PURPOSE, KEY.public_key()).query
+
+    def until_sum(self):
+        """On to the first question that is a sum, put to everybody and not answered yet."""
+        while not (self.store.questions() and isinstance(self.query(self.last()), SumQuery)):
+            self.answer()
+            assert self.service.driver.step()
+
+    def to_the_end(self):
+        while self.service.driver.step():
+            self.answer()
+        return self.store.standing()
+
+    def late(self):
+        """The deadline of the open question passes."""
+        self.changed("UPDATE questions SET deadline = 0")
+
+    def changed(self, statement):
+        connection = sqlite3.connect(self.folder / "c.db")
+        connection.execute(statement)
+        connection.commit()
+        connection.close()
+
+    def released(self):
+        connection = sqlite3.connect(self.folder / "released.db")
+        (count,) = connection.execute("SELECT count(*) FROM releases").fetchone()
+        connection.close()
+        return count
+
+
+@pytest.fixture
+def trial(tmp_path):
+    made = Trial(tmp_path)
+    yield made
+    made.store.close()
+
+
+def test_verdicts_are_those_of_one_process(trial):
+    standing = trial.to_the_end()
+    sums = [q for q in trial.store.questions() if isinstance(trial.query(q), SumQuery)]
+    assert sums
+    assert trial.released() == len(sums)
+    for number, question in enumerate(sums, 1):
+        query = trial.query(question)
+        terms = query.ensemble.error_terms(query.model, trial.cohort)
+        same = TwoServers(epsilon=2.5).total(terms, seeded(5).child("tally", number))
+        assert decode(question.answer, Verdict) == Verdict.of(same)
+        assert query.number == number
+    published = decode(standing.model, SavedModel)
+    assert isinstance(published.model, Ensemble)
+    assert len(published.model) <= 2
+    assert published.guarantee.error_epsilon == 2.5 * len(sums)
+
+
+def test_every_sum_is_charged(trial):
+    trial.to_the_end()
+    sums = [q for q in trial.store.questions() if isinstance(trial.query(q), SumQuery)]
+    entries = trial.ledger.entries()
+    mine = [entry for entry in entries if entry.what == "error sum"]
+    assert {(entry.epsilon, entry.how, entry.unit) for entry in mine} == {
+        ("5/2", "two servers", "owner")
+    }
+    assert sorted(entry.owner for entry in mine) == sorted(trial.names * len(sums))
+
+
+def test_drop_outs_leave_the_sum_of_the_others(trial):
+    trial.until_sum()
+    trial.answer(range(11))
+    assert trial.service.driver.step()
+    assert trial.last().state == OPEN  # not everybody, and there is time
+    trial.late()
+    assert trial.service.driver.step()
+    question = next(q for q in trial.store.questions() if q.answer is not None)
+    query = trial.query(question)
+    terms = query.ensemble.error_terms(query.model, trial.cohort[:11])
+    same = TwoServers(epsilon=2.5).total(terms, seeded(5).child("tally", 1))
+    assert decode(question.answer, Verdict) == Verdict.of(same)
+
+
+def test_a_coordinator_killed_while_servers_add_up_goes_on(trial, monkeypatch):
+    trial.until_sum()
+    trial.answer()
+
+    class KilledError(Exception):
+        pass
+
+    def killed(*_):
+        raise KilledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Adding, "opened", killed)  # the helper has answered, nothing is written down
+        with pytest.raises(KilledError):
+            trial.service.driver.step()
+    assert trial.last().state == ADDING
+    assert trial.released() == 1
+    trial.start(trial.helper)
+    assert trial.service.driver.step()
+    assert [q.state for q in trial.store.questions()].count(ADDING) == 0
+    assert trial.released() == 1  # the same answer again, not another release
+    assert trial.to_the_end().state == "ended"
+
+
+def test_a_replay_uses_the_verdict_that_was_written_down(trial):
+    trial.until_sum()
+    number = trial.last().number
+    trial.answer()
+    assert trial.service.driver.step()
+    before = [(q.number, q.data) for q in trial.store.questions()]
+    away = Away()
+    trial.start(httpx.Client(transport=away, base_url="http://localhost"))
+    trial.answer()
+    assert trial.service.driver.step()
+    after = trial.store.questions()
+    assert [(q.number, q.data) for q in after][: len(before)] == before
+    assert len(after) > len(before)
+    assert after[number - 1].answer is not None
+    assert away.asked == 0
+
+
+def test_a_helper_that_is_away_is_waited_for(trial, monkeypatch):
+    monkeypatch.setattr(coordinator_sums, "_FIRST", 0.0)
+    away = Away()
+    trial.start(httpx.Client(transport=away, base_url="http://localhost"))
+    trial.until_sum()
+    trial.answer(range(15))
+    trial.late()
+    for tries in (1, 2, 3):
+        assert trial.service.driver.step()
+        assert trial.last().state == ADDING
+        assert away.asked == tries
+    assert trial.answer([15]) == []  # nobody is asked any more
+    trial.start(trial.helper)
+    assert trial.service.driver.step()
+    assert [q.state for q in trial.store.questions()].count(ADDING) == 0
+
+
+def test_a_report_that_comes_while_servers_add_up_is_late(trial):
+    trial.until_sum()
+    question = question_for(trial.store, trial.keys[0])
+    trial.store.close_question(trial.last().number, ADDING)
+    (report,) = trial.gate.answers(question, [trial.names[0]])
+    assert Intake(trial.store, KEY.public_key()).write([(trial.keys[0], report)]) == [Outcome.LATE]
+
+
+def test_too_few_owners_void_a_sum_and_in_the_end_the_campaign(trial):
+    trial.until_sum()
+    first = trial.query(trial.last())
+    trial.answer(range(9))
+    trial.late()
+    assert trial.service.driver.step()
+    again = trial.query(trial.last())
+    assert [q.state for q in trial.store.questions()][-2:] == [VOID, OPEN]
+    assert (first.attempt, again.attempt) == (1, 2)
+    assert first.batch != again.batch  # what was sent for the first cannot be used for the second
+    trial.late()
+    trial.service.driver.step()
+    standing = trial.store.standing()
+    assert (standing.state, standing.ended) == (
+        "ended",
+        "no sum over owners came about after 0 rounds",
+    )
+    assert trial.released() == 0
+
+
+def test_the_first_verdict_counts(trial):
+    trial.until_sum()
+    number = trial.last().number
+    for verdict in (Verdict(0.25, 0.1), Verdict(0.5, 0.1)):
+        trial.store.close_question(number, CLOSED, encode(verdict))
+    trial.store.close_question(number, ADDING)
+    last = trial.last()
+    assert (last.state, last.answer) == (CLOSED, encode(Verdict(0.25, 0.1)))
+
+
+def test_owners_and_both_servers_over_http(tmp_path, monkeypatch):
+    monkeypatch.setattr("tacit.service.device.member._pause", lambda response, coin: 0.3)
+    folder = folder_of(
+        tmp_path, owners=12, text=CAMPAIGN.replace(f"start = {PEOPLE}", "start = 12")
+    )
+    client = client_of(helper(folder, public_bytes(KEY.public_key()).hex()))
+    service = coordinator(
+        folder / "campaign.toml", f"sqlite:///{folder}/c.db", KEY, ADMIN, helper=client
+    )
+    service.store.add_tokens(TOKENS)
+
+    async def work(link):
+        lines = (await preview(joining(folder, **LIMITS), link, None)).lines
+        answered = await join(joining(folder, **LIMITS), link, TOKENS)
+        return lines, answered, (await link.call("GET", "/v1/status", None)).json()
+
+    lines, answered, status = driven(service, work)
+    assert status["state"] == "ended"
+    assert answered == sum(question["counted"] for question in status["questions"])
+    assert [question["invited"] for question in status["questions"]][:2] == [5, 12]
+    assert any(
+        f"{SIZE} bytes sealed in two halves" in line and "epsilon 2.5" in line for line in lines
+    )
+    assert any("as your policy does" in line and public(HELPER_KEY).hex() in line for line in lines)
+    assert np.isfinite([point["error"] for point in status["progress"]]).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (('error = "owners"', 'error = "mine"'), "error must be one of"),
+        (
+            ('error = "owners"', 'error = "public"'),
+            "must be given with error = 'owners', and only then",
+        ),
+        (("error_epsilon = 2.5", ""), "error_epsilon, helper, helper_key must be given"),
+        (
+            ("error_epsilon = 2.5", "error_epsilon = -1"),
+            "error_epsilon must be a finite number > 0",
+        ),
+        (("helper_key = ", "helper_key = 'ab' # "), "key of the helper must be 32 bytes, got 1"),
+        (
+            ("error_minimum = 10", "error_minimum = 17"),
+            "minimum of a sum must be at most start, 16, got 17",
+        ),
+    ],
+)
+def test_a_bad_campaign_file_says_what_is_wrong(tmp_path, change, message):
+    folder = folder_of(tmp_path, owners=1, text=CAMPAIGN.replace(*change))
+    with pytest.raises(ValueError, match=message):
+        BoostingSpec.read(folder / "campaign.toml").prepared(bytes(32))
+
+
+def test_the_helper_must_be_reached_safely(tmp_path):
+    folder = folder_of(
+        tmp_path, owners=1, text=CAMPAIGN.replace("https://helper.invalid", "http://helper.invalid")
+    )
+    with pytest.raises(ValueError, match="helper must begin with https://"):
+        BoostingSpec.read(folder / "campaign.toml").helper_client()

@@ -1,0 +1,120 @@
+"""An owner's file means in a campaign what it means to `tacit fit`, and no owner's rows change another's."""
+
+import asyncio
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tacit.cli._inputs import Reading, owned_rows, public_sample
+from tacit.owner.policy import Policy
+from tacit.service.device.client import Link
+from tacit.service.device.join import Joining
+from tacit.service.kinds.boosting import BoostingSpec
+from tacit.service.kinds.peers import PeerSpec
+from tacit.wire import WireError
+from tests.service.coordinator.made import client_of, folder_of, joining, running
+
+SAMPLE = "age,code,town,seen,ill\n" + "".join(
+    f"{20 + i},{i % 3},{'north' if i % 2 else 'south'},2024-01-{i + 1:02d},{'yes' if i % 4 else 'no'}\n"
+    for i in range(28)
+)
+OWNERS = """who,town,ill,age,code
+a, north ,yes,33,1
+a,south,no,n/a,01
+b,elsewhere,yes,old,2.0
+b,north,perhaps,47,7
+c,south,no,1e9,0
+"""
+CAMPAIGN = """
+name = "trial"
+sample = "mine.csv"
+label = "ill"
+categories = ["code"]
+epsilon = 4.0
+start = 3
+"""
+BOOSTING = CAMPAIGN + "owners_per_round = 3\n"
+POLICY = Policy(epsilon_per_release=Fraction(4), epsilon_total=Fraction(4))
+
+
+def made(folder: Path, owners=OWNERS, label="ill", who="who"):
+    (folder / "mine.csv").write_text(SAMPLE)
+    (folder / "people.csv").write_text(owners)
+    (folder / "campaign.toml").write_text(BOOSTING)
+    terms, _ = BoostingSpec.read(folder / "campaign.toml").prepared()
+    return terms, Joining(folder / "people.csv", label, POLICY, folder / "state", who)
+
+
+def test_a_file_means_what_it_means_to_tacit_fit(tmp_path):
+    terms, mine = made(tmp_path)
+    reading = Reading("ill", owner="who", categories=("code",))
+    sample = public_sample(tmp_path / "mine.csv", reading)
+    assert sample.schema == terms.schema
+    assert [feature.name for feature in terms.schema.features] == [
+        "age",
+        "code",
+        "town",
+    ]  # dates are no feature
+    owned = owned_rows(tmp_path / "people.csv", reading, sample.schema, "the sample")
+    names, cohort = mine.rows(terms)
+    known = terms.schema.encode_labels(owned.y) >= 0
+    assert names == ["a", "b", "c"]
+    np.testing.assert_array_equal(cohort.X, terms.schema.encode(owned.X).X[known])
+    assert cohort.sizes.tolist() == [2, 1, 1]
+
+
+def test_an_odd_value_of_one_owner_changes_nothing_for_another(tmp_path):
+    terms, mine = made(tmp_path)
+    _, plain = mine.rows(terms)
+    odd = OWNERS.replace("elsewhere,yes,old,2.0", "2024-05-05,yes,,x")
+    terms, mine = made(tmp_path, odd)
+    _, other = mine.rows(terms)
+    for owner in (0, 2):
+        np.testing.assert_array_equal(plain[owner : owner + 1].X, other[owner : owner + 1].X)
+
+
+def test_what_is_missing_is_named(tmp_path):
+    terms, mine = made(tmp_path, OWNERS.replace("town", "city"))
+    with pytest.raises(ValueError, match=r"people.csv lacks 'town'"):
+        mine.rows(terms)
+    terms, mine = made(tmp_path, label="healthy")
+    with pytest.raises(
+        ValueError,
+        match=r"column 'healthy' is not in .*people.csv; it has who, town, ill, age, code",
+    ):
+        mine.rows(terms)
+    terms, mine = made(tmp_path, who="whose")
+    with pytest.raises(ValueError, match="column 'whose' is not in"):
+        mine.rows(terms)
+
+
+def test_a_peer_may_lack_columns_but_not_all_of_them(tmp_path):
+    _, mine = made(tmp_path, OWNERS.replace("town", "city"))
+    (tmp_path / "campaign.toml").write_text('kind = "peers"\n' + CAMPAIGN)
+    terms, _ = PeerSpec.read(tmp_path / "campaign.toml").prepared()
+    assert mine.held(terms) == (0, 1)
+    _, cohort = mine.rows(terms)
+    assert np.isnan(cohort.X).any(axis=0).tolist() == [False] * 4 + [True]
+    (tmp_path / "people.csv").write_text("who,ill\na,yes\n")
+    with pytest.raises(ValueError, match="has no column of the campaign"):
+        mine.rows(terms)
+
+
+def test_a_key_that_is_given_counts_beside_the_one_that_was_pinned(tmp_path):
+    folder = folder_of(tmp_path)
+    service = running(folder)
+    right, wrong = bytes.fromhex(service.fingerprint), bytes(32)
+
+    async def greeted(pinned):
+        async with client_of(service.app) as client:
+            return await joining(folder).members(Link([client]), pinned)
+
+    with pytest.raises(WireError, match="is pinned: another campaign"):
+        asyncio.run(greeted(wrong))
+    assert not (folder / "owner" / "campaign.key").exists()
+    asyncio.run(greeted(None))  # whatever answered first is pinned
+    asyncio.run(greeted(right))
+    with pytest.raises(WireError, match="is pinned: another campaign"):
+        asyncio.run(greeted(wrong))

@@ -1,0 +1,200 @@
+"""An owner's patience: what it does when the coordinator is away, busy, slow, or lives by another clock."""
+
+import asyncio
+from email.utils import formatdate
+
+import httpx
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from tacit.service.device.client import Backoff, Link, UnreachableError
+from tacit.service.protocol.signed_requests import TIME
+
+KEY = Ed25519PrivateKey.generate()
+COINS = np.random.default_rng(7)
+NOW = 1_800_000_000.0
+
+
+class Coordinator:
+    """Answers what it is told to, one after another; the last again and again. It counts, and no time passes."""
+
+    def __init__(self, monkeypatch, *answers):
+        self.answers = list(answers)
+        self.requests: list[httpx.Request] = []
+        self.pauses: list[float] = []
+        monkeypatch.setattr("tacit.service.device.client.asyncio.sleep", self.sleep)
+        monkeypatch.setattr("tacit.service.device.client.time.monotonic", lambda: sum(self.pauses))
+
+    async def sleep(self, seconds):
+        self.pauses.append(seconds)
+
+    def __call__(self, request):
+        self.requests.append(request)
+        answer = self.answers[0] if len(self.answers) == 1 else self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer() if callable(answer) else answer
+
+    def call(self, patience=3600.0, key=KEY, coin=COINS.random):
+        async def main():
+            async with httpx.AsyncClient(
+                transport=httpx.MockTransport(self), base_url="http://localhost"
+            ) as client:
+                return await Link([client], patience, coin=coin).call(
+                    "POST", "/v1/report", key, b"the same bytes"
+                )
+
+        return asyncio.run(main())
+
+
+def test_one_that_is_starting_again_is_asked_soon_and_less_and_less_often(monkeypatch):
+    there = Coordinator(monkeypatch, *[httpx.ConnectError("refused")] * 12, httpx.Response(200))
+    assert there.call().status_code == 200
+    assert {request.content for request in there.requests} == {b"the same bytes"}
+    bounds = [min(0.2 * 2**n, 60.0) for n in range(12)]
+    assert all(
+        bound / 2 <= pause < bound for bound, pause in zip(bounds, there.pauses, strict=True)
+    )
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        httpx.ConnectTimeout("handshake"),
+        httpx.ReadTimeout("answer"),
+        httpx.Response(503),
+        httpx.Response(429),
+    ],
+    ids=["handshake", "answer", "503", "429"],
+)
+def test_one_that_has_too_much_to_do_is_left_alone_for_seconds_from_the_first_time(
+    monkeypatch, answer
+):
+    there = Coordinator(monkeypatch, answer, answer, answer, answer, httpx.Response(200))
+    assert there.call().status_code == 200
+    bounds = [8.0, 16.0, 32.0, 60.0]
+    assert all(
+        bound / 2 <= pause < bound for bound, pause in zip(bounds, there.pauses, strict=True)
+    )
+
+
+def test_fifty_that_gave_up_together_do_not_come_back_together(monkeypatch):
+    first, coin = [], np.random.default_rng(50).random
+    for _ in range(50):
+        there = Coordinator(monkeypatch, httpx.ConnectTimeout("handshake"), httpx.Response(200))
+        there.call(coin=coin)
+        first.append(there.pauses[0])
+    # 50 uniform draws over 4 seconds: more than 25 in one second has a chance of 1 in 6600; the seed is fixed besides
+    assert max(sum(second <= pause < second + 1 for pause in first) for second in range(4, 8)) <= 25
+
+
+def test_a_link_throws_its_own_coins_where_it_is_given_none():
+    link, other = Link([httpx.AsyncClient()]), Link([httpx.AsyncClient()])
+    assert (
+        len({link.coin(), link.coin(), other.coin(), other.coin()}) == 4
+    )  # of 53 bits each: never equal by chance
+
+
+def test_it_stays_away_for_as_long_as_it_is_asked_to(monkeypatch):
+    there = Coordinator(
+        monkeypatch, httpx.Response(503, headers={"retry-after": "40"}), httpx.Response(200)
+    )
+    there.call()
+    assert 40 <= there.pauses[0] < 80
+
+
+def test_patience_ends(monkeypatch):
+    there = Coordinator(monkeypatch, httpx.ReadTimeout("answer"))
+    with pytest.raises(UnreachableError, match="did not answer POST /v1/report in 100 s"):
+        there.call(patience=100.0)
+    assert sum(there.pauses) <= 100.0
+
+
+def test_what_is_refused_is_tried_a_few_times_and_not_for_ever(monkeypatch):
+    there = Coordinator(monkeypatch, httpx.Response(401))
+    assert there.call().status_code == 401
+    assert len(there.requests) == 6
+    assert there.call(key=None).status_code == 401
+    assert (
+        len(there.requests) == 7
+    )  # nothing was signed: there is nothing that could have been damaged
+
+
+@pytest.mark.parametrize("hours", [-5.0, 7.0])
+def test_a_clock_that_is_off_or_jumps_is_learned_from_the_first_answer(monkeypatch, hours):
+    theirs = NOW + 3600.0 * hours
+    monkeypatch.setattr("time.time", lambda: NOW)
+
+    def judged():
+        good = abs(int(there.requests[-1].headers[TIME]) - theirs) <= 300
+        return httpx.Response(
+            200 if good else 401, headers={"date": formatdate(theirs, usegmt=True)}
+        )
+
+    there = Coordinator(monkeypatch, judged)
+    assert there.call().status_code == 200
+    assert len(there.requests) == 2
+    assert there.pauses[0] < 0.2
+
+
+def test_seconds_between_clocks_change_nothing(monkeypatch):
+    monkeypatch.setattr("time.time", lambda: NOW)
+    link = Link([httpx.AsyncClient()])
+    link.clock.learn({"date": formatdate(NOW + 20, usegmt=True)})
+    assert link.now() == NOW
+    link.clock.learn({"date": "yesterday, I think"})
+    link.clock.learn({})
+    assert link.now() == NOW
+
+
+def test_connections_are_few_kept_and_given_time(monkeypatch):
+    given = {}
+    monkeypatch.setattr(
+        "tacit.service.device.client.httpx.AsyncClient", lambda **settings: given.update(settings)
+    )
+    Link.to("http://localhost:1", None)
+    assert given["limits"] == httpx.Limits(keepalive_expiry=25.0)
+    assert given["timeout"] == 180.0
+
+
+class Counted:
+    """A client, and what it does at a time."""
+
+    def __init__(self):
+        self.now = self.most = self.requests = 0
+        self.client = httpx.AsyncClient(
+            transport=httpx.MockTransport(self), base_url="http://localhost"
+        )
+
+    async def __call__(self, request):
+        self.now, self.requests = self.now + 1, self.requests + 1
+        self.most = max(self.most, self.now)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        self.now -= 1
+        return httpx.Response(200)
+
+
+def test_many_take_turns_and_few_need_few_connections():
+    def asked(together, times):
+        async def main():
+            counted = [Counted() for _ in range(16)]
+            link = Link([each.client for each in counted])
+            for _ in range(times):
+                await asyncio.gather(
+                    *(link.call("GET", "/v1/question", None) for _ in range(together))
+                )
+            await link.close()
+            return counted
+
+        return asyncio.run(main())
+
+    assert {each.most for each in asked(100, 1)} == {1}
+    assert sum(each.requests > 0 for each in asked(1, 20)) == 1
+    assert sum(each.requests > 0 for each in asked(3, 20)) == 3
+
+
+def test_the_bound_is_a_bound():
+    backoff = Backoff(lambda: 0.999)
+    assert max(backoff.pause(busy=n % 2 == 0) for n in range(40)) < 60.0

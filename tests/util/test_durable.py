@@ -1,0 +1,51 @@
+"""Files of SQLite that several processes make at once."""
+
+import sqlite3
+import threading
+
+import pytest
+
+from tacit._util import durable
+from tacit._util.durable import journaled
+
+
+@pytest.fixture
+def connections(tmp_path):
+    """Two to the same new file; the first is about to write, in the old way."""
+    first, second = (
+        sqlite3.connect(tmp_path / "x", isolation_level=None, check_same_thread=False)
+        for _ in range(2)
+    )
+    first.execute("BEGIN IMMEDIATE")
+    yield first, second
+    first.close()
+    second.close()
+
+
+def mode(connection):
+    return connection.execute("PRAGMA journal_mode").fetchone()[0]
+
+
+def test_who_comes_second_waits_for_the_first(connections):
+    first, second = connections
+    with pytest.raises(sqlite3.OperationalError, match="locked"):
+        second.execute("PRAGMA journal_mode = WAL")  # what SQLite itself says, without waiting
+    later = threading.Timer(0.2, first.execute, ["COMMIT"])
+    later.start()
+    journaled(second)
+    later.join()
+    assert mode(second) == "wal"
+    journaled(first)
+    assert mode(first) == "wal"
+
+
+def test_patience_ends(connections, monkeypatch):
+    monkeypatch.setattr(durable, "_WAIT", 0.05)
+    with pytest.raises(sqlite3.OperationalError, match="locked"):
+        journaled(connections[1])
+
+
+def test_other_errors_are_told_at_once(tmp_path):
+    (tmp_path / "x").write_bytes(b"no database" * 1000)
+    with pytest.raises(sqlite3.DatabaseError, match="not a database"):
+        journaled(sqlite3.connect(tmp_path / "x"))
