@@ -1,7 +1,7 @@
 """Keeps compiled kernels apart for every state of the sources.
 
-numba's disk cache looks only at the file of the compiled function: a kernel that calls another file's would survive
-a change there. Tests must never run yesterday's kernel.
+numba's disk cache looks only at the file of the compiled function: a kernel that calls another
+file's would survive a change there. Tests must never run yesterday's kernel.
 """
 
 import hashlib

@@ -1,4 +1,6 @@
-"""Whole fits against plain loops, owners' regressions against scikit-learn, and rounds of up to a million owners."""
+"""Whole fits against plain loops, owners' regressions against scikit-learn, and rounds of up to
+a million owners.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -100,7 +102,9 @@ def boosting(effort: Effort) -> list[Table]:
 
 
 def _fits(sizes: _Sizes, goal: float | None, repetitions: int) -> Table:
-    """Ten rounds of boosted stumps, ours and by loops over owners: in plain Python, and with NumPy inside an owner."""
+    """Ten rounds of boosted stumps, ours and by loops over owners: in plain Python, and with
+    NumPy inside an owner.
+    """
     holders = sizes.owners * _ROUNDS * 19 // 16  # a dropped round asks others
     rows = holders * sizes.rows
     X, y = _linear_rows(rows + sizes.public, seed=1)
@@ -140,13 +144,17 @@ def _fits(sizes: _Sizes, goal: float | None, repetitions: int) -> Table:
         repetitions,
     )
     title = (
-        f"Boosted stumps, {_ROUNDS} rounds of {sizes.owners:,} owners with {sizes.rows} rows, d = {DIM}, "
+        f"Boosted stumps, {_ROUNDS} rounds of {sizes.owners:,} owners with {sizes.rows} rows, "
+        f"d = {DIM}, "
         f"Piecewise, epsilon {_EPSILON:g}; {rows + sizes.public:,} rows"
     )
     note = (
-        f"The whole fit: cuts and votes from {sizes.public:,} public rows, shares, reports, means; seconds for "
-        f"{sizes.owners * _ROUNDS:,} owners asked. Rivals are named by what they loop over in Python, and run in full: "
-        "nothing is scaled. The floor reads the asked rows in a compiled kernel and does nothing else."
+        f"The whole fit: cuts and votes from {sizes.public:,} public rows, shares, reports, "
+        "means; seconds for "
+        f"{sizes.owners * _ROUNDS:,} owners asked. Rivals are named by what they loop over in "
+        "Python, and run in full: "
+        "nothing is scaled. The floor reads the asked rows in a compiled kernel and does "
+        "nothing else."
     )
     goals = {} if goal is None else {_PLAIN: goal}
     return Table(
@@ -194,10 +202,15 @@ def _regressions(sizes: _Sizes, repetitions: int) -> Table:
         },
         repetitions,
     )
-    title = f"Owners' own logistic regressions: {len(cohort):,} owners, {rows} rows, d = {split.dim}, ridge {ridge:g}"
+    title = (
+        f"Owners' own logistic regressions: {len(cohort):,} owners, {rows} rows, d = "
+        f"{split.dim}, ridge {ridge:g}"
+    )
     note = (
-        f"scikit-learn is measured on {len(few)} owners, with the tolerance that its coefficients need to agree with "
-        f"ours to {_CLOSE:g}; the largest difference was {distance:.1e}. The goal is for its default solver."
+        f"scikit-learn is measured on {len(few)} owners, with the tolerance that its "
+        "coefficients need to agree with "
+        f"ours to {_CLOSE:g}; the largest difference was {distance:.1e}. The goal is for its "
+        "default solver."
     )
     return Table(
         "boosting",
@@ -209,7 +222,9 @@ def _regressions(sizes: _Sizes, repetitions: int) -> Table:
 
 
 def _sklearn(cohort: Cohort, ridge: float, solver: str) -> FloatArray:
-    """The same regressions, (owners, dim + 1): a column of ones, because our ridge holds the intercept too."""
+    """The same regressions, (owners, dim + 1): a column of ones, because our ridge holds the
+    intercept too.
+    """
     model = LogisticRegression(
         C=1 / ridge, fit_intercept=False, solver=solver, tol=1e-6, max_iter=1000
     )
@@ -229,11 +244,16 @@ def _rounds(sizes: _Sizes) -> Table:
     rows = [
         row for learner in ("stump", "centroid") for row in _round_rows(learner, sizes.round_owners)
     ]
-    title = f"One round in one process: {ROWS} rows per owner, d = {DIM}, Piecewise, epsilon 1, {cores()} cores"
+    title = (
+        f"One round in one process: {ROWS} rows per owner, d = {DIM}, Piecewise, epsilon 1, "
+        f"{cores()} cores"
+    )
     headings = ("learner", "owners", "rows\nMB", "extra\npeak MB", "us/owner", "time\nratio")
     note = (
-        "Each row is a fresh process. The extra peak is beyond the owners' rows. Goals: time per owner does not grow, "
-        f"and memory is that of one block, at most {_BLOCK_BYTES // 10**6} MB, and {_OWNER_BYTES} bytes per owner."
+        "Each row is a fresh process. The extra peak is beyond the owners' rows. Goals: time "
+        "per owner does not grow, "
+        f"and memory is that of one block, at most {_BLOCK_BYTES // 10**6} MB, and "
+        f"{_OWNER_BYTES} bytes per owner."
     )
     return Table("boosting", title, headings, rows, note)
 

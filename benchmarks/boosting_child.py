@@ -1,4 +1,6 @@
-"""One round in a fresh process: `python -m benchmarks.boosting_child stump|centroid OWNERS` prints JSON."""
+"""One round in a fresh process: `python -m benchmarks.boosting_child stump|centroid OWNERS`
+prints JSON.
+"""
 
 import json
 import sys
@@ -28,7 +30,9 @@ def one_round(cohort: Cohort, learner: Learner, public: Public) -> Answer | Esti
 
 
 def main(name: str, owners: int) -> None:
-    """Measure and print {"bytes": growth of the peak, "seconds": per owner, "held": bytes of the owners' rows}."""
+    """Measure and print {"bytes": growth of the peak, "seconds": per owner, "held": bytes of the
+    owners' rows}.
+    """
     rng = np.random.default_rng(1)
     X, y = rng.uniform(-1, 1, (owners * ROWS, DIM)), rng.integers(0, 2, owners * ROWS)
     cohort = Cohort(X, y, np.arange(owners + 1) * ROWS)

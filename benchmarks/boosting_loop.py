@@ -1,8 +1,9 @@
 """Boosted stumps as a loop over owners with NumPy for the rows of one owner: the strong rival.
 
-The same algorithm as `tacit.learners.owners.stump.Stump` in `tacit.algorithms.boosting`, with the float Piecewise mechanism:
-every owner replays the published stumps on its own rows, fills its cross tables, and perturbs them. The tables are
-filled feature by feature (`by_feature`) or for all features in one product (`at_once`).
+The same algorithm as `tacit.learners.owners.stump.Stump` in `tacit.algorithms.boosting`, with the
+float Piecewise mechanism: every owner replays the published stumps on its own rows, fills its cross
+tables, and perturbs them. The tables are filled feature by feature (`by_feature`) or for all
+features in one product (`at_once`).
 """
 
 from collections.abc import Callable
@@ -37,7 +38,9 @@ Share = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 def loop_fit(
     cohort: Cohort, public: Public, rounds: int, owners: int, epsilon: float, seed: int, fill: Share
 ) -> int:
-    """Boost for `rounds` rounds of `owners` fresh owners, asking others when one is dropped; answer how many spoke."""
+    """Boost for `rounds` rounds of `owners` fresh owners, asking others when one is dropped;
+    answer how many spoke.
+    """
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(cohort)).tolist()
     offsets = cohort.offsets.tolist()

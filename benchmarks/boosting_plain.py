@@ -1,8 +1,9 @@
-"""Boosted stumps as a reader of the paper would first write them: Python loops over owners, rows and features.
+"""Boosted stumps as a reader of the paper would first write them: Python loops over owners, rows
+and features.
 
-The same algorithm as `tacit.learners.owners.stump.Stump` in `tacit.algorithms.boosting`, with the float Piecewise mechanism.
-Rows become lists first, which Python reads faster than arrays; weights of the data user's sample are kept from round to
-round.
+The same algorithm as `tacit.learners.owners.stump.Stump` in `tacit.algorithms.boosting`, with the
+float Piecewise mechanism. Rows become lists first, which Python reads faster than arrays; weights
+of the data user's sample are kept from round to round.
 """
 
 import random
@@ -28,7 +29,9 @@ class PlainStump(NamedTuple):
 def plain_fit(
     cohort: Cohort, public: Public, rounds: int, owners: int, epsilon: float, seed: int
 ) -> int:
-    """Boost for `rounds` rounds of `owners` fresh owners, asking others when one is dropped; answer how many spoke."""
+    """Boost for `rounds` rounds of `owners` fresh owners, asking others when one is dropped;
+    answer how many spoke.
+    """
     rng = random.Random(seed)  # noqa: S311 - a benchmark
     waiting = list(range(len(cohort)))
     rng.shuffle(waiting)

@@ -40,7 +40,9 @@ _NO_PUTTING_OFF = Limits(burst=1e9)  # every stranger is to be heard, not put of
 
 @dataclass(frozen=True, eq=False)
 class Doorstep:
-    """The service's address and store, and the keys of owners: `silent` is invited too, and says nothing for long."""
+    """The service's address and store, and the keys of owners: `silent` is invited too, and says
+    nothing for long.
+    """
 
     url: str
     client: httpx.AsyncClient

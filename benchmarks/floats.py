@@ -1,7 +1,9 @@
-"""The float Piecewise mechanism that one would write with NumPy: what exactness is compared with in speed.
+"""The float Piecewise mechanism that one would write with NumPy: what exactness is compared with in
+speed.
 
-Wang et al. 2019 for vectors: sampled coordinates only, vectorised, in blocks that fit the cache (measured: a third
-faster than whole arrays), with NumPy's fastest generator and one uniform number per value. One thread.
+Wang et al. 2019 for vectors: sampled coordinates only, vectorised, in blocks that fit the cache
+(measured: a third faster than whole arrays), with NumPy's fastest generator and one uniform number
+per value. One thread.
 """
 
 from math import exp, floor
@@ -53,7 +55,9 @@ def _sample(rng: np.random.Generator, n: int, dim: int, k: int) -> npt.NDArray[n
 
 
 def _perturb(rng: np.random.Generator, x: FloatArray, epsilon: float) -> FloatArray:
-    """One number at a time, for x in [-1, 1]: near it with probability p, else anywhere farther off."""
+    """One number at a time, for x in [-1, 1]: near it with probability p, else anywhere farther
+    off.
+    """
     root = exp(epsilon / 2)
     edge, p = (root + 1) / (root - 1), root / (root + 1)
     left = x * ((edge + 1) / 2) - (edge - 1) / 2

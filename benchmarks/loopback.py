@@ -1,4 +1,6 @@
-"""A service on this machine's loopback, with or without TLS by an authority made for the occasion."""
+"""A service on this machine's loopback, with or without TLS by an authority made for the
+occasion.
+"""
 
 import socket
 import threading

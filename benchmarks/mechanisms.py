@@ -61,7 +61,10 @@ def mechanisms(effort: Effort) -> list[Table]:
     rows = [_row(m, seconds[_name(m)], seconds[_BASE.__name__]) for m in candidates]
     title = f"Time per owner at d = {DIM}, epsilon {_EPSILON:g}: {owners:,} owners, {cores()} cores"
     headings = ("mechanism", "space", "ns/owner", "over Piecewise", "bits/report")
-    note = "Laplace releases every coordinate, Duchi a sign of each; PrivUnit scores codewords against the whole share."
+    note = (
+        "Laplace releases every coordinate, Duchi a sign of each; PrivUnit scores codewords "
+        "against the whole share."
+    )
     return [Table("mechanisms", title, headings, rows, note)]
 
 

@@ -6,11 +6,14 @@ from benchmarks.children import figures_of
 from benchmarks.effort import DIM, Effort
 from benchmarks.tables import Row, Table, at_most
 
-_SPARE = 8_000_000  # bytes: threads take and give back memory in another order in every run (measured: up to 4 MB)
+# bytes: threads take and give back memory in another order in every run (measured: up to 4 MB)
+_SPARE = 8_000_000
 _NAMES = {"streamed": "totals, block by block", "held": "mean of held reports"}
 _NOTE = (
-    "Each row is a fresh process. The extra peak is beyond what the process held before, reports included. "
-    f"The goal is that it does not grow with the number of owners: {_SPARE // 10**6} MB above the first row at most."
+    "Each row is a fresh process. The extra peak is beyond what the process held before, "
+    "reports included. "
+    f"The goal is that it does not grow with the number of owners: {_SPARE // 10**6} MB above "
+    "the first row at most."
 )
 
 

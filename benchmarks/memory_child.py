@@ -1,7 +1,8 @@
-"""One memory measurement in a fresh process: `python -m benchmarks.memory_child streamed|held OWNERS` prints JSON.
+"""One memory measurement in a fresh process: `python -m benchmarks.memory_child streamed|held
+OWNERS` prints JSON.
 
-The peak is Linux's VmHWM, set back just before the work, and what the process held then is subtracted. (ru_maxrss
-would not do: a child inherits its parent's peak through exec.)
+The peak is Linux's VmHWM, set back just before the work, and what the process held then is
+subtracted. (ru_maxrss would not do: a child inherits its parent's peak through exec.)
 """
 
 import json
@@ -54,7 +55,9 @@ def held(mechanism: Piecewise, pool: FloatArray, owners: int) -> Reports:
 
 
 def main(mode: str, owners: int) -> None:
-    """Measure and print {"bytes": growth of the peak, "seconds": per owner, "held": bytes of the reports kept}."""
+    """Measure and print {"bytes": growth of the peak, "seconds": per owner, "held": bytes of the
+    reports kept}.
+    """
     pool = np.random.default_rng(1).uniform(-1, 1, (min(_BLOCK, owners), DIM))
     mechanism = Piecewise(epsilon=1.0, space=Box(dim=DIM))
     streamed(mechanism, pool, _WARM)

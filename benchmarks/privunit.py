@@ -1,4 +1,6 @@
-"""PrivUnit against Piecewise for shares on the unit sphere: error by formula and measured, time, report size."""
+"""PrivUnit against Piecewise for shares on the unit sphere: error by formula and measured, time,
+report size.
+"""
 
 from dataclasses import dataclass
 
@@ -13,7 +15,8 @@ from tacit._util.types import FloatArray
 _EPSILONS = (1.0, 3.0, 5.0, 7.0)
 _LEAST_GAIN = 10
 _NOTE = (
-    "Error is the mean of ||estimate - share||^2, by formula. Gain is Piecewise's error over PrivUnit's; the goal is "
+    "Error is the mean of ||estimate - share||^2, by formula. Gain is Piecewise's error over "
+    "PrivUnit's; the goal is "
     "for both, formula and measurement. Time is over Piecewise's."
 )
 

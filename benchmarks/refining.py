@@ -1,4 +1,6 @@
-"""The default classifier with up to ten million owners of one row: time, memory, and bytes that each sends."""
+"""The default classifier with up to ten million owners of one row: time, memory, and bytes that
+each sends.
+"""
 
 from dataclasses import dataclass
 
@@ -53,11 +55,16 @@ def refining(effort: Effort) -> list[Table]:
         for owners, figures in zip(numbers, measured, strict=True)
     ]
     shape = f"d = {DIM}, shares of {measured[0]['numbers']:.0f} numbers"
-    title = f"The default classifier's collection: one row per owner, {shape}, epsilon 1, {cores()} cores"
+    title = (
+        f"The default classifier's collection: one row per owner, {shape}, epsilon 1, "
+        f"{cores()} cores"
+    )
     headings = ("", "bytes per\nreport", "rows\nMB", "extra\npeak MB", "us/owner", "seconds")
     note = (
-        "Shares, reports and their mean; each row is a fresh process, the extra peak is beyond the rows. Goals: "
-        f"{_MOST_BYTES} bytes, time per owner {_MOST_TIME:g} times the first row's, and one block of memory "
+        "Shares, reports and their mean; each row is a fresh process, the extra peak is "
+        "beyond the rows. Goals: "
+        f"{_MOST_BYTES} bytes, time per owner {_MOST_TIME:g} times the first row's, and one "
+        "block of memory "
         f"({_BLOCK_BYTES // 10**6} MB) with {_OWNER_BYTES} bytes per owner, at most."
     )
     return [Table("refining", title, headings, rows, note)]

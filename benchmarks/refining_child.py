@@ -1,4 +1,6 @@
-"""The default classifier's collection in a fresh process: `python -m benchmarks.refining_child OWNERS` prints JSON."""
+"""The default classifier's collection in a fresh process: `python -m benchmarks.refining_child
+OWNERS` prints JSON.
+"""
 
 import json
 import sys
@@ -33,7 +35,9 @@ def rows(n: int) -> tuple[FloatArray, IntArray]:
 
 
 def main(owners: int) -> None:
-    """Measure and print {"bytes", "seconds" per owner, "held" bytes of rows, "report" bytes, "numbers" of a share}."""
+    """Measure and print {"bytes", "seconds" per owner, "held" bytes of rows, "report" bytes,
+    "numbers" of a share}.
+    """
     X, y = rows(owners + PUBLIC)
     public = Public(X[:PUBLIC], y[:PUBLIC], 2)
     own = fit_public(public)

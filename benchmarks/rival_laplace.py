@@ -1,7 +1,9 @@
-"""Time per value of other libraries' Laplace mechanisms. Run by their interpreter; needs nothing of ours.
+"""Time per value of other libraries' Laplace mechanisms. Run by their interpreter; needs nothing of
+ours.
 
-The first line of output is a JSON object, name -> version, of the rivals. After that every line of input,
-{"rival": name, "epsilon": 1.0, "values": 100000}, is answered by one line, {"seconds": seconds per value}.
+The first line of output is a JSON object, name -> version, of the rivals. After that every line of
+input, {"rival": name, "epsilon": 1.0, "values": 100000}, is answered by one line, {"seconds":
+seconds per value}.
 """
 
 import json

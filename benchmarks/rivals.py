@@ -1,4 +1,6 @@
-"""Talk to the rivals, who live in another interpreter: one line of JSON each way per measurement."""
+"""Talk to the rivals, who live in another interpreter: one line of JSON each way per
+measurement.
+"""
 
 import json
 import subprocess

@@ -1,4 +1,6 @@
-"""Time per released value of exact Piecewise against its floor, a float version and other libraries."""
+"""Time per released value of exact Piecewise against its floor, a float version and other
+libraries.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -24,8 +26,10 @@ _ALL = "tacit seeded, all cores"
 _FLOAT = "NumPy float Piecewise"
 _FLOOR = "floor: SFC64 words"
 _NOTE = (
-    "Ratios are time over ours (tacit seeded). A floor word is one 64-bit word from NumPy's SFC64, the faster of "
-    "random_raw and integers. Floor, NumPy and rivals use one thread; their goals are judged by our one-core time. "
+    "Ratios are time over ours (tacit seeded). A floor word is one 64-bit word from NumPy's "
+    "SFC64, the faster of "
+    "random_raw and integers. Floor, NumPy and rivals use one thread; their goals are judged "
+    "by our one-core time. "
     "Laplace is another mechanism: compared per released value only."
 )
 
@@ -63,7 +67,8 @@ def _table(shares: FloatArray, epsilon: float, effort: Effort, rivals: Rivals | 
     seconds = best(contestants, effort.repetitions)
     return Table(
         benchmark="speed",
-        title=f"Exact Piecewise, epsilon {epsilon:g}: {len(shares):,} owners, d = {DIM}, k = {mechanism.slots}",
+        title=f"Exact Piecewise, epsilon {epsilon:g}: {len(shares):,} owners, d = {DIM}, k = "
+        f"{mechanism.slots}",
         headings=(
             "contestant",
             "ns/value",

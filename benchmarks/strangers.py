@@ -1,4 +1,5 @@
-"""Strangers at a coordinator's door, over TLS: how many of each kind were refused, and whether anything changed.
+"""Strangers at a coordinator's door, over TLS: how many of each kind were refused, and whether
+anything changed.
 
 python -m benchmarks.strangers
 """
@@ -39,7 +40,9 @@ _LARGE = bytes(2 << 20)
 
 @dataclass
 class Tally:
-    """What became of the attempts of one kind: statuses (0: the connection was refused), and traces seen."""
+    """What became of the attempts of one kind: statuses (0: the connection was refused), and
+    traces seen.
+    """
 
     statuses: list[int] = field(default_factory=list)
     traces: int = 0
@@ -256,7 +259,8 @@ async def strangers(door: Doorstep, times: int) -> Table:
     door.store.close_question(1, VOID)
     rows.append(await visit(door, late, (410,), "expired: after the question's end", times))
     note = (
-        f"question unchanged: {_yes(unchanged)}; reports of strangers that counted: {'0' if clean else 'SOME'}; "
+        f"question unchanged: {_yes(unchanged)}; reports of strangers that counted: "
+        f"{'0' if clean else 'SOME'}; "
         f"the honest owner afterwards: counted once, its replay told so: {_yes(honest and once)}"
     )
     title = (

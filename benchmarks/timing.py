@@ -1,4 +1,6 @@
-"""Timing that a busy machine disturbs little: repetitions interleaved, the least of each contestant kept."""
+"""Timing that a busy machine disturbs little: repetitions interleaved, the least of each
+contestant kept.
+"""
 
 import os
 import time
@@ -23,9 +25,11 @@ def timed(work: Callable[[], object], count: int) -> Callable[[], float]:
 
 
 def per_count(work: Callable[[], int]) -> Callable[[], float]:
-    """A contestant that answers how many seconds `work` took for each of the things that it says it did.
+    """A contestant that answers how many seconds `work` took for each of the things that it says it
+    did.
 
-    Quick work is done again until it has taken as long as slow work does, so that no contestant meets a lucky moment.
+    Quick work is done again until it has taken as long as slow work does, so that no contestant
+    meets a lucky moment.
     """
 
     def run() -> float:
@@ -39,7 +43,9 @@ def per_count(work: Callable[[], int]) -> Callable[[], float]:
 
 
 def pinned(contestant: Callable[[], float]) -> Callable[[], float]:
-    """The same contestant on one core: another one at every call, as somebody else may be busy on one of them."""
+    """The same contestant on one core: another one at every call, as somebody else may be busy
+    on one of them.
+    """
     turns = cycle(sorted(os.sched_getaffinity(0)))
 
     def run() -> float:
@@ -50,10 +56,11 @@ def pinned(contestant: Callable[[], float]) -> Callable[[], float]:
 
 
 def best(contestants: Mapping[str, Callable[[], float]], repetitions: int) -> dict[str, float]:
-    """The least answer of each contestant; they take turns, so that a disturbance meets all of them.
+    """The least answer of each contestant; they take turns, so that a disturbance meets all of
+    them.
 
-    The order differs from round to round, because who runs before whom matters: caches, sleeping cores.
-    The first round also compiles; being slower, it does not count.
+    The order differs from round to round, because who runs before whom matters: caches, sleeping
+    cores. The first round also compiles; being slower, it does not count.
     """
     names = list(contestants)
     least = dict.fromkeys(names, float("inf"))

@@ -1,10 +1,12 @@
-"""Files for the two worked campaigns of few owners: four hospitals as sites, four branches of a census as peers.
+"""Files for the two worked campaigns of few owners: four hospitals as sites, four branches of a
+census as peers.
 
     python -m examples.few_owners hospitals FOLDER      (Heart Disease)
     python -m examples.few_owners census FOLDER         (Adult)
 
-Needs the data sets (TACIT_DATA), as `tacit reproduce` does. Codes become text, so that a schema takes them for
-categories. The sample is public in these examples; everything else stays with its owner, but for a table to test with.
+Needs the data sets (TACIT_DATA), as `tacit reproduce` does. Codes become text, so that a schema
+takes them for categories. The sample is public in these examples; everything else stays with its
+owner, but for a table to test with.
 """
 
 import sys
@@ -51,7 +53,9 @@ def hospitals(folder: Path, seed: int = 1) -> None:
 
 
 def census(folder: Path, seed: int = 1) -> None:
-    """500 people are the sample; west, the smallest branch, does not know where people were born."""
+    """500 people are the sample; west, the smallest branch, does not know where people were
+    born.
+    """
     table = load_adult()
     table.pop("split", None)
     parts = places(len(table["income"]), 500, 0.3, seed)

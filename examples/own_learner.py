@@ -1,6 +1,8 @@
-"""A base learner of your own, in one file, touching nothing else: naive Bayes. Run: python examples/own_learner.py
+"""A base learner of your own, in one file, touching nothing else: naive Bayes. Run: python
+examples/own_learner.py
 
-Each owner says, per class, the weighted sums of 1, x and x^2; the data user makes means and variances of them.
+Each owner says, per class, the weighted sums of 1, x and x^2; the data user makes means and
+variances of them.
 """
 
 from dataclasses import dataclass
@@ -59,5 +61,6 @@ if __name__ == "__main__":
         boost(Bayes(), facts, terms, OwnSample(public), 3, 4000, 5)
     )
     print(
-        f"{result.ended}: accuracy {(result.ensemble.predict(X[1000:2000]) == y[1000:2000]).mean():.3f}"
+        f"{result.ended}: accuracy "
+        f"{(result.ensemble.predict(X[1000:2000]) == y[1000:2000]).mean():.3f}"
     )

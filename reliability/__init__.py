@@ -1,1 +1,3 @@
-"""What the owner's side promises, tried hard: kills, hostile questions, damaged reports, planted values."""
+"""What the owner's side promises, tried hard: kills, hostile questions, damaged reports, planted
+values.
+"""

@@ -1,4 +1,6 @@
-"""Try what the owner's side promises, print what was found, exit with 1 if anything that must be 0 is not."""
+"""Try what the owner's side promises, print what was found, exit with 1 if anything that must be
+0 is not.
+"""
 
 import argparse
 import json

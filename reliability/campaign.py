@@ -1,4 +1,6 @@
-"""A campaign to try things on: schema, owners with rows, questions of every learner through every mechanism."""
+"""A campaign to try things on: schema, owners with rows, questions of every learner through
+every mechanism.
+"""
 
 import tempfile
 import time
@@ -98,6 +100,8 @@ def ledger_in(folder: Path, kind: type[Ledger] = Ledger) -> Ledger:
 
 
 def in_memory() -> tempfile.TemporaryDirectory[str]:
-    """A folder in memory where there is one: for experiments in which nothing is killed, so that the disk rests."""
+    """A folder in memory where there is one: for experiments in which nothing is killed, so that
+    the disk rests.
+    """
     memory = Path("/dev") / "shm"
     return tempfile.TemporaryDirectory(prefix="tacit", dir=memory if memory.is_dir() else None)

@@ -1,9 +1,10 @@
 """Values planted in rows, looked for in everything that could carry them out by accident.
 
-Owners' tables hold numbers and words that occur nowhere else. Everything an owner runs is run, well and badly; all logs
-(from DEBUG up), warnings, printed text, tracebacks, reprs, pickles, the files of ledger and mark, wire messages and
-models are collected and searched for the planted values in every form they might take. Reports are not: they are what
-the owner pays for. A control checks that the search finds what is there.
+Owners' tables hold numbers and words that occur nowhere else. Everything an owner runs is run, well
+and badly; all logs (from DEBUG up), warnings, printed text, tracebacks, reprs, pickles, the files
+of ledger and mark, wire messages and models are collected and searched for the planted values in
+every form they might take. Reports are not: they are what the owner pays for. A control checks that
+the search finds what is there.
 """
 
 import io
@@ -47,7 +48,9 @@ _DIGITS = 8  # how many of a number's digits make a hit
 
 
 def forms() -> list[bytes]:
-    """The planted values as they may be written: decimal, hexadecimal, binary, and as the schema encodes them."""
+    """The planted values as they may be written: decimal, hexadecimal, binary, and as the schema
+    encodes them.
+    """
     a, b = _NUMBERS
     found = [word.encode() for word in _WORDS] + [word.encode("utf-16-le") for word in _WORDS]
     for number in (a, b, (b - 5) / 5):
@@ -70,7 +73,9 @@ def hits(data: bytes) -> int:
 
 
 class Stumbling(Gate):
-    """A gate whose release fails at rows, with an error that quotes them, as a careless learner's might."""
+    """A gate whose release fails at rows, with an error that quotes them, as a careless
+    learner's might.
+    """
 
     def _release(
         self, query: Query, cohort: Cohort, epsilons: FloatArray, coins: Stream
@@ -106,7 +111,9 @@ class Search:
         self.size += len(raw)
 
     def failing(self, work: Callable[[], object], locals_too: bool = False) -> None:
-        """Something that must fail: its traceback, and its exceptions with all that hangs on them."""
+        """Something that must fail: its traceback, and its exceptions with all that hangs on
+        them.
+        """
         try:
             work()
         except Exception as problem:
@@ -119,7 +126,9 @@ class Search:
             raise RuntimeError("a call that was to fail did not")
 
     def reprs(self, thing: object) -> None:
-        """Everything of ours that can be reached from here: as text, and as a pickle where there is one."""
+        """Everything of ours that can be reached from here: as text, and as a pickle where there
+        is one.
+        """
         for each in _reachable(thing):
             for text in (repr(each), str(each), f"{each}"):
                 self.look("reprs", text)
@@ -238,7 +247,9 @@ def _owner_side(search: Search, owners: int) -> None:
 
 
 def _without_reports(data: bytes, ledger: Ledger) -> bytes:
-    """A file of the ledger without the reports in it: those are random bytes, and any byte may occur in them."""
+    """A file of the ledger without the reports in it: those are random bytes, and any byte may
+    occur in them.
+    """
     try:
         for entry in ledger.entries():
             data = data.replace(entry.report, b"") if len(entry.report) > _DIGITS else data

@@ -1,7 +1,8 @@
-"""What being careful costs: releases per second through the gate, against the same gate without a disk, and the floor.
+"""What being careful costs: releases per second through the gate, against the same gate without a
+disk, and the floor.
 
-The floor is what this disk allows: SQLite in the ledger's own mode, one small row and one commit after the other.
-Contestants take turns, and the best turn of each counts.
+The floor is what this disk allows: SQLite in the ledger's own mode, one small row and one commit
+after the other. Contestants take turns, and the best turn of each counts.
 """
 
 import os
@@ -26,7 +27,9 @@ _POLICY = limits(epsilon_per_release=1, epsilon_total=1, releases=1)
 
 
 class Forgetful:
-    """A ledger that keeps everything in memory and nothing on disk: what a gate costs without one."""
+    """A ledger that keeps everything in memory and nothing on disk: what a gate costs without
+    one.
+    """
 
     def __init__(self) -> None:
         self._entries: dict[tuple[str, bytes], Entry] = {}

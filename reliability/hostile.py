@@ -1,7 +1,8 @@
 """Hostile questions: signed with the right key, and built to do harm.
 
-A question is taken apart into the plain lists that travel, some of its places are changed, and it is signed as it then
-is: no check of ours has seen it before the gate does. Other questions are damaged after they were signed.
+A question is taken apart into the plain lists that travel, some of its places are changed, and it
+is signed as it then is: no check of ours has seen it before the gate does. Other questions are
+damaged after they were signed.
 """
 
 import time
@@ -224,7 +225,9 @@ def _sizes(content: Content, rng: np.random.Generator) -> None:
 
 
 def _cuts(content: Content, rng: np.random.Generator) -> None:
-    """Columns beyond the rows, values that are no numbers, arrays of other lengths than they say."""
+    """Columns beyond the rows, values that are no numbers, arrays of other lengths than they
+    say.
+    """
     facts = content[QUERY][FACTS]
     n = int(_pick(rng, (0, 1, 5, 5, 5, 40, 4000)))
     dim = facts[DIM] if type(facts[DIM]) is int and 0 < facts[DIM] < 100 else 5
@@ -320,7 +323,8 @@ def is_shares(content: Content) -> bool:
 def terms_of(content: Content, decoded: Query) -> tuple[str, str, Any, int, int, int]:
     """What is asked, how, the epsilons, numbers of a row, classes, numbers of a share.
 
-    Told from the plain content; for kinds that have their own way to say it, from the query that came out of it.
+    Told from the plain content; for kinds that have their own way to say it, from the query that
+    came out of it.
     """
     query = content[QUERY]
     if is_peers(content):

@@ -1,7 +1,7 @@
 """Hostile questions of every other kind: honest ones in which any place at all may be exchanged.
 
-A place keeps its type (a number stays a number, an array an array), because those are the changes that a decoder lets
-through and that kernels then meet: other shapes, other columns, other sizes.
+A place keeps its type (a number stays a number, an array an array), because those are the changes
+that a decoder lets through and that kernels then meet: other shapes, other columns, other sizes.
 """
 
 from typing import Any
@@ -29,7 +29,9 @@ _REAL = (0.0, 1e-300, 1e-9, 0.5, -1.0, 3.0, 1e3, 1e9, 1e150, -1.7e308)
 
 
 def other_queries(campaign: Campaign) -> list[Query]:
-    """Discriminants over every kind of feature, ensembles of every kind of score, sites, and sums."""
+    """Discriminants over every kind of feature, ensembles of every kind of score, sites, and
+    sums.
+    """
     dim, classes, menu = campaign.schema.dim, campaign.classes, (0.1, 0.3)
     rng = np.random.default_rng(classes)
     trees = _trees(classes)

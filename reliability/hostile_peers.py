@@ -1,4 +1,6 @@
-"""Hostile questions to peers: cuts beyond the attributes, trees without leaves, menus out of order."""
+"""Hostile questions to peers: cuts beyond the attributes, trees without leaves, menus out of
+order.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -121,7 +123,9 @@ PEER_CHANGES: tuple[Callable[[Content, np.random.Generator], None], ...] = (
 
 
 def terms_of_peers(query: Any) -> tuple[str, str, Any, int, int, int]:
-    """What is asked, how, the epsilons, numbers of a row, classes, numbers of a share: told from the plain content."""
+    """What is asked, how, the epsilons, numbers of a row, classes, numbers of a share: told from
+    the plain content.
+    """
     features = query[_CELLS][1][1]
     dim = sum(
         len(each[2]) if each[0] == "category" and len(each[2]) > 2 else 1 for each in features

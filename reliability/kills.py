@@ -1,8 +1,9 @@
 """Kills at random moments, several processes on one ledger.
 
-Workers are real gates on one ledger file. The parent asks them signed questions over pipes, keeps every answer that
-arrives, and kills one of them after a random pause, from microseconds to tens of milliseconds, again and again. Owners
-have little budget and are asked by all workers at once. Afterwards the ledger is held against what was heard.
+Workers are real gates on one ledger file. The parent asks them signed questions over pipes, keeps
+every answer that arrives, and kills one of them after a random pause, from microseconds to tens of
+milliseconds, again and again. Owners have little budget and are asked by all workers at once.
+Afterwards the ledger is held against what was heard.
 """
 
 import logging
@@ -156,7 +157,9 @@ class Crew:
 
 
 class _Telling(logging.Handler):
-    """Tells the parent when a ledger put releases back from its mark: a kill hit the moment between the two."""
+    """Tells the parent when a ledger put releases back from its mark: a kill hit the moment
+    between the two.
+    """
 
     def __init__(self, pipe: Connection) -> None:
         super().__init__()
@@ -242,7 +245,9 @@ def _held_against(crew: Crew) -> dict[str, int]:
 
 
 def _restored(crew: Crew) -> int:
-    """Put an older copy of the ledger back, and see whether it answers another question of an owner who has spent."""
+    """Put an older copy of the ledger back, and see whether it answers another question of an
+    owner who has spent.
+    """
     owner, other = crew.owners[-2:]
     old = crew.folder / "old"
     old.mkdir()

@@ -1,9 +1,11 @@
-"""Hostile questions at the gate: nothing out of policy is released, nothing but a refusal is raised.
+"""Hostile questions at the gate: nothing out of policy is released, nothing but a refusal is
+raised.
 
-Whether an answer was within the policy is judged here, from the question's own plain content, by other code than the
-gate's. The work is done in a process of its own, with little memory to spare, so that a crash is seen as one; in the
-full run kernels are compiled with their bounds checked, so that an index out of range is an error and not luck.
-`python -m reliability.questions COUNT SEED` prints what one such process found.
+Whether an answer was within the policy is judged here, from the question's own plain content, by
+other code than the gate's. The work is done in a process of its own, with little memory to spare,
+so that a crash is seen as one; in the full run kernels are compiled with their bounds checked, so
+that an index out of range is an error and not luck. `python -m reliability.questions COUNT SEED`
+prints what one such process found.
 """
 
 import json
@@ -125,7 +127,9 @@ class Judge:
         self.slowest = max(self.slowest, perf_counter() - began)
 
     def _hold(self, content: Any, data: bytes, owner: str, report: bytes) -> None:
-        """Whether an answer is allowed, told from the plain content of the question and from what was heard before."""
+        """Whether an answer is allowed, told from the plain content of the question and from
+        what was heard before.
+        """
         if content is None:
             self._fault("releases out of policy", "the question was changed after it was signed")
             return

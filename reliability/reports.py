@@ -1,7 +1,8 @@
 """Damaged and invented reports at the collector: left out or counted, never a crash, memory flat.
 
-For every mechanism, honest reports are taken as they are, with bits flipped, bytes exchanged, cut, lengthened, or as
-random bytes behind an honest header; each owner sends one. What is counted must decode to finite numbers.
+For every mechanism, honest reports are taken as they are, with bits flipped, bytes exchanged, cut,
+lengthened, or as random bytes behind an honest header; each owner sends one. What is counted must
+decode to finite numbers.
 """
 
 from collections import Counter
@@ -19,7 +20,8 @@ from tacit.learners.query import Answer
 _BATCH = 1000
 _EPSILONS = (0.5, 6.0)
 _HEADER = 8
-_FLAT = 16_000_000  # bytes by which the peak may differ between the first batches and the rest: allocators breathe
+# bytes by which the peak may differ between the first batches and the rest: allocators breathe
+_FLAT = 16_000_000
 FAULTS = (
     "errors and crashes",
     "counts that do not add up",

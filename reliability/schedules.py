@@ -1,7 +1,8 @@
 """Random schedules: asked, asked again, dropped, out of order, restarted, with a clock that jumps.
 
-Every schedule has a few owners who allow one release each, and several questions that end at different times. Whatever
-happens, an owner says one thing in its life, and says it in the same bytes.
+Every schedule has a few owners who allow one release each, and several questions that end at
+different times. Whatever happens, an owner says one thing in its life, and says it in the same
+bytes.
 """
 
 from collections import Counter, defaultdict

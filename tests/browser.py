@@ -1,4 +1,6 @@
-"""A real browser for tests: TACIT_CHROMIUM, else what is on the PATH; without one the tests say so and skip."""
+"""A real browser for tests: TACIT_CHROMIUM, else what is on the PATH; without one the tests say
+so and skip.
+"""
 
 import os
 import shutil

@@ -1,4 +1,6 @@
-"""Databases for the tests: SQLite, and a real PostgreSQL that each test process starts for itself; logs; Ctrl-C."""
+"""Databases for the tests: SQLite, and a real PostgreSQL that each test process starts for
+itself; logs; Ctrl-C.
+"""
 
 import logging
 import signal
@@ -39,7 +41,9 @@ def logs_as_before():
 
 
 def pytest_configure():
-    """A shell that starts something in the background makes it deaf to Ctrl-C; tests of Ctrl-C need it to listen."""
+    """A shell that starts something in the background makes it deaf to Ctrl-C; tests of Ctrl-C
+    need it to listen.
+    """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -1,4 +1,6 @@
-"""The documentation: its code runs, its links lead somewhere, it names everything, and fetches nothing."""
+"""The documentation: its code runs, its links lead somewhere, it names everything, and fetches
+nothing.
+"""
 
 import re
 import subprocess

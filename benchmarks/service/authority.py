@@ -1,4 +1,6 @@
-"""A certificate authority to throw away: one certificate for loopback, and the one to trust it by."""
+"""A certificate authority to throw away: one certificate for loopback, and the one to trust it
+by.
+"""
 
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
@@ -12,7 +14,9 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 
 def issue(folder: Path) -> tuple[Path, Path, Path]:
-    """Write the authority's certificate, and a loopback server's certificate and key; the authority's key is lost."""
+    """Write the authority's certificate, and a loopback server's certificate and key; the
+    authority's key is lost.
+    """
     authority_key, server_key = (
         ec.generate_private_key(ec.SECP256R1()),
         ec.generate_private_key(ec.SECP256R1()),

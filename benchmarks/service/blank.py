@@ -1,4 +1,6 @@
-"""The server that does nothing: the coordinator's settings, a route that reads the body and answers the same bytes."""
+"""The server that does nothing: the coordinator's settings, a route that reads the body and
+answers the same bytes.
+"""
 
 import argparse
 from pathlib import Path

@@ -1,9 +1,10 @@
 """make campaign: a whole campaign on this machine, in processes of its own, watched and checked.
 
-A PostgreSQL server, a coordinator and a helper with TLS, and fifty owner processes with four owners each go through
-ten rounds; after each, all owners say in a sum over both servers how wrong its model is. It is a rehearsal (seeded:
-reproducible, not private), so that the published model can be compared, byte for byte, with that of the engine in one
-process; `--private` runs it with secure coins instead, as owners would.
+A PostgreSQL server, a coordinator and a helper with TLS, and fifty owner processes with four owners
+each go through ten rounds; after each, all owners say in a sum over both servers how wrong its
+model is. It is a rehearsal (seeded: reproducible, not private), so that the published model can be
+compared, byte for byte, with that of the engine in one process; `--private` runs it with secure
+coins instead, as owners would.
 """
 
 import argparse
@@ -69,7 +70,9 @@ def main() -> None:
 
 
 def run(plan: Plan, folder: Path, database: str, console: Console) -> tuple[dict[str, Any], str]:
-    """One campaign from the first process to the checks; its figures, and the coordinator's page at the end."""
+    """One campaign from the first process to the checks; its figures, and the coordinator's page
+    at the end.
+    """
     with Processes(folder) as processes:
         stage = Stage(folder, plan, database, processes)
         expected = stage.in_process()
@@ -182,14 +185,19 @@ def lines(f: dict[str, Any]) -> list[str]:
     sums = sum(question["what"] == SUM for question in f["questions"])
     return [
         f"{f['label']}; {f['owners']} owners in {f['owner processes']} processes, {f['ended']}",
-        f"epsilon {f['epsilon of the report']} for an owner's one report, {f['epsilon of each sum']} for each of "
+        f"epsilon {f['epsilon of the report']} for an owner's one report, "
+        f"{f['epsilon of each sum']} for each of "
         f"{sums} sums of errors that it took part in",
-        f"accuracy on test rows: {f['accuracy']:.3f}; the data user's sample alone: {f['public only']:.3f}",
+        f"accuracy on test rows: {f['accuracy']:.3f}; the data user's sample alone: "
+        f"{f['public only']:.3f}",
         f"model against that of one process: {same[f['equal to the engine in one process']]}",
-        f"{f['reports counted']} reports counted; counted twice {f['reports counted twice']}, owners asked twice "
-        f"{f['owners asked twice']}, charged twice {f['owners charged twice']}, reports that are in no ledger "
+        f"{f['reports counted']} reports counted; counted twice {f['reports counted twice']}, "
+        "owners asked twice "
+        f"{f['owners asked twice']}, charged twice {f['owners charged twice']}, reports that "
+        "are in no ledger "
         f"{f['reports that are in no ledger']}",
-        f"{f['seconds']} s in all, {f['seconds until all had enrolled']} s of them until everybody had enrolled; "
+        f"{f['seconds']} s in all, {f['seconds until all had enrolled']} s of them until "
+        "everybody had enrolled; "
         f"memory of all processes {f['memory of all processes, MB']} MB; {f['setting']['database']}",
     ]
 

@@ -1,4 +1,6 @@
-"""What a campaign left behind, on both sides: nobody asked twice, nobody counted twice, nobody charged twice."""
+"""What a campaign left behind, on both sides: nobody asked twice, nobody counted twice, nobody
+charged twice.
+"""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -21,10 +23,12 @@ Spoken = tuple[str, int]  # an owner, and the sum that it takes part in; 0 for i
 
 @dataclass(frozen=True)
 class Evidence:
-    """Counts of what must not happen, from the coordinator's database and from every owner's ledger.
+    """Counts of what must not happen, from the coordinator's database and from every owner's
+    ledger.
 
-    Every owner is asked for one report at most, and at most once in each sum, so a second report, invitation or charge
-    of an owner is one too many. A report that is not the one in its owner's ledger would be forged or damaged.
+    Every owner is asked for one report at most, and at most once in each sum, so a second report,
+    invitation or charge of an owner is one too many. A report that is not the one in its owner's
+    ledger would be forged or damaged.
     """
 
     invited: int
@@ -83,7 +87,9 @@ def evidence(stage: Stage) -> Evidence:
 
 
 def _sums(stage: Stage, store: Store) -> dict[int, int]:
-    """The questions by number: 0 where one report of a lifetime is asked for, else the question's own number."""
+    """The questions by number: 0 where one report of a lifetime is asked for, else the
+    question's own number.
+    """
     key = signing_key(stage.folder / "state").public_key()
     asked = {
         each.number: opened(each.data, Invitation, PURPOSE, key).query for each in store.questions()

@@ -1,7 +1,8 @@
 """make faults: campaigns in processes of their own, while things break, each as a line of figures.
 
-All are rehearsals (reproducible, not private), so that the model can be compared, byte for byte, with that of the
-engine in one process; where reports are missing for good there is none to compare with.
+All are rehearsals (reproducible, not private), so that the model can be compared, byte for byte,
+with that of the engine in one process; where reports are missing for good there is none to compare
+with.
 """
 
 import argparse

@@ -1,4 +1,6 @@
-"""Many connections of one process that post ready-made requests: each waits for its answer, then posts the next."""
+"""Many connections of one process that post ready-made requests: each waits for its answer, then
+posts the next.
+"""
 
 import asyncio
 import re
@@ -17,7 +19,9 @@ _AT_ONCE = 64  # connections that are being made
 
 @dataclass
 class Knocked:
-    """How long it took from the first request to the last answer, and how often each status was answered."""
+    """How long it took from the first request to the last answer, and how often each status was
+    answered.
+    """
 
     seconds: float = 0.0
     effort: float = 0.0  # of whoever answers, as its own clock tells

@@ -1,10 +1,12 @@
-"""make load: a hundred thousand owners enrol, ask and report at once, beside the same server doing nothing.
+"""make load: a hundred thousand owners enrol, ask and report at once, beside the same server doing
+nothing.
 
-Requests are drawn, packed and signed beforehand; what is measured is HTTP, the check of the signature, the judgement of
-what was sent and its commit in PostgreSQL (with its default durability). Reports go piece by piece, in turn to the
-coordinator and to the blank server, so that whatever else the machine does hits both; connections are made before the
-clock starts; the load process takes a core of its own. Owners speak TLS; without it, there is less for both servers to
-do alike.
+Requests are drawn, packed and signed beforehand; what is measured is HTTP, the check of the
+signature, the judgement of what was sent and its commit in PostgreSQL (with its default
+durability). Reports go piece by piece, in turn to the coordinator and to the blank server, so that
+whatever else the machine does hits both; connections are made before the clock starts; the load
+process takes a core of its own. Owners speak TLS; without it, there is less for both servers to do
+alike.
 """
 
 import argparse
@@ -34,8 +36,10 @@ _CONNECTIONS = 2048
 _PIECE = 10_000
 _HOURS = 4 * 3600.0  # for everybody to ask and report, also a million
 _CAPTION = (
-    "blank: the same server, answering the same bytes without doing anything. Medians over pieces; us: processor time "
-    "of the server per request; MB: memory of all its processes, growth: at the end against a tenth of the reports. "
+    "blank: the same server, answering the same bytes without doing anything. Medians over "
+    "pieces; us: processor time "
+    "of the server per request; MB: memory of all its processes, growth: at the end against a "
+    "tenth of the reports. "
     "Goal: fraction >= 0.4"
 )
 
@@ -66,7 +70,9 @@ class Measured:
 
 
 def main() -> None:
-    """Measure with one and with two workers, with and without TLS; print a table, write the rows."""
+    """Measure with one and with two workers, with and without TLS; print a table, write the
+    rows.
+    """
     parser = argparse.ArgumentParser(prog="python -m benchmarks.service.load", description=__doc__)
     parser.add_argument("--owners", type=int, default=100_000, help="reports to send")
     parser.add_argument(

@@ -1,4 +1,6 @@
-"""Made-up people for campaigns: a table with a label that half a dozen columns tell something about."""
+"""Made-up people for campaigns: a table with a label that half a dozen columns tell something
+about.
+"""
 
 import csv
 from dataclasses import dataclass
@@ -17,7 +19,9 @@ _WEIGHTS = np.array([1.2, -0.8, 0.6, 0.4, 0.0, -0.3])
 
 @dataclass(frozen=True)
 class People:
-    """Who takes part: `processes` files of `each` owners with `rows` rows; the data user has `sample` rows."""
+    """Who takes part: `processes` files of `each` owners with `rows` rows; the data user has
+    `sample` rows.
+    """
 
     processes: int
     each: int
@@ -43,7 +47,9 @@ class People:
 
 
 def scores(folder: Path) -> tuple[float, float]:
-    """Accuracy on the test rows: of model.tacit, and of logistic regression on the data user's sample alone."""
+    """Accuracy on the test rows: of model.tacit, and of logistic regression on the data user's
+    sample alone.
+    """
     published = tacit.load(folder / "model.tacit")
     test, sample = read_table(folder / "test.csv"), read_table(folder / "sample.csv")
     rows, right = conform(test, published.schema_, "test.csv"), test.column("ill")

@@ -1,7 +1,8 @@
 """A PostgreSQL server of one's own on loopback: made in a temporary folder, thrown away at the end.
 
-Its programs are those on the PATH, else those of the system's packages, else those of a PyPI package that brings them.
-PostgreSQL refuses to run as root; a root user (of a container) runs it as the user `postgres` or `nobody`.
+Its programs are those on the PATH, else those of the system's packages, else those of a PyPI
+package that brings them. PostgreSQL refuses to run as root; a root user (of a container) runs it as
+the user `postgres` or `nobody`.
 """
 
 import os
@@ -133,7 +134,9 @@ class Postgres:
             time.sleep(0.05)
 
     def stop(self, how: int = signal.SIGINT) -> None:
-        """Stop the server: SIGINT ends connections, SIGQUIT is a crash, after which it recovers from its log."""
+        """Stop the server: SIGINT ends connections, SIGQUIT is a crash, after which it recovers
+        from its log.
+        """
         if self._server is not None:
             self._server.send_signal(how)
             self._server.wait(_WAIT)

@@ -20,7 +20,9 @@ _PLAIN = "from tacit.cli import main; main()"
 
 @dataclass(frozen=True)
 class Clock:
-    """A clock that is off by what its file says, and jumps, in processes that run by it, when that is changed."""
+    """A clock that is off by what its file says, and jumps, in processes that run by it, when
+    that is changed.
+    """
 
     file: Path
 

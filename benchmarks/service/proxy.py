@@ -1,6 +1,8 @@
-"""A bad network between owners and coordinator: doubles, delays, reorders and damages requests, and loses answers.
+"""A bad network between owners and coordinator: doubles, delays, reorders and damages requests, and
+loses answers.
 
-It sits on loopback and knows just enough HTTP to cut requests out of a stream; what goes wrong is drawn from a seed.
+It sits on loopback and knows just enough HTTP to cut requests out of a stream; what goes wrong is
+drawn from a seed.
 """
 
 import asyncio
@@ -26,7 +28,9 @@ class Mischief:
 
 @dataclass
 class Proxy:
-    """Listens on `port` and passes requests on to `target`, with mischief; runs in a thread of its own."""
+    """Listens on `port` and passes requests on to `target`, with mischief; runs in a thread of
+    its own.
+    """
 
     port: int
     target: int

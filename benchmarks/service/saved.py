@@ -1,4 +1,6 @@
-"""The coordinator's page as one file that needs nobody: style inside, no script, no steering, and what was checked."""
+"""The coordinator's page as one file that needs nobody: style inside, no script, no steering,
+and what was checked.
+"""
 
 import base64
 import re

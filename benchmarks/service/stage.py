@@ -1,4 +1,6 @@
-"""A campaign on this machine in processes of its own: coordinator, helper, several owner processes, real sockets."""
+"""A campaign on this machine in processes of its own: coordinator, helper, several owner
+processes, real sockets.
+"""
 
 import ssl
 import sys
@@ -37,7 +39,8 @@ _UP = 120.0
 class Plan:
     """What is to happen; `seed` None is a campaign with secure coins instead of a rehearsal.
 
-    With `sum_epsilon` all owners judge base models, each sum at that cost, with the help of a helper.
+    With `sum_epsilon` all owners judge base models, each sum at that cost, with the help of a
+    helper.
     """
 
     people: People
@@ -56,19 +59,24 @@ class Plan:
     def campaign(self) -> str:
         return (
             f'name = "trial"\nsample = "sample.csv"\nlabel = "ill"\nlearner = "{self.learner}"\n'
-            f"epsilon = {self.epsilon}\nrounds = {self.rounds}\nowners_per_round = {self.per_round}\n"
-            f"start = {self.start or self.people.owners}\nminimum = {self.minimum}\ndeadline = {self.deadline}\n"
+            f"epsilon = {self.epsilon}\nrounds = {self.rounds}\nowners_per_round = "
+            f"{self.per_round}\n"
+            f"start = {self.start or self.people.owners}\nminimum = {self.minimum}\ndeadline "
+            f"= {self.deadline}\n"
         )
 
     def policy(self, helper: str) -> str:
-        """What owners allow: one report, and sums for twice the rounds, since rounds may be dropped."""
+        """What owners allow: one report, and sums for twice the rounds, since rounds may be
+        dropped.
+        """
         sums, each = (
             (0, Fraction(0))
             if self.sum_epsilon is None
             else (2 * self.rounds, Fraction(self.sum_epsilon))
         )
         return (
-            f'epsilon_per_release = "{self.epsilon}"\nepsilon_total = "{self.epsilon + sums * each}"\n'
+            f'epsilon_per_release = "{self.epsilon}"\nepsilon_total = '
+            f'"{self.epsilon + sums * each}"\n'
             f'releases = {1 + sums}\ntime_step = "0.01"\n'
             + (f'helper = "{helper}"\n' if sums else "")
         )
@@ -76,7 +84,9 @@ class Plan:
 
 @dataclass
 class Stage:
-    """One campaign in `folder` and `database`; `door` is the port that owners knock at, where it is not its own."""
+    """One campaign in `folder` and `database`; `door` is the port that owners knock at, where it
+    is not its own.
+    """
 
     folder: Path
     plan: Plan
@@ -97,7 +107,10 @@ class Stage:
         if self.plan.sum_epsilon is not None:
             self.start_helper()
             key = self._helper_key()
-            text += f'error = "owners"\nerror_epsilon = {self.plan.sum_epsilon}\nhelper = "{self.url(self.helper)}"\n'
+            text += (
+                f'error = "owners"\nerror_epsilon = {self.plan.sum_epsilon}\nhelper = '
+                f'"{self.url(self.helper)}"\n'
+            )
             text += f'helper_key = "{key}"\n' + (
                 'helper_ca = "authority.pem"\n' if authority else ""
             )
@@ -107,7 +120,8 @@ class Stage:
     def url(self, port: int) -> str:
         return f"{'https' if self.plan.tls else 'http'}://127.0.0.1:{port}"
 
-    # The helper --------------------------------------------------------------------------------------
+    # The helper
+    # --------------------------------------------------------------------------------------
 
     def start_helper(self, clock: Clock | None = None) -> None:
         """Start or restart it, for this campaign."""
@@ -132,7 +146,8 @@ class Stage:
             told if self.plan.seed is None else own
         )  # the file is that of a campaign; a rehearsal has its own helper
 
-    # The coordinator ---------------------------------------------------------------------------------
+    # The coordinator
+    # ---------------------------------------------------------------------------------
 
     def start_coordinator(self, clock: Clock | None = None) -> None:
         """Start or restart it; tokens are made the first time."""
@@ -200,7 +215,8 @@ class Stage:
         (self.folder / "model.tacit").write_bytes(content)
         return decode(content, SavedModel)
 
-    # Owners ------------------------------------------------------------------------------------------
+    # Owners
+    # ------------------------------------------------------------------------------------------
 
     def start_owners(self, number: int, clock: Clock | None = None) -> None:
         """Start or restart one owner process; the state in its folder stays."""
@@ -228,7 +244,8 @@ class Stage:
         url = self.url(self.door or self.port)
         self.processes.start(owner_process(number), tacit("join", url, *options, clock=clock))
 
-    # What should come out ----------------------------------------------------------------------------
+    # What should come out
+    # ----------------------------------------------------------------------------
 
     def in_process(self) -> Ensemble:
         """The ensemble that the engine in one process finds for the same rows and seed.

@@ -41,7 +41,9 @@ def kill_coordinator(times: int) -> Trouble:
 
 
 def kill_owners(times: int) -> Trouble:
-    """Kill -9 of owner processes at random moments; each is started again with what is on its disk."""
+    """Kill -9 of owner processes at random moments; each is started again with what is on its
+    disk.
+    """
 
     def trouble(stage: Stage, chance: random.Random) -> int:
         owners_up(stage)
@@ -107,7 +109,9 @@ def restart_database(server: Postgres, times: int) -> Trouble:
 
 
 def full_disk(times: int) -> Trouble:
-    """No file of the coordinator, and then of the owners, may grow for a while; who could not begin is begun again."""
+    """No file of the coordinator, and then of the owners, may grow for a while; who could not
+    begin is begun again.
+    """
 
     def trouble(stage: Stage, chance: random.Random) -> int:
         owners_up(stage)
@@ -136,7 +140,8 @@ def full_disk(times: int) -> Trouble:
 
 
 def jumping_clocks(stage: Stage, chance: random.Random) -> int:
-    """Clocks jump by hours, back and forth, under running processes: the coordinator's, the helper's, and owners'.
+    """Clocks jump by hours, back and forth, under running processes: the coordinator's, the
+    helper's, and owners'.
 
     The coordinator's also jumps while it is away. Every jump is longer than a question lasts.
     """

@@ -65,7 +65,8 @@ __all__ = [
 
 _NAMES = {
     "data.cohort": "Cohort",
-    "estimators": "PeerEnsemble PrivateBoosting PrivateClassifier SiteEnsemble SiteEnsembleRegressor load plan",
+    "estimators": "PeerEnsemble PrivateBoosting PrivateClassifier SiteEnsemble "
+    "SiteEnsembleRegressor load plan",
     "mechanisms.base": "Mechanism",
     "mechanisms.registry": "Choice choose",
     "mechanisms.duchi": "Duchi",
@@ -84,7 +85,9 @@ _WHERE = {name: f"tacit.{module}" for module, names in _NAMES.items() for name i
 
 
 def __getattr__(name: str) -> Any:
-    """Names are imported when they are first used: a program that says one line need not compile mechanisms."""
+    """Names are imported when they are first used: a program that says one line need not compile
+    mechanisms.
+    """
     if name in _WHERE:
         return getattr(import_module(_WHERE[name]), name)
     raise AttributeError(f"module 'tacit' has no attribute {name!r}")

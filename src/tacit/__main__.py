@@ -4,7 +4,9 @@ from tacit._util.interrupts import starting
 
 
 def main() -> None:
-    """Run the command line, whose import takes a moment in which Ctrl-C should not end in a traceback."""
+    """Run the command line, whose import takes a moment in which Ctrl-C should not end in a
+    traceback.
+    """
     starting()
     from tacit.cli import main as run
 

@@ -1,4 +1,6 @@
-"""SAMME over owners: against an independent implementation, against updating everybody, and its ends."""
+"""SAMME over owners: against an independent implementation, against updating everybody, and its
+ends.
+"""
 
 import numpy as np
 import pytest
@@ -62,7 +64,9 @@ def plain_samme(X, y, classes, cuts, rounds):
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_without_privacy_it_is_samme(classes):
-    """Every owner holds the same rows as the data user: then the private loop is the textbook's, to 1e-9."""
+    """Every owner holds the same rows as the data user: then the private loop is the textbook's,
+    to 1e-9.
+    """
     X, y = data(n=500, classes=classes)
     rounds = 6
     cohort = Cohort.of(
@@ -121,7 +125,9 @@ def test_a_judge_that_follows_knows_what_one_that_starts_anew_would_find():
 
 
 def test_owners_of_one_row_are_boosted_too():
-    """Their weights cannot move between rows; without the load every round would learn the same stump again."""
+    """Their weights cannot move between rows; without the load every round would learn the same
+    stump again.
+    """
     X, y = data(n=40_000)
     public = Public(X[:1000], y[:1000], 2)
     engine = Inline(Cohort.of(X[1000:], y[1000:]), 1.0, seeded(1))

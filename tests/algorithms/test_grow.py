@@ -1,4 +1,6 @@
-"""Private gradient boosting: right without noise, better than the default where it should be, and it does no harm."""
+"""Private gradient boosting: right without noise, better than the default where it should be,
+and it does no harm.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,6 @@
-"""The data user's model refined: better where owners know more, the same where noise is all there is."""
+"""The data user's model refined: better where owners know more, the same where noise is all
+there is.
+"""
 
 import numpy as np
 import pytest
@@ -18,7 +20,9 @@ from tacit.mechanisms.spaces import Ball
 
 
 def rows_of(size, classes=2, dim=8, seed=0):
-    """Classes that differ along two directions, with an intercept: the first class is the more frequent one."""
+    """Classes that differ along two directions, with an intercept: the first class is the more
+    frequent one.
+    """
     coins = np.random.default_rng(seed)
     X = np.clip(0.35 * coins.normal(size=(size, dim)), -1, 1)
     scores = np.stack(
@@ -69,9 +73,11 @@ def test_with_tiny_epsilon_it_equals_the_public_model(rows, epsilon):
 
 
 def test_never_worse_beyond_noise():
-    """Sixteen runs at budgets where answers are mostly noise: the mean change of accuracy is not below -0.002.
+    """Sixteen runs at budgets where answers are mostly noise: the mean change of accuracy is not
+    below -0.002.
 
-    False-alarm rate: single changes have a standard deviation of about 0.002, so their mean of 0.0005; below 1e-4.
+    False-alarm rate: single changes have a standard deviation of about 0.002, so their mean of
+    0.0005; below 1e-4.
     """
     changes = []
     for seed in range(8):
@@ -165,7 +171,9 @@ def test_products_find_what_is_not_linear():
 
 
 def test_skewed_owners_do_no_harm():
-    """Owners with one class each, and owners whose rows are shifted: not worse than the public model by 0.01."""
+    """Owners with one class each, and owners whose rows are shifted: not worse than the public
+    model by 0.01.
+    """
     public = sample(200, seed=4)
     own = fit_public(public)
     X, y = rows_of(40_000, seed=2)

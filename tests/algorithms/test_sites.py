@@ -76,7 +76,9 @@ def test_folds_are_alike():
 
 
 def test_stretching_columns_does_not_hurt_the_baseline():
-    """Whitening that helps the sites may not make the public-only model worse than it would be without."""
+    """Whitening that helps the sites may not make the public-only model worse than it would be
+    without.
+    """
     _, (rows, targets), test, _ = world(3, public=60)
     stretch = np.geomspace(1, 50, DIM)
     plain = error(public_only(rows, targets, LOSS).f, test)
@@ -89,10 +91,12 @@ def test_stretching_columns_does_not_hurt_the_baseline():
 @pytest.mark.parametrize("noise", [0.5, 3.0, 100.0])
 @pytest.mark.parametrize("public", [40, 200])
 def test_guarded_does_no_harm(noise, public):
-    """Over 15 worlds. A test error of 4,000 rows has a standard deviation below 0.008; both models see the same rows.
+    """Over 15 worlds. A test error of 4,000 rows has a standard deviation below 0.008; both models
+    see the same rows.
 
-    False alarm: that the mean difference of 15 exceeds 0.007 (its standard error is below 0.003), or one of them 0.05,
-    has a chance below one in a hundred for a rule that is as good as the public-only model.
+    False alarm: that the mean difference of 15 exceeds 0.007 (its standard error is below 0.003),
+    or one of them 0.05, has a chance below one in a hundred for a rule that is as good as the
+    public-only model.
     """
     harm = []
     for seed in range(15):

@@ -30,7 +30,8 @@ class Rows(Gate):
         return self._cohort[place : place + 1]
 
 
-# Caught by non-interference ---------------------------------------------------------------------------
+# Caught by non-interference
+# ---------------------------------------------------------------------------
 
 
 class LogsRows(Gate):
@@ -126,7 +127,8 @@ class ChargesBySize(Rows):
         self._ledger = ledger_with(self._ledger, Uneven)
 
 
-# Caught by bounds on epsilon --------------------------------------------------------------------------
+# Caught by bounds on epsilon
+# --------------------------------------------------------------------------
 
 
 class RawSometimes(Gate):
@@ -173,7 +175,8 @@ class RefusesClass(Rows):
         return None if self.rows(owner).y.sum() else super()._level(book, owner, invitation)
 
 
-# Caught by the books ----------------------------------------------------------------------------------
+# Caught by the books
+# ----------------------------------------------------------------------------------
 
 
 def ledger_with(ledger, kind):
@@ -241,7 +244,8 @@ class ChargesHalf(Gate):
         self._ledger = ledger_with(self._ledger, Cheap)
 
 
-# Caught by looking at coins ---------------------------------------------------------------------------
+# Caught by looking at coins
+# ---------------------------------------------------------------------------
 
 
 class OneTape(Gate):

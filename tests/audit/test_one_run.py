@@ -7,7 +7,9 @@ from tacit.audit.one_run import boldness, guess, one_run_bound
 
 
 def test_the_bound_holds_as_often_as_it_says():
-    """Guesses right with the largest probability that epsilon 1 allows: at 95 %, the bound passes 1 in at most 5 %."""
+    """Guesses right with the largest probability that epsilon 1 allows: at 95 %, the bound
+    passes 1 in at most 5 %.
+    """
     right = np.random.default_rng(0).binomial(2000, 0.7310585786, size=2000)
     wrong = sum(one_run_bound(int(each), 2000, 0.95) > 1 for each in right)
     assert (

@@ -39,7 +39,9 @@ def test_broken_mechanisms_are_caught(mutant):
 
 
 def test_the_bound_holds_as_often_as_it_says():
-    """Binomial frequencies at exactly ratio e: at 95 % confidence, the bound passes 1 in at most 5 % of trials."""
+    """Binomial frequencies at exactly ratio e: at 95 % confidence, the bound passes 1 in at most
+    5 % of trials.
+    """
     rng = np.random.default_rng(0)
     hits = rng.binomial(2000, 0.7310585786, size=2000)
     others = rng.binomial(2000, 0.2689414214, size=2000)

@@ -7,7 +7,9 @@ import numpy as np
 
 
 def people(rows, seed=0):
-    """Named columns of people: numbers, texts, a date, a name, an owner; the label follows age and town."""
+    """Named columns of people: numbers, texts, a date, a name, an owner; the label follows age
+    and town.
+    """
     rng = np.random.default_rng(seed)
     age, town = rng.integers(18, 90, rows), rng.choice(["north", "south", "west"], rows)
     score = (age - 54) / 20 + (town == "north") + 0.7 * rng.normal(size=rows)

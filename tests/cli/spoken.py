@@ -1,4 +1,6 @@
-"""Commands as they are found in the app, with the examples of their help; and the program run as a user runs it."""
+"""Commands as they are found in the app, with the examples of their help; and the program run as
+a user runs it.
+"""
 
 import json
 import shlex

@@ -113,7 +113,9 @@ def test_csv_and_parquet_are_the_same_rows(model, folder):
 
 
 def test_owners_rows_decide_nothing_but_through_reports(model, folder):
-    """Odd values in owners' rows change neither schema nor columns: the model has the schema of the public file."""
+    """Odd values in owners' rows change neither schema nor columns: the model has the schema of
+    the public file.
+    """
     odd = people(400, seed=9)
     odd["age"][7], odd["height"][8], odd["rich"][9], odd["town"][3] = (
         "old",
@@ -204,7 +206,8 @@ def test_peers_serve_what_was_released(folder, tmp_path):
     assert result.exit_code == 0, result.output
     told = " ".join(result.output.split())
     for word in (
-        "Each record of a participant is protected by differential privacy, over all rounds together, with epsilon 1.",
+        "Each record of a participant is protected by differential privacy, over all rounds "
+        "together, with epsilon 1.",
         "4; they took turns",
         "rows of " + str(folder / "people.csv") + " without a town count as one owner together",
     ):
@@ -314,7 +317,8 @@ def test_public_rows_given_up_are_named_everywhere(folder):
 
 def test_a_schema_file_in_place_of_what_public_rows_show(folder, tmp_path):
     (tmp_path / "schema.toml").write_text(
-        'classes = ["no", "yes"]\n[features]\nage = { low = 0, high = 120 }\ntown = { values = ["north", "south"] }\n'
+        'classes = ["no", "yes"]\n[features]\nage = { low = 0, high = 120 }\ntown = { values '
+        '= ["north", "south"] }\n'
     )
     result = fit(folder, "--schema", str(tmp_path / "schema.toml"), out="s.tacit")
     assert result.exit_code == 0, result.output
@@ -372,7 +376,10 @@ def test_misfits_are_counted_by_column(model, folder, tmp_path, monkeypatch):
     told = run(
         app, ["predict", str(model), str(tmp_path / "odd.csv"), "--out", str(tmp_path / "p.csv")]
     ).output
-    said = f"note: values of {tmp_path}/odd.csv that are missing, unknown to the model or beyond its bounds: age 30, "
+    said = (
+        f"note: values of {tmp_path}/odd.csv that are missing, unknown to the model or beyond "
+        "its bounds: age 30, "
+    )
     assert said in told
     misfits = fit(folder, "--test", str(tmp_path / "odd.csv"), "--json")
     found = json.loads(misfits.stdout)["test"]["misfits"]
@@ -454,16 +461,22 @@ def test_plan_tells_a_table_and_its_verdict_is_the_exit_status(folder):
     ("arguments", "said"),
     [
         ("fit nowhere.csv --label rich --public mine.csv", "nowhere.csv is not there"),
-        ("fit people.csv --label wealth --public mine.csv", "column 'wealth' is not in mine.csv; it has age, "),
-        ("plan mine.csv --label rich --owners no", "a whole number: how many owners there are; got 'no'."),
-        ("plan mine.csv --label rich --owners=0", "--owners must be 1 or more: how many owners there are; got '0'."),
+        ("fit people.csv --label wealth --public mine.csv", "column 'wealth' is not in mine.csv; "
+            "it has age, "),
+        ("plan mine.csv --label rich --owners no", "a whole number: how many owners there are; "
+            "got 'no'."),
+        ("plan mine.csv --label rich --owners=0", "--owners must be 1 or more: how many owners "
+            "there are; got '0'."),
         ("plan mine.csv --label rich --owners 9 --epsilon x", "--epsilon must be a number: "),
-        ("fit people.csv --label rich --method m", "method must be one of boosting, classifier, peers, sites, got 'm'"),
+        ("fit people.csv --label rich --method m", "method must be one of boosting, classifier, "
+            "peers, sites, got 'm'"),
         ("fit people.csv --label name --public mine.csv", "label 'name' must have 2 to 100 classes"),
-        ("fit people.csv --label rich --public mine.csv --epsilon nan", "epsilon must be a finite number > 0"),
+        ("fit people.csv --label rich --public mine.csv --epsilon nan", "epsilon must be a finite "
+            "number > 0"),
         ("fit people.csv --label rich --public bad.csv", "bad.csv cannot be read as a table: "),
         ("fit people.csv --public mine.csv", "Missing option '--label'"),
-        ("predict people.csv people.csv", "people.csv is not a tacit model, or a damaged one: give a file"),
+        ("predict people.csv people.csv", "people.csv is not a tacit model, or a damaged one: "
+            "give a file"),
         ("predict none.tacit people.csv", "none.tacit is not there"),
         ("plan empty.csv --label rich --owners 5", "empty.csv has no rows"),
         ("nonsense", "No such command 'nonsense'"),

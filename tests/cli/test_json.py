@@ -1,4 +1,6 @@
-"""Every command speaks to machines: one JSON document on standard output, whatever happens; and its example works."""
+"""Every command speaks to machines: one JSON document on standard output, whatever happens; and
+its example works.
+"""
 
 import os
 import signal
@@ -79,7 +81,8 @@ def folder(tmp_path_factory):
     write_parquet(made / "mine.parquet", ill)
     write_csv(made / "sample.csv", ill)
     (made / "campaign.toml").write_text(
-        'name = "trial"\nsample = "sample.csv"\nlabel = "ill"\nlearner = "centroid"\nepsilon = 1.0\nrounds = 2\n'
+        'name = "trial"\nsample = "sample.csv"\nlabel = "ill"\nlearner = "centroid"\nepsilon '
+        "= 1.0\nrounds = 2\n"
         "owners_per_round = 5\nstart = 9\nminimum = 2\ndeadline = 600\n"
     )
     (made / "policy.toml").write_text("epsilon_per_release = 1\nepsilon_total = 1\nreleases = 3")
@@ -164,7 +167,11 @@ def test_a_port_that_is_taken_is_named(name, here, monkeypatch, capfd):
 
 
 def test_what_is_not_installed_is_named(here):
-    without = "import sys; sys.modules['starlette.applications'] = None; from tacit.cli import main; main()"  # an extra
+    # an extra
+    without = (
+        "import sys; sys.modules['starlette.applications'] = None; from tacit.cli import "
+        "main; main()"
+    )
     words = [sys.executable, "-c", without, "serve", "campaign.toml", "--json"]
     done = subprocess.run(
         words, cwd=here, env=ENVIRONMENT, capture_output=True, text=True, timeout=60

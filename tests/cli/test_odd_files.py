@@ -158,7 +158,10 @@ def test_an_identifier_in_public_rows_is_noted(folder, tmp_path):
         "--epsilon",
         "1",
     ]
-    said = "column 'customer id' has 300 different whole numbers in 300 public rows: an identifier? --leave-out "
+    said = (
+        "column 'customer id' has 300 different whole numbers in 300 public rows: an "
+        "identifier? --leave-out "
+    )
     assert f"{said}'customer id'" in " ".join(run(app, words).output.split())
     assert "identifier" not in run(app, [*words, "--leave-out", "customer id"]).output
 

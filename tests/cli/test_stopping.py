@@ -49,7 +49,10 @@ def ctrl_c_at(number, function):
     return watched
 
 
-FIT = "fit people.csv --label rich --public mine.csv --leave-out family --seed 1 --json --out {out}/m.tacit "
+FIT = (
+    "fit people.csv --label rich --public mine.csv --leave-out family --seed 1 --json --out "
+    "{out}/m.tacit "
+)
 
 
 def test_rounds_that_are_done_are_the_model(program, tmp_path, monkeypatch):
@@ -183,7 +186,10 @@ def test_ctrl_c_while_the_program_is_imported_is_one_line(module, more):
 
 
 def test_the_list_of_commands_needs_no_numbers():
-    code = "import sys; from tacit.cli import app; app(['--help'], standalone_mode=False); print(sorted(sys.modules))"
+    code = (
+        "import sys; from tacit.cli import app; app(['--help'], standalone_mode=False); "
+        "print(sorted(sys.modules))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "Predict new rows with a saved model." in done.stdout
     assert "'tacit.cli'" in done.stdout

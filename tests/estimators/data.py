@@ -18,7 +18,9 @@ def task(rows=1200, classes=2, seed=1):
 
 
 def people(rows=900, seed=1):
-    """Columns of a data frame with a number, a text and a truth value, labels in text, and owners with 1 to 9 rows."""
+    """Columns of a data frame with a number, a text and a truth value, labels in text, and
+    owners with 1 to 9 rows.
+    """
     rng = np.random.default_rng(seed)
     town = rng.choice(["north", "south", "west"], rows)
     age = rng.uniform(0, 100, rows)

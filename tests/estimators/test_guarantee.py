@@ -1,4 +1,6 @@
-"""What is protected: private rows stay out of public knowledge, and the guarantee says what it must."""
+"""What is protected: private rows stay out of public knowledge, and the guarantee says what it
+must.
+"""
 
 from typing import ClassVar
 

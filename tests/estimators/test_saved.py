@@ -1,4 +1,6 @@
-"""Models in files: the same predictions, the guarantee and the transcript's digest inside, nothing of owners' rows."""
+"""Models in files: the same predictions, the guarantee and the transcript's digest inside,
+nothing of owners' rows.
+"""
 
 from typing import Any
 

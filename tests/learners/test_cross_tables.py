@@ -1,4 +1,6 @@
-"""Kernels of cross tables against NumPy, and the ways there: in place, in any order, on any number of cores."""
+"""Kernels of cross tables against NumPy, and the ways there: in place, in any order, on any
+number of cores.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,6 @@
-"""One share per owner: bounded, the same alone and in a block, and linear discriminants out of it."""
+"""One share per owner: bounded, the same alone and in a block, and linear discriminants out of
+it.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,6 @@
-"""Questions to peers that rows could stop: each would tell one bit of the rows that no epsilon pays for."""
+"""Questions to peers that rows could stop: each would tell one bit of the rows that no epsilon
+pays for.
+"""
 
 import pytest
 
@@ -13,7 +15,9 @@ CUT = Cut(0, (0, 1))
 
 
 def test_a_tree_has_a_score_for_every_leaf():
-    """With one score for two leaves, an owner with a row on the right could not answer, and one without could."""
+    """With one score for two leaves, an owner with a row on the right could not answer, and one
+    without could.
+    """
     with pytest.raises(ValueError, match="scores must be one for each of 2 leaves"):
         Tree(1, (CUT,), (0.5,), 0)
 

@@ -74,7 +74,9 @@ def test_one_record_moves_counts_and_gains_by_at_most_one():
 
 
 def test_weights_that_are_normalised_break_the_bound():
-    """What the paper counts with: AdaBoost's weights of a participant, which one record changes for all others."""
+    """What the paper counts with: AdaBoost's weights of a participant, which one record changes
+    for all others.
+    """
     one = cohort([30])
     worst = 0.0
     for row in range(30):
@@ -164,7 +166,8 @@ def test_scales_are_rounded_to_the_safe_side():
 def measured(kind, cuts, epsilon, n, seed):
     """Epsilon proven from reports of a participant with one record and of the same without it.
 
-    The event is chosen on a pilot sample: the best threshold of the log likelihood ratio that the claimed laws imply.
+    The event is chosen on a pilot sample: the best threshold of the log likelihood ratio that the
+    claimed laws imply.
     """
     asked = kind(1, 1, (0,), CELLS, cuts, Additive(), (epsilon,))
     one = cohort([3], seed=5)

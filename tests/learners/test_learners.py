@@ -1,4 +1,6 @@
-"""What every base learner promises: shares in their space, an owner alone as in a crowd, a model that learns."""
+"""What every base learner promises: shares in their space, an owner alone as in a crowd, a model
+that learns.
+"""
 
 import subprocess
 import sys
@@ -175,7 +177,9 @@ def test_bad_parameters(make, message):
 
 
 def test_a_neighbour_with_endless_rows_changes_nobodys_fit():
-    """Rows are fitted four at a time: what an owner leaves in the last four must not reach the next."""
+    """Rows are fitted four at a time: what an owner leaves in the last four must not reach the
+    next.
+    """
     X = np.random.default_rng(0).uniform(-1, 1, (7, 2))
     X[:5] = np.inf
     y = np.array([0, 1, 0, 1, 0, 0, 1])

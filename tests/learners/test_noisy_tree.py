@@ -1,4 +1,6 @@
-"""Trees that are passed along: what one record can move, whole trees by hand, epsilon from samples."""
+"""Trees that are passed along: what one record can move, whole trees by hand, epsilon from
+samples.
+"""
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -99,7 +101,8 @@ class ForgetsLevels(GrowTree):
 
 
 def measured(kind, epsilon, n=800):
-    """Epsilon proven from the cuts that a participant with two records chooses, and the same without the second.
+    """Epsilon proven from the cuts that a participant with two records chooses, and the same
+    without the second.
 
     The second record makes the cut by membership better by one and the cut by age worse by one.
     """

@@ -1,4 +1,6 @@
-"""Private training: sensitivities by search, laws of the noise, lower bounds of epsilon from reports alone."""
+"""Private training: sensitivities by search, laws of the noise, lower bounds of epsilon from
+reports alone.
+"""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -46,7 +48,9 @@ def sites(rows, y, times):
 
 
 def neighbours(loss: Any, dim: int, n: int) -> Any:
-    """Two data sets that differ in one record: random ones, and the worst shape, a record against its opposite."""
+    """Two data sets that differ in one record: random ones, and the worst shape, a record
+    against its opposite.
+    """
     rows = RNG.normal(size=(n, dim))
     rows /= np.sqrt((rows**2).sum(axis=1, keepdims=True))
     targets = RNG.uniform(-1, 1, n) if loss.of_numbers else RNG.choice([-1.0, 1.0], n)
@@ -173,7 +177,9 @@ class Broken(TrainSite):
 
 
 def proven(query, n=2_500):
-    """A lower bound of epsilon, confidence 0.999: records whose slopes are as far apart as can be."""
+    """A lower bound of epsilon, confidence 0.999: records whose slopes are as far apart as can
+    be.
+    """
     rows = np.array([[1.0], [0.5]])
     drawn = []
     for number, labels in enumerate(([1, 1], [0, 1])):
@@ -198,7 +204,9 @@ def test_reports_prove_no_more_than_epsilon_and_catch_half_the_noise(privacy):
 
 
 def odd_cohort():
-    """Sites with nothing, one class, fewer rows than columns, constant columns, NaN, and plain ones."""
+    """Sites with nothing, one class, fewer rows than columns, constant columns, NaN, and plain
+    ones.
+    """
     X = RNG.normal(size=(66, 3))
     X[10:20] = X[10]
     X[20:25] = np.nan

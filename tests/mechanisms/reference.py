@@ -1,4 +1,6 @@
-"""The kernels again in plain NumPy or Python: slower, longer to trust nothing, from the same tape of coins."""
+"""The kernels again in plain NumPy or Python: slower, longer to trust nothing, from the same
+tape of coins.
+"""
 
 import numpy as np
 

@@ -1,4 +1,5 @@
-"""Unbiased, and with the variance the formula says: accepted as it is, rejected at nine and eleven tenths of it.
+"""Unbiased, and with the variance the formula says: accepted as it is, rejected at nine and eleven
+tenths of it.
 
 Seeds are fixed. Thresholds are five standard errors: a false alarm at about 6e-7 per coordinate.
 """
@@ -69,7 +70,9 @@ def test_variance_falls_with_epsilon(kind):
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.3, 1.0, 2.5, 7.0, 12.0])
 def test_piecewise_is_the_continuous_mechanism_to_one_in_ten_thousand(epsilon):
-    """Wang et al. 2019, equation (8): Var = x^2 / (s - 1) + (s + 3) / (3 (s - 1)^2), s = e^(epsilon/2)."""
+    """Wang et al. 2019, equation (8): Var = x^2 / (s - 1) + (s + 3) / (3 (s - 1)^2), s =
+    e^(epsilon/2).
+    """
     law = PiecewiseLaw.of(epsilon, 1 << 20)
     s = np.exp(epsilon / 2)
     x = np.linspace(-1, 1, 21)

@@ -103,14 +103,18 @@ def test_duchi_accepts_in_proportion_to_its_table(dim):
     "scores", [[0.3, 0.1, 0.2], [0.5, 0.5, 0.5, 0.1], [1.0, -1.0, 1.0, -1.0, 1.0]]
 )
 def test_every_place_belongs_to_one_codeword(scores):
-    """PrivUnit's privacy rests on this alone: places and codewords correspond one to one, ties included."""
+    """PrivUnit's privacy rests on this alone: places and codewords correspond one to one, ties
+    included.
+    """
     order = [int(_in_place(np.array(scores), place)) for place in range(len(scores))]
     assert sorted(order) == list(range(len(scores)))
     assert order == np.argsort(-np.array(scores), kind="stable").tolist()
 
 
 def test_shipped_mechanisms_stay_below_e_to_the_epsilon():
-    """A / B as rationals for the grids that ship, epsilon in [0.05, 12]; k coordinates share the budget."""
+    """A / B as rationals for the grids that ship, epsilon in [0.05, 12]; k coordinates share the
+    budget.
+    """
     for epsilon in np.linspace(0.05, 12, 120).tolist():
         bound = exp_below(epsilon)
         for kind in (Piecewise, Hybrid):

@@ -1,4 +1,6 @@
-"""What PrivUnit adds: geometry that pays, codewords that all machines agree on, constants from integrals."""
+"""What PrivUnit adds: geometry that pays, codewords that all machines agree on, constants from
+integrals.
+"""
 
 import hashlib
 
@@ -77,7 +79,9 @@ def test_the_table_is_normal_and_the_same_everywhere():
     ("epsilon", "allowed"), [(1.0, 1e-5), (5.0, 1e-5), (7.0, 5e-5), (10.0, 5e-4), (12.0, 1.5e-3)]
 )
 def test_the_table_pulls_like_the_normal_law(epsilon, allowed):
-    """Expected mean of the k largest of N: table against normal law, for a share along an axis of a large space."""
+    """Expected mean of the k largest of N: table against normal law, for a share along an axis
+    of a large space.
+    """
     cap = best_cap(50, epsilon)
     table = normal_table() / np.sqrt(np.mean(normal_table().astype(np.float64) ** 2))
     place = (np.arange(1 << 21) + 0.5) / (1 << 21)
@@ -109,7 +113,9 @@ def test_neighbouring_names_are_independent():
 
 @pytest.mark.parametrize("epsilon", [1.0, 5.0])
 def test_axes_are_no_special_directions(epsilon):
-    """The table is not exactly normal; the note bounds what that can do to a share along an axis."""
+    """The table is not exactly normal; the note bounds what that can do to a share along an
+    axis.
+    """
     mechanism = PrivUnit(epsilon=epsilon, space=Ball(dim=4))
     n = 200_000 if epsilon == 1.0 else 60_000
     axis, slant = np.eye(1, 4), np.full((1, 4), 0.5)

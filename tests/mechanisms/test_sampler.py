@@ -1,4 +1,6 @@
-"""Samplers against their tables: chi-square over the outcomes. Fixed seeds, false-alarm rate 1e-6 per test."""
+"""Samplers against their tables: chi-square over the outcomes. Fixed seeds, false-alarm rate
+1e-6 per test.
+"""
 
 from math import comb
 

@@ -123,7 +123,9 @@ def test_refusals(tmp_path, data, reason):
 
 
 def raw(change):
-    """A signed invitation whose content was changed by hand, so that no check of ours ran before it was signed."""
+    """A signed invitation whose content was changed by hand, so that no check of ours ran before
+    it was signed.
+    """
     content = _plain(invitation())
     change(content)
     body = msgpack.packb([1, content], use_bin_type=True)
@@ -349,7 +351,9 @@ def test_whatever_the_schedule_an_owner_releases_once(tmp_path_factory, schedule
 
 
 def test_reports_are_distributed_as_the_mechanism_says(tmp_path):
-    """Through signature, policy, ledger and packing the mean of many owners' reports is still the mean share."""
+    """Through signature, policy, ledger and packing the mean of many owners' reports is still
+    the mean share.
+    """
     cohort = rows(owners=4000)
     names = [str(i) for i in range(4000)]
     asked = invitation(asked=query(mechanism="duchi", epsilons=(4.0,), members=()))

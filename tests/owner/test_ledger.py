@@ -276,7 +276,9 @@ def test_a_fork_opens_its_own_connection(tmp_path):
 
 
 def fill(folder, room):
-    """A disk with so much room: the system itself refuses to write more. Answers what is in the ledger after."""
+    """A disk with so much room: the system itself refuses to write more. Answers what is in the
+    ledger after.
+    """
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     ledger = opened(folder)
     write(ledger, 1)

@@ -117,7 +117,9 @@ def test_server_keys_of_low_order_are_refused_before_anything_is_charged(tmp_pat
     ids=["low", "high", "lowest", "highest"],
 )
 def test_hostile_votes_still_give_terms_in_range(tmp_path, members):
-    """Terms are clipped, and NaN is 0: no votes can stretch what one owner adds, or tell by an error."""
+    """Terms are clipped, and NaN is 0: no votes can stretch what one owner adds, or tell by an
+    error.
+    """
     cohort = rows(owners=5)
     asked = query(members=members)
     reports = asked.release(cohort, 0.25, seeded(3))

@@ -21,7 +21,9 @@ class NumberRow:
 
 @dataclass(frozen=True, kw_only=True)
 class NumberCell(Cell):
-    """Says its number once for each run; `waits` lets a test stop it meanwhile, `kills` ends its process."""
+    """Says its number once for each run; `waits` lets a test stop it meanwhile, `kills` ends its
+    process.
+    """
 
     paper: ClassVar[str] = "z"
 

@@ -5,7 +5,9 @@ from tacit_papers.ours.break_even_chart import draw_break_even
 
 
 def rows(gain):
-    """A task on which `gain` tells what so many owners at an epsilon add; in one size never, in one always."""
+    """A task on which `gain` tells what so many owners at an epsilon add; in one size never, in
+    one always.
+    """
     sizes = {50: lambda owners, epsilon: 1.0, 200: gain, 1000: lambda owners, epsilon: 0.0}
     return [
         BreakEvenRow(

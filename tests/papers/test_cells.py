@@ -124,7 +124,8 @@ def test_ctrl_c_keeps_what_is_done_and_ends_the_workers(tmp_path):
     (row,) = set(read_rows(path, [NumberRow]))
     assert row.number == 1
     assert row.process != os.getpid()
-    # Two threads may wait for a child; the one that comes second never learns that it ended. The system knows.
+    # Two threads may wait for a child; the one that comes second never learns that it ended. The
+    # system knows.
     deadline = time.monotonic() + 30
     while any(alive(child.pid) for child in active_children()):
         assert time.monotonic() < deadline

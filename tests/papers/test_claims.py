@@ -1,4 +1,6 @@
-"""Claims are judged from rows and nothing else: rows that agree hold, rows that do not differ, none are unchecked."""
+"""Claims are judged from rows and nothing else: rows that agree hold, rows that do not differ,
+none are unchecked.
+"""
 
 from dataclasses import replace
 

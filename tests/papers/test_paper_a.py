@@ -64,7 +64,8 @@ def test_centroids_are_disturbed_least_by_piecewise_then_duchi_then_laplace(rows
 
 
 def test_impurities_are_squared_as_in_the_paper(rows):
-    # The published 36.76 for Laplace at epsilon 1 is the square: the plain difference would be about 6.
+    # The published 36.76 for Laplace at epsilon 1 is the square: the plain difference would be
+    # about 6.
     (row,) = [
         row
         for row in of(rows, TableRow)

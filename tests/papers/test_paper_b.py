@@ -52,7 +52,9 @@ def test_every_figure_is_there_with_ours_and_the_sample_alone(rows):
 
 
 def test_squares_follow_the_law_of_the_mechanism(rows):
-    """Laplace with scale 2 d / epsilon has variance 8 d^2 / epsilon^2; 100 owners, 21 coefficients, two runs."""
+    """Laplace with scale 2 d / epsilon has variance 8 d^2 / epsilon^2; 100 owners, 21
+    coefficients, two runs.
+    """
     own = [
         row
         for row in of(rows, FirstRow)

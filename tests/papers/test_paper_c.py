@@ -1,4 +1,6 @@
-"""Paper C again, quickly: rows, their seeds, their pictures; the hospitals where the data is there."""
+"""Paper C again, quickly: rows, their seeds, their pictures; the hospitals where the data is
+there.
+"""
 
 from math import isfinite
 

@@ -1,4 +1,6 @@
-"""Paper D again, quickly: rows, their seeds, their pictures, and the deal of unequal participants."""
+"""Paper D again, quickly: rows, their seeds, their pictures, and the deal of unequal
+participants.
+"""
 
 from html import escape
 

@@ -13,7 +13,8 @@ def test_two_neighbours_recover_the_owner_between_them():
     terms = np.random.default_rng(1).random((20, 2))
     messages = ring.messages(terms, seeded(2))
     for owner in range(20):
-        # Erase all that the two neighbours do not hold: what owner-1 and owner sent, and the start of the second round.
+        # Erase all that the two neighbours do not hold: what owner-1 and owner sent, and the start
+        # of the second round.
         mine = np.isin(np.arange(20), [owner - 1, owner] if owner else [0])
         first, second = (
             np.where(mine[:, None], m, np.uint64(0)) for m in (messages.first, messages.second)

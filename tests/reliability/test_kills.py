@@ -1,4 +1,6 @@
-"""The experiment finds nothing wrong with the ledger, and what is wrong with ledgers that are nearly right."""
+"""The experiment finds nothing wrong with the ledger, and what is wrong with ledgers that are
+nearly right.
+"""
 
 import pytest
 from reliability.kills import kills
@@ -24,7 +26,9 @@ def test_kills_find_nothing():
     ids=["hasty", "unlocked", "unmarked"],
 )
 def test_kills_find_ledgers_that_are_nearly_right(kind, faults):
-    """30 kills miss one of these about once in eight times; six such runs in a row about once in 200,000."""
+    """30 kills miss one of these about once in eight times; six such runs in a row about once in
+    200,000.
+    """
     found = set()
     for seed in range(6):
         found = {name for name, count in kills(30, seed, kind).faults.items() if count}

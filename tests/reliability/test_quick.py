@@ -1,4 +1,6 @@
-"""The experiments run, and see what they are there to see; their figures are for `make reliability`."""
+"""The experiments run, and see what they are there to see; their figures are for `make
+reliability`.
+"""
 
 import json
 import logging
@@ -54,7 +56,9 @@ def test_a_gate_that_forgets_what_it_said_is_seen(monkeypatch):
 
 
 def test_a_gate_without_policy_is_seen(tmp_path, monkeypatch):
-    """The judge of hostile questions does not rely on the gate's own code: here the policy objects to nothing."""
+    """The judge of hostile questions does not rely on the gate's own code: here the policy
+    objects to nothing.
+    """
     (tmp_path / "sitecustomize.py").write_text(
         "from tacit.owner.policy import Policy\nPolicy.objection = lambda self, invitation: ''\n"
     )

@@ -1,4 +1,6 @@
-"""A small sum over the network: keys, a batch, terms, reports, and the whole protocol without a socket."""
+"""A small sum over the network: keys, a batch, terms, reports, and the whole protocol without a
+socket.
+"""
 
 from fractions import Fraction
 

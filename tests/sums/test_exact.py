@@ -1,4 +1,6 @@
-"""The protocol in whole numbers: what is opened, minus the noise that was drawn, is the plain sum. Refusals."""
+"""The protocol in whole numbers: what is opened, minus the noise that was drawn, is the plain
+sum. Refusals.
+"""
 
 from fractions import Fraction
 

@@ -24,7 +24,8 @@ KEYS = {COORDINATOR: COORDINATOR_KEY, HELPER: HELPER_KEY}
 
 
 def views(term, stream):
-    """Per server: the words it opens, (owners, 2), and those plus what it sees of the other's half without opening it.
+    """Per server: the words it opens, (owners, 2), and those plus what it sees of the other's half
+    without opening it.
 
     The second is what would give the term away if the other's half were not sealed.
     """
@@ -70,7 +71,9 @@ def test_neither_server_alone_sees_a_difference_between_two_terms(stream):
 
 
 def test_a_short_mask_is_noticed(monkeypatch):
-    """Near miss: masks of 63 bits. Sums are still right, and each server sees more than it should."""
+    """Near miss: masks of 63 bits. Sums are still right, and each server sees more than it
+    should.
+    """
     whole = halves.mask_of
     monkeypatch.setattr(halves, "mask_of", lambda seed: whole(seed) >> np.uint64(1))
     for opened in views(0.0, seeded(1))[0].values():
@@ -78,7 +81,9 @@ def test_a_short_mask_is_noticed(monkeypatch):
 
 
 def test_a_half_that_is_not_sealed_is_noticed(monkeypatch):
-    """Near miss: halves that are only wrapped. Each alone is as uniform as ever; the coordinator reads both."""
+    """Near miss: halves that are only wrapped. Each alone is as uniform as ever; the coordinator
+    reads both.
+    """
     monkeypatch.setattr(
         halves, "seal", lambda plain, to, context, secret: secret + plain + bytes(16)
     )

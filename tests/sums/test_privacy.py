@@ -1,4 +1,6 @@
-"""What one server sees, the law of the noise, and epsilon from samples. Fixed seeds, false-alarm rate 1e-6 per test."""
+"""What one server sees, the law of the noise, and epsilon from samples. Fixed seeds, false-alarm
+rate 1e-6 per test.
+"""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -89,7 +91,9 @@ def test_noise_is_a_function_of_its_tape(monkeypatch):
 @pytest.mark.parametrize("runs", [0, 1, 62, 63, 64, 100])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_noise_does_not_stop_at_63_scales(runs, sign):
-    """A tape written by hand: rest 1, kept; `runs` successes of coins of chance 1/e, a failure; the sign."""
+    """A tape written by hand: rest 1, kept; `runs` successes of coins of chance 1/e, a failure;
+    the sign.
+    """
     low, high, scale = 0, 2**64 - 1, 1 << 20
     success, failure = [low, low, high], [low, high]  # for a scale that is a power of two
     side = [low if sign > 0 else high]
@@ -147,10 +151,11 @@ def test_variance_formula():
 
 
 def measured(spec, n, threshold, noises, seed):
-    """Epsilon proven from sums of two neighbouring batches with `noises` noises: one at a server, two when opened.
+    """Epsilon proven from sums of two neighbouring batches with `noises` noises: one at a server,
+    two when opened.
 
-    `test_exact` shows that an opened sum is the plain sum plus these draws. The owner's term is 0 or 1; the event is
-    that the sum lies `threshold` scales below the others' sum.
+    `test_exact` shows that an opened sum is the plain sum plus these draws. The owner's term is 0
+    or 1; the event is that the sum lies `threshold` scales below the others' sum.
     """
     t = spec.scale(1)
     hits = []

@@ -1,4 +1,6 @@
-"""Two servers over the network without the network: exact sums of those counted, and what is left out or refused."""
+"""Two servers over the network without the network: exact sums of those counted, and what is
+left out or refused.
+"""
 
 from dataclasses import replace
 
@@ -35,7 +37,9 @@ def spoilt(report, at):
 
 
 def test_opened_sums_are_those_of_one_process():
-    """The same noise tapes give the same sum to the bit as `TwoServers.total`, whatever the masks."""
+    """The same noise tapes give the same sum to the bit as `TwoServers.total`, whatever the
+    masks.
+    """
     values = terms(30)
     for number in (1, 2):
         about = batch(number=number)

@@ -45,7 +45,9 @@ def test_another_key_or_context_is_refused():
 
 
 def test_another_encoding_of_the_same_point_is_refused():
-    """The curve ignores a point's highest bit, so the shared secret stays; the sealed bytes must not open."""
+    """The curve ignores a point's highest bit, so the shared secret stays; the sealed bytes must
+    not open.
+    """
     sealed = bytearray(seal(b"x", TO, b"", urandom(32)))
     sealed[31] |= 0x80
     assert unseal(bytes(sealed), KEY, b"") is None

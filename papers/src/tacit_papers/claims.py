@@ -1,7 +1,8 @@
-"""What a paper says, and whether it is so here: statements are judged from rows, and from nothing else.
+"""What a paper says, and whether it is so here: statements are judged from rows, and from nothing
+else.
 
-A statement's judge looks rows up and says whether it holds and what was measured. Rows that are not there make it
-unchecked, and so do statements that nothing here measures.
+A statement's judge looks rows up and says whether it holds and what was measured. Rows that are not
+there make it unchecked, and so do statements that nothing here measures.
 """
 
 from collections import Counter
@@ -20,7 +21,9 @@ class NoRowsError(LookupError):
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of a paper beside what was measured; `why` says what to know about a difference or a gap."""
+    """A statement of a paper beside what was measured; `why` says what to know about a
+    difference or a gap.
+    """
 
     paper: str
     where: str
@@ -63,7 +66,8 @@ Judge = Callable[[Rows], tuple[bool, str]]  # whether it holds, and what was mea
 
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """What a paper says, and how that is judged; no judge: nothing here measures it, and `caution` says why.
+    """What a paper says, and how that is judged; no judge: nothing here measures it, and `caution`
+    says why.
 
     `caution` is what to know when it differs.
     """

@@ -29,7 +29,8 @@ def overview(claims: Sequence[Claim]) -> Document:
     )
     return Document(
         "Four papers, measured again",
-        "Every table and figure was run again at the papers' settings, where data was at hand. Each paper has a report "
+        "Every table and figure was run again at the papers' settings, where data was at "
+        "hand. Each paper has a report "
         "of its own in the folder beside this file.",
         (
             Section("Do the papers' claims hold?", "", (figures, table)),
@@ -57,5 +58,9 @@ def claims_section(claims: Sequence[Claim]) -> Section:
         for claim in sorted(claims, key=lambda claim: order.index(claim.verdict))
     )
     columns = ("where", "claim", "published", "measured", "verdict", "why")
-    text = f"Of {len(claims)} published claims {hold} hold, {differ} differ, {unchecked} could not be checked."
+    text = (
+        f"Of {len(claims)} published claims {hold} hold, {differ} differ, {unchecked} "
+        "could not "
+        "be checked."
+    )
     return Section("Published claims", text, (Table("Claims and verdicts", columns, rows),))

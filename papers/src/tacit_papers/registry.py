@@ -61,7 +61,9 @@ KINDS = (
 def cells_of(
     papers: Iterable[str], quick: bool, seed: int, datasets: Iterable[str] | None = None
 ) -> list[Cell]:
-    """The cells of these papers, of all data sets or of some; quick: of made-up rows whatever is asked."""
+    """The cells of these papers, of all data sets or of some; quick: of made-up rows whatever is
+    asked.
+    """
     chosen = list(papers)
     if not set(chosen) <= set(CELLS):
         raise bad("papers", f"among {tuple(CELLS)}", chosen)

@@ -38,7 +38,9 @@ _STYLES = {"holds": "green", "differs": "red"}
 
 
 def show_claims(claims: Sequence[Claim], console: Console) -> None:
-    """For each paper the claims that could be checked, and the counts; of several papers only what differs."""
+    """For each paper the claims that could be checked, and the counts; of several papers only
+    what differs.
+    """
     papers = list(dict.fromkeys(claim.paper for claim in claims))
     for paper in papers:
         own = [claim for claim in claims if claim.paper == paper]
@@ -76,7 +78,9 @@ _STOPPED = "what is done is kept, and the same command goes on from there"
 
 
 class Own(NamedTuple):
-    """A comparison of our own: its cells, the kinds of rows they leave, what is made of these, how it is shown."""
+    """A comparison of our own: its cells, the kinds of rows they leave, what is made of these,
+    how it is shown.
+    """
 
     datasets: tuple[str, ...]
     cells: Callable[[bool, int, Iterable[str]], list[Cell]]
@@ -120,7 +124,8 @@ def reproduce(
     paper: Annotated[
         str,
         typer.Argument(
-            help="Which paper: a, b, c, d or all; ahead: our own methods against them; trees: gradient boosting."
+            help="Which paper: a, b, c, d or all; ahead: our own methods against them; trees: "
+            "gradient boosting."
         ),
     ] = "all",
     dataset: Annotated[
@@ -142,7 +147,8 @@ def reproduce(
 ) -> None:
     """Run the papers' experiments at their own settings and print measured against published.
 
-    What is done is on disk at once: after Ctrl-C (exit status 130), or a kill, the same command goes on from there.
+    What is done is on disk at once: after Ctrl-C (exit status 130), or a kill, the same command
+    goes on from there.
 
     Example:
         tacit reproduce c --quick
@@ -192,7 +198,9 @@ class _Wish:
 
 
 def _papers(chosen: list[str], wish: _Wish) -> list[str]:
-    """Papers as they were published: measured, judged, shown and written; what is to be said of it."""
+    """Papers as they were published: measured, judged, shown and written; what is to be said of
+    it.
+    """
     screen, place = wish.screen, wish.place
     known = cells_of(CELLS, wish.quick, wish.seed)
     notes = _run(cells_of(chosen, wish.quick, wish.seed, wish.datasets), known, wish)
@@ -213,7 +221,8 @@ def _papers(chosen: list[str], wish: _Wish) -> list[str]:
     if wish.quick:
         notes.insert(
             0,
-            "two quick runs on a few made-up rows decide nothing: what differs here may hold in a full run",
+            "two quick runs on a few made-up rows decide nothing: what differs here may hold "
+            "in a full run",
         )
     return [
         f"every claim, with why it differs or could not be checked: {place / 'claims.jsonl'}",

@@ -34,7 +34,8 @@ def row_of(kind: type[Any], found: Mapping[str, Any]) -> Any:
     names = {field.name for field in fields(kind)}
     if not names == set(found):
         raise ValueError(
-            f"rows must have the fields of {kind.__name__}; they differ in {sorted(names ^ set(found))}"
+            f"rows must have the fields of {kind.__name__}; they differ in "
+            f"{sorted(names ^ set(found))}"
         )
     return kind(
         **{

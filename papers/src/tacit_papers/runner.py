@@ -1,10 +1,12 @@
-"""Experiments as lists of cells: independent pieces, run in several processes, each kept on disk once it is done.
+"""Experiments as lists of cells: independent pieces, run in several processes, each kept on disk
+once it is done.
 
-    for every cell of the list that is not in the file yet: rows = cell.rows(); append a CellRow and the rows
+    for every cell of the list that is not in the file yet: rows = cell.rows(); append a CellRow and
+    the rows
 
-A cell is a frozen dataclass that says everything its rows depend on: paper, figure or table, data set, settings, runs,
-seed. Its digest covers these, the versions and the sources that it imports: whatever is changed is measured again, and
-a run that was stopped or killed goes on where it was.
+A cell is a frozen dataclass that says everything its rows depend on: paper, figure or table, data
+set, settings, runs, seed. Its digest covers these, the versions and the sources that it imports:
+whatever is changed is measured again, and a run that was stopped or killed goes on where it was.
 """
 
 import json
@@ -38,7 +40,8 @@ Progress = Callable[[float, float, str], None]  # cost done, cost in all, what w
 class Cell(ABC):
     """One independent piece of an experiment.
 
-    `cost` is about how many seconds it takes, for the time that is left; it is no part of the digest.
+    `cost` is about how many seconds it takes, for the time that is left; it is no part of the
+    digest.
     """
 
     paper: ClassVar[str]
@@ -83,10 +86,11 @@ class Cell(ABC):
 
 @dataclass(frozen=True)
 class CellRow:
-    """Heads the rows of one cell: what was run, with which seeds and versions, and how long it took.
+    """Heads the rows of one cell: what was run, with which seeds and versions, and how long it
+    took.
 
-    Run number r of the cell draws its coins from (seed, r), r from 0 to runs - 1, unless the cell is one run and its
-    settings say which. `rows` counts the lines that follow.
+    Run number r of the cell draws its coins from (seed, r), r from 0 to runs - 1, unless the cell
+    is one run and its settings say which. `rows` counts the lines that follow.
     """
 
     digest: str
@@ -113,12 +117,13 @@ def run_cells(
     progress: Progress = lambda done, total, what: None,
     others: Collection[Cell] = (),
 ) -> list[str]:
-    """Run what is not in the file yet and append it, cell by cell; what could not be run for want of data.
+    """Run what is not in the file yet and append it, cell by cell; what could not be run for want
+    of data.
 
     An error in one cell is raised when all others have been run.
 
-    Cells in the file are kept when they are asked for or among `others`, and dropped else: they belong to other
-    settings or other sources.
+    Cells in the file are kept when they are asked for or among `others`, and dropped else: they
+    belong to other settings or other sources.
     """
     done = _finished(path, {cell.digest for cell in (*cells, *others)})
     waiting = [cell for cell in cells if cell.digest not in done]
@@ -204,7 +209,9 @@ def _follow() -> None:
 
 
 def _finished(path: Path, known: Collection[str]) -> set[str]:
-    """The digests in the file, after everything else has been taken out: other cells, and one torn by a kill."""
+    """The digests in the file, after everything else has been taken out: other cells, and one
+    torn by a kill.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []
     kept: list[str] = []

@@ -1,4 +1,5 @@
-"""Which sources a measurement depends on: a module, what it imports, and so on, within our packages.
+"""Which sources a measurement depends on: a module, what it imports, and so on, within our
+packages.
 
 A digest of them says whether rows on disk are what would be measured now. Comments and docstrings
 are not part of it, and neither is any module that is not imported from there: a change of the
@@ -39,7 +40,9 @@ def imports_of(module: str) -> frozenset[str]:
 
 @cache
 def _imported_by(module: str) -> frozenset[str]:
-    """Modules of ours that this file names in an import, wherever it does, and the packages it is in."""
+    """Modules of ours that this file names in an import, wherever it does, and the packages it
+    is in.
+    """
     names: set[str] = {module.rpartition(".")[0]} - {""}
     for node in ast.walk(_tree_of(module)):
         if isinstance(node, ast.Import):

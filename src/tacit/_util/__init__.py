@@ -1,4 +1,5 @@
-"""What every room may use: array types, checks of parameters, kernels, threads, durable files, Ctrl-C.
+"""What every room may use: array types, checks of parameters, kernels, threads, durable files,
+Ctrl-C.
 
 Nothing here knows of owners, queries or privacy, and nothing here imports another room.
 """

@@ -34,14 +34,18 @@ def whole(name: str, value: object, least: int) -> int:
 
 
 def rising(name: str, values: tuple[float, ...]) -> tuple[float, ...]:
-    """`values`, if there are some, not too many, and each is above the one before, the first above zero."""
+    """`values`, if there are some, not too many, and each is above the one before, the first
+    above zero.
+    """
     if not (1 <= len(values) <= 256 and all(low < high for low, high in pairwise((0.0, *values)))):
         raise bad(name, "numbers > 0 in rising order, at least one, at most 256", values[:3])
     return values
 
 
 def matrix(name: str, value: object, columns: int) -> FloatArray:
-    """`value` as a C-contiguous (n, columns) array of float64; entries may be anything, NaN included."""
+    """`value` as a C-contiguous (n, columns) array of float64; entries may be anything, NaN
+    included.
+    """
     array = np.asarray(value)
     if array.dtype.kind not in "fiu":
         raise ValueError(f"{name} must hold real numbers, got dtype {array.dtype}")

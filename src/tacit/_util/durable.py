@@ -1,4 +1,6 @@
-"""What is on disk is there whole or not at all, whatever is killed and whenever: small files, and SQLite's."""
+"""What is on disk is there whole or not at all, whatever is killed and whenever: small files,
+and SQLite's.
+"""
 
 import os
 import sqlite3
@@ -13,10 +15,11 @@ _PAUSE = 0.01
 
 
 def journaled(connection: sqlite3.Connection) -> None:
-    """Commits that survive a loss of power, readers beside one writer, and patience with other processes.
+    """Commits that survive a loss of power, readers beside one writer, and patience with other
+    processes.
 
-    While one process makes a new file such a one, SQLite tells others at once that it is locked, whatever their
-    patience; so they try again here.
+    While one process makes a new file such a one, SQLite tells others at once that it is locked,
+    whatever their patience; so they try again here.
     """
     connection.execute(f"PRAGMA busy_timeout = {_WAIT * 1000:.0f}")
     until = time.monotonic() + _WAIT

@@ -1,9 +1,11 @@
-"""Ctrl-C while the program is still being imported: one line and exit status 130, at once. Imports nothing heavy.
+"""Ctrl-C while the program is still being imported: one line and exit status 130, at once. Imports
+nothing heavy.
 
-A `KeyboardInterrupt` in the middle of somebody else's import may be swallowed, or end in a traceback; as long as no
-command has begun there is nothing to keep, so leaving at once is safe.
+A `KeyboardInterrupt` in the middle of somebody else's import may be swallowed, or end in a
+traceback; as long as no command has begun there is nothing to keep, so leaving at once is safe.
 
-Ctrl-C that lets the piece at hand be finished: the first one asks to stop, the second one interrupts.
+Ctrl-C that lets the piece at hand be finished: the first one asks to stop, the second one
+interrupts.
 """
 
 import os
@@ -38,7 +40,9 @@ def _leave(number: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def stopping(notice: str) -> Iterator[Callable[[], bool]]:
-    """Whether somebody pressed Ctrl-C; `notice` tells them what is going on and what a second one does."""
+    """Whether somebody pressed Ctrl-C; `notice` tells them what is going on and what a second
+    one does.
+    """
     asked = False
     before = signal.getsignal(signal.SIGINT)
 

@@ -2,8 +2,8 @@
 
 Ask the processor to fetch an element before it is needed.
 
-Reading one coordinate of each of a million rows waits for memory at every row; asking a little ahead lets
-those waits overlap (measured: four times faster). It changes no result.
+Reading one coordinate of each of a million rows waits for memory at every row; asking a little
+ahead lets those waits overlap (measured: four times faster). It changes no result.
 """
 
 from collections.abc import Callable
@@ -24,12 +24,16 @@ def kernel(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 def kernel_here(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Compile a loop that calls into a library by its address, which another process need not share: not kept."""
+    """Compile a loop that calls into a library by its address, which another process need not
+    share: not kept.
+    """
     return cast(Callable[_P, _R], numba.njit(nogil=True)(function))
 
 
 def dot_kernel(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Compile a loop whose sums the compiler may reorder, so that dot products vectorise. The order is then fixed."""
+    """Compile a loop whose sums the compiler may reorder, so that dot products vectorise. The
+    order is then fixed.
+    """
     reorder = {"reassoc", "contract", "nsz"}
     return cast(Callable[_P, _R], numba.njit(cache=True, nogil=True, fastmath=reorder)(function))
 
@@ -39,7 +43,9 @@ _READ, _SECOND_LEVEL_CACHE, _DATA = 0, 2, 1
 
 @intrinsic
 def prefetch(typing_context: Any, array: Any, row: Any, column: Any) -> Any:
-    """In a kernel, `prefetch(array, row, column)`. No bounds are checked: a prefetch cannot fault."""
+    """In a kernel, `prefetch(array, row, column)`. No bounds are checked: a prefetch cannot
+    fault.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = signature.args[0]

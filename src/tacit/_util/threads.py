@@ -14,7 +14,8 @@ def cores() -> int:
 
 
 def pieces(n: int, least: int, most: int | None = None) -> list[slice]:
-    """0 .. n in one piece per core, none smaller than is worth a thread (`least`) or larger than `most`.
+    """0 .. n in one piece per core, none smaller than is worth a thread (`least`) or larger than
+    `most`.
 
     >>> pieces(10, least=5, most=5)
     [slice(0, 5, None), slice(5, 10, None)]
@@ -27,7 +28,9 @@ def pieces(n: int, least: int, most: int | None = None) -> list[slice]:
 
 
 def spread(work: Callable[[slice], None], parts: Iterable[slice]) -> None:
-    """Do all parts, the calling thread among the workers; one part, or one core, needs no other thread."""
+    """Do all parts, the calling thread among the workers; one part, or one core, needs no other
+    thread.
+    """
     waiting = list(parts)
     others = min(cores(), len(waiting)) - 1
     queue = iter(waiting)

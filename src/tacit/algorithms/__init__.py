@@ -1,1 +1,3 @@
-"""The algorithms as generators: they yield what to ask and receive answers; they never see rows of owners."""
+"""The algorithms as generators: they yield what to ask and receive answers; they never see rows
+of owners.
+"""

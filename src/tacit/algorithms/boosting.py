@@ -3,13 +3,13 @@
 Private boosting: SAMME over owners that are asked at most once (paper A, Algorithms 1 and 4).
 
     for m = 1 .. M:
-        ask H owners never asked before for the base learner's share, replaying the ensemble published so far
-        T_m   = learn(answer)
-        err_m = error of T_m under the boosting weights, as the judge finds it
-        alpha_m = log((1 - err_m) / err_m) + log(K - 1); if alpha_m <= 0 drop the round and ask H others
-        publish (alpha_m, T_m)
+        ask H owners never asked before for the base learner's share, replaying the ensemble
+        published so far T_m   = learn(answer) err_m = error of T_m under the boosting weights, as
+        the judge finds it alpha_m = log((1 - err_m) / err_m) + log(K - 1); if alpha_m <= 0 drop the
+        round and ask H others publish (alpha_m, T_m)
 
-The generator yields a `ShareQuery` and receives its `Answer` (None: no owners left). Judges that need owners yield too.
+The generator yields a `ShareQuery` and receives its `Answer` (None: no owners left). Judges that
+need owners yield too.
 """
 
 from collections.abc import Generator
@@ -80,7 +80,8 @@ class Judge(Protocol):
 class OwnSample:
     """Paper A: the data user's own weighted sample. The smallest error it can tell is half a row.
 
-    `weights` of its rows under the ensemble published so far, adding up to 1; None: nothing is published yet.
+    `weights` of its rows under the ensemble published so far, adding up to 1; None: nothing is
+    published yet.
     """
 
     public: Public
@@ -114,7 +115,9 @@ class OwnSample:
 
 @dataclass(frozen=True)
 class AllOwners:
-    """Paper B: a noisy sum over all owners; whoever runs the generator answers a `Tally` with a `Verdict`, or None."""
+    """Paper B: a noisy sum over all owners; whoever runs the generator answers a `Tally` with a
+    `Verdict`, or None.
+    """
 
     def error(self, model: Model, ensemble: Ensemble) -> Generator[Tally, Told, Verdict | None]:
         told = yield Tally(model, ensemble)
@@ -159,7 +162,9 @@ def boost(
     owners: int,
     attempts: int,
 ) -> Generator[Ask, Told, Boosted]:
-    """Boost for `rounds` rounds of `owners` owners; give up after `attempts` dropped rounds in a row."""
+    """Boost for `rounds` rounds of `owners` owners; give up after `attempts` dropped rounds in a
+    row.
+    """
     whole("rounds", rounds, 1)
     whole("owners per round", owners, 1)
     whole("attempts", attempts, 1)

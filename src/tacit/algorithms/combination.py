@@ -1,10 +1,11 @@
 """Public and private knowledge weighted by their precision. Derivation: combination.md.
 
-The data user starts from its own model f0 and believes that the best model is f0 + phi theta with theta ~ N(0, s^2 S),
-S the strengths of a public spectrum. Owners answer with the gradient of the likelihood at the current model, g = H
-(theta* - theta) + noise of known variance, H the curvature on the data user's rows. The posterior mean is the next
-model. How large s^2 is comes from the evidence: what the model still gets wrong out of fold on the public sample, and
-the answer itself. With much noise nothing changes, and what will be gained is known before anybody is asked.
+The data user starts from its own model f0 and believes that the best model is f0 + phi theta with
+theta ~ N(0, s^2 S), S the strengths of a public spectrum. Owners answer with the gradient of the
+likelihood at the current model, g = H (theta* - theta) + noise of known variance, H the curvature
+on the data user's rows. The posterior mean is the next model. How large s^2 is comes from the
+evidence: what the model still gets wrong out of fold on the public sample, and the answer itself.
+With much noise nothing changes, and what will be gained is known before anybody is asked.
 """
 
 from dataclasses import dataclass
@@ -37,25 +38,32 @@ _QUANTILES = (
 )  # of the lengths of shares: longer ones are clipped
 _DRAWN = 4000  # made-up owners that tell the lengths of shares
 _DOUBT = 0.5  # spread of how far a step should be gone
-_AGAIN = 0.25  # part of the first prior that a later round believes in again: curvature changes along the way
+# part of the first prior that a later round believes in again: curvature changes along the way
+_AGAIN = 0.25
 
 
 @dataclass(frozen=True)
 class Crowd:
-    """What is public about those to be asked: how many, their epsilon, how many rows they are believed to hold."""
+    """What is public about those to be asked: how many, their epsilon, how many rows they are
+    believed to hold.
+    """
 
     owners: int
     epsilon: float
     rows: int = 1
 
     def cost(self, dim: int) -> float:
-        """The variance of a coordinate of one report, in units of the squared radius of the ball."""
+        """The variance of a coordinate of one report, in units of the squared radius of the
+        ball.
+        """
         return choose(Ball(dim=dim), self.epsilon).mechanism.risk / dim
 
 
 @dataclass(eq=False)
 class Combination:
-    """A belief about what to add to the data user's model; `learner` asks, `update` takes the answer in."""
+    """A belief about what to add to the data user's model; `learner` asks, `update` takes the
+    answer in.
+    """
 
     public: Public
     own: PublicModel
@@ -102,7 +110,9 @@ class Combination:
 
     @property
     def change(self) -> float:
-        """How far scores are expected to move, root mean square: when it is large, one straight step is not enough."""
+        """How far scores are expected to move, root mean square: when it is large, one straight
+        step is not enough.
+        """
         pulled = self._covariance @ self._curvature
         noise = self._noise(self.crowd.owners) * np.eye(len(pulled))
         explained = pulled @ np.linalg.solve(self._curvature @ pulled + noise, pulled.T)
@@ -112,10 +122,11 @@ class Combination:
         return float(np.sqrt(max(np.einsum("aiaj,ij->", blocks, second), 0.0)))
 
     def expected_rise(self, draws: int, seed: int) -> float:
-        """Expected rise of accuracy, in the data user's own eyes: truths drawn from the belief, answers from their law.
+        """Expected rise of accuracy, in the data user's own eyes: truths drawn from the belief,
+        answers from their law.
 
-        For each drawn truth the model with and without an answer of predicted noise is judged by the true
-        probabilities.
+        For each drawn truth the model with and without an answer of predicted noise is judged by
+        the true probabilities.
         """
         coins, size = np.random.default_rng(seed), len(self._theta)
         pulled = self._curvature @ self._covariance
@@ -163,10 +174,11 @@ class Combination:
         self._look()
 
     def _trusted(self, step: FloatArray) -> FloatArray:
-        """The step times how far it should be gone: 1, give or take one half, unless the public rows say otherwise.
+        """The step times how far it should be gone: 1, give or take one half, unless the public
+        rows say otherwise.
 
-        The step knows nothing of public labels, so that scores out of fold can judge it. Owners who differ from the
-        data user's population, or from each other, would otherwise lead it astray.
+        The step knows nothing of public labels, so that scores out of fold can judge it. Owners who
+        differ from the data user's population, or from each other, would otherwise lead it astray.
         """
         flat = self._moves(step)
         rows = np.arange(len(flat))
@@ -186,16 +198,20 @@ class Combination:
         )
 
     def _look(self) -> None:
-        """Curvature, lengths of shares and what clipping leaves of them, at the current model, from public rows."""
+        """Curvature, lengths of shares and what clipping leaves of them, at the current model,
+        from public rows.
+        """
         self._scores = scores = self.own.held_out + self._moves(self._theta)
         self._curvature = self._regular(scores, self._phi)
         self._set_radius(scores)
 
     def _set_radius(self, scores: FloatArray) -> None:
-        """The radius with the least predicted error: a small one means little noise, but clipping leaves a bias.
+        """The radius with the least predicted error: a small one means little noise, but clipping
+        leaves a bias.
 
-        Clipped shares c(g) answer a small change of the model with E[c(g) g^T] instead of the curvature E[g g^T], so
-        the part E[c(g) g] / E[g g] of it is left; and they have a mean of their own even if the model were true.
+        Clipped shares c(g) answer a small change of the model with E[c(g) g^T] instead of the
+        curvature E[g g^T], so the part E[c(g) g] / E[g g] of it is left; and they have a mean of
+        their own even if the model were true.
         """
         shares = self._made_up(class_residuals(scores, self.public.y))
         drawn = np.random.default_rng(1).random((len(scores), 1))
@@ -234,7 +250,9 @@ class Combination:
         ) / self._clipped**2
 
     def _regular(self, scores: FloatArray, phi: FloatArray) -> FloatArray:
-        """The curvature of the log loss, shrunk towards that of uncorrelated features: few rows tell it badly."""
+        """The curvature of the log loss, shrunk towards that of uncorrelated features: few rows
+        tell it badly.
+        """
         p, matrix = softmax(scores), self._contrasts
         first = p @ matrix
         each = (
@@ -274,7 +292,9 @@ def _products(residuals: FloatArray, phi: FloatArray) -> FloatArray:
 
 
 def _bias(shares: FloatArray, radius: float, owners: int) -> float:
-    """Squared length of the mean of clipped shares, less what chance makes of it with so many different owners."""
+    """Squared length of the mean of clipped shares, less what chance makes of it with so many
+    different owners.
+    """
     lengths = np.sqrt((shares**2).sum(axis=1, keepdims=True))
     clipped = shares * np.minimum(1.0, radius / np.maximum(lengths, 1e-300))
     chance = float(clipped.var(axis=0).sum()) * (1 / max(owners, 1) + 1 / len(shares))

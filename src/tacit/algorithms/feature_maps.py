@@ -1,10 +1,11 @@
 """Fitting public feature maps to the data user's sample, and how much of a share each feature gets.
 
-A spectrum is a map into uncorrelated features of unit variance, strongest first, with their strengths: what a
-difference in a model is likely to be in each of them. Noise is shared out by water-filling: with features scaled by a_j
-the variance of coordinate j is kappa / a_j^2 for sum a_j^2 = 1; if its prior variance is tau_j^2, the expected loss is
-least for a_j^2 = (c - kappa / tau_j^2)_+. So weak features are left out, the more the noisier the answer will be: the
-size of a map follows from the predicted signal to noise.
+A spectrum is a map into uncorrelated features of unit variance, strongest first, with their
+strengths: what a difference in a model is likely to be in each of them. Noise is shared out by
+water-filling: with features scaled by a_j the variance of coordinate j is kappa / a_j^2 for sum
+a_j^2 = 1; if its prior variance is tau_j^2, the expected loss is least for a_j^2 = (c - kappa /
+tau_j^2)_+. So weak features are left out, the more the noisier the answer will be: the size of a
+map follows from the predicted signal to noise.
 """
 
 from dataclasses import dataclass
@@ -28,14 +29,18 @@ _WAVES, _TREES = 200, 12
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """Uncorrelated features of unit variance and their strengths, (features,); the constant one first, strength 1."""
+    """Uncorrelated features of unit variance and their strengths, (features,); the constant one
+    first, strength 1.
+    """
 
     name: str
     features: FeatureMap
     strength: FloatArray
 
     def scaled(self, scale: FloatArray) -> FeatureMap:
-        """The map with features multiplied by `scale`; those with scale 0 are gone. The constant one must stay."""
+        """The map with features multiplied by `scale`; those with scale 0 are gone. The constant
+        one must stay.
+        """
         kept = np.flatnonzero(scale[1:] > 0)
         whole = self.features
         matrix = np.ascontiguousarray(whole.matrix[:, kept] * scale[1:][kept])
@@ -61,7 +66,9 @@ def spectrum_of(name: str, public: Public) -> Spectrum:
 
 
 def within_classes(public: Public) -> FeatureMap:
-    """Rows centred, and whitened so that classes have unit covariance: where linear discriminants are nearest means."""
+    """Rows centred, and whitened so that classes have unit covariance: where linear
+    discriminants are nearest means.
+    """
     counts = np.bincount(public.y, minlength=public.classes)
     sums = np.zeros((public.classes, public.dim))
     np.add.at(sums, public.y, public.X)
@@ -106,7 +113,9 @@ def _components(name: str, expansion: Expansion, public: Public) -> Spectrum:
 
 
 def _shrunk(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Eigenvalues, largest first, and eigenvectors of the Ledoit-Wolf covariance of centred rows; no null ones."""
+    """Eigenvalues, largest first, and eigenvectors of the Ledoit-Wolf covariance of centred
+    rows; no null ones.
+    """
     weight = float(ledoit_wolf_shrinkage(rows, assume_centered=True)) if len(rows) > 1 else 1.0
     raw = rows.T @ rows / len(rows)
     level = max(

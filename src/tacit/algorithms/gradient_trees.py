@@ -1,4 +1,5 @@
-"""Locally private gradient boosting, paper A's future work: trees grown level by level from histograms of gradients.
+"""Locally private gradient boosting, paper A's future work: trees grown level by level from
+histograms of gradients.
 
     start with the data user's own model
     for each tree:
@@ -6,9 +7,9 @@
                         split every leaf where that promises most; leaves get Newton steps G / H
         add the tree, as far as the public rows agree
 
-G is the answer with its noise taken off, H the curvature on the public rows. It pays where neither lines nor products
-of columns tell the classes apart, the data user has few rows, and owners are very many; `tacit reproduce trees` prints
-the table that says where.
+G is the answer with its noise taken off, H the curvature on the public rows. It pays where neither
+lines nor products of columns tell the classes apart, the data user has few rows, and owners are
+very many; `tacit reproduce trees` prints the table that says where.
 """
 
 from collections.abc import Generator
@@ -138,7 +139,9 @@ def _newton(gradient: float, noise: float, curvature: float) -> float:
 
 
 def _trusted(scores: FloatArray, added: FloatArray, public: Public) -> float:
-    """How far to go with a tree: one half, give or take one quarter, unless the public rows say otherwise."""
+    """How far to go with a tree: one half, give or take one quarter, unless the public rows say
+    otherwise.
+    """
     rows = np.arange(len(public.y))
 
     def loss(part: float) -> float:

@@ -1,13 +1,17 @@
 """Paper D's scheme with a guarantee that holds: everybody shares a random stump in every round.
 
     for t = 1 .. T:
-        each participant takes a public random cut, counts its rows in the two leaves by class, every row with weight
+        each participant takes a public random cut, counts its rows in the two leaves by class,
+        every row with weight
             min(1, exp(-y F)), and sends the counts with noise of scale T / epsilon
-        everybody adds the stumps to F, with alpha from the released error and say from the released sizes
+        everybody adds the stumps to F, with alpha from the released error and say from the released
+        sizes
 
-Each participant then makes its own ensemble of the shared stumps (`learners/voted_model.py`). F is what may be served.
+Each participant then makes its own ensemble of the shared stumps (`learners/voted_model.py`). F is
+what may be served.
 
-Boosted trees passed along participants, as in InPriv: the comparison of paper D, with a guarantee that holds.
+Boosted trees passed along participants, as in InPriv: the comparison of paper D, with a guarantee
+that holds.
 
 for each turn: the participant grows a tree on the gradients of F and passes F with it to the next
 """
@@ -54,7 +58,9 @@ def pass_trees(
     menu: tuple[float, ...],
     known: Trees,
 ) -> Generator[GrowTree, Estimates | None, Trees]:
-    """Participants grow trees in this order; `held` are their attributes, `menu` holds what one answer may cost."""
+    """Participants grow trees in this order; `held` are their attributes, `menu` holds what one
+    answer may cost.
+    """
     model = known
     candidates = {participant: all_cuts(cells, own) for participant, own in held.items()}
     for number, participant in enumerate(

@@ -1,26 +1,31 @@
-"""Peers that take turns: boosting without a server, each participant in a few rounds with much of its budget.
+"""Peers that take turns: boosting without a server, each participant in a few rounds with much of
+its budget.
 
     for each turn, in a public order of the participants:
-        the speaker weights its rows with min(1, exp(-y F)), takes the attribute that tells most about what F gets
-            wrong (the largest of noisy gains), counts its rows by cell of it and by class, and sends the noisy counts
+        the speaker weights its rows with min(1, exp(-y F)), takes the attribute that tells most
+        about what F gets
+            wrong (the largest of noisy gains), counts its rows by cell of it and by class, and
+            sends the noisy counts
         everybody makes scores of them and adds these to F
 
-F is made of released numbers alone, so everybody has the same F, nobody has to be trusted with more, and whoever comes
-later takes its turns after the others: nothing that was released changes. Taking turns is what makes small budgets go
-far. When all M participants speak in all T rounds, noise of scale T / epsilon is added M times to each count; with
-T / M turns each, noise of scale T / (M epsilon) is added once, and rows number M times less: the counts are
-sqrt(M) times clearer.
+F is made of released numbers alone, so everybody has the same F, nobody has to be trusted with
+more, and whoever comes later takes its turns after the others: nothing that was released changes.
+Taking turns is what makes small budgets go far. When all M participants speak in all T rounds,
+noise of scale T / epsilon is added M times to each count; with T / M turns each, noise of scale T /
+(M epsilon) is added once, and rows number M times less: the counts are sqrt(M) times clearer.
 
-Peers that take turns, open to newcomers: nothing that was released changes, and nobody else speaks again.
+Peers that take turns, open to newcomers: nothing that was released changes, and nobody else speaks
+again.
 
     repeat until nobody comes or goes any more:
         ask who takes part
         drop the parts of those who left
         newcomers take their turns, each with all of its budget
 
-The generator yields a `Roll` and receives a `Roster` (None: it is over), or yields `CountLeaves` and receives
-`Estimates` (None: the speaker was silent, and is passed over). Everything it does is a function of what it is told, so
-everybody who is told the same has the same model: the coordinator that relays, and every participant for itself.
+The generator yields a `Roll` and receives a `Roster` (None: it is over), or yields `CountLeaves`
+and receives `Estimates` (None: the speaker was silent, and is passed over). Everything it does is a
+function of what it is told, so everybody who is told the same has the same model: the coordinator
+that relays, and every participant for itself.
 """
 
 from collections.abc import Generator, Mapping, Sequence
@@ -54,7 +59,8 @@ def fair_share(epsilon: float, answers: int) -> float:
 
 
 def turns_each(rounds: int, participants: int, epsilon: float) -> int:
-    """How often each participant speaks and divides its budget: rounds / participants, less with less budget.
+    """How often each participant speaks and divides its budget: rounds / participants, less with
+    less budget.
 
     >>> [turns_each(30, 10, epsilon) for epsilon in (0.1, 0.7, 4.0)], turns_each(30, 100, 1.0)
     ([1, 2, 3], 1)
@@ -64,7 +70,8 @@ def turns_each(rounds: int, participants: int, epsilon: float) -> int:
 
 
 def speakers(turns: Mapping[int, int], coins: Stream) -> tuple[int, ...]:
-    """Who speaks when, for participants with so many turns: in an order drawn with public coins, over and over.
+    """Who speaks when, for participants with so many turns: in an order drawn with public coins,
+    over and over.
 
     >>> from tacit.mechanisms.streams import seeded
     >>> speakers({0: 1, 1: 2, 2: 2}, seeded(1))
@@ -82,7 +89,8 @@ def take_turns(
     menu: tuple[float, ...],
     known: Additive,
 ) -> Generator[CountLeaves, Estimates | None, Additive]:
-    """Add one part per turn to what is `known`. Participants hold the attributes `held`; a silent one is passed over.
+    """Add one part per turn to what is `known`. Participants hold the attributes `held`; a silent
+    one is passed over.
 
     `menu` holds what one answer may cost.
     """
@@ -112,7 +120,9 @@ class TurnsTaken:
 def take_open_turns(
     cells: Cells, rounds: int, epsilon: float, coins: Stream
 ) -> Generator[Roll | CountLeaves, Roster | Estimates | None, TurnsTaken]:
-    """Each participant spends `epsilon` over its turns, of which there are about `rounds` in all; coins are public."""
+    """Each participant spends `epsilon` over its turns, of which there are about `rounds` in
+    all; coins are public.
+    """
     model, roster = Additive(), Roster()
     while True:
         called = yield Roll(model)

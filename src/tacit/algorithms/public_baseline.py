@@ -1,8 +1,9 @@
-"""Public-only: the best that the data user's own sample gives, and the baseline that private data has to beat.
+"""Public-only: the best that the data user's own sample gives, and the baseline that private data
+has to beat.
 
-The best of logistic regression, linear discriminants and boosted trees by cross-validated accuracy. Its out-of-fold
-scores say how confident it may be (one temperature for all scores, which changes no prediction), and what it still gets
-wrong.
+The best of logistic regression, linear discriminants and boosted trees by cross-validated accuracy.
+Its out-of-fold scores say how confident it may be (one temperature for all scores, which changes no
+prediction), and what it still gets wrong.
 """
 
 import warnings
@@ -35,9 +36,11 @@ CANDIDATES: dict[str, Callable[[], Any]] = {
 
 @dataclass(frozen=True, eq=False)
 class PublicModel:
-    """The data user's own model: scores, scores of its sample out of fold, accuracy there, all candidates' accuracy.
+    """The data user's own model: scores, scores of its sample out of fold, accuracy there, all
+    candidates' accuracy.
 
-    `accuracy` is None where rows or classes are too few to fit anything: then `model` says how frequent classes are.
+    `accuracy` is None where rows or classes are too few to fit anything: then `model` says how
+    frequent classes are.
     """
 
     name: str
@@ -48,7 +51,8 @@ class PublicModel:
 
 
 def fit_public(public: Public) -> PublicModel:
-    """The candidate with the best cross-validated accuracy, fitted to all rows; the first of equal ones.
+    """The candidate with the best cross-validated accuracy, fitted to all rows; the first of equal
+    ones.
 
     >>> X = np.repeat([[-1.0], [1.0]], 20, axis=0)
     >>> own = fit_public(Public(X, (X[:, 0] > 0).astype(int), classes=2))
@@ -74,14 +78,18 @@ def fit_public(public: Public) -> PublicModel:
 
 
 def folds_of(y: IntArray) -> IntArray:
-    """Folds that deal out each class in turn: two classes with two rows each leave two in every training part."""
+    """Folds that deal out each class in turn: two classes with two rows each leave two in every
+    training part.
+    """
     folds = np.empty(len(y), dtype=np.int64)
     folds[np.argsort(y, kind="stable")] = np.arange(len(y)) % FOLDS
     return folds
 
 
 def as_scores(fitted: Any, classes: int, heat: float = 1.0) -> ScoreModel:
-    """A fitted scikit-learn model as plain arrays that owners can replay; scores are centred logarithms of odds."""
+    """A fitted scikit-learn model as plain arrays that owners can replay; scores are centred
+    logarithms of odds.
+    """
     seen = np.asarray(fitted.classes_)
     if isinstance(fitted, HistGradientBoostingClassifier):
         return ScoreModel(classes, (_forest(fitted, seen, classes, heat),))
@@ -135,7 +143,9 @@ def frequencies(public: Public) -> ScoreModel:
 
 
 def _forest(fitted: Any, seen: IntArray, classes: int, heat: float) -> Forest:
-    """The trees of scikit-learn's histogram boosting as arrays; a tree of a binary task speaks for both classes."""
+    """The trees of scikit-learn's histogram boosting as arrays; a tree of a binary task speaks
+    for both classes.
+    """
     parts: list[Any] = []
     roots, owners = [], []
     start = 0

@@ -1,9 +1,11 @@
 """Refining the data user's own model with one share per owner, as a generator that yields queries.
 
-    combine:  for m = 1 .. M: ask the next owners for the gradient at the current model; take the posterior mean
-    private:  ask all owners once for class-wise means in a space of unit covariance; linear discriminants
+    combine:  for m = 1 .. M: ask the next owners for the gradient at the current model; take the
+    posterior mean private:  ask all owners once for class-wise means in a space of unit covariance;
+    linear discriminants
 
-Which feature map, how many rounds, and whether to ask at all are decided beforehand by what each is predicted to gain.
+Which feature map, how many rounds, and whether to ask at all are decided beforehand by what each is
+predicted to gain.
 """
 
 from collections.abc import Generator, Sequence
@@ -31,7 +33,9 @@ _MARGIN = 1.5
 
 @dataclass(frozen=True)
 class StepRecord:
-    """One round as it went: how many owners, how long the answer was, and how much of that is noise."""
+    """One round as it went: how many owners, how long the answer was, and how much of that is
+    noise.
+    """
 
     round: int
     owners: int
@@ -43,7 +47,9 @@ class StepRecord:
 
 @dataclass(frozen=True, eq=False)
 class Refined:
-    """The model after each round (the data user's own first, when there is one), how it came about, why it ended."""
+    """The model after each round (the data user's own first, when there is one), how it came
+    about, why it ended.
+    """
 
     stages: tuple[ScoreModel, ...]
     own: PublicModel
@@ -58,7 +64,9 @@ class Refined:
 
 @dataclass(frozen=True, eq=False)
 class Outlook:
-    """The best way to ask that was found: a combination, what it should gain, in how many rounds."""
+    """The best way to ask that was found: a combination, what it should gain, in how many
+    rounds.
+    """
 
     combination: Combination
     gain: float
@@ -68,7 +76,8 @@ class Outlook:
 def outlook(public: Public, own: PublicModel, crowd: Crowd, maps: Sequence[str] = MAPS) -> Outlook:
     """The feature map with the largest predicted gain, and rounds by how far scores should move.
 
-    A later map must promise half as much again as the one before: predictions from few rows are rough.
+    A later map must promise half as much again as the one before: predictions from few rows are
+    rough.
     """
     found = [Combination(public, own, spectrum_of(name, public), crowd) for name in maps]
     best = found[0]
@@ -80,7 +89,10 @@ def outlook(public: Public, own: PublicModel, crowd: Crowd, maps: Sequence[str] 
 
 def too_little(gain: float) -> str:
     """Why nobody is asked, in words."""
-    return f"they would add too little (log loss {gain:.1g} lower, {LEAST_GAIN:g} is the least worth asking for)"
+    return (
+        f"they would add too little (log loss {gain:.1g} lower, {LEAST_GAIN:g} is the least "
+        "worth asking for)"
+    )
 
 
 def refine(
@@ -92,7 +104,9 @@ def refine(
     rounds: int | None = None,
     own: PublicModel | None = None,
 ) -> Generator[ShareQuery, Answer | None, Refined]:
-    """The data user's model and the owners' answers, weighted by precision; nobody is asked for too small a gain."""
+    """The data user's model and the owners' answers, weighted by precision; nobody is asked for
+    too small a gain.
+    """
     own = fit_public(public) if own is None else own
     look = outlook(public, own, crowd, maps)
     if look.gain < LEAST_GAIN:
@@ -129,7 +143,9 @@ def discriminate(
     epsilon: float | FloatArray,
     own: PublicModel | None = None,
 ) -> Generator[ShareQuery, Answer | None, Refined]:
-    """Private only: linear discriminants from one share of every owner. Public rows give the space, no more."""
+    """Private only: linear discriminants from one share of every owner. Public rows give the
+    space, no more.
+    """
     own = fit_public(public) if own is None else own
     features, facts = within_classes(public), Facts(public.dim, public.classes)
     blank = frequencies(public)

@@ -11,7 +11,8 @@ _KEY = 32
 
 @dataclass(frozen=True)
 class Roll:
-    """Asks who takes part from now on; the answer is a `Roster`, or None when nobody comes or goes any more.
+    """Asks who takes part from now on; the answer is a `Roster`, or None when nobody comes or goes
+    any more.
 
     `model` is what was released so far.
     """
@@ -22,7 +23,9 @@ class Roll:
 @message("peer")
 @dataclass(frozen=True)
 class Peer:
-    """A participant: its number, the public key that it signs with, its name, and the attributes it holds by number."""
+    """A participant: its number, the public key that it signs with, its name, and the attributes
+    it holds by number.
+    """
 
     number: int
     key: bytes
@@ -42,7 +45,9 @@ class Peer:
 @message("roster")
 @dataclass(frozen=True)
 class Roster:
-    """All that ever came, those who are new since the roster before (from number `first` on), and those who left."""
+    """All that ever came, those who are new since the roster before (from number `first` on),
+    and those who left.
+    """
 
     peers: tuple[Peer, ...] = ()
     first: int = 0

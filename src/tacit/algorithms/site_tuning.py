@@ -1,7 +1,9 @@
-"""Before sites are asked: which lens and how much ridge suit private training here? Tried on public rows alone.
+"""Before sites are asked: which lens and how much ridge suit private training here? Tried on public
+rows alone.
 
-Each candidate trains on four fifths of the public rows as a site of that size would, noise included, and scores the
-last fifth. All candidates read the same (public, seeded) coins, so that they differ by themselves and not by luck.
+Each candidate trains on four fifths of the public rows as a site of that size would, noise
+included, and scores the last fifth. All candidates read the same (public, seeded) coins, so that
+they differ by themselves and not by luck.
 """
 
 from collections.abc import Sequence
@@ -32,10 +34,11 @@ def lenses_of(X: FloatArray, components: int | None = None) -> list[Lens]:
 def rehearse(
     query: TrainSite, X: FloatArray, y: IntArray, epsilon: float, lenses: Sequence[Lens]
 ) -> TrainSite:
-    """The query with the lens and the easing that did best on public rows; a ridge that was given stays.
+    """The query with the lens and the easing that did best on public rows; a ridge that was given
+    stays.
 
-    Where the best is not better than the first candidate (the first lens, the usual ridge) by a standard error, or
-    public rows are too few to tell, it is the first.
+    Where the best is not better than the first candidate (the first lens, the usual ridge) by a
+    standard error, or public rows are too few to tell, it is the first.
     """
     if len(X) < _LEAST_ROWS:
         return replace(query, lens=lenses[0])
@@ -56,7 +59,9 @@ def rehearse(
 
 
 def _agreement(query: TrainSite, X: FloatArray, y: IntArray, epsilon: float) -> FloatArray:
-    """Correlations of scores and targets, by noise, vector and fold. A model's length plays no part in it."""
+    """Correlations of scores and targets, by noise, vector and fold. A model's length plays no
+    part in it.
+    """
     folds = folds_of(y.astype(np.float64))
     count = int(folds.max()) + 1
     sites = Cohort.of(

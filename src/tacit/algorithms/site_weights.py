@@ -1,9 +1,13 @@
-"""Linear models of several sites become one, with the help of public rows (paper C). Everything here is public.
+"""Linear models of several sites become one, with the help of public rows (paper C). Everything
+here is public.
 
 - `average`: their mean.
-- `feature`: Algorithm 1: each model's score is a feature; a small model of these is trained on the public rows.
-- `guarded`: as `feature`, with the public-only model as one more feature and the weights pulled to it. How hard is
-  chosen by cross-validation, and the less sure the gain, the closer the result stays to the public-only model.
+- `feature`: Algorithm 1: each model's score is a feature; a small model of these is trained on the
+  public rows.
+- `guarded`: as `feature`, with the public-only model as one more feature and the weights pulled to
+  it. How hard is
+  chosen by cross-validation, and the less sure the gain, the closer the result stays to the
+  public-only model.
 """
 
 from collections.abc import Callable
@@ -25,7 +29,9 @@ _CHOOSING = 4_000  # public rows, at most, that strengths are chosen on
 
 @dataclass(frozen=True, eq=False)
 class PublicOnly:
-    """The model of public rows alone, and the scores that its folds give to rows they were not trained on."""
+    """The model of public rows alone, and the scores that its folds give to rows they were not
+    trained on.
+    """
 
     f: FloatArray
     scores: FloatArray
@@ -33,10 +39,11 @@ class PublicOnly:
 
 @dataclass(frozen=True, eq=False)
 class Combined:
-    """One linear model: `public_weight` times the public-only model and `weights` of the sites' models.
+    """One linear model: `public_weight` times the public-only model and `weights` of the sites'
+    models.
 
-    `gain` is the loss per public row that cross-validation saves against the public-only model, `gain_stderr` its
-    standard error; both are 0 where nothing was compared.
+    `gain` is the loss per public row that cross-validation saves against the public-only model,
+    `gain_stderr` its standard error; both are 0 where nothing was compared.
     """
 
     f: FloatArray
@@ -52,7 +59,9 @@ Combine: TypeAlias = Callable[
 
 
 def folds_of(targets: FloatArray) -> IntArray:
-    """A fold for each row: rows in the order of their targets are dealt out in turn, so that folds are alike."""
+    """A fold for each row: rows in the order of their targets are dealt out in turn, so that
+    folds are alike.
+    """
     folds = np.empty(len(targets), dtype=np.int64)
     folds[np.argsort(targets, kind="stable")] = np.arange(len(targets)) % _FOLDS
     return folds
@@ -63,8 +72,8 @@ def public_only(
 ) -> PublicOnly:
     """The regularised model of the public rows; the ridge with the least loss over five folds.
 
-    Where columns were stretched to suit private training, a ridge that undoes it is tried as well: the baseline must
-    not suffer from what helps the sites.
+    Where columns were stretched to suit private training, a ridge that undoes it is tried as well:
+    the baseline must not suffer from what helps the sites.
     """
     some = _some(len(rows))
     known, told = rows[some], targets[some]
@@ -116,10 +125,11 @@ def guarded(
 ) -> Combined:
     """Never worse than the public-only model beyond noise.
 
-    Candidates are two families (every site by itself, and their mean weighted by `trust`) and several strengths of the
-    pull to the public-only model. Rows are judged by models that were not trained on them. Of those that make no more
-    mistakes the one that saves most loss is taken, but the step to it is shortened by the part of the gain that may be
-    noise, as James and Stein would: by (1.5 standard errors / gain)^2, to nothing where the gain is not larger.
+    Candidates are two families (every site by itself, and their mean weighted by `trust`) and
+    several strengths of the pull to the public-only model. Rows are judged by models that were not
+    trained on them. Of those that make no more mistakes the one that saves most loss is taken, but
+    the step to it is shortened by the part of the gain that may be noise, as James and Stein would:
+    by (1.5 standard errors / gain)^2, to nothing where the gain is not larger.
     """
     some = _some(len(rows))
     known, told = rows[some], targets[some]

@@ -1,8 +1,8 @@
 """Sites train, the aggregator combines (paper C): one question to every site, one report each.
 
     f_1 .. f_N = what the sites report                     private models, one or more vectors each
-    f_0        = a model of the public rows alone
-    f          = combine(f_1 .. f_N, public rows, f_0)     by default never worse than f_0 beyond noise
+    f_0        = a model of the public rows alone f          = combine(f_1 .. f_N, public rows, f_0)
+    by default never worse than f_0 beyond noise
 
 The generator yields the question and receives `Estimates`; it never sees a site's rows.
 """
@@ -24,7 +24,8 @@ from tacit.learners.sites.train import TrainSite, targets_of
 class SiteEnsembleModel:
     """What came of it: the combined vectors, those of public rows alone, and those of each site.
 
-    `vectors` is (vectors, dim), `models` (sites, vectors, dim); `combined` and `alone` hold the details per vector.
+    `vectors` is (vectors, dim), `models` (sites, vectors, dim); `combined` and `alone` hold the
+    details per vector.
     """
 
     vectors: FloatArray
@@ -39,7 +40,9 @@ class SiteEnsembleModel:
 
     @property
     def public_scores(self) -> FloatArray:
-        """Scores (rows, vectors) of the public rows, each by a public-only model that was not trained on it."""
+        """Scores (rows, vectors) of the public rows, each by a public-only model that was not
+        trained on it.
+        """
         return np.array([one.scores for one in self.alone]).T
 
     def linear(self, query: TrainSite, bounds: tuple[float, float] | None = None) -> LinearModel:
@@ -47,9 +50,11 @@ class SiteEnsembleModel:
         return LinearModel(query.lens, self.vectors, bounds)
 
     def unseen_scores(self, query: TrainSite, X: FloatArray) -> FloatArray:
-        """Scores (rows, vectors) of the public rows X, each with a public-only model that was not trained on it.
+        """Scores (rows, vectors) of the public rows X, each with a public-only model that was not
+        trained on it.
 
-        Sites were not trained on public rows at all; only the few weights of the combination have seen the row.
+        Sites were not trained on public rows at all; only the few weights of the combination have
+        seen the row.
         """
         rows = query.lens.see(X)
         each = [
@@ -60,7 +65,9 @@ class SiteEnsembleModel:
 
 
 def aggregator_loss(query: TrainSite) -> Loss:
-    """Logistic for classes, as in the paper; squared for numbers. Public rows need no bounded slopes."""
+    """Logistic for classes, as in the paper; squared for numbers. Public rows need no bounded
+    slopes.
+    """
     return Squared() if query.labels == 0 else LogisticLoss()
 
 
@@ -81,7 +88,9 @@ def combined_sites(
     combine: str = "guarded",
     alone: tuple[PublicOnly, ...] | None = None,
 ) -> SiteEnsembleModel:
-    """The models of sites that have answered, combined vector by vector; without sites, the public rows alone."""
+    """The models of sites that have answered, combined vector by vector; without sites, the
+    public rows alone.
+    """
     rows, loss = query.lens.see(X), aggregator_loss(query)
     models = estimates.values.reshape(-1, query.vectors, query.lens.dim)
     trust = np.array([query.trust(epsilon) for epsilon in estimates.epsilons.tolist()])

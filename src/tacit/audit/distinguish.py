@@ -1,12 +1,16 @@
-"""What an outsider reads out of an owner's answers, and scores that tell from it which of two data sets an owner holds.
+"""What an outsider reads out of an owner's answers, and scores that tell from it which of two data
+sets an owner holds.
 
-Nothing here trusts the gate: an answer may be a refusal, have any length and any bits. Four readings are kept
-apart, each a matrix with a row per owner: what kind of answer it is at all, the estimate of the share along the
-line between the two data sets' shares, the estimate coordinate by coordinate, and the raw bits.
+Nothing here trusts the gate: an answer may be a refusal, have any length and any bits. Four
+readings are kept apart, each a matrix with a row per owner: what kind of answer it is at all, the
+estimate of the share along the line between the two data sets' shares, the estimate coordinate by
+coordinate, and the raw bits.
 
-Lower bounds of epsilon out of readings: of two gateways that hold one data set each, or of one that holds both.
+Lower bounds of epsilon out of readings: of two gateways that hold one data set each, or of one that
+holds both.
 
-Scores and events are chosen on a part of the owners, and measured on others: choosing costs no confidence.
+Scores and events are chosen on a part of the owners, and measured on others: choosing costs no
+confidence.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +33,9 @@ Score = Callable[[Readings], FloatArray]
 
 @dataclass(frozen=True, eq=False)
 class Reader:
-    """Reads answers to one question about which of two owners' rows, `one` or `other`, are behind them."""
+    """Reads answers to one question about which of two owners' rows, `one` or `other`, are
+    behind them.
+    """
 
     invitation: Invitation
     one: Cohort
@@ -75,10 +81,11 @@ def together(parts: Sequence[Readings]) -> Readings:
 
 
 def learned(one: Readings, other: Readings) -> list[Score]:
-    """A score for every reading: the sum of its columns' log-likelihood ratios, as frequencies on pilot samples say.
+    """A score for every reading: the sum of its columns' log-likelihood ratios, as frequencies on
+    pilot samples say.
 
-    It is exact where columns are independent given the rows (Laplace), and a guess elsewhere; what a score proves
-    does not rest on it.
+    It is exact where columns are independent given the rows (Laplace), and a guess elsewhere; what
+    a score proves does not rest on it.
     """
     return [_learned(name, one[name], other[name]) for name in one]
 
@@ -107,7 +114,9 @@ _PARTS = 6  # one teaches scores, one chooses among them, the others measure
 
 
 def of_two_runs(one: Readings, other: Readings, confidence: float) -> float:
-    """What is proven by n answers on each of two data sets, by the score and the threshold that looked best."""
+    """What is proven by n answers on each of two data sets, by the score and the threshold that
+    looked best.
+    """
     part = len(one["kind"]) // _PARTS
     first, second, rest = slice(0, part), slice(part, 2 * part), slice(2 * part, None)
     best: tuple[float, FloatArray, FloatArray, float] = (0.0, np.zeros(1), np.zeros(1), np.inf)
@@ -128,9 +137,11 @@ def of_two_runs(one: Readings, other: Readings, confidence: float) -> float:
 
 
 def of_one_run(mixed: Readings, bits: BoolArray, confidence: float) -> float:
-    """What is proven by the answers of one run in which owner i holds data set A if bits[i], else B.
+    """What is proven by the answers of one run in which owner i holds data set A if bits[i], else
+    B.
 
-    The bits of the first owners are set aside: they teach the score and how bold to be. The others are guessed.
+    The bits of the first owners are set aside: they teach the score and how bold to be. The others
+    are guessed.
     """
     part = len(bits) // _PARTS
     first, second, rest = np.arange(part), np.arange(part, 2 * part), np.arange(2 * part, len(bits))

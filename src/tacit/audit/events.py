@@ -15,9 +15,11 @@ _COMMON = 200  # a value that is more often than one in this many is not chance
 def epsilon_lower_bound(
     hits: int, trials: int, other_hits: int, other_trials: int, confidence: float
 ) -> float:
-    """An epsilon that the mechanism exceeds, with this confidence, if an event has these frequencies on two inputs.
+    """An epsilon that the mechanism exceeds, with this confidence, if an event has these
+    frequencies on two inputs.
 
-    Clopper-Pearson bounds the first probability from below and the second from above, half of the error to each.
+    Clopper-Pearson bounds the first probability from below and the second from above, half of the
+    error to each.
 
     >>> round(epsilon_lower_bound(7311, 10_000, 2689, 10_000, 0.999), 2)  # true ratio: e
     0.93
@@ -42,10 +44,11 @@ class Event:
 def best_event(
     one: IntArray, other: IntArray, edges: FloatArray, confidence: float
 ) -> tuple[float, Event]:
-    """Of the unions of bins with the largest likelihood ratios, the one with the best lower bound, and that bound.
+    """Of the unions of bins with the largest likelihood ratios, the one with the best lower bound,
+    and that bound.
 
-    `one` and `other` count scores per bin on two inputs. The bound is biased by the choice: fresh scores must
-    confirm it.
+    `one` and `other` count scores per bin on two inputs. The bound is biased by the choice: fresh
+    scores must confirm it.
     """
     order = np.argsort(-(one + 0.5) / (other + 0.5), kind="stable")
     hits, misses = np.cumsum(one[order]), np.cumsum(other[order])
@@ -59,10 +62,11 @@ def best_event(
 def best_tail(
     one: FloatArray, other: FloatArray, times: int, confidence: float
 ) -> tuple[float, float]:
-    """Of the events "score >= t" the best lower bound, and its t; for scores that rise with the likelihood ratio.
+    """Of the events "score >= t" the best lower bound, and its t; for scores that rise with the
+    likelihood ratio.
 
-    As with `best_event`, fresh scores must confirm it. The bound is the one to expect of `times` as many of them, with
-    half a miss more than was seen, so that "never yet" is not "never".
+    As with `best_event`, fresh scores must confirm it. The bound is the one to expect of `times` as
+    many of them, with half a miss more than was seen, so that "never yet" is not "never".
     """
     thresholds = bin_edges(np.concatenate([one, other]))
     if not len(thresholds):
@@ -78,7 +82,8 @@ def best_tail(
 
 
 def bin_edges(values: FloatArray, bins: int = _BINS) -> FloatArray:
-    """Edges between the distinct values when they are few, at quantiles otherwise; a value that keeps coming is alone.
+    """Edges between the distinct values when they are few, at quantiles otherwise; a value that
+    keeps coming is alone.
 
     >>> bin_edges(np.array([0.0, 1.0, 1.0, 3.0]))
     array([0.5, 2. ])

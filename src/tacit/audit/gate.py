@@ -1,12 +1,15 @@
-"""The audit of the whole gate: what two gateways of neighbouring owners prove about epsilon, and whether books agree.
+"""The audit of the whole gate: what two gateways of neighbouring owners prove about epsilon, and
+whether books agree.
 
-All owners of one gateway hold data set A, all of another B, chosen as far apart as the learner's shares allow. The
-questions go through signature, policy, ledger on disk, coins, mechanism and packing; what comes out is read
-by an outsider (evidence.py). A sixth of the reports teaches scores, another chooses the event, and the others
-give the Clopper-Pearson bound: choosing costs no confidence. A third gateway, whose owners hold A or B
-by a fair coin, gives a bound of its own (one_run.py).
+All owners of one gateway hold data set A, all of another B, chosen as far apart as the learner's
+shares allow. The questions go through signature, policy, ledger on disk, coins, mechanism and
+packing; what comes out is read by an outsider (evidence.py). A sixth of the reports teaches scores,
+another chooses the event, and the others give the Clopper-Pearson bound: choosing costs no
+confidence. A third gateway, whose owners hold A or B by a fair coin, gives a bound of its own
+(one_run.py).
 
-The claim that the bounds are held against is what the ledger charged. Confidence 99.9 % for each bound.
+The claim that the bounds are held against is what the ledger charged. Confidence 99.9 % for each
+bound.
 """
 
 from collections.abc import Iterator, Sequence
@@ -49,9 +52,11 @@ _SOME = 100  # owners that are asked a second time
 
 @dataclass(frozen=True)
 class GateCase:
-    """What to ask: a share of `learner` through `mechanism`, one question for each of `epsilons`; of which owners.
+    """What to ask: a share of `learner` through `mechanism`, one question for each of `epsilons`;
+    of which owners.
 
-    `contrast` is "opposite" for the two extreme owners farthest apart, "empty" for one of them and one without rows.
+    `contrast` is "opposite" for the two extreme owners farthest apart, "empty" for one of them and
+    one without rows.
     """
 
     learner: Learner
@@ -87,7 +92,9 @@ CASES = (
 
 @dataclass(frozen=True)
 class GateRow:
-    """What the ledger claims, what two gateways and one run prove, and where books and answers disagree."""
+    """What the ledger claims, what two gateways and one run prove, and where books and answers
+    disagree.
+    """
 
     learner: str
     mechanism: str
@@ -156,7 +163,9 @@ class _Run:
 def _run(
     case: GateCase, cohort: Cohort, desk: Path, stream: SeededStream, kind: type[Gate]
 ) -> _Run:
-    """Ask one gateway: some owners twice, then everybody; at the end some once more than their budget allows."""
+    """Ask one gateway: some owners twice, then everybody; at the end some once more than their
+    budget allows.
+    """
     desk.mkdir()
     ledger = ledger_in(desk)
     policy = Policy(

@@ -1,14 +1,17 @@
-"""Whether the ledger agrees with what left: every answer written down, charged in full, repeated and never exceeded.
+"""Whether the ledger agrees with what left: every answer written down, charged in full, repeated
+and never exceeded.
 
 Whether a gate's own coins are fresh: for every owner, every question, and after every start.
 
-Coins that are used twice undo the noise. Whoever gets the same coins once under rows that it knows (its own, or a
-question whose share everybody knows) reads the other report like a letter. No bound on a single answer shows that, and
-a rehearsal cannot either, since it brings its own coins. So here the gate keeps the ones it has.
+Coins that are used twice undo the noise. Whoever gets the same coins once under rows that it knows
+(its own, or a question whose share everybody knows) reads the other report like a letter. No bound
+on a single answer shows that, and a rehearsal cannot either, since it brings its own coins. So here
+the gate keeps the ones it has.
 
-Owners with equal rows are asked two questions with equal content, at two gateways. PrivUnit names one of 2^64
-codewords, 2^64 / N of the names equally likely whatever the rows (N is the number of candidates, below 2^16): fresh
-coins give one name twice with probability at most m^2 / 2^49 for m reports, less than 3e-9 for the 1,200 used here.
+Owners with equal rows are asked two questions with equal content, at two gateways. PrivUnit names
+one of 2^64 codewords, 2^64 / N of the names equally likely whatever the rows (N is the number of
+candidates, below 2^16): fresh coins give one name twice with probability at most m^2 / 2^49 for m
+reports, less than 3e-9 for the 1,200 used here.
 """
 
 from collections import Counter
@@ -43,7 +46,9 @@ Answers = Mapping[str, bytes | RefusedError]  # by owner
 def not_written_down(
     entries: list[Entry], invitation: Invitation, answers: Answers
 ) -> Iterator[str]:
-    """Faults of a ledger after a question: answers that are missing, differ, or were charged less than they name."""
+    """Faults of a ledger after a question: answers that are missing, differ, or were charged
+    less than they name.
+    """
     kept = {(entry.owner, entry.digest): entry for entry in entries}
     digest = invitation.digest
     costs = [rational(epsilon) for epsilon in invitation.query.epsilons]
@@ -105,7 +110,9 @@ _HEADER = 8  # of a report: version, tag and level
 
 
 def repeated_coins(kind: type[Gate] = Gate, owners: int = _OWNERS) -> Iterator[str]:
-    """Where coins came twice: between owners, between questions, or between starts; nothing is good."""
+    """Where coins came twice: between owners, between questions, or between starts; nothing is
+    good.
+    """
     query = share_query(Stump(), "privunit", [1.0], FIRST_ROUND)
     policy = Policy(
         epsilon_per_release=Fraction(1),

@@ -1,8 +1,11 @@
-"""Exact audit: enumerate a mechanism's table of whole-number weights and compare its worst ratio with e^epsilon.
+"""Exact audit: enumerate a mechanism's table of whole-number weights and compare its worst ratio
+with e^epsilon.
 
-No float takes part in the verdict: the ratio is a fraction, and so is the lower bound of e^epsilon it must not exceed.
+No float takes part in the verdict: the ratio is a fraction, and so is the lower bound of e^epsilon
+it must not exceed.
 
-The audit of the shipped mechanisms, as rows: what is claimed, what the exact table says, what samples prove.
+The audit of the shipped mechanisms, as rows: what is claimed, what the exact table says, what
+samples prove.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -68,7 +71,8 @@ def enumerate_law(law: Law, epsilon: float) -> ExactVerdict:
         items = list(weights.items() if isinstance(weights, Mapping) else enumerate(weights))
         if sum(weight for _, weight in items) != law.total:
             raise ValueError(
-                f"the weights of input {given!r} do not add up to {law.total}: no common denominator"
+                f"the weights of input {given!r} do not add up to {law.total}: no common "
+                "denominator"
             )
         for output, weight in items:
             largest[output] = max(weight, largest.get(output, weight))
@@ -100,7 +104,9 @@ class AuditRow:
 
 
 def shipped(mechanism: Mechanism) -> tuple[float, bool]:
-    """The epsilon that the shipped constants use up, and whether it is within the claim, compared as rationals."""
+    """The epsilon that the shipped constants use up, and whether it is within the claim,
+    compared as rationals.
+    """
     claim = float(np.max(mechanism.epsilon))
     match mechanism:
         case Laplace():
@@ -118,7 +124,9 @@ def shipped(mechanism: Mechanism) -> tuple[float, bool]:
 
 
 def small_table(kind: type[Mechanism], epsilon: float) -> ExactVerdict | None:
-    """A mechanism's table on a small grid, enumerated whole; None for Laplace, whose weights are powers of e^(-1/t)."""
+    """A mechanism's table on a small grid, enumerated whole; None for Laplace, whose weights are
+    powers of e^(-1/t).
+    """
     tables: dict[type[Mechanism], Law] = {
         Piecewise: PiecewiseLaw.of(epsilon, _SMALL),
         Hybrid: PiecewiseLaw.of(epsilon, _SMALL),

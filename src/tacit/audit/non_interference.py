@@ -1,12 +1,15 @@
-"""Non-interference: with the mechanism deaf and the coins fixed, nothing that can be observed depends on rows.
+"""Non-interference: with the mechanism deaf and the coins fixed, nothing that can be observed
+depends on rows.
 
-The same questions are put to gateways of the same owners with very different rows: valid ones for every learner
-and mechanism, repeated, expired, forged, forbidden and too expensive ones, several owners at once, a gate
-started again. The gates are deaf (rehearsal.py): what they release comes from no rows, but the real release has run.
-Then every answer and its length, refusal, error, log record, warning, printed character, file, socket, sleep and line
-of the ledger must be the same, in the same order. What differs is a leak that no epsilon accounts for.
+The same questions are put to gateways of the same owners with very different rows: valid ones for
+every learner and mechanism, repeated, expired, forged, forbidden and too expensive ones, several
+owners at once, a gate started again. The gates are deaf (rehearsal.py): what they release comes
+from no rows, but the real release has run. Then every answer and its length, refusal, error, log
+record, warning, printed character, file, socket, sleep and line of the ledger must be the same, in
+the same order. What differs is a leak that no epsilon accounts for.
 
-Not seen: how long things really take (the clock stands still), and what the machine itself gives away.
+Not seen: how long things really take (the clock stands still), and what the machine itself gives
+away.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -60,7 +63,9 @@ _OWNERS = names(3)
 
 @dataclass(frozen=True)
 class Difference:
-    """Something that can be told from outside: at which step, where it shows, and what it was for two data sets."""
+    """Something that can be told from outside: at which step, where it shows, and what it was
+    for two data sets.
+    """
 
     step: str
     where: str
@@ -181,7 +186,9 @@ def non_interference(
     *,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Iterator[Difference]:
-    """Everything that differs between data sets; nothing is good. `progress` hears how many data sets are done."""
+    """Everything that differs between data sets; nothing is good. `progress` hears how many data
+    sets are done.
+    """
     policy, steps = script(learners, mechanisms, others)
     cohorts = data_sets() if data is None else data
     warm = replace(policy, time_step=Fraction(0))  # kernels are compiled before anybody watches
@@ -250,7 +257,9 @@ def perform(
 
 
 def _told(gate: Gate, step: Step) -> list[Sighting]:
-    """What the asker is told: answers and refusals in their places, or an error with all that hangs on it."""
+    """What the asker is told: answers and refusals in their places, or an error with all that
+    hangs on it.
+    """
     try:
         answers = gate.answers(step.question, step.owners)
         return [

@@ -28,7 +28,9 @@ _LOOKS: tuple[dict[str, Any], ...] = (
 
 
 def draw_audit(marks: Sequence[Mark], title: str, path: Path) -> None:
-    """Claimed epsilon across, measured epsilon up; anything above the diagonal breaks the promise."""
+    """Claimed epsilon across, measured epsilon up; anything above the diagonal breaks the
+    promise.
+    """
     from matplotlib.figure import Figure  # an extra: the rest of the package works without it
 
     figure = Figure(figsize=(7.5, 6.5), layout="constrained")

@@ -1,11 +1,13 @@
-"""A gate for audits: the real one, signature, policy, ledger and packing included, but with coins that can be repeated.
+"""A gate for audits: the real one, signature, policy, ledger and packing included, but with coins
+that can be repeated.
 
-Reproducible, not private. It cannot be taken for an owner's gate: it answers only the campaign that is named so, its
-ledger says so in every line, and it says so itself.
+Reproducible, not private. It cannot be taken for an owner's gate: it answers only the campaign that
+is named so, its ledger says so in every line, and it says so itself.
 
-`Deaf` also ignores its rows: the real release runs, for everything it may do beside releasing (log, warn, fail, be
-slow), its report is thrown away, and what leaves is released from an owner without rows with the same coins. Whatever
-still depends on rows then is a leak, since only the mechanism's noise may carry them out: see non_interference.py.
+`Deaf` also ignores its rows: the real release runs, for everything it may do beside releasing (log,
+warn, fail, be slow), its report is thrown away, and what leaves is released from an owner without
+rows with the same coins. Whatever still depends on rows then is a leak, since only the mechanism's
+noise may carry them out: see non_interference.py.
 """
 
 import types
@@ -33,7 +35,9 @@ REHEARSAL = (
 
 
 class Rehearsal(Gate):
-    """A gate whose coins are those of a seeded stream; each question it is asked reads other ones."""
+    """A gate whose coins are those of a seeded stream; each question it is asked reads other
+    ones.
+    """
 
     def __init__(
         self,

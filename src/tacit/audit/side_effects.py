@@ -1,8 +1,10 @@
-"""The world held still and watched: what a program does besides returning a value, written down in order.
+"""The world held still and watched: what a program does besides returning a value, written down in
+order.
 
-Watched: records of all loggers at every level, warnings, standard output and error (of compiled code too), files
-opened for writing, sockets, other programs started, and sleeps. The clock stands, and moves by sleeping alone. While it
-lasts, `time` and `logging` are changed for the whole process, so nothing else should run in it.
+Watched: records of all loggers at every level, warnings, standard output and error (of compiled
+code too), files opened for writing, sockets, other programs started, and sleeps. The clock stands,
+and moves by sleeping alone. While it lasts, `time` and `logging` are changed for the whole process,
+so nothing else should run in it.
 """
 
 import io
@@ -169,7 +171,9 @@ def _system(seen: list[Sighting], desk: Path) -> Iterator[None]:
 
 @cache
 def _watchers() -> list[Callable[[str, tuple[Any, ...]], None]]:
-    """Who is told of audit events. A hook stays as long as the interpreter, so there is one for all."""
+    """Who is told of audit events. A hook stays as long as the interpreter, so there is one for
+    all.
+    """
     watchers: list[Callable[[str, tuple[Any, ...]], None]] = []
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:

@@ -1,4 +1,5 @@
-"""A campaign made up for audits: who asks, what is public, and owners whose rows are as far apart as rows can be.
+"""A campaign made up for audits: who asks, what is public, and owners whose rows are as far apart
+as rows can be.
 
 Its name is the rehearsal's, so no gate of a real campaign answers these questions.
 """
@@ -68,7 +69,9 @@ def share_query(
 
 
 def record_queries(epsilons: tuple[float, ...]) -> list[Query]:
-    """What sites and peers are asked, where the unit is a record: trainings, counts in leaves, a tree."""
+    """What sites and peers are asked, where the unit is a record: trainings, counts in leaves, a
+    tree.
+    """
     lens, cells = Lens(np.zeros(DIM), np.eye(DIM), float(np.sqrt(DIM))), Cells(SCHEMA, bins=4)
     cuts = tuple(Cut(column, (0, 0, 1, 1)) for column in range(DIM))
     return [
@@ -100,7 +103,9 @@ def same_rows(value: float, label: int, rows: int) -> Cohort:
 
 
 def extremes() -> list[Cohort]:
-    """Owners in the corners and in the middle: every label, opposite rows, one row and many; none at all."""
+    """Owners in the corners and in the middle: every label, opposite rows, one row and many;
+    none at all.
+    """
     corners = [(value, label) for value in (-1.0, 0.0, 1.0) for label in (0, 1)]
     return [same_rows(value, label, MANY if label else 1) for value, label in corners] + [
         same_rows(0.0, 0, 0)
@@ -108,7 +113,9 @@ def extremes() -> list[Cohort]:
 
 
 def farthest(query: ShareQuery) -> tuple[Cohort, Cohort]:
-    """The two extreme owners whose shares are farthest apart; of equally far ones those on the fewest axes."""
+    """The two extreme owners whose shares are farthest apart; of equally far ones those on the
+    fewest axes.
+    """
     owners = extremes()
     shares = [share_of(query, owner) for owner in owners]
 

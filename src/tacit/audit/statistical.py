@@ -1,8 +1,8 @@
 """Statistical audit: what samples alone prove about a mechanism, without trusting its code.
 
-Three questions, each with its false-alarm rate stated. How large must epsilon be at least (Clopper-Pearson)? Is
-the estimate unbiased? Does its variance agree with the formula? A mechanism that claims too much, or whose formulas
-are wrong, fails one of them.
+Three questions, each with its false-alarm rate stated. How large must epsilon be at least
+(Clopper-Pearson)? Is the estimate unbiased? Does its variance agree with the formula? A mechanism
+that claims too much, or whose formulas are wrong, fails one of them.
 """
 
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ _FALSE_ALARM = 1e-6
 class Examination:
     """What was measured, against what is claimed.
 
-    `confidence` is that of the bound on epsilon. Bias and variance are tested at a false-alarm rate of one in a
-    million for the whole examination, which sets `limit_z`.
+    `confidence` is that of the bound on epsilon. Bias and variance are tested at a false-alarm rate
+    of one in a million for the whole examination, which sets `limit_z`.
     """
 
     claimed: float
@@ -57,8 +57,9 @@ def examine(
 ) -> Examination:
     """Draw n reports for each row of `inputs` and test privacy, bias and variance of the estimates.
 
-    A pilot sample chooses the pair of inputs and the event (a set of bins of the estimates' sums and of each
-    coordinate) that tell most; fresh reports then give the bound, so choosing costs no confidence.
+    A pilot sample chooses the pair of inputs and the event (a set of bins of the estimates' sums
+    and of each coordinate) that tell most; fresh reports then give the bound, so choosing costs no
+    confidence.
     """
     pilot = [_estimates(mechanism, x, n, stream.child("pilot", i)) for i, x in enumerate(inputs)]
     fresh = [_estimates(mechanism, x, n, stream.child("fresh", i)) for i, x in enumerate(inputs)]
@@ -74,7 +75,9 @@ def examine(
 
 
 def variance_z(estimates: FloatArray, x: FloatArray, formula: FloatArray) -> float:
-    """How many standard errors the mean squared errors lie from the formula's variances, at the worst coordinate."""
+    """How many standard errors the mean squared errors lie from the formula's variances, at the
+    worst coordinate.
+    """
     squared = (estimates - x) ** 2
     error = squared.std(axis=0) / np.sqrt(len(estimates))
     floor = 1e-9 * formula + 1e-12  # an error of constant size has no spread to measure with
@@ -82,7 +85,9 @@ def variance_z(estimates: FloatArray, x: FloatArray, formula: FloatArray) -> flo
 
 
 def bias_z(estimates: FloatArray, x: FloatArray, formula: FloatArray) -> float:
-    """How many standard errors (by the formula) the mean estimates lie from the shares, at the worst coordinate."""
+    """How many standard errors (by the formula) the mean estimates lie from the shares, at the
+    worst coordinate.
+    """
     error = np.sqrt(np.maximum(formula, 0) / len(estimates))
     return float(np.max(np.abs(estimates.mean(axis=0) - x) / np.maximum(error, 1e-12)))
 

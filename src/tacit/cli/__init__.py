@@ -1,4 +1,6 @@
-"""The command line; one file per command, imported when it is asked for: an owner need not load what papers need."""
+"""The command line; one file per command, imported when it is asked for: an owner need not load
+what papers need.
+"""
 
 import json
 import os
@@ -18,7 +20,8 @@ from tacit.cli._options import add
 
 _UsageError: Any = typer.BadParameter.__mro__[1]  # its own name moved between releases of typer
 
-# Each is a file with a function or app of its name; the list of commands says this of it, without importing it.
+# Each is a file with a function or app of its name; the list of commands says this of it, without
+# importing it.
 COMMANDS = {
     "demo": "See what owners add to public rows, method by method.",
     "plan": "Say what asking owners should bring, before anybody is asked.",
@@ -104,7 +107,9 @@ def options(
 
 
 def main() -> None:
-    """Run a command. What its user can put right is one line, not a traceback; exit statuses are those of `exits`."""
+    """Run a command. What its user can put right is one line, not a traceback; exit statuses are
+    those of `exits`.
+    """
     try:
         sys.exit(app(prog_name="tacit", standalone_mode=False) or DONE)
     except _UsageError as wrong:

@@ -1,4 +1,5 @@
-"""Made-up people for the demonstration: a problem in numbers, and a table like those that users have.
+"""Made-up people for the demonstration: a problem in numbers, and a table like those that users
+have.
 
 GENERATED: no row is a person. Both are drawn with public seeds; they need no file and no network.
 """
@@ -65,7 +66,9 @@ def population(owned_rows: int, public_rows: int) -> Population:
 
 
 def people(rows: int, seed: int) -> dict[str, AnyArray]:
-    """Columns of a small survey: numbers, texts, truth values, gaps; income depends on most of them."""
+    """Columns of a small survey: numbers, texts, truth values, gaps; income depends on most of
+    them.
+    """
     rng = np.random.default_rng([seed, _PROBLEM])
     age = rng.integers(18, 80, rows)
     town = rng.integers(0, len(_TOWNS), rows)

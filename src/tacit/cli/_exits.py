@@ -18,12 +18,15 @@ BROKEN = 70  # a fault of the program itself, with a traceback to report
 INTERRUPTED = 130  # Ctrl-C; what was done is kept, and a line says where
 
 TABLE = (
-    "Begin with: tacit demo. With --json every command speaks to programs. Exit status: 0 done; 1 a check failed; "
-    "2 something you gave must be changed (one line says what); 3 the plan says do not collect; 70 a fault of tacit "
+    "Begin with: tacit demo. With --json every command speaks to programs. Exit status: 0 "
+    "done; 1 a check failed; "
+    "2 something you gave must be changed (one line says what); 3 the plan says do not "
+    "collect; 70 a fault of tacit "
     "itself; 130 stopped by Ctrl-C (what is done is kept, one line says where)."
 )
 
-# What a user can put right: options, files, keys, other machines. Errors of our own classes were raised to be read.
+# What a user can put right: options, files, keys, other machines. Errors of our own classes were
+# raised to be read.
 _USERS_OWN = (ValueError, OSError, MemoryError)
 _READABLE = ("tacit.", "sqlalchemy.exc", "httpx")
 
@@ -65,7 +68,9 @@ _RULES = (  # the library's wording, and ours
 
 
 def in_plain_words(wrong: Any) -> str:
-    """One line for an error of the library that reads options; its own words where they are plain enough."""
+    """One line for an error of the library that reads options; its own words where they are
+    plain enough.
+    """
     command = wrong.ctx.command_path if wrong.ctx is not None else "tacit"
     said = " ".join(wrong.format_message().split())
     rule = next(

@@ -19,7 +19,9 @@ from tacit.estimators.planning import Plan
 
 @dataclass(frozen=True)
 class Tested:
-    """Accuracy on rows that nobody learned from; `misfits` counts their values that do not fit the model, by column."""
+    """Accuracy on rows that nobody learned from; `misfits` counts their values that do not fit
+    the model, by column.
+    """
 
     path: Path
     rows: int
@@ -61,9 +63,15 @@ class Fitted:
             self.tested is not None
             and self.tested.accuracy < self.tested.public_only - self.tested.error
         ):
-            return "Your public rows alone are better: do not use this model. More owners or a larger epsilon may help."
+            return (
+                "Your public rows alone are better: do not use this model. More owners or a "
+                "larger epsilon may help."
+            )
         if self.tested is None and self.plan is None:
-            return "This method does not tell beforehand whether it beats your public rows alone; --test FILE does."
+            return (
+                "This method does not tell beforehand whether it beats your public rows alone; "
+                "--test FILE does."
+            )
         return ""
 
     @property
@@ -107,7 +115,8 @@ def show(found: Fitted, console: Console) -> None:
         t = found.tested
         grid.add_row(
             "accuracy",
-            f"[bold]{t.accuracy:.3f}[/] on {t.rows:,} rows of {escape(str(t.path))}; your public rows alone "
+            f"[bold]{t.accuracy:.3f}[/] on {t.rows:,} rows of {escape(str(t.path))}; your "
+            "public rows alone "
             f"{t.public_only:.3f} (± {t.error:.3f})",
         )
         if t.misfits:

@@ -1,9 +1,11 @@
-"""From files to what an estimator fits: owners' rows, the data user's sample, and the schema that reads both.
+"""From files to what an estimator fits: owners' rows, the data user's sample, and the schema that
+reads both.
 
-Owners' rows decide nothing here: names and types of columns, bounds, categories and classes are those of the public
-rows or of a schema file.
+Owners' rows decide nothing here: names and types of columns, bounds, categories and classes are
+those of the public rows or of a schema file.
 
-Values of a user's own file that a model cannot take as they are, told by column. Never for owners' rows.
+Values of a user's own file that a model cannot take as they are, told by column. Never for owners'
+rows.
 """
 
 from collections import Counter
@@ -32,8 +34,10 @@ from tacit.learners.learner import Public
 from tacit.mechanisms.streams import Stream
 
 NO_PUBLIC = (
-    "--public FILE is missing: rows that you may use freely (your own, or published ones) give bounds, categories, "
-    "classes and the model to start from; or --public-rows 200 gives up 200 rows of {data}: those are NOT protected"
+    "--public FILE is missing: rows that you may use freely (your own, or published ones) "
+    "give bounds, categories, "
+    "classes and the model to start from; or --public-rows 200 gives up 200 rows of {data}: "
+    "those are NOT protected"
 )
 
 
@@ -66,7 +70,9 @@ class Sample:
 
 @dataclass(frozen=True, eq=False)
 class Owned:
-    """Owners' rows; `owners` are owner numbers by row; `notes`: what the reader should know of the file's columns."""
+    """Owners' rows; `owners` are owner numbers by row; `notes`: what the reader should know of
+    the file's columns.
+    """
 
     X: UserTable
     y: AnyArray
@@ -91,7 +97,8 @@ def owned_rows(path: Path, reading: Reading, schema: Schema, source: str) -> Own
     missing = sorted(set(names) - set(column_names(path)))
     if missing:
         raise ValueError(
-            f"{path} lacks {', '.join(missing)}, which {source} has: add the column, or --leave-out {missing[0]}"
+            f"{path} lacks {', '.join(missing)}, which {source} has: add the column, or "
+            f"--leave-out {missing[0]}"
         )
     raw = read_rows(path, [*names, reading.label, *_named(reading.owner)])
     labels = conform_labels(raw.column(reading.label), schema)
@@ -110,9 +117,11 @@ def owned_rows(path: Path, reading: Reading, schema: Schema, source: str) -> Own
 
 
 def divided(path: Path, reading: Reading, rows: int, stream: Stream) -> tuple[Sample, Owned, str]:
-    """A file of owners whose rows are given up until they are `rows` or more; those are public from now on.
+    """A file of owners whose rows are given up until they are `rows` or more; those are public from
+    now on.
 
-    Whole owners are drawn at random: nobody is half protected. When to stop depends on those already drawn alone.
+    Whole owners are drawn at random: nobody is half protected. When to stop depends on those
+    already drawn alone.
     """
     _has(path, [reading.label, *_named(reading.owner)])
     raw = read_rows(path, column_names(path))
@@ -139,7 +148,10 @@ def divided(path: Path, reading: Reading, rows: int, stream: Stream) -> tuple[Sa
         np.unique(numbers[~given_up[numbers]], return_inverse=True)[1].astype(np.int64),
         tuple(notes),
     )
-    told = f"{int(held[drawn - 1]):,} rows of {drawn:,} owners were given up as public rows: they are not protected."
+    told = (
+        f"{int(held[drawn - 1]):,} rows of {drawn:,} owners were given up as public rows: they "
+        "are not protected."
+    )
     return sample, owned, told
 
 
@@ -165,7 +177,8 @@ def _sample(table: UserTable, reading: Reading, where: str) -> Sample:
         schema = found.schema
         notes = [f"column {name!r} is left out: it {why}" for name, why in found.left_out.items()]
         notes += [
-            f"column {name!r} has {count:,} different whole numbers in {count:,} public rows: an identifier? "
+            f"column {name!r} has {count:,} different whole numbers in {count:,} public rows: "
+            "an identifier? "
             f"--leave-out {quote(name)}"
             for name, count in found.identifiers.items()
         ]
@@ -190,7 +203,9 @@ def _sample(table: UserTable, reading: Reading, where: str) -> Sample:
 
 
 def _owners(table: UserTable, owner: str | None, path: Path) -> tuple[IntArray, list[str]]:
-    """Owner numbers by row; None: every row is its own owner; rows that name nobody are one owner together."""
+    """Owner numbers by row; None: every row is its own owner; rows that name nobody are one
+    owner together.
+    """
     if owner is None:
         return np.arange(len(table)), []
     names, numbers = conform_owners(table.column(owner))
@@ -214,7 +229,9 @@ _SHOWN = 5
 
 
 def misfits(encoded: Encoded, schema: Schema) -> Counter[str]:
-    """How many values of each column were missing, unknown or beyond the bounds; columns without any are left out."""
+    """How many values of each column were missing, unknown or beyond the bounds; columns without
+    any are left out.
+    """
     return +Counter(
         {
             feature.name: count
@@ -234,4 +251,7 @@ def misfits_line(found: Mapping[str, int], path: Path) -> str:
     worst = ", ".join(f"{name} {count:,}" for name, count in Counter(found).most_common(_SHOWN))
     others = len(found) - _SHOWN
     more = f" and {others} more column{'' if others == 1 else 's'}" if others > 0 else ""
-    return f"values of {path} that are missing, unknown to the model or beyond its bounds: {worst}{more}"
+    return (
+        f"values of {path} that are missing, unknown to the model or beyond its bounds: "
+        f"{worst}{more}"
+    )

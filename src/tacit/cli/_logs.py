@@ -1,7 +1,8 @@
 """Logs of services: events with a few figures, never what was sent.
 
-Messages are constant or hold counts; what happens to a request is told by its route, its status and the name of an
-exception. Texts of exceptions and tracebacks are left out, because they may quote bodies, keys or labels.
+Messages are constant or hold counts; what happens to a request is told by its route, its status and
+the name of an exception. Texts of exceptions and tracebacks are left out, because they may quote
+bodies, keys or labels.
 """
 
 import json

@@ -12,10 +12,12 @@ from tacit.estimators.sites import SiteEnsemble
 
 @dataclass(frozen=True)
 class Method:
-    """An estimator, the name of its argument for who holds which row, and the options that it takes.
+    """An estimator, the name of its argument for who holds which row, and the options that it
+    takes.
 
-    `least` and `most` bound the number of owners; `questions` is about how many are asked one after the other, None
-    for a method that asks everybody at once and so has nothing to keep before that is done.
+    `least` and `most` bound the number of owners; `questions` is about how many are asked one after
+    the other, None for a method that asks everybody at once and so has nothing to keep before that
+    is done.
     """
 
     kind: type[Any]
@@ -28,7 +30,9 @@ class Method:
     two_classes: bool = False
 
     def estimator(self, name: str, given: dict[str, Any], schema: Schema) -> Any:
-        """The estimator with the options that were given; those that it does not have are refused."""
+        """The estimator with the options that were given; those that it does not have are
+        refused.
+        """
         chosen = {option: value for option, value in given.items() if value is not None}
         wrong = sorted(set(chosen) - {*self.options, "epsilon", "random_state"})
         if wrong:
@@ -46,13 +50,16 @@ class Method:
         """Refuse to ask too few or too many; how many there are is public."""
         if not self.least <= count:
             raise ValueError(
-                f"--method {name} needs {self.least} owners or more, and column {column!r} names {count}: choose the "
+                f"--method {name} needs {self.least} owners or more, and column {column!r} "
+                f"names {count}: choose the "
                 "column that tells them apart"
             )
         if self.most is not None and not count <= self.most:
             raise ValueError(
-                f"--method {name} is for up to {self.most:,} owners with many rows each, and column {column!r} names "
-                f"{count:,}: choose a column with fewer, or --method classifier, where each owner speaks once"
+                f"--method {name} is for up to {self.most:,} owners with many rows each, and "
+                f"column {column!r} names "
+                f"{count:,}: choose a column with fewer, or --method classifier, where each "
+                "owner speaks once"
             )
 
 

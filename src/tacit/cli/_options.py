@@ -1,4 +1,5 @@
-"""How a function becomes a command: it gets a screen, its command gets --json, and the help ends with an example.
+"""How a function becomes a command: it gets a screen, its command gets --json, and the help ends
+with an example.
 
 Options that several commands share.
 
@@ -35,7 +36,9 @@ _EXAMPLE = "Example:\n"
 
 
 def add(app: typer.Typer, function: Callable[..., None]) -> None:
-    """Make a command of a function whose last argument is a `screen` and whose docstring ends with an example."""
+    """Make a command of a function whose last argument is a `screen` and whose docstring ends
+    with an example.
+    """
     words, _, example = inspect.cleandoc(function.__doc__ or "").partition(_EXAMPLE)
     told = "\n\n".join(" ".join(paragraph.split()) for paragraph in words.strip().split("\n\n"))
     lines = [_EXAMPLE.strip(), *(line.strip() for line in example.strip().splitlines())]
@@ -43,7 +46,9 @@ def add(app: typer.Typer, function: Callable[..., None]) -> None:
 
 
 def speaking(function: Callable[..., None]) -> Callable[..., None]:
-    """The function with --json in place of its screen, whose document is printed when it ends, however it ends."""
+    """The function with --json in place of its screen, whose document is printed when it ends,
+    however it ends.
+    """
 
     @wraps(function)
     def command(*, as_json: bool, **given: Any) -> None:
@@ -97,7 +102,10 @@ def key_of(text: str, what: str = "campaign") -> bytes:
 
 def warn_of_rehearsal() -> None:
     """Say loudly what a rehearsal is not."""
-    line = "REHEARSAL: REPRODUCIBLE, NOT PRIVATE. Whoever knows the seed can undo every report. Use made-up rows."
+    line = (
+        "REHEARSAL: REPRODUCIBLE, NOT PRIVATE. Whoever knows the seed can undo every report. "
+        "Use made-up rows."
+    )
     typer.secho(line, fg=typer.colors.RED, bold=True, err=True)
 
 

@@ -19,7 +19,8 @@ _MARGIN = 6  # columns for the numbers of the vertical axis
 
 
 def text_plot(chart: Chart, width: int) -> Text:
-    """Points of lines, levels as dashes, a legend below; points that fall together show the first line's mark.
+    """Points of lines, levels as dashes, a legend below; points that fall together show the first
+    line's mark.
 
     >>> from tacit.render.chart import Chart, Line
     >>> plot = text_plot(Chart("t", "x", "y", (Line("a", (1, 2), (0, 10)), Line("b", (), (5,)))), 30).plain
@@ -55,7 +56,8 @@ def text_plot(chart: Chart, width: int) -> Text:
             drawn.append(character, style)
         drawn.append("\n")
     drawn.append(
-        f"{'':{_MARGIN}} └{'─' * across}\n{'':{_MARGIN}}  {_ticks(sorted(set(places)), chart, across)}\n"
+        f"{'':{_MARGIN}} └{'─' * across}\n{'':{_MARGIN}}  "
+        f"{_ticks(sorted(set(places)), chart, across)}\n"
     )
     drawn.append(f"{chart.x_label:>{_MARGIN + 2 + across}}", "bold")
     return drawn + legend

@@ -1,4 +1,6 @@
-"""Progress on standard error, with the time left; nothing is drawn where nobody watches or a machine reads."""
+"""Progress on standard error, with the time left; nothing is drawn where nobody watches or a
+machine reads.
+"""
 
 import time
 from collections.abc import Iterator
@@ -16,7 +18,9 @@ _OTHERS = 48  # columns of the terminal for bar, time and time left
 
 
 class _Left(ProgressColumn):
-    """The time left, until the time that a task's field `ends` names; nothing once that was too early."""
+    """The time left, until the time that a task's field `ends` names; nothing once that was too
+    early.
+    """
 
     max_refresh = 0.5
 
@@ -53,10 +57,11 @@ def bars(screen: Screen) -> Progress:
 
 @dataclass
 class Bar:
-    """One bar, told how much is done, of how much, and what; the time left follows from the pace so far.
+    """One bar, told how much is done, of how much, and what; the time left follows from the pace so
+    far.
 
-    What is done when it is first told is not counted in the pace: it was done before. `guess` is how long a unit might
-    take, as long as none was seen; 0: nobody knows.
+    What is done when it is first told is not counted in the pace: it was done before. `guess` is
+    how long a unit might take, as long as none was seen; 0: nobody knows.
     """
 
     progress: Progress
@@ -86,7 +91,9 @@ def bar(screen: Screen, guess: float = 0.0) -> Iterator[Bar]:
 
 @dataclass
 class Pace:
-    """How long a step of weight 1 takes, as seen so far; may be handed from one row of steps to the next."""
+    """How long a step of weight 1 takes, as seen so far; may be handed from one row of steps to
+    the next.
+    """
 
     seconds: float = 0.0
     weight: float = 0.0

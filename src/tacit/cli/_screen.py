@@ -1,8 +1,10 @@
 """How all tables on the terminal look: narrow, with one line below the headings.
 
-Where commands speak: tables for people, or one JSON document for machines; notices and progress on standard error.
+Where commands speak: tables for people, or one JSON document for machines; notices and progress on
+standard error.
 
-With --json the document is all that standard output gets, `{"error": ..., "status": ...}` when something went wrong.
+With --json the document is all that standard output gets, `{"error": ..., "status": ...}` when
+something went wrong.
 """
 
 import json
@@ -32,7 +34,8 @@ def table_of(title: str = "") -> Table:
 
 
 def percent(mean: float, std: float, across: int) -> str:
-    """A mean and its deviation in percent; one below the other where many columns stand side by side.
+    """A mean and its deviation in percent; one below the other where many columns stand side by
+    side.
 
     >>> percent(0.931, 0.012, across=3), percent(0.931, 0.012, across=6)
     ('93.1 ± 1.2', '93.1\\n± 1.2')
@@ -45,7 +48,8 @@ def percent(mean: float, std: float, across: int) -> str:
 class Screen:
     """What one run of a command says.
 
-    `console` is for people, and quiet where a machine reads; `errors` is for progress, and quiet then, too.
+    `console` is for people, and quiet where a machine reads; `errors` is for progress, and quiet
+    then, too.
     """
 
     as_json: bool = False
@@ -90,7 +94,8 @@ class Screen:
 
 
 def plain(value: Any) -> Any:
-    """What JSON can say of a value: dataclasses as objects, numbers that are none as null, anything else as text.
+    """What JSON can say of a value: dataclasses as objects, numbers that are none as null, anything
+    else as text.
 
     >>> plain({"means": (1.0, float("nan")), 3: np.int64(4), "ok": True})
     {'means': [1.0, None], '3': 4, 'ok': True}

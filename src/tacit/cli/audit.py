@@ -69,7 +69,8 @@ def audit(
     *,
     screen: Screen,
 ) -> None:
-    """Check mechanisms and gate from outside: exact tables, proven lower bounds of epsilon, books, non-interference.
+    """Check mechanisms and gate from outside: exact tables, proven lower bounds of epsilon, books,
+    non-interference.
 
     Exit status 1 if anything fails. Ctrl-C (130) shows what was checked.
 
@@ -141,16 +142,19 @@ def _show(found: _Findings, console: Console) -> None:
         console.print(_mechanism_table(found.mechanisms))
         limit = found.mechanisms[0].found.limit_z
         console.print(
-            "exact: ln of the worst probability ratio, from whole numbers (small tables enumerated whole)."
+            "exact: ln of the worst probability ratio, from whole numbers (small tables "
+            "enumerated whole)."
         )
         console.print("proven: what samples show epsilon to be at least, with 99.9 % confidence.")
         console.print(
-            f"bias, var.: mean and variance, standard errors from the claim; above {limit:.1f} fails.\n"
+            "bias, var.: mean and variance, standard errors from the claim; above "
+            f"{limit:.1f} fails.\n"
         )
     if found.gate:
         console.print(_gate_table(found.gate))
         console.print(
-            "charged: by the ledger. two runs: proven by owners who all hold one data set, then another."
+            "charged: by the ledger. two runs: proven by owners who all hold one data set, "
+            "then another."
         )
         console.print(
             "one run: proven by guessing each owner's canary bit. Confidence 99.9 % each."
@@ -158,7 +162,8 @@ def _show(found: _Findings, console: Console) -> None:
         faults = list(dict.fromkeys(fault for row in found.gate for fault in row.faults))
         told = "every answer is in the ledger, charged in full, repeated alike, within budget"
         console.print(
-            f"best: the better of the two, in parts of the charge.\n\nBooks: {'; '.join(faults) or told}."
+            "best: the better of the two, in parts of the charge.\n\nBooks: "
+            f"{'; '.join(faults) or told}."
         )
     if found.coins is not None:
         console.print(

@@ -83,12 +83,15 @@ def fit(
 ) -> None:
     """Fit a private model: every owner of DATA speaks at most once, in noise.
 
-    All that is not paid for with epsilon (bounds, categories, classes, the model to start from) comes from the public
-    rows. What to expect is told first; where owners cannot add to your own rows, nobody is asked.
+    All that is not paid for with epsilon (bounds, categories, classes, the model to start from)
+    comes from the public rows. What to expect is told first; where owners cannot add to your own
+    rows, nobody is asked.
 
-    --method sites and peers are for few owners with many rows each: they protect every record instead of every owner.
+    --method sites and peers are for few owners with many rows each: they protect every record
+    instead of every owner.
 
-    Ctrl-C (exit status 130) keeps the rounds that are done: they are written as a model, which says how many they are.
+    Ctrl-C (exit status 130) keeps the rounds that are done: they are written as a model, which says
+    how many they are.
 
     Example:
         tacit fit people.parquet --label income --owners state --public mine.csv \\
@@ -103,7 +106,8 @@ def fit(
         raise ValueError(f"--owners and --label must be two columns, got {label!r} for both")
     if public is not None and public.exists() and data.exists() and public.samefile(data):
         raise ValueError(
-            f"--public must be other rows than those of owners in {data}; --public-rows gives up some"
+            f"--public must be other rows than those of owners in {data}; --public-rows "
+            "gives up some"
         )
     writable("--out", out)
     options = {
@@ -164,7 +168,9 @@ def _asked(
     step: Steps,
     screen: Screen,
 ) -> tuple[Any, str]:
-    """The fitted model; what is to be said of it if somebody pressed Ctrl-C meanwhile, else nothing."""
+    """The fitted model; what is to be said of it if somebody pressed Ctrl-C meanwhile, else
+    nothing.
+    """
     about = f"asking {owned.count:,} owners"
     given = {chosen.group: owned.owners, "public": (sample.X, sample.y)}
     if number is None:
@@ -173,7 +179,8 @@ def _asked(
             return estimator.fit(owned.X, owned.y, **given), ""
         except KeyboardInterrupt:
             screen.stop(
-                "all reports belong together, so those drawn so far were thrown away; nothing was written"
+                "all reports belong together, so those drawn so far were thrown away; nothing "
+                "was written"
             )
     notice = "stopping when this round is done, to keep what was asked; Ctrl-C again throws it away"
     done = 0

@@ -41,12 +41,13 @@ def helper(
     *,
     screen: Screen,
 ) -> None:
-    """Run the helper of a campaign's sums: add up what is sealed to you, add noise, answer each question once.
+    """Run the helper of a campaign's sums: add up what is sealed to you, add noise, answer each
+    question once.
 
-    Run it only if you are not the coordinator: owners rely on the two not working together. Your key is made on first
-    use, in STATE; tell it to owners yourself, they pin it in their policies. Without a campaign it only tells its key.
-    Ctrl-C (exit status 130) ends it; what was released stays on disk. With --json the document is printed before it
-    serves.
+    Run it only if you are not the coordinator: owners rely on the two not working together. Your
+    key is made on first use, in STATE; tell it to owners yourself, they pin it in their policies.
+    Without a campaign it only tells its key. Ctrl-C (exit status 130) ends it; what was released
+    stays on disk. With --json the document is printed before it serves.
 
     Example:
         tacit helper --state helper

@@ -1,4 +1,5 @@
-"""A gateway's progress, seen from its requests: how many of its owners are enrolled, and how many reports were sent.
+"""A gateway's progress, seen from its requests: how many of its owners are enrolled, and how many
+reports were sent.
 
 tacit join: an owner takes part in a campaign.
 """
@@ -46,7 +47,9 @@ class WatchedLink(Link):
 
 @contextmanager
 def watching(screen: Screen, owners: int) -> Iterator[Callable[[str], None]]:
-    """A bar for each kind of request as soon as there is one, with the time left until so many owners have made it."""
+    """A bar for each kind of request as soon as there is one, with the time left until so many
+    owners have made it.
+    """
     counts: dict[str, int] = {}
     with bars(screen) as progress:
         shown = {
@@ -118,7 +121,8 @@ def join(
     *,
     screen: Screen,
 ) -> None:
-    """Take part in a campaign: your rows stay here, what leaves is small, noisy, and charged to your ledger.
+    """Take part in a campaign: your rows stay here, what leaves is small, noisy, and charged to
+    your ledger.
 
     Ctrl-C (exit status 130) leaves the ledger as it is; the same command goes on from there.
 
@@ -162,7 +166,8 @@ def join(
         raise ValueError(str(problem)) from problem
     except KeyboardInterrupt:
         screen.stop(
-            f"what was released is charged in {state / 'ledger.db'}; the same command goes on from there"
+            f"what was released is charged in {state / 'ledger.db'}; the same command goes on "
+            "from there"
         )
     if isinstance(told, Preview):
         screen.tell(dry_run=True, **told.figures)

@@ -27,7 +27,8 @@ def leave(
     *,
     screen: Screen,
 ) -> None:
-    """Leave a campaign: not to be asked again. A peer's parts leave the model; what was released stays known.
+    """Leave a campaign: not to be asked again. A peer's parts leave the model; what was released
+    stays known.
 
     Example:
         tacit leave https://host:8443 north --state tacit-owner

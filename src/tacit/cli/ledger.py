@@ -36,7 +36,8 @@ def show(
     *,
     screen: Screen,
 ) -> None:
-    """Print every release, after checking that no line was changed and that the file is not an old copy.
+    """Print every release, after checking that no line was changed and that the file is not an old
+    copy.
 
     Example:
         tacit ledger show tacit-owner/ledger.db --policy policy.toml
@@ -71,7 +72,8 @@ def serve(
 ) -> None:
     """Show the ledger in a browser, on this machine only, until Ctrl-C.
 
-    The address holds a fresh secret: keep it to yourself. With --json the document is printed when the page is there.
+    The address holds a fresh secret: keep it to yourself. With --json the document is printed when
+    the page is there.
 
     Example:
         tacit ledger serve tacit-owner/ledger.db --policy policy.toml

@@ -100,5 +100,8 @@ def _show(plans: list[Plan], console: Console) -> None:
             "[green]collect[/]" if each.collect else "[red]do not collect[/]",
         )
     console.print(table)
-    told = "rows: of each owner; accuracy: expected with their answers; rise: points above your own rows."
+    told = (
+        "rows: of each owner; accuracy: expected with their answers; rise: points above your "
+        "own rows."
+    )
     console.print(told)

@@ -1,4 +1,5 @@
-"""Predictions on their way to a file: parquet where its name ends so, CSV otherwise; a block of rows at a time.
+"""Predictions on their way to a file: parquet where its name ends so, CSV otherwise; a block of
+rows at a time.
 
 tacit predict: a saved model on new rows.
 """
@@ -35,10 +36,11 @@ Write = Callable[[AnyArray, int], None]
 
 @contextmanager
 def predictions(draft: Path, schema: Schema, *, proba: bool, as_parquet: bool) -> Iterator[Write]:
-    """How to write a block: how likely each class is, by row, and how many rows were written before.
+    """How to write a block: how likely each class is, by row, and how many rows were written
+    before.
 
-    The columns are the row's number, the class, and with `proba` how likely each class is. What was written is a whole
-    file when this ends, however it ends.
+    The columns are the row's number, the class, and with `proba` how likely each class is. What was
+    written is a whole file when this ends, however it ends.
     """
     classes = [
         str(value).lower() if isinstance(value, bool) else str(value) for value in schema.classes
@@ -90,7 +92,9 @@ _BLOCK = 50_000  # rows at once
 
 @dataclass
 class _Told:
-    """What happened to the rows so far; `moved` counts values that do not fit the model, by column."""
+    """What happened to the rows so far; `moved` counts values that do not fit the model, by
+    column.
+    """
 
     rows: int = 0
     moved: Counter[str] = field(default_factory=Counter)
@@ -114,11 +118,12 @@ def predict(
 ) -> None:
     """Predict new rows, one row of OUT for each in their order, in the memory of a few thousand.
 
-    Columns are found by name. One that the model uses and the file lacks is an error; others are ignored. Values that
-    are missing or that the model never heard of count as missing, numbers beyond its bounds as the bound. Where the
-    file has the right answers, the accuracy is told.
+    Columns are found by name. One that the model uses and the file lacks is an error; others are
+    ignored. Values that are missing or that the model never heard of count as missing, numbers
+    beyond its bounds as the bound. Where the file has the right answers, the accuracy is told.
 
-    Ctrl-C (exit status 130) keeps the predictions that are done in OUT.part: whole rows, from the first one on.
+    Ctrl-C (exit status 130) keeps the predictions that are done in OUT.part: whole rows, from the
+    first one on.
 
     Example:
         tacit predict model.tacit new.csv --out predictions.csv --proba
@@ -189,7 +194,9 @@ def _all(
 def _predicted(
     fitted: Any, table: UserTable, label: str | None, data: Path, told: _Told
 ) -> AnyArray:
-    """How likely each class is, for a block of rows; what had to be moved and what was right is counted."""
+    """How likely each class is, for a block of rows; what had to be moved and what was right is
+    counted.
+    """
     schema: Schema = fitted.schema_
     rows = conform(table, schema, str(data))
     told.moved += misfits(schema.encode(rows), schema)

@@ -50,9 +50,9 @@ def serve(
 ) -> None:
     """Run the coordinator: invite owners, collect their reports, publish the model.
 
-    The campaign's signing key and the admin key are made on first use, in STATE. Owners join with a token each.
-    Ctrl-C (exit status 130) ends it; everything is in the database, and the same command goes on from there. With
-    --json the document is printed before it serves.
+    The campaign's signing key and the admin key are made on first use, in STATE. Owners join with a
+    token each. Ctrl-C (exit status 130) ends it; everything is in the database, and the same
+    command goes on from there. With --json the document is printed before it serves.
 
     Example:
         tacit serve campaign.toml --tokens 50

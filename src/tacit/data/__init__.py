@@ -1,4 +1,6 @@
-"""Users' tables: CSV and parquet files, read by rules that are the same for public rows, owners' rows and new rows."""
+"""Users' tables: CSV and parquet files, read by rules that are the same for public rows, owners'
+rows and new rows.
+"""
 
 from tacit.data.conforming import conform, conform_labels, conform_owners
 from tacit.data.infer import Described, describe, schema_of

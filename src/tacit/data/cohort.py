@@ -1,7 +1,7 @@
 """Rows grouped by owner: the private side of the data, in memory.
 
-An owner is a cohort of one. What an owner computes is written for cohorts and is the same, bit for bit, for an owner
-alone and for the same owner among millions.
+An owner is a cohort of one. What an owner computes is written for cohorts and is the same, bit for
+bit, for an owner alone and for the same owner among millions.
 """
 
 from collections.abc import Iterator
@@ -21,13 +21,14 @@ _QUIETEST = 1e-300  # unit of loudness: it is divided by, however quiet the publ
 class Cohort:
     """Owners and their rows, encoded, with their class numbers.
 
-    `X`, `y` and `offsets` are what a learner needs: the rows of these owners, one owner after the other; owner i holds
-    rows offsets[i] .. offsets[i+1]-1. Choosing owners copies nothing, though: rows stay in `table` and `labels`, where
-    owner i holds rows spans[i, 0] .. spans[i, 1]-1 and a kernel may read them in place. `X` and `y` are copied from
-    there when they are first asked for, unless they lie like that already.
+    `X`, `y` and `offsets` are what a learner needs: the rows of these owners, one owner after the
+    other; owner i holds rows offsets[i] .. offsets[i+1]-1. Choosing owners copies nothing, though:
+    rows stay in `table` and `labels`, where owner i holds rows spans[i, 0] .. spans[i, 1]-1 and a
+    kernel may read them in place. `X` and `y` are copied from there when they are first asked for,
+    unless they lie like that already.
 
-    `moved` counts values that had to be changed to fit the schema, `ignored` rows whose label is not in it; both are
-    private figures of the simulation, never released.
+    `moved` counts values that had to be changed to fit the schema, `ignored` rows whose label is
+    not in it; both are private figures of the simulation, never released.
 
     >>> cohort = Cohort.of(np.zeros((4, 2)), np.array([0, 1, 1, 0]), owners=["b", "a", "b", "b"])
     >>> len(cohort), cohort.sizes.tolist(), cohort[1:2].y.tolist()
@@ -37,7 +38,9 @@ class Cohort:
     def __init__(
         self, X: FloatArray, y: IntArray, offsets: IntArray, moved: int = 0, ignored: int = 0
     ) -> None:
-        """`offsets` says where owners begin and end: (owners + 1,) one after the other, or (owners, 2) anywhere."""
+        """`offsets` says where owners begin and end: (owners + 1,) one after the other, or
+        (owners, 2) anywhere.
+        """
         self.table, self.labels = X, y
         self.spans = offsets if offsets.ndim == 2 else np.stack([offsets[:-1], offsets[1:]], axis=1)
         self.moved, self.ignored = moved, ignored
@@ -51,9 +54,11 @@ class Cohort:
 
     @classmethod
     def of(cls, X: Any, y: Any, owners: Any = None) -> "Cohort":
-        """Group encoded rows by owner, owners in sorted order, rows of an owner in their order; None: each row its own.
+        """Group encoded rows by owner, owners in sorted order, rows of an owner in their order;
+        None: each row its own.
 
-        Rows with y = -1 (no such class) are left out and counted; their owner stays, if need be with no rows.
+        Rows with y = -1 (no such class) are left out and counted; their owner stays, if need be
+        with no rows.
         """
         rows = np.ascontiguousarray(X, dtype=np.float64)
         labels = np.asarray(y, dtype=np.int64)
@@ -98,7 +103,8 @@ class Cohort:
         return len(self.spans)
 
     def __repr__(self) -> str:
-        return f"Cohort({len(self)} owners)"  # neither rows nor how many: logs and tracebacks print this
+        # neither rows nor how many: logs and tracebacks print this
+        return f"Cohort({len(self)} owners)"
 
     @property
     def sizes(self) -> IntArray:
@@ -140,7 +146,8 @@ class Cohort:
 
 @kernel
 def owner_weights(logs: FloatArray, offsets: IntArray, unit: float) -> FloatArray:
-    """Every owner's row weights, proportional to exp(logs) and adding up to the owner's load (`share_out`).
+    """Every owner's row weights, proportional to exp(logs) and adding up to the owner's load
+    (`share_out`).
 
     No exponent can overflow.
     """
@@ -157,10 +164,12 @@ def owner_weights(logs: FloatArray, offsets: IntArray, unit: float) -> FloatArra
 
 @kernel
 def share_out(weights: FloatArray, unit: float) -> None:
-    """Scale one owner's row weights, which are all above 0, so that they add up to its load, at most 1.
+    """Scale one owner's row weights, which are all above 0, so that they add up to its load, at
+    most 1.
 
-    The load is min(1, mean of the weights / unit) ^ (1 / rows): an owner with one row cannot shift weight between rows,
-    so it speaks louder or softer instead; the more rows, the closer the load is to 1, which wastes no signal.
+    The load is min(1, mean of the weights / unit) ^ (1 / rows): an owner with one row cannot shift
+    weight between rows, so it speaks louder or softer instead; the more rows, the closer the load
+    is to 1, which wastes no signal.
     """
     rows, unit = len(weights), max(unit, _QUIETEST)
     total = 0.0

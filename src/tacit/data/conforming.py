@@ -1,7 +1,9 @@
-"""A table as a schema means it: values are compared by what they say, not by how a file happens to store them.
+"""A table as a schema means it: values are compared by what they say, not by how a file happens to
+store them.
 
-The number 3, the number 3.0 and the text "3" are one category; a text that is no number is a missing number. So the
-same rows in CSV or parquet, whole or in pieces, with or without an odd value elsewhere, are the same rows.
+The number 3, the number 3.0 and the text "3" are one category; a text that is no number is a
+missing number. So the same rows in CSV or parquet, whole or in pieces, with or without an odd value
+elsewhere, are the same rows.
 """
 
 from typing import Any
@@ -14,7 +16,8 @@ from tacit.data.table import UserTable
 
 
 def conform(table: UserTable, schema: Schema, where: str = "the table") -> UserTable:
-    """The schema's columns, in its order: numbers as floats, categories as the schema's own values, else missing.
+    """The schema's columns, in its order: numbers as floats, categories as the schema's own values,
+    else missing.
 
     >>> from tacit.data.schema import Category
     >>> schema = Schema((Number("age", 0, 100), Category("code", (1, 2))), ("no", "yes"))
@@ -46,7 +49,8 @@ def conform_labels(labels: AnyArray, schema: Schema) -> AnyArray:
 
 
 def conform_owners(owners: AnyArray) -> tuple[list[str], IntArray]:
-    """The names of owners in order, and the number of each row's; rows without a name are of one owner, called "".
+    """The names of owners in order, and the number of each row's; rows without a name are of one
+    owner, called "".
 
     >>> conform_owners(np.array(["b", None, "a", float("nan")], dtype=object))
     (['', 'a', 'b'], array([2, 0, 1, 0]))
@@ -69,7 +73,9 @@ def _known(column: AnyArray, values: tuple[Any, ...]) -> AnyArray:
 
 
 def _said(value: Any) -> str:
-    """What a value says: truth values in lower case, whole numbers without a point, texts without blanks around."""
+    """What a value says: truth values in lower case, whole numbers without a point, texts
+    without blanks around.
+    """
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     text = str(value).strip()

@@ -1,4 +1,6 @@
-"""What fit and predict accept: arrays of numbers, or data frames, which may hold categories and text."""
+"""What fit and predict accept: arrays of numbers, or data frames, which may hold categories and
+text.
+"""
 
 from typing import Any
 
@@ -13,7 +15,8 @@ from tacit.data.table import UserTable
 def accept_table(estimator: Any, X: Any, *, reset: bool) -> Any:
     """X as an array of numbers or the frame it is; sets or checks names and number of features.
 
-    NaN and infinities pass: the schema has a place for them. An array with text needs a schema, a frame does not.
+    NaN and infinities pass: the schema has a place for them. An array with text needs a schema, a
+    frame does not.
     """
     if isinstance(X, UserTable):
         return _accept_user_table(estimator, X, reset)
@@ -29,7 +32,9 @@ def accept_table(estimator: Any, X: Any, *, reset: bool) -> Any:
 
 
 def _accept_user_table(estimator: Any, X: UserTable, reset: bool) -> UserTable:
-    """A table of a file: its columns are found by name, more than those of the schema do not matter."""
+    """A table of a file: its columns are found by name, more than those of the schema do not
+    matter.
+    """
     if 0 in X.shape:
         raise ValueError(f"Found a table with 0 sample(s) or 0 feature(s) (shape={X.shape})")
     if reset:
@@ -52,7 +57,9 @@ def accept_labels(estimator: Any, X: Any, y: Any, *, finite: bool) -> AnyArray:
 
 
 def owner_numbers(owners: Any, rows: int) -> IntArray:
-    """Each row's owner as a place in the sorted order of owners; None: every row is its own owner."""
+    """Each row's owner as a place in the sorted order of owners; None: every row is its own
+    owner.
+    """
     if owners is None:
         return np.arange(rows)
     names = np.asarray(owners)

@@ -12,7 +12,9 @@ from tacit.data.schema import Category, Number, Schema
 from tacit.data.table import UserTable
 
 MOST_VALUES = 100  # different texts of a category, and classes of a label
-_NAMES = 0.5  # a text column with more different values than this part of its rows names things, it does not sort them
+# a text column with more different values than this part of its rows names things, it does not sort
+# them
+_NAMES = 0.5
 
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}([.' ]\d{3})+)(,\d+)?")
 _FEW = 20  # rows in which ages or counts may well be all different
@@ -22,7 +24,8 @@ _FEW = 20  # rows in which ages or counts may well be all different
 class Described:
     """A schema, and of every column that it leaves out, why.
 
-    `identifiers` are features that may be none, whose values are all different whole numbers: how many they are.
+    `identifiers` are features that may be none, whose values are all different whole numbers: how
+    many they are.
     """
 
     schema: Schema
@@ -45,7 +48,8 @@ def describe(
     classes = _distinct(table.column(label))
     if not 2 <= len(classes) <= MOST_VALUES:
         raise ValueError(
-            f"label {label!r} must have 2 to {MOST_VALUES} classes in the public rows, it has {len(classes)}: "
+            f"label {label!r} must have 2 to {MOST_VALUES} classes in the public rows, it has "
+            f"{len(classes)}: "
             "give rows of several classes, or a column of classes instead of amounts"
         )
     for name in (*leave_out, *categories):
@@ -61,7 +65,8 @@ def describe(
             MOST_VALUES, max(20, _NAMES * len(column))
         ):
             left_out[name] = (
-                f"has {len(values):,} different texts in {len(column):,} public rows{_likely(values)}"
+                f"has {len(values):,} different texts in {len(column):,} public "
+                f"rows{_likely(values)}"
             )
         elif not values:
             left_out[name] = "is empty in the public rows"
@@ -78,7 +83,9 @@ def describe(
 def schema_of(
     table: UserTable, label: str, *others: str | None, classes: tuple[Any, ...] | None = None
 ) -> Schema:
-    """Bounds, categories and classes as a public table shows them; `others` are columns that are no features."""
+    """Bounds, categories and classes as a public table shows them; `others` are columns that are
+    no features.
+    """
     features: list[Number | Category] = []
     for name, column in table.without(label, *others).items():
         if column.dtype.kind in "fiu":
@@ -104,7 +111,9 @@ def _likely(texts: list[Any]) -> str:
 
 
 def _identifies(column: AnyArray) -> bool:
-    """Whether the values of a column, too many for chance, are whole numbers of which no two are the same."""
+    """Whether the values of a column, too many for chance, are whole numbers of which no two are
+    the same.
+    """
     if column.dtype.kind not in "fiu" or len(column) < _FEW:
         return False
     whole = np.isfinite(column).all() and (column % 1 == 0).all()

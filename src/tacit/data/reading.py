@@ -1,8 +1,10 @@
-"""Files become columns: numbers, text and truth values; dates and nested things are left out and named.
+"""Files become columns: numbers, text and truth values; dates and nested things are left out and
+named.
 
-A CSV file is read as text, so that no odd value far down is an error and no message quotes one. `read_table` then types
-each column as a whole, which is how a public table is described; `read_rows` and `read_blocks` leave text as it is, for
-`conform` to read by a schema. Blanks around values do not count; the texts in `MISSING` are missing.
+A CSV file is read as text, so that no odd value far down is an error and no message quotes one.
+`read_table` then types each column as a whole, which is how a public table is described;
+`read_rows` and `read_blocks` leave text as it is, for `conform` to read by a schema. Blanks around
+values do not count; the texts in `MISSING` are missing.
 
 Why a file cannot be read as a table, in words that say what to do. No row is ever quoted.
 """
@@ -29,7 +31,9 @@ _INDEX = "__index_level_"  # how pandas names an index in a parquet file
 
 
 def read_table(path: str | Path, columns: Sequence[str] | None = None) -> UserTable:
-    """A CSV or parquet file, by its ending, each column typed; `columns`: only those of these that it has."""
+    """A CSV or parquet file, by its ending, each column typed; `columns`: only those of these
+    that it has.
+    """
     table = _user_table(_whole(path, columns), _typed)
     if columns is None and "" in column_names(path):
         table.left_out[""] = "values without a name, as a data frame's index"
@@ -49,7 +53,9 @@ def read_blocks(path: str | Path, columns: Sequence[str], rows: int) -> Iterator
 
 
 def typed(table: UserTable) -> UserTable:
-    """What `read_table` would say of these rows alone, for rows taken from what `read_rows` gave."""
+    """What `read_table` would say of these rows alone, for rows taken from what `read_rows`
+    gave.
+    """
     columns: dict[str, AnyArray] = {}
     left_out = dict(table.left_out)
     for name, column in table.columns.items():
@@ -110,7 +116,8 @@ def _record_batches(file: Path, columns: Sequence[str] | None, rows: int | None)
     double = sorted({name for name in names if name and names.count(name) > 1})
     if double:
         raise ValueError(
-            f"{file} has several columns of one name: {', '.join(double)}; rename all but one of each"
+            f"{file} has several columns of one name: {', '.join(double)}; rename all but "
+            "one of each"
         )
     wanted = [name for name in names if name and (columns is None or name in columns)]
     if not wanted:
@@ -162,7 +169,9 @@ def _user_table(table: Any, of_text: Callable[[Any], AnyArray | str]) -> UserTab
 
 
 def _values(column: Any, of_text: Callable[[Any], AnyArray | str]) -> AnyArray | str:
-    """A column as numbers (missing: NaN) or as objects (missing: None); or what else it is, in a word."""
+    """A column as numbers (missing: NaN) or as objects (missing: None); or what else it is, in a
+    word.
+    """
     kind = column.type
     if pa.types.is_dictionary(kind):
         kind, column = kind.value_type, column.cast(kind.value_type)
@@ -258,7 +267,9 @@ def is_parquet(file: Path) -> bool:
 
 
 def _other_kind(file: Path) -> str:
-    """What a file is that is neither CSV nor called parquet, by what it begins with; empty: nothing is known."""
+    """What a file is that is neither CSV nor called parquet, by what it begins with; empty:
+    nothing is known.
+    """
     with file.open("rb") as content:
         first = content.read(4)
     kinds = (reason for begin, reason in _FIRST.items() if first.startswith(begin))

@@ -1,8 +1,10 @@
-"""What is public about the data: columns, bounds, categories, classes. Everything else is somebody's.
+"""What is public about the data: columns, bounds, categories, classes. Everything else is
+somebody's.
 
-A schema turns a table into numbers in [-1, 1] by rules that look at nothing but the schema: a number is placed between
-its public bounds, a category becomes one column per value (one column in all when there are two). Missing, infinite and
-unseen values have a place too, so no owner's rows can stop a fit; how many were moved is counted.
+A schema turns a table into numbers in [-1, 1] by rules that look at nothing but the schema: a
+number is placed between its public bounds, a category becomes one column per value (one column in
+all when there are two). Missing, infinite and unseen values have a place too, so no owner's rows
+can stop a fit; how many were moved is counted.
 """
 
 from collections.abc import Sequence
@@ -19,7 +21,9 @@ from tacit.wire import message
 @message("number")
 @dataclass(frozen=True)
 class Number:
-    """A column of numbers between public bounds. Missing becomes the middle, beyond the bounds becomes the bound."""
+    """A column of numbers between public bounds. Missing becomes the middle, beyond the bounds
+    becomes the bound.
+    """
 
     name: str
     low: float
@@ -47,7 +51,9 @@ class Number:
 @message("category")
 @dataclass(frozen=True)
 class Category:
-    """A column with a public set of values: -1 / +1 for two, one column per value for more. Unseen becomes all -1."""
+    """A column with a public set of values: -1 / +1 for two, one column per value for more.
+    Unseen becomes all -1.
+    """
 
     name: str
     values: tuple[Any, ...]
@@ -128,7 +134,9 @@ class Schema:
         return np.array([flag for part in flags for flag in part])
 
     def encode(self, table: Any) -> Encoded:
-        """A matrix with these columns in order, a data frame, or a mapping of names to columns, in [-1, 1]."""
+        """A matrix with these columns in order, a data frame, or a mapping of names to columns,
+        in [-1, 1].
+        """
         columns = [
             _column(table, number, feature.name, len(self.features))
             for number, feature in enumerate(self.features)
@@ -186,7 +194,9 @@ def _column(table: Any, number: int, name: Any, width: int) -> AnyArray:
 
 
 def _is_known(value: Any) -> bool:
-    """Whether a value is there at all: not None, NaN, NaT or pandas' NA (whose comparison has no truth value)."""
+    """Whether a value is there at all: not None, NaN, NaT or pandas' NA (whose comparison has no
+    truth value).
+    """
     try:
         return value is not None and bool(value == value)
     except TypeError:

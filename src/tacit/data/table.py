@@ -10,7 +10,8 @@ from tacit._util.types import AnyArray, BoolArray, IntArray
 class UserTable:
     """Named columns of equal length: numbers (missing: NaN) or objects (missing: None).
 
-    `left_out` says of columns that are neither numbers nor text what they are. Estimators take it like a data frame.
+    `left_out` says of columns that are neither numbers nor text what they are. Estimators take it
+    like a data frame.
 
     >>> import numpy as np
     >>> table = UserTable({"age": np.array([30.0, 41.0]), "town": np.array(["n", None], dtype=object)})
@@ -44,7 +45,8 @@ class UserTable:
         """One column, or an error that names the columns there are."""
         if name in self.left_out:
             raise ValueError(
-                f"column {name!r} cannot be used: it holds {self.left_out[name]}, not numbers or text; choose another"
+                f"column {name!r} cannot be used: it holds {self.left_out[name]}, not numbers "
+                "or text; choose another"
             )
         if name not in self.columns:
             raise ValueError(

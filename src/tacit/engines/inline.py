@@ -1,7 +1,8 @@
 """The engine in this process: a cohort in memory, shares computed and randomised block by block.
 
-It simulates honest owners: each is asked at most once, with its own epsilon, unless a query names the owners it means;
-what each has been charged is kept in `spent`. Peak memory grows with the block, not with the cohort.
+It simulates honest owners: each is asked at most once, with its own epsilon, unless a query names
+the owners it means; what each has been charged is kept in `spent`. Peak memory grows with the
+block, not with the cohort.
 """
 
 from collections.abc import Callable, Generator
@@ -36,9 +37,10 @@ def drawing_order(owners: int, stream: Stream) -> IntArray:
 class Inline:
     """Answers queries from `cohort`; owners are drawn at random among those never asked.
 
-    `epsilon` is what one answer may cost an owner, `spent` what each has been charged so far, `transcript` the digest
-    of all questions and answers in order. `monitor` hears before each question how many were answered; once it says
-    True nobody is asked any more, and `stopped` is set: an algorithm then ends with what it has. `answered` counts.
+    `epsilon` is what one answer may cost an owner, `spent` what each has been charged so far,
+    `transcript` the digest of all questions and answers in order. `monitor` hears before each
+    question how many were answered; once it says True nobody is asked any more, and `stopped` is
+    set: an algorithm then ends with what it has. `answered` counts.
     """
 
     cohort: Cohort
@@ -61,7 +63,8 @@ class Inline:
         self._waiting = drawing_order(len(self.cohort), self.stream)
         if isinstance(self.epsilon, np.ndarray) and self.epsilon.shape != (len(self.cohort),):
             raise ValueError(
-                f"epsilon must be one number per owner, {len(self.cohort)}, got {self.epsilon.shape}"
+                f"epsilon must be one number per owner, {len(self.cohort)}, got "
+                f"{self.epsilon.shape}"
             )
 
     @property
@@ -110,7 +113,9 @@ class Inline:
         self.transcript = blake2b(parts, digest_size=32).digest()
 
     def ask(self, query: Query) -> Answer | Estimates | None:
-        """What `query.owners` fresh owners (None: all of them) say, or None when there are not that many left."""
+        """What `query.owners` fresh owners (None: all of them) say, or None when there are not
+        that many left.
+        """
         owners = self._invite(query)
         if not len(owners):
             return None
@@ -148,7 +153,8 @@ class Inline:
         """The error of a model over all owners, by a secure sum: paper B."""
         if self.sums is None:
             raise ValueError(
-                "this algorithm asks for sums over all owners: give sums, e.g. TwoServers(epsilon=0.1)"
+                "this algorithm asks for sums over all owners: give sums, e.g. "
+                "TwoServers(epsilon=0.1)"
             )
         terms = question.ensemble.error_terms(question.model, self.cohort)
         self._tallies += 1

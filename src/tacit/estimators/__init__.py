@@ -1,4 +1,6 @@
-"""The scikit-learn face: private classifiers, sites and peers with fit and predict, and what their guarantees say."""
+"""The scikit-learn face: private classifiers, sites and peers with fit and predict, and what
+their guarantees say.
+"""
 
 from tacit.estimators.boosting import PrivateBoosting
 from tacit.estimators.classifier import PrivateClassifier

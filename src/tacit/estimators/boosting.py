@@ -30,14 +30,20 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
     Parameters
     ----------
     learner : "stump", "centroid", "logistic" or a Learner.
-    epsilon : the budget of an owner's one report; a number, or one per owner in the sorted order of owners.
-    mechanism : "auto" (the least error for the learner's shares) or a name of `tacit.mechanisms.registry.MECHANISMS`.
+    epsilon : the budget of an owner's one report; a number, or one per owner in the sorted order of
+    owners.
+    mechanism : "auto" (the least error for the learner's shares) or a name of
+    `tacit.mechanisms.registry.MECHANISMS`.
     rounds : how many base models to publish, at most.
-    owners_per_round : how many owners a round asks; None shares them out evenly, with a reserve for dropped rounds.
-    error : "public" estimates a base model's error on the data user's sample, "owners" by secure sums over all owners.
+    owners_per_round : how many owners a round asks; None shares them out evenly, with a reserve for
+    dropped rounds.
+    error : "public" estimates a base model's error on the data user's sample, "owners" by secure
+    sums over all owners.
     error_epsilon : with error="owners", the budget of all these sums together, on top of `epsilon`.
-    schema : bounds, categories and classes, where they are known; None takes them from the data user's sample.
-    public_fraction : how many of the owners to set aside as the data user's sample when fit gets no `public`.
+    schema : bounds, categories and classes, where they are known; None takes them from the data
+    user's sample.
+    public_fraction : how many of the owners to set aside as the data user's sample when fit gets no
+    `public`.
     attempts : how often a round may be tried with other owners before boosting ends.
     random_state : None draws secure coins. A seed makes runs reproducible, and void of privacy.
 
@@ -46,9 +52,10 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
     guarantee_ : what is protected, from whom, and what is not; print it.
     report_ : one dict per round, dropped ones included.
     ended_ : why boosting ended.
-    public_only_score_ : accuracy that the data user's sample reaches alone, or None when it is too small.
-    ensemble_, schema_, facts_, public_frequencies_ : the model and the public knowledge behind it.
-    moved_values_, ignored_rows_ : owners' values outside the schema's bounds and rows outside its classes.
+    public_only_score_ : accuracy that the data user's sample reaches alone, or None when it is too
+    small. ensemble_, schema_, facts_, public_frequencies_ : the model and the public knowledge
+    behind it. moved_values_, ignored_rows_ : owners' values outside the schema's bounds and rows
+    outside its classes.
 
     >>> from sklearn.datasets import make_classification
     >>> X, y = make_classification(3000, n_features=5, class_sep=2.0, random_state=1)
@@ -103,12 +110,14 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
         public: Any = None,
         monitor: Monitor | None = None,
     ) -> Self:
-        """Boost over the owners of the rows of X; `owners` names one per row, None makes every row an owner.
+        """Boost over the owners of the rows of X; `owners` names one per row, None makes every row
+        an owner.
 
-        `public` is the data user's own sample (X0, y0). All that is not paid for with epsilon (bounds, categories,
-        classes, thresholds) comes from it or from the schema. Without it some owners are set aside as such a sample,
-        and `guarantee_` says that they are not protected. `monitor` hears before each question how many were answered;
-        once it says True nobody is asked any more, and the base models so far are the model.
+        `public` is the data user's own sample (X0, y0). All that is not paid for with epsilon
+        (bounds, categories, classes, thresholds) comes from it or from the schema. Without it some
+        owners are set aside as such a sample, and `guarantee_` says that they are not protected.
+        `monitor` hears before each question how many were answered; once it says True nobody is
+        asked any more, and the base models so far are the model.
         """
         learner, stream = learner_of(self.learner), stream_of(self.random_state)
         judged = one_of("error", self.error, ("public", "owners"))
@@ -150,7 +159,9 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
         return self._winners(self.predict_proba(X))
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Each class's part of the votes, (rows, classes). Votes are not calibrated probabilities."""
+        """Each class's part of the votes, (rows, classes). Votes are not calibrated
+        probabilities.
+        """
         rows = self._encode(X)
         return self._parts(self.ensemble_.votes(rows))
 
@@ -172,7 +183,9 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
         return np.asarray(self.schema_.encode(accept_table(self, X, reset=False)).X)
 
     def _parts(self, votes: FloatArray) -> FloatArray:
-        """Votes that add up to 1 in every row; without base models, the classes' frequencies in the sample."""
+        """Votes that add up to 1 in every row; without base models, the classes' frequencies in
+        the sample.
+        """
         if not len(self.ensemble_):
             return np.tile(self.public_frequencies_, (len(votes), 1))
         return np.asarray(votes / votes.sum(axis=1, keepdims=True))

@@ -1,4 +1,6 @@
-"""The product's face: the data user's own model, refined by one share of every owner. A scikit-learn classifier."""
+"""The product's face: the data user's own model, refined by one share of every owner. A
+scikit-learn classifier.
+"""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -30,34 +32,47 @@ _NO_NOISE = 16.0  # epsilon that predictions assume where shares are reported as
 
 
 class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
-    """The best model of the data user's own sample, improved by owners that each speak at most once, in noise.
+    """The best model of the data user's own sample, improved by owners that each speak at most
+    once, in noise.
 
-    The gain is predicted first. Where it is too small nobody is asked, and the data user's own model is returned.
+    The gain is predicted first. Where it is too small nobody is asked, and the data user's own
+    model is returned.
 
     Parameters
     ----------
-    epsilon : the budget of an owner's one report; a number, or one per owner in the sorted order of owners.
-    combine : "precision" weighs public and private knowledge by their precision; "private" uses the owners' answers
+    epsilon : the budget of an owner's one report; a number, or one per owner in the sorted order of
+    owners.
+    combine : "precision" weighs public and private knowledge by their precision; "private" uses the
+    owners' answers
         alone, in a space that public rows give (and has nothing to compare itself with).
-    features : "auto", or one of "linear", "products", "waves", "leaves": the public feature map of the correction;
-        "trees" grows trees from the owners' answers instead (two classes, very many owners: see `tacit reproduce
-        trees`).
-    rounds : in how many rounds to ask, each with other owners; None decides by the predicted change. With
+    features : "auto", or one of "linear", "products", "waves", "leaves": the public feature map of
+    the correction;
+        "trees" grows trees from the owners' answers instead (two classes, very many owners: see
+        `tacit reproduce trees`).
+    rounds : in how many rounds to ask, each with other owners; None decides by the predicted
+    change. With
         "trees", how many trees.
-    rows_per_owner : how many rows an owner is believed to hold. Only accuracy depends on it, not privacy.
-    mechanism : "auto" (the least error, PrivUnit as a rule) or a name of `tacit.mechanisms.registry.MECHANISMS`.
-    schema : bounds, categories and classes, where they are known; None takes them from the data user's sample.
-    public_fraction : how many of the owners to set aside as the data user's sample when fit gets no `public`.
+    rows_per_owner : how many rows an owner is believed to hold. Only accuracy depends on it, not
+    privacy.
+    mechanism : "auto" (the least error, PrivUnit as a rule) or a name of
+    `tacit.mechanisms.registry.MECHANISMS`.
+    schema : bounds, categories and classes, where they are known; None takes them from the data
+    user's sample.
+    public_fraction : how many of the owners to set aside as the data user's sample when fit gets no
+    `public`.
     random_state : None draws secure coins. A seed makes runs reproducible, and void of privacy.
 
     Attributes
     ----------
     guarantee_ : what is protected, from whom, and what is not; print it.
-    public_only_score_ : cross-validated accuracy of the data user's sample alone, or None when it is too small.
-    public_model_ : which model that is ("boosted trees", ...), and predicted_gain_, what owners should add, in nats.
-    report_ : one dict per round; ended_ : why it ended, or why nobody was asked.
-    model_, stages_, schema_ : the model, the models after each round, and the public knowledge behind them.
-    moved_values_, ignored_rows_ : owners' values outside the schema's bounds and rows outside its classes.
+    public_only_score_ : cross-validated accuracy of the data user's sample alone, or None when it
+    is too small.
+    public_model_ : which model that is ("boosted trees", ...), and predicted_gain_, what owners
+    should add, in nats.
+    report_ : one dict per round; ended_ : why it ended, or why nobody was asked. model_, stages_,
+    schema_ : the model, the models after each round, and the public knowledge behind them.
+    moved_values_, ignored_rows_ : owners' values outside the schema's bounds and rows outside its
+    classes.
 
     >>> from sklearn.datasets import make_classification
     >>> X, y = make_classification(30_000, n_features=10, n_informative=6, random_state=1)
@@ -106,12 +121,14 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
         public: Any = None,
         monitor: Monitor | None = None,
     ) -> Self:
-        """Ask the owners of the rows of X; `owners` names one per row, None makes every row an owner.
+        """Ask the owners of the rows of X; `owners` names one per row, None makes every row an
+        owner.
 
-        `public` is the data user's own sample (X0, y0): its model is the start, and all that is not paid for with
-        epsilon comes from it or from the schema. Without it some owners are set aside as such a sample, and
-        `guarantee_` says that they are not protected. `monitor` hears before each question how many were answered; once
-        it says True nobody is asked any more, and what was answered so far makes the model.
+        `public` is the data user's own sample (X0, y0): its model is the start, and all that is not
+        paid for with epsilon comes from it or from the schema. Without it some owners are set aside
+        as such a sample, and `guarantee_` says that they are not protected. `monitor` hears before
+        each question how many were answered; once it says True nobody is asked any more, and what
+        was answered so far makes the model.
         """
         stream = stream_of(self.random_state)
         combine = one_of("combine", self.combine, ("precision", "private"))

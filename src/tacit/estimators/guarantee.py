@@ -16,11 +16,25 @@ from tacit.learners.sites.train import TrainSite
 from tacit.mechanisms.streams import SecureStream, Stream
 from tacit.wire import message
 
-_REPORTS = "whoever sees the reports and all that is made of them, the data user included, with all other owners"
+_REPORTS = (
+    "whoever sees the reports and all that is made of them, the data user included, with "
+    "all other owners"
+)
 _SUMS = "; for the sums of the error estimates: either of two servers, but not both together"
-_COUNTS = "moved_values_ and ignored_rows_ are exact counts over owners' rows, for the simulation: do not publish them."
-_SITES = "Who the sites are, how many, and the epsilon of each are public; how many records a site has is not."
-_TWICE = "Somebody with records at several sites is protected by the sum of their epsilons; so is one with several here."
+_COUNTS = (
+    "moved_values_ and ignored_rows_ are exact counts over owners' rows, for the "
+    "simulation: "
+    "do not publish them."
+)
+_SITES = (
+    "Who the sites are, how many, and the epsilon of each are public; how many "
+    "records a site "
+    "has is not."
+)
+_TWICE = (
+    "Somebody with records at several sites is protected by the sum of their epsilons; so is "
+    "one with several here."
+)
 _NO_REPORT = "no report"
 _OWNERS = "Who the owners are, how many, and the epsilon of each are public."
 
@@ -30,20 +44,19 @@ _OWNERS = "Who the owners are, how many, and the epsilon of each are public."
 class Guarantee:
     """A guarantee with its unit, adjacency and adversary.
 
-    `epsilon` holds the smallest and the largest over owners, each for the one report of an owner; None: no guarantee;
-    0: nobody was asked, there is no report. `error_epsilon` is the budget of all error estimates together, None when
-    owners are not asked for them. `void` says why this run protects nobody, and is empty where the guarantee holds.
-    `protects`, `notion` and `reporter` are the words for it: by default those of owners that protect all their rows
-    from everybody. `held` says what the fitted object knows beyond the model; what is saved does not, and `published`
-    is its guarantee.
+    `epsilon` holds the smallest and the largest over owners, each for the one report of an owner;
+    None: no guarantee; 0: nobody was asked, there is no report. `error_epsilon` is the budget of
+    all error estimates together, None when owners are not asked for them. `void` says why this run
+    protects nobody, and is empty where the guarantee holds. `protects`, `notion` and `reporter` are
+    the words for it: by default those of owners that protect all their rows from everybody. `held`
+    says what the fitted object knows beyond the model; what is saved does not, and `published` is
+    its guarantee.
 
     >>> print(Guarantee(epsilon=(1.0, 1.0), mechanism="privunit", stream="secure", not_protected=("The names.",)))
     Each owner's rows are protected by local differential privacy with epsilon 1.
-      unit: owner
-      adjacency: any two sets of rows of one owner
-      adversary: whoever sees the reports and all that is made of them, the data user included, with all other owners
-      mechanism: privunit, one report per owner
-      coins: secure
+      unit: owner adjacency: any two sets of rows of one owner adversary: whoever sees the reports
+      and all that is made of them, the data user included, with all other owners mechanism:
+      privunit, one report per owner coins: secure
     Not protected:
       The names.
     """
@@ -69,7 +82,9 @@ class Guarantee:
 
     @property
     def without_reports(self) -> "Guarantee":
-        """The guarantee of a fit that asked nobody: no report was made, so nothing is spent, whatever the coins."""
+        """The guarantee of a fit that asked nobody: no report was made, so nothing is spent,
+        whatever the coins.
+        """
         return replace(
             self,
             epsilon=(0.0, 0.0),
@@ -127,13 +142,18 @@ class Guarantee:
         )
         if self.error_epsilon is None:
             return f"{self.notion} with {budget}"
-        return f"differential privacy with {budget} for the report and {self.error_epsilon:g} for all error estimates"
+        return (
+            f"differential privacy with {budget} for the report and {self.error_epsilon:g} for "
+            "all error estimates"
+        )
 
 
 def site_guarantee(
     query: TrainSite, epsilon: float | FloatArray, stream: Stream, source: str
 ) -> Guarantee:
-    """The guarantee of an ensemble of sites: records are protected from everybody outside their site."""
+    """The guarantee of an ensemble of sites: records are protected from everybody outside their
+    site.
+    """
     void = query.unsound and f"privacy={query.privacy!r} may only be simulated: {query.unsound}"
     named = None if void else (float(np.min(epsilon)), float(np.max(epsilon)))
     if not void and not isinstance(stream, SecureStream):
@@ -160,7 +180,9 @@ def guarantee_of(
     stream: Stream,
     source: str,
 ) -> Guarantee:
-    """The guarantee of a run; no epsilon is named where none holds. `source` says where the public sample is from."""
+    """The guarantee of a run; no epsilon is named where none holds. `source` says where the
+    public sample is from.
+    """
     void = ""
     if unsound:
         void = f"this learner may only be simulated: {unsound}"
@@ -180,9 +202,18 @@ def guarantee_of(
     )
 
 
-_PEERS = "Who the participants are, which attributes they hold, and the epsilon of each are public; how many rows is not."
-_TWO_STEPS = "Replacing a record by another counts as two steps of the adjacency: twice epsilon. So do two records of one."
-_OWN = "models_ know the exact rows of their participant, and this object holds all rows: publish served_ alone."
+_PEERS = (
+    "Who the participants are, which attributes they hold, and the epsilon of each are "
+    "public; how many rows is not."
+)
+_TWO_STEPS = (
+    "Replacing a record by another counts as two steps of the adjacency: twice epsilon. "
+    "So do two records of one."
+)
+_OWN = (
+    "models_ know the exact rows of their participant, and this object holds all rows: publish "
+    "served_ alone."
+)
 
 
 def peer_guarantee(epsilons: Sequence[float], plan: Plan, stream: Stream, source: str) -> Guarantee:

@@ -1,8 +1,10 @@
-"""The data user's own sample: the only rows that bounds, categories, classes and thresholds are taken from.
+"""The data user's own sample: the only rows that bounds, categories, classes and thresholds are
+taken from.
 
 Setting aside owners as the data user's sample, when the data user has none of its own.
 
-What every estimator does first: tell owners' rows from the data user's sample, and encode both by public rules.
+What every estimator does first: tell owners' rows from the data user's sample, and encode both by
+public rules.
 """
 
 from dataclasses import dataclass, replace
@@ -24,7 +26,9 @@ from tacit.mechanisms.streams import Stream
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Rows with labels, which owners they were taken from (none, when they are the data user's), a sentence on that."""
+    """Rows with labels, which owners they were taken from (none, when they are the data user's),
+    a sentence on that.
+    """
 
     X: Any
     y: AnyArray
@@ -32,13 +36,16 @@ class Sample:
     source: str
 
     def schema(self, known: Schema | None) -> Schema:
-        """The schema that is known, with classes sorted as scikit-learn keeps them, or what the sample shows."""
+        """The schema that is known, with classes sorted as scikit-learn keeps them, or what the
+        sample shows.
+        """
         if known is not None:
             return replace(known, classes=tuple(sorted(known.classes)))
         check_classification_targets(self.y)
         if len(np.unique(self.y)) < 2:
             raise ValueError(
-                "the data user's sample has one class; two or more are needed, or a schema that names them"
+                "the data user's sample has one class; two or more are needed, or a schema "
+                "that names them"
             )
         return Schema.of_public(self.X, self.y, categorical(self.X))
 
@@ -71,7 +78,10 @@ def drawn_sample(estimator: Any, X: Any, y: AnyArray, owners: IntArray, stream: 
         classes = estimator.schema.encode_labels(y)
     taken = set_aside(classes, owners, estimator.public_fraction, stream)
     rows = np.flatnonzero(taken[owners])
-    source = f"{len(rows)} rows of {np.count_nonzero(taken)} owners, drawn at random, became the data user's sample."
+    source = (
+        f"{len(rows)} rows of {np.count_nonzero(taken)} owners, drawn at random, became the "
+        "data user's sample."
+    )
     return Sample(some_rows(X, rows), y[rows], taken, source)
 
 
@@ -79,11 +89,13 @@ _LEAST = 10
 
 
 def set_aside(classes: IntArray, owners: IntArray, fraction: float, stream: Stream) -> BoolArray:
-    """Which owners to set aside: in random order, until there are `fraction` of them and they show two classes.
+    """Which owners to set aside: in random order, until there are `fraction` of them and they show
+    two classes.
 
-    At least ten owners, or half when there are fewer than twenty. When to stop depends on owners already taken (and on
-    the number of all), never on the rows of those that stay: nobody who stays has been looked at. `classes` are class
-    numbers by row, -1 for labels that do not count, and `owners` owner numbers by row.
+    At least ten owners, or half when there are fewer than twenty. When to stop depends on owners
+    already taken (and on the number of all), never on the rows of those that stay: nobody who stays
+    has been looked at. `classes` are class numbers by row, -1 for labels that do not count, and
+    `owners` owner numbers by row.
 
     >>> from tacit.mechanisms.streams import seeded
     >>> int(set_aside(np.arange(100) % 2, np.arange(100), 0.2, seeded(1)).sum())
@@ -94,7 +106,8 @@ def set_aside(classes: IntArray, owners: IntArray, fraction: float, stream: Stre
     size = int(owners.max()) + 1
     if size < 2:
         raise ValueError(
-            "one owner (n_samples = 1 or one name) is too few: one is set aside, one is asked; give public="
+            "one owner (n_samples = 1 or one name) is too few: one is set aside, one is "
+            "asked; give public="
         )
     order = np.argsort(stream.child("set aside").words(np.arange(size), 0, 1)[:, 0], kind="stable")
     rank = np.empty(size, dtype=np.int64)
@@ -117,7 +130,9 @@ def set_aside(classes: IntArray, owners: IntArray, fraction: float, stream: Stre
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """The data user's sample, the owners, an epsilon for each or for all, a sentence on where the sample is from."""
+    """The data user's sample, the owners, an epsilon for each or for all, a sentence on where
+    the sample is from.
+    """
 
     public: Public
     cohort: Cohort
@@ -126,7 +141,9 @@ class Prepared:
 
 
 def prepare(estimator: Any, X: Any, y: Any, owners: Any, public: Any, stream: Stream) -> Prepared:
-    """Checked and encoded input; sets the estimator's schema_, classes_, public_frequencies_ and the two counts."""
+    """Checked and encoded input; sets the estimator's schema_, classes_, public_frequencies_ and
+    the two counts.
+    """
     table = accept_table(estimator, X, reset=True)
     labels = accept_labels(estimator, table, y, finite=public is None and estimator.schema is None)
     numbers = owner_numbers(owners, len(labels))

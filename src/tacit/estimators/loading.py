@@ -16,7 +16,9 @@ _KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in _SAVABLE}
 
 
 def load(path: str | Path) -> Any:
-    """The estimator that `save` wrote to a file, ready to predict, with its guarantee; or a peer's own model."""
+    """The estimator that `save` wrote to a file, ready to predict, with its guarantee; or a
+    peer's own model.
+    """
     try:
         return restored(path, _KINDS)
     except WireError:

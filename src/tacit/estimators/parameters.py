@@ -20,7 +20,8 @@ from tacit.mechanisms.streams import Stream, secure, seeded
 
 
 def stream_of(random_state: Any) -> Stream:
-    """Secure coins for None; otherwise seeded ones, by a seed that is given or drawn from a numpy generator.
+    """Secure coins for None; otherwise seeded ones, by a seed that is given or drawn from a numpy
+    generator.
 
     >>> stream_of(None).label, stream_of(3).label
     ('secure', 'reproducible, not private')
@@ -35,7 +36,9 @@ def stream_of(random_state: Any) -> Stream:
 
 
 def epsilon_of(epsilon: Any, left_out: BoolArray) -> float | FloatArray:
-    """One number, or one for each owner that takes part; a vector counts all owners, also those left out."""
+    """One number, or one for each owner that takes part; a vector counts all owners, also those
+    left out.
+    """
     if np.ndim(epsilon) == 0:
         return positive("epsilon", epsilon)
     each = np.asarray(epsilon, dtype=np.float64)
@@ -52,9 +55,11 @@ def terms_of(mechanism: Any, space: Space, epsilon: float | FloatArray) -> Terms
 
 
 def owners_each(wanted: Any, rounds: Any, attempts: Any, owners: int) -> tuple[int, int]:
-    """How many owners a round asks, and how many rounds, dropped ones included, there can be at most.
+    """How many owners a round asks, and how many rounds, dropped ones included, there can be at
+    most.
 
-    By default the owners of every fifth round (one at least) are kept in reserve for rounds that get dropped.
+    By default the owners of every fifth round (one at least) are kept in reserve for rounds that
+    get dropped.
 
     >>> owners_each(None, rounds=10, attempts=5, owners=125)
     (10, 12)

@@ -1,4 +1,6 @@
-"""The three ways in which peers can learn, behind one interface: who speaks how often, what is asked, what is kept."""
+"""The three ways in which peers can learn, behind one interface: who speaks how often, what is
+asked, what is kept.
+"""
 
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
@@ -21,7 +23,9 @@ _DEPTH = 2  # of passed trees
 
 @dataclass(frozen=True)
 class Plan:
-    """How often each participant speaks, and what one answer costs it; `rounds` as they were asked for."""
+    """How often each participant speaks, and what one answer costs it; `rounds` as they were
+    asked for.
+    """
 
     rounds: int
     turns: Mapping[int, int]
@@ -43,7 +47,9 @@ class Plan:
 
 @dataclass(frozen=True)
 class Method:
-    """`nothing` is what was released before anybody spoke; `own` is a participant's model, `served` everybody's."""
+    """`nothing` is what was released before anybody spoke; `own` is a participant's model,
+    `served` everybody's.
+    """
 
     nothing: Any
     plan: Callable[[Mapping[int, float], int, int], Plan]

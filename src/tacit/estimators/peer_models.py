@@ -1,6 +1,7 @@
 """A fitted model of peers: raw rows in, classes and chances out.
 
-A participant's own model in a file of its own. It knows that participant's exact rows: it is for itself alone.
+A participant's own model in a file of its own. It knows that participant's exact rows: it is for
+itself alone.
 """
 
 import os
@@ -42,7 +43,9 @@ class PeerModel:
         return np.array(self.cells.schema.classes)
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Log odds of the second class. A data frame may lack columns: what is not there adds nothing."""
+        """Log odds of the second class. A data frame may lack columns: what is not there adds
+        nothing.
+        """
         return self.inner.score(self.cells.read(self.cells.encode(X)))
 
     def predict(self, X: Any) -> AnyArray:
@@ -82,7 +85,9 @@ _LARGEST = 1 << 30
 @message("own model, not to be published")
 @dataclass(frozen=True, eq=False)
 class KeptModel:
-    """An `OwnModel` with the cells it reads rows by. No question and no answer has a place for it."""
+    """An `OwnModel` with the cells it reads rows by. No question and no answer has a place for
+    it.
+    """
 
     cells: Cells
     released: Additive
@@ -93,7 +98,9 @@ class KeptModel:
 
 
 def keep_own(path: Path, cells: Cells, own: OwnModel) -> None:
-    """Write a participant's own model, whole or not at all, readable by its user alone; `tacit.load` reads it."""
+    """Write a participant's own model, whole or not at all, readable by its user alone;
+    `tacit.load` reads it.
+    """
     content = KeptModel(cells, own.released, own.left_out, own.scale, own.offset, own.tables)
     draft = path.with_name(f"{path.name}.{os.getpid()}.part")
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

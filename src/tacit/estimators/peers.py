@@ -1,4 +1,6 @@
-"""Peers without a server as a scikit-learn classifier: all participants in one process (paper D)."""
+"""Peers without a server as a scikit-learn classifier: all participants in one process (paper
+D).
+"""
 
 from collections.abc import Collection, Mapping
 from hashlib import blake2b
@@ -31,29 +33,38 @@ from tacit.mechanisms.streams import Stream
 
 
 class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
-    """Participants that learn from each other's noisy counts, for two classes. `predict` is what may be served.
+    """Participants that learn from each other's noisy counts, for two classes. `predict` is what
+    may be served.
 
-    `save` writes what may be served, and nothing else: a model that was read again predicts, and takes no newcomers.
+    `save` writes what may be served, and nothing else: a model that was read again predicts, and
+    takes no newcomers.
 
     Parameters
     ----------
-    epsilon : what each record may cost in all, over all rounds; a number, or {participant: number}. Infinity: no noise.
-    rounds : about how many rounds there are; with "stumps" everybody speaks in all of them, otherwise one in each.
-    method : "turns" (participants take turns and choose an attribute), "stumps" (everybody shares random stumps, as in
+    epsilon : what each record may cost in all, over all rounds; a number, or {participant: number}.
+    Infinity: no noise.
+    rounds : about how many rounds there are; with "stumps" everybody speaks in all of them,
+    otherwise one in each.
+    method : "turns" (participants take turns and choose an attribute), "stumps" (everybody shares
+    random stumps, as in
         paper D) or "trees" (boosted trees passed along, after InPriv).
-    rho : which peers a participant leaves out of its own model: those that fit its rows as badly as this. 0 is as well
+    rho : which peers a participant leaves out of its own model: those that fit its rows as badly as
+    this. 0 is as well
         as its own rows could, 1 is chance, 2 the opposite.
     bins : cells that a number's range is cut into.
     ridge : how strongly a participant's own model is held to what was released.
     schema : bounds, categories and classes, where they are known; None takes them from public rows.
-    public_fraction : how many rows to set aside as public when there is neither a schema nor `public`.
+    public_fraction : how many rows to set aside as public when there is neither a schema nor
+    `public`.
     random_state : None draws secure coins. A seed makes runs reproducible, and void of privacy.
 
     Attributes
     ----------
     guarantee_ : what is protected, from whom, and what is not; print it.
-    served_ : the model that is made of released numbers only. predict, predict_proba and decision_function use it.
-    models_ : {participant: its own model}, which knows that participant's exact rows: for itself alone.
+    served_ : the model that is made of released numbers only. predict, predict_proba and
+    decision_function use it.
+    models_ : {participant: its own model}, which knows that participant's exact rows: for itself
+    alone.
     released_ : everything that left the participants, in order.
     spent_ : {participant: epsilon charged}.  participants_, schema_, cells_, classes_ : the rest.
 
@@ -109,10 +120,11 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
     ) -> Self:
         """Learn from participants; `participants` names one per row, None: all rows are of one.
 
-        `attributes` lists, for participants that do not hold all of them, the columns they hold; what their rows say
-        elsewhere is not looked at. Bounds and classes come from the schema, or from the public sample `public` = (X0,
-        y0); without both, some rows are drawn at random, leave their participants and become public. `monitor` hears
-        before each turn how many there were; once it says True nobody speaks any more.
+        `attributes` lists, for participants that do not hold all of them, the columns they hold;
+        what their rows say elsewhere is not looked at. Bounds and classes come from the schema, or
+        from the public sample `public` = (X0, y0); without both, some rows are drawn at random,
+        leave their participants and become public. `monitor` hears before each turn how many there
+        were; once it says True nobody speaks any more.
         """
         self._check()
         stream = stream_of(self.random_state)
@@ -153,14 +165,16 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         attributes: Collection[Any] | None = None,
         epsilon: Any = None,
     ) -> Self:
-        """A newcomer takes its turns after the others. Nothing that was released changes; nobody else speaks again.
+        """A newcomer takes its turns after the others. Nothing that was released changes; nobody
+        else speaks again.
 
         The others only decide whether the newcomer's parts are worth taking into their own models.
         """
         self._check_participants()
         if name in self.participants_:
             raise ValueError(
-                f"name must be that of a newcomer: {name!r} has taken part already, and has spent its budget"
+                f"name must be that of a newcomer: {name!r} has taken part already, and has "
+                "spent its budget"
             )
         budget = self.epsilon if epsilon is None else epsilon
         if np.ndim(budget) != 0 or isinstance(budget, Mapping):
@@ -182,7 +196,9 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         return self._learn({number: _budget(budget)})
 
     def leave(self, name: Any) -> Self:
-        """A participant goes: its own model, and all parts made of what it released. What was known stays known."""
+        """A participant goes: its own model, and all parts made of what it released. What was
+        known stays known.
+        """
         self._check_participants()
         if name not in self.models_:
             raise ValueError(
@@ -262,7 +278,8 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         check_is_fitted(self)
         if not hasattr(self, "_cohort"):
             raise ValueError(
-                "a model that was read from a file has no participants: they are where it was fitted"
+                "a model that was read from a file has no participants: they are where it "
+                "was fitted"
             )
 
     def _check(self) -> None:
@@ -294,7 +311,9 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         return [_budget(given)] * len(self.participants_)
 
     def _grouped(self, X: FloatArray, y: IntArray, numbers: IntArray) -> Cohort:
-        """Rows by participant, with absent attributes taken out; a participant without usable rows stays."""
+        """Rows by participant, with absent attributes taken out; a participant without usable
+        rows stays.
+        """
         kept = np.flatnonzero(y >= 0)
         order = kept[np.argsort(numbers[kept], kind="stable")]
         offsets = np.append(

@@ -1,7 +1,9 @@
-"""Fitted models in a file: canonical bytes with the guarantee and the transcript's digest inside. No pickle.
+"""Fitted models in a file: canonical bytes with the guarantee and the transcript's digest inside.
+No pickle.
 
-What is saved is what `predict` needs and what a reader should know: schema, model, guarantee, how it came about.
-Everything in it was public before: the model is made of reports and of the data user's own sample.
+What is saved is what `predict` needs and what a reader should know: schema, model, guarantee, how
+it came about. Everything in it was public before: the model is made of reports and of the data
+user's own sample.
 """
 
 import json
@@ -28,7 +30,8 @@ _LARGEST = 1 << 30
 @message("saved model")
 @dataclass(frozen=True, eq=False)
 class SavedModel:
-    """A model of the estimator `kind`; `names` are the columns it was fitted on (none: an array without names).
+    """A model of the estimator `kind`; `names` are the columns it was fitted on (none: an array
+    without names).
 
     `label` is the name of the column that it predicts, empty where it is not known.
     """
@@ -55,8 +58,8 @@ class Savable:
     def save(self, path: str | Path) -> None:
         """Write the fitted model to a file, whole or not at all; read it with `tacit.load`.
 
-        What the estimator knows beyond the model, as its guarantee says, stays behind. `label_`, where it is set, is
-        the name of the column that the model predicts.
+        What the estimator knows beyond the model, as its guarantee says, stays behind. `label_`,
+        where it is set, is the name of the column that the model predicts.
         """
         fitted: Any = self
         if not hasattr(fitted, self._fitted_model):

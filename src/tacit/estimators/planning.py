@@ -1,4 +1,6 @@
-"""Before anything is collected: what to expect of so many owners at such an epsilon, from public knowledge alone."""
+"""Before anything is collected: what to expect of so many owners at such an epsilon, from public
+knowledge alone.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,9 +23,9 @@ _DRAWS, _SEED = 200, 0
 class Plan:
     """What collecting is expected to bring.
 
-    `public_accuracy` is the data user's own, cross-validated; `rise` what owners should add to it; `gain` the same in
-    nats of log loss. `numbers` is the length of a share, `bytes` what an owner sends. `collect` says whether to ask at
-    all.
+    `public_accuracy` is the data user's own, cross-validated; `rise` what owners should add to it;
+    `gain` the same in nats of log loss. `numbers` is the length of a share, `bytes` what an owner
+    sends. `collect` says whether to ask at all.
     """
 
     owners: int
@@ -53,14 +55,17 @@ class Plan:
         )
         if not self.collect:
             return (
-                f"Do not collect: {self.owners:,} owners at epsilon {self.epsilon:g} will not beat your own "
+                f"Do not collect: {self.owners:,} owners at epsilon {self.epsilon:g} will not "
+                "beat your own "
                 f"{self.public_rows:,} rows (accuracy {alone}, {self.public_model}). "
                 f"Expected: {100 * self.rise:+.2f} points of accuracy; {too_little(self.gain)}."
             )
         together = "unknown" if self.accuracy is None else f"{self.accuracy:.3f}"
         return (
-            f"Collect: {self.owners:,} owners at epsilon {self.epsilon:g} should bring accuracy {together}, your own "
-            f"{self.public_rows:,} rows alone {alone} ({self.public_model}). {self.numbers} numbers in a share "
+            f"Collect: {self.owners:,} owners at epsilon {self.epsilon:g} should bring "
+            f"accuracy {together}, your own "
+            f"{self.public_rows:,} rows alone {alone} ({self.public_model}). {self.numbers} "
+            "numbers in a share "
             f"({self.features}), {self.bytes} bytes from each owner, rounds: {self.rounds}."
         )
 
@@ -74,9 +79,11 @@ def plan(
     rows_per_owner: int = 1,
     schema: Schema | None = None,
 ) -> Plan:
-    """What to expect before anybody is asked; `X`, `y` are the data user's own rows, a matrix or a data frame.
+    """What to expect before anybody is asked; `X`, `y` are the data user's own rows, a matrix or a
+    data frame.
 
-    It is what `PrivateClassifier` decides by: with few owners or a tiny epsilon it says not to collect.
+    It is what `PrivateClassifier` decides by: with few owners or a tiny epsilon it says not to
+    collect.
 
     >>> coins = np.random.default_rng(1)
     >>> X = coins.normal(size=(300, 5))
@@ -98,7 +105,9 @@ def plan(
 def plan_for(
     public: Public, crowd: Crowd, own: PublicModel | None = None, maps: Sequence[str] = MAPS
 ) -> Plan:
-    """The same for rows that are encoded already; `own` is the data user's model, where it is fitted already."""
+    """The same for rows that are encoded already; `own` is the data user's model, where it is
+    fitted already.
+    """
     own = fit_public(public) if own is None else own
     look = outlook(public, own, crowd, maps)
     belief = look.combination

@@ -16,7 +16,8 @@ from tacit.mechanisms.streams import Stream
 
 @dataclass(frozen=True)
 class Range:
-    """Public bounds of a target. A cohort holds targets in whole steps, a model scores them in [-1, 1].
+    """Public bounds of a target. A cohort holds targets in whole steps, a model scores them in [-1,
+    1].
 
     >>> bounds = Range(0.0, 10.0)
     >>> bounds.levels(np.array([0.0, 20.0, np.nan])).tolist(), bounds.numbers(np.array([0.0, 3.0])).tolist()
@@ -47,7 +48,9 @@ class Range:
 
 @dataclass(frozen=True, eq=False)
 class NumberSample:
-    """Public rows with targets, which rows of the sites they were taken from, a sentence on that."""
+    """Public rows with targets, which rows of the sites they were taken from, a sentence on
+    that.
+    """
 
     X: Any
     y: AnyArray

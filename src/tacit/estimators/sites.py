@@ -26,7 +26,9 @@ from tacit.mechanisms.streams import Stream
 
 
 class _Sites(Savable, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
-    """What classifier and regressor share: the question to the sites, and what is kept of the answer."""
+    """What classifier and regressor share: the question to the sites, and what is kept of the
+    answer.
+    """
 
     _fitted_model = "linear_"
 
@@ -65,7 +67,9 @@ class _Sites(Savable, BaseEstimator):  # type: ignore[misc]  # scikit-learn is u
         bounds: tuple[float, float] | None,
         stream: Stream,
     ) -> None:
-        """Ask the sites of encoded rows X, combine with the public ones X0; sets what fit leaves behind."""
+        """Ask the sites of encoded rows X, combine with the public ones X0; sets what fit leaves
+        behind.
+        """
         one_of("combine", self.combine, COMBINE)
         one_of("privacy", self.privacy, PRIVACY)
         self.sites_ = np.unique(names)
@@ -109,22 +113,28 @@ class SiteEnsemble(ClassifierMixin, _Sites):  # type: ignore[misc]
 
     Parameters
     ----------
-    combine : "guarded" (never worse than the public-only model beyond noise), "feature" (Algorithm 1) or "average".
-    privacy : "objective" or "output" perturbation; "none" and "published" are simulations without a guarantee.
-    epsilon : of each record, for all that its site reports; a number, or one per site in the sorted order of sites.
+    combine : "guarded" (never worse than the public-only model beyond noise), "feature" (Algorithm
+    1) or "average".
+    privacy : "objective" or "output" perturbation; "none" and "published" are simulations without a
+    guarantee.
+    epsilon : of each record, for all that its site reports; a number, or one per site in the sorted
+    order of sites.
     loss : "auto", which is "huber_hinge", or "logistic".
     ridge : "auto", or the public ridge of what a site minimises, a sum over its records.
     components : of the principal components of the public rows, how many sites see; None: all.
-    schema : bounds, categories and classes, where they are known; None takes them from the public rows.
+    schema : bounds, categories and classes, where they are known; None takes them from the public
+    rows.
     public_fraction : how many rows to set aside as public when fit gets no `public`.
     random_state : None draws secure coins. A seed makes runs reproducible, and void of privacy.
 
     Attributes
     ----------
     guarantee_ : what is protected, from whom, and what is not; print it.
-    report_ : one dict per site: its epsilon, ridge and weights. No count of records, which is private.
+    report_ : one dict per site: its epsilon, ridge and weights. No count of records, which is
+    private.
     public_only_score_ : cross-validated accuracy of the public rows alone.
-    site_models_ : (sites, vectors, dim), as released. model_, lens_, query_, schema_, sites_ : the rest.
+    site_models_ : (sites, vectors, dim), as released. model_, lens_, query_, schema_, sites_ : the
+    rest.
 
     >>> from sklearn.datasets import make_classification
     >>> X, y = make_classification(4000, n_features=8, class_sep=2.0, random_state=1)
@@ -142,10 +152,12 @@ class SiteEnsemble(ClassifierMixin, _Sites):  # type: ignore[misc]
         return tags
 
     def fit(self, X: Any, y: Any, *, sites: Any = None, public: Any = None) -> Self:
-        """Train over the sites of the rows of X; `sites` names one per row, None makes all rows one site.
+        """Train over the sites of the rows of X; `sites` names one per row, None makes all rows one
+        site.
 
-        `public` is the aggregator's own pair (X0, y0): bounds, classes, projection and weights come from it. Without
-        it some rows are set aside as public, and `guarantee_` says that they are not protected.
+        `public` is the aggregator's own pair (X0, y0): bounds, classes, projection and weights come
+        from it. Without it some rows are set aside as public, and `guarantee_` says that they are
+        not protected.
         """
         stream = stream_of(self.random_state)
         table = accept_table(self, X, reset=True)
@@ -199,9 +211,10 @@ class SiteEnsemble(ClassifierMixin, _Sites):  # type: ignore[misc]
 class SiteEnsembleRegressor(RegressorMixin, _Sites):  # type: ignore[misc]
     """A regressor from sites that each train one private linear model, combined with public rows.
 
-    Parameters and attributes are those of `SiteEnsemble`, with targets between the public bounds `target_range` (None:
-    as the public rows show them; beyond becomes the bound), loss "auto", which is "huber" ("squared" has slopes without
-    bound: only with privacy="none"), and `public_only_score_` a cross-validated R^2.
+    Parameters and attributes are those of `SiteEnsemble`, with targets between the public bounds
+    `target_range` (None: as the public rows show them; beyond becomes the bound), loss "auto",
+    which is "huber" ("squared" has slopes without bound: only with privacy="none"), and
+    `public_only_score_` a cross-validated R^2.
 
     >>> from sklearn.datasets import make_regression
     >>> X, y = make_regression(4000, n_features=8, noise=5.0, random_state=1)
@@ -244,7 +257,9 @@ class SiteEnsembleRegressor(RegressorMixin, _Sites):  # type: ignore[misc]
         return tags
 
     def fit(self, X: Any, y: Any, *, sites: Any = None, public: Any = None) -> Self:
-        """Train over the sites of the rows of X, as `SiteEnsemble.fit` does; rows without a target are left out."""
+        """Train over the sites of the rows of X, as `SiteEnsemble.fit` does; rows without a
+        target are left out.
+        """
         stream = stream_of(self.random_state)
         table = accept_table(self, X, reset=True)
         targets = accept_labels(self, table, y, finite=public is None)

@@ -1,6 +1,8 @@
-"""Base learners: what an owner computes (`share`) and what the data user makes of the answers (`learn`).
+"""Base learners: what an owner computes (`share`) and what the data user makes of the answers
+(`learn`).
 
-Whatever may travel in a question or a model is imported here, so that whoever reads one knows all of it.
+Whatever may travel in a question or a model is imported here, so that whoever reads one knows all
+of it.
 """
 
 from tacit.learners.models import features, scores, trees

@@ -1,10 +1,13 @@
-"""What travels between a data user and an owner: a signed invitation, and the few bytes of a report.
+"""What travels between a data user and an owner: a signed invitation, and the few bytes of a
+report.
 
-An invitation names its campaign, counts up in it, ends at a time, and says by which schema rows are to be read. Its
-digest is its identity: an owner answers a digest once and repeats the same bytes ever after.
+An invitation names its campaign, counts up in it, ends at a time, and says by which schema rows are
+to be read. Its digest is its identity: an owner answers a digest once and repeats the same bytes
+ever after.
 
-A report is version (1 byte), tag (6 bytes of the digest, against mix-ups), level (1 byte: which of the offered
-epsilons), and the mechanism's numbers, little-endian: 16 bytes with PrivUnit, whatever the dimension.
+A report is version (1 byte), tag (6 bytes of the digest, against mix-ups), level (1 byte: which of
+the offered epsilons), and the mechanism's numbers, little-endian: 16 bytes with PrivUnit, whatever
+the dimension.
 """
 
 from collections.abc import Sequence
@@ -30,7 +33,9 @@ _LARGEST_NUMBER = (1 << 63) - 1  # what a ledger can write down
 @message("invitation")
 @dataclass(frozen=True, eq=False)
 class Invitation:
-    """One question of a campaign; `expires` is in seconds since 1970, `schema` the digest of the schema."""
+    """One question of a campaign; `expires` is in seconds since 1970, `schema` the digest of the
+    schema.
+    """
 
     campaign: str
     number: int
@@ -78,9 +83,11 @@ def pack(digest: bytes, level: int, reports: Reports) -> bytes:
 def unpack(
     data: Sequence[bytes], digest: bytes, query: Query
 ) -> tuple[BoolArray, IntArray, Reports]:
-    """Which of some bytes are reports to this query; the levels and the reports of those that are, in order.
+    """Which of some bytes are reports to this query; the levels and the reports of those that are,
+    in order.
 
-    Refused are a wrong version, tag, length or level, and what is not on the mechanism's grid. Total: no bytes raise.
+    Refused are a wrong version, tag, length or level, and what is not on the mechanism's grid.
+    Total: no bytes raise.
     """
     size = report_size(query)
     good = np.array([len(each) == size for each in data], dtype=np.bool_)

@@ -1,8 +1,8 @@
 """The protocol between a data user and owners, for one base learner.
 
-A `ShareQuery` carries only public facts. An owner answers with its share, an exact vector in `learner.space(facts)`,
-after a mechanism has randomised it; the data user sees the `Answer`, a mean with its standard error. A learner is one
-file that says both sides.
+A `ShareQuery` carries only public facts. An owner answers with its share, an exact vector in
+`learner.space(facts)`, after a mechanism has randomised it; the data user sees the `Answer`, a mean
+with its standard error. A learner is one file that says both sides.
 """
 
 from abc import ABC, abstractmethod
@@ -28,7 +28,9 @@ from tacit.wire import message
 
 @dataclass(frozen=True, eq=False)
 class Public:
-    """The data user's own sample, encoded. Alphas and thresholds show it: it must be public, or its people agree."""
+    """The data user's own sample, encoded. Alphas and thresholds show it: it must be public, or
+    its people agree.
+    """
 
     X: FloatArray
     y: IntArray
@@ -42,7 +44,9 @@ class Public:
 @message("facts")
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """What a learner takes from public knowledge before anything is asked: sizes, and e.g. candidate cuts."""
+    """What a learner takes from public knowledge before anything is asked: sizes, and e.g.
+    candidate cuts.
+    """
 
     dim: int
     classes: int
@@ -61,7 +65,9 @@ class Facts:
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """A question to all owners at once: the summed error and weight of a model under the published ensemble."""
+    """A question to all owners at once: the summed error and weight of a model under the
+    published ensemble.
+    """
 
     model: Model
     ensemble: Ensemble
@@ -83,7 +89,9 @@ class Learner(ABC):
 
     @abstractmethod
     def share(self, query: "ShareQuery", cohort: Cohort) -> FloatArray:
-        """What each owner computes from its own rows, (owners, dim); an owner without rows says 0."""
+        """What each owner computes from its own rows, (owners, dim); an owner without rows says
+        0.
+        """
 
     @abstractmethod
     def learn(self, query: "ShareQuery", answer: Answer) -> Model:
@@ -91,7 +99,9 @@ class Learner(ABC):
 
 
 class Simulated(Learner):
-    """A learner that releases something other than a randomised share: to show what was published, never to run."""
+    """A learner that releases something other than a randomised share: to show what was
+    published, never to run.
+    """
 
     @abstractmethod
     def simulate(
@@ -108,7 +118,9 @@ class Simulated(Learner):
 @message("terms")
 @dataclass(frozen=True)
 class Terms:
-    """On what terms owners speak: through which mechanism, and which values of epsilon an owner may choose from."""
+    """On what terms owners speak: through which mechanism, and which values of epsilon an owner
+    may choose from.
+    """
 
     mechanism: str
     epsilons: tuple[float, ...]
@@ -121,7 +133,8 @@ class Terms:
 
     @classmethod
     def of(cls, mechanism: str, space: Space, epsilon: float | FloatArray) -> "Terms":
-        """Terms that offer every epsilon that occurs; "auto" becomes the best mechanism for the space.
+        """Terms that offer every epsilon that occurs; "auto" becomes the best mechanism for the
+        space.
 
         >>> from tacit import Ball
         >>> Terms.of("auto", Ball(dim=9), np.array([2.0, 1.0, 2.0]))
@@ -134,7 +147,9 @@ class Terms:
 @message("share")
 @dataclass(frozen=True, eq=False)
 class ShareQuery(Query):
-    """Asks owners that were never asked before for the base learner's share, through a mechanism."""
+    """Asks owners that were never asked before for the base learner's share, through a
+    mechanism.
+    """
 
     unit: ClassVar[str] = "owner"
     adjacency: ClassVar[str] = "any two sets of rows of one owner"

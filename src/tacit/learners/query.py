@@ -1,9 +1,10 @@
 """What a data user asks, and what it gets: the two words of the whole protocol.
 
-A `Query` is public. It says what an owner computes and how it randomises it (`release`, run where the rows are), and
-how the data user checks and reads reports (`valid`, `collect`, `answer`). The families are the shares of learners
-through a mechanism (`ShareQuery`, unit owner, `Answer`), and private training or counting inside a site or peer (unit
-record, `Estimates`, every owner's vector one by one).
+A `Query` is public. It says what an owner computes and how it randomises it (`release`, run where
+the rows are), and how the data user checks and reads reports (`valid`, `collect`, `answer`). The
+families are the shares of learners through a mechanism (`ShareQuery`, unit owner, `Answer`), and
+private training or counting inside a site or peer (unit record, `Estimates`, every owner's vector
+one by one).
 """
 
 from abc import ABC, abstractmethod
@@ -21,11 +22,12 @@ from tacit.mechanisms.streams import Stream
 
 @dataclass(frozen=True, eq=False)
 class Query(ABC):
-    """One question to `owners` owners that were never asked before, to those named by number, or to everybody (None).
+    """One question to `owners` owners that were never asked before, to those named by number, or to
+    everybody (None).
 
-    The guarantee of answering it is pure epsilon-DP for `unit` and `adjacency`, epsilon being the one of `epsilons`
-    that the owner chooses; `unsound` says why a query may only be simulated, and is empty where it holds. What named
-    owners, or all, are asked several times adds up.
+    The guarantee of answering it is pure epsilon-DP for `unit` and `adjacency`, epsilon being the
+    one of `epsilons` that the owner chooses; `unsound` says why a query may only be simulated, and
+    is empty where it holds. What named owners, or all, are asked several times adds up.
     """
 
     unit: ClassVar[str]
@@ -85,7 +87,9 @@ class Query(ABC):
 
     @abstractmethod
     def release(self, cohort: Cohort, epsilon: float | FloatArray, stream: Stream) -> Reports:
-        """One report per owner of the cohort, whatever its rows are; owner i reads tape i of `stream`."""
+        """One report per owner of the cohort, whatever its rows are; owner i reads tape i of
+        `stream`.
+        """
 
     @abstractmethod
     def valid(self, reports: Reports, epsilon: float | FloatArray) -> BoolArray:
@@ -93,7 +97,9 @@ class Query(ABC):
 
     @abstractmethod
     def collect(self, reports: Reports, epsilon: float | FloatArray) -> Any:
-        """What the data user keeps of valid reports; what it keeps of several blocks can be added with +."""
+        """What the data user keeps of valid reports; what it keeps of several blocks can be
+        added with +.
+        """
 
     @abstractmethod
     def answer(self, collected: Any) -> "Answer | Estimates":
@@ -111,7 +117,9 @@ class Answer:
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """What each owner said, one by one: `values` (owners, dim), released with `epsilons` (owners,)."""
+    """What each owner said, one by one: `values` (owners, dim), released with `epsilons`
+    (owners,).
+    """
 
     values: FloatArray
     epsilons: FloatArray

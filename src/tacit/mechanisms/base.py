@@ -1,9 +1,11 @@
-"""The protocol of a mechanism: share in a known space -> report -> unbiased estimate of known variance.
+"""The protocol of a mechanism: share in a known space -> report -> unbiased estimate of known
+variance.
 
-A mechanism is a specification (epsilon and space) that knows how to draw and how to read reports. What all of
-them share is here: checking and clipping input, walking over owners in blocks, feeding each owner's tape
-of coins to the kernel, adding reports up in whole numbers. A mechanism's own file holds its kernel, its constants
-and its variance; its proof note (the .md beside it) says why it is private.
+A mechanism is a specification (epsilon and space) that knows how to draw and how to read reports.
+What all of them share is here: checking and clipping input, walking over owners in blocks, feeding
+each owner's tape of coins to the kernel, adding reports up in whole numbers. A mechanism's own file
+holds its kernel, its constants and its variance; its proof note (the .md beside it) says why it is
+private.
 """
 
 from abc import ABC, abstractmethod
@@ -31,10 +33,10 @@ _BLOCK_LEAST = 4096  # rows
 class Mechanism(ABC):
     """A randomiser over `space`.
 
-    `epsilon` is one number for everybody, or a vector with one number per row: owners may choose their own.
-    Rows of equal epsilon form a level; constants are computed once per level, and means weight levels by
-    inverse variance. (If owners' choice of epsilon depends on their data, that mean leans towards the
-    owners with larger epsilon; with one level there is no such effect.)
+    `epsilon` is one number for everybody, or a vector with one number per row: owners may choose
+    their own. Rows of equal epsilon form a level; constants are computed once per level, and means
+    weight levels by inverse variance. (If owners' choice of epsilon depends on their data, that
+    mean leans towards the owners with larger epsilon; with one level there is no such effect.)
     """
 
     epsilon: float | FloatArray
@@ -53,7 +55,8 @@ class Mechanism(ABC):
             raise bad("menu", "left out when epsilon is one number", self.menu)
         self._prepare()
 
-    # What a mechanism's own file provides ------------------------------------------------------------
+    # What a mechanism's own file provides
+    # ------------------------------------------------------------
 
     @abstractmethod
     def _prepare(self) -> None:
@@ -69,7 +72,9 @@ class Mechanism(ABC):
 
     @abstractmethod
     def _draw(self, level: int, shares: FloatArray, tape: WordArray, out: Reports) -> BoolArray:
-        """Fill `out`; answer which rows are done. The others get longer tapes and are drawn again."""
+        """Fill `out`; answer which rows are done. The others get longer tapes and are drawn
+        again.
+        """
 
     @abstractmethod
     def _decode(self, level: int, reports: Reports) -> FloatArray:
@@ -112,7 +117,8 @@ class Mechanism(ABC):
     def report_bits(self) -> int:
         """Bits of one report (the largest, where owners differ in epsilon)."""
 
-    # What all mechanisms share -----------------------------------------------------------------------
+    # What all mechanisms share
+    # -----------------------------------------------------------------------
 
     def _accept(self, epsilon: object) -> float | FloatArray:
         """Check epsilon: one number, or a vector of numbers."""
@@ -164,12 +170,15 @@ class Mechanism(ABC):
                 inside = shares[chosen] if self._clips_itself else self.space.clip(shares[chosen])
                 self._release(level, inside, _numbers(chosen), reports, chosen, stream)
 
-        # Blocks are independent and each row has its own tape, so the result does not depend on threads.
+        # Blocks are independent and each row has its own tape, so the result does not depend on
+        # threads.
         spread(release, _blocks(len(shares), self._words(len(self.levels) - 1)))
         return reports
 
     def estimate(self, reports: Reports) -> FloatArray:
-        """Unbiased estimates of the shares, (n, dim). Dense: for millions of owners use `totals`."""
+        """Unbiased estimates of the shares, (n, dim). Dense: for millions of owners use
+        `totals`.
+        """
         level_of_row = self._level_of_rows(len(reports))
         estimates = np.empty((len(reports), self.space.dim))
         for level, chosen in _split(level_of_row, slice(0, len(reports))):
@@ -200,7 +209,9 @@ class Mechanism(ABC):
         return self.totals(reports).mean
 
     def variance(self, x: object) -> FloatArray:
-        """Variance of the estimate of each coordinate of shares x, (n, dim), as clipped to the space."""
+        """Variance of the estimate of each coordinate of shares x, (n, dim), as clipped to the
+        space.
+        """
         inside = self.space.clip(matrix("x", x, self.space.dim))
         variances = np.empty_like(inside)
         for level, chosen in _split(self._level_of_rows(len(inside)), slice(0, len(inside))):
@@ -224,7 +235,9 @@ class Mechanism(ABC):
         chosen: slice | IntArray,
         stream: Stream,
     ) -> None:
-        """Draw some rows of one level. A longer tape begins with the shorter one: a report is a function of it."""
+        """Draw some rows of one level. A longer tape begins with the shorter one: a report is a
+        function of it.
+        """
         words = self._words(level)
         tape = stream.words(rows, 0, words)
         fresh = reports[chosen] if isinstance(chosen, slice) else self.blank(len(rows))
@@ -253,7 +266,9 @@ class Mechanism(ABC):
         return level
 
     def _latest(self, level: int, tape: WordArray) -> WordArray:
-        """The words of this attempt, for a mechanism that draws a whole row again when it rejects a word."""
+        """The words of this attempt, for a mechanism that draws a whole row again when it
+        rejects a word.
+        """
         return np.ascontiguousarray(tape[:, -self._words(level) :])
 
     def _checked(self, level: int, reports: Reports) -> Reports:

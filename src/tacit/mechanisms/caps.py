@@ -1,7 +1,8 @@
 """How far PrivUnit's favoured codewords lean towards the share, and how many to favour.
 
-Of N independent uniform directions the k closest to a given one have inner products whose expected mean and
-mean square are one-dimensional integrals; with them the estimate's scale and variance are known in closed form.
+Of N independent uniform directions the k closest to a given one have inner products whose expected
+mean and mean square are one-dimensional integrals; with them the estimate's scale and variance are
+known in closed form.
 """
 
 from dataclasses import dataclass
@@ -22,7 +23,9 @@ _BITS = range(3, 13)
 
 @dataclass(frozen=True)
 class Cap:
-    """PrivUnit's constants for one epsilon: the `favoured` closest of `candidates` weigh `high`, the others `low`."""
+    """PrivUnit's constants for one epsilon: the `favoured` closest of `candidates` weigh `high`,
+    the others `low`.
+    """
 
     dim: int
     candidates: int
@@ -37,11 +40,15 @@ class Cap:
 
     @property
     def inputs(self) -> range:
-        """Which codeword is closest: cyclic orders stand for all the rankings that shares can induce."""
+        """Which codeword is closest: cyclic orders stand for all the rankings that shares can
+        induce.
+        """
         return range(self.candidates)
 
     def weights(self, closest: int) -> list[int]:
-        """Whole-number weights of the candidates when `closest`, closest+1, ... (cyclically) is their order."""
+        """Whole-number weights of the candidates when `closest`, closest+1, ... (cyclically) is
+        their order.
+        """
         rank = [(index - closest) % self.candidates for index in range(self.candidates)]
         return [self.high if place < self.favoured else self.low for place in rank]
 
@@ -66,7 +73,8 @@ class Cap:
 def leading_moments(dim: int, candidates: int, favoured: int) -> tuple[float, float]:
     """Expected mean of X and of X^2 over the `favoured` largest of `candidates` inner products.
 
-    E[sum over the k largest of N of g(X)] = N * integral of g(x) P[fewer than k of N-1 others exceed x] dF(x).
+    E[sum over the k largest of N of g(X)] = N * integral of g(x) P[fewer than k of N-1 others
+    exceed x] dF(x).
     """
     n, k = candidates, favoured
     if dim == 1:  # inner products are +-1 and the number of +1 is binomial
@@ -81,9 +89,11 @@ def leading_moments(dim: int, candidates: int, favoured: int) -> tuple[float, fl
 
 @lru_cache(maxsize=256)
 def _first_coordinate(dim: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Nodes, weights times density, and distribution function of one coordinate of a uniform direction.
+    """Nodes, weights times density, and distribution function of one coordinate of a uniform
+    direction.
 
-    In the angle x = sin(a) the density is proportional to cos(a)^(dim-2), smooth also for dim 2 and 3.
+    In the angle x = sin(a) the density is proportional to cos(a)^(dim-2), smooth also for dim 2 and
+    3.
     """
     reach = min(pi / 2, 14 / sqrt(dim))
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
@@ -99,7 +109,9 @@ def _first_coordinate(dim: int) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def _best(dim: int, epsilon: float, candidates: int) -> Cap:
-    """The cap with the largest pull; pull rises and then falls with the number of favoured codewords."""
+    """The cap with the largest pull; pull rises and then falls with the number of favoured
+    codewords.
+    """
     chances = odds(epsilon, _BASE)
 
     def cap(favoured: int) -> Cap:
@@ -117,7 +129,9 @@ def _best(dim: int, epsilon: float, candidates: int) -> Cap:
 
 @lru_cache(maxsize=1024)
 def best_cap(dim: int, epsilon: float) -> Cap:
-    """The smallest number of candidates beyond which doubling gains less than two percent, and its best cap."""
+    """The smallest number of candidates beyond which doubling gains less than two percent, and
+    its best cap.
+    """
     chosen = _best(dim, epsilon, 1 << _BITS.start)
     for bits in _BITS[1:]:
         larger = _best(dim, epsilon, 1 << bits)

@@ -1,8 +1,9 @@
 """Public codewords: a 64-bit number names a direction in space, the same on every machine.
 
-The number seeds SplitMix64; each 16 bits of its output pick a quantile of the normal distribution from a table of
-whole numbers; the vector is divided by its length. Everything is whole numbers or operations that IEEE 754
-rounds correctly, so all machines agree on every codeword, and sums of codewords are exact.
+The number seeds SplitMix64; each 16 bits of its output pick a quantile of the normal distribution
+from a table of whole numbers; the vector is divided by its length. Everything is whole numbers or
+operations that IEEE 754 rounds correctly, so all machines agree on every codeword, and sums of
+codewords are exact.
 """
 
 from functools import lru_cache
@@ -24,7 +25,9 @@ _NORMAL_SCALE = 7000
 
 @lru_cache(maxsize=1)
 def normal_table() -> npt.NDArray[np.int16]:
-    """65,536 equally likely whole numbers that follow the normal distribution; symmetric, none of them 0."""
+    """65,536 equally likely whole numbers that follow the normal distribution; symmetric, none
+    of them 0.
+    """
     upper = ndtri((np.arange(32768) + 0.5) / 65536 + 0.5)
     half = np.maximum(1, np.rint(_NORMAL_SCALE * upper)).astype(np.int16)
     table = np.concatenate([-half[::-1], half])
@@ -58,7 +61,8 @@ def raw_codeword(name: np.uint64, table: AnyArray, out: AnyArray) -> float:
 
 @kernel
 def closeness(name: np.uint64, direction: FloatArray, table: AnyArray) -> float:
-    """The inner product of a codeword and a direction, up to rounding, without storing the codeword.
+    """The inner product of a codeword and a direction, up to rounding, without storing the
+    codeword.
 
     The hot loop of PrivUnit: four coordinates to a word, written out, in floats.
     """
@@ -112,7 +116,9 @@ def codewords(names: WordArray, dim: int) -> AnyArray:
 
 
 def codeword_sums(names: WordArray, dim: int, shift: int) -> tuple[AnyArray, AnyArray]:
-    """The sum of the codewords and of the squares of their coordinates (each first divided by 2^shift)."""
+    """The sum of the codewords and of the squares of their coordinates (each first divided by
+    2^shift).
+    """
     sums, squares = np.zeros(dim, dtype=np.int64), np.zeros(dim, dtype=np.int64)
     _sum(names, normal_table(), shift, sums, squares)
     return sums, squares

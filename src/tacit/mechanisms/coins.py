@@ -1,7 +1,7 @@
 """Coins read from a tape of 64-bit words: the primitives that every kernel draws with.
 
-Each primitive is a deterministic function of the words it is
-given, so tests can enumerate it; a draw that must be repeated (rejection) is reported, never approximated.
+Each primitive is a deterministic function of the words it is given, so tests can enumerate it; a
+draw that must be repeated (rejection) is reported, never approximated.
 """
 
 import numpy as np
@@ -27,8 +27,8 @@ def high_product(a: np.uint64, b: np.uint64) -> np.uint64:
 def unfair_below(bound: np.uint64) -> np.uint64:
     """2^64 mod bound: the word is rejected when the low half of word * bound is under this.
 
-    Of the 2^64 words each value 0 .. bound-1 keeps exactly floor(2^64 / bound), so `high_product(word, bound)`
-    of an accepted word is uniform (Lemire 2019).
+    Of the 2^64 words each value 0 .. bound-1 keeps exactly floor(2^64 / bound), so
+    `high_product(word, bound)` of an accepted word is uniform (Lemire 2019).
     """
     return np.uint64((np.uint64(0) - bound) % bound)
 

@@ -1,8 +1,9 @@
-"""The mechanism of Duchi, Jordan and Wainwright (2018), in exact whole-number odds. Proof: duchi.md.
+"""The mechanism of Duchi, Jordan and Wainwright (2018), in exact whole-number odds. Proof:
+duchi.md.
 
-Claim: epsilon-LDP for each owner, exactly: every sign vector has weight A or B, A / B <= e^epsilon in rationals.
-Variance: scale^2 - x_j^2 in every coordinate, with `DuchiLaw.scale`.
-Edges: coordinates are clipped to [-radius_inf, radius_inf], NaN to 0. Unbiased up to 2^-31 of that radius.
+Claim: epsilon-LDP for each owner, exactly: every sign vector has weight A or B, A / B <= e^epsilon
+in rationals. Variance: scale^2 - x_j^2 in every coordinate, with `DuchiLaw.scale`. Edges:
+coordinates are clipped to [-radius_inf, radius_inf], NaN to 0. Unbiased up to 2^-31 of that radius.
 """
 
 from collections.abc import Sequence
@@ -25,7 +26,8 @@ _BASE = 1 << 32
 
 @dataclass(frozen=True)
 class DuchiLaw:
-    """The law over sign vectors: those that agree with the input in more than half of the coordinates weigh A.
+    """The law over sign vectors: those that agree with the input in more than half of the
+    coordinates weigh A.
 
     The others weigh B.
 
@@ -153,8 +155,9 @@ def _draw_signs(
 ) -> None:
     """Draw fair signs, then turn them all so that they lean towards the input with odds A : B.
 
-    A tie leans nowhere and must weigh B: it is kept with probability 2 B / (A + B), else drawn again. How
-    often fair signs tie does not depend on the input, so neither does the number of draws.
+    A tie leans nowhere and must weigh B: it is kept with probability 2 B / (A + B), else drawn
+    again. How often fair signs tie does not depend on the input, so neither does the number of
+    draws.
     """
     dim = shares.shape[1]
     first_limb = (dim + 1) // 2

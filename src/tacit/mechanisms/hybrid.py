@@ -1,8 +1,8 @@
 """The Hybrid mechanism (Wang et al. 2019): Piecewise or Duchi by a public coin. Proof: hybrid.md.
 
-Claim: epsilon-LDP for each owner, exactly: the coin does not look at the share, and both branches are exact.
-Variance: `variance`, exact for the grid; constant over the box where the coin is not degenerate (epsilon/k > 0.61).
-Edges: as for Piecewise.
+Claim: epsilon-LDP for each owner, exactly: the coin does not look at the share, and both branches
+are exact. Variance: `variance`, exact for the grid; constant over the box where the coin is not
+degenerate (epsilon/k > 0.61). Edges: as for Piecewise.
 """
 
 from dataclasses import dataclass
@@ -101,7 +101,9 @@ def _draw_either(
     points: AnyArray,
     done: BoolArray,
 ) -> None:
-    """Slot s rounds with the high half of word s, draws with word k + s, and picks its branch with word 2 k + s."""
+    """Slot s rounds with the high half of word s, draws with word k + s, and picks its branch
+    with word 2 k + s.
+    """
     total, unfair = constants[3], constants[4]
     shift, high, width = int(constants[0]), int(constants[1]), int(constants[2])
     steps, size = float(1 << shift), width + (1 << shift)

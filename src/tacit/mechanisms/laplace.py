@@ -1,10 +1,10 @@
 """The Laplace mechanism on a grid: two-sided geometric noise, drawn exactly. Proof: laplace.md.
 
-Claim: epsilon-LDP for each owner, exactly: noise z has weight e^(-|z|/t) with a whole t >= (l1 width of the space
-in grid steps) / epsilon, drawn with fair coins only (Canonne, Kamath and Steinke 2020).
-Variance: 2 q / (1 - q)^2 steps^2 with q = e^(-1/t), plus at most 1/4 step^2 of rounding.
-Edges: coordinates are clipped to [-radius_inf, radius_inf], NaN to 0; a report is clamped 63 t beyond the grid, which
-changes it with probability below e^-62. Unbiased up to 2^-46 of the radius.
+Claim: epsilon-LDP for each owner, exactly: noise z has weight e^(-|z|/t) with a whole t >= (l1
+width of the space in grid steps) / epsilon, drawn with fair coins only (Canonne, Kamath and Steinke
+2020). Variance: 2 q / (1 - q)^2 steps^2 with q = e^(-1/t), plus at most 1/4 step^2 of rounding.
+Edges: coordinates are clipped to [-radius_inf, radius_inf], NaN to 0; a report is clamped 63 t
+beyond the grid, which changes it with probability below e^-62. Unbiased up to 2^-46 of the radius.
 """
 
 from dataclasses import dataclass
@@ -118,7 +118,9 @@ class Laplace(Mechanism):
 
 @kernel
 def _below(tape: WordArray, at: int, bound: np.uint64) -> tuple[np.uint64, int]:
-    """A uniform number below `bound` and the next place on the tape; place -1 when the tape has ended."""
+    """A uniform number below `bound` and the next place on the tape; place -1 when the tape has
+    ended.
+    """
     while 0 <= at < len(tape):
         word = tape[at]
         at += 1
@@ -131,7 +133,8 @@ def _below(tape: WordArray, at: int, bound: np.uint64) -> tuple[np.uint64, int]:
 def _survives(tape: WordArray, at: int, u: np.uint64, scale: np.uint64) -> tuple[bool, int]:
     """True with probability e^(-u / scale), exactly, for u <= scale.
 
-    The run of successes of coins with chances g/1, g/2, g/3, ... (g = u / scale) has even length with probability e^-g.
+    The run of successes of coins with chances g/1, g/2, g/3, ... (g = u / scale) has even length
+    with probability e^-g.
     """
     run = np.uint64(0)
     while True:

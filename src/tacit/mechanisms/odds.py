@@ -1,11 +1,12 @@
 """Exact odds: whole numbers A and B with A / B <= e^epsilon, as close to it as the base allows.
 
-A mechanism that draws every outcome with a whole-number weight between B and A (the same total for every
-input) is epsilon-private exactly: no probability ratio can exceed A / B, and A / B <= e^epsilon is an
-inequality between a rational number and a rational lower bound of e^epsilon, not between two floats.
+A mechanism that draws every outcome with a whole-number weight between B and A (the same total for
+every input) is epsilon-private exactly: no probability ratio can exceed A / B, and A / B <=
+e^epsilon is an inequality between a rational number and a rational lower bound of e^epsilon, not
+between two floats.
 
-An epsilon is the number that one writes: 0.1 means a tenth, and that is what is claimed, spent and charged, not the
-binary float nearest to it.
+An epsilon is the number that one writes: 0.1 means a tenth, and that is what is claimed, spent and
+charged, not the binary float nearest to it.
 """
 
 from dataclasses import dataclass
@@ -67,9 +68,10 @@ def exp_below(epsilon: float | Fraction) -> Fraction:
 def odds(epsilon: float | Fraction, base: int) -> Odds:
     """The best odds A : base with A / base <= e^epsilon, for one released value.
 
-    Refuses an epsilon outside [SMALLEST, LARGEST], the range in which weights of 64 bits represent the odds
-    well (on the shipped grids of 2^20 and 2^32, A / base falls short of e^epsilon by less than one part
-    in 100 of epsilon at the lower end), and a base too coarse to tell the odds from 1 : 1.
+    Refuses an epsilon outside [SMALLEST, LARGEST], the range in which weights of 64 bits represent
+    the odds well (on the shipped grids of 2^20 and 2^32, A / base falls short of e^epsilon by less
+    than one part in 100 of epsilon at the lower end), and a base too coarse to tell the odds from 1
+    : 1.
     """
     positive("epsilon", epsilon)
     if not SMALLEST <= epsilon <= LARGEST:

@@ -1,8 +1,10 @@
-"""The Piecewise mechanism (Wang et al. 2019) on a public grid of whole numbers. Proof: piecewise.md.
+"""The Piecewise mechanism (Wang et al. 2019) on a public grid of whole numbers. Proof:
+piecewise.md.
 
-Claim: epsilon-LDP for each owner, exactly: every probability is A/T or B/T with A/B <= e^(epsilon/k) in rationals.
-Variance: `variance`, exact for the grid; within 1e-4 of the continuous mechanism for epsilon in [0.05, 12].
-Edges: coordinates are clipped to [-radius_inf, radius_inf], NaN to 0. Unbiased up to 2^-51 of that radius.
+Claim: epsilon-LDP for each owner, exactly: every probability is A/T or B/T with A/B <=
+e^(epsilon/k) in rationals. Variance: `variance`, exact for the grid; within 1e-4 of the continuous
+mechanism for epsilon in [0.05, 12]. Edges: coordinates are clipped to [-radius_inf, radius_inf],
+NaN to 0. Unbiased up to 2^-51 of that radius.
 """
 
 from dataclasses import dataclass
@@ -92,7 +94,8 @@ class PiecewiseLaw:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Piecewise(Sampled):
-    """Piecewise mechanism over the box that encloses `space`: k pairs (coordinate, grid point) per owner.
+    """Piecewise mechanism over the box that encloses `space`: k pairs (coordinate, grid point) per
+    owner.
 
     >>> from tacit import Box, Piecewise, seeded
     >>> mechanism = Piecewise(epsilon=1.0, space=Box(dim=50))
@@ -145,7 +148,9 @@ class Piecewise(Sampled):
 
 @kernel
 def step_of(value: float, radius: float, steps: float, coin32: np.uint64) -> int:
-    """The value, clipped and rounded to one of the two nearest steps 0 .. m so that the mean is kept."""
+    """The value, clipped and rounded to one of the two nearest steps 0 .. m so that the mean is
+    kept.
+    """
     position = (clipped(value, radius) + radius) * (0.5 * steps / radius)
     position = steps if position > steps else position
     floor = np.floor(position)
@@ -154,7 +159,9 @@ def step_of(value: float, radius: float, steps: float, coin32: np.uint64) -> int
 
 @kernel
 def point_of(step: int, u: int, high: int, width: int, shift: int) -> int:
-    """The grid point for u in [0, T): the first w A values of u go to the w near points, A each; the rest B each."""
+    """The grid point for u in [0, T): the first w A values of u go to the w near points, A each;
+    the rest B each.
+    """
     near = width * high
     beyond = (u - near) >> shift
     far = beyond + width * int(beyond >= step)

@@ -1,9 +1,10 @@
-"""PrivUnit (Bhowmick et al. 2018, parameters as Asi et al. 2022) by ranking public codewords. Proof: privunit.md.
+"""PrivUnit (Bhowmick et al. 2018, parameters as Asi et al. 2022) by ranking public codewords.
+Proof: privunit.md.
 
-Claim: epsilon-LDP for each owner, exactly and without any assumption: whatever the codewords are, exactly k of N
-weigh A and the others B, A / B <= e^epsilon in rationals.
-Variance: `variance`; the estimate always has length radius / pull.
-Edges: shares are clipped to the ball, NaN to 0. Unbiased as far as the codewords are uniform directions: see the note.
+Claim: epsilon-LDP for each owner, exactly and without any assumption: whatever the codewords are,
+exactly k of N weigh A and the others B, A / B <= e^epsilon in rationals. Variance: `variance`; the
+estimate always has length radius / pull. Edges: shares are clipped to the ball, NaN to 0. Unbiased
+as far as the codewords are uniform directions: see the note.
 """
 
 from dataclasses import dataclass
@@ -80,7 +81,8 @@ class PrivUnit(Mechanism):
         return np.array([self.space.radius_2 / cap.pull / STEPS for cap in self.laws])
 
     def _variance(self, level: int, x: FloatArray) -> FloatArray:
-        # codeword = t * direction + sqrt(1 - t^2) * (uniform among what is orthogonal), E[t^2] = square
+        # codeword = t * direction + sqrt(1 - t^2) * (uniform among what is orthogonal), E[t^2] =
+        # square
         cap, dim, radius = self.laws[level], self.space.dim, self.space.radius_2
         along = _directions(x) ** 2
         across = (1 - along) / max(dim - 1, 1)
@@ -111,10 +113,11 @@ def _draw_codewords(
     names: AnyArray,
     done: BoolArray,
 ) -> None:
-    """Word 0 rounds the share to the sphere, word 1 is the public part of the name, word 2 chooses among N codewords.
+    """Word 0 rounds the share to the sphere, word 1 is the public part of the name, word 2 chooses
+    among N codewords.
 
-    A codeword's place in the order of closeness decides its weight: u < k A goes to the k first places, A each,
-    the rest B each. So only the codeword in one place has to be found.
+    A codeword's place in the order of closeness decides its weight: u < k A goes to the k first
+    places, A each, the rest B each. So only the codeword in one place has to be found.
     """
     candidates, favoured, high, low, total = constants
     unfair = unfair_below(total)
@@ -144,7 +147,9 @@ def _draw_codewords(
 
 @kernel
 def _in_place(score: FloatArray, place: int) -> int:
-    """The number of the candidate in this place when they are ordered by falling score, equal scores by number."""
+    """The number of the candidate in this place when they are ordered by falling score, equal
+    scores by number.
+    """
     rank = len(score) - 1 - place
     value = np.partition(score, rank)[rank]
     ahead = place

@@ -1,4 +1,6 @@
-"""Spaces of shares that are made of blocks, smaller than the box around them: knowing that pays in noise."""
+"""Spaces of shares that are made of blocks, smaller than the box around them: knowing that pays
+in noise.
+"""
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
@@ -14,7 +16,9 @@ _SLACK = 1e-12
 
 @dataclass(frozen=True)
 class Blocks(Space):
-    """`blocks` pieces of `size` coordinates each; NaN counts as 0, infinities as the largest number."""
+    """`blocks` pieces of `size` coordinates each; NaN counts as 0, infinities as the largest
+    number.
+    """
 
     dim: int = field(init=False)
     blocks: int = 1
@@ -34,7 +38,9 @@ class Blocks(Space):
 
     @abstractmethod
     def _loads(self, sizes: FloatArray) -> FloatArray:
-        """What must be at most 1, given absolute values (..., blocks, size): one number per block, or one for all."""
+        """What must be at most 1, given absolute values (..., blocks, size): one number per
+        block, or one for all.
+        """
 
     def contains(self, x: FloatArray) -> BoolArray:
         return np.asarray((self._loads(np.abs(self._parts(x))) <= 1 + _SLACK).all(axis=(-2, -1)))
@@ -57,8 +63,8 @@ class Blocks(Space):
 class Mixture(Blocks):
     """(p_1 v_1, ..., p_B v_B) with v_b in [-1, 1]^size and p_b >= 0 adding up to at most 1.
 
-    What class-wise weighted sums look like: the weight of an owner is shared out over classes. Its radii are those of
-    one block, however many there are. A vector outside is scaled down.
+    What class-wise weighted sums look like: the weight of an owner is shared out over classes. Its
+    radii are those of one block, however many there are. A vector outside is scaled down.
 
     >>> Mixture(blocks=2, size=2).clip(np.array([1.0, 0.5, 3.0, 0.0]))
     array([0.25 , 0.125, 0.75 , 0.   ])
@@ -76,8 +82,8 @@ class Mixture(Blocks):
 class Crosses(Blocks):
     """Pieces whose absolute values add up to at most 1 each.
 
-    What cross tables look like: in each table an owner's weight is shared out over its cells. A piece outside is scaled
-    down.
+    What cross tables look like: in each table an owner's weight is shared out over its cells. A
+    piece outside is scaled down.
 
     >>> Crosses(blocks=2, size=2).clip(np.array([1.0, -3.0, 0.5, 0.0]))
     array([ 0.25, -0.75,  0.5 ,  0.  ])

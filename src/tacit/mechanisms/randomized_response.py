@@ -1,10 +1,11 @@
-"""K-ary randomised response (Warner 1965) in exact whole-number odds. Proof: randomized_response.md.
+"""K-ary randomised response (Warner 1965) in exact whole-number odds. Proof:
+randomized_response.md.
 
-Claim: epsilon-LDP for each owner, exactly: the true vertex weighs A, every other one B, A / B <= e^epsilon.
-Variance: `variance`; the estimate of a class is a shifted and scaled indicator.
-Edges: on a simplex a share that is not a vertex is first rounded to one, keeping its mean. On another space the
-vertices are +-radius_1 on the axes, whose hull encloses it. NaN as the space clips it. Unbiased up to 2^-53 of
-radius_1.
+Claim: epsilon-LDP for each owner, exactly: the true vertex weighs A, every other one B, A / B <=
+e^epsilon. Variance: `variance`; the estimate of a class is a shifted and scaled indicator. Edges:
+on a simplex a share that is not a vertex is first rounded to one, keeping its mean. On another
+space the vertices are +-radius_1 on the axes, whose hull encloses it. NaN as the space clips it.
+Unbiased up to 2^-53 of radius_1.
 """
 
 from dataclasses import dataclass
@@ -55,7 +56,8 @@ class ResponseLaw:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RandomizedResponse(Mechanism):
-    """Randomised response over the vertices of a simplex, or of the cross-polytope around any other space.
+    """Randomised response over the vertices of a simplex, or of the cross-polytope around any other
+    space.
 
     >>> from tacit import RandomizedResponse, Simplex, seeded
     >>> classes = Simplex(dim=3)
@@ -182,7 +184,9 @@ def _round_to_class(shares: FloatArray, coins: WordArray, vertices: AnyArray) ->
 
 @kernel
 def _round_to_axis(shares: FloatArray, coins: WordArray, radius: float, vertices: AnyArray) -> None:
-    """Axis j with probability |x_j| / radius and x_j's sign (vertex 2 j or 2 j + 1); otherwise any vertex alike."""
+    """Axis j with probability |x_j| / radius and x_j's sign (vertex 2 j or 2 j + 1); otherwise
+    any vertex alike.
+    """
     dim = shares.shape[1]
     for i in range(len(shares)):
         left = unit(coins[i]) * radius

@@ -1,4 +1,5 @@
-"""Which mechanism for a space and a budget: the one with the smallest worst mean squared error, by formula.
+"""Which mechanism for a space and a budget: the one with the smallest worst mean squared error, by
+formula.
 
 Mechanisms by the names that queries, policies and parameters use.
 """
@@ -29,7 +30,9 @@ PRIVATE: tuple[type[Mechanism], ...] = (
 
 
 class Choice(NamedTuple):
-    """The chosen mechanism, the reason in one sentence, and every candidate's worst mean squared error."""
+    """The chosen mechanism, the reason in one sentence, and every candidate's worst mean squared
+    error.
+    """
 
     mechanism: Mechanism
     why: str
@@ -37,7 +40,8 @@ class Choice(NamedTuple):
 
 
 def choose(space: Space, epsilon: float) -> Choice:
-    """The mechanism whose estimate of one share has the least mean squared error, at the worst share of the space.
+    """The mechanism whose estimate of one share has the least mean squared error, at the worst
+    share of the space.
 
     Equal errors go to the smaller report.
 
@@ -51,7 +55,8 @@ def choose(space: Space, epsilon: float) -> Choice:
     )
     best, second = ranked[0], ranked[1]
     why = (
-        f"{type(best).__name__}: least worst-case error over {space} at epsilon {epsilon:g}, {best.risk:.3g}; "
+        f"{type(best).__name__}: least worst-case error over {space} at epsilon {epsilon:g}, "
+        f"{best.risk:.3g}; "
         f"{second.risk / best.risk:.1f} times below {type(second).__name__}"
     )
     return Choice(best, why, {type(mechanism).__name__: mechanism.risk for mechanism in ranked})

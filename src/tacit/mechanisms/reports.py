@@ -1,7 +1,8 @@
 """What mechanisms put on the wire, and what a data user keeps of it.
 
-`Reports` are small whole numbers, one row per owner. `Totals` are their sums, also whole numbers: adding
-them is exact, so the same reports give the same bytes in any order, in blocks, or on several workers.
+`Reports` are small whole numbers, one row per owner. `Totals` are their sums, also whole numbers:
+adding them is exact, so the same reports give the same bytes in any order, in blocks, or on several
+workers.
 """
 
 from dataclasses import dataclass
@@ -16,7 +17,8 @@ from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
 class Reports:
     """Randomised answers of some owners: `points` (n, slots) on the mechanism's public grid.
 
-    Mechanisms that sample coordinates also say which: `indices` (n, slots); for the others it has no columns.
+    Mechanisms that sample coordinates also say which: `indices` (n, slots); for the others it has
+    no columns.
     """
 
     points: AnyArray
@@ -49,7 +51,8 @@ class Reports:
 
 @dataclass(frozen=True, eq=False)
 class Totals:
-    """Sums over reports, kept apart by epsilon level (and by branch, for a mechanism that mixes two).
+    """Sums over reports, kept apart by epsilon level (and by branch, for a mechanism that mixes
+    two).
 
     A report decodes to whole numbers z; its estimate is scale * z + offset. `counts` is per level,
     `sums` and `squares` hold the sums of z and z^2 per branch and coordinate as Python integers,

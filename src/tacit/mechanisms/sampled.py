@@ -1,8 +1,8 @@
 """Sampling coordinates: how a mechanism for one number serves vectors.
 
-Of `dim` coordinates each owner reports k, chosen uniformly without looking at the share, each with epsilon / k.
-The estimate of a sampled coordinate is scaled by dim / k, the others count as 0, which keeps it unbiased
-(Wang et al. 2019, Algorithm 4; k = max(1, min(dim, floor(epsilon / 2.5)))).
+Of `dim` coordinates each owner reports k, chosen uniformly without looking at the share, each with
+epsilon / k. The estimate of a sampled coordinate is scaled by dim / k, the others count as 0, which
+keeps it unbiased (Wang et al. 2019, Algorithm 4; k = max(1, min(dim, floor(epsilon / 2.5)))).
 """
 
 from abc import abstractmethod
@@ -69,7 +69,9 @@ class Sampled(Mechanism):
     def _sample(
         self, level: int, shares: FloatArray, tape: WordArray, out: Reports
     ) -> tuple[FloatArray, BoolArray]:
-        """Choose coordinates, writing them to `out`; answer their values and which rows succeeded."""
+        """Choose coordinates, writing them to `out`; answer their values and which rows
+        succeeded.
+        """
         k = int(self.counts[level])
         values = np.empty((len(shares), k))
         done = np.ones(len(shares), dtype=np.bool_)
@@ -116,12 +118,14 @@ class Sampled(Mechanism):
         """E[estimate^2] of the one-dimensional mechanism at x, before sampling, (n, dim)."""
 
     def _variance(self, level: int, x: FloatArray) -> FloatArray:
-        # A coordinate is sampled with probability k / dim, and its estimate is then scaled by dim / k.
+        # A coordinate is sampled with probability k / dim, and its estimate is then scaled by dim /
+        # k.
         return np.asarray(self.spread[level] * self._second_moment(level, x) - x**2)
 
     @cached_property
     def risks(self) -> FloatArray:
-        # The variance of a coordinate is linear in x^2, so the sum is extreme at ||x|| = 0 or radius_2.
+        # The variance of a coordinate is linear in x^2, so the sum is extreme at ||x|| = 0 or
+        # radius_2.
         return np.array([self._risk(level) for level in range(len(self.levels))])
 
     def _risk(self, level: int) -> float:

@@ -1,10 +1,11 @@
 """Where shares live: bounded sets of vectors, known to everybody before anything is asked.
 
 A space answers three things. `contains` says whether a vector is inside. `clip` brings any vector
-inside, and is total: NaN, infinities and overflow have defined results, because an error that depends
-on an owner's rows would itself be a leak. The three radii say how large the space is in the norms that
-mechanisms calibrate to: a mechanism for boxes asks `radius_inf`, PrivUnit asks `radius_2`, Laplace and
-randomised response ask `radius_1`. So every mechanism works over every space, and geometry decides how well.
+inside, and is total: NaN, infinities and overflow have defined results, because an error that
+depends on an owner's rows would itself be a leak. The three radii say how large the space is in the
+norms that mechanisms calibrate to: a mechanism for boxes asks `radius_inf`, PrivUnit asks
+`radius_2`, Laplace and randomised response ask `radius_1`. So every mechanism works over every
+space, and geometry decides how well.
 """
 
 import math
@@ -29,7 +30,9 @@ def _checked_radius(radius: object) -> float:
 
 @dataclass(frozen=True)
 class Space(ABC):
-    """A bounded set of vectors with `dim` coordinates; rows of a (..., dim) array are its points."""
+    """A bounded set of vectors with `dim` coordinates; rows of a (..., dim) array are its
+    points.
+    """
 
     dim: int
 
@@ -183,7 +186,8 @@ class Simplex(Space):
         labels = np.asarray(classes)
         if labels.ndim != 1 or labels.dtype.kind not in "iu":
             raise ValueError(
-                f"classes must be a vector of whole numbers, got {labels.dtype} of shape {labels.shape}"
+                f"classes must be a vector of whole numbers, got {labels.dtype} of shape "
+                f"{labels.shape}"
             )
         if not np.all((labels >= 0) & (labels < self.dim)):
             raise ValueError(f"classes must lie in 0 .. {self.dim - 1}")

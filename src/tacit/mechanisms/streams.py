@@ -1,17 +1,20 @@
 """Randomness: `secure()` for releases, `seeded(seed)` for simulation, behind one method.
 
-Every owner has its own endless tape of 64-bit words, and a report is a deterministic function of the
-owner's share and tape. `stream.words(rows, start, count)` reads a piece of the tapes of some owners.
+Every owner has its own endless tape of 64-bit words, and a report is a deterministic function of
+the owner's share and tape. `stream.words(rows, start, count)` reads a piece of the tapes of some
+owners.
 
-- `secure()` has no seed and keeps no state: each call takes a fresh 256-bit key from the operating system,
-  expands it with AES-256-CTR and forgets it. So a forked process, a thread or a copied object cannot repeat
-  a word, and nothing that stays in memory helps to recover past coins.
-- `seeded(seed)` computes word p of owner o as AES-256 under a key derived from the seed, of the block
-  (o, p // 2). An owner's coins are therefore the same drawn alone, in a block, or on another worker.
-  Runs with it are reproducible, not private: never use it for a release.
+- `secure()` has no seed and keeps no state: each call takes a fresh 256-bit key from the operating
+  system,
+  expands it with AES-256-CTR and forgets it. So a forked process, a thread or a copied object
+  cannot repeat a word, and nothing that stays in memory helps to recover past coins.
+- `seeded(seed)` computes word p of owner o as AES-256 under a key derived from the seed, of the
+  block
+  (o, p // 2). An owner's coins are therefore the same drawn alone, in a block, or on another
+  worker. Runs with it are reproducible, not private: never use it for a release.
 
-A seeded stream is a value, like a key, not a generator that moves on: asked twice, it answers the same.
-For fresh coins derive another stream, `stream.child("round", 3)`.
+A seeded stream is a value, like a key, not a generator that moves on: asked twice, it answers the
+same. For fresh coins derive another stream, `stream.child("round", 3)`.
 """
 
 import os
@@ -90,7 +93,8 @@ class SeededStream(Stream):
         coins = np.empty(
             counters.nbytes + 15, dtype=np.uint8
         )  # the library asks for one block to spare
-        # ECB of distinct counters is counter mode with counters we choose: one call serves any set of owners.
+        # ECB of distinct counters is counter mode with counters we choose: one call serves any set
+        # of owners.
         cipher = Cipher(algorithms.AES(self.key), modes.ECB())  # noqa: S305
         cipher.encryptor().update_into(counters.data.cast("B"), coins.data)
         words = coins[: counters.nbytes].view("<u8").reshape(len(owners), -1)

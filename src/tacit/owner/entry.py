@@ -40,5 +40,7 @@ class Entry:
 
 
 def linked(head: bytes, entry: Entry) -> bytes:
-    """The head of the chain after one more entry: no line can be changed, dropped or moved without changing it."""
+    """The head of the chain after one more entry: no line can be changed, dropped or moved
+    without changing it.
+    """
     return blake2b(head + encode(entry), digest_size=32).digest()

@@ -1,14 +1,15 @@
 """The gate: the only way out of an owner.
 
-    verify the signature -> check the policy -> take the ledger's lock -> repeat what was said before, or
-    check the budget -> compute, clip, randomise with fresh coins -> write debit and report down -> return bytes
+    verify the signature -> check the policy -> take the ledger's lock -> repeat what was said
+    before, or check the budget -> compute, clip, randomise with fresh coins -> write debit and
+    report down -> return bytes
 
-Claim: for each owner (unit and adjacency as the query says), all that leaves in the owner's lifetime is pure
-epsilon-DP with the sum of the charged epsilons, at most `policy.epsilon_total`, against whoever signs the questions and
-sees all answers. Proof: gate.md.
+Claim: for each owner (unit and adjacency as the query says), all that leaves in the owner's
+lifetime is pure epsilon-DP with the sum of the charged epsilons, at most `policy.epsilon_total`,
+against whoever signs the questions and sees all answers. Proof: gate.md.
 
-A refusal depends on the question, the policy and the ledger, never on rows: everything about a question that could
-fail is tried on an owner without rows before anything is charged.
+A refusal depends on the question, the policy and the ledger, never on rows: everything about a
+question that could fail is tried on an owner without rows before anything is charged.
 """
 
 import logging
@@ -61,10 +62,12 @@ class RefusedError(Exception):
 
 
 class Gate:
-    """Answers signed questions for the owners of `cohort`, named by `owners`, under one policy and one ledger.
+    """Answers signed questions for the owners of `cohort`, named by `owners`, under one policy and
+    one ledger.
 
-    One owner is the usual case; a gateway holds many. `schema` is the public description by which rows were read.
-    `clock` only says when questions have expired, which no budget depends on: it may be the campaign's.
+    One owner is the usual case; a gateway holds many. `schema` is the public description by which
+    rows were read. `clock` only says when questions have expired, which no budget depends on: it
+    may be the campaign's.
     """
 
     def __init__(
@@ -86,7 +89,8 @@ class Gate:
             and ((cohort.y >= 0) & (cohort.y < len(schema.classes))).all()
         ):
             raise ValueError(
-                f"rows must have {schema.dim} numbers and a class of the schema, got {cohort.X.shape[1]}"
+                f"rows must have {schema.dim} numbers and a class of the schema, got "
+                f"{cohort.X.shape[1]}"
             )
         if policy.helper is not None:
             no_rehearsal("helper of the policy", bytes.fromhex(policy.helper))
@@ -109,7 +113,9 @@ class Gate:
         return said
 
     def answers(self, question: bytes, owners: Sequence[str]) -> list[bytes | RefusedError]:
-        """The reports of several owners, written down in one transaction; refusals stand in their places."""
+        """The reports of several owners, written down in one transaction; refusals stand in
+        their places.
+        """
         if not set(owners) <= set(self._place):
             raise ValueError("owners must be among those of this gate")
         began = time.monotonic()
@@ -159,7 +165,9 @@ class Gate:
         return [said[owner] for owner in owners]
 
     def _admitted(self, question: bytes) -> Invitation:
-        """The question, if it is signed, timely, allowed and harmless; no rows and no budget are looked at."""
+        """The question, if it is signed, timely, allowed and harmless; no rows and no budget are
+        looked at.
+        """
         try:
             invitation = opened(
                 question, Invitation, PURPOSE, self._key, self._policy.largest_query
@@ -194,7 +202,9 @@ class Gate:
             return "the question contradicts itself"
 
     def _harmless(self, query: Query, epsilons: FloatArray) -> bool:
-        """Whether it works at all, tried at owners without rows: a question that fails must fail for everybody."""
+        """Whether it works at all, tried at owners without rows: a question that fails must fail
+        for everybody.
+        """
         try:
             reports = self._release(
                 query, self._nobody(len(epsilons)), epsilons, self._coins(query)
@@ -204,7 +214,9 @@ class Gate:
             return False
 
     def _level(self, book: Book, owner: str, invitation: Invitation) -> int | None:
-        """Which of the offered epsilons this owner can still pay; None: none, or no release is left."""
+        """Which of the offered epsilons this owner can still pay; None: none, or no release is
+        left.
+        """
         spent, releases = book.spent(owner)
         if not releases < self._policy.releases:
             return None

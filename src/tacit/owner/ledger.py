@@ -1,12 +1,14 @@
 """The owner's ledger: every release, written down durably before it is sent.
 
-SQLite in WAL mode with full synchronisation. A transaction takes the write lock first (BEGIN IMMEDIATE), so several
-processes on one file are one after the other, and what is checked is still true when it is written. Entries form a hash
-chain; the mark (mark.py) outside the file notices an old copy.
+SQLite in WAL mode with full synchronisation. A transaction takes the write lock first (BEGIN
+IMMEDIATE), so several processes on one file are one after the other, and what is checked is still
+true when it is written. Entries form a hash chain; the mark (mark.py) outside the file notices an
+old copy.
 
-Claim: what has been returned to a caller is in the ledger, whatever is killed and whenever; the same question gives
-the same bytes; budgets are never exceeded, also by several processes. Edges: a full disk is a `LedgerError` before
-anything is sent; a ledger is not copied or pickled as an object, because two of them would be two budgets.
+Claim: what has been returned to a caller is in the ledger, whatever is killed and whenever; the
+same question gives the same bytes; budgets are never exceeded, also by several processes. Edges: a
+full disk is a `LedgerError` before anything is sent; a ledger is not copied or pickled as an
+object, because two of them would be two budgets.
 """
 
 import logging
@@ -39,7 +41,9 @@ class LedgerError(RuntimeError):
 
 @dataclass
 class Book:
-    """An open transaction, begun after `count` entries: what one may read and write while nobody else can."""
+    """An open transaction, begun after `count` entries: what one may read and write while nobody
+    else can.
+    """
 
     connection: sqlite3.Connection = field(repr=False)
     count: int
@@ -91,7 +95,8 @@ class Ledger:
     def adopted(cls, path: str | Path, mark: str | Path | None = None) -> "Ledger":
         """Take a ledger as it is for true, write its mark anew, and open it.
 
-        For one that was moved here on purpose. Whoever adopts an old copy gives away what it forgot.
+        For one that was moved here on purpose. Whoever adopts an old copy gives away what it
+        forgot.
         """
         target = default_mark(Path(path)) if mark is None else Path(mark)
         try:
@@ -116,7 +121,8 @@ class Ledger:
                 try:
                     identity = self._prepare(connection)
                     book = self._caught_up(connection, identity)
-                    while book.added:  # put back for good before anything new: a second kill must not find it missing
+                    # put back for good before anything new: a second kill must not find it missing
+                    while book.added:
                         connection.execute("COMMIT")
                         log.warning("put %d releases back from the mark", len(book.added))
                         connection.execute("BEGIN IMMEDIATE")
@@ -172,9 +178,12 @@ class Ledger:
     def _prepare(self, connection: sqlite3.Connection) -> bytes:
         """Tables in a new file, and the identity of the ledger."""
         connection.execute(
-            "CREATE TABLE IF NOT EXISTS releases (place INTEGER PRIMARY KEY, owner TEXT NOT NULL, digest BLOB NOT NULL,"
-            " campaign TEXT NOT NULL, number INTEGER NOT NULL, at INTEGER NOT NULL, epsilon TEXT NOT NULL,"
-            " unit TEXT NOT NULL, what TEXT NOT NULL, how TEXT NOT NULL, report BLOB NOT NULL, head BLOB NOT NULL,"
+            "CREATE TABLE IF NOT EXISTS releases (place INTEGER PRIMARY KEY, owner TEXT NOT "
+            "NULL, digest BLOB NOT NULL,"
+            " campaign TEXT NOT NULL, number INTEGER NOT NULL, at INTEGER NOT NULL, epsilon "
+            "TEXT NOT NULL,"
+            " unit TEXT NOT NULL, what TEXT NOT NULL, how TEXT NOT NULL, report BLOB NOT "
+            "NULL, head BLOB NOT NULL,"
             " UNIQUE (owner, digest))"
         )
         connection.execute(
@@ -191,7 +200,9 @@ class Ledger:
         return bytes(known[1])
 
     def _caught_up(self, connection: sqlite3.Connection, identity: bytes) -> Book:
-        """Compare with the mark; what it has and the ledger lost in the last transaction is added, to be committed."""
+        """Compare with the mark; what it has and the ledger lost in the last transaction is
+        added, to be committed.
+        """
         count, head = _end(connection)
         mark = read_mark(self.mark)
         if mark is None and count == 0:
@@ -210,7 +221,8 @@ class Ledger:
                 book.add(entry)
             return book
         raise LedgerError(
-            f"ledger {self.path} is not the latest: it has {count} releases, its mark {self.mark} knows of {total}; "
+            f"ledger {self.path} is not the latest: it has {count} releases, its mark "
+            f"{self.mark} knows of {total}; "
             "an old copy forgets what was spent, so put the latest back"
         )
 

@@ -27,12 +27,15 @@ class Policy:
     epsilon_per_release, epsilon_total : budgets, exact; give strings, decimals or whole numbers.
     releases : how many questions may be answered in all.
     learners, mechanisms : names that are allowed; None allows every sound one.
-    units : whose change must be hidden: "owner" (everything this owner has) or "record" (each of its rows).
+    units : whose change must be hidden: "owner" (everything this owner has) or "record" (each of
+    its rows).
     largest_share : numbers that a share may have.  largest_query : bytes that a question may have.
     campaign : the only campaign to take part in; None: any that the pinned key signs.
-    helper : the key (hex) of the second server to trust in sums over all owners, from those who run it; None: take part
+    helper : the key (hex) of the second server to trust in sums over all owners, from those who run
+    it; None: take part
         in no such sum, because a coordinator that names its own second server would see your terms.
-    time_step : answers leave at multiples of this many seconds, so that how long they took tells nothing finer.
+    time_step : answers leave at multiples of this many seconds, so that how long they took tells
+    nothing finer.
 
     >>> policy = Policy(epsilon_per_release="0.5", epsilon_total=1, releases=2)
     >>> policy.level((0.25, 0.5, 2.0), spent=Fraction(0)), policy.level((0.25, 0.5), spent=Fraction(3, 4))
@@ -76,7 +79,9 @@ class Policy:
 
     @classmethod
     def read(cls, path: str | Path) -> "Policy":
-        """From a TOML file; a name that is not known is refused, so that a misspelt limit is not lost."""
+        """From a TOML file; a name that is not known is refused, so that a misspelt limit is not
+        lost.
+        """
         content = tomllib.loads(Path(path).read_text(encoding="utf-8"), parse_float=Decimal)
         known = {field.name for field in fields(cls)}
         if not set(content) <= known:
@@ -89,13 +94,17 @@ class Policy:
         return cls(**content)
 
     def level(self, epsilons: tuple[float, ...], spent: Fraction) -> int | None:
-        """The place of the largest epsilon on offer that is allowed after `spent`; None: none is."""
+        """The place of the largest epsilon on offer that is allowed after `spent`; None: none
+        is.
+        """
         most = min(self.epsilon_per_release, self.epsilon_total - spent)
         allowed = [place for place, epsilon in enumerate(epsilons) if rational(epsilon) <= most]
         return allowed[-1] if allowed else None
 
     def objection(self, invitation: Invitation) -> str:
-        """Why this question may not be answered whatever the budget; empty: it may. No rows are looked at."""
+        """Why this question may not be answered whatever the budget; empty: it may. No rows are
+        looked at.
+        """
         query = invitation.query
         if query.unsound:
             return "the query may only be simulated"

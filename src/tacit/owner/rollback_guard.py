@@ -1,12 +1,15 @@
-"""The mark: how far a ledger has come, kept outside its file, so that an old copy of the file is noticed.
+"""The mark: how far a ledger has come, kept outside its file, so that an old copy of the file is
+noticed.
 
-Before a ledger commits, the mark is written: the number of entries and the head of their chain before this
-transaction, and the new entries themselves, report bytes included. So whenever something breaks, either both agree,
-or the mark is one transaction ahead, and what is missing in the ledger is put back from it: same entries, same bytes,
-nothing spent twice and nothing lost. That is committed before the mark is written again, so kills may come in a row.
-If the mark is further ahead, the ledger is an old copy: it is refused.
+Before a ledger commits, the mark is written: the number of entries and the head of their chain
+before this transaction, and the new entries themselves, report bytes included. So whenever
+something breaks, either both agree, or the mark is one transaction ahead, and what is missing in
+the ledger is put back from it: same entries, same bytes, nothing spent twice and nothing lost. That
+is committed before the mark is written again, so kills may come in a row. If the mark is further
+ahead, the ledger is an old copy: it is refused.
 
-Cannot be noticed: an old copy of the ledger together with the mark of the same moment (a whole disk put back).
+Cannot be noticed: an old copy of the ledger together with the mark of the same moment (a whole disk
+put back).
 """
 
 import hashlib
@@ -60,7 +63,9 @@ def read_mark(path: Path) -> Mark | None:
 
 
 def write_mark(path: Path, mark: Mark) -> None:
-    """Replace the mark, durably and in one step; the caller holds the ledger's lock, so there is one draft."""
+    """Replace the mark, durably and in one step; the caller holds the ledger's lock, so there is
+    one draft.
+    """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = path.with_name(
         f"{path.name}.draft"

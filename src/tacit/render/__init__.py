@@ -1,1 +1,3 @@
-"""What pages have in common: look, script, headers, rendering. They need nothing from the internet."""
+"""What pages have in common: look, script, headers, rendering. They need nothing from the
+internet.
+"""

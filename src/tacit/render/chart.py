@@ -18,9 +18,9 @@ SCALINGS: tuple[Scaling, ...] = ("linear", "log")
 class Line:
     """One line: points, with half the length of an error bar each where errors are known.
 
-    Without `x` it has one `y` and runs over the whole chart: a level to compare with. Kinds: "ours"; "paper": a paper's
-    method, run again; "published": numbers printed in a paper (crosses, no line); "public": the data user's sample
-    alone; "other".
+    Without `x` it has one `y` and runs over the whole chart: a level to compare with. Kinds:
+    "ours"; "paper": a paper's method, run again; "published": numbers printed in a paper (crosses,
+    no line); "public": the data user's sample alone; "other".
     """
 
     name: str
@@ -34,7 +34,8 @@ class Line:
             raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {self.kind!r}")
         if not self.y or (len(self.x) != len(self.y) and not self.is_level):
             raise ValueError(
-                f"{self.name}: x and y must be equally long and not empty, got {len(self.x)} and {len(self.y)}"
+                f"{self.name}: x and y must be equally long and not empty, got {len(self.x)} "
+                f"and {len(self.y)}"
             )
         if self.error is not None and len(self.error) != len(self.y):
             raise ValueError(
@@ -91,7 +92,9 @@ _CLOSE = 1e-9  # of a step: what counts as on a line of the grid
 
 @dataclass(frozen=True)
 class Scale:
-    """Values from `low` to `high` lie between the places `start` and `end`; others at the nearer end."""
+    """Values from `low` to `high` lie between the places `start` and `end`; others at the nearer
+    end.
+    """
 
     low: float
     high: float
@@ -150,7 +153,9 @@ def _step(least: float) -> float:
 
 
 def _log_ends(low: float, high: float) -> tuple[float, float, tuple[float, ...]]:
-    """Powers of ten; where there would be fewer than two decades, also twice and five times as much."""
+    """Powers of ten; where there would be fewer than two decades, also twice and five times as
+    much.
+    """
     inner = (1.0, 2.0, 5.0) if high / low < 100 else (1.0,)
     powers = range(floor(log10(low)), ceil(log10(high)) + 1)
     grid = [float(f"{digit * 10.0**power:.6g}") for power in powers for digit in inner]

@@ -1,4 +1,6 @@
-"""A report before it has a form: words, tables and charts in sections. Page, Markdown and pictures are made of it."""
+"""A report before it has a form: words, tables and charts in sections. Page, Markdown and
+pictures are made of it.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -31,7 +33,9 @@ class Figures:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text under headings; the first column names the row. `strong` are rows to look at first."""
+    """Rows of text under headings; the first column names the row. `strong` are rows to look at
+    first.
+    """
 
     caption: str
     columns: tuple[str, ...]
@@ -60,7 +64,9 @@ class Table:
 
 @dataclass(frozen=True)
 class Words:
-    """A paragraph, then terms with their meaning, then a list. Its tone is that of a promise, its limits, a warning."""
+    """A paragraph, then terms with their meaning, then a list. Its tone is that of a promise,
+    its limits, a warning.
+    """
 
     text: str = ""
     tone: Tone = "plain"
@@ -73,7 +79,9 @@ Part = Table | Chart | Words | Figures
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, a paragraph, and what belongs to it. Charts that follow each other are set side by side."""
+    """A heading, a paragraph, and what belongs to it. Charts that follow each other are set side
+    by side.
+    """
 
     title: str
     text: str = ""
@@ -82,7 +90,9 @@ class Section:
 
 @dataclass(frozen=True)
 class Document:
-    """A whole report. `command` makes it again; `settings` are names and values that it depends on."""
+    """A whole report. `command` makes it again; `settings` are names and values that it depends
+    on.
+    """
 
     title: str
     lead: str

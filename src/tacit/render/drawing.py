@@ -47,7 +47,9 @@ class Mark:
 
 @dataclass(frozen=True)
 class Curve:
-    """A line on the sheet. `look` are classes of the style: its kind, its number among that kind, hollow or not."""
+    """A line on the sheet. `look` are classes of the style: its kind, its number among that
+    kind, hollow or not.
+    """
 
     name: str
     look: str
@@ -114,7 +116,9 @@ def draw(chart: Chart) -> Drawing:
 
 
 def as_table(chart: Chart) -> tuple[tuple[str, ...], ...]:
-    """The same numbers as rows of text: a heading, then one row per x; where there is no x yet, one for levels."""
+    """The same numbers as rows of text: a heading, then one row per x; where there is no x yet,
+    one for levels.
+    """
     places = _places(chart.lines)
     cells = [
         {
@@ -138,7 +142,9 @@ def _places(lines: Sequence[Line]) -> list[float]:
 
 
 def _reach(chart: Chart) -> list[float]:
-    """All heights to be seen, ends of bars included; on a log scale a bar may not reach down to zero."""
+    """All heights to be seen, ends of bars included; on a log scale a bar may not reach down to
+    zero.
+    """
     ends = [
         y + side * error
         for line in chart.lines

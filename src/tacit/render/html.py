@@ -18,7 +18,9 @@ from tacit.render.drawing import Drawing, draw
 
 
 def environment(package: str) -> Environment:
-    """The templates of a package, and the common ones; a name that a template misspells is an error."""
+    """The templates of a package, and the common ones; a name that a template misspells is an
+    error.
+    """
     made = Environment(
         loader=ChoiceLoader([PackageLoader(package), PackageLoader("tacit.render")]),
         autoescape=True,
@@ -51,7 +53,10 @@ def moment(seconds: float) -> str:
 
 
 # Even if words of a document were to slip through as markup, a browser would fetch and run nothing.
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
+    "form-action 'none'"
+)
 
 
 @dataclass(frozen=True)

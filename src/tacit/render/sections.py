@@ -33,11 +33,14 @@ def named(method: str, unsound: str) -> str:
 def protection(
     claim: str, terms: tuple[tuple[str, str], ...], limits: tuple[str, ...], unsound: Iterable[str]
 ) -> Section:
-    """What the methods promise where they really run, what they do not, and why some may only be simulated."""
+    """What the methods promise where they really run, what they do not, and why some may only be
+    simulated.
+    """
     reasons = tuple(sorted({reason for reason in unsound if reason}))
     parts = [
         Words(
-            "All numbers here come from seeded simulations: reproducible, not private. Public data only was used.",
+            "All numbers here come from seeded simulations: reproducible, not private. Public "
+            "data only was used.",
             "warning",
         ),
         Words(claim, "promise", terms),

@@ -9,7 +9,9 @@ from tacit.render.pictures import write_pictures
 
 
 def write_report(document: Document, folder: Path) -> bool:
-    """Write report.html and report.md, and pictures of the charts; whether matplotlib was there to draw them."""
+    """Write report.html and report.md, and pictures of the charts; whether matplotlib was there
+    to draw them.
+    """
     write_page(document, folder / "report.html")
     try:
         pictures = write_pictures(document, folder / "pictures")

@@ -1,9 +1,11 @@
-"""The interface of a secure sum: clipped terms of many owners in, their total out, nobody's term seen.
+"""The interface of a secure sum: clipped terms of many owners in, their total out, nobody's term
+seen.
 
-A term is a vector of k entries in [0, 1], for boosting (weighted error, weight). It is clipped, rounded to the nearest
-of `steps` public steps per unit, and summed exactly in whole numbers modulo 2^64. Rounding moves a term's entry by at
-most half a step, so a sum over n owners by at most n / (2 steps) and a mean by at most 1 / (2 steps) = 2^-21; it needs
-no coins and does not depend on the batch.
+A term is a vector of k entries in [0, 1], for boosting (weighted error, weight). It is clipped,
+rounded to the nearest of `steps` public steps per unit, and summed exactly in whole numbers modulo
+2^64. Rounding moves a term's entry by at most half a step, so a sum over n owners by at most n / (2
+steps) and a mean by at most 1 / (2 steps) = 2^-21; it needs no coins and does not depend on the
+batch.
 """
 
 from abc import ABC, abstractmethod
@@ -27,12 +29,16 @@ _LARGEST_SUM = 1 << 62
 
 
 class RefusedError(RuntimeError):
-    """The protocol will not go on: too few owners, a second release, releases of different batches."""
+    """The protocol will not go on: too few owners, a second release, releases of different
+    batches.
+    """
 
 
 @dataclass(frozen=True, eq=False)
 class SumAnswer:
-    """What everybody may see: the sums (k,), the standard deviation of the noise in each, the owners counted."""
+    """What everybody may see: the sums (k,), the standard deviation of the noise in each, the
+    owners counted.
+    """
 
     sums: FloatArray
     stderr: FloatArray
@@ -43,9 +49,10 @@ class SumAnswer:
 class SecureSum(ABC):
     """A way to add up one term per owner.
 
-    `epsilon` is the budget of ONE sum for each owner in it: over several sums of the same owners it adds up, which is
-    for a ledger to keep. None means no noise and is accepted only by simulations of what was published (`unsound`
-    says why). A batch of fewer than `minimum` owners is never opened. A term is rounded to `steps` per unit.
+    `epsilon` is the budget of ONE sum for each owner in it: over several sums of the same owners it
+    adds up, which is for a ledger to keep. None means no noise and is accepted only by simulations
+    of what was published (`unsound` says why). A batch of fewer than `minimum` owners is never
+    opened. A term is rounded to `steps` per unit.
     """
 
     unsound: ClassVar[str] = ""  # why this is a simulation only; empty where the guarantee holds
@@ -66,14 +73,20 @@ class SecureSum(ABC):
 
     @abstractmethod
     def total(self, terms: object, stream: Stream) -> SumAnswer:
-        """The sums of the columns of `terms` (owners, k), each entry clipped to [0, 1] and NaN to 0."""
+        """The sums of the columns of `terms` (owners, k), each entry clipped to [0, 1] and NaN
+        to 0.
+        """
 
     def width(self, k: int) -> int:
-        """The largest l1 distance, in steps, between two terms of k entries: what replacing one owner can change."""
+        """The largest l1 distance, in steps, between two terms of k entries: what replacing one
+        owner can change.
+        """
         return k * self.steps
 
     def scale(self, k: int) -> int:
-        """The noise scale t in steps: the least whole number with width / t <= epsilon. 0 without noise."""
+        """The noise scale t in steps: the least whole number with width / t <= epsilon. 0
+        without noise.
+        """
         if self.epsilon is None:
             return 0
         t = ceil(Fraction(self.width(k)) / rational(self.epsilon))
@@ -96,7 +109,8 @@ class SecureSum(ABC):
 
 
 def encode(terms: FloatArray, steps: int) -> WordArray:
-    """Terms as whole numbers 0 .. steps: clipped, NaN as 0, rounded to nearest (ties to even). Total.
+    """Terms as whole numbers 0 .. steps: clipped, NaN as 0, rounded to nearest (ties to even).
+    Total.
 
     >>> encode(np.array([[0.5, -2.0, np.nan, np.inf]]), 1024)
     array([[ 512,    0,    0, 1024]], dtype=uint64)

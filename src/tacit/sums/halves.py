@@ -1,13 +1,14 @@
 """What a sum over the network is about: public facts that owners seal their halves to.
 
-The two servers of a campaign are named by their public keys. A half opens at one of them, for one question, at one
-epsilon, and for no other, because all of this is the context it was sealed in.
+The two servers of a campaign are named by their public keys. A half opens at one of them, for one
+question, at one epsilon, and for no other, because all of this is the context it was sealed in.
 
 Sealed halves: what leaves an owner for a sum, and what each server reads of it.
 
-The coordinator's half is a seed of 32 bytes, which AES-256-CTR stretches to the mask; the helper's is the residual, the
-encoded term minus the mask modulo 2^64. Both travel together, sealed to their servers. A report is a function of term
-and tape: an owner reads 12 words of it, for the seed and for the keys of the two seals. Proof: two_servers.md.
+The coordinator's half is a seed of 32 bytes, which AES-256-CTR stretches to the mask; the helper's
+is the residual, the encoded term minus the mask modulo 2^64. Both travel together, sealed to their
+servers. A report is a function of term and tape: an owner reads 12 words of it, for the seed and
+for the keys of the two seals. Proof: two_servers.md.
 """
 
 from collections.abc import Sequence
@@ -33,7 +34,9 @@ _DIGEST = 32
 @message("sum.terms")
 @dataclass(frozen=True)
 class SumTerms:
-    """The terms of a campaign's sums: epsilon of ONE sum, the least batch, and the two servers' public keys."""
+    """The terms of a campaign's sums: epsilon of ONE sum, the least batch, and the two servers'
+    public keys.
+    """
 
     epsilon: float
     minimum: int
@@ -47,7 +50,8 @@ class SumTerms:
                 raise bad(f"key of the {name}", f"{KEY} bytes", len(getattr(self, name)))
         if self.coordinator == self.helper:
             raise ValueError(
-                "coordinator and helper must have different keys: one server that plays both sees terms"
+                "coordinator and helper must have different keys: one server that plays both "
+                "sees terms"
             )
         self.sums(self.minimum).scale(ENTRIES)  # refuses an epsilon that is too small for the noise
 
@@ -59,7 +63,9 @@ class SumTerms:
 @message("sum.batch")
 @dataclass(frozen=True)
 class Batch:
-    """One sum: the digest of its question, its place among the campaign's sums (from 1), and the terms."""
+    """One sum: the digest of its question, its place among the campaign's sums (from 1), and the
+    terms.
+    """
 
     question: bytes
     number: int
@@ -82,7 +88,9 @@ _WORDS = (_SEED + 2 * KEY) // 8
 
 
 def sealed_halves(terms: FloatArray, batch: Batch, stream: Stream) -> AnyArray:
-    """At the owners: the bytes (owners, SIZE) that leave for terms (owners, 2), the coordinator's half first."""
+    """At the owners: the bytes (owners, SIZE) that leave for terms (owners, 2), the
+    coordinator's half first.
+    """
     spec, contexts = batch.terms, (batch.context(COORDINATOR), batch.context(HELPER))
     encoded = encode_terms(terms, spec.sums(1).steps)
     coins = stream.words(np.arange(len(terms)), 0, _WORDS).astype("<u8")
@@ -101,10 +109,11 @@ def sealed_halves(terms: FloatArray, batch: Batch, stream: Stream) -> AnyArray:
 def opened_halves(
     sealed: Sequence[bytes], batch: Batch, server: str, key: X25519PrivateKey
 ) -> Half:
-    """At a server: the halves that open, named by their places; a copy of one that has opened is left out.
+    """At a server: the halves that open, named by their places; a copy of one that has opened is
+    left out.
 
-    Sealed bytes open only as they are (wire/sealed.py), so a copy has the same first 32 bytes, and an honest owner uses
-    them once: whoever relays halves cannot make a term count twice.
+    Sealed bytes open only as they are (wire/sealed.py), so a copy has the same first 32 bytes, and
+    an honest owner uses them once: whoever relays halves cannot make a term count twice.
     """
     context = batch.context(server)
     places: list[int] = []

@@ -1,11 +1,12 @@
 """Discrete Laplace noise for sums, drawn exactly.
 
-Claim: z has probability (1 - q) / (1 + q) q^|z| with q = e^(-1/t), for a whole scale t, on all whole numbers.
-Proof: the sampler of the Laplace mechanism (laplace.md) draws that law but stops counting at 63 scales, where that
-mechanism's clamp hides the stop. A sum has no clamp, so counting goes on here from where it stopped: given at least
-63 successes of coins with chance e^-1, the number of further ones is again that of successes before a failure.
-Variance: 2 q / (1 - q)^2 = 1 / (2 sinh(1 / 2t)^2), just under 2 t^2.
-Edges: the law has no end; a sum modulo 2^64 takes it modulo 2^64, which is a map after the noise and keeps privacy.
+Claim: z has probability (1 - q) / (1 + q) q^|z| with q = e^(-1/t), for a whole scale t, on all
+whole numbers. Proof: the sampler of the Laplace mechanism (laplace.md) draws that law but stops
+counting at 63 scales, where that mechanism's clamp hides the stop. A sum has no clamp, so counting
+goes on here from where it stopped: given at least 63 successes of coins with chance e^-1, the
+number of further ones is again that of successes before a failure. Variance: 2 q / (1 - q)^2 = 1 /
+(2 sinh(1 / 2t)^2), just under 2 t^2. Edges: the law has no end; a sum modulo 2^64 takes it modulo
+2^64, which is a map after the noise and keeps privacy.
 """
 
 from math import sinh
@@ -38,8 +39,8 @@ def two_sided_geometric(count: int, scale: int, stream: Stream) -> IntArray:
 def two_sided_geometric_rows(rows: int, each: int, scale: int, stream: Stream) -> IntArray:
     """`each` draws for every row, (rows, each); row i is a function of tape i of `stream` alone.
 
-    Draw j begins with its own few words near the start of the tape; if these are not enough, it goes on in a part of
-    the tape that is its own.
+    Draw j begins with its own few words near the start of the tape; if these are not enough, it
+    goes on in a part of the tape that is its own.
 
     >>> from tacit import seeded
     >>> bool((two_sided_geometric_rows(9, 5, 4, seeded(1))[:3] == two_sided_geometric_rows(3, 5, 4, seeded(1))).all())

@@ -1,4 +1,5 @@
-"""How two servers add up the reports to one question, without a socket: what they say and what each computes.
+"""How two servers add up the reports to one question, without a socket: what they say and what each
+computes.
 
     coordinator: open its own halves; relay the helper's halves of those owners -> Relay
     helper:      open them, leave out what does not open or is a copy, add, add noise, once -> Added
@@ -8,8 +9,8 @@ Each server's noise is an explicit stream. Proof: two_servers.md.
 
 The helper of rehearsals: its key is known to everybody, so that nobody can take it for a helper.
 
-Whoever seals a half to it hides nothing, whatever noise is added. Owners that are not rehearsing refuse it, and so does
-a campaign file; a rehearsal accepts no other. Reproducible, not private.
+Whoever seals a half to it hides nothing, whatever noise is added. Owners that are not rehearsing
+refuse it, and so does a campaign file; a rehearsal accepts no other. Reproducible, not private.
 """
 
 from collections.abc import Sequence
@@ -31,7 +32,9 @@ from tacit.wire import message
 @message("sum.relay")
 @dataclass(frozen=True)
 class Relay:
-    """From the coordinator to the helper: sealed halves one after the other; it cannot open them."""
+    """From the coordinator to the helper: sealed halves one after the other; it cannot open
+    them.
+    """
 
     batch: Batch
     halves: bytes
@@ -49,7 +52,8 @@ class Relay:
 @message("sum.added")
 @dataclass(frozen=True, eq=False)
 class Added:
-    """From the helper, once per question: which of the halves were counted (a bit each), and their noisy sum.
+    """From the helper, once per question: which of the halves were counted (a bit each), and their
+    noisy sum.
 
     `words` are the sum's entries modulo 2^64, as signed numbers.
     """
@@ -69,7 +73,9 @@ class Helping:
         self._server.receive(opened_halves(pieces, relay.batch, HELPER, key))
 
     def added(self, noise: Stream) -> Added:
-        """The noisy sum, once. Fewer owners than its own or the campaign's minimum are a `RefusedError`."""
+        """The noisy sum, once. Fewer owners than its own or the campaign's minimum are a
+        `RefusedError`.
+        """
         relayed = np.ones_like(self._server.present)
         release = self._server.release(relayed, tape(self._batch, HELPER, noise))
         return Added(
@@ -112,7 +118,9 @@ class Adding:
 
 
 def tape(batch: Batch, server: str, noise: Stream) -> Stream:
-    """The tape of a server's noise in one sum: in a rehearsal that of the sum in one process (`TwoServers.total`)."""
+    """The tape of a server's noise in one sum: in a rehearsal that of the sum in one process
+    (`TwoServers.total`).
+    """
     return noise.child("tally", batch.number).child("noise", "a" if server == COORDINATOR else "b")
 
 

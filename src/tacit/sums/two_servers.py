@@ -1,16 +1,18 @@
 """Additive sharing between two servers, each adding its own exact noise. Proof: two_servers.md.
 
-Claim: unit owner; adjacency one owner's rows replaced by any others, the owner present in both; adversary either
-server alone, following the protocol or not, with all other owners and everybody who sees the answer; epsilon exactly,
-for ONE sum. Each server adds the full noise, so this holds even if the other adds none. Two servers that collude
-see every term: then there is no privacy at all.
-Proof: one half of a term is uniform whatever the term; the other server's release adds discrete Laplace noise.
-Variance: two draws, 2 / (2 sinh(1 / 2t)^2) steps^2 for each entry, twice what one trusted server would need.
-Edges: owners heard by one server only are left out by both; the sum of the others stays exact but for the noise. An
-owner that does not follow the protocol can spoil the sum (halves cannot be seen to be in range), nobody's privacy.
+Claim: unit owner; adjacency one owner's rows replaced by any others, the owner present in both;
+adversary either server alone, following the protocol or not, with all other owners and everybody
+who sees the answer; epsilon exactly, for ONE sum. Each server adds the full noise, so this holds
+even if the other adds none. Two servers that collude see every term: then there is no privacy at
+all. Proof: one half of a term is uniform whatever the term; the other server's release adds
+discrete Laplace noise. Variance: two draws, 2 / (2 sinh(1 / 2t)^2) steps^2 for each entry, twice
+what one trusted server would need. Edges: owners heard by one server only are left out by both; the
+sum of the others stays exact but for the noise. An owner that does not follow the protocol can
+spoil the sum (halves cannot be seen to be in range), nobody's privacy.
 
-An owner calls `split`; a server is a `Server`; whoever holds both releases calls `open_sum`. What the literature calls
-a secret share is called a half here: in this package a share is what never leaves its owner.
+An owner calls `split`; a server is a `Server`; whoever holds both releases calls `open_sum`. What
+the literature calls a secret share is called a half here: in this package a share is what never
+leaves its owner.
 """
 
 from dataclasses import dataclass
@@ -51,14 +53,17 @@ class TwoServers(SecureSum):
 
 @dataclass(frozen=True, eq=False)
 class Half:
-    """What one server receives: for each of `owners` (m,) a row of `words` (m, k), uniform on its own."""
+    """What one server receives: for each of `owners` (m,) a row of `words` (m, k), uniform on
+    its own.
+    """
 
     owners: IntArray
     words: WordArray
 
 
 def split(owners: IntArray, terms: FloatArray, steps: int, stream: Stream) -> tuple[Half, Half]:
-    """At the owner: a mask for one server, the encoded term minus the mask, modulo 2^64, for the other.
+    """At the owner: a mask for one server, the encoded term minus the mask, modulo 2^64, for the
+    other.
 
     Owner o reads the first k words of tape o, which must serve no second term.
     """
@@ -68,7 +73,9 @@ def split(owners: IntArray, terms: FloatArray, steps: int, stream: Stream) -> tu
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """What a server publishes, once: who was counted (owners,), and the noisy sum of their halves (k,)."""
+    """What a server publishes, once: who was counted (owners,), and the noisy sum of their
+    halves (k,).
+    """
 
     spec: TwoServers
     counted: BoolArray
@@ -78,8 +85,8 @@ class Release:
 class Server:
     """One of the two servers, for one batch of owners 0 .. owners-1 with k entries each.
 
-    `present` says whose halves have arrived; `duplicates` counts the halves refused because their owner's had.
-    It keeps 8 k + 1 bytes per owner, until the release.
+    `present` says whose halves have arrived; `duplicates` counts the halves refused because their
+    owner's had. It keeps 8 k + 1 bytes per owner, until the release.
     """
 
     def __init__(self, spec: TwoServers, owners: int, k: int) -> None:
@@ -114,7 +121,9 @@ class Server:
         self.duplicates += len(half.owners) - len(fresh)
 
     def release(self, at_other: BoolArray, stream: Stream) -> Release:
-        """The noisy sum over the owners present here and at the other server. Once; then the halves are forgotten."""
+        """The noisy sum over the owners present here and at the other server. Once; then the
+        halves are forgotten.
+        """
         words = self._open_batch()
         if at_other.dtype != np.bool_ or at_other.shape != self.present.shape:
             raise bad(
@@ -126,7 +135,8 @@ class Server:
         if not np.count_nonzero(counted) >= self.spec.minimum:
             found = np.count_nonzero(counted)
             raise RefusedError(
-                f"a sum needs at least minimum={self.spec.minimum} owners at both servers, got {found}"
+                f"a sum needs at least minimum={self.spec.minimum} owners at both servers, "
+                f"got {found}"
             )
         self._words = None
         words[~counted] = 0
@@ -140,14 +150,17 @@ class Server:
 
 
 def open_sum(a: Release, b: Release) -> SumAnswer:
-    """Both releases together: the sum of the counted owners' terms, with the noise of both servers."""
+    """Both releases together: the sum of the counted owners' terms, with the noise of both
+    servers.
+    """
     if (
         a.spec != b.spec
         or a.words.shape != b.words.shape
         or not np.array_equal(a.counted, b.counted)
     ):
         raise RefusedError(
-            "the two releases are not of the same batch: owners counted and parameters must be equal"
+            "the two releases are not of the same batch: owners counted and parameters must "
+            "be equal"
         )
     k = len(a.words)
     error = np.sqrt(2 * variance(a.spec.scale(k))) / a.spec.steps

@@ -1,12 +1,14 @@
-"""Canonical bytes of frozen dataclasses: one object, one string of bytes, and nothing else is accepted.
+"""Canonical bytes of frozen dataclasses: one object, one string of bytes, and nothing else is
+accepted.
 
-A class opts in with ``@message("tag")``. It travels as [tag, field, field, ...] in msgpack, fields in their declared
-order; arrays travel as shape and little-endian values. Decoding is led by the declared types of the fields: nothing on
-the wire can name a class that was not registered or that does not belong there. Numbers must be finite, the class's own
-checks run, and bytes that are not exactly what encoding the result would give are refused. No pickle, no code.
+A class opts in with ``@message("tag")``. It travels as [tag, field, field, ...] in msgpack, fields
+in their declared order; arrays travel as shape and little-endian values. Decoding is led by the
+declared types of the fields: nothing on the wire can name a class that was not registered or that
+does not belong there. Numbers must be finite, the class's own checks run, and bytes that are not
+exactly what encoding the result would give are refused. No pickle, no code.
 
-Bytes of untrusted origin cost memory in proportion to their length (below a hundred times; `largest` bounds it), and
-any defect is a `WireError`.
+Bytes of untrusted origin cost memory in proportion to their length (below a hundred times;
+`largest` bounds it), and any defect is a `WireError`.
 """
 
 import types
@@ -37,7 +39,9 @@ class WireError(ValueError):
 
 
 def message(tag: str) -> Callable[[type[Kind]], type[Kind]]:
-    """Let a frozen dataclass travel under `tag`. A tag names one class for good; a changed layout takes a new tag."""
+    """Let a frozen dataclass travel under `tag`. A tag names one class for good; a changed
+    layout takes a new tag.
+    """
 
     def register(cls: type[Kind]) -> type[Kind]:
         if not is_dataclass(cls):

@@ -1,9 +1,10 @@
 """Messages sealed to a public key: X25519, HKDF-SHA256, ChaCha20-Poly1305.
 
-Sealed bytes are 32 bytes of a public key made for this message alone, then the encrypted message with its tag. The
-encryption's key comes from the shared secret and from both public keys, so that not even another encoding of the same
-point opens; the context is authenticated with the message. So sealed bytes open only as they are, for the one they were
-made for, in the context they were made in. A key serves one message, therefore the nonce may be zero.
+Sealed bytes are 32 bytes of a public key made for this message alone, then the encrypted message
+with its tag. The encryption's key comes from the shared secret and from both public keys, so that
+not even another encoding of the same point opens; the context is authenticated with the message. So
+sealed bytes open only as they are, for the one they were made for, in the context they were made
+in. A key serves one message, therefore the nonce may be zero.
 """
 
 from cryptography.exceptions import InvalidTag
@@ -18,7 +19,8 @@ _NONCE = bytes(12)
 
 
 def seal(plain: bytes, to: bytes, context: bytes, secret: bytes) -> bytes:
-    """`plain` for the holder of the key `to` only; `secret` is 32 fresh bytes that serve for nothing else.
+    """`plain` for the holder of the key `to` only; `secret` is 32 fresh bytes that serve for
+    nothing else.
 
     >>> from os import urandom
     >>> bob = X25519PrivateKey.generate()
@@ -32,7 +34,9 @@ def seal(plain: bytes, to: bytes, context: bytes, secret: bytes) -> bytes:
 
 
 def unseal(sealed: bytes, key: X25519PrivateKey, context: bytes) -> bytes | None:
-    """What was sealed; None for bytes that are not sealed to this key in this context. Total: no bytes raise."""
+    """What was sealed; None for bytes that are not sealed to this key in this context. Total: no
+    bytes raise.
+    """
     if len(sealed) < OVERHEAD:
         return None
     made = sealed[:KEY]

@@ -1,7 +1,8 @@
 """Messages with an Ed25519 signature over their canonical bytes.
 
-Signed bytes are: 64 bytes of signature, then the message. What is signed is a purpose (so that a signature for one
-thing cannot serve for another), and the message. Nothing is parsed before the signature holds.
+Signed bytes are: 64 bytes of signature, then the message. What is signed is a purpose (so that a
+signature for one thing cannot serve for another), and the message. Nothing is parsed before the
+signature holds.
 """
 
 from collections.abc import Callable
@@ -41,7 +42,9 @@ def opened(
 
 
 def verified(data: bytes, purpose: str, key: Ed25519PublicKey, largest: int = LARGEST) -> bytes:
-    """The message inside signed bytes, not yet parsed, if `key` signed it for this purpose; else a `WireError`."""
+    """The message inside signed bytes, not yet parsed, if `key` signed it for this purpose; else
+    a `WireError`.
+    """
     if not _SIGNATURE < len(data) <= largest + _SIGNATURE:
         raise WireError(
             f"a signed message must be {_SIGNATURE + 1} to {largest + _SIGNATURE} bytes"

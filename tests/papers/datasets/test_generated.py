@@ -25,7 +25,9 @@ def test_synthetic_shape(points):
 
 
 def test_synthetic_is_the_papers_problem(points):
-    """Nearest centroid about 87 %; with a million rows the scale is wider and centroids are closer than here."""
+    """Nearest centroid about 87 %; with a million rows the scale is wider and centroids are
+    closer than here.
+    """
     accuracy = (
         NearestCentroid().fit(points.X_train, points.y_train).score(points.X_test, points.y_test)
     )

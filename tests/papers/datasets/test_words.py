@@ -105,7 +105,9 @@ def test_bad_arguments(changes, message):
 
 @pytest.fixture
 def small(tmp_path, monkeypatch):
-    """`mnist_words` over made images: a function of the images, and the folder where results are kept."""
+    """`mnist_words` over made images: a function of the images, and the folder where results are
+    kept.
+    """
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
     def run(images, **options):
@@ -131,7 +133,9 @@ def test_the_whole_way(small):
 
 
 def test_private_rows_change_nothing_but_themselves(small):
-    """Half of the private images become noise; all features of the others, public and test included, stay the same."""
+    """Half of the private images become noise; all features of the others, public and test
+    included, stay the same.
+    """
     run, folder = small
     images = bar_images()
     split = run(images)

@@ -1,4 +1,6 @@
-"""A small campaign over HTTP, in this process: files of a data user and of owners, a coordinator, members."""
+"""A small campaign over HTTP, in this process: files of a data user and of owners, a
+coordinator, members.
+"""
 
 import asyncio
 import csv

@@ -1,4 +1,6 @@
-"""Campaigns of peers for tests: files, and a coordinator with participants that are moved by hand, in one thread."""
+"""Campaigns of peers for tests: files, and a coordinator with participants that are moved by
+hand, in one thread.
+"""
 
 from typing import Any
 
@@ -107,7 +109,9 @@ class Trial:
             self.enrol(name)
 
     def start(self):
-        """A coordinator that knows nothing but the database, when the lease of the last has run out."""
+        """A coordinator that knows nothing but the database, when the lease of the last has run
+        out.
+        """
         self.service = running(self.folder, f"sqlite:///{self.folder}/c.db", KEY)
         self.store = self.service.store
         terms, _ = PeerSpec.read(self.folder / "campaign.toml").prepared()

@@ -101,7 +101,8 @@ def test_a_campaign_begun_watched_and_finished_in_the_browser(seen, tmp_path):
             ).is_visible()
             assert (
                 page.evaluate(
-                    "[...Object.keys(localStorage), ...Object.keys(sessionStorage), document.cookie].join('')"
+                    "[...Object.keys(localStorage), ...Object.keys(sessionStorage), "
+                    "document.cookie].join('')"
                 )
                 == ""
             )

@@ -1,4 +1,6 @@
-"""Campaigns that refine the data user's own model: the classifier's algorithm, over the same service."""
+"""Campaigns that refine the data user's own model: the classifier's algorithm, over the same
+service.
+"""
 
 import asyncio
 

@@ -1,4 +1,6 @@
-"""The driver, on both databases: it asks, waits, voids and goes on from the database alone, whoever takes over."""
+"""The driver, on both databases: it asks, waits, voids and goes on from the database alone,
+whoever takes over.
+"""
 
 import time
 

@@ -1,4 +1,6 @@
-"""Newcomers, many at a time and through several workers: a token admits one owner, repeating does no harm."""
+"""Newcomers, many at a time and through several workers: a token admits one owner, repeating
+does no harm.
+"""
 
 import numpy as np
 import pytest

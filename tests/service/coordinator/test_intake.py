@@ -1,4 +1,6 @@
-"""Reports coming in, on both databases and through several workers: each owner counts once, everything is counted."""
+"""Reports coming in, on both databases and through several workers: each owner counts once,
+everything is counted.
+"""
 
 import threading
 import time

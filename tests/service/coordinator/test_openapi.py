@@ -1,4 +1,6 @@
-"""The OpenAPI document is complete, and true of the running service whatever is sent: schemathesis tries it out."""
+"""The OpenAPI document is complete, and true of the running service whatever is sent:
+schemathesis tries it out.
+"""
 
 import asyncio
 import time
@@ -71,7 +73,9 @@ def schema(service):
 
 
 def tried(schema, path, method, mode, auth, without=()):
-    """Send a dozen requests; every answer must be as the document says. The statuses that came back."""
+    """Send a dozen requests; every answer must be as the document says. The statuses that came
+    back.
+    """
     excluded = [CHECKS.get_one(name) for name in ("ignored_auth", "unsupported_method", *without)]
     statuses = set()
 

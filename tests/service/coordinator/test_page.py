@@ -247,7 +247,9 @@ def test_charts_of_any_length_stay_on_their_sheet(rounds):
 
 @pytest.mark.parametrize("mechanism", ["privunit", "piecewise", "laplace", "duchi"])
 def test_predicted_errors_are_those_of_the_reports(mechanism):
-    """4,000 owners without rows, half at each epsilon: the ratio is 1 within 5 %; another epsilon's is not."""
+    """4,000 owners without rows, half at each epsilon: the ratio is 1 within 5 %; another
+    epsilon's is not.
+    """
     learner = Centroid()
     rng = np.random.default_rng(5)
     sample = Public(rng.uniform(-1, 1, (50, 4)), np.arange(50) % 2, 2)

@@ -1,4 +1,6 @@
-"""Campaigns of peers: turns, signatures that all check, newcomers, leaving, kills, and the same as in one process."""
+"""Campaigns of peers: turns, signatures that all check, newcomers, leaving, kills, and the same
+as in one process.
+"""
 
 import asyncio
 from dataclasses import replace
@@ -201,7 +203,8 @@ def test_a_report_that_nobody_signed_for_the_others_counts_as_silence(trial):
     assert trial.relayed().released == Additive()
 
 
-# A coordinator that forges --------------------------------------------------------------------------------
+# A coordinator that forges
+# --------------------------------------------------------------------------------
 
 
 def forged(trial, change):

@@ -1,4 +1,6 @@
-"""A rehearsal over HTTP gives the bytes of the engine in one process; it is refused wherever it could do harm."""
+"""A rehearsal over HTTP gives the bytes of the engine in one process; it is refused wherever it
+could do harm.
+"""
 
 import asyncio
 

@@ -1,4 +1,6 @@
-"""Sums of a rehearsal: the bytes of one process, through a helper that no real owner, campaign or host accepts."""
+"""Sums of a rehearsal: the bytes of one process, through a helper that no real owner, campaign
+or host accepts.
+"""
 
 import numpy as np
 import pytest

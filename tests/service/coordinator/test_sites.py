@@ -1,4 +1,6 @@
-"""Campaigns of sites: one private model each, combined with the data user's sample, over the same service."""
+"""Campaigns of sites: one private model each, combined with the data user's sample, over the
+same service.
+"""
 
 import asyncio
 
@@ -123,7 +125,9 @@ class Trial:
         )
 
     def start(self):
-        """A coordinator that knows nothing but the database, when the lease of the last has run out."""
+        """A coordinator that knows nothing but the database, when the lease of the last has run
+        out.
+        """
         self.service = running(self.folder, self.url, KEY)
         self.store = self.service.store
         self.terms, self.public = SiteSpec.read(self.folder / "campaign.toml").prepared()

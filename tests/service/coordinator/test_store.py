@@ -1,4 +1,6 @@
-"""The store, on SQLite and PostgreSQL alike: what must not happen twice does not, also when two try at once."""
+"""The store, on SQLite and PostgreSQL alike: what must not happen twice does not, also when two
+try at once.
+"""
 
 import time
 

@@ -1,4 +1,6 @@
-"""Campaigns judged by all owners: sums through a helper, killed, away, refusing, and the same as in one process."""
+"""Campaigns judged by all owners: sums through a helper, killed, away, refusing, and the same as
+in one process.
+"""
 
 import sqlite3
 
@@ -66,7 +68,9 @@ class Away(httpx.BaseTransport):
 
 
 class Trial:
-    """A coordinator with its owners and a helper, in one thread: whoever is to move is moved by hand."""
+    """A coordinator with its owners and a helper, in one thread: whoever is to move is moved by
+    hand.
+    """
 
     def __init__(self, tmp_path, text=CAMPAIGN):
         self.folder = folder_of(tmp_path, owners=PEOPLE, text=text)
@@ -87,7 +91,9 @@ class Trial:
         self.ledger = ledger
 
     def start(self, client):
-        """The coordinator, started anew from what is in the database, when the lease of the last one has run out."""
+        """The coordinator, started anew from what is in the database, when the lease of the last
+        one has run out.
+        """
         url = f"sqlite:///{self.folder}/c.db"
         if (self.folder / "c.db").exists():
             self.changed("UPDATE campaign SET lease_until = 0")

@@ -1,4 +1,6 @@
-"""An owner's file means in a campaign what it means to `tacit fit`, and no owner's rows change another's."""
+"""An owner's file means in a campaign what it means to `tacit fit`, and no owner's rows change
+another's.
+"""
 
 import asyncio
 from fractions import Fraction

@@ -1,4 +1,6 @@
-"""An owner's patience: what it does when the coordinator is away, busy, slow, or lives by another clock."""
+"""An owner's patience: what it does when the coordinator is away, busy, slow, or lives by
+another clock.
+"""
 
 import asyncio
 from email.utils import formatdate
@@ -17,7 +19,9 @@ NOW = 1_800_000_000.0
 
 
 class Coordinator:
-    """Answers what it is told to, one after another; the last again and again. It counts, and no time passes."""
+    """Answers what it is told to, one after another; the last again and again. It counts, and no
+    time passes.
+    """
 
     def __init__(self, monkeypatch, *answers):
         self.answers = list(answers)
@@ -85,7 +89,8 @@ def test_fifty_that_gave_up_together_do_not_come_back_together(monkeypatch):
         there = Coordinator(monkeypatch, httpx.ConnectTimeout("handshake"), httpx.Response(200))
         there.call(coin=coin)
         first.append(there.pauses[0])
-    # 50 uniform draws over 4 seconds: more than 25 in one second has a chance of 1 in 6600; the seed is fixed besides
+    # 50 uniform draws over 4 seconds: more than 25 in one second has a chance of 1 in 6600; the
+    # seed is fixed besides
     assert max(sum(second <= pause < second + 1 for pause in first) for second in range(4, 8)) <= 25
 
 

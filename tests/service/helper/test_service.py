@@ -1,4 +1,6 @@
-"""The helper over HTTP: who is served, what is refused, and a process that is killed and started again."""
+"""The helper over HTTP: who is served, what is refused, and a process that is killed and started
+again.
+"""
 
 import os
 import signal

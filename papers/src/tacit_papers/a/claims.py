@@ -14,9 +14,13 @@ _POINTS = 0.05  # test error or accuracy that counts as the same as published
 _CHANCE = 0.55  # accuracy of two classes up to which a learner is said to guess
 _FROM_3 = EPSILONS[1:]
 _FACTOR = 0.25  # relative difference up to which a value of a table counts as the same
-_FEATURES = "the paper's visual words are not known in detail; ours separate Fashion-MNIST less (docstring of fashion_words)"
+_FEATURES = (
+    "the paper's visual words are not known in detail; ours separate Fashion-MNIST less "
+    "(docstring of fashion_words)"
+)
 _POLARITY = (
-    "as printed, Algorithm 6 has a fixed polarity: a stump the wrong way round is dropped, and without noise the same "
+    "as printed, Algorithm 6 has a fixed polarity: a stump the wrong way round is dropped, "
+    "and without noise the same "
     "one comes again; the sound variant takes the sign of the sums"
 )
 _SOURCES = {
@@ -40,7 +44,8 @@ def _tables() -> list[Statement]:
             found.append(
                 Statement(
                     f"Table {table}",
-                    f"{dataset}, {mechanism}: five values of {_MEASURES[table]}, within {_FACTOR:.0%}",
+                    f"{dataset}, {mechanism}: five values of {_MEASURES[table]}, within "
+                    f"{_FACTOR:.0%}",
                     ", ".join(f"{value.mean:.4g}" for value in values if value is not None),
                     _values(table, dataset, mechanism),
                     "the numbers fall with the square of epsilon, as a mean squared error does"
@@ -49,7 +54,11 @@ def _tables() -> list[Statement]:
                 )
             )
         for dataset in dict.fromkeys(name for name, _ in cells):
-            text = f"{dataset}: mechanisms stand in the published order wherever its runs can tell them apart"
+            text = (
+                f"{dataset}: mechanisms stand in the published order wherever its runs "
+                "can tell "
+                "them apart"
+            )
             found.append(
                 Statement(f"Table {table}", text, "", _order(table, dataset), _SOURCES[dataset])
             )
@@ -116,7 +125,10 @@ def _first_learners() -> list[Statement]:
             f"{dataset}: the first centroids are most accurate through Piecewise at every epsilon"
         )
         found.append(Statement("Fig. 2", text, "", _best("centroid", dataset)))
-        text = f"{dataset}: at epsilon 1 the first centroids guess, through Piecewise and through Duchi"
+        text = (
+            f"{dataset}: at epsilon 1 the first centroids guess, through Piecewise and "
+            "through Duchi"
+        )
         found.append(
             Statement(
                 "Fig. 2", text, "about 50 %", _guesses("centroid", dataset, (1.0,), MECHANISMS[1:])
@@ -127,13 +139,19 @@ def _first_learners() -> list[Statement]:
         found.append(
             Statement("Fig. 2", text, percent(stated), _open(dataset, stated), _SOURCES[dataset])
         )
-    text = "MNIST, epsilon 5: the first centroids through Piecewise are about 70 % accurate, within 5 points"
+    text = (
+        "MNIST, epsilon 5: the first centroids through Piecewise are about 70 % accurate, "
+        "within 5 points"
+    )
     found.append(
         Statement(
             "Fig. 2", text, "70", _accurate("centroid", "mnist", 5.0, 0.70), _SOURCES["mnist"]
         )
     )
-    text = "synthetic: from epsilon 7 on, first centroids through Piecewise are as accurate as without privacy (3 points)"
+    text = (
+        "synthetic: from epsilon 7 on, first centroids through Piecewise are as accurate as "
+        "without privacy (3 points)"
+    )
     found.append(
         Statement("Fig. 2", text, "", _as_open("centroid", "synthetic", "piecewise", (7.0, 9.0)))
     )
@@ -154,7 +172,10 @@ def _first_learners() -> list[Statement]:
             )
         )
     for mechanism in ("duchi", "piecewise"):
-        text = f"synthetic: from epsilon 3 on, first stumps through {mechanism} are as without privacy (3 points)"
+        text = (
+            f"synthetic: from epsilon 3 on, first stumps through {mechanism} are as without "
+            "privacy (3 points)"
+        )
         found.append(
             Statement(
                 "Fig. 6", text, "", _as_open("stump", "synthetic", mechanism, _FROM_3), _POLARITY
@@ -266,13 +287,19 @@ def _boosting() -> list[Statement]:
     for (dataset, learner, epsilon), stated in CURVES.items():
         level = "without privacy" if epsilon is None else f"epsilon {epsilon:g}"
         figure = "Fig. 4" if learner == "centroid" else "Fig. 7"
-        text = f"{dataset}, boosted {learner}, {level}: error of the first and after ten, within 5 points"
+        text = (
+            f"{dataset}, boosted {learner}, {level}: error of the first and after ten, within "
+            "5 points"
+        )
         judge = _end_points(dataset, learner, epsilon, stated)
         caution = _POLARITY if learner == "stump" else _SOURCES[dataset]
         found.append(Statement(figure, text, percent(*stated), judge, caution))
     for dataset, learner in dict.fromkeys((name, learner) for name, learner, _ in CURVES):
         figure = "Fig. 4" if learner == "centroid" else "Fig. 7"
-        text = f"{dataset}, boosted {learner}: ten private learners err less than the first, at each epsilon"
+        text = (
+            f"{dataset}, boosted {learner}: ten private learners err less than the first, at "
+            "each epsilon"
+        )
         epsilons = [
             e for name, kind, e in CURVES if (name, kind) == (dataset, learner) and e is not None
         ]
@@ -311,7 +338,10 @@ def _close_stumps(rows: Rows) -> tuple[bool, str]:
 def _votes() -> list[Statement]:
     found = []
     for dataset, epsilon in (("mnist", 7.0), ("fashion", 9.0)):
-        text = f"{dataset}, private centroids, epsilon {epsilon:g}: weighted errors rise in 8 rounds, within 6 points"
+        text = (
+            f"{dataset}, private centroids, epsilon {epsilon:g}: weighted errors rise in 8 "
+            "rounds, within 6 points"
+        )
         found.append(
             Statement(
                 "Fig. 5",
@@ -321,14 +351,20 @@ def _votes() -> list[Statement]:
                 _SOURCES[dataset],
             )
         )
-    text = "synthetic: private centroids (epsilon 7) have the votes of those without privacy, on average within 25 %"
+    text = (
+        "synthetic: private centroids (epsilon 7) have the votes of those without privacy, on "
+        "average within 25 %"
+    )
     found.append(Statement("Fig. 5", text, "", _same_votes))
     for dataset, epsilon, after, stated in (
         ("mnist", 7.0, 7, (0.20, 0.35)),
         ("fashion", 9.0, 10, (0.33, 0.40)),
         ("synthetic", 7.0, 10, (0.31, 0.39)),
     ):
-        text = f"{dataset}, private stumps, epsilon {epsilon:g}: weighted errors, first and after {after}, within 6 points"
+        text = (
+            f"{dataset}, private stumps, epsilon {epsilon:g}: weighted errors, first and after "
+            f"{after}, within 6 points"
+        )
         judge = _rise("stump", dataset, epsilon, after, stated)
         found.append(Statement("Fig. 8", text, percent(*stated), judge, _POLARITY))
         text = f"{dataset}: votes of stumps are not near 0 after ten rounds (above 0.1)"
@@ -387,14 +423,16 @@ def _logistic() -> list[Statement]:
     found = [
         Statement(
             "Fig. 9",
-            "MNIST: from epsilon 3 on, the first regression through Piecewise is as without privacy (3 points)",
+            "MNIST: from epsilon 3 on, the first regression through Piecewise is as without "
+            "privacy (3 points)",
             "",
             _as_open("logistic", "mnist", "piecewise", _FROM_3),
         ),
         *(
             Statement(
                 "Fig. 9",
-                f"Brazil: from epsilon 3 on, the first regression through {mechanism} is as without privacy (3 points)",
+                f"Brazil: from epsilon 3 on, the first regression through {mechanism} is as "
+                "without privacy (3 points)",
                 "",
                 _as_open("logistic", "brazil", mechanism, _FROM_3),
             )
@@ -402,14 +440,16 @@ def _logistic() -> list[Statement]:
         ),
         Statement(
             "section V-C",
-            "MNIST, epsilon 1: the first regression through Piecewise is about 75 % accurate, within 5 points",
+            "MNIST, epsilon 1: the first regression through Piecewise is about 75 % accurate, "
+            "within 5 points",
             "75",
             _accurate("logistic", "mnist", 1.0, 0.75),
             _SOURCES["mnist"],
         ),
         Statement(
             "section V-C",
-            "Fashion, epsilon 9: the first regression through Piecewise is about 78 % accurate, within 5 points",
+            "Fashion, epsilon 9: the first regression through Piecewise is about 78 % "
+            "accurate, within 5 points",
             "78",
             _accurate("logistic", "fashion", 9.0, 0.78),
             _FEATURES,

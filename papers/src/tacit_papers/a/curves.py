@@ -1,6 +1,8 @@
-"""Boosting as in paper A (Figs. 4, 5, 7, 8), votes from the data user's sample: as published, sound, without privacy.
+"""Boosting as in paper A (Figs. 4, 5, 7, 8), votes from the data user's sample: as published,
+sound, without privacy.
 
-Beside them, what the data user gets from its own sample alone: without that line nobody knows what the owners added.
+Beside them, what the data user gets from its own sample alone: without that line nobody knows what
+the owners added.
 """
 
 from dataclasses import dataclass
@@ -37,7 +39,9 @@ class PublicRow:
 
 @dataclass(frozen=True, kw_only=True)
 class PublicCell(Cell):
-    """The data user's sample alone: two linear models, and the best of three kinds by cross-validation."""
+    """The data user's sample alone: two linear models, and the best of three kinds by
+    cross-validation.
+    """
 
     paper: ClassVar[str] = "a"
 
@@ -65,7 +69,9 @@ class BoostingCell(CurveCell):
     spare: ClassVar[int] = 2
 
     def lines(self) -> list[Line]:
-        """As published (Piecewise), sound (Piecewise and the chosen mechanism), and both without privacy."""
+        """As published (Piecewise), sound (Piecewise and the chosen mechanism), and both without
+        privacy.
+        """
         as_published, sound = LEARNERS[self.learner]
         lines = [
             Line("as published", as_published, "none", None),

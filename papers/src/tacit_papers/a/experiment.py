@@ -23,7 +23,8 @@ _QUICK_CURVES = {"centroid": (2_000, 4), "stump": (200, 80), "logistic": (100, 4
 
 
 def cells_a(quick: bool, seed: int = 1) -> list[Cell]:
-    """Full: 10 runs at the paper's settings, 5 where they hardly differ: the census and a million synthetic rows.
+    """Full: 10 runs at the paper's settings, 5 where they hardly differ: the census and a million
+    synthetic rows.
 
     Quick: 2 runs on a few made-up rows.
     """

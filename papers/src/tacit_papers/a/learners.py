@@ -1,4 +1,5 @@
-"""The learners of paper A as they were published, for its tables. Each says why it may only be simulated.
+"""The learners of paper A as they were published, for its tables. Each says why it may only be
+simulated.
 
 They are binary, as in the paper, and share models with the sound learners.
 """
@@ -25,7 +26,9 @@ _BLOCK = 1 << 21  # numbers of a block of estimates
 
 
 def unnormalised_weights(query: ShareQuery, cohort: Cohort) -> FloatArray:
-    """Weights as in Algorithm 4: 1 / N at each owner, multiplied round after round, never normalised again."""
+    """Weights as in Algorithm 4: 1 / N at each owner, multiplied round after round, never
+    normalised again.
+    """
     sizes = np.repeat(np.maximum(cohort.sizes, 1), cohort.sizes)
     logs = query.ensemble.log_weights(cohort.X, cohort.y)
     return np.asarray(np.exp(np.minimum(logs, 700.0)) / sizes)
@@ -33,11 +36,14 @@ def unnormalised_weights(query: ShareQuery, cohort: Cohort) -> FloatArray:
 
 @dataclass(frozen=True)
 class PublishedCentroid(Simulated):
-    """Algorithm 5: every row is perturbed with epsilon / N, and sent with its label and its weight."""
+    """Algorithm 5: every row is perturbed with epsilon / N, and sent with its label and its
+    weight.
+    """
 
     name: ClassVar[str] = "centroid, as published"
     unsound: ClassVar[str] = (
-        "labels and the number of rows leave in clear, and weights are multiplied after the noise, so that a malicious "
+        "labels and the number of rows leave in clear, and weights are multiplied after the "
+        "noise, so that a malicious "
         "ensemble can read rows from them"
     )
 
@@ -45,7 +51,9 @@ class PublishedCentroid(Simulated):
         return Box(dim=facts.dim)
 
     def share(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
-        """The exact centroid of the cohort's classes, for measuring what the noise did: the same for every owner."""
+        """The exact centroid of the cohort's classes, for measuring what the noise did: the same
+        for every owner.
+        """
         rows, weights = self.weighted(query, cohort)
         hot = np.eye(query.facts.classes)[cohort.y]
         counts = np.maximum(hot.sum(axis=0), 1.0)
@@ -91,11 +99,14 @@ class PublishedCentroid(Simulated):
 
 @dataclass(frozen=True)
 class PublishedStump(Stump):
-    """Algorithm 6: cross-table differences with weights that are never normalised, and a fixed polarity."""
+    """Algorithm 6: cross-table differences with weights that are never normalised, and a fixed
+    polarity.
+    """
 
     name: ClassVar[str] = "stump, as published"
     unsound: ClassVar[str] = (
-        "weights leave [-1, 1] after a few rounds; only this simulation's clipping keeps the noise enough"
+        "weights leave [-1, 1] after a few rounds; only this simulation's clipping keeps the "
+        "noise enough"
     )
 
     def space(self, facts: Facts) -> Box:  # type: ignore[override]
@@ -123,7 +134,9 @@ class PublishedStump(Stump):
 
 @dataclass(frozen=True)
 class PublishedLogistic(Logistic):
-    """Algorithm 7: hardly any ridge, and coefficients scaled to [-1, 1] by the owner's own largest."""
+    """Algorithm 7: hardly any ridge, and coefficients scaled to [-1, 1] by the owner's own
+    largest.
+    """
 
     name: ClassVar[str] = "logistic, as published"
     unsound: ClassVar[str] = (

@@ -1,4 +1,6 @@
-"""The numbers that paper A published, as it printed them: Tables II to IV and what its text says of the curves."""
+"""The numbers that paper A published, as it printed them: Tables II to IV and what its text says
+of the curves.
+"""
 
 from typing import NamedTuple
 
@@ -188,8 +190,9 @@ _COEFFICIENTS: _Cells = {
 }
 TABLES: dict[str, _Cells] = {"II": _DISTANCES, "III": _IMPURITIES, "IV": _COEFFICIENTS}
 
-# By (data set, base learner, epsilon or None without privacy): misclassification of the first learner and after 10.
-# For stumps on synthetic rows the text gives one pair for every epsilon >= 5, "close to the non-private".
+# By (data set, base learner, epsilon or None without privacy): misclassification of the first
+# learner and after 10. For stumps on synthetic rows the text gives one pair for every epsilon >= 5,
+# "close to the non-private".
 CURVES: dict[tuple[str, str, float | None], tuple[float, float]] = {
     ("mnist", "centroid", None): (0.09, 0.04),
     ("mnist", "centroid", 5.0): (0.37, 0.17),

@@ -32,18 +32,25 @@ def paper_a(
     firsts: Sequence[FirstRow] = (),
     claims: Sequence[Claim] = (),
 ) -> Document:
-    """The curves of every base learner and data set, first learners, Tables II to IV, and the claims."""
+    """The curves of every base learner and data set, first learners, Tables II to IV, and the
+    claims.
+    """
     sections = [claims_section(claims)] if claims else []
     sections += [*curve_sections(curves, publics, ours), *first_sections(firsts)]
     for table, measure in dict.fromkeys((row.table, row.measure) for row in tables):
         cells = [row for row in tables if (row.table, row.measure) == (table, measure)]
         sections.append(Section(f"Table {table}: {_measure(measure)}", "", tuple(_table(cells))))
     unsound = {row.unsound for row in curves}
-    claim = "Where the sound variants really run, each owner's rows are protected by local differential privacy."
+    claim = (
+        "Where the sound variants really run, each owner's rows are protected by local "
+        "differential privacy."
+    )
     return Document(
         "Paper A again: private boosting across owners",
-        "Each owner speaks once, in noise; the data user boosts stumps, centroids or regressions from what they say. "
-        "Measured beside published, as published and in sound variants, and against the data user's sample alone.",
+        "Each owner speaks once, in noise; the data user boosts stumps, centroids or "
+        "regressions from what they say. "
+        "Measured beside published, as published and in sound variants, and against the data "
+        "user's sample alone.",
         (*sections, protection(claim, _TERMS, _LIMITS, unsound)),
     )
 

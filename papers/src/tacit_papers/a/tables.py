@@ -1,5 +1,6 @@
-"""Tables II, III and IV of paper A with Figs. 2, 6 and 9: what the noise of a first round does to centroids, impurities
-and coefficients, and to the accuracy of the first base learner. Fig. 3: the same against the number of owners.
+"""Tables II, III and IV of paper A with Figs. 2, 6 and 9: what the noise of a first round does to
+centroids, impurities and coefficients, and to the accuracy of the first base learner. Fig. 3: the
+same against the number of owners.
 
 Tables measure the learners as they were published.
 """
@@ -32,12 +33,13 @@ Measured = Mapping[str, float]  # what was measured in one run, by name of the m
 
 @dataclass(frozen=True)
 class TableRow:
-    """One cell of a table: measured over `runs` runs, beside what was published (None where the paper has nothing).
+    """One cell of a table: measured over `runs` runs, beside what was published (None where the
+    paper has nothing).
 
-    `dataset` is the paper's, `source` the rows that stand for it here.
-    `holds`: against every other mechanism the order is as published, wherever the published difference is more than two
-    standard errors; and in Table II for synthetic rows the error is at most the published one, or within two standard
-    errors of it.
+    `dataset` is the paper's, `source` the rows that stand for it here. `holds`: against every other
+    mechanism the order is as published, wherever the published difference is more than two standard
+    errors; and in Table II for synthetic rows the error is at most the published one, or within two
+    standard errors of it.
     """
 
     table: str
@@ -67,7 +69,9 @@ class TableCell(FirstCell):
         return LEARNERS[self.learner]
 
     def measures(self, learned: Learned) -> Measured:
-        """The paper's measure. For Table IV the one it names, RMSE, and MSE: its numbers fall with 1 / epsilon^2."""
+        """The paper's measure. For Table IV the one it names, RMSE, and MSE: its numbers fall
+        with 1 / epsilon^2.
+        """
         if learned.exact is None:
             return {}
         gap = learned.told - learned.exact

@@ -39,7 +39,9 @@ def show_a(rows: Sequence[Any], claims: Sequence[Claim], console: Console) -> Do
 
 
 def _table(rows: list[TableRow]) -> Table:
-    """Mechanisms down, budgets across; below each mean its spread and, in brackets, what was published."""
+    """Mechanisms down, budgets across; below each mean its spread and, in brackets, what was
+    published.
+    """
     epsilons = sorted({row.epsilon for row in rows})
     first = rows[0]
     title = f"Table {first.table}, {first.dataset}: {first.measure}, {first.runs} runs, (published)"
@@ -66,7 +68,10 @@ def curve_table(rows: list[CurveRow], publics: list[PublicRow], ours: list[OursR
     dataset, learner = rows[0].dataset, rows[0].learner
     alone = ", ".join(f"{row.model} {row.error:.3f}" for row in publics if row.dataset == dataset)
     alone = alone or ", ".join(dict.fromkeys(f"{row.alone:.3f}" for row in ours))
-    title = f"{dataset}, boosted {learner}: test error, {rows[0].runs} runs\nthe data user's sample alone: {alone}"
+    title = (
+        f"{dataset}, boosted {learner}: test error, {rows[0].runs} runs\nthe data user's "
+        f"sample alone: {alone}"
+    )
     table = table_of(title)
     for heading in ("method", "eps", "first learner", "all learners", "published"):
         words = heading == "method"

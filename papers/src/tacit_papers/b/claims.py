@@ -13,7 +13,8 @@ _SLACK = 0.01  # of accuracy, where lines meet
 _CAUTIONS = {
     "mnist": "visual words fitted anew; one regression per digit, each with all of epsilon",
     "fashion": "two classes of ten: the training images of the others are not at hand",
-    "brazil": "the census is generated, with a tenth of the owners; paper A has the same numbers as root mean squares",
+    "brazil": "the census is generated, with a tenth of the owners; paper A has the same numbers "
+    "as root mean squares",
     "synthetic": "another draw of make_classification",
 }
 
@@ -51,9 +52,16 @@ def _table(where: str = "Table 2, Fig. 2") -> list[Statement]:
     text = "Piecewise has the smallest error in all settings but one"
     found.append(Statement("Table 2", text, "14 of 15", _smallest(where)))
     for dataset in ("mnist", "fashion"):
-        text = f"{dataset}: from epsilon 3 on Piecewise errs an order of magnitude less than Duchi (2 to 20 times)"
+        text = (
+            f"{dataset}: from epsilon 3 on Piecewise errs an order of magnitude less "
+            "than Duchi "
+            "(2 to 20 times)"
+        )
         found.append(Statement("Table 2", text, "4 to 11", _orders(where, dataset, "duchi", 2, 20)))
-        text = f"{dataset}: from epsilon 3 on, two orders of magnitude less than Laplace (20 to 200 times)"
+        text = (
+            f"{dataset}: from epsilon 3 on, two orders of magnitude less than Laplace (20 to "
+            "200 times)"
+        )
         found.append(
             Statement("Table 2", text, "26 to 86", _orders(where, dataset, "laplace", 20, 200))
         )
@@ -121,13 +129,20 @@ def _regressions() -> list[Statement]:
         found.append(
             Statement("Fig. 2", text, "", _best("Table 2, Fig. 2", dataset), _CAUTIONS[dataset])
         )
-    text = "MNIST: with any number of owners Piecewise has less error than Duchi, and more accuracy (1 point)"
+    text = (
+        "MNIST: with any number of owners Piecewise has less error than Duchi, and more "
+        "accuracy (1 point)"
+    )
     found.append(Statement("Fig. 4", text, "", _ahead_of_duchi("Fig. 4", "mnist")))
     text = "MNIST: the error falls with the number of owners"
     found.append(Statement("Fig. 4", text, "", _falls("Fig. 4", "mnist")))
     text = "Brazil: with 10,000 owners both mechanisms are equally accurate (1 point)"
     found.append(Statement("Fig. 5", text, "", _meets("Fig. 5", "brazil")))
-    text = "Brazil: from hundreds of owners to tens of thousands the error falls substantially (at least 10 times)"
+    text = (
+        "Brazil: from hundreds of owners to tens of thousands the error falls "
+        "substantially (at "
+        "least 10 times)"
+    )
     found.append(Statement("Fig. 5", text, "", _falls("Fig. 5", "brazil", 10)))
     text = "Brazil: meanwhile accuracy improves by little (less than 10 points)"
     found.append(Statement("Fig. 5", text, "", _little("Fig. 5", "brazil")))
@@ -206,7 +221,10 @@ def _centroids() -> list[Statement]:
     for dataset in _SETS:
         text = f"{dataset}: centroids are most accurate through Piecewise (1 point)"
         found.append(Statement("Fig. 3", text, "", _best("Fig. 3", dataset), _CAUTIONS[dataset]))
-    text = "MNIST: the distance between Piecewise and Duchi is larger than for regressions, on average over epsilon"
+    text = (
+        "MNIST: the distance between Piecewise and Duchi is larger than for regressions, on "
+        "average over epsilon"
+    )
     found.append(Statement("Fig. 3", text, "", _wider))
     text = (
         "Brazil: with a million samples centroids are well preserved even at epsilon 1 (3 points)"
@@ -339,7 +357,10 @@ def _stumps() -> list[Statement]:
         text = f"{dataset}: boosted stumps err less than the first, without privacy"
         found.append(Statement(figure, text, "", _less(dataset, "stump", None), _CAUTIONS[dataset]))
         for epsilon in (3.0, 5.0):
-            text = f"{dataset}, epsilon {epsilon:g}: ten private stumps are like ten without privacy, within 5 points"
+            text = (
+                f"{dataset}, epsilon {epsilon:g}: ten private stumps are like ten without "
+                "privacy, within 5 points"
+            )
             found.append(
                 Statement(figure, text, "", _similar(dataset, epsilon), _CAUTIONS[dataset])
             )

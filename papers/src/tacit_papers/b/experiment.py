@@ -1,7 +1,8 @@
 """Paper B again: the cells of Table 2 and of Figs. 2 to 11, votes from sums over all owners.
 
-Where the paper is silent it is read so: logistic regression and centroids are learned on all ten digits, stumps on 4 or
-9; a sample of the centroids belongs to an owner of its own; each round of boosting has its own owners, none to spare.
+Where the paper is silent it is read so: logistic regression and centroids are learned on all ten
+digits, stumps on 4 or 9; a sample of the centroids belongs to an owner of its own; each round of
+boosting has its own owners, none to spare.
 """
 
 from collections.abc import Mapping
@@ -76,8 +77,9 @@ class ErrorCell(FirstCell):
 class SummedCell(CurveCell):
     """Boosting whose votes come from all owners by secure sums.
 
-    As published: all of epsilon for the share, exact sums. Sound: `SUMS_SHARE` of epsilon for the sums, one per round,
-    the rest for the share; owners are as many as all rounds need, so that there can be no more sums than rounds.
+    As published: all of epsilon for the share, exact sums. Sound: `SUMS_SHARE` of epsilon for the
+    sums, one per round, the rest for the share; owners are as many as all rounds need, so that
+    there can be no more sums than rounds.
     """
 
     paper: ClassVar[str] = "b"
@@ -116,7 +118,8 @@ class SummedCell(CurveCell):
 
 
 def cells_b(quick: bool, seed: int = 1) -> list[Cell]:
-    """Full: 10 runs (100 for hitting rates), 2 or 3 where rows are a million or hardly differ. Quick: 2, few rows.
+    """Full: 10 runs (100 for hitting rates), 2 or 3 where rows are a million or hardly differ.
+    Quick: 2, few rows.
 
     The census has 10,000 owners where the paper has 100,000: the rows of these are 5 gigabytes.
     """
@@ -223,7 +226,9 @@ def _crowd(
     seed: int,
     quick: bool = False,
 ) -> ErrorCell:
-    """A point of a figure whose axis is the number of owners; the paper leaves Laplace out there."""
+    """A point of a figure whose axis is the number of owners; the paper leaves Laplace out
+    there.
+    """
     return _first(
         where, learner, dataset, size, (epsilon,), runs, seed, quick, ("duchi", "piecewise")
     )

@@ -22,7 +22,8 @@ _DRAWS = 10  # of coins for each deal of rows: shares are computed once for thes
 
 @dataclass(frozen=True)
 class HitRow:
-    """The share of runs in which the chosen attribute is the best (`top1`) or one of the three best (`top3`).
+    """The share of runs in which the chosen attribute is the best (`top1`) or one of the three best
+    (`top3`).
 
     `variant` "sample alone": the best attribute of the data user's own rows; it has no epsilon.
     """

@@ -1,6 +1,8 @@
-"""The learners of paper B where they differ from paper A's, for its figures. Each says why it may only be simulated.
+"""The learners of paper B where they differ from paper A's, for its figures. Each says why it may
+only be simulated.
 
-In paper B weights are normalised over everybody by exact sums, so that they are 1 on average (`Ensemble.mean_weight`).
+In paper B weights are normalised over everybody by exact sums, so that they are 1 on average
+(`Ensemble.mean_weight`).
 """
 
 from dataclasses import dataclass
@@ -33,7 +35,8 @@ class WeightedCentroid(PublishedCentroid):
 
     name: ClassVar[str] = "centroid, as published in B"
     unsound: ClassVar[str] = (
-        "labels and the number of rows leave in clear, sums over all owners are exact, and rows leave [-1, 1] when "
+        "labels and the number of rows leave in clear, sums over all owners are exact, and "
+        "rows leave [-1, 1] when "
         "their weight is above 1; only this simulation's clipping keeps the noise enough"
     )
 
@@ -44,7 +47,8 @@ class WeightedCentroid(PublishedCentroid):
 
 @dataclass(frozen=True)
 class MajorityStump(Simulated):
-    """Section 3.5.3: the best attribute from perturbed cross tables, then the majority class of each side, asked again.
+    """Section 3.5.3: the best attribute from perturbed cross tables, then the majority class of
+    each side, asked again.
 
     The answer is the perturbed tables followed by the exact ones.
     """
@@ -94,11 +98,14 @@ class MajorityStump(Simulated):
 
 @dataclass(frozen=True)
 class OneAgainstRest(Simulated):
-    """Section 3.5.2 for any number of classes: coefficients for each class, perturbed with all of epsilon each."""
+    """Section 3.5.2 for any number of classes: coefficients for each class, perturbed with all
+    of epsilon each.
+    """
 
     name: ClassVar[str] = "logistic, as published in B"
     unsound: ClassVar[str] = (
-        "each class costs epsilon, coefficients on separable rows are unbounded, and scaling by a private maximum "
+        "each class costs epsilon, coefficients on separable rows are unbounded, and scaling "
+        "by a private maximum "
         "leaks it"
     )
     ridge: float = 1e-4

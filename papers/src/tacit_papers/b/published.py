@@ -2,8 +2,8 @@
 
 from tacit_papers.a.published import EPSILONS, TABLES, Published
 
-# Mean squared error of averaged coefficients. The census has the very numbers of paper A's Table IV, which calls them
-# root mean squares and has a tenth of the owners.
+# Mean squared error of averaged coefficients. The census has the very numbers of paper A's Table
+# IV, which calls them root mean squares and has a tenth of the owners.
 _SQUARES: dict[tuple[str, str], tuple[tuple[float, float], ...]] = {
     ("mnist", "laplace"): (
         (27.4852, 0.7686),

@@ -1,4 +1,6 @@
-"""Paper B again as a document: what paper A has, votes from sums over all owners, and hitting rates."""
+"""Paper B again as a document: what paper A has, votes from sums over all owners, and hitting
+rates.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,7 +17,8 @@ from tacit_papers.shared.first_learner_report import first_sections
 _TERMS = (
     (
         "Unit",
-        "the owner: its one report and its part of every sum together hide everything about its rows",
+        "the owner: its one report and its part of every sum together hide everything about "
+        "its rows",
     ),
     ("Adjacency", "any two sets of rows of one owner"),
     (
@@ -46,10 +49,14 @@ def paper_b(
         | {row.unsound for row in curves}
         | {row.unsound for row in hits}
     )
-    claim = "Where the sound variants really run, each owner's rows are protected by differential privacy."
+    claim = (
+        "Where the sound variants really run, each owner's rows are protected by differential "
+        "privacy."
+    )
     return Document(
         "Paper B again: private boosting with sums over all owners",
-        "As in paper A each owner speaks once, in noise; votes come from all owners' errors, added up by two servers "
+        "As in paper A each owner speaks once, in noise; votes come from all owners' errors, "
+        "added up by two servers "
         "that each add noise. Measured beside published, and against the data user's sample alone.",
         (*sections, protection(claim, _TERMS, _LIMITS, unsound)),
     )

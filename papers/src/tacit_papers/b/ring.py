@@ -1,8 +1,10 @@
-"""The ring of masks, as published: a simulation for comparison, unsound. What it leaks: two_servers.md, last section.
+"""The ring of masks, as published: a simulation for comparison, unsound. What it leaks:
+two_servers.md, last section.
 
-First round: owner 1 sends term plus mask to owner 2, which adds its own term and mask and sends on, until owner L sends
-to owner 1. Second round: owner 1 takes its mask off and sends on, ..., until owner L holds the sum and tells everybody.
-Claim: none. Variance: 0, up to rounding. Edges: terms are clipped and encoded as in every sum.
+First round: owner 1 sends term plus mask to owner 2, which adds its own term and mask and sends on,
+until owner L sends to owner 1. Second round: owner 1 takes its mask off and sends on, ..., until
+owner L holds the sum and tells everybody. Claim: none. Variance: 0, up to rounding. Edges: terms
+are clipped and encoded as in every sum.
 """
 
 from dataclasses import dataclass
@@ -18,7 +20,9 @@ from tacit.sums.base import RefusedError, SecureSum, SumAnswer, blocks, decode, 
 
 @dataclass(frozen=True, eq=False)
 class Messages:
-    """What travels: row i of `first` and `second` (owners, k) is what owner i sends on in that round."""
+    """What travels: row i of `first` and `second` (owners, k) is what owner i sends on in that
+    round.
+    """
 
     first: WordArray
     second: WordArray
@@ -34,7 +38,8 @@ class RingSum(SecureSum):
     """
 
     unsound: ClassVar[str] = (
-        "two neighbours in the ring recover the term of the owner between them; one owner that drops out stalls "
+        "two neighbours in the ring recover the term of the owner between them; one owner "
+        "that drops out stalls "
         "the sum; exact sums, repeated over the same owners, have no differential privacy"
     )
 
@@ -62,9 +67,11 @@ class RingSum(SecureSum):
         return Messages(first, first[-1:] - np.cumsum(masks, axis=0, dtype=np.uint64))
 
     def attack(self, messages: Messages, owner: int) -> FloatArray:
-        """The term (k,) of `owner`, from what its two neighbours in the ring received and sent, and nothing else.
+        """The term (k,) of `owner`, from what its two neighbours in the ring received and sent, and
+        nothing else.
 
-        In the first round the owner adds term and mask, in the second it takes the mask off: together it adds its term.
+        In the first round the owner adds term and mask, in the second it takes the mask off:
+        together it adds its term.
         """
         if not whole("owner", owner, 0) < len(messages.first):
             raise bad("owner", f"below {len(messages.first)}", owner)

@@ -1,4 +1,6 @@
-"""Paper B on the terminal: errors of coefficients, first learners, hitting rates, boosting by sums over owners."""
+"""Paper B on the terminal: errors of coefficients, first learners, hitting rates, boosting by
+sums over owners.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -46,7 +48,10 @@ def show_b(rows: Sequence[Any], claims: Sequence[Claim], console: Console) -> Do
 def _squares(rows: list[FirstRow]) -> Table:
     """Table 2: mechanisms down, epsilon across, published values in brackets."""
     first = rows[0]
-    title = f"Table 2, {first.dataset}: mean squared error of coefficients, {first.owners:,} owners, {first.runs} runs"
+    title = (
+        f"Table 2, {first.dataset}: mean squared error of coefficients, {first.owners:,} "
+        f"owners, {first.runs} runs"
+    )
     table = table_of(f"{title}, (published)")
     table.add_column("mechanism")
     epsilons = sorted({row.epsilon for row in rows if row.epsilon is not None})
@@ -66,7 +71,10 @@ def _squares(rows: list[FirstRow]) -> Table:
 
 def _hits(rows: list[HitRow]) -> Table:
     first = rows[0]
-    title = f"{first.dataset}: hitting rate of the best attribute in %, top 1 / top 3, {first.owners:,} owners"
+    title = (
+        f"{first.dataset}: hitting rate of the best attribute in %, top 1 / top 3, "
+        f"{first.owners:,} owners"
+    )
     table = table_of(title)
     table.add_column("line")
     epsilons = sorted({row.epsilon for row in rows if row.epsilon is not None})

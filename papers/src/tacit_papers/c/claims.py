@@ -22,13 +22,22 @@ def statements_c() -> list[Statement]:
         ),
     ]
     for dataset, (figure, letters) in _SETS.items():
-        text = f"{dataset}: privacy increases the error of both methods significantly (at the smallest epsilon, 2 points)"
+        text = (
+            f"{dataset}: privacy increases the error of both methods significantly (at the "
+            "smallest epsilon, 2 points)"
+        )
         found.append(Statement(figure, text, "", _costs(dataset)))
         for varied, letter in zip(_VARIED, letters, strict=True):
             where = f"Fig. 3{letter}"
-            text = f"{dataset}: with privacy the feature method is better than the average whatever {varied} is"
+            text = (
+                f"{dataset}: with privacy the feature method is better than the average "
+                f"whatever {varied} is"
+            )
             found.append(Statement(where, text, "", _better(dataset, "L", varied)))
-        text = f"{dataset}: with privacy the feature method varies less between runs, on average over points"
+        text = (
+            f"{dataset}: with privacy the feature method varies less between runs, on average "
+            "over points"
+        )
         found.append(Statement("Fig. 3", text, "", _steadier(dataset)))
         text = f"{dataset}: both private methods get better with epsilon"
         found.append(Statement(f"Fig. 3{letters[0]}", text, "", _improves(dataset, "epsilon")))

@@ -1,8 +1,8 @@
-"""Paper C again, at its own settings: error against epsilon, records per site and sites (Figs. 1 to 3), and four
-hospitals.
+"""Paper C again, at its own settings: error against epsilon, records per site and sites (Figs. 1 to
+3), and four hospitals.
 
-Curves are the paper's (feature and average, with privacy as published and without), the same two with exact noise,
-ours, and what nobody published: the public rows alone.
+Curves are the paper's (feature and average, with privacy as published and without), the same two
+with exact noise, ours, and what nobody published: the public rows alone.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,9 @@ _USUAL_EPSILON = 0.1  # where records per site or sites vary; the paper does not
 
 @dataclass(frozen=True)
 class Plan:
-    """What is varied on a data set, one thing at a time. `rows` counts training rows, the aggregator's included."""
+    """What is varied on a data set, one thing at a time. `rows` counts training rows, the
+    aggregator's included.
+    """
 
     strength: float  # Lambda of the paper
     components: int | None
@@ -42,7 +44,9 @@ class Plan:
 
     @property
     def settings(self) -> list[tuple[str, Setting]]:
-        """(what is varied, setting); at each, public rows are as many as the records of one site."""
+        """(what is varied, setting); at each, public rows are as many as the records of one
+        site.
+        """
         whole = self.rows // (self.sites + 1)
         made = [("epsilon", self._setting(epsilon, whole, self.sites)) for epsilon in self.epsilons]
         made += [
@@ -94,7 +98,9 @@ class SiteRow:
 
 @dataclass(frozen=True, kw_only=True)
 class SiteCell(Cell):
-    """So many sites of so many records: points (what is varied, epsilon) of one or more curves, measured once each."""
+    """So many sites of so many records: points (what is varied, epsilon) of one or more curves,
+    measured once each.
+    """
 
     paper: ClassVar[str] = "c"
 
@@ -187,7 +193,9 @@ def cells_c(quick: bool, seed: int = 1) -> list[Cell]:
 
 
 def _figure(dataset: str, varied: set[str]) -> str:
-    """Where the paper has such points; its letters are a to c for MNIST and d to f for Covertype."""
+    """Where the paper has such points; its letters are a to c for MNIST and d to f for
+    Covertype.
+    """
     first = "d" if dataset == "covertype" else "a"
     letters = [
         chr(ord(first) + ("epsilon", "records", "sites").index(name)) for name in sorted(varied)

@@ -47,7 +47,8 @@ class Setting:
 def errors_of(
     settings: Sequence[Setting], train: Part, test: Part, coins: Stream
 ) -> list[dict[str, float]]:
-    """Test errors of every method at each setting; settings differ in epsilon alone, and share what it does not touch.
+    """Test errors of every method at each setting; settings differ in epsilon alone, and share what
+    it does not touch.
 
     The first records of `train` are public, the others the sites', one after another.
     """

@@ -18,7 +18,8 @@ _TERMS = (
 _LIMITS = (
     "The aggregator's public rows, from which bounds, projection and weights come.",
     "Who the sites are, how many, and the epsilon of each.",
-    "Somebody with several records, or records at several sites, is protected by the sum of their epsilons.",
+    "Somebody with several records, or records at several sites, is protected by the sum of "
+    "their epsilons.",
 )
 _KINDS: dict[str, Kind] = {"ours": "ours", "public rows alone": "public"}
 
@@ -38,10 +39,14 @@ def paper_c(
     if hospitals:
         sections.append(hospitals_section(hospitals))
     unsound = {row.unsound for row in rows} | {row.unsound for row in hospitals}
-    claim = "Where tacit's methods really run, each record of a site is protected by differential privacy."
+    claim = (
+        "Where tacit's methods really run, each record of a site is protected by differential "
+        "privacy."
+    )
     return Document(
         "Paper C again: private models of sites, combined with public rows",
-        "Each site trains one linear model with differential privacy; an aggregator combines them with public rows of "
+        "Each site trains one linear model with differential privacy; an aggregator combines "
+        "them with public rows of "
         "its own. The line that the paper does not show is drawn too: the public rows alone.",
         (*sections, protection(claim, _TERMS, _LIMITS, unsound)),
     )
@@ -89,7 +94,10 @@ def _table(rows: Sequence[SiteRow]) -> Table:
         )
         lines.append((_name(next(iter(cells.values()))), *texts))
     strong = tuple(number for number, method in enumerate(methods) if method == "ours")
-    caption = f"{first.dataset}: test error in %, by {first.varied} ({_setting(first)}; {first.runs} runs)"
+    caption = (
+        f"{first.dataset}: test error in %, by {first.varied} ({_setting(first)}; "
+        f"{first.runs} runs)"
+    )
     return Table(
         caption, ("method", *(f"{place:,g}" for place in places)), tuple(lines), strong=strong
     )

@@ -1,4 +1,6 @@
-"""Paper C on the terminal: error against epsilon, records per site, sites; and the four hospitals."""
+"""Paper C on the terminal: error against epsilon, records per site, sites; and the four
+hospitals.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -50,7 +52,8 @@ def _curve(rows: list[SiteRow]) -> Table:
 def _hospitals(rows: list[HospitalRow]) -> Table:
     title = (
         f"four hospitals, heart disease: test error in %, {rows[0].runs} runs\n"
-        f"public: {PUBLIC} patients of {PUBLIC_SITE}; everybody is tested on the same patients of all hospitals"
+        f"public: {PUBLIC} patients of {PUBLIC_SITE}; everybody is tested on the same "
+        "patients of all hospitals"
     )
     table = table_of(title)
     for heading in ("learned from", "eps", "all", *SITES):

@@ -1,4 +1,6 @@
-"""What paper D says of Figs. 3 to 6, and of participants that come or are not wanted; the figures' values are lost."""
+"""What paper D says of Figs. 3 to 6, and of participants that come or are not wanted; the
+figures' values are lost.
+"""
 
 from itertools import pairwise
 
@@ -25,16 +27,26 @@ def statements_d() -> list[Statement]:
         text = f"{dataset}: privacy costs accuracy at every epsilon"
         found.append(Statement(over_epsilon, text, "", _costs(dataset), _MAJORITY))
         text = f"{dataset}: on average over epsilon, better than InPriv"
-        caution = "InPriv is rebuilt from its description, with exact noise; it serves one model, the scheme one to each"
+        caution = (
+            "InPriv is rebuilt from its description, with exact noise; it serves one model, "
+            "the scheme one to each"
+        )
         found.append(Statement(over_epsilon, text, "", _better(dataset, EPSILONS), caution))
         text = f"{dataset}: especially at small epsilon (up to 0.5)"
         found.append(Statement(over_epsilon, text, "", _better(dataset, EPSILONS[:3]), caution))
     text = "in some situations InPriv is a little better"
     found.append(Statement("Figs. 5 and 6", text, "", _sometimes))
     for dataset in _SETS:
-        text = f"{dataset}: a newcomer joins without anybody being trained again, and nobody loses (1 point)"
+        text = (
+            f"{dataset}: a newcomer joins without anybody being trained again, and "
+            "nobody loses "
+            "(1 point)"
+        )
         found.append(Statement("section 4", text, "", _newcomer(dataset)))
-        text = f"{dataset}: models of a participant with poisoned labels are left out by the selection (by most others)"
+        text = (
+            f"{dataset}: models of a participant with poisoned labels are left out by the "
+            "selection (by most others)"
+        )
         caution = (
             "with the paper's threshold nobody is ever left out; ours judges by released models"
         )

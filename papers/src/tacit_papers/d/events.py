@@ -1,4 +1,6 @@
-"""What becomes of peers when one of them has poisoned labels, comes later, goes, or holds fewer attributes."""
+"""What becomes of peers when one of them has poisoned labels, comes later, goes, or holds fewer
+attributes.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,8 +22,8 @@ _WHO = 3  # the participant that it happens to
 
 @dataclass(frozen=True)
 class EventRow:
-    """Accuracy of the others' own models and of the served one, mean over runs; `left_out`: share of the others that
-    left participant 3 out of their own models (in a round, for stumps).
+    """Accuracy of the others' own models and of the served one, mean over runs; `left_out`: share
+    of the others that left participant 3 out of their own models (in a round, for stumps).
     """
 
     dataset: str

@@ -1,4 +1,6 @@
-"""Paper D again: accuracy of peers against epsilon and rounds, beside everything it should be measured against."""
+"""Paper D again: accuracy of peers against epsilon and rounds, beside everything it should be
+measured against.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,9 +36,9 @@ _FEWER = {"adult": (10, 20), "gss": (5, 10)}
 class PeerRow:
     """Test accuracy, mean and spread over runs.
 
-    `own` is the mean over participants of the models they hold for themselves, `served` that of the model that may be
-    published (None: there is none). `epsilon` None: no privacy, or nothing was asked. `unsound` says why a method may
-    only be simulated.
+    `own` is the mean over participants of the models they hold for themselves, `served` that of the
+    model that may be published (None: there is none). `epsilon` None: no privacy, or nothing was
+    asked. `unsound` says why a method may only be simulated.
     """
 
     dataset: str
@@ -62,7 +64,9 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Contestant:
-    """A method: what it gets in one trial, whether epsilon matters to it, why it may only be simulated."""
+    """A method: what it gets in one trial, whether epsilon matters to it, why it may only be
+    simulated.
+    """
 
     name: str
     run: Callable[[Trial, float, int], Outcome]
@@ -92,7 +96,9 @@ def _peers(method: str) -> Callable[[Trial, float, int], Outcome]:
 
 
 def _sites(combine: str) -> Callable[[Trial, float, int], Outcome]:
-    """Paper C on the same split: every participant trains one private linear model, an aggregator combines them."""
+    """Paper C on the same split: every participant trains one private linear model, an
+    aggregator combines them.
+    """
 
     def run(trial: Trial, epsilon: float, rounds: int) -> Outcome:
         X0, y0 = trial.X_public, trial.y_public

@@ -1,4 +1,6 @@
-"""Paper D as it was published (DiffPRS), for its figures: a simulation that no real participant may run."""
+"""Paper D as it was published (DiffPRS), for its figures: a simulation that no real participant
+may run.
+"""
 
 from collections.abc import Mapping
 from math import inf, isinf
@@ -15,7 +17,8 @@ from tacit.mechanisms.streams import Stream
 from tacit.sums.noise import two_sided_geometric_rows
 
 UNSOUND = (
-    "AdaBoost's weights are normalised over a participant's rows, so that one record moves every count; the exact "
+    "AdaBoost's weights are normalised over a participant's rows, so that one record moves "
+    "every count; the exact "
     "number of rows is told; the ensembles carry exact alphas"
 )
 
@@ -29,11 +32,12 @@ def simulate_published(
     coins: Stream,
     stream: Stream,
 ) -> list[VotedModel]:
-    """Every participant's ensemble after `rounds` rounds (Algorithms 1 and 2, eq. 6 to 10); infinity: without noise.
+    """Every participant's ensemble after `rounds` rounds (Algorithms 1 and 2, eq. 6 to 10);
+    infinity: without noise.
 
-    rho is 2, as in the paper, and keeps every peer. The text leaves open whether the class of a leaf is that of the
-    exact or of the noisy counts; here it is the latter, since the published accuracy rises with epsilon. `coins` are
-    public, `stream` has a tape for every participant.
+    rho is 2, as in the paper, and keeps every peer. The text leaves open whether the class of a
+    leaf is that of the exact or of the noisy counts; here it is the latter, since the published
+    accuracy rises with epsilon. `coins` are public, `stream` has a tape for every participant.
     """
     rows = [(cells.read(one.X), one.y) for one in cohort.blocks(1)]
     own = [OwnBoosting(*each, i, rho=inf) for i, each in enumerate(rows)]

@@ -18,7 +18,8 @@ _TERMS = (
 )
 _LIMITS = (
     "Who the participants are, which attributes they hold, and the epsilon of each.",
-    "The model that a participant holds for itself: it knows that participant's exact rows and must stay there.",
+    "The model that a participant holds for itself: it knows that participant's exact rows "
+    "and must stay there.",
 )
 What = Literal["served", "own"]
 
@@ -26,7 +27,9 @@ What = Literal["served", "own"]
 def paper_d(
     rows: Sequence[PeerRow], events: Sequence[EventRow] = (), claims: Sequence[Claim] = ()
 ) -> Document:
-    """Accuracy against epsilon and rounds, served and held; what happens when participants come and go; the claims."""
+    """Accuracy against epsilon and rounds, served and held; what happens when participants come
+    and go; the claims.
+    """
     sections = [claims_section(claims)] if claims else []
     for dataset in dict.fromkeys(row.dataset for row in rows):
         own = [row for row in rows if row.dataset == dataset]
@@ -36,10 +39,14 @@ def paper_d(
         sections.append(Section(f"Peers on {dataset}", "", (*charts, _table(full))))
     for name in dict.fromkeys(row.dataset for row in events):
         sections += [_happenings([row for row in events if row.dataset == name])]
-    claim = "Where tacit's methods really run, each record of a participant is protected by differential privacy."
+    claim = (
+        "Where tacit's methods really run, each record of a participant is protected by "
+        "differential privacy."
+    )
     return Document(
         "Paper D again: peers that learn from each other without a server",
-        "Participants tell each other noisy counts. Served: the model made of released numbers only, which anybody may "
+        "Participants tell each other noisy counts. Served: the model made of released "
+        "numbers only, which anybody may "
         "see. Own: what a participant makes of it with its exact rows, and keeps.",
         (*sections, protection(claim, _TERMS, _LIMITS, {row.unsound for row in rows})),
     )
@@ -140,7 +147,10 @@ def _happenings(rows: Sequence[EventRow]) -> Section:
         for row in rows
     )
     columns = ("event", "method", "served", "own", "left it out")
-    caption = f"Accuracy in %, epsilon {rows[0].epsilon:g}; last: share of the others that left the participant out"
+    caption = (
+        f"Accuracy in %, epsilon {rows[0].epsilon:g}; last: share of the others that left "
+        "the participant out"
+    )
     return Section(
         f"When one of them comes, goes or is poisoned: {rows[0].dataset}",
         "",

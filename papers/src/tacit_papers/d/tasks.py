@@ -1,4 +1,6 @@
-"""Data of paper D: Adult and the General Social Survey, dealt out to ten participants of unequal sizes."""
+"""Data of paper D: Adult and the General Social Survey, dealt out to ten participants of unequal
+sizes.
+"""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -33,9 +35,11 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """One run: the participants' rows, public rows for an aggregator, rows to test on (and their cells), and coins.
+    """One run: the participants' rows, public rows for an aggregator, rows to test on (and their
+    cells), and coins.
 
-    Peers have no use for the public rows; ensembles of sites, beside which they are measured, cannot do without.
+    Peers have no use for the public rows; ensembles of sites, beside which they are measured,
+    cannot do without.
     """
 
     cells: Cells
@@ -57,8 +61,8 @@ class Trial:
 def load_task(name: str, quick: bool) -> Task:
     """A data set by its name; when `quick`, made-up rows instead.
 
-    Adult: the 45,222 rows without missing values. GSS: the 29,694 rows that have the label; missing values go where the
-    schema sends them.
+    Adult: the 45,222 rows without missing values. GSS: the 29,694 rows that have the label; missing
+    values go where the schema sends them.
     """
     if name not in DATASETS:
         raise bad("data set", f"one of {DATASETS}", name)
@@ -94,7 +98,9 @@ def made_up(name: str, rows: int = 4_000) -> Task:
 
 
 def deal(task: Task, stream: Stream, participants: int = PARTICIPANTS) -> Trial:
-    """Three tenths of the rows public or to test on, the rest to participants whose shares are drawn at random."""
+    """Three tenths of the rows public or to test on, the rest to participants whose shares are
+    drawn at random.
+    """
     rng = np.random.default_rng(stream.child("deal").words(np.arange(1), 0, 4)[0])
     order = rng.permutation(len(task.y))
     shown = round(_TEST * len(order))

@@ -55,7 +55,10 @@ def _cell(row: PeerRow | None, what: str, suffix: str = "") -> str:
 
 
 def _happenings(rows: list[EventRow]) -> Table:
-    title = f"{rows[0].dataset}: when one of ten does something, epsilon {rows[0].epsilon:g}, accuracy in %"
+    title = (
+        f"{rows[0].dataset}: when one of ten does something, epsilon {rows[0].epsilon:g}, "
+        "accuracy in %"
+    )
     table = table_of(title)
     for heading in ("event", "method", "served", "own", "left it out"):
         words = heading in ("event", "method")

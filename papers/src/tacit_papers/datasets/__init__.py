@@ -1,8 +1,10 @@
 """Data to learn from: loaders of public sets and generators, each giving a `Split` in three parts.
 
-Tables also come raw (`load_adult` and so on), with a schema of what is public about them (`ADULT` and so on).
+Tables also come raw (`load_adult` and so on), with a schema of what is public about them (`ADULT`
+and so on).
 
-Every number that shapes features (vocabulary, scale, threshold) comes from the public part, the data user's own sample.
+Every number that shapes features (vocabulary, scale, threshold) comes from the public part, the
+data user's own sample.
 """
 
 from tacit_papers.datasets.adult import ADULT, adult, load_adult

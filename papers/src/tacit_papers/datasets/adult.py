@@ -1,9 +1,11 @@
-"""UCI Adult: persons of the US Current Population Survey of 1994, and whether they earn above 50,000 dollars a year.
+"""UCI Adult: persons of the US Current Population Survey of 1994, and whether they earn above
+50,000 dollars a year.
 
-Becker and Kohavi, UCI Machine Learning Repository, doi:10.24432/C5XW20, CC BY 4.0. Categories are those that the
-repository's description lists; age begins at 17 and is cut at 90 by the survey, hours have two digits, gains are top
-coded at 99,999; the bound of losses is a round number. `fnlwgt` (a weight of the sample, not a fact of the person) and
-`education` (the same as `education_num`) are in the table but not in the schema.
+Becker and Kohavi, UCI Machine Learning Repository, doi:10.24432/C5XW20, CC BY 4.0. Categories are
+those that the repository's description lists; age begins at 17 and is cut at 90 by the survey,
+hours have two digits, gains are top coded at 99,999; the bound of losses is a round number.
+`fnlwgt` (a weight of the sample, not a fact of the person) and `education` (the same as
+`education_num`) are in the table but not in the schema.
 """
 
 import numpy as np
@@ -56,7 +58,8 @@ ADULT = Schema(
 def load_adult(fetch: bool = False) -> Table:
     """All 48,842 rows: 14 attributes, `income`, and `split` as first distributed.
 
-    With `fetch`, OpenML is asked where the file is missing; its order is another, and it has no `split`.
+    With `fetch`, OpenML is asked where the file is missing; its order is another, and it has no
+    `split`.
     """
     try:
         return read_table(FILE)
@@ -73,7 +76,9 @@ def adult(
     complete: bool = True,
     fetch: bool = False,
 ) -> Split:
-    """Income above 50,000 dollars, 87 columns; the 45,222 rows without missing values, or all of them."""
+    """Income above 50,000 dollars, 87 columns; the 45,222 rows without missing values, or all of
+    them.
+    """
     table = load_adult(fetch)
     if complete:
         table = rows_of(table, ~np.any([is_missing(column) for column in table.values()], axis=0))

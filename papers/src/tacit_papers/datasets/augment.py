@@ -1,7 +1,8 @@
 """More images of a class by small random shifts and rotations.
 
-Copies are made only of the images given. Whoever cuts a data set in parts does so first and augments the training part
-after (`parts.py`), so that no copy of a test image or of the data user's image is ever trained on.
+Copies are made only of the images given. Whoever cuts a data set in parts does so first and
+augments the training part after (`parts.py`), so that no copy of a test image or of the data user's
+image is ever trained on.
 
 Images of a few classes, cut in parts first and augmented after.
 """
@@ -21,11 +22,13 @@ _BLOCK = 2_000  # images moved at once
 def augment(
     images: ByteArray, total: int, seed: int, shift: float = 2.0, degrees: float = 10.0
 ) -> ByteArray:
-    """`total` images: the originals first, unchanged, then moved copies of them. Surplus originals are left out.
+    """`total` images: the originals first, unchanged, then moved copies of them. Surplus originals
+    are left out.
 
-    A copy is turned about its centre by a uniform angle up to `degrees` either way, and shifted by up to `shift` pixels
-    along each axis, with linear interpolation and background where nothing was. Every original gives as many copies as
-    every other, up to one. The result is a function of the arguments.
+    A copy is turned about its centre by a uniform angle up to `degrees` either way, and shifted by
+    up to `shift` pixels along each axis, with linear interpolation and background where nothing
+    was. Every original gives as many copies as every other, up to one. The result is a function of
+    the arguments.
 
     >>> augment(np.full((2, 5, 5), 9, np.uint8), total=7, seed=0).shape
     (7, 5, 5)
@@ -33,7 +36,8 @@ def augment(
     images = np.asarray(images)
     if not (images.dtype == np.uint8 and images.ndim == 3 and len(images) >= 1):
         raise ValueError(
-            f"images must be uint8 of shape (n, height, width), got {images.dtype} of {images.shape}"
+            f"images must be uint8 of shape (n, height, width), got {images.dtype} of "
+            f"{images.shape}"
         )
     total, seed = whole("total", total, 1), whole("seed", seed, 0)
     if not 0 <= shift < np.inf:
@@ -56,7 +60,9 @@ def augment(
 
 
 def _moved(images: ByteArray, angles: FloatArray, shifts: FloatArray) -> ByteArray:
-    """Each image turned by its angle, then shifted by its shift: every pixel looks up where it came from."""
+    """Each image turned by its angle, then shifted by its shift: every pixel looks up where it
+    came from.
+    """
     n, height, width = images.shape
     centre_y, centre_x = (height - 1) / 2, (width - 1) / 2
     y = (np.arange(height) - centre_y - shifts[:, :1])[:, :, None]
@@ -92,9 +98,10 @@ def cut(
 ) -> Parts:
     """Classes `chosen`, numbered 0, 1, ..., in three parts.
 
-    The data user's `public` images, as many of each class as of the others up to one, are drawn from the training
-    images and leave them. The rest is augmented to `per_class` of each class. So training holds no image and no copy of
-    an image of the other two parts. Test images are the first `test_per_class` of each class, or all if fewer.
+    The data user's `public` images, as many of each class as of the others up to one, are drawn
+    from the training images and leave them. The rest is augmented to `per_class` of each class. So
+    training holds no image and no copy of an image of the other two parts. Test images are the
+    first `test_per_class` of each class, or all if fewer.
     """
     per_class, test_per_class = (
         whole("per_class", per_class, 1),

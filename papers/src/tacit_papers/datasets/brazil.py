@@ -1,17 +1,21 @@
-"""Numbers of the generated census: values of the attributes, their shares, their effects on log income.
+"""Numbers of the generated census: values of the attributes, their shares, their effects on log
+income.
 
-States and regions are about the census of 2010. Effects of sex, race, region, age and schooling are about those of a
-regression on the household survey PNAD 2015. Everything else is made up to be plausible.
+States and regions are about the census of 2010. Effects of sex, race, region, age and schooling are
+about those of a regression on the household survey PNAD 2015. Everything else is made up to be
+plausible.
 
 GENERATED: a census in the shape of the Brazil extract of paper A. No row is a person.
 
-The IPUMS extract may not be passed on, so people are drawn here from a small model (`census.py`): age and eight
-categorical attributes, 67 dimensions after k-1 one-hot encoding, and an income. Shares of states are about those of the
-census of 2010, effects on income about those in the household survey of 2015; the rest is plausible, not measured.
-Use it for speed, memory and learning curves at the paper's size; conclude nothing about Brazil.
+The IPUMS extract may not be passed on, so people are drawn here from a small model (`census.py`):
+age and eight categorical attributes, 67 dimensions after k-1 one-hot encoding, and an income.
+Shares of states are about those of the census of 2010, effects on income about those in the
+household survey of 2015; the rest is plausible, not measured. Use it for speed, memory and learning
+curves at the paper's size; conclude nothing about Brazil.
 
-Row i of a part is a function of (seed, part, i): it reads 12 numbers at place 12 i of a counter-based stream (Philox).
-So any block size gives the same rows, and memory is that of one block.
+Row i of a part is a function of (seed, part, i): it reads 12 numbers at place 12 i of a
+counter-based stream (Philox). So any block size gives the same rows, and memory is that of one
+block.
 """
 
 from collections.abc import Iterator
@@ -120,10 +124,11 @@ _CHUNK = (
 
 
 def brazil(train: int = 120_000, test: int = 20_000, public: int = 10_000, seed: int = 0) -> Split:
-    """GENERATED census with 67 dimensions; the class says whether income is above the mean income of the public part.
+    """GENERATED census with 67 dimensions; the class says whether income is above the mean income
+    of the public part.
 
-    The paper's sizes are 12e6, 2e6 and 1e5; its training part alone would be 6.4 GB, so read that from `brazil_blocks`,
-    which gives the same rows, and for the same `public` the same classes.
+    The paper's sizes are 12e6, 2e6 and 1e5; its training part alone would be 6.4 GB, so read that
+    from `brazil_blocks`, which gives the same rows, and for the same `public` the same classes.
     """
     sizes = {
         part: whole(part, rows, 1) for part, rows in zip(_PARTS, (train, test, public), strict=True)
@@ -156,7 +161,8 @@ def brazil_blocks(
 
 
 def people(part: _Name, rows: int, seed: int = 0, public: int = 10_000) -> dict[str, AnyArray]:
-    """The same people in words: age, the attributes by name, and whether their income is "high" or "low".
+    """The same people in words: age, the attributes by name, and whether their income is "high" or
+    "low".
 
     >>> {name: column.tolist() for name, column in people("test", 2).items()}["income"]
     ['low', 'high']

@@ -1,8 +1,10 @@
-"""UCI Covertype: 581,012 cells of forest in Colorado, and which of seven types of trees covers them.
+"""UCI Covertype: 581,012 cells of forest in Colorado, and which of seven types of trees covers
+them.
 
-Blackard, Dean and Anderson, UCI Machine Learning Repository, doi:10.24432/C50K5N, CC BY 4.0. Bounds are of the
-quantities (degrees, grey levels) or, for heights and distances, three standard deviations about the mean as published
-in the repository's description, rounded outwards; values beyond become the bound.
+Blackard, Dean and Anderson, UCI Machine Learning Repository, doi:10.24432/C50K5N, CC BY 4.0. Bounds
+are of the quantities (degrees, grey levels) or, for heights and distances, three standard
+deviations about the mean as published in the repository's description, rounded outwards; values
+beyond become the bound.
 """
 
 import numpy as np
@@ -38,7 +40,8 @@ COVERTYPE = Schema(
 
 
 def load_covertype(fetch: bool = False) -> Table:
-    """Ten numbers, the area (1 to 4), the soil (1 to 40) and `cover_type` (1 to 7) of all cells, in the first order.
+    """Ten numbers, the area (1 to 4), the soil (1 to 40) and `cover_type` (1 to 7) of all cells, in
+    the first order.
 
     With `fetch`, scikit-learn's `fetch_covtype` is asked where the file is missing.
     """
@@ -57,7 +60,9 @@ def covertype(
     seed: int = 0,
     fetch: bool = False,
 ) -> Split:
-    """Cells of these types, 54 columns. Types 1 and 2 have 346,598 rows, public ones included, 148,543 for tests."""
+    """Cells of these types, 54 columns. Types 1 and 2 have 346,598 rows, public ones included,
+    148,543 for tests.
+    """
     schema = Schema(COVERTYPE.features, types)
     return encoded("covertype", load_covertype(fetch), schema, "cover_type", public, test, seed)
 

@@ -1,7 +1,7 @@
 """Where data files are looked for, and whether they are the ones they should be.
 
-First in the folder that the environment variable TACIT_DATA names, then in the user's cache folder. Nothing is
-downloaded here.
+First in the folder that the environment variable TACIT_DATA names, then in the user's cache folder.
+Nothing is downloaded here.
 
 Splits that take long to make are kept in the user's cache folder.
 """
@@ -19,8 +19,8 @@ import numpy as np
 
 from tacit_papers.datasets.split import Split
 
-# Of the idx files as first distributed (the two Fashion subsets hold only classes 0 and 6 of the training images), and
-# of the tables as converted to parquet.
+# Of the idx files as first distributed (the two Fashion subsets hold only classes 0 and 6 of the
+# training images), and of the tables as converted to parquet.
 SHA256 = {
     "adult.parquet": "0740fffcacbf04640c6d923e1cc84c8b6489c2e7ba39bc7209674c18857daeed",
     "brazil_pnad_2015.parquet": "7395de88e0e26a0624de32c02be631dc8df4eee6f1394843e30fd530cb721ee4",
@@ -43,7 +43,9 @@ SHA256 = {
 
 
 class DataMissing(FileNotFoundError):  # noqa: N818 - it says what happened
-    """A data file is in none of the folders; the message says which file, which folders, and what to set."""
+    """A data file is in none of the folders; the message says which file, which folders, and
+    what to set.
+    """
 
     def __init__(self, name: str, looked: list[Path]) -> None:
         self.name = name
@@ -81,7 +83,8 @@ def read(name: str) -> bytes:
     digest = hashlib.sha256(content).hexdigest()
     if not digest == SHA256.get(name, digest):
         raise ValueError(
-            f"{path} must have sha256 {SHA256[name]}, got {digest}: damaged, or not the original file"
+            f"{path} must have sha256 {SHA256[name]}, got {digest}: damaged, or not the "
+            "original file"
         )
     return content
 
@@ -91,8 +94,8 @@ def kept(
 ) -> Split:
     """The split kept under name, version and parameters; else `make()`, which is then kept.
 
-    The file is written whole or not at all. One that cannot be read is made again; a folder that cannot be written is
-    no error.
+    The file is written whole or not at all. One that cannot be read is made again; a folder that
+    cannot be written is no error.
     """
     spec = repr((name, version, sorted(parameters.items())))
     path = (

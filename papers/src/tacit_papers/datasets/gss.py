@@ -1,7 +1,9 @@
-"""General Social Survey, happiness subset: 51,020 respondents of 1972 to 2006; the label is `xmovie`.
+"""General Social Survey, happiness subset: 51,020 respondents of 1972 to 2006; the label is
+`xmovie`.
 
-NORC General Social Survey, the subset of J. Price that the model-inversion literature uses. Codes and top codes (eight
-children or more, 89 years or older) are the survey's own. `id` is in the table but not in the schema.
+NORC General Social Survey, the subset of J. Price that the model-inversion literature uses. Codes
+and top codes (eight children or more, 89 years or older) are the survey's own. `id` is in the table
+but not in the schema.
 """
 
 from tacit.data.schema import Category, Number, Schema
@@ -36,7 +38,8 @@ def load_gss() -> Table:
 
 
 def gss(public: int = 1_000, test: float = 0.3, seed: int = 0) -> Split:
-    """Whether a respondent saw such a film in the last year: the 29,694 rows with an answer, 26 columns.
+    """Whether a respondent saw such a film in the last year: the 29,694 rows with an answer, 26
+    columns.
 
     Missing values go where the schema sends them; a marriage that was not asked about is all -1.
     """

@@ -1,9 +1,10 @@
 """UCI Heart Disease: 920 patients of four hospitals, and whether a vessel is narrowed.
 
-A. Janosi (Hungarian Institute of Cardiology, Budapest), W. Steinbrunn (University Hospital, Zurich), M. Pfisterer
-(University Hospital, Basel), R. Detrano (V.A. Medical Center, Long Beach and Cleveland Clinic Foundation); UCI Machine
-Learning Repository, doi:10.24432/C52P4X, CC BY 4.0. Bounds are round numbers of clinical practice; values beyond become
-the bound. A cholesterol or blood pressure of 0 was not measured and is missing here.
+A. Janosi (Hungarian Institute of Cardiology, Budapest), W. Steinbrunn (University Hospital,
+Zurich), M. Pfisterer (University Hospital, Basel), R. Detrano (V.A. Medical Center, Long Beach and
+Cleveland Clinic Foundation); UCI Machine Learning Repository, doi:10.24432/C52P4X, CC BY 4.0.
+Bounds are round numbers of clinical practice; values beyond become the bound. A cholesterol or
+blood pressure of 0 was not measured and is missing here.
 """
 
 from typing import NamedTuple
@@ -50,7 +51,9 @@ class HeartSplit(NamedTuple):
 
 
 def load_heart() -> Table:
-    """`site`, 13 attributes and the diagnosis `num` (0 healthy, 1 to 4 diseased) of 920 patients."""
+    """`site`, 13 attributes and the diagnosis `num` (0 healthy, 1 to 4 diseased) of 920
+    patients.
+    """
     table = read_table(FILE)
     for name in _NEVER_ZERO:
         values = table[name].astype(np.float64)

@@ -19,17 +19,20 @@ def mnist_words(
     place: float = 0.0,
     fetch: bool = False,
 ) -> Split:
-    """MNIST digits as `words` features: `per_class` training rows of each, `public` rows for the data user.
+    """MNIST digits as `words` features: `per_class` training rows of each, `public` rows for the
+    data user.
 
-    MNIST has 982 test images of 4 and 1,009 of 9: test rows are 982 and 1,000 where the paper says 1,000 each. Digit
-    `digits[k]` is class k. Training rows beyond the originals are moved copies of them, so owners are not independent
-    of each other; none comes from a test image or from an image of the data user.
+    MNIST has 982 test images of 4 and 1,009 of 9: test rows are 982 and 1,000 where the paper says
+    1,000 each. Digit `digits[k]` is class k. Training rows beyond the originals are moved copies of
+    them, so owners are not independent of each other; none comes from a test image or from an image
+    of the data user.
 
-    Without privacy, defaults, the paper's figures in brackets: centroids 1.03 apart (1.01), accuracy of the nearest
-    centroid 0.926 (0.91), of linear discriminants from the public part 0.949, of logistic regression 0.949; with
-    `place` 1: 1.78, 0.968, 0.980, 0.983.
+    Without privacy, defaults, the paper's figures in brackets: centroids 1.03 apart (1.01),
+    accuracy of the nearest centroid 0.926 (0.91), of linear discriminants from the public part
+    0.949, of logistic regression 0.949; with `place` 1: 1.78, 0.968, 0.980, 0.983.
 
-    The result is kept in the user's cache folder. For `place` see `fit_words`, for `fetch` see `load_mnist`.
+    The result is kept in the user's cache folder. For `place` see `fit_words`, for `fetch` see
+    `load_mnist`.
     """
 
     def make() -> Split:
@@ -64,12 +67,14 @@ def fashion_words(
     place: float = 0.0,
     fetch: bool = False,
 ) -> Split:
-    """Fashion-MNIST as `words` features, by default T-shirt/top (0) against Shirt (6); else as `mnist_words`.
+    """Fashion-MNIST as `words` features, by default T-shirt/top (0) against Shirt (6); else as
+    `mnist_words`.
 
-    Without privacy, defaults, the paper's figures in brackets: centroids 1.05 apart (1.12), accuracy of the nearest
-    centroid 0.785 (0.89), of linear discriminants from the public part 0.810, of logistic regression 0.813; with
-    `place` 1: 2.05, 0.806, 0.825, 0.824. The paper's accuracy was not reached. For comparison, one untuned RBF support
-    vector machine on whole HOG descriptors (4-pixel cells, no words, 7,000 training images) has 0.89.
+    Without privacy, defaults, the paper's figures in brackets: centroids 1.05 apart (1.12),
+    accuracy of the nearest centroid 0.785 (0.89), of linear discriminants from the public part
+    0.810, of logistic regression 0.813; with `place` 1: 2.05, 0.806, 0.825, 0.824. The paper's
+    accuracy was not reached. For comparison, one untuned RBF support vector machine on whole HOG
+    descriptors (4-pixel cells, no words, 7,000 training images) has 0.89.
     """
 
     def make() -> Split:

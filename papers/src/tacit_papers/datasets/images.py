@@ -1,4 +1,5 @@
-"""The idx format of MNIST, gzipped: two zero bytes, a type, the number of axes, big-endian sizes, then the values.
+"""The idx format of MNIST, gzipped: two zero bytes, a type, the number of axes, big-endian sizes,
+then the values.
 
 MNIST and Fashion-MNIST as arrays: 28 x 28 grey images, 0 background and 255 full.
 """
@@ -67,7 +68,9 @@ class Images(NamedTuple):
 
 
 def load_mnist(fetch: bool = False) -> Images:
-    """MNIST: 60,000 and 10,000 digits. With `fetch`, files that are missing are asked from OpenML instead."""
+    """MNIST: 60,000 and 10,000 digits. With `fetch`, files that are missing are asked from
+    OpenML instead.
+    """
     try:
         return _from_files("mnist", "train")
     except DataMissing:
@@ -77,10 +80,12 @@ def load_mnist(fetch: bool = False) -> Images:
 
 
 def load_fashion(fetch: bool = False) -> Images:
-    """Fashion-MNIST: 10,000 test images; of training images all 60,000, or only classes 0 and 6 (6,000 each).
+    """Fashion-MNIST: 10,000 test images; of training images all 60,000, or only classes 0 and 6
+    (6,000 each).
 
-    The whole training files are preferred where they are found; the subset `train-classes-0-6-*` is enough for
-    T-shirt/top (0) against Shirt (6). With `fetch`, files that are missing are asked from OpenML instead.
+    The whole training files are preferred where they are found; the subset `train-classes-0-6-*` is
+    enough for T-shirt/top (0) against Shirt (6). With `fetch`, files that are missing are asked
+    from OpenML instead.
     """
     try:
         return _from_files("fashion_mnist", "train")
@@ -114,7 +119,9 @@ def _pair(stem: str) -> tuple[ByteArray, ByteArray]:
 
 
 def _from_openml(name: str) -> Images:
-    """Version 1 of the set of this name from OpenML, in its original order; scikit-learn keeps a copy in the cache."""
+    """Version 1 of the set of this name from OpenML, in its original order; scikit-learn keeps a
+    copy in the cache.
+    """
     from sklearn.datasets import fetch_openml
 
     parser = (

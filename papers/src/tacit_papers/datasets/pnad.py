@@ -1,7 +1,9 @@
-"""Brazil's household survey PNAD of 2015, an extract: 76,840 reference persons of households and their income.
+"""Brazil's household survey PNAD of 2015, an extract: 76,840 reference persons of households and
+their income.
 
-IBGE, Pesquisa Nacional por Amostra de Domicilios 2015 (open microdata). Codes are the survey's; ages from 10, where the
-survey's questions about work begin. `schooling` is 1 for less than one year, k for k - 1 years, 16 for 15 or more.
+IBGE, Pesquisa Nacional por Amostra de Domicilios 2015 (open microdata). Codes are the survey's;
+ages from 10, where the survey's questions about work begin. `schooling` is 1 for less than one
+year, k for k - 1 years, 16 for 15 or more.
 """
 
 import numpy as np
@@ -29,7 +31,9 @@ PNAD = Schema(
 
 
 def load_pnad() -> Table:
-    """State, sex, age, race, schooling and monthly income in reais; schooling that was not determined is NaN."""
+    """State, sex, age, race, schooling and monthly income in reais; schooling that was not
+    determined is NaN.
+    """
     table = read_table(FILE)
     schooling = table["schooling"].astype(np.float64)
     return table | {"schooling": np.where(schooling == _NOT_DETERMINED, np.nan, schooling)}

@@ -16,8 +16,9 @@ PARTS = ("train", "public", "test")
 class Split:
     """Features in [-1, 1], classes 0..K-1.
 
-    `train` rows belong to owners. `public` is the data user's own sample: it must be public, or its owners agree that
-    what is computed from it is published. `test` rows are seen by nobody before the end.
+    `train` rows belong to owners. `public` is the data user's own sample: it must be public, or its
+    owners agree that what is computed from it is published. `test` rows are seen by nobody before
+    the end.
 
     >>> x, y = np.array([[0.5], [-1.0]]), np.array([0, 1])
     >>> split = Split("tiny", x, y, x, y, x, y)
@@ -90,7 +91,8 @@ def _features(name: str, value: object) -> FloatArray:
         array.ndim == 2 and array.shape[0] >= 1 and array.shape[1] >= 1
     ):
         raise ValueError(
-            f"{name} must be a matrix of real numbers with rows, got {array.dtype} of shape {array.shape}"
+            f"{name} must be a matrix of real numbers with rows, got {array.dtype} of shape "
+            f"{array.shape}"
         )
     if not (array.min() >= -1 and array.max() <= 1):
         raise ValueError(f"{name} must be inside [-1, 1], got entries outside or NaN")

@@ -12,17 +12,19 @@ _POPULATION = 1_000_000
 
 
 def synthetic(n: int = 1_000_000, seed: int = 0, problem: int = PROBLEM) -> Split:
-    """Two balanced classes, 20 features (10 informative, 10 combinations of them): 75 % train, 20 % test, 5 % public.
+    """Two balanced classes, 20 features (10 informative, 10 combinations of them): 75 % train, 20 %
+    test, 5 % public.
 
-    Features are scaled by least and largest value of the public part to [-1, 1], and clipped. `seed` deals rows to the
-    parts. `problem` is the seed of `make_classification`, whose problems differ widely. The default was chosen among
-    the first 205 as like the paper's, at a million rows and class separation 1 (in brackets the paper's figures):
-    centroids 0.58 apart (0.5), error of the nearest centroid 13 % (13 %), of ten boosted ones 12 % (9 %), of the best
-    stump 28 % (30 %), of ten boosted stumps 15 % (19 %, with noise).
+    Features are scaled by least and largest value of the public part to [-1, 1], and clipped.
+    `seed` deals rows to the parts. `problem` is the seed of `make_classification`, whose problems
+    differ widely. The default was chosen among the first 205 as like the paper's, at a million rows
+    and class separation 1 (in brackets the paper's figures): centroids 0.58 apart (0.5), error of
+    the nearest centroid 13 % (13 %), of ten boosted ones 12 % (9 %), of the best stump 28 % (30 %),
+    of ten boosted stumps 15 % (19 %, with noise).
 
-    The problem is always drawn with a million rows (n, if that is more) and n of them are taken, so that a small n is
-    the same problem with fewer rows; `make_classification` of another size would be another problem. The scale is
-    narrower then, so centroids are farther apart.
+    The problem is always drawn with a million rows (n, if that is more) and n of them are taken, so
+    that a small n is the same problem with fewer rows; `make_classification` of another size would
+    be another problem. The scale is narrower then, so centroids are farther apart.
     """
     n, seed, problem = whole("n", n, 20), whole("seed", seed, 0), whole("problem", problem, 0)
     X, y = make_classification(

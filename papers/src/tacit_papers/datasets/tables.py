@@ -1,6 +1,8 @@
-"""Tables of named columns: read from parquet files, encoded by a public schema, dealt into three parts.
+"""Tables of named columns: read from parquet files, encoded by a public schema, dealt into three
+parts.
 
-A table is a dict of columns. Missing is NaN among numbers and None among texts, as the schema understands it.
+A table is a dict of columns. Missing is NaN among numbers and None among texts, as the schema
+understands it.
 """
 
 import math
@@ -55,8 +57,8 @@ def is_missing(column: AnyArray) -> BoolArray:
 
 
 def places(rows: int, public: int, test: float, seed: int) -> Places:
-    """Shuffled by the seed: `public` rows for the data user, the share `test` (rounded up) for tests, the rest to train
-    on.
+    """Shuffled by the seed: `public` rows for the data user, the share `test` (rounded up) for
+    tests, the rest to train on.
 
     >>> [len(part) for part in places(10, public=2, test=0.25, seed=0)]
     [5, 2, 3]

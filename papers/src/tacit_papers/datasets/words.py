@@ -1,13 +1,14 @@
 """Histograms of oriented gradients (HOG): what edges there are in each small patch of an image.
 
-Gradients are halved central differences. A cell's histogram adds up gradient lengths over 8 unsigned directions, shared
-linearly between the two nearest. A patch is a square of cells, one cell apart from the next, so patches overlap;
-its descriptor is normalised as Dalal and Triggs do (L2, cut at 0.2, L2 again), where a faint patch stays near zero.
+Gradients are halved central differences. A cell's histogram adds up gradient lengths over 8
+unsigned directions, shared linearly between the two nearest. A patch is a square of cells, one cell
+apart from the next, so patches overlap; its descriptor is normalised as Dalal and Triggs do (L2,
+cut at 0.2, L2 again), where a faint patch stays near zero.
 
 Images as histograms of visual words: the nearest of a few typical patches, counted.
 
-The vocabulary and the scale are fitted on public images only. A vocabulary fitted on owners' images would leak them
-into every feature before any mechanism runs.
+The vocabulary and the scale are fitted on public images only. A vocabulary fitted on owners' images
+would leak them into every feature before any mechanism runs.
 """
 
 from dataclasses import dataclass
@@ -49,7 +50,9 @@ def patches(images: ByteArray) -> npt.NDArray[np.float32]:
 
 
 def _cells(images: ByteArray) -> npt.NDArray[np.float32]:
-    """Histograms (n, height // 3, width // 3, 8); pixels beyond the last whole cell are left out."""
+    """Histograms (n, height // 3, width // 3, 8); pixels beyond the last whole cell are left
+    out.
+    """
     grey = images.astype(np.float32) / np.float32(255)
     dy, dx = np.zeros_like(grey), np.zeros_like(grey)
     dy[:, 1:-1] = (grey[:, 2:] - grey[:, :-2]) / 2
@@ -84,7 +87,9 @@ _BLOCK = 1_000  # images described at once
 
 @dataclass(frozen=True, eq=False)
 class VisualWords:
-    """A map from images to [-1, 1]^words. It is fixed once fitted: an image's features depend on no other image."""
+    """A map from images to [-1, 1]^words. It is fixed once fitted: an image's features depend on
+    no other image.
+    """
 
     vocabulary: npt.NDArray[np.float32]
     place: float
@@ -92,17 +97,21 @@ class VisualWords:
     high: FloatArray
 
     def transform(self, images: ByteArray) -> FloatArray:
-        """Features (n, words): share of each word among the image's patches, `low` to -1, `high` to 1, clipped."""
+        """Features (n, words): share of each word among the image's patches, `low` to -1, `high`
+        to 1, clipped.
+        """
         shares = _shares(images, self.vocabulary, self.place)
         span = np.where(self.high > self.low, self.high - self.low, 1.0)
         return np.clip(2 * (shares - self.low) / span - 1, -1, 1)
 
 
 def fit_words(public: ByteArray, words: int, seed: int, place: float = 0.0) -> VisualWords:
-    """Vocabulary of `words` typical patches (k-means) and scale (least and largest share of each), of `public` images.
+    """Vocabulary of `words` typical patches (k-means) and scale (least and largest share of each),
+    of `public` images.
 
-    `place` is the weight of a patch's position, from -1 to 1 down and across, beside its unit-length HOG descriptor.
-    At 0, as in the paper, a word says what is somewhere in the image; above, also where: more accurate, less faithful.
+    `place` is the weight of a patch's position, from -1 to 1 down and across, beside its
+    unit-length HOG descriptor. At 0, as in the paper, a word says what is somewhere in the image;
+    above, also where: more accurate, less faithful.
     """
     words, seed = whole("words", words, 2), whole("seed", seed, 0)
     if not 0 <= place < np.inf:

@@ -1,8 +1,10 @@
-"""Ahead of the papers: one good share per owner against boosting, and against the data user's own sample, side by side.
+"""Ahead of the papers: one good share per owner against boosting, and against the data user's own
+sample, side by side.
 
-In every run all methods see the same owners and the same features. Paper A's best is the best mean over its three
-learners, as published (simulated, unsound) and sound, at epsilon 7; ours run at smaller epsilon, labels protected, pure
-epsilon-LDP. A cell is one run on one task; `ahead_rows` makes means and deviations of the runs that are there.
+In every run all methods see the same owners and the same features. Paper A's best is the best mean
+over its three learners, as published (simulated, unsound) and sound, at epsilon 7; ours run at
+smaller epsilon, labels protected, pure epsilon-LDP. A cell is one run on one task; `ahead_rows`
+makes means and deviations of the runs that are there.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -50,9 +52,9 @@ LEARNERS: dict[str, Learner] = {
 class AheadRow:
     """Accuracy of one method on one task, mean and standard deviation over runs.
 
-    `rise` is the mean difference to the data user's own model in the same runs, `rise_error` its standard error.
-    `owners_kind` says how rows were dealt: "alike", by Dirichlet skew of labels, or with features shifted owner by
-    owner.
+    `rise` is the mean difference to the data user's own model in the same runs, `rise_error` its
+    standard error. `owners_kind` says how rows were dealt: "alike", by Dirichlet skew of labels, or
+    with features shifted owner by owner.
     """
 
     dataset: str
@@ -88,7 +90,9 @@ class AheadRun:
 
 @dataclass(frozen=True, kw_only=True)
 class AheadCell(Cell):
-    """Run number `run` of all methods on one task, with owners of one kind, at these epsilons, ours and the papers'."""
+    """Run number `run` of all methods on one task, with owners of one kind, at these epsilons,
+    ours and the papers'.
+    """
 
     paper: ClassVar[str] = "ahead"
 
@@ -167,7 +171,9 @@ def ahead_cells(quick: bool, seed: int, datasets: Iterable[str]) -> list[Cell]:
 
 
 def ahead_rows(runs: Iterable[AheadRun]) -> list[AheadRow]:
-    """Means over the runs that are there, in their order, run by run beside the data user's own model."""
+    """Means over the runs that are there, in their order, run by run beside the data user's own
+    model.
+    """
     found: dict[tuple[str, str, str, float | None, int], list[AheadRun]] = {}
     for each in sorted(runs, key=lambda each: each.run):
         key = (each.dataset, each.owners_kind, each.method, each.epsilon, each.public_rows)
@@ -218,7 +224,9 @@ def _ours(
     stream: Stream,
     run: int,
 ) -> Iterator[tuple[str, float]]:
-    """Private only and combined, at one epsilon; private only is not asked where rows are many: it is linear."""
+    """Private only and combined, at one epsilon; private only is not asked where rows are many:
+    it is linear.
+    """
     crowd = Crowd(len(cohort), epsilon, task.rows)
     path = (task.name, epsilon, len(public.y), run)
     asks = {"combined": refine(public, crowd, "auto", epsilon, own=own)}
@@ -232,7 +240,9 @@ def _ours(
 def _papers(
     task: Task, public: Public, cohort: Cohort, epsilon: float, stream: Stream, run: int
 ) -> Iterator[tuple[str, float]]:
-    """Boosting with each of paper A's learners: ten rounds of a tenth of the owners; as published, two classes only."""
+    """Boosting with each of paper A's learners: ten rounds of a tenth of the owners; as
+    published, two classes only.
+    """
 
     def accuracy(name: str) -> float:
         learner = LEARNERS[name]

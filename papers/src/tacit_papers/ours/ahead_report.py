@@ -1,4 +1,6 @@
-"""Ahead of the papers, as a document: one share per owner against them and against the data user's sample."""
+"""Ahead of the papers, as a document: one share per owner against them and against the data
+user's sample.
+"""
 
 from collections.abc import Sequence
 
@@ -34,7 +36,8 @@ def ahead(
     if predicted:
         tasks = dict.fromkeys(row.dataset for row in predicted)
         text = (
-            "Predicted before anybody is asked, from public rows and closed-form variances; measured beside it. Where "
+            "Predicted before anybody is asked, from public rows and closed-form variances; "
+            "measured beside it. Where "
             "the plan says that owners would add too little, nobody is asked."
         )
         charts = tuple(_break_even(task, predicted, rows) for task in tasks)
@@ -51,16 +54,22 @@ def ahead(
         kinds = dict.fromkeys(row.owners_kind for row in own)
         tables = tuple(_table([row for row in own if row.owners_kind == kind]) for kind in kinds)
         sections.append(Section(f"All numbers: {name}", "", tables))
-    claim = "Where PrivateClassifier really runs, each owner's rows are protected by local differential privacy."
+    claim = (
+        "Where PrivateClassifier really runs, each owner's rows are protected by local "
+        "differential privacy."
+    )
     return Document(
         "Ahead of the papers: one share per owner",
-        "The data user's own model is the start; owners answer, once and in noise, what it still gets wrong.",
+        "The data user's own model is the start; owners answer, once and in noise, what it "
+        "still gets wrong.",
         (*sections, protection(claim, _TERMS, _LIMITS, {row.unsound for row in rows})),
     )
 
 
 def summary(rows: Sequence[AheadRow]) -> Table:
-    """Accuracies in percent, mean and deviation, where owners are alike; private only with most public rows."""
+    """Accuracies in percent, mean and deviation, where owners are alike; private only with most
+    public rows.
+    """
     alike = [row for row in rows if row.owners_kind == "alike"]
     lines = []
     for name in dict.fromkeys(row.dataset for row in alike):
@@ -152,7 +161,9 @@ def _plan_table(rows: Sequence[BreakEvenRow]) -> Table:
 
 
 def _table(rows: Sequence[AheadRow]) -> Table:
-    """Methods and epsilon down, sizes of the data user's sample across; in brackets points above public only."""
+    """Methods and epsilon down, sizes of the data user's sample across; in brackets points above
+    public only.
+    """
     first, sizes = rows[0], sorted({row.public_rows for row in rows})
     lines = []
     for method, epsilon in dict.fromkeys((row.method, row.epsilon) for row in rows):
@@ -164,7 +175,10 @@ def _table(rows: Sequence[AheadRow]) -> Table:
         lines.append((name, "" if epsilon is None else f"{epsilon:g}", *texts))
     setting = f"{first.owners:,} owners of {first.rows_per_owner}, {first.owners_kind}"
     caption = f"{first.dataset}, {setting}: accuracy in %, {first.runs} runs"
-    note = "In brackets: points above the data user's own model in the same runs, and their standard error."
+    note = (
+        "In brackets: points above the data user's own model in the same runs, and their "
+        "standard error."
+    )
     return Table(
         caption,
         ("method", "epsilon", *(f"{size:,} public rows" for size in sizes)),

@@ -1,4 +1,6 @@
-"""Ahead of the papers, on the terminal: one share per owner against them and against the data user's sample."""
+"""Ahead of the papers, on the terminal: one share per owner against them and against the data
+user's sample.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -42,13 +44,22 @@ def draw_ahead(rows: Sequence[Any], folder: Path) -> None:
 
 
 def _table(rows: list[AheadRow], everything: list[AheadRow]) -> Table:
-    """Methods and epsilon down, sizes of the data user's sample across; in brackets points above public-only."""
+    """Methods and epsilon down, sizes of the data user's sample across; in brackets points above
+    public-only.
+    """
     first = rows[0]
     best = best_of_paper(everything, first.dataset)
-    title = f"{first.dataset}, {first.owners:,} owners of {first.rows_per_owner}, {first.owners_kind}: accuracy, "
+    title = (
+        f"{first.dataset}, {first.owners:,} owners of {first.rows_per_owner}, "
+        f"{first.owners_kind}: accuracy, "
+    )
     title += f"{first.runs} runs, by public rows; in brackets points above these alone"
     if best is not None and first.owners_kind == "alike":
-        title += f"\nbest of the paper's: {best.method.removeprefix('paper A: ')}, {best.mean:.3f} at eps {best.epsilon:g}"
+        title += (
+            f"\nbest of the paper's: {best.method.removeprefix('paper A: ')}, "
+            f"{best.mean:.3f} "
+            f"at eps {best.epsilon:g}"
+        )
     table = table_of(title)
     table.add_column("method")
     table.add_column("eps", justify="right")

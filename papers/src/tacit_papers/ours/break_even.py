@@ -1,7 +1,8 @@
-"""Where private data begins to pay: predicted over owners, epsilon and the size of the data user's sample.
+"""Where private data begins to pay: predicted over owners, epsilon and the size of the data user's
+sample.
 
-Predictions are `tacit.plan`'s, from public rows and closed-form variances alone; what `tacit reproduce ahead` measures
-beside them says how far to trust them.
+Predictions are `tacit.plan`'s, from public rows and closed-form variances alone; what `tacit
+reproduce ahead` measures beside them says how far to trust them.
 """
 
 from collections.abc import Iterable, Iterator
@@ -69,7 +70,9 @@ KINDS = (CellRow, AheadRun, PlanRun, BreakEvenRow)
 
 
 def cells_ahead(quick: bool, seed: int, datasets: Iterable[str]) -> list[Cell]:
-    """All that `tacit reproduce ahead` shows: the comparison, the plan beside it, the chart; task by task."""
+    """All that `tacit reproduce ahead` shows: the comparison, the plan beside it, the chart;
+    task by task.
+    """
     cells: list[Cell] = []
     for name in ["synthetic"] if quick else list(datasets):
         compared = ahead_cells(quick, seed, [name])

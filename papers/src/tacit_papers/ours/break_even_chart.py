@@ -1,4 +1,6 @@
-"""The break-even chart: from which epsilon on private data pays, for so many owners and so many public rows."""
+"""The break-even chart: from which epsilon on private data pays, for so many owners and so many
+public rows.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,9 +13,11 @@ _DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (2, 1.5)), (0, (4, 2, 1, 2)))
 
 
 def draw_break_even(rows: Sequence[BreakEvenRow], least: float, path: Path) -> None:
-    """A panel per task: above a line, owners at that epsilon are predicted to add at least `least` nats.
+    """A panel per task: above a line, owners at that epsilon are predicted to add at least `least`
+    nats.
 
-    A line per size of the data user's sample; where there is none, it never pays (or always) within the panel.
+    A line per size of the data user's sample; where there is none, it never pays (or always) within
+    the panel.
     """
     from matplotlib.figure import Figure  # an extra: the rest of the package works without it
 

@@ -1,7 +1,9 @@
-"""Four hospitals, heart disease: what each gets alone, what all get together, with and without privacy.
+"""Four hospitals, heart disease: what each gets alone, what all get together, with and without
+privacy.
 
-The public rows are some patients of the Cleveland Clinic, as if they had agreed to it; the other Cleveland patients are
-a site like the other three. Everybody is tested on the same patients of all hospitals.
+The public rows are some patients of the Cleveland Clinic, as if they had agreed to it; the other
+Cleveland patients are a site like the other three. Everybody is tested on the same patients of all
+hospitals.
 
 Four hospitals as a section: what each learns alone, and what all learn together.
 """
@@ -140,6 +142,9 @@ def hospitals_section(rows: Sequence[HospitalRow]) -> Section:
     )
     strong = tuple(number for number, row in enumerate(rows) if row.method == "ours")
     columns = ("learned from", "epsilon", "all patients", *SITES)
-    caption = f"Test error in %, {rows[0].runs} runs; everybody is tested on the same patients of all hospitals"
+    caption = (
+        f"Test error in %, {rows[0].runs} runs; everybody is tested on the same patients of "
+        "all hospitals"
+    )
     text = "The public rows are some patients of one hospital, as if they had agreed to it."
     return Section("Four hospitals", text, (*charts, Table(caption, columns, cells, strong=strong)))

@@ -1,4 +1,5 @@
-"""Does the plan keep its word? What it predicts from public rows alone, beside what was then measured.
+"""Does the plan keep its word? What it predicts from public rows alone, beside what was then
+measured.
 
 The plan beside what came of it, as a table.
 """
@@ -23,7 +24,8 @@ _DRAWS = 50
 
 @dataclass(frozen=True)
 class PlanRow:
-    """Rise of accuracy over the data user's own model: predicted (mean and deviation over samples) and measured.
+    """Rise of accuracy over the data user's own model: predicted (mean and deviation over samples)
+    and measured.
 
     `collect` is in which part of the samples the plan says to ask.
     """
@@ -124,5 +126,9 @@ def plans_table(rows: Sequence[PlanRow]) -> Table:
         )
         for row in rows
     )
-    note = "Points of accuracy above the data user's own model. Says collect: in which part of the samples."
+    note = (
+        "Points of accuracy above the data user's own model. Says collect: in which "
+        "part of the "
+        "samples."
+    )
     return Table("The plan beside what came of it", columns, cells, note)

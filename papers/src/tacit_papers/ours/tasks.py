@@ -21,7 +21,9 @@ _TEST_ROWS = 20_000
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Rows to deal to `owners` owners of `rows` each, the data user's own rows, and rows to test on."""
+    """Rows to deal to `owners` owners of `rows` each, the data user's own rows, and rows to test
+    on.
+    """
 
     name: str
     split: Split
@@ -85,7 +87,9 @@ def seconds_of(name: str, quick: bool = False) -> float:
 
 @lru_cache(maxsize=1)
 def task_for(name: str, quick: bool) -> Task:
-    """A task, kept for the next cell of the same one; quick: a few made-up rows, whatever the name."""
+    """A task, kept for the next cell of the same one; quick: a few made-up rows, whatever the
+    name.
+    """
     return quick_task() if quick else task_of(name)
 
 
@@ -95,7 +99,8 @@ def quick_task() -> Task:
 
 
 def clusters(n: int, public: int = 1000, test: int = _TEST_ROWS, seed: int = 0) -> Split:
-    """make_classification(n, 20, n_informative=10, n_redundant=10, random_state=0), dealt to user, tests and owners.
+    """make_classification(n, 20, n_informative=10, n_redundant=10, random_state=0), dealt to user,
+    tests and owners.
 
     Another n is another problem. Features are scaled to [-1, 1] by the data user's rows.
     """
@@ -112,7 +117,9 @@ def clusters(n: int, public: int = 1000, test: int = _TEST_ROWS, seed: int = 0) 
 
 
 def board(owners: int, public: int = 1000, test: int = _TEST_ROWS, seed: int = 0) -> Split:
-    """A board of three by three fields in two of ten columns, one label in twenty wrong: no lines, no products."""
+    """A board of three by three fields in two of ten columns, one label in twenty wrong: no
+    lines, no products.
+    """
     coins = np.random.default_rng(seed)
     X = coins.uniform(-1, 1, (owners + public + test, 10))
     fields = np.floor(1.5 * (X[:, 0] + 1)) + np.floor(1.5 * (X[:, 1] + 1))
@@ -123,7 +130,9 @@ def board(owners: int, public: int = 1000, test: int = _TEST_ROWS, seed: int = 0
 
 
 def skewed(cohort: Cohort, classes: int, alpha: float, run: int) -> Cohort:
-    """The same rows and sizes, dealt so that each owner's classes follow its own Dirichlet(alpha) draw."""
+    """The same rows and sizes, dealt so that each owner's classes follow its own
+    Dirichlet(alpha) draw.
+    """
     coins = np.random.default_rng([run, 3])
     waiting = [coins.permutation(np.flatnonzero(cohort.y == k)).tolist() for k in range(classes)]
     left = np.array([len(each) for each in waiting])
@@ -144,7 +153,9 @@ def skewed(cohort: Cohort, classes: int, alpha: float, run: int) -> Cohort:
 
 
 def shifted(cohort: Cohort, size: float, run: int) -> Cohort:
-    """Every owner's rows moved by a vector of its own, normal with standard deviation `size`, clipped to [-1, 1]."""
+    """Every owner's rows moved by a vector of its own, normal with standard deviation `size`,
+    clipped to [-1, 1].
+    """
     coins = np.random.default_rng([run, 4])
     moves: FloatArray = size * coins.normal(size=(len(cohort), cohort.X.shape[1]))
     return Cohort(

@@ -1,4 +1,6 @@
-"""Does locally private gradient boosting win anywhere? Against our default, on the same owners, over many settings."""
+"""Does locally private gradient boosting win anywhere? Against our default, on the same owners,
+over many settings.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -32,8 +34,9 @@ RUNS, QUICK_RUNS = 3, 2
 
 @dataclass(frozen=True)
 class TreeRow:
-    """Mean accuracies over runs at one setting. Of every kind of trees the best of `GROWTHS`, chosen in hindsight,
-    which flatters them; `difference` is what trees have above the default, with its standard error.
+    """Mean accuracies over runs at one setting. Of every kind of trees the best of `GROWTHS`,
+    chosen in hindsight, which flatters them; `difference` is what trees have above the default,
+    with its standard error.
     """
 
     dataset: str
@@ -63,7 +66,9 @@ class TreeRow:
 
 @dataclass(frozen=True)
 class TreeRun:
-    """Accuracy of one method in one run at one setting; of trees `method` also says how they were grown."""
+    """Accuracy of one method in one run at one setting; of trees `method` also says how they
+    were grown.
+    """
 
     dataset: str
     owners: int
@@ -94,14 +99,19 @@ class TreeCell(Cell):
 
     @property
     def title(self) -> str:
-        return f"{self.dataset}, epsilon {self.epsilon:g}, {self.public_rows:,} public rows, run {self.run + 1}"
+        return (
+            f"{self.dataset}, epsilon {self.epsilon:g}, {self.public_rows:,} public rows, run "
+            f"{self.run + 1}"
+        )
 
 
 KINDS = (CellRow, TreeRun)
 
 
 def cells_trees(quick: bool, seed: int, datasets: Iterable[str]) -> list[Cell]:
-    """Three runs for each data set, epsilon and size of the data user's sample; quick: two of made-up rows."""
+    """Three runs for each data set, epsilon and size of the data user's sample; quick: two of
+    made-up rows.
+    """
     settings = [(e, n) for e in EPSILONS for n in PUBLIC_ROWS][: 1 if quick else None]
     return [
         TreeCell(
@@ -122,7 +132,9 @@ def cells_trees(quick: bool, seed: int, datasets: Iterable[str]) -> list[Cell]:
 
 
 def rows_trees(found: Iterable[object]) -> list[TreeRow]:
-    """A row per setting, from the runs that are there; settings with a single one, of a run that was stopped, wait."""
+    """A row per setting, from the runs that are there; settings with a single one, of a run that
+    was stopped, wait.
+    """
     kept: dict[tuple[str, float, int], dict[int, dict[str, TreeRun]]] = {}
     for each in found:
         if isinstance(each, TreeRun):

@@ -36,16 +36,25 @@ def trees(rows: Sequence[TreeRow]) -> Document:
             percent(row.default),
             f"{percent(row.trees_alone)} ({row.trees_alone_growth})",
             f"{percent(row.trees_on_public)} ({row.trees_on_public_growth})",
-            f"{100 * row.difference:+.2f} ± {100 * row.difference_error:.2f}{', wins' if row.wins else ''}",
+            f"{100 * row.difference:+.2f} ± "
+            f"{100 * row.difference_error:.2f}{', wins' if row.wins else ''}",
         )
         for row in rows
     )
-    note = "The best growth of each kind, in hindsight, which flatters trees. Wins: by more than two standard errors."
+    note = (
+        "The best growth of each kind, in hindsight, which flatters trees. Wins: by more than "
+        "two standard errors."
+    )
     table = Table("Accuracy in %, mean over runs", columns, cells, note)
     text = f"Trees win in {sum(row.wins for row in rows)} of {len(rows)} settings."
-    claim = "Where these methods really run, each owner's rows are protected by local differential privacy."
+    claim = (
+        "Where these methods really run, each owner's rows are protected by local "
+        "differential "
+        "privacy."
+    )
     return Document(
         "Private gradient boosting, judged",
-        "Trees grown from owners' reports, alone or on top of the data user's model, against the default.",
+        "Trees grown from owners' reports, alone or on top of the data user's model, against "
+        "the default.",
         (Section("The verdict", text, (table,)), protection(claim, _TERMS, _LIMITS, ())),
     )

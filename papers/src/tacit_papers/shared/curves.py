@@ -1,4 +1,5 @@
-"""Misclassification after 1 .. M base learners, and their votes: what papers A and B plot of boosting.
+"""Misclassification after 1 .. M base learners, and their votes: what papers A and B plot of
+boosting.
 
 Beside the papers' lines, the data user's model refined by as many owners, once each.
 """
@@ -25,10 +26,10 @@ from tacit_papers.shared.splits import MOST_OWNERS, accuracy_alone, deal, load_s
 class CurveRow:
     """Test error of the ensemble after `learners` base learners, mean and spread over runs.
 
-    A run that ended early (owners ran out, or too many rounds were dropped in a row) stays at its last error; one half
-    if it has no learner at all. `reached` is the share of runs that have so many learners; `error` and `alpha` are the
-    means over those of the weighted error that the judge found and of the vote (None: no run has so many).
-    `epsilon` None: no privacy.
+    A run that ended early (owners ran out, or too many rounds were dropped in a row) stays at its
+    last error; one half if it has no learner at all. `reached` is the share of runs that have so
+    many learners; `error` and `alpha` are the means over those of the weighted error that the judge
+    found and of the vote (None: no run has so many). `epsilon` None: no privacy.
     """
 
     paper: str
@@ -53,7 +54,8 @@ class CurveRow:
 
 @dataclass(frozen=True)
 class OursRow:
-    """Test error of the data user's model refined by as many owners as all rounds of boosting ask, up to `MOST_OWNERS`.
+    """Test error of the data user's model refined by as many owners as all rounds of boosting ask,
+    up to `MOST_OWNERS`.
 
     `alone` is its error before that.
     """

@@ -1,6 +1,7 @@
 """The first base learner: what noise does to it, over mechanisms and epsilon (papers A and B).
 
-Owners of a run are the same for every line, so that shares are computed once for each learner; coins never are.
+Owners of a run are the same for every line, so that shares are computed once for each learner;
+coins never are.
 """
 
 from abc import abstractmethod
@@ -36,11 +37,12 @@ _MOST = 1 << 26  # numbers of shares that are kept
 
 @dataclass(frozen=True)
 class FirstRow:
-    """Test accuracy of a first base learner, mean and spread over runs, and the error that noise makes in what it is
-    built from (`measure`; None where there is no such thing).
+    """Test accuracy of a first base learner, mean and spread over runs, and the error that noise
+    makes in what it is built from (`measure`; None where there is no such thing).
 
-    `variant` is "as published", "sound", "ours" (the data user's model refined with the same owners) or "sample alone".
-    `epsilon` None: no privacy. `dataset` is the paper's, `source` the rows that stand for it here.
+    `variant` is "as published", "sound", "ours" (the data user's model refined with the same
+    owners) or "sample alone". `epsilon` None: no privacy. `dataset` is the paper's, `source` the
+    rows that stand for it here.
     """
 
     paper: str
@@ -74,7 +76,8 @@ class Line:
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What came of a line in one run: test accuracy, the mean share that the data user was told, and the exact one.
+    """What came of a line in one run: test accuracy, the mean share that the data user was told,
+    and the exact one.
 
     `exact` is None where owners are so many that shares are not kept.
     """
@@ -101,7 +104,9 @@ class FirstCell(Cell):
 
     @abstractmethod
     def measures(self, learned: Learned) -> Mapping[str, float]:
-        """How far what was told is from what is true, by one or more measures; nothing where that is not known."""
+        """How far what was told is from what is true, by one or more measures; nothing where
+        that is not known.
+        """
 
     def table(
         self, source: str, lines: Sequence[Line], found: Sequence[Sequence[Learned]]
@@ -110,7 +115,9 @@ class FirstCell(Cell):
         return []
 
     def lines(self) -> list[Line]:
-        """As published through every mechanism, sound through one, by default the best, and both without privacy."""
+        """As published through every mechanism, sound through one, by default the best, and both
+        without privacy.
+        """
         as_published, sound = self.learners()
         lines = [
             Line("as published", as_published, m, e) for m in self.mechanisms for e in self.epsilons

@@ -1,4 +1,6 @@
-"""First base learners in a document: accuracy against epsilon, or accuracy and error against owners."""
+"""First base learners in a document: accuracy against epsilon, or accuracy and error against
+owners.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,7 +10,9 @@ from tacit_papers.shared.first_learner import FirstRow
 
 
 def first_sections(rows: Sequence[FirstRow]) -> Iterator[Section]:
-    """A section per figure, a chart per data set; where owners vary, they are the axis, and errors are shown too."""
+    """A section per figure, a chart per data set; where owners vary, they are the axis, and
+    errors are shown too.
+    """
     for where, learner in dict.fromkeys((row.where, row.learner) for row in rows):
         own = [row for row in rows if (row.where, row.learner) == (where, learner)]
         charts = []
@@ -29,7 +33,10 @@ def _name(row: FirstRow) -> str:
         return "data user's sample alone"
     if row.variant == "ours":
         return "ours: sample and owners combined"
-    return f"{named(row.variant, row.unsound)}, {'no privacy' if row.epsilon is None else row.mechanism}"
+    return (
+        f"{named(row.variant, row.unsound)}, "
+        f"{'no privacy' if row.epsilon is None else row.mechanism}"
+    )
 
 
 def _kind(row: FirstRow) -> Kind:
@@ -70,5 +77,8 @@ def _errors(rows: Sequence[FirstRow]) -> Chart:
         if own[0].variant == "as published" and own[0].epsilon is not None and known:
             x, errors, stds = zip(*sorted(known), strict=True)
             lines.append(Line(_name(own[0]), x, errors, stds, "paper"))
-    title = f"{rows[0].where}, {rows[0].dataset}: error ({next(row.measure for row in rows if row.measure)})"
+    title = (
+        f"{rows[0].where}, {rows[0].dataset}: error "
+        f"({next(row.measure for row in rows if row.measure)})"
+    )
     return Chart(title, "owners", "error", tuple(lines), note=SPREAD, y_scale="log")

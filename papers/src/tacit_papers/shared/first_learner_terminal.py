@@ -15,14 +15,19 @@ def first_tables(rows: Sequence[FirstRow]) -> Iterator[Table]:
 
 
 def _table(rows: list[FirstRow]) -> Table:
-    """Lines down, epsilon (or numbers of owners, where they vary) across; accuracy in percent with its spread."""
+    """Lines down, epsilon (or numbers of owners, where they vary) across; accuracy in percent
+    with its spread.
+    """
     first = rows[0]
     crowd = len({row.owners for row in rows}) > 1
     flat = [row for row in rows if row.epsilon is None and not crowd]
     moving = [row for row in rows if row not in flat]
     levels = "; ".join(f"{_name(row)} {100 * row.mean:.1f}" for row in flat)
     size = "" if crowd else f", {first.owners:,} owners of {first.rows_per_owner}"
-    title = f"{first.where}, {first.dataset}: accuracy of the first {first.learner} in %{size}, {first.runs} runs\n{levels}"
+    title = (
+        f"{first.where}, {first.dataset}: accuracy of the first {first.learner} in %{size}, "
+        f"{first.runs} runs\n{levels}"
+    )
     table = table_of(title.strip())
     table.add_column("owners" if crowd else "epsilon")
     places = sorted({_at(row, crowd) for row in moving})

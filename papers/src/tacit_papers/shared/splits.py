@@ -1,6 +1,8 @@
-"""Data of papers A and B by name, dealt out to owners; and the two lines that every picture has besides the paper's.
+"""Data of papers A and B by name, dealt out to owners; and the two lines that every picture has
+besides the paper's.
 
-Those are the data user's sample alone, and our own method: that model refined with one share per owner.
+Those are the data user's sample alone, and our own method: that model refined with one share per
+owner.
 """
 
 from dataclasses import replace
@@ -39,8 +41,8 @@ MOST_OWNERS = 10_000  # that refine it: more would only take longer
 def load_split(name: str, quick: bool) -> Split:
     """A data set by its name, when `quick` fewer rows of it; the last two are kept in memory.
 
-    All ten digits have 6,000 training images each as in MNIST, moved copies among them; of Fashion-MNIST only two
-    classes of the training images are at hand. The census is generated.
+    All ten digits have 6,000 training images each as in MNIST, moved copies among them; of
+    Fashion-MNIST only two classes of the training images are at hand. The census is generated.
     """
     if name not in DATASETS:
         raise bad("data set", f"one of {DATASETS}", name)
@@ -61,7 +63,8 @@ def _fewer_tests(split: Split) -> Split:
 def deal(split: Split, owners: int, rows: int, stream: Stream) -> Cohort:
     """Training rows dealt out at random to owners of equal size.
 
-    No row is dealt twice before all have been dealt: the papers' own settings can need more rows than there are.
+    No row is dealt twice before all have been dealt: the papers' own settings can need more rows
+    than there are.
     """
     rng = np.random.default_rng(stream.words(np.arange(1), 0, 4)[0])
     have, need = len(split.y_train), owners * rows
@@ -96,7 +99,8 @@ def accuracy_alone(split: Split) -> float:
 
 
 def our_accuracy(split: Split, cohort: Cohort, epsilon: float, stream: Stream) -> float:
-    """Test accuracy of the data user's own model, refined with one epsilon-private share of each owner.
+    """Test accuracy of the data user's own model, refined with one epsilon-private share of each
+    owner.
 
     Of many owners the first `MOST_OWNERS` are asked.
     """

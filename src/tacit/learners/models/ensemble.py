@@ -1,4 +1,6 @@
-"""The published ensemble: base models with their votes. Everybody may know it; owners replay it on their own rows."""
+"""The published ensemble: base models with their votes. Everybody may know it; owners replay it
+on their own rows.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,7 +29,9 @@ class Model(Protocol):
 @message("ensemble")
 @dataclass(frozen=True)
 class Ensemble:
-    """SAMME's weighted vote over `classes` classes; `members` are pairs (alpha, model) in the order of publication."""
+    """SAMME's weighted vote over `classes` classes; `members` are pairs (alpha, model) in the
+    order of publication.
+    """
 
     classes: int
     members: tuple[tuple[float, Model], ...] = ()
@@ -41,7 +45,9 @@ class Ensemble:
                 raise bad("a member", "a base model", "an ensemble")
 
     def check(self, dim: int) -> None:
-        """Refuse members that are not made for rows of `dim` numbers: owners must not find out by their own rows."""
+        """Refuse members that are not made for rows of `dim` numbers: owners must not find out
+        by their own rows.
+        """
         if not dim <= LARGEST:
             raise bad("numbers of a row", f"at most {LARGEST}", dim)
         rows = np.stack(
@@ -82,7 +88,9 @@ class Ensemble:
         return np.asarray(np.argmax(self.votes(X), axis=1))
 
     def log_weights(self, X: FloatArray, y: IntArray) -> FloatArray:
-        """sum_m alpha_m [T_m(x_i) != y_i]: the logarithm of what boosting multiplies row i's weight with."""
+        """sum_m alpha_m [T_m(x_i) != y_i]: the logarithm of what boosting multiplies row i's
+        weight with.
+        """
         total = np.zeros(len(y))
         for alpha, model in self.members:
             total += alpha * (model.predict(X) != y)
@@ -92,7 +100,8 @@ class Ensemble:
     def mean_weight(self) -> float:
         """What exp(log_weights) is on average over everybody, as the published alphas imply.
 
-        alpha was log((1 - e) / e) + log(K - 1), and such a round multiplies the mean weight by K (1 - e).
+        alpha was log((1 - e) / e) + log(K - 1), and such a round multiplies the mean weight by K (1
+        - e).
         """
         product = 1.0
         for alpha, _ in self.members:
@@ -101,10 +110,11 @@ class Ensemble:
         return float(product)
 
     def error_terms(self, model: Model, cohort: Cohort) -> FloatArray:
-        """Per owner (weighted error of `model`, weight), each in [0, 1]: what sums over all owners are made of.
+        """Per owner (weighted error of `model`, weight), each in [0, 1]: what sums over all owners
+        are made of.
 
-        A row's weight is exp(log weight) in units of four times the mean weight, clipped to 1, and averaged over
-        the owner's rows; an owner without rows says (0, 0).
+        A row's weight is exp(log weight) in units of four times the mean weight, clipped to 1, and
+        averaged over the owner's rows; an owner without rows says (0, 0).
         """
         logs = self.log_weights(cohort.X, cohort.y)
         weights = np.minimum(np.exp(np.minimum(logs, 700.0)) / (4 * self.mean_weight), 1.0)
@@ -117,14 +127,17 @@ class Ensemble:
 
     @property
     def unit(self) -> float:
-        """The public unit of loudness: twice the mean weight that the alphas imply, or the largest there can be."""
+        """The public unit of loudness: twice the mean weight that the alphas imply, or the
+        largest there can be.
+        """
         largest = float(np.exp(min(sum(alpha for alpha, _ in self.members), _LOUDEST)))
         return min(largest, 2 * self.mean_weight)
 
     def weights(self, cohort: Cohort) -> FloatArray:
-        """Each owner's row weights after replaying the ensemble, adding up to at most 1 per owner (`owner_weights`).
+        """Each owner's row weights after replaying the ensemble, adding up to at most 1 per owner
+        (`owner_weights`).
 
-        Equal to multiplying everybody's weights in every round, because a weight depends on its own row and on the
-        published members only.
+        Equal to multiplying everybody's weights in every round, because a weight depends on its own
+        row and on the published members only.
         """
         return owner_weights(self.log_weights(cohort.X, cohort.y), cohort.offsets, self.unit)

@@ -1,9 +1,11 @@
-"""Public feature maps: what an owner makes of a row before it computes anything, the same for everybody.
+"""Public feature maps: what an owner makes of a row before it computes anything, the same for
+everybody.
 
-A map is an expansion (the row itself, its products, random waves, the leaves of public trees) followed by a public
-affine change of coordinates. It is fitted on the data user's own sample (`ensembles/maps.py`) and travels with the
-query, so that nothing of it depends on an owner's rows. Every row is mapped alone, by loops of a fixed order: the same
-bits alone and in a block of millions.
+A map is an expansion (the row itself, its products, random waves, the leaves of public trees)
+followed by a public affine change of coordinates. It is fitted on the data user's own sample
+(`ensembles/maps.py`) and travels with the query, so that nothing of it depends on an owner's rows.
+Every row is mapped alone, by loops of a fixed order: the same bits alone and in a block of
+millions.
 """
 
 from abc import ABC, abstractmethod
@@ -45,7 +47,9 @@ class Rows(Expansion):
 @message("features.products")
 @dataclass(frozen=True, eq=False)
 class Products(Expansion):
-    """Coordinates (x - centre) @ axes, clipped to [-reach, reach], and all their products of two."""
+    """Coordinates (x - centre) @ axes, clipped to [-reach, reach], and all their products of
+    two.
+    """
 
     centre: FloatArray
     axes: FloatArray
@@ -110,7 +114,9 @@ class Leaves(Expansion):
 @message("features")
 @dataclass(frozen=True, eq=False)
 class FeatureMap:
-    """phi(x) = (level, (expand(x) - centre) @ matrix): the first feature is constant, for the intercept."""
+    """phi(x) = (level, (expand(x) - centre) @ matrix): the first feature is constant, for the
+    intercept.
+    """
 
     expansion: Expansion
     centre: FloatArray
@@ -146,7 +152,9 @@ class FeatureMap:
 
 @kernel
 def affine(X: FloatArray, centre: FloatArray, matrix: FloatArray, out: FloatArray) -> None:
-    """`out` = (X - centre) @ matrix, row by row in one order: a library's product may round differently in blocks."""
+    """`out` = (X - centre) @ matrix, row by row in one order: a library's product may round
+    differently in blocks.
+    """
     for i in range(len(X)):
         for k in range(matrix.shape[1]):
             out[i, k] = 0.0

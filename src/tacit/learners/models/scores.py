@@ -1,4 +1,6 @@
-"""Models that are sums of scores: the data user's own model and what owners' answers added to it."""
+"""Models that are sums of scores: the data user's own model and what owners' answers added to
+it.
+"""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -86,7 +88,9 @@ class Mapped(Term):
 @message("scores")
 @dataclass(frozen=True, eq=False)
 class ScoreModel:
-    """The class with the largest sum of scores; their softmax says how likely each is. No terms: all alike."""
+    """The class with the largest sum of scores; their softmax says how likely each is. No terms:
+    all alike.
+    """
 
     classes: int
     terms: tuple[Term, ...] = ()
@@ -131,7 +135,8 @@ def softmax(scores: FloatArray) -> FloatArray:
 
 
 def contrasts(classes: int) -> FloatArray:
-    """(classes, classes - 1) orthonormal columns that add up to 0: residuals of classes lose nothing in them.
+    """(classes, classes - 1) orthonormal columns that add up to 0: residuals of classes lose
+    nothing in them.
 
     >>> contrasts(2).round(3).tolist()
     [[0.707], [-0.707]]

@@ -1,4 +1,6 @@
-"""Public trees as plain arrays: what the data user's own boosted trees look like when they travel to owners."""
+"""Public trees as plain arrays: what the data user's own boosted trees look like when they
+travel to owners.
+"""
 
 from dataclasses import dataclass
 
@@ -15,8 +17,9 @@ from tacit.wire import message
 class Trees:
     """Regression trees whose values add up, one score per class.
 
-    Node i asks x[column[i]] <= cut[i] and goes on to left[i] or right[i]; a leaf has column -1 and adds value[i] to the
-    score of its tree's class. `roots` and `classes` are by tree. Children come after their node, so every walk ends.
+    Node i asks x[column[i]] <= cut[i] and goes on to left[i] or right[i]; a leaf has column -1 and
+    adds value[i] to the score of its tree's class. `roots` and `classes` are by tree. Children come
+    after their node, so every walk ends.
     """
 
     column: IntArray

@@ -1,8 +1,9 @@
 """Nearest centroids from class-wise weighted sums (paper A, Algorithm 5, made sound).
 
-Share: for each class the weighted sum of the owner's rows and the weight itself, (p_k mean_k, p_k), p_k >= 0 adding up
-to 1. Labels, counts and weights are inside the one vector that is randomised: nothing else leaves.
-Learn: centroid_k = sum_k / weight_k, with weights that are noise kept away from 0.
+Share: for each class the weighted sum of the owner's rows and the weight itself, (p_k mean_k, p_k),
+p_k >= 0 adding up to 1. Labels, counts and weights are inside the one vector that is randomised:
+nothing else leaves. Learn: centroid_k = sum_k / weight_k, with weights that are noise kept away
+from 0.
 """
 
 from dataclasses import dataclass

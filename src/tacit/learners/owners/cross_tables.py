@@ -1,7 +1,9 @@
-"""Cross tables of owners' rows: per cut and side, the weight of the rows by class. Kernels that read rows in place.
+"""Cross tables of owners' rows: per cut and side, the weight of the rows by class. Kernels that
+read rows in place.
 
-A row is read in order, once from memory: an owner's rows are few enough to stay in the cache while their weights are
-replayed and their tables filled. Nothing is computed across owners, so an owner's table is the same in any cohort.
+A row is read in order, once from memory: an owner's rows are few enough to stay in the cache while
+their weights are replayed and their tables filled. Nothing is computed across owners, so an owner's
+table is the same in any cohort.
 """
 
 from typing import NamedTuple
@@ -18,8 +20,8 @@ _LINE = 8  # numbers that memory gives at a time
 class Cuts(NamedTuple):
     """Candidate cuts x[column] < value, laid out like rows, so that rows are read in order.
 
-    `grid` (layers, dim) holds each column's first cut, its second one, ..., and where it has no more, -inf, left of
-    which is nothing. Cut c is grid[layer[c], column[c]].
+    `grid` (layers, dim) holds each column's first cut, its second one, ..., and where it has no
+    more, -inf, left of which is nothing. Cut c is grid[layer[c], column[c]].
     """
 
     grid: FloatArray
@@ -58,7 +60,9 @@ class Replay(NamedTuple):
         alpha: FloatArray,
         classes: int,
     ) -> "Replay":
-        """Stumps that say told[m, side] with vote alpha[m]: e^alpha for rows of another class, 1 for the others."""
+        """Stumps that say told[m, side] with vote alpha[m]: e^alpha for rows of another class, 1
+        for the others.
+        """
         wrong = told != np.arange(classes + 1)[:, np.newaxis, np.newaxis]
         return cls(column, threshold, np.where(wrong, np.exp(alpha)[:, np.newaxis], 1.0))
 
@@ -67,7 +71,9 @@ class Replay(NamedTuple):
 def weighted_tables(
     X: FloatArray, y: IntArray, spans: IntArray, weights: FloatArray, cuts: Cuts, tables: FloatArray
 ) -> None:
-    """Fill tables (owners, cuts, sides, codes) from given weights, one owner's after the other's."""
+    """Fill tables (owners, cuts, sides, codes) from given weights, one owner's after the
+    other's.
+    """
     left = np.empty((tables.shape[3], *cuts.grid.shape))
     begin = 0
     for owner in range(len(spans)):
@@ -95,7 +101,9 @@ def replayed_tables(
     cuts: Cuts,
     tables: FloatArray,
 ) -> None:
-    """Fill tables (owners, cuts, sides, codes) with the weights that replaying the published stumps gives."""
+    """Fill tables (owners, cuts, sides, codes) with the weights that replaying the published
+    stumps gives.
+    """
     left = np.empty((tables.shape[3], *cuts.grid.shape))
     weights = np.empty(np.max(spans[:, 1] - spans[:, 0]) if len(spans) else 0)
     for owner in range(len(spans)):
@@ -109,7 +117,8 @@ def replayed_tables(
 def _replay(X: FloatArray, y: IntArray, first: int, replay: Replay, weights: FloatArray) -> None:
     """prod_m factors of the rows from `first` on: exp of `Ensemble.log_weights`, for stumps.
 
-    Looked up, not decided: which side a row is on cannot be guessed, and a wrong guess costs more than the rest.
+    Looked up, not decided: which side a row is on cannot be guessed, and a wrong guess costs more
+    than the rest.
     """
     nothing = len(replay.factors) - 1
     for i in range(len(weights)):
@@ -133,10 +142,12 @@ def _tabulate(
     left: FloatArray,
     table: FloatArray,
 ) -> None:
-    """One owner's table (cuts, sides, codes) from its rows, `first` and on; `left` is room for (codes, layers, dim).
+    """One owner's table (cuts, sides, codes) from its rows, `first` and on; `left` is room for
+    (codes, layers, dim).
 
-    Only the left side is summed; the right one is what is left of the whole, which is the same for every cut.
-    Rows are taken four at a time, and the next owner's, `after` and on, are asked from memory meanwhile.
+    Only the left side is summed; the right one is what is left of the whole, which is the same for
+    every cut. Rows are taken four at a time, and the next owner's, `after` and on, are asked from
+    memory meanwhile.
     """
     codes, last = table.shape[2], first + len(weights) - 1
     whole = np.zeros(codes)
@@ -174,7 +185,9 @@ def _tabulate(
 
 @kernel
 def _amount(y: IntArray, first: int, weights: FloatArray, i: int, c: int, codes: int) -> float:
-    """What the owner's row i adds to a side: for two classes its weight, signed; for more its weight, to its class."""
+    """What the owner's row i adds to a side: for two classes its weight, signed; for more its
+    weight, to its class.
+    """
     if i >= len(weights):
         return 0.0
     if codes == 1:

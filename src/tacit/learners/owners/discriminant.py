@@ -1,11 +1,12 @@
-"""One good statistic per owner: residuals times features, averaged over its rows. Derivation: discriminant.md.
+"""One good statistic per owner: residuals times features, averaged over its rows. Derivation:
+discriminant.md.
 
-Share: mean over the owner's rows of (C^T (e_y - p(x))) x phi(x), where phi is a public map, p are the probabilities of
-the model published so far (all alike when there is none) and C are contrasts of classes. For two classes and no model
-this is the label-signed mean of the mapped rows; with a model it is the gradient of its likelihood: what is still
-wrong.
-Labels, counts and the number of rows are inside the one vector, which is clipped to a public ball: nothing else leaves.
-Learn: with no model published, linear discriminants in a space where classes have unit covariance.
+Share: mean over the owner's rows of (C^T (e_y - p(x))) x phi(x), where phi is a public map, p are
+the probabilities of the model published so far (all alike when there is none) and C are contrasts
+of classes. For two classes and no model this is the label-signed mean of the mapped rows; with a
+model it is the gradient of its likelihood: what is still wrong. Labels, counts and the number of
+rows are inside the one vector, which is clipped to a public ball: nothing else leaves. Learn: with
+no model published, linear discriminants in a space where classes have unit covariance.
 """
 
 from dataclasses import dataclass
@@ -28,7 +29,9 @@ from tacit.wire import message
 @message("discriminant")
 @dataclass(frozen=True, eq=False)
 class Discriminant(Learner):
-    """`features` say what of a row counts, `model` what is known already, `radius` how long a share may be."""
+    """`features` say what of a row counts, `model` what is known already, `radius` how long a
+    share may be.
+    """
 
     name: ClassVar[str] = "discriminant"
 
@@ -56,14 +59,17 @@ class Discriminant(Learner):
         return shares.reshape(len(cohort), -1)
 
     def learn(self, query: ShareQuery, answer: Answer) -> ScoreModel:
-        """Class means and frequencies of the answer as linear discriminants; noise is taken off their lengths.
+        """Class means and frequencies of the answer as linear discriminants; noise is taken off
+        their lengths.
 
-        The model published before must be the same for all rows: it says which frequencies were expected.
+        The model published before must be the same for all rows: it says which frequencies were
+        expected.
         """
         classes, features = query.facts.classes, self.features
         found = answer.mean.reshape(classes - 1, -1)
         noise = float(np.mean(answer.stderr**2)) if np.isfinite(answer.stderr).all() else 0.0
-        # Frequencies move only where the answer is two standard errors off: their noise would shift every score.
+        # Frequencies move only where the answer is two standard errors off: their noise would shift
+        # every score.
         surprise = max(
             0.0, 1 - 4 * (classes - 1) * noise / max(float((found[:, 0] ** 2).sum()), 1e-300)
         )
@@ -73,7 +79,8 @@ class Discriminant(Learner):
         part = part / part.sum()
         means = sums[:, 1:] / part[:, np.newaxis]
         length = (means**2).sum(axis=1)
-        # Directions are kept even where they are mostly noise: somebody asked for the private part alone.
+        # Directions are kept even where they are mostly noise: somebody asked for the private part
+        # alone.
         kept = np.maximum(0.2, 1 - noise * means.shape[1] / part**2 / np.maximum(length, 1e-300))
         means = means * np.sqrt(kept)[:, np.newaxis]
         level = np.log(part) - (means**2).sum(axis=1) / 2

@@ -1,9 +1,11 @@
-"""One level of a gradient-boosted tree: where the rows lie that the model so far gets wrong. Two classes.
+"""One level of a gradient-boosted tree: where the rows lie that the model so far gets wrong. Two
+classes.
 
-Share: mean over the owner's rows of g onehot(leaf, column, bin of x[column]) / sqrt(columns), with g = y - p(x) under
-the published model, leaves of the published tree and public edges of bins. A row fills one cell per column, so a share
-is at most 1 long whatever the bins, and is clipped to a public ball: labels, counts and the number of rows are inside
-the one vector. An owner without rows says 0.
+Share: mean over the owner's rows of g onehot(leaf, column, bin of x[column]) / sqrt(columns), with
+g = y - p(x) under the published model, leaves of the published tree and public edges of bins. A row
+fills one cell per column, so a share is at most 1 long whatever the bins, and is clipped to a
+public ball: labels, counts and the number of rows are inside the one vector. An owner without rows
+says 0.
 """
 
 from dataclasses import dataclass
@@ -27,7 +29,9 @@ from tacit.wire import message
 @message("gradient.histogram")
 @dataclass(frozen=True, eq=False)
 class GradientHistogram(Learner):
-    """`model` says what is known already, `tree` which leaves to split, `edges` (columns, bins - 1) where to cut."""
+    """`model` says what is known already, `tree` which leaves to split, `edges` (columns, bins -
+    1) where to cut.
+    """
 
     name: ClassVar[str] = "gradient histogram"
 
@@ -95,7 +99,9 @@ def mean_histograms(
     offsets: IntArray,
     out: FloatArray,
 ) -> None:
-    """Per owner the mean over rows of weight x onehot(leaf, column, bin); an owner without rows says 0."""
+    """Per owner the mean over rows of weight x onehot(leaf, column, bin); an owner without rows
+    says 0.
+    """
     columns, bins = edges.shape[0], edges.shape[1] + 1
     for owner in range(len(offsets) - 1):
         rows = offsets[owner + 1] - offsets[owner]

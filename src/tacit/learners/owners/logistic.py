@@ -1,13 +1,16 @@
-"""Newton's method for many small weighted ridge regressions of the logistic kind, one after another in one kernel.
+"""Newton's method for many small weighted ridge regressions of the logistic kind, one after another
+in one kernel.
 
-An owner's fit depends on its own rows only, so it is the same alone and among others. The second derivative costs most:
-its factor is kept while it still brings the gradient down fivefold per step, and renewed otherwise.
+An owner's fit depends on its own rows only, so it is the same alone and among others. The second
+derivative costs most: its factor is kept while it still brings the gradient down fivefold per step,
+and renewed otherwise.
 
 Logistic regressions fitted by the owners themselves (paper A, Algorithm 7, made sound).
 
-Share: the coefficients of a ridge-regularised weighted logistic regression on the owner's rows, one per class against
-the rest (one in all for two classes), in one vector clipped to a public ball.
-Learn: their mean. Ridge keeps coefficients bounded on separable rows: lambda/2 ||theta||^2 <= log 2 at the optimum, so
+Share: the coefficients of a ridge-regularised weighted logistic regression on the owner's rows, one
+per class against the rest (one in all for two classes), in one vector clipped to a public ball.
+Learn: their mean. Ridge keeps coefficients bounded on separable rows: lambda/2 ||theta||^2 <= log 2
+at the optimum, so
 ||theta|| <= sqrt(2 log 2 / lambda) whatever the rows; `bound` may be smaller.
 """
 
@@ -40,7 +43,9 @@ def fit_each(
     ridge: float,
     theta: FloatArray,
 ) -> None:
-    """Fit every owner and target, from zero, into theta (owners, targets, dim + 1); intercepts are regularised too."""
+    """Fit every owner and target, from zero, into theta (owners, targets, dim + 1); intercepts
+    are regularised too.
+    """
     dim = X.shape[1]
     most = 0
     for owner in range(len(offsets) - 1):
@@ -126,7 +131,9 @@ def _second_derivative(
 
 @dot_kernel
 def _cholesky(matrix: FloatArray) -> None:
-    """The lower triangle of a positive definite matrix becomes its factor; dot products of rows, which vectorise."""
+    """The lower triangle of a positive definite matrix becomes its factor; dot products of rows,
+    which vectorise.
+    """
     for i in range(len(matrix)):
         for j in range(i):
             total = 0.0
@@ -157,7 +164,9 @@ def _solve(factor: FloatArray, right: FloatArray, out: FloatArray) -> None:
 @message("linear.model")
 @dataclass(frozen=True, eq=False)
 class LinearModel:
-    """The class with the largest score; `coefficients` (1 or classes, dim + 1), the intercept last."""
+    """The class with the largest score; `coefficients` (1 or classes, dim + 1), the intercept
+    last.
+    """
 
     coefficients: FloatArray
 
@@ -177,7 +186,9 @@ class LinearModel:
 @message("logistic")
 @dataclass(frozen=True)
 class Logistic(Learner):
-    """Boosted logistic regression: `ridge` is lambda, `bound` the public radius of one classifier's coefficients."""
+    """Boosted logistic regression: `ridge` is lambda, `bound` the public radius of one
+    classifier's coefficients.
+    """
 
     name: ClassVar[str] = "logistic"
     ridge: float = 0.1

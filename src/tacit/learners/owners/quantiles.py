@@ -1,8 +1,9 @@
 """Quantiles of the columns of a table, exactly, without sorting it.
 
-One pass counts how many values of each column fall into each of many equal buckets between -1 and 1, which tells the
-bucket of every wanted rank; a second pass collects those buckets, and only they are sorted. Buckets follow the order of
-the values, so the result does not depend on them; values that crowd into one bucket only cost time.
+One pass counts how many values of each column fall into each of many equal buckets between -1 and
+1, which tells the bucket of every wanted rank; a second pass collects those buckets, and only they
+are sorted. Buckets follow the order of the values, so the result does not depend on them; values
+that crowd into one bucket only cost time.
 """
 
 import numpy as np
@@ -14,7 +15,8 @@ _BUCKETS = 2048
 
 
 def quantiles(X: FloatArray, steps: FloatArray) -> FloatArray:
-    """`np.quantile(X, steps, axis=0)`, (steps, columns), for finite numbers; quickest where they are in [-1, 1].
+    """`np.quantile(X, steps, axis=0)`, (steps, columns), for finite numbers; quickest where they
+    are in [-1, 1].
 
     >>> quantiles(np.array([[0.1], [0.5], [0.2], [0.4]]), np.array([0.5]))
     array([[0.3]])
@@ -63,7 +65,9 @@ def _collect(X: FloatArray, wanted: BoolArray, values: FloatArray) -> None:
 
 @kernel
 def _bucket(value: float) -> int:
-    """Which bucket; a larger value is never in a lower one. Values beyond [-1, 1] are in the outer ones."""
+    """Which bucket; a larger value is never in a lower one. Values beyond [-1, 1] are in the
+    outer ones.
+    """
     place = (value + 1.0) * (0.5 * _BUCKETS)
     place = place if place > 0.0 else 0.0
     return int(place if place < _BUCKETS - 1.0 else _BUCKETS - 1.0)

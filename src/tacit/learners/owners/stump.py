@@ -1,11 +1,10 @@
 """Decision stumps from cross tables (paper A, Algorithm 6, made sound).
 
-Facts: candidate cuts (column, threshold) from public knowledge alone: one per binary column, several quantiles of the
-data user's sample for the others.
-Share: for every cut and each of its two sides, the owner's weight by class; for two classes only the difference, so
-that a cut is a pair (left, right) with |left| + |right| <= 1.
-Learn: the cut whose sides are purest; each side's class is the sign (for more classes the largest) of the noisy sums,
-so a stump never points the wrong way.
+Facts: candidate cuts (column, threshold) from public knowledge alone: one per binary column,
+several quantiles of the data user's sample for the others. Share: for every cut and each of its two
+sides, the owner's weight by class; for two classes only the difference, so that a cut is a pair
+(left, right) with |left| + |right| <= 1. Learn: the cut whose sides are purest; each side's class
+is the sign (for more classes the largest) of the noisy sums, so a stump never points the wrong way.
 """
 
 from dataclasses import dataclass
@@ -50,7 +49,9 @@ class StumpModel:
 @message("stump")
 @dataclass(frozen=True)
 class Stump(Learner):
-    """Boosted decision stumps with up to `cuts` candidate thresholds per column; any number of classes."""
+    """Boosted decision stumps with up to `cuts` candidate thresholds per column; any number of
+    classes.
+    """
 
     name: ClassVar[str] = "stump"
     cuts: int = 1
@@ -63,7 +64,9 @@ class Stump(Learner):
         return np.arange(1, self.cuts + 1) / (self.cuts + 1)
 
     def facts(self, public: Public) -> Facts:
-        """Thresholds at evenly spaced quantiles of the data user's sample; 0 for columns of -1 and +1."""
+        """Thresholds at evenly spaced quantiles of the data user's sample; 0 for columns of -1
+        and +1.
+        """
         numbers = [column for column in range(public.dim) if not _is_binary(public.X[:, column])]
         table = public.X if len(numbers) == public.dim else public.X[:, numbers]
         cuts = {column: np.zeros(1) for column in range(public.dim)}
@@ -127,7 +130,9 @@ def _is_binary(column: FloatArray) -> bool:
 
 
 def _replay_of(ensemble: Ensemble, dim: int) -> Replay | None:
-    """What the kernel needs to replay an ensemble of stumps; None if there are other models, or votes out of range."""
+    """What the kernel needs to replay an ensemble of stumps; None if there are other models, or
+    votes out of range.
+    """
     stumps = [model for _, model in ensemble.members if isinstance(model, StumpModel)]
     alphas = [alpha for alpha, _ in ensemble.members]
     if len(stumps) < len(ensemble) or not sum(map(abs, alphas)) <= _LARGEST:

@@ -1,7 +1,8 @@
 """The question behind a sum over all owners: everybody's error terms, in two sealed halves.
 
-Claim: unit owner; adversary either server alone with all other owners; epsilon as the terms say, charged for each
-question. Proof: sums/two_servers.md. The report itself is read by nobody: two servers add reports up (sums/relay.py).
+Claim: unit owner; adversary either server alone with all other owners; epsilon as the terms say,
+charged for each question. Proof: sums/two_servers.md. The report itself is read by nobody: two
+servers add reports up (sums/relay.py).
 """
 
 from dataclasses import dataclass
@@ -27,7 +28,8 @@ WHAT, HOW = "error sum", "two servers"
 @message("sum")
 @dataclass(frozen=True, eq=False)
 class SumQuery(Query):
-    """Asks everybody how wrong `model` is under the published ensemble; `number` counts the campaign's sums from 1.
+    """Asks everybody how wrong `model` is under the published ensemble; `number` counts the
+    campaign's sums from 1.
 
     `columns` is how many numbers a row has.
     """
@@ -104,12 +106,15 @@ class SumQuery(Query):
         return Reports.of(sealed_halves(terms, self.batch, stream))
 
     def valid(self, reports: Reports, epsilon: float | FloatArray) -> BoolArray:
-        """Halves are sealed: only their servers find out whether they open, and leave out those that do not."""
+        """Halves are sealed: only their servers find out whether they open, and leave out those
+        that do not.
+        """
         return np.ones(len(reports), dtype=np.bool_)
 
     def collect(self, reports: Reports, epsilon: float | FloatArray) -> NoReturn:
         raise TypeError(
-            "reports to a sum are added up by two servers (tacit.sums.protocol); nobody reads them alone"
+            "reports to a sum are added up by two servers (tacit.sums.protocol); nobody reads "
+            "them alone"
         )
 
     def answer(self, collected: Any) -> NoReturn:

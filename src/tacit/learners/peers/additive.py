@@ -1,16 +1,20 @@
 """The published model of peers: a sum of scores, one table of them per released part.
 
-A part gives each cell of one attribute a score, positive for class 1, and says who it was made from. Everybody may know
-it. Participants replay it on their own rows; an attribute that a row does not have adds nothing.
+A part gives each cell of one attribute a score, positive for class 1, and says who it was made
+from. Everybody may know it. Participants replay it on their own rows; an attribute that a row does
+not have adds nothing.
 
 Scores from noisy counts: what may be believed of a table when the size of its noise is known.
 
 Everything here works on released numbers only, so it costs no privacy.
 
-    score = 2 (N1 - N0) / (N1 + N0 + 6 std), within [-2, 2]: one Newton step of the loss behind the weights, where
+    score = 2 (N1 - N0) / (N1 + N0 + 6 std), within [-2, 2]: one Newton step of the loss behind the
+    weights, where
             6 std keeps leaves that hold hardly more than noise from shouting;
-    times  max(0, 1 - leaves / chi2): the James-Stein factor of the table, with chi2 the differences' squares in units
-            of their variance. A table of pure noise has chi2 of about its number of leaves, and says nothing.
+    times  max(0, 1 - leaves / chi2): the James-Stein factor of the table, with chi2 the
+    differences' squares in units
+            of their variance. A table of pure noise has chi2 of about its number of leaves, and
+            says nothing.
 
 Neighbouring cells of an ordered attribute are first taken together until they hold more than noise.
 """
@@ -32,7 +36,9 @@ _LARGEST = 700.0  # exponents beyond overflow
 @message("part")
 @dataclass(frozen=True)
 class Part:
-    """Scores of the cells of one attribute, made from what `speaker` (a participant by number) released in `round`."""
+    """Scores of the cells of one attribute, made from what `speaker` (a participant by number)
+    released in `round`.
+    """
 
     round: int
     column: int
@@ -101,8 +107,8 @@ class Additive:
 def loss_weights(scores: FloatArray, y: IntArray) -> FloatArray:
     """min(1, exp(-y F)) with y as -1 and +1: in [0, 1] whatever the row and the model are.
 
-    It is the slope of a convex loss whose minimum is the true log odds, and it wastes nothing of the bound: before
-    anything is known every weight is 1, and rows that F gets wrong keep it.
+    It is the slope of a convex loss whose minimum is the true log odds, and it wastes nothing of
+    the bound: before anything is known every weight is 1, and rows that F gets wrong keep it.
     """
     margin = np.where(y == 1, 1.0, -1.0) * scores
     return np.asarray(np.exp(-np.clip(margin, 0.0, _LARGEST)))
@@ -114,7 +120,8 @@ _LOUD = 1.5  # standard deviations of its noise that a group of cells must hold,
 
 
 def cell_scores(zeros: FloatArray, ones: FloatArray, std: float, ordered: bool) -> FloatArray:
-    """The score of each cell from its noisy weights of class 0 and class 1, each with noise of `std`.
+    """The score of each cell from its noisy weights of class 0 and class 1, each with noise of
+    `std`.
 
     >>> cell_scores(np.array([90.0, 10.0, 0.0]), np.array([10.0, 90.0, 0.0]), std=1.0, ordered=False).round(2)
     array([-1.47,  1.47,  0.  ])

@@ -1,8 +1,9 @@
 """The public cut of every attribute into cells, from the schema alone: what peers count in.
 
-A number's range becomes cells of equal width; a category has one cell per value, and one for values that nobody
-declared where the encoding keeps them apart (three values or more). An attribute that a participant does not hold is
-NaN in its encoded rows and has no cell, -1: which attributes a participant holds is declared, never read from its rows.
+A number's range becomes cells of equal width; a category has one cell per value, and one for values
+that nobody declared where the encoding keeps them apart (three values or more). An attribute that a
+participant does not hold is NaN in its encoded rows and has no cell, -1: which attributes a
+participant holds is declared, never read from its rows.
 """
 
 from collections.abc import Collection
@@ -73,7 +74,9 @@ class Cells:
         return tuple(number for number, name in enumerate(known) if name in asked)
 
     def encode(self, table: Any) -> FloatArray:
-        """Rows as the schema encodes them. A table with names may lack columns: they are absent, NaN."""
+        """Rows as the schema encodes them. A table with names may lack columns: they are absent,
+        NaN.
+        """
         names = [
             str(name)
             for name in getattr(table, "columns", table if isinstance(table, dict) else [])
@@ -105,7 +108,9 @@ class Cells:
         return kept
 
     def read(self, X: FloatArray) -> IntArray:
-        """The cell of each attribute of encoded rows, (rows, attributes); -1 where it is absent. Total."""
+        """The cell of each attribute of encoded rows, (rows, attributes); -1 where it is absent.
+        Total.
+        """
         return read_cells(X, np.array(self.starts), np.array(self.ordered), self.bins)
 
     def every_cell(self, column: int) -> "Cut":
@@ -136,14 +141,18 @@ class Cut:
         return max(self.leaves) + 1
 
     def leaf_of(self, cells: IntArray) -> IntArray:
-        """Each row's leaf, -1 where the attribute is absent and for cells that the cut does not know."""
+        """Each row's leaf, -1 where the attribute is absent and for cells that the cut does not
+        know.
+        """
         leaf = np.array([*self.leaves, -1], dtype=np.int64)
         return leaf[np.minimum(cells[:, self.column], len(self.leaves))]
 
 
 @kernel
 def read_cells(X: FloatArray, starts: IntArray, ordered: BoolArray, bins: int) -> IntArray:
-    """Cells of encoded rows: the part of a number's range, the last value that is hot, or one beyond for none."""
+    """Cells of encoded rows: the part of a number's range, the last value that is hot, or one
+    beyond for none.
+    """
     cells = np.empty((len(X), len(ordered)), dtype=np.int64)
     for i in range(len(X)):
         for number in range(len(ordered)):

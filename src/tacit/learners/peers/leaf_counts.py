@@ -1,12 +1,17 @@
-"""What peers release: which of some public cuts tells most about their rows, and noisy class-wise counts in its leaves.
+"""What peers release: which of some public cuts tells most about their rows, and noisy class-wise
+counts in its leaves.
 
-Claim: answering costs epsilon, pure, for one record added to or removed from the participant's rows; replacing one
-    record costs twice that. The number of rows is protected too: nothing is released but the choice and noisy counts.
-Proof: leaf_counts.md. A row enters with a weight of 0 to 1 that depends on the public query and on that row alone.
-Variance: of a count, that of the two-sided geometric law with scale t = ceil(steps / epsilon_counts), in steps^2: about
-    2 / epsilon_counts^2 rows^2. epsilon_counts is all of epsilon where there is one cut, three quarters where there are
-    several.
-Edges: a row without the attribute falls in no leaf. A participant without rows reports pure noise. epsilon = infinity
+Claim: answering costs epsilon, pure, for one record added to or removed from the participant's
+rows; replacing one
+    record costs twice that. The number of rows is protected too: nothing is released but the choice
+    and noisy counts.
+Proof: leaf_counts.md. A row enters with a weight of 0 to 1 that depends on the public query and on
+that row alone. Variance: of a count, that of the two-sided geometric law with scale t = ceil(steps
+/ epsilon_counts), in steps^2: about
+    2 / epsilon_counts^2 rows^2. epsilon_counts is all of epsilon where there is one cut, three
+    quarters where there are several.
+Edges: a row without the attribute falls in no leaf. A participant without rows reports pure noise.
+epsilon = infinity
     adds no noise and is marked unsound.
 """
 
@@ -39,10 +44,12 @@ _MOST_LEAVES = 1 << 17  # of all cuts together
 @message("count leaves")
 @dataclass(frozen=True, eq=False)
 class CountLeaves(Query):
-    """Asks the named owners for the cut that tells most, and for the weight of their rows of each class in its leaves.
+    """Asks the named owners for the cut that tells most, and for the weight of their rows of each
+    class in its leaves.
 
-    `model` is what was released before, and gives the weights; an answer costs one of `menu`. A report is (number of
-    the cut, class 0 of every leaf, class 1 of every leaf), with zeros where the cut has fewer leaves than another.
+    `model` is what was released before, and gives the weights; an answer costs one of `menu`. A
+    report is (number of the cut, class 0 of every leaf, class 1 of every leaf), with zeros where
+    the cut has fewer leaves than another.
     """
 
     unit: ClassVar[str] = "record"
@@ -101,7 +108,9 @@ class CountLeaves(Query):
         return 1 + 2 * self.leaves
 
     def scales(self, epsilon: float) -> tuple[int, int]:
-        """Scales of the noise on gains (twice as wide, as the largest of noisy values needs) and on counts."""
+        """Scales of the noise on gains (twice as wide, as the largest of noisy values needs) and
+        on counts.
+        """
         if len(self.cuts) == 1:
             return 0, scale_of(epsilon)
         return scale_of(epsilon, CHOICE / 2), scale_of(epsilon, 1 - CHOICE)
@@ -138,7 +147,9 @@ class CountLeaves(Query):
         return reports
 
     def counts(self, cohort: Cohort) -> list[IntArray]:
-        """Of every cut the exact sums in steps, (participants, classes, leaves): never to be released."""
+        """Of every cut the exact sums in steps, (participants, classes, leaves): never to be
+        released.
+        """
         owner = np.repeat(np.arange(len(cohort)), cohort.sizes)
         cells = self.cells.read(cohort.X)
         weights = whole_weights(self.model.weights(cells, cohort.y))
@@ -171,7 +182,9 @@ class CountLeaves(Query):
         return estimates
 
     def read(self, said: FloatArray) -> tuple[Cut, FloatArray]:
-        """One participant's estimates as the cut it took and the weights in its leaves, (classes, leaves)."""
+        """One participant's estimates as the cut it took and the weights in its leaves,
+        (classes, leaves).
+        """
         cut = self.cuts[int(said[0])]
         return cut, said[1:].reshape(2, -1)[:, : cut.size]
 

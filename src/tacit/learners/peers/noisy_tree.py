@@ -1,8 +1,11 @@
-"""A private tree of gradient boosting, grown by one participant and passed on (after InPriv, Zhao et al. 2018).
+"""A private tree of gradient boosting, grown by one participant and passed on (after InPriv, Zhao
+et al. 2018).
 
-Claim: answering costs epsilon, pure, for one record added or removed; replacing one costs twice that.
-Proof: leaf_counts.md. Gradients are g = +-min(1, exp(-y F)), so clipped to [-1, 1] by their form. Half of epsilon goes
-    to the cuts, the same for each level; nodes of a level hold different rows. A node takes the cut with the largest
+Claim: answering costs epsilon, pure, for one record added or removed; replacing one costs twice
+that. Proof: leaf_counts.md. Gradients are g = +-min(1, exp(-y F)), so clipped to [-1, 1] by their
+form. Half of epsilon goes
+    to the cuts, the same for each level; nodes of a level hold different rows. A node takes the cut
+    with the largest
     |G_left| + |G_right| after noise of scale 2 / epsilon_level on each: one record moves each of these by at most 1,
     and the largest of noisy values needs twice that. The other half goes to the leaves: a record is in one of them,
     whose counts have sensitivity 1.
@@ -36,7 +39,9 @@ _MOST_CANDIDATES = 1 << 12
 @message("tree")
 @dataclass(frozen=True)
 class Tree:
-    """A complete tree of `round`: cuts in the order of levels, a score for every leaf, and who grew it."""
+    """A complete tree of `round`: cuts in the order of levels, a score for every leaf, and who
+    grew it.
+    """
 
     round: int
     cuts: tuple[Cut, ...]
@@ -73,7 +78,9 @@ class Trees:
 @message("grow tree")
 @dataclass(frozen=True, eq=False)
 class GrowTree(Query):
-    """Asks one participant for the next tree: which public candidate each node takes, and the leaves' counts."""
+    """Asks one participant for the next tree: which public candidate each node takes, and the
+    leaves' counts.
+    """
 
     unit: ClassVar[str] = "record"
     adjacency: ClassVar[str] = "one record added to or removed from a participant's rows"
@@ -123,7 +130,9 @@ class GrowTree(Query):
 
     @property
     def _cuts_part(self) -> Fraction:
-        """Half of epsilon over the levels; and noise twice as wide, as the largest of noisy values needs."""
+        """Half of epsilon over the levels; and noise twice as wide, as the largest of noisy
+        values needs.
+        """
         return Fraction(1, 4 * self.depth)
 
     @property

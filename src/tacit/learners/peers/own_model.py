@@ -1,8 +1,10 @@
-"""What a participant makes for itself of the released parts and of its own exact rows. It stays with the participant.
+"""What a participant makes for itself of the released parts and of its own exact rows. It stays
+with the participant.
 
-First it leaves out peers whose parts fit its rows badly (the selection of paper D, eq. 7 and 8), then it corrects the
-sum of the rest: a ridge logistic regression on its own cells that starts from that sum. With few rows the correction is
-small and the peers speak; with many rows the participant's own data do.
+First it leaves out peers whose parts fit its rows badly (the selection of paper D, eq. 7 and 8),
+then it corrects the sum of the rest: a ridge logistic regression on its own cells that starts from
+that sum. With few rows the correction is small and the peers speak; with many rows the
+participant's own data do.
 """
 
 from collections.abc import Collection
@@ -23,7 +25,9 @@ _STEPS = 200
 
 @dataclass(frozen=True, eq=False)
 class OwnModel:
-    """scale * F + the participant's own scores. Not private: it must not be published or served to others."""
+    """scale * F + the participant's own scores. Not private: it must not be published or served
+    to others.
+    """
 
     released: Additive
     left_out: tuple[int, ...]
@@ -46,7 +50,9 @@ def fit_own(
     ridge: float,
     me: int,
 ) -> OwnModel:
-    """The model of participant `me` with rows of these cells and classes. Few rows change little."""
+    """The model of participant `me` with rows of these cells and classes. Few rows change
+    little.
+    """
     left_out = misfits(cells, y, released, rho, keep={me})
     kept = released.without(left_out)
     starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -78,8 +84,9 @@ def misfits(
 ) -> tuple[int, ...]:
     """Participants whose parts are too far off on these rows: `distance` of at least rho.
 
-    For every part, errors are taken under the weights of its round and under the part's own emphasis |score|: gamma_q
-    is the error of the part's sign, gamma that of the best sign for each cell of the same attribute.
+    For every part, errors are taken under the weights of its round and under the part's own
+    emphasis |score|: gamma_q is the error of the part's sign, gamma that of the best sign for each
+    cell of the same attribute.
     """
     sums: dict[
         int, FloatArray
@@ -110,10 +117,11 @@ def weight_of(leaf: IntArray, y: IntArray, weights: FloatArray, leaves: int) -> 
 
 
 def distance(gamma_q: float, gamma: float) -> float:
-    """How far a peer's error is from one's own: 0 as good, 1 as bad as chance, 2 the exact opposite.
+    """How far a peer's error is from one's own: 0 as good, 1 as bad as chance, 2 the exact
+    opposite.
 
-    Paper D compares |gamma_q - gamma| with rho. In units of what there is to lose, 1/2 - gamma, the same rho fits easy
-    and hard data; above 2 it keeps everybody.
+    Paper D compares |gamma_q - gamma| with rho. In units of what there is to lose, 1/2 - gamma, the
+    same rho fits easy and hard data; above 2 it keeps everybody.
 
     >>> distance(0.5, 0.25), distance(0.75, 0.25), distance(0.2, 0.25)
     (1.0, 2.0, 0.0)

@@ -1,4 +1,6 @@
-"""The published model of peers with the public cells that it reads rows by: what may be saved and served."""
+"""The published model of peers with the public cells that it reads rows by: what may be saved
+and served.
+"""
 
 from dataclasses import dataclass
 

@@ -1,7 +1,8 @@
-"""Random stumps of paper D: a public cut of one attribute in two leaves, counted in private, shared with its counts.
+"""Random stumps of paper D: a public cut of one attribute in two leaves, counted in private, shared
+with its counts.
 
-The cut depends on public coins alone. What a leaf says comes from the released counts, and so does how many rows a
-participant seems to have: nothing exact leaves.
+The cut depends on public coins alone. What a leaf says comes from the released counts, and so does
+how many rows a participant seems to have: nothing exact leaves.
 """
 
 from collections.abc import Collection, Sequence
@@ -18,7 +19,9 @@ from tacit.mechanisms.streams import Stream
 
 @dataclass(frozen=True)
 class Stump:
-    """A shared stump: who made it in which round, and its noisy weight of class 0 and class 1 in the two leaves."""
+    """A shared stump: who made it in which round, and its noisy weight of class 0 and class 1 in
+    the two leaves.
+    """
 
     round: int
     participant: int
@@ -61,7 +64,9 @@ class Shared:
     model: Additive = field(default_factory=Additive)
 
     def shares(self) -> dict[int, float]:
-        """Each participant's part of all rows, by the weight it released in its first round, when weights were 1."""
+        """Each participant's part of all rows, by the weight it released in its first round,
+        when weights were 1.
+        """
         sizes: dict[int, float] = {}
         for stump in (stump for stumps in self.rounds for stump in stumps):
             sizes.setdefault(stump.participant, stump.support)
@@ -88,7 +93,8 @@ class Shared:
 
 
 def random_cut(cells: Cells, held: tuple[int, ...], coins: Stream) -> Cut:
-    """A random attribute and a random cut: of a number's range at a random place, of categories into random halves.
+    """A random attribute and a random cut: of a number's range at a random place, of categories
+    into random halves.
 
     >>> from tacit.data.schema import Number, Schema
     >>> from tacit.mechanisms.streams import seeded
@@ -109,6 +115,8 @@ def random_cut(cells: Cells, held: tuple[int, ...], coins: Stream) -> Cut:
 
 
 def adaboost(error: float) -> float:
-    """The vote log((1 - e) / e) / 2, for an error kept within [0.01, 0.5]: stumps no better than chance say nothing."""
+    """The vote log((1 - e) / e) / 2, for an error kept within [0.01, 0.5]: stumps no better than
+    chance say nothing.
+    """
     inside = min(max(error, 0.01), 0.5)
     return log((1 - inside) / inside) / 2

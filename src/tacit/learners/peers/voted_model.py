@@ -1,4 +1,5 @@
-"""Paper D's ensemble at one participant: in each round the vote of the stumps it keeps, AdaBoost over the rounds.
+"""Paper D's ensemble at one participant: in each round the vote of the stumps it keeps, AdaBoost
+over the rounds.
 
 It uses the participant's exact rows for selection (eq. 7 and 8) and for alpha, so it stays there.
 """
@@ -18,7 +19,8 @@ from tacit.learners.peers.random_stump import Shared, Stump, adaboost
 
 @dataclass(frozen=True, eq=False)
 class VotedModel:
-    """sum_t alpha_t sign(sum_q weight_q stump_q). Not private: it must not be published or served to others.
+    """sum_t alpha_t sign(sum_q weight_q stump_q). Not private: it must not be published or served
+    to others.
 
     `left_out` counts, for each peer, the rounds in which its stump was not kept.
     """
@@ -34,7 +36,9 @@ class VotedModel:
 
 
 class OwnBoosting:
-    """Grows a `VotedModel` round by round from shared stumps, at participant `me` with rows of these cells."""
+    """Grows a `VotedModel` round by round from shared stumps, at participant `me` with rows of
+    these cells.
+    """
 
     def __init__(self, cells: IntArray, y: IntArray, me: int, rho: float) -> None:
         self.cells, self.y, self.me, self.rho = cells, y, me, rho
@@ -48,8 +52,8 @@ class OwnBoosting:
     ) -> None:
         """Take one round's stumps in.
 
-        `shares` are the participants' parts of all rows, as far as they are known; `made_with` are the weights that
-        these rows would have in the round's counts, under which stumps are judged.
+        `shares` are the participants' parts of all rows, as far as they are known; `made_with` are
+        the weights that these rows would have in the round's counts, under which stumps are judged.
         """
         kept = [
             stump
@@ -64,7 +68,9 @@ class OwnBoosting:
         self.weights = self.weights / max(float(self.weights.sum()), 1e-300)
 
     def _keeps(self, stump: Stump, weights: FloatArray) -> bool:
-        """Eq. 7 and 8: is the stump's error near the least that a stump with this cut can have here?"""
+        """Eq. 7 and 8: is the stump's error near the least that a stump with this cut can have
+        here?
+        """
         counts = weight_of(stump.cut.leaf_of(self.cells), self.y, weights, leaves=2)
         if not counts.sum() > 0:
             return False  # an attribute that this participant does not hold

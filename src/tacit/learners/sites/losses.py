@@ -1,7 +1,9 @@
-"""Losses of a linear score z, with the two bounds that privacy needs: of the slope and of the curvature.
+"""Losses of a linear score z, with the two bounds that privacy needs: of the slope and of the
+curvature.
 
-Classes are -1 and +1. Numbers are targets scaled to [-1, 1]. A squared error has slopes without bound, so no site may
-train with it privately; `Huber` is the same near the target and bounded far from it.
+Classes are -1 and +1. Numbers are targets scaled to [-1, 1]. A squared error has slopes without
+bound, so no site may train with it privately; `Huber` is the same near the target and bounded far
+from it.
 """
 
 from abc import ABC, abstractmethod
@@ -18,7 +20,8 @@ from tacit.wire import message
 
 
 class Loss(ABC):
-    """A convex loss l(z, target), differentiable in z, with |l'| <= slope and 0 <= l'' <= curvature almost everywhere.
+    """A convex loss l(z, target), differentiable in z, with |l'| <= slope and 0 <= l'' <= curvature
+    almost everywhere.
 
     `of_numbers` says whether targets are numbers rather than the classes -1 and +1.
     """

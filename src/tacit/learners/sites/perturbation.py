@@ -1,7 +1,9 @@
-"""How much noise, of which kind, hides one record in a linear model. Whole numbers and fractions; see site.md.
+"""How much noise, of which kind, hides one record in a linear model. Whole numbers and fractions;
+see site.md.
 
 Two ways, both exact and pure epsilon:
-- objective: noise in the slope of what is minimised, and a little on the minimum, for stopping short and rounding;
+- objective: noise in the slope of what is minimised, and a little on the minimum, for stopping
+  short and rounding;
 - output: noise on the minimum alone, as much as the worst record could move it.
 """
 
@@ -33,9 +35,10 @@ SMALLEST, LARGEST = 1e-4, 100.0  # epsilon of one vector
 class Perturbation:
     """All constants of one release: every one is public.
 
-    `tilt_scale` 0: no tilt. The tilt is a whole number of `tilt_step`, drawn with scale `tilt_scale`, per coordinate;
-    the release a whole number of `step`, with noise of scale `noise_scale`. `tolerance` is for the gradient's length;
-    a site uses at most its first `rows` records, so that rounding cannot exceed it.
+    `tilt_scale` 0: no tilt. The tilt is a whole number of `tilt_step`, drawn with scale
+    `tilt_scale`, per coordinate; the release a whole number of `step`, with noise of scale
+    `noise_scale`. `tolerance` is for the gradient's length; a site uses at most its first `rows`
+    records, so that rounding cannot exceed it.
     """
 
     ridge: float
@@ -58,17 +61,21 @@ class Perturbation:
 
 
 def least_ridge(epsilon: float, curvature: float) -> float:
-    """Below it, the curvature of one record would cost objective perturbation more than half of epsilon.
+    """Below it, the curvature of one record would cost objective perturbation more than half of
+    epsilon.
 
-    In any case it is a small part of that curvature, so that no model grows beyond what can be certified.
+    In any case it is a small part of that curvature, so that no model grows beyond what can be
+    certified.
     """
     return curvature * max(1 / expm1(epsilon / 2), _LEAST_RIDGE)
 
 
 def usual_ridge(epsilon: float, dim: int, slope: float, girth: float) -> float:
-    """The length of the noise of objective perturbation: its image in the model is then about 1 long.
+    """The length of the noise of objective perturbation: its image in the model is then about 1
+    long.
 
-    Less ridge lets noise blow up the model, more ridge only shrinks it towards the mean of target times row.
+    Less ridge lets noise blow up the model, more ridge only shrinks it towards the mean of target
+    times row.
     """
     return max(1.0, 2 * slope * girth * sqrt(2 * dim) / epsilon)
 
@@ -107,10 +114,12 @@ def output(epsilon: float, dim: int, loss: Loss, ridge: float) -> Perturbation:
 
 
 def _most_rows(dim: int, loss: Loss, ridge: float, tolerance: float, tilt: float) -> int:
-    """How many rows can always be certified, whatever they hold: rounding stays below half of the tolerance.
+    """How many rows can always be certified, whatever they hold: rounding stays below half of the
+    tolerance.
 
-    Per row it is below ulp ((block + 64) slope + (dim + 8) curvature |f|), and |f| <= 2 tilt / ridge + root(2 n start /
-    ridge), since the minimum is no worse than 0. Each of the three parts gets an equal share.
+    Per row it is below ulp ((block + 64) slope + (dim + 8) curvature |f|), and |f| <= 2 tilt /
+    ridge + root(2 n start / ridge), since the minimum is no worse than 0. Each of the three parts
+    gets an equal share.
     """
     start = float(np.max(loss.value(np.zeros(2), np.array([-1.0, 1.0]))))
     share, bend = tolerance / (8 * ULP), (dim + 8) * loss.curvature

@@ -1,7 +1,8 @@
-"""How a site looks at its rows before it trains: a public shift and projection, then a public clip. Total.
+"""How a site looks at its rows before it trains: a public shift and projection, then a public clip.
+Total.
 
-Everything here comes from the data user's sample or from the schema: a projection fitted to private rows would tell
-about them without being charged.
+Everything here comes from the data user's sample or from the schema: a projection fitted to private
+rows would tell about them without being charged.
 
 The published model of sites: linear scores of what a public lens sees.
 """
@@ -25,10 +26,12 @@ _INTERCEPT = 0.5  # the size of the constant column, beside rows of about length
 @message("lens")
 @dataclass(frozen=True, eq=False)
 class Lens:
-    """x becomes ((x - centre) @ directions, constant), shortened to length at most 1 and to l1 length at most `girth`.
+    """x becomes ((x - centre) @ directions, constant), shortened to length at most 1 and to l1
+    length at most `girth`.
 
-    `girth` is between 1 and the root of `dim`: the smaller, the less noise an exact release needs, and the more rows
-    are shortened. What is not a number counts as the centre, and values are cut to [-2^20, 2^20] first.
+    `girth` is between 1 and the root of `dim`: the smaller, the less noise an exact release needs,
+    and the more rows are shortened. What is not a number counts as the centre, and values are cut
+    to [-2^20, 2^20] first.
     """
 
     centre: FloatArray
@@ -90,10 +93,12 @@ class Lens:
 def fit_lens(
     X: FloatArray, components: int | None = None, whiten: float = 0.0, intercept: bool = True
 ) -> Lens:
-    """A lens for rows like the public X: centred, turned to principal components, scaled to a median length of 1.
+    """A lens for rows like the public X: centred, turned to principal components, scaled to a
+    median length of 1.
 
-    `components` None keeps all directions that X spans. `whiten` 1 gives all of them the same spread, 0 leaves them as
-    they are; directions that X hardly spans are held back. The girth is the l1 length that three of four rows keep to.
+    `components` None keeps all directions that X spans. `whiten` 1 gives all of them the same
+    spread, 0 leaves them as they are; directions that X hardly spans are held back. The girth is
+    the l1 length that three of four rows keep to.
     """
     if not 0 <= whiten <= 1:
         raise bad("whiten", "a number from 0 to 1", whiten)
@@ -115,7 +120,8 @@ def fit_lens(
 @message("linear")
 @dataclass(frozen=True, eq=False)
 class LinearModel:
-    """`vectors` (1, dim) for two classes or for numbers, else one against the rest for each class, (classes, dim).
+    """`vectors` (1, dim) for two classes or for numbers, else one against the rest for each class,
+    (classes, dim).
 
     `bounds` are the public range of targets that are numbers; None: the model tells classes apart.
     """

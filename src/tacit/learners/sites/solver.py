@@ -2,10 +2,11 @@
 
     J(f) = sum over rows of weight l(f . x, target) + ridge/2 |f|^2 + tilt . f
 
-It is a sum, not a mean: the number of rows, which is private, is no part of it. J is ridge-strongly convex, so a point
-whose gradient is at most tau long lies within tau / ridge of the minimum. `off` bounds that length from above, with the
-rounding of its own computation included. Newton's method with a line search; of many rows, every eighth gives a start
-and a curvature, and the curvature is renewed only where steps stop helping.
+It is a sum, not a mean: the number of rows, which is private, is no part of it. J is ridge-strongly
+convex, so a point whose gradient is at most tau long lies within tau / ridge of the minimum. `off`
+bounds that length from above, with the rounding of its own computation included. Newton's method
+with a line search; of many rows, every eighth gives a start and a curvature, and the curvature is
+renewed only where steps stop helping.
 """
 
 from collections.abc import Callable
@@ -90,7 +91,9 @@ def minimise(
 def _newton(
     rows: FloatArray, curve: FloatArray, pull: FloatArray
 ) -> Callable[[FloatArray], FloatArray]:
-    """Gradients to Newton's steps. With fewer curved rows than columns, the small system of rows is solved instead."""
+    """Gradients to Newton's steps. With fewer curved rows than columns, the small system of rows
+    is solved instead.
+    """
     bent = curve > 0
     held = rows[bent] * np.sqrt(curve[bent])[:, np.newaxis]
     if len(held) < rows.shape[1]:
@@ -121,7 +124,9 @@ def _certificate(
     centre: FloatArray | float,
     f: FloatArray,
 ) -> float:
-    """The gradient's length, rounded up: blocks of rows, so that rounding grows with rows, not with their square."""
+    """The gradient's length, rounded up: blocks of rows, so that rounding grows with rows, not
+    with their square.
+    """
     gradient = _gradient(rows, targets, loss, pull, tilt, centre, f)
     n, dim = rows.shape
     steep = min(loss.slope, float(np.max(np.abs(loss.first(rows @ f, targets)), initial=0.0)) + 1.0)

@@ -1,13 +1,14 @@
 """Asks a site for a linear model of its own rows, trained so that no single record shows (paper C).
 
-    rows = the site's records through the public lens
-    J(f) = sum of losses + ridge/2 |f|^2 + tilt . f            the tilt is noise (objective), or 0 (output)
-    report = round(argmin J / step) + noise                    whole numbers
+    rows = the site's records through the public lens J(f) = sum of losses + ridge/2 |f|^2 + tilt .
+    f            the tilt is noise (objective), or 0 (output) report = round(argmin J / step) +
+    noise                    whole numbers
 
-Claim: pure epsilon-DP for one record replaced, added or removed, exactly. Proof: site.md.
-Variance: of the tilt 2 tilt_size^2 per coordinate, of the noise 2 noise_size^2 (`Perturbation`), before J bends them.
-Edges: no rows, one class, constant columns, fewer rows than columns: J has one minimum all the same. An epsilon below
-what whole numbers can carry is refused before anybody is asked. A minimum that cannot be certified counts as 0.
+Claim: pure epsilon-DP for one record replaced, added or removed, exactly. Proof: site.md. Variance:
+of the tilt 2 tilt_size^2 per coordinate, of the noise 2 noise_size^2 (`Perturbation`), before J
+bends them. Edges: no rows, one class, constant columns, fewer rows than columns: J has one minimum
+all the same. An epsilon below what whole numbers can carry is refused before anybody is asked. A
+minimum that cannot be certified counts as 0.
 """
 
 from dataclasses import dataclass, replace
@@ -47,10 +48,12 @@ _BARE = Perturbation(1.0, 0.0, 0, 2.0**-30, 0)
 @message("site")
 @dataclass(frozen=True, eq=False)
 class TrainSite(Query):
-    """`labels` is the number of classes of the schema, or 0 where targets are numbers in `LEVELS` steps.
+    """`labels` is the number of classes of the schema, or 0 where targets are numbers in `LEVELS`
+    steps.
 
-    `ridge` None takes `easing` times the usual one, which depends on the epsilon that a site chooses.
-    More than two classes are told apart one against the rest, in one report: each vector gets an equal part of epsilon.
+    `ridge` None takes `easing` times the usual one, which depends on the epsilon that a site
+    chooses. More than two classes are told apart one against the rest, in one report: each vector
+    gets an equal part of epsilon.
     """
 
     unit: ClassVar[str] = "record"
@@ -110,7 +113,9 @@ class TrainSite(Query):
         return self.vectors * self.lens.dim
 
     def plan(self, epsilon: float) -> Perturbation:
-        """Ridge and noise of a site that chose this epsilon: public, and the same whatever its rows are."""
+        """Ridge and noise of a site that chose this epsilon: public, and the same whatever its
+        rows are.
+        """
         each, dim, loss = positive("epsilon", epsilon) / self.vectors, self.lens.dim, self.loss
         if self.privacy == "objective":
             ridge = self.ridge or self.easing * usual_ridge(each, dim, loss.slope, self.lens.girth)
@@ -124,7 +129,9 @@ class TrainSite(Query):
         )
 
     def trust(self, epsilon: float) -> float:
-        """The weight of a model in a mean of noisy sums of slopes: ridge over the noise's variance."""
+        """The weight of a model in a mean of noisy sums of slopes: ridge over the noise's
+        variance.
+        """
         plan = self.plan(epsilon)
         noise = plan.tilt_size**2 + (plan.ridge * plan.noise_size) ** 2
         return plan.ridge / noise if noise > 0 else 1.0
@@ -196,9 +203,11 @@ def targets_of(y: IntArray, classes: int, vector: int) -> FloatArray:
 
 
 def published(epsilon: float, curvature: float, ridge: float) -> Perturbation:
-    """The rule of Chaudhuri, Monteleoni and Sarwate (2011) as paper C takes it; noise in floating point, a simulation.
+    """The rule of Chaudhuri, Monteleoni and Sarwate (2011) as paper C takes it; noise in floating
+    point, a simulation.
 
-    Its regulariser Lambda |f|^2 is ridge/2 |f|^2 over all rows; it counts only half of its convexity.
+    Its regulariser Lambda |f|^2 is ridge/2 |f|^2 over all rows; it counts only half of its
+    convexity.
     """
     left = epsilon - 2 * log1p(2 * curvature / ridge)
     if left <= 0:
@@ -219,7 +228,9 @@ def _noise(sites: int, width: int, scale: int, stream: Stream) -> IntArray:
 
 
 def _round_noise(shape: tuple[int, int, int], size: float, stream: Stream) -> FloatArray:
-    """Vectors with density falling as e^(-length / size): a uniform direction, a Gamma length. Floating point."""
+    """Vectors with density falling as e^(-length / size): a uniform direction, a Gamma length.
+    Floating point.
+    """
     tilts = np.zeros(shape)
     for site, words in enumerate(stream.child("published").words(np.arange(shape[0]), 0, 4)):
         rng = np.random.default_rng(words.tolist())

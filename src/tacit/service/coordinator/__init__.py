@@ -1,1 +1,3 @@
-"""The data user's service: invites owners, collects their reports, drives the algorithm, publishes the model."""
+"""The data user's service: invites owners, collects their reports, drives the algorithm,
+publishes the model.
+"""

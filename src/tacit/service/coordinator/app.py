@@ -1,7 +1,8 @@
 """The coordinator as an ASGI service: few routes, small bodies, the same shape for every error.
 
-Owners sign their requests; administrators send the admin key; everybody may read the page, the status and the model.
-Nothing an outsider sends reaches a log or an answer, and no error says more than its kind.
+Owners sign their requests; administrators send the admin key; everybody may read the page, the
+status and the model. Nothing an outsider sends reaches a log or an answer, and no error says more
+than its kind.
 """
 
 import asyncio
@@ -99,7 +100,8 @@ class Coordinator:
         )
         return Guard(made, self._limits, self._owners.routes())
 
-    # For everybody -----------------------------------------------------------------------------------
+    # For everybody
+    # -----------------------------------------------------------------------------------
 
     async def page(self, request: Request) -> Response:
         return HTMLResponse(await run_in_threadpool(lambda: page(self._view.status())))
@@ -121,7 +123,8 @@ class Coordinator:
             else Response(model, media_type="application/octet-stream")
         )
 
-    # For owners --------------------------------------------------------------------------------------
+    # For owners
+    # --------------------------------------------------------------------------------------
 
     async def leave(self, request: Request) -> Response:
         owner, body = await self._signed(request)
@@ -130,7 +133,8 @@ class Coordinator:
         done = await run_in_threadpool(self._store.revoke, owner)
         return JSONResponse({"left": True}) if done else refused("forbidden", 403)
 
-    # For administrators ------------------------------------------------------------------------------
+    # For administrators
+    # ------------------------------------------------------------------------------
 
     async def tokens(self, request: Request) -> Response:
         new = (await self._authorised(request)).split(b"\n")
@@ -165,7 +169,8 @@ class Coordinator:
             self._store.begin()
         return self._store.standing().state
 
-    # What is behind ----------------------------------------------------------------------------------
+    # What is behind
+    # ----------------------------------------------------------------------------------
 
     async def _signed(self, request: Request) -> tuple[str, bytes]:
         body = await request.body()
@@ -203,7 +208,9 @@ class Coordinator:
 
 
 async def _other_method(request: Request) -> Response:
-    """Only HEAD comes here: the guard answers these routes, and the framework takes it for a GET."""
+    """Only HEAD comes here: the guard answers these routes, and the framework takes it for a
+    GET.
+    """
     raise HTTPException(405, headers={"allow": "GET"})
 
 

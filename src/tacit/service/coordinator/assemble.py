@@ -1,4 +1,5 @@
-"""How a rehearsal draws owners: in the order in which the engine in one process does. Reproducible, not private.
+"""How a rehearsal draws owners: in the order in which the engine in one process does. Reproducible,
+not private.
 
 A coordinator put together from its parts.
 """
@@ -66,8 +67,9 @@ def coordinator(
 ) -> Running:
     """Read the campaign file, begin or take up the campaign in the database, and make the service.
 
-    `rehearsal` is the seed of one: reproducible, not private. `helper` is where the campaign's helper answers (default:
-    at the address in the file), `noise` the coordinator's own for sums (default: secure, in a rehearsal seeded).
+    `rehearsal` is the seed of one: reproducible, not private. `helper` is where the campaign's
+    helper answers (default: at the address in the file), `noise` the coordinator's own for sums
+    (default: secure, in a rehearsal seeded).
     """
     spec = read_spec(campaign)
     terms, public = spec.prepared(sum_key(key).public_key().public_bytes_raw())

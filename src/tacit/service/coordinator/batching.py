@@ -1,8 +1,10 @@
-"""Signatures of many requests, checked with libsodium in one compiled loop: other threads run all the while.
+"""Signatures of many requests, checked with libsodium in one compiled loop: other threads run all
+the while.
 
-libsodium takes about half the time of OpenSSL, with the same verdicts on RFC 8032 signatures, and refuses public keys
-of small order, with which anybody could sign. Called from Python once per signature, a busy event loop would keep each
-call waiting for the interpreter's lock longer than the check itself takes; so a batch is one call, without the lock.
+libsodium takes about half the time of OpenSSL, with the same verdicts on RFC 8032 signatures, and
+refuses public keys of small order, with which anybody could sign. Called from Python once per
+signature, a busy event loop would keep each call waiting for the interpreter's lock longer than the
+check itself takes; so a batch is one call, without the lock.
 
 How often owners should ask: all that wait, together, about two hundred times a second.
 
@@ -103,19 +105,23 @@ log = logging.getLogger(__name__)
 Sent = tuple[str, bytes]  # who signed, and what
 Said = TypeVar("Said")
 _TAKERS = 3  # batches in work
-_LARGEST = 512  # requests in a transaction: while one batch is written, the next is checked and a third comes in
+# requests in a transaction: while one batch is written, the next is checked and a third comes in
+_LARGEST = 512
 _PAUSE = 0.002  # seconds without a request, after which a batch is whole
 _WAITING = 20_000  # requests in memory; more are told to come again
 
 
 class BusyError(Exception):
-    """Too much is waiting, or the database is away: the sender should come again with the same bytes."""
+    """Too much is waiting, or the database is away: the sender should come again with the same
+    bytes.
+    """
 
 
 class Batches(Generic[Said]):
     """Collects requests while others are being worked on, then takes all that came.
 
-    `work` does what the signed ones ask for, in their order; it runs in a thread, several times at once.
+    `work` does what the signed ones ask for, in their order; it runs in a thread, several times at
+    once.
     """
 
     def __init__(self, work: Callable[[Sequence[Sent]], Sequence[Said]]) -> None:
@@ -124,7 +130,9 @@ class Batches(Generic[Said]):
         self._some = asyncio.Event()
 
     async def put(self, claim: Claim, body: bytes) -> Said:
-        """What became of a request, after it is done; `UnsignedError` if its owner did not sign it."""
+        """What became of a request, after it is done; `UnsignedError` if its owner did not sign
+        it.
+        """
         if len(self._waiting) >= _WAITING:
             raise BusyError
         future: asyncio.Future[Said] = asyncio.get_running_loop().create_future()
@@ -133,7 +141,9 @@ class Batches(Generic[Said]):
         return await future
 
     async def run(self) -> None:
-        """Work on batch after batch, for as long as the service lives; one is checked while another is written."""
+        """Work on batch after batch, for as long as the service lives; one is checked while
+        another is written.
+        """
         await run_in_threadpool(signers, ())  # compiled before anybody waits for it
         await asyncio.gather(*(self._take() for _ in range(_TAKERS)))
 

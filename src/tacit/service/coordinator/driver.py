@@ -1,12 +1,15 @@
-"""Drives the algorithm of a campaign: asks, waits, closes, and goes on, from whatever the database says.
+"""Drives the algorithm of a campaign: asks, waits, closes, and goes on, from whatever the database
+says.
 
-The algorithm is a generator without I/O. Its transcript is in the database: the questions in order with the reports to
-them, or with the verdict where two servers added reports up, since noise is drawn once. A driver that starts anew runs
-the algorithm from the beginning with the answers already there, which gives the same state to the bit (sums of reports
-are whole numbers), and goes on from the first question without an answer. So a kill at any moment loses nothing, and
-any worker can take over.
+The algorithm is a generator without I/O. Its transcript is in the database: the questions in order
+with the reports to them, or with the verdict where two servers added reports up, since noise is
+drawn once. A driver that starts anew runs the algorithm from the beginning with the answers already
+there, which gives the same state to the bit (sums of reports are whole numbers), and goes on from
+the first question without an answer. So a kill at any moment loses nothing, and any worker can take
+over.
 
-Deadlines are in the campaign's own time (see store): only seconds in which owners could answer count.
+Deadlines are in the campaign's own time (see store): only seconds in which owners could answer
+count.
 """
 
 import logging
@@ -62,7 +65,9 @@ _GRACE = (
 
 
 def drawn_at_random(waiting: Sequence[int], count: int, asked: int) -> list[int]:
-    """Owners drawn with the operating system's randomness: nobody can arrange to be asked together."""
+    """Owners drawn with the operating system's randomness: nobody can arrange to be asked
+    together.
+    """
     return secrets.SystemRandom().sample(list(waiting), count)
 
 
@@ -82,7 +87,8 @@ class Driver:
         wanted = terms.sums if isinstance(terms, BoostingTerms) else None
         if (sums is None) != (wanted is None):
             raise ValueError(
-                "sums must be given if and only if the campaign's terms ask for sums over all owners"
+                "sums must be given if and only if the campaign's terms ask for sums over "
+                "all owners"
             )
         self._store = store
         self._terms = terms
@@ -171,7 +177,9 @@ class Driver:
         return True
 
     def _added_up(self, question: Question, query: SumQuery) -> bool:
-        """Have two servers add up a question that takes no more reports; the first verdict written down counts."""
+        """Have two servers add up a question that takes no more reports; the first verdict
+        written down counts.
+        """
         if self._sums is None:
             raise RuntimeError("the database asks for sums, and the campaign file does not")
         self._store.close_question(question.number, ADDING)
@@ -193,7 +201,9 @@ class Driver:
         return True
 
     def _catch_up(self, asked: list[Question]) -> None:
-        """Bring the algorithm to where all that was asked has been told; StopIteration when it has ended."""
+        """Bring the algorithm to where all that was asked has been told; StopIteration when it
+        has ended.
+        """
         if self._algorithm is None or not 0 <= self._told <= len(asked):
             self._algorithm = self._terms.run(self._public)
             self._query, self._told, self._called, self._heard = next(self._algorithm), 0, 0, {}
@@ -222,7 +232,9 @@ class Driver:
             self._called += 1
 
     def _answer(self, question: Question, query: Query | Tally) -> Any:
-        """What the reports to a question say, from the bytes in the database; None: nothing that counts."""
+        """What the reports to a question say, from the bytes in the database; None: nothing that
+        counts.
+        """
         if isinstance(query, Tally):
             return decode(question.answer or b"", Verdict)
         if question.state == VOID or (
@@ -236,9 +248,11 @@ class Driver:
         return answer
 
     def _reports(self, question: Question, query: Query) -> tuple[Reports, FloatArray]:
-        """The reports to a question, with the epsilon of each, in the order of owners; of few, in that of their names.
+        """The reports to a question, with the epsilon of each, in the order of owners; of few, in
+        that of their names.
 
-        Sums of reports have no order, but where each report is looked at by itself a last bit may depend on it.
+        Sums of reports have no order, but where each report is looked at by itself a last bit may
+        depend on it.
         """
         said = self._store.reports_of(question.number)
         if query.unit == "record":
@@ -253,7 +267,9 @@ class Driver:
         return reports, np.array(query.epsilons)[levels]
 
     def _ask_all(self, tally: Tally, asked: list[Question]) -> None:
-        """Put a sum to everybody; after as many void sums in a row as the campaign has attempts, it ends."""
+        """Put a sum to everybody; after as many void sums in a row as the campaign has attempts,
+        it ends.
+        """
         numbered = [
             question
             for question in asked
@@ -270,14 +286,18 @@ class Driver:
             self._algorithm.send(None)
 
     def _call(self, roll: Roll, asked: list[Question]) -> None:
-        """Write down who takes part from now on; when nobody has come or gone for long enough, it ends."""
+        """Write down who takes part from now on; when nobody has come or gone for long enough,
+        it ends.
+        """
         if self._rosters is None or self._algorithm is None:
             raise RuntimeError("the algorithm asks who takes part, and nobody keeps rosters")
         if not self._rosters.called(self._now) and self._rosters.over(asked, self._now):
             self._algorithm.send(None)
 
     def _ask(self, query: Query, number: int) -> None:
-        """Put the question to owners that were never asked (or to all), and write down that they were."""
+        """Put the question to owners that were never asked (or to all), and write down that they
+        were.
+        """
         invited = self._invited(query)
         named = isinstance(query.owners, tuple)
         if not invited and not named:
@@ -296,7 +316,9 @@ class Driver:
         log.info("question %d put to %d owners", number, len(invited))
 
     def _invited(self, query: Query) -> list[int]:
-        """Owners for a question: drawn among those never asked, named by number, or all; none when they ran out."""
+        """Owners for a question: drawn among those never asked, named by number, or all; none
+        when they ran out.
+        """
         if query.owners is None:
             return self._store.everybody()
         if isinstance(query.owners, tuple):
@@ -319,7 +341,9 @@ class Driver:
         return self._seen
 
     def _show(self, at: Any) -> None:
-        """Write down how far it has come, as a question or a result knows it, for everybody to see."""
+        """Write down how far it has come, as a question or a result knows it, for everybody to
+        see.
+        """
         before = Progress.read(self._store.standing().progress)
         guesses = self._terms.guesses(at, self._public)
         self._store.set_progress(before.after(self._public, guesses, self._heard).text)
@@ -342,5 +366,7 @@ class Driver:
 
 
 def _asked_again(query: Query | Tally) -> bool:
-    """Whether a question with too few answers is put again: to other owners, or to all for another sum."""
+    """Whether a question with too few answers is put again: to other owners, or to all for
+    another sum.
+    """
     return isinstance(query, Tally) or isinstance(query.owners, int)

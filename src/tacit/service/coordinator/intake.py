@@ -1,7 +1,9 @@
-"""Reports coming in, many at a time: one transaction for all that arrived while the last one was being written.
+"""Reports coming in, many at a time: one transaction for all that arrived while the last one was
+being written.
 
-A report counts at most once, whatever is sent, repeated, reordered or late, and through whichever worker it comes: the
-place for it, its invitation, exists once in the database. A sender gets its answer after the commit.
+A report counts at most once, whatever is sent, repeated, reordered or late, and through whichever
+worker it comes: the place for it, its invitation, exists once in the database. A sender gets its
+answer after the commit.
 """
 
 import time

@@ -1,6 +1,8 @@
-"""The shapes of what the coordinator answers, as JSON Schema. All members are always there, and no others.
+"""The shapes of what the coordinator answers, as JSON Schema. All members are always there, and no
+others.
 
-The routes, as OpenAPI 3.1; tests send what it allows and what it forbids, and hold the answers against it.
+The routes, as OpenAPI 3.1; tests send what it allows and what it forbids, and hold the answers
+against it.
 """
 
 from typing import Any
@@ -253,7 +255,8 @@ DOCUMENT: Part = {
             "The published model.", _content(_BYTES, "application/octet-stream"), 404
         ),
         "/v1/enrol": _post(
-            "Enrol with a one-time token: the token, a line feed, a label; peers add a line of attributes they hold.",
+            "Enrol with a one-time token: the token, a line feed, a label; peers add a line "
+            "of attributes they hold.",
             _line(r"^[!-~]{1,200}\n[ -~]{0,200}(\n([0-9]{1,6}(,[0-9]{1,6}){0,999})?)?$"),
             _said("enrolled", {"const": True}),
             403,

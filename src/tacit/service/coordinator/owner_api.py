@@ -1,15 +1,18 @@
 """Owners that introduce themselves, many at a time: a token admits one owner, whoever is faster.
 
-The same owner with the same token again is enrolled still; so a request that is repeated, also to another worker at the
-same moment, does no harm. Tokens are locked before anything is read, in the same order by everybody: whoever holds the
-lock of a token decides about it alone, and two workers never wait for each other.
+The same owner with the same token again is enrolled still; so a request that is repeated, also to
+another worker at the same moment, does no harm. Tokens are locked before anything is read, in the
+same order by everybody: whoever holds the lock of a token decides about it alone, and two workers
+never wait for each other.
 
-Owners asking whether there is a question for them, many at a time: one look at the database for all.
+Owners asking whether there is a question for them, many at a time: one look at the database for
+all.
 
 What every owner does, and all at the same time: enrol, ask for the question, report.
 
-These are direct routes of the guard, with ready-made answers. Each request waits for its batch, whose signatures are
-checked in one loop and whose work is one transaction, and is answered after the commit.
+These are direct routes of the guard, with ready-made answers. Each request waits for its batch,
+whose signatures are checked in one loop and whose work is one transaction, and is answered after
+the commit.
 """
 
 import asyncio
@@ -111,7 +114,9 @@ _STRANGER = Answer.of(403, b'{"error":"forbidden"}')
 
 
 class Asking:
-    """What owners get that ask: their question, when to ask again, or that there is nothing more to come."""
+    """What owners get that ask: their question, when to ask again, or that there is nothing more
+    to come.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -137,7 +142,9 @@ class Asking:
         return [_STRANGER if name not in found else put.get(found[name], again) for name in names]
 
     def _found(self, connection: Connection, names: Sequence[str]) -> dict[str, bytes]:
-        """For every member among some names the first open question it has not answered, or nothing."""
+        """For every member among some names the first open question it has not answered, or
+        nothing.
+        """
         is_open = select(questions.c.number).where(questions.c.state == OPEN).order_by("number")
         numbers = list(connection.execute(is_open).scalars())
         known = self._questions

@@ -17,7 +17,9 @@ from tacit.service.protocol.rehearsal import is_rehearsal
 
 
 def promise(status: dict[str, Any]) -> dict[str, Any]:
-    """The guarantee with its unit, adjacency, adversary and epsilon, and sentences about what it means."""
+    """The guarantee with its unit, adjacency, adversary and epsilon, and sentences about what it
+    means.
+    """
     low, high = min(status["epsilons"]), max(status["epsilons"])
     words = WORDS[status["kind"]]
     void = status["unsound"] or (
@@ -80,9 +82,15 @@ def sentence(status: dict[str, Any]) -> str:
     if status["state"] == ENROLLING:
         return f"{present:,} of {status['start']:,} {words.many} needed to begin have enrolled."
     if status["state"] == PAUSED and not status["questions"]:
-        return f"Paused before anything was asked: {present:,} {words.many} have enrolled, and more may."
+        return (
+            f"Paused before anything was asked: {present:,} {words.many} have enrolled, and "
+            "more may."
+        )
     if status["state"] == PAUSED:
-        return f"Paused after {done} of {rounds}: no new question is put; reports to an open one still count."
+        return (
+            f"Paused after {done} of {rounds}: no new question is put; reports to an open one "
+            "still count."
+        )
     if status["state"] == ENDED:
         return f"Ended: {status['ended']}. The model is published."
     if open_now:
@@ -92,7 +100,10 @@ def sentence(status: dict[str, Any]) -> str:
             f"{now['counted']:,} of {now['invited']:,} {words.many} have answered."
         )
     if not status["questions"] and present < status["needed"]:
-        return f"{present:,} {words.many} have enrolled; the first question needs {status['needed']:,}."
+        return (
+            f"{present:,} {words.many} have enrolled; the first question needs "
+            f"{status['needed']:,}."
+        )
     return f"{done} of {rounds} are done. The next question is being prepared."
 
 

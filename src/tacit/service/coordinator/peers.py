@@ -1,7 +1,7 @@
 """What the coordinator of peers writes down beside questions: who takes part, and what was signed.
 
-A roster is written once and never changed. Of what a peer signs for a question the first counts; a report without it
-counts as silence, because nobody else could check it.
+A roster is written once and never changed. Of what a peer signs for a question the first counts; a
+report without it counts as silence, because nobody else could check it.
 
 Routes of campaigns of peers: what one peer signed goes to all others, as it is.
 """
@@ -37,7 +37,8 @@ class Rosters:
         self._terms = terms
         self._key = key
 
-    # Who takes part ----------------------------------------------------------------------------------
+    # Who takes part
+    # ----------------------------------------------------------------------------------
 
     def read(self) -> list[Roster]:
         """All rosters, in order."""
@@ -50,7 +51,9 @@ class Rosters:
         return [opened(each, Roster, ROSTER, self._key.public_key()) for each in data]
 
     def called(self, now: float) -> bool:
-        """Write the next roster down, if somebody has come or gone since the last; whether it was."""
+        """Write the next roster down, if somebody has come or gone since the last; whether it
+        was.
+        """
         known = self.read()
         before = known[-1] if known else Roster()
         with self._store.transaction() as connection:
@@ -63,7 +66,8 @@ class Rosters:
         return True
 
     def over(self, asked: Sequence[Question], now: float) -> bool:
-        """Whether the time for newcomers is over, counted from when the last turn was given; before the first, never.
+        """Whether the time for newcomers is over, counted from when the last turn was given; before
+        the first, never.
 
         Times are the campaign's.
         """
@@ -89,7 +93,9 @@ class Rosters:
             return list(connection.execute(live).scalars())
 
     def _after(self, before: Roster, members: Sequence[Row[tuple[object, ...]]]) -> Roster | None:
-        """The roster of these members, numbered after those before, in the order of their names; None: no change."""
+        """The roster of these members, numbered after those before, in the order of their names;
+        None: no change.
+        """
         known = {peer.key.hex(): peer.number for peer in before.peers}
         new = sorted(
             (row.label, row.owner, row.held)
@@ -120,10 +126,13 @@ class Rosters:
             else tuple(sorted({int(each) for each in held.split(",")} & set(every)))
         )
 
-    # What was said -----------------------------------------------------------------------------------
+    # What was said
+    # -----------------------------------------------------------------------------------
 
     def keep(self, owner: str, digest: bytes, data: bytes) -> bytes | None:
-        """Keep what a peer signed for the open question that it has; what was kept first, None: it has no such one."""
+        """Keep what a peer signed for the open question that it has; what was kept first, None:
+        it has no such one.
+        """
         mine = (
             select(questions.c.number, questions.c.state)
             .join(invitations, invitations.c.question == questions.c.number)
@@ -153,7 +162,8 @@ class Rosters:
                 or b""
             )
 
-    # For peers ---------------------------------------------------------------------------------------
+    # For peers
+    # ---------------------------------------------------------------------------------------
 
     def roster(self, number: int) -> bytes | None:
         """The signed roster with this number; None: not yet."""
@@ -175,7 +185,9 @@ class Rosters:
 
 
 class Relay:
-    """Takes what peers sign, and gives it to peers; for campaigns of other kinds there is nothing to take or give."""
+    """Takes what peers sign, and gives it to peers; for campaigns of other kinds there is
+    nothing to take or give.
+    """
 
     def __init__(self, store: Store, batches: Batches[Outcome], rosters: Rosters | None) -> None:
         self._store = store
@@ -190,7 +202,9 @@ class Relay:
         ]
 
     async def spoken(self, request: Request) -> Response:
-        """A signed report: kept for the others, then counted like any report. Twice the same changes nothing."""
+        """A signed report: kept for the others, then counted like any report. Twice the same
+        changes nothing.
+        """
         body = await request.body()
         claim = Claim.of("POST", request.url.path, request.headers, body)
         owner = claim.read(time.time()).check()

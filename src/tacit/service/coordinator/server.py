@@ -26,9 +26,10 @@ _GARBAGE = 20_000  # new objects between looks for garbage: a few hundred reques
 def settle(seconds: float = 5.0) -> None:
     """After everything is loaded: keep it apart, and give back from now on what is no longer used.
 
-    What is in memory by now stays: looking through it for garbage took a third of the time. What thousands of TLS
-    connections leave behind is free but full of holes, so that a process grew by ten kilobytes with each of them until
-    it held hundreds of megabytes; the C library gives such pages back when it is asked to, every `seconds`.
+    What is in memory by now stays: looking through it for garbage took a third of the time. What
+    thousands of TLS connections leave behind is free but full of holes, so that a process grew by
+    ten kilobytes with each of them until it held hundreds of megabytes; the C library gives such
+    pages back when it is asked to, every `seconds`.
     """
     gc.collect()
     gc.freeze()
@@ -49,7 +50,8 @@ def _trim_forever(trim: "ctypes._NamedFuncPointer", seconds: float) -> None:
 log = logging.getLogger(__name__)
 _BACKLOG = 2048
 _ORPHAN = 1.0  # seconds between looks for the supervisor
-_KEEP = 30  # seconds that a silent connection stays open: owners ask again before, and need no new handshake
+# seconds that a silent connection stays open: owners ask again before, and need no new handshake
+_KEEP = 30
 
 
 def serve_forever(
@@ -60,9 +62,11 @@ def serve_forever(
     key: Path | None,
     workers: int = 1,
 ) -> None:
-    """Serve what `make` returns until a signal ends it; with several workers each process makes its own.
+    """Serve what `make` returns until a signal ends it; with several workers each process makes its
+    own.
 
-    The system spreads connections over the workers. A worker that dies is replaced; what was on its way is sent again.
+    The system spreads connections over the workers. A worker that dies is replaced; what was on its
+    way is sent again.
     """
     settings = {
         "ssl_certfile": None if certificate is None else str(certificate),
@@ -113,7 +117,9 @@ def _listening(host: str, port: int) -> socket.socket:
 
 
 def _supervise(work: Callable[[], None], workers: int) -> None:
-    """Keep so many children at work until a signal comes, then end them; return after Ctrl-C, as one process does."""
+    """Keep so many children at work until a signal comes, then end them; return after Ctrl-C, as
+    one process does.
+    """
     children: set[int] = set()
     ending: int | None = None
 

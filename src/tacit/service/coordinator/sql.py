@@ -4,8 +4,9 @@ The tables of a campaign, the same in SQLite and PostgreSQL.
 
 Statements for many owners at once: one text and a few parameters, however many there are.
 
-A list travels as one text, with commas for PostgreSQL and as JSON for SQLite, so that statements are parsed once, never
-meet a limit of parameters, and nothing is done for each element but to join them.
+A list travels as one text, with commas for PostgreSQL and as JSON for SQLite, so that statements
+are parsed once, never meet a limit of parameters, and nothing is done for each element but to join
+them.
 """
 
 import json
@@ -41,11 +42,14 @@ class StoreError(RuntimeError):
 
 
 def open_engine(url: str) -> Engine:
-    """An engine for `sqlite:///file` or `postgresql://...`; SQLite is made durable and begins with its write lock."""
+    """An engine for `sqlite:///file` or `postgresql://...`; SQLite is made durable and begins
+    with its write lock.
+    """
     if not url.startswith(("sqlite:///", "postgresql://")):
         kind = url.partition(":")[0][:40]  # not all of it: there may be a password
         raise StoreError(
-            f"database must be sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME, got {kind!r}..."
+            "database must be sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME, got "
+            f"{kind!r}..."
         )
     if url.startswith("postgresql://"):
         url = "postgresql+psycopg://" + url.removeprefix("postgresql://")
@@ -129,7 +133,9 @@ invitations = Table(
     Column("owner", Integer, ForeignKey("owners.place"), primary_key=True),
 )
 
-reports = Table(  # without foreign keys: a report is written where its invitation was read, and those are never deleted
+# without foreign keys: a report is written where its invitation was read, and those are never
+# deleted
+reports = Table(
     "reports",
     metadata,
     Column("question", Integer, primary_key=True, autoincrement=False),
@@ -163,7 +169,9 @@ spoken = Table(
 
 
 def _among(statement: str, locked: str = "") -> dict[str, TextClause]:
-    """A statement that ends with a column, for rows where that is in a list of names; `locked` where workers meet."""
+    """A statement that ends with a column, for rows where that is in a list of names; `locked`
+    where workers meet.
+    """
     return {
         "postgresql": text(f"{statement} = ANY(string_to_array(:names, ',')) {locked}"),
         "sqlite": text(f"{statement} IN (SELECT value FROM json_each(:names))"),  # noqa: S608 - constants of this file
@@ -173,7 +181,8 @@ def _among(statement: str, locked: str = "") -> dict[str, TextClause]:
 _SEATS = _among(
     "SELECT o.owner, i.owner AS place, r.data FROM owners o "
     "LEFT JOIN invitations i ON i.question = :question AND i.owner = o.place "
-    "LEFT JOIN reports r ON r.question = :question AND r.owner = i.owner WHERE NOT o.revoked AND o.owner"
+    "LEFT JOIN reports r ON r.question = :question AND r.owner = i.owner WHERE NOT o.revoked "
+    "AND o.owner"
 )
 _FREE = _among("SELECT token, used FROM tokens WHERE token", locked="ORDER BY token FOR UPDATE")
 _TOKENS = _among("SELECT owner, token, revoked FROM owners WHERE owner")
@@ -182,17 +191,20 @@ _WRITE = {
     "postgresql": text(
         "INSERT INTO reports (question, owner, data, received) "
         "SELECT :question, CAST(place AS integer), decode(data, 'hex'), :now "
-        "FROM unnest(string_to_array(:places, ','), string_to_array(:data, ',')) AS sent (place, data) "
+        "FROM unnest(string_to_array(:places, ','), string_to_array(:data, ',')) AS sent "
+        "(place, data) "
         "ON CONFLICT DO NOTHING RETURNING owner"
     ),
     "sqlite": text(
-        "INSERT INTO reports (question, owner, data, received) VALUES (:question, :place, :data, :now)"
+        "INSERT INTO reports (question, owner, data, received) VALUES (:question, :place, "
+        ":data, :now)"
     ),
 }
 _SPEND = {
     "postgresql": text(
         "UPDATE owners SET asked = :question "
-        "WHERE place = ANY(CAST(string_to_array(:places, ',') AS integer[])) AND asked IS NULL AND NOT revoked"
+        "WHERE place = ANY(CAST(string_to_array(:places, ',') AS integer[])) AND asked IS "
+        "NULL AND NOT revoked"
     ),
     "sqlite": text(
         "UPDATE owners SET asked = :question WHERE place IN (SELECT value FROM json_each(:places)) "
@@ -203,7 +215,9 @@ _SPEND = {
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """How an owner stands to a question: its place if it was invited, and its report if that is here."""
+    """How an owner stands to a question: its place if it was invited, and its report if that is
+    here.
+    """
 
     place: int | None
     report: bytes | None
@@ -219,7 +233,9 @@ def upsert(connection: Connection, table: Table) -> sqlite.Insert | postgresql.I
 
 
 def seats(connection: Connection, question: int, names: Sequence[str]) -> dict[str, Seat]:
-    """How some owners stand to a question; those that are not enrolled, or revoked, are left out."""
+    """How some owners stand to a question; those that are not enrolled, or revoked, are left
+    out.
+    """
     kind = connection.dialect.name
     rows = connection.execute(_SEATS[kind], {"question": question, "names": _list(kind, names)})
     return {owner: Seat(place, data) for owner, place, data in rows.all()}
@@ -228,7 +244,9 @@ def seats(connection: Connection, question: int, names: Sequence[str]) -> dict[s
 def write_reports(
     connection: Connection, question: int, reports: dict[int, bytes], now: float
 ) -> set[int]:
-    """Write reports by place; the places whose report is the first. Another worker may have been faster with some."""
+    """Write reports by place; the places whose report is the first. Another worker may have been
+    faster with some.
+    """
     if (
         connection.dialect.name == "sqlite"
     ):  # one writer: what was not there when this transaction began is not there
@@ -247,7 +265,9 @@ def write_reports(
 
 
 def free_tokens(connection: Connection, tokens: Sequence[str]) -> set[str]:
-    """Which of some hashed tokens nobody has used; nobody else uses any of them until the end of this transaction."""
+    """Which of some hashed tokens nobody has used; nobody else uses any of them until the end of
+    this transaction.
+    """
     kind = connection.dialect.name
     rows = connection.execute(_FREE[kind], {"names": _list(kind, tokens)}).all()
     return {token for token, used in rows if not used}
@@ -260,14 +280,18 @@ def use_tokens(connection: Connection, tokens: Sequence[str]) -> None:
 
 
 def tokens_of(connection: Connection, names: Sequence[str]) -> dict[str, str | None]:
-    """The hashed tokens that some owners came with, None for those that are revoked; newcomers are left out."""
+    """The hashed tokens that some owners came with, None for those that are revoked; newcomers
+    are left out.
+    """
     kind = connection.dialect.name
     rows = connection.execute(_TOKENS[kind], {"names": _list(kind, names)}).all()
     return {owner: None if revoked else token for owner, token, revoked in rows}
 
 
 def write_owners(connection: Connection, rows: Sequence[Mapping[str, str]]) -> set[str]:
-    """Write newcomers; the names of those that were not there. Another worker may have been faster with some."""
+    """Write newcomers; the names of those that were not there. Another worker may have been
+    faster with some.
+    """
     if not rows:
         return set()
     added = upsert(connection, owners).on_conflict_do_nothing().returning(owners.c.owner)

@@ -1,12 +1,14 @@
 """How precise an answer is: what the mechanism's formula says, beside what the reports show.
 
-Measured: the standard error from the spread of the reports, mechanism's noise and owners' differences together.
-Predicted: the standard error by the closed-form variance of the mechanism alone, for owners whose share is the mean.
-Measured well below predicted: these are not the mechanism's reports. Well above: owners differ more than noise hides.
+Measured: the standard error from the spread of the reports, mechanism's noise and owners'
+differences together. Predicted: the standard error by the closed-form variance of the mechanism
+alone, for owners whose share is the mean. Measured well below predicted: these are not the
+mechanism's reports. Well above: owners differ more than noise hides.
 
 What anybody may see of how far a campaign has come, as it is kept in the database.
 
-Everything here is made of reports, of the published ensemble, or of the data user's own sample, which is public.
+Everything here is made of reports, of the published ensemble, or of the data user's own sample,
+which is public.
 
 The error curve of a campaign, against the data user's sample alone.
 
@@ -41,7 +43,9 @@ from tacit.wire.signing import opened
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Lengths of vectors: the answer, and its standard error as measured and as predicted (None: unknown)."""
+    """Lengths of vectors: the answer, and its standard error as measured and as predicted (None:
+    unknown).
+    """
 
     signal: float
     measured: float | None
@@ -56,7 +60,9 @@ def accuracy(query: ShareQuery, epsilons: FloatArray, answer: Answer) -> Accurac
 
 
 def _predicted(query: ShareQuery, epsilons: FloatArray, answer: Answer) -> float | None:
-    """sqrt(sum_l s_l^2 V_l / n_l): level l has n_l reports, its say s_l is in proportion to n_l / risk_l."""
+    """sqrt(sum_l s_l^2 V_l / n_l): level l has n_l reports, its say s_l is in proportion to n_l
+    / risk_l.
+    """
     mechanism = query.mechanism(np.array(query.epsilons))  # a row for each level
     counts = np.array(
         [np.count_nonzero(epsilons == each) for each in query.epsilons], dtype=np.float64
@@ -78,7 +84,8 @@ def _length(vector: FloatArray) -> float | None:
 class Progress:
     """Errors on the data user's sample, and the accuracy of answers.
 
-    Errors are those of the sample's own `model`, of the most frequent class, and of what is published, by round.
+    Errors are those of the sample's own `model`, of the most frequent class, and of what is
+    published, by round.
     """
 
     rows: int = 0
@@ -90,7 +97,9 @@ class Progress:
 
     @classmethod
     def begun(cls, public: Public) -> "Progress":
-        """Before anything is asked: what the sample gives alone. Fitted once in a campaign, for it may take a while."""
+        """Before anything is asked: what the sample gives alone. Fitted once in a campaign, for
+        it may take a while.
+        """
         own = fit_public(public)
         rows = len(public.y)
         rare = 1 - np.bincount(public.y).max() / rows
@@ -109,7 +118,9 @@ class Progress:
     def after(
         self, public: Public, guesses: Sequence[IntArray], answers: Mapping[int, Accuracy]
     ) -> "Progress":
-        """The progress when models that guess these classes are published, and these questions (by number) answered."""
+        """The progress when models that guess these classes are published, and these questions
+        (by number) answered.
+        """
         errors = [_error(float(np.mean(each != public.y)), len(public.y)) for each in guesses]
         return replace(
             self,
@@ -161,7 +172,8 @@ def _percent(errors: Sequence[dict[str, float]]) -> tuple[tuple[float, ...], tup
 def _note(status: dict[str, Any]) -> str:
     model, majority = status["public_model"], status["majority"]
     said = [
-        f"The sample has {status['sample']:,} rows; bars and band reach two standard errors either way."
+        f"The sample has {status['sample']:,} rows; bars and band reach two standard errors "
+        "either way."
     ]
     if model:
         said.append(f"Its own model is {model}, cross-validated.")
@@ -174,7 +186,9 @@ _FRESH = 0.5  # seconds that figures are good for: many viewers cost the databas
 
 
 class View:
-    """The figures of a campaign whose questions are signed with `key`, read at most every half second."""
+    """The figures of a campaign whose questions are signed with `key`, read at most every half
+    second.
+    """
 
     def __init__(self, store: Store, key: Ed25519PublicKey) -> None:
         self._store = store
@@ -245,7 +259,9 @@ class View:
     def _question(
         self, question: Question, outcomes: dict[str, int], progress: Progress, began: float
     ) -> dict[str, Any]:
-        """One question; the campaign's time is shown as if it had run without a break since `began`."""
+        """One question; the campaign's time is shown as if it had run without a break since
+        `began`.
+        """
         invited, heard = self._store.counts(question.number)
         if question.number not in self._asked:
             query = opened(question.data, Invitation, PURPOSE, self._key).query

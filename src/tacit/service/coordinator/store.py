@@ -1,12 +1,14 @@
 """The campaign's state in a database: SQLite (embedded) or PostgreSQL, by the same statements.
 
-Every change is one transaction, so a coordinator killed at any moment finds a state that was meant. What must not
-happen twice is held by the database itself, not by the program: an owner's `asked` is set once, a question has one
-number, a report one place. Several workers may share a database; a report and the closing of its question exclude each
-other by a lock on the question (SQLite: there is one writer).
+Every change is one transaction, so a coordinator killed at any moment finds a state that was meant.
+What must not happen twice is held by the database itself, not by the program: an owner's `asked` is
+set once, a question has one number, a report one place. Several workers may share a database; a
+report and the closing of its question exclude each other by a lock on the question (SQLite: there
+is one writer).
 
-Times are the campaign's own: seconds that some worker drove it, by a clock that never jumps. Clocks that are put
-forward or back, and hours in which nobody could answer, neither end a question early nor keep it open.
+Times are the campaign's own: seconds that some worker drove it, by a clock that never jumps. Clocks
+that are put forward or back, and hours in which nobody could answer, neither end a question early
+nor keep it open.
 """
 
 import threading
@@ -92,10 +94,13 @@ class Store:
     def close(self) -> None:
         self._engine.dispose()
 
-    # The campaign ------------------------------------------------------------------------------------
+    # The campaign
+    # ------------------------------------------------------------------------------------
 
     def found(self, name: str, terms: bytes) -> None:
-        """Begin the campaign, or take it up again; other terms than those it was begun with are refused."""
+        """Begin the campaign, or take it up again; other terms than those it was begun with are
+        refused.
+        """
         with self._engine.connect() as connection, connection.begin():
             if self._engine.dialect.name == "postgresql":
                 connection.exec_driver_sql(
@@ -109,7 +114,8 @@ class Store:
                 )
             elif (known.name, known.terms) != (name, terms):
                 raise StoreError(
-                    f"the database holds campaign {known.name!r} on other terms; give another database, or those terms"
+                    f"the database holds campaign {known.name!r} on other terms; give another "
+                    "database, or those terms"
                 )
 
     def standing(self) -> Standing:
@@ -149,8 +155,8 @@ class Store:
     def lease(self, worker: str, seconds: float, worked: float = 0.0) -> float | None:
         """The campaign's time, if this worker may drive now; None: another drives.
 
-        `worked` are the seconds since it last asked: they become time of the campaign if it drove all along. A lease of
-        one that died runs out, also when the clock was put back.
+        `worked` are the seconds since it last asked: they become time of the campaign if it drove
+        all along. A lease of one that died runs out, also when the clock was put back.
         """
         now = time.time()
         with self.transaction() as connection:
@@ -164,10 +170,13 @@ class Store:
             )
             return connection.execute(taken.returning(campaign.c.worked)).scalar()
 
-    # Owners ------------------------------------------------------------------------------------------
+    # Owners
+    # ------------------------------------------------------------------------------------------
 
     def add_tokens(self, new: Sequence[str]) -> None:
-        """Allow as many owners to enrol; only hashes are kept. A token that is there already stays as it is."""
+        """Allow as many owners to enrol; only hashes are kept. A token that is there already
+        stays as it is.
+        """
         with self.transaction() as connection:
             added = sql.upsert(connection, tokens).on_conflict_do_nothing()
             connection.execute(added, [{"token": hashed(token), "used": False} for token in new])
@@ -228,7 +237,8 @@ class Store:
             return list(connection.execute(live).scalars())
 
     def voices(self) -> list[dict[str, str | int | bool]]:
-        """Of every owner, in the order they came: its label, how often it was asked and has answered, whether it left.
+        """Of every owner, in the order they came: its label, how often it was asked and has
+        answered, whether it left.
 
         For campaigns of few, whose names are public.
         """
@@ -250,10 +260,13 @@ class Store:
             for row in known
         ]
 
-    # Questions ---------------------------------------------------------------------------------------
+    # Questions
+    # ---------------------------------------------------------------------------------------
 
     def ask(self, question: Question, invited: Sequence[int], spend: bool) -> None:
-        """Open a question to some owners. With `spend` each is asked here for the first and last time."""
+        """Open a question to some owners. With `spend` each is asked here for the first and last
+        time.
+        """
         with self.transaction() as connection:
             connection.execute(insert(questions).values(**question.__dict__))
             if spend:
@@ -272,7 +285,9 @@ class Store:
         return [Question(**row._mapping) for row in rows]
 
     def close_question(self, number: int, state: str, answer: bytes | None = None) -> None:
-        """No report counts after this; one that is closed or void stays so. The lock waits for those being written."""
+        """No report counts after this; one that is closed or void stays so. The lock waits for
+        those being written.
+        """
         with self.transaction() as connection:
             mine = select(questions.c.state).where(questions.c.number == number)
             connection.execute(mine.with_for_update()).one()
@@ -326,5 +341,7 @@ def _times(table: Table) -> Select[Any]:
 
 
 def hashed(token: str) -> str:
-    """What is kept of a token. Tokens are long and random, so a plain hash cannot be turned back."""
+    """What is kept of a token. Tokens are long and random, so a plain hash cannot be turned
+    back.
+    """
     return sha256(f"tacit token {token}".encode()).hexdigest()

@@ -1,7 +1,9 @@
-"""The coordinator's part in sums over all owners: ask everybody, relay what is sealed to the helper, open the sum.
+"""The coordinator's part in sums over all owners: ask everybody, relay what is sealed to the
+helper, open the sum.
 
-The helper answers a question once, and repeats its answer. So whatever is killed, and whenever, the same relay can be
-sent again, and a sum is opened once: the first verdict that is written down counts.
+The helper answers a question once, and repeats its answer. So whatever is killed, and whenever, the
+same relay can be sent again, and a sum is opened once: the first verdict that is written down
+counts.
 """
 
 import logging
@@ -34,13 +36,17 @@ class AwayError(Exception):
 
 
 def sum_key(key: Ed25519PrivateKey) -> X25519PrivateKey:
-    """The key that owners seal the coordinator's halves to, derived from the campaign's signing key."""
+    """The key that owners seal the coordinator's halves to, derived from the campaign's signing
+    key.
+    """
     raw = HKDF(SHA256(), 32, salt=None, info=b"tacit sum key").derive(key.private_bytes_raw())
     return X25519PrivateKey.from_private_bytes(raw)
 
 
 class Sums:
-    """Sums on the campaign's terms, with the helper behind `client`; `noise` is where the coordinator's comes from."""
+    """Sums on the campaign's terms, with the helper behind `client`; `noise` is where the
+    coordinator's comes from.
+    """
 
     def __init__(
         self,
@@ -61,7 +67,9 @@ class Sums:
         return SumQuery.of(tally, columns, number, attempt, self._terms)
 
     def verdict(self, query: SumQuery, reports: Sequence[bytes]) -> Verdict | None:
-        """What the reports add up to at both servers; None when one of them refuses; `AwayError`: not now."""
+        """What the reports add up to at both servers; None when one of them refuses;
+        `AwayError`: not now.
+        """
         if time.monotonic() < self._not_before:
             raise AwayError
         try:

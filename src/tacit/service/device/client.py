@@ -1,8 +1,8 @@
 """How long to wait before trying again: longer each time, and never together with others.
 
-A coordinator that refuses connections is starting again, and is back in a moment. One that lets time run out, or says
-that it is busy, has too much to do, most of it perhaps for those who gave up and came again: it is given seconds, not
-moments, from the first time on.
+A coordinator that refuses connections is starting again, and is back in a moment. One that lets
+time run out, or says that it is busy, has too much to do, most of it perhaps for those who gave up
+and came again: it is given seconds, not moments, from the first time on.
 
 Owners behind one gateway tell each other when a question is out, so that none sleeps through it.
 
@@ -42,7 +42,9 @@ class Backoff:
     bound: float = _FIRST
 
     def pause(self, busy: bool, asked: float = 0.0) -> float:
-        """Seconds to wait now: half the bound and a part of the other half; never less than the other side `asked`."""
+        """Seconds to wait now: half the bound and a part of the other half; never less than the
+        other side `asked`.
+        """
         if busy:
             self.bound = max(self.bound, _SLOW)
         bound, self.bound = self.bound, min(2 * self.bound, _LONGEST)
@@ -50,7 +52,9 @@ class Backoff:
 
 
 class News:
-    """Shared by the owners of a gateway: whoever waits is woken when one of them is asked something new."""
+    """Shared by the owners of a gateway: whoever waits is woken when one of them is asked
+    something new.
+    """
 
     def __init__(self) -> None:
         self._last = b""
@@ -91,7 +95,8 @@ _CONNECTIONS = (
 _KEEP = (
     25.0  # seconds that a silent connection is used again; a little less than at the coordinator
 )
-_SLOW = 180.0  # seconds for a handshake or an answer: giving up early makes a busy coordinator do it all again
+# seconds for a handshake or an answer: giving up early makes a busy coordinator do it all again
+_SLOW = 180.0
 
 
 class UnreachableError(RuntimeError):
@@ -102,8 +107,9 @@ class UnreachableError(RuntimeError):
 class Link:
     """A link to one coordinator, of one owner or of all behind a gateway.
 
-    `clients` are for one request at a time each: httpx looks at every connection of a client at every request.
-    `patience` is how many seconds to go on trying; `coin` draws from [0, 1), so that owners do not come together.
+    `clients` are for one request at a time each: httpx looks at every connection of a client at
+    every request. `patience` is how many seconds to go on trying; `coin` draws from [0, 1), so that
+    owners do not come together.
     """
 
     clients: Sequence[httpx.AsyncClient]
@@ -126,7 +132,9 @@ class Link:
 
     @classmethod
     def to(cls, url: str, authority: Path | None, patience: float = 3600.0) -> "Link":
-        """A link to `https://...`; plain http is for loopback only. `authority` is a certificate to trust."""
+        """A link to `https://...`; plain http is for loopback only. `authority` is a certificate
+        to trust.
+        """
         address, limits = checked_url("url", url), httpx.Limits(keepalive_expiry=_KEEP)
         verify = httpx.create_ssl_context(
             trust(authority)
@@ -180,7 +188,9 @@ class Link:
 
     @asynccontextmanager
     async def _client(self) -> AsyncIterator[httpx.AsyncClient]:
-        """One that nobody uses, the last used first; owners of a gateway wait for each other as long as it takes."""
+        """One that nobody uses, the last used first; owners of a gateway wait for each other as
+        long as it takes.
+        """
         client = await self._free.get()
         try:
             yield client

@@ -1,6 +1,8 @@
-"""Owners of a gateway before their gate: those that come with the same question meanwhile are answered together.
+"""Owners of a gateway before their gate: those that come with the same question meanwhile are
+answered together.
 
-A gate writes down what it releases before it leaves, on disk, which takes as long for many owners as for one.
+A gate writes down what it releases before it leaves, on disk, which takes as long for many owners
+as for one.
 """
 
 import asyncio

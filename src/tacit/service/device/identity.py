@@ -1,6 +1,7 @@
 """An owner's keys: one secret in a folder, a key for each owner derived from it.
 
-A gateway holds many owners in one file; deriving their keys from one secret keeps the folder as small as for one owner.
+A gateway holds many owners in one file; deriving their keys from one secret keeps the folder as
+small as for one owner.
 """
 
 import os

@@ -1,4 +1,6 @@
-"""Joining a campaign with a file of one's own: greet, pin, read rows by the campaign's schema, answer."""
+"""Joining a campaign with a file of one's own: greet, pin, read rows by the campaign's schema,
+answer.
+"""
 
 import asyncio
 from dataclasses import dataclass
@@ -30,11 +32,11 @@ from tacit.wire.signing import public_bytes
 class Joining:
     """What an owner (or a gateway with many) brings along.
 
-    `data` is read by the campaign's schema: `label` names its column to predict (None: what the campaign calls it),
-    `owners` the column that names owners (None: the whole file is one owner). `state` holds identity, ledger and the
-    pinned key. `rehearsal` is the part in a rehearsal, None for a campaign; one is refused in place of the other.
-    `known` are the public keys of the only other peers to take part with, None: any that the coordinator has
-    enrolled.
+    `data` is read by the campaign's schema: `label` names its column to predict (None: what the
+    campaign calls it), `owners` the column that names owners (None: the whole file is one owner).
+    `state` holds identity, ledger and the pinned key. `rehearsal` is the part in a rehearsal, None
+    for a campaign; one is refused in place of the other. `known` are the public keys of the only
+    other peers to take part with, None: any that the coordinator has enrolled.
     """
 
     data: Path
@@ -93,13 +95,17 @@ class Joining:
         ]
 
     def held(self, terms: PeerTerms) -> tuple[int, ...]:
-        """The attributes of the campaign that the file has, by the names of its columns; no row is looked at."""
+        """The attributes of the campaign that the file has, by the names of its columns; no row
+        is looked at.
+        """
         return terms.cells.held([feature.name for feature in self._read_by(terms).features])
 
     def rows(self, terms: CampaignTerms) -> tuple[list[str], Cohort]:
-        """The owners of the file, and their rows by the campaign's schema; peers may lack attributes.
+        """The owners of the file, and their rows by the campaign's schema; peers may lack
+        attributes.
 
-        Every value is read by the schema alone: no row of one owner can change what another's rows mean.
+        Every value is read by the schema alone: no row of one owner can change what another's rows
+        mean.
         """
         schema = self._read_by(terms)
         label = self.label or terms.label
@@ -117,7 +123,9 @@ class Joining:
         return names, Cohort.of(terms.schema.encode(table).X, labels, owner)
 
     def _read_by(self, terms: CampaignTerms) -> Schema:
-        """The campaign's schema; for peers, the part of it that the file has. No row is looked at."""
+        """The campaign's schema; for peers, the part of it that the file has. No row is looked
+        at.
+        """
         there = column_names(self.data)
         for name in (self.label or terms.label, self.owners):
             if name is not None and name not in there:
@@ -135,7 +143,9 @@ class Joining:
 
 
 async def join(joining: Joining, link: Link, tokens: list[str], pinned: bytes | None = None) -> int:
-    """Enrol every owner of a file and take part until the campaign ends; how many questions were answered."""
+    """Enrol every owner of a file and take part until the campaign ends; how many questions were
+    answered.
+    """
     terms, members = await joining.members(link, pinned)
     if len(tokens) < len(members):
         raise ValueError(f"tokens must be one for each of {len(members)} owners, got {len(tokens)}")

@@ -1,7 +1,8 @@
 """An owner's ledger in the browser: for this machine, and for whoever was given the address.
 
-The address holds a secret drawn at every start, because other users of the machine can reach its ports. A request that
-names another host is refused: a page elsewhere cannot have its own name point here and read along.
+The address holds a secret drawn at every start, because other users of the machine can reach its
+ports. A request that names another host is refused: a page elsewhere cannot have its own name point
+here and read along.
 """
 
 import secrets

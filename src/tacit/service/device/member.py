@@ -1,4 +1,6 @@
-"""One owner's part in a campaign, from enrolment to the end: poll, ask the gate, post the report."""
+"""One owner's part in a campaign, from enrolment to the end: poll, ask the gate, post the
+report.
+"""
 
 import logging
 import sqlite3
@@ -46,7 +48,8 @@ class Member:
         )
         if response.status_code != 200:
             raise EnrolmentError(
-                f"owner {self.owner!r} was not enrolled: the token is unknown, or another owner used it"
+                f"owner {self.owner!r} was not enrolled: the token is unknown, or another "
+                "owner used it"
             )
 
     async def take_part(self, once: bool = True) -> int:
@@ -62,7 +65,8 @@ class Member:
                     if not isinstance(problem.__cause__, OSError | sqlite3.OperationalError):
                         raise
                     log.warning(
-                        "the ledger cannot be written now (a full disk?): nothing was released; trying again"
+                        "the ledger cannot be written now (a full disk?): nothing was "
+                        "released; trying again"
                     )
                 else:
                     answered += said is None
@@ -79,7 +83,9 @@ class Member:
             await self.link.news.wait(_pause(response, self.link.coin()))
 
     async def _answer(self, question: bytes) -> Reason | None:
-        """Pass one question to the gate and post what it returns; the reason when the gate refuses."""
+        """Pass one question to the gate and post what it returns; the reason when the gate
+        refuses.
+        """
         try:
             report = await self.gate.answer(question, self.owner)
         except RefusedError as refused:
@@ -99,6 +105,8 @@ class Member:
 
 
 def _pause(response: httpx.Response, coin: float) -> float:
-    """On average as long as the coordinator asks us to wait; owners that came together should not come so again."""
+    """On average as long as the coordinator asks us to wait; owners that came together should
+    not come so again.
+    """
     value = response.headers.get("retry-after", "")
     return (float(value) if value.isdigit() else _POLL) * (0.25 + 1.5 * coin)

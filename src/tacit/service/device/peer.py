@@ -1,8 +1,10 @@
 """What a peer has taken in, kept in its folder: a coordinator cannot show it another past later.
 
-Each roster and each turn is a file, written once after it was checked, and read again after a restart.
+Each roster and each turn is a file, written once after it was checked, and read again after a
+restart.
 
-A peer's part in a campaign: follow, check, speak in turn, sign; and make a model of its own at the end.
+A peer's part in a campaign: follow, check, speak in turn, sign; and make a model of its own at the
+end.
 """
 
 import asyncio
@@ -82,13 +84,17 @@ class PeerMember(Member):
     )  # how far it had come when models were made
 
     async def take_part(self, once: bool = False) -> int:
-        """Answer in turn until the campaign ends; how many questions were answered. `ForgeryError`: no more."""
+        """Answer in turn until the campaign ends; how many questions were answered.
+        `ForgeryError`: no more.
+        """
         answered = await super().take_part(once=False)
         await self._waited()
         return answered
 
     async def _answer(self, question: bytes) -> Reason | None:
-        """Answer the next question of the campaign, and no other, and sign what the gate returns for all to check."""
+        """Answer the next question of the campaign, and no other, and sign what the gate returns
+        for all to check.
+        """
         await self.relayed.catch_up(self.link, self.key)
         self._check_myself()
         self.relayed.following.admit(question, public_bytes(self.key.public_key()))
@@ -100,7 +106,9 @@ class PeerMember(Member):
         return (await self.link.call("POST", "/v1/spoken", self.key, body)).status_code
 
     async def _waited(self) -> None:
-        """Take in what others said; when all turns that were given are over, make the own model anew."""
+        """Take in what others said; when all turns that were given are over, make the own model
+        anew.
+        """
         await self.relayed.catch_up(self.link, self.key)
         mine, now = self._check_myself(), self.relayed.position
         if mine is not None and self.relayed.following.settled and now not in self.made:
@@ -108,7 +116,9 @@ class PeerMember(Member):
             self.made.add(now)
 
     def _check_myself(self) -> int | None:
-        """My number; None: I am not on the roster yet. `ForgeryError`: it says something else about me."""
+        """My number; None: I am not on the roster yet. `ForgeryError`: it says something else
+        about me.
+        """
         mine = self.relayed.following.me(public_bytes(self.key.public_key()))
         if mine is not None and mine.held != self.held:
             raise ForgeryError("the roster says that you hold other attributes than you do")

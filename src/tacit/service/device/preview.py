@@ -1,4 +1,6 @@
-"""What would leave an owner in a campaign, and what it would cost; nothing is sent and nothing is charged."""
+"""What would leave an owner in a campaign, and what it would cost; nothing is sent and nothing
+is charged.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,11 +44,14 @@ async def preview(joining: Joining, link: Link, pinned: bytes | None) -> Preview
     objection = policy.objection(Invitation(terms.name, 1, 0, digest_of(terms.schema), query))
     lines = [
         f"campaign: {terms.name}, to predict {joining.label or terms.label}",
-        f"asks for: {_ASKED.get(query.what, f'the {query.what} share of your rows')} ({query.width} numbers), "
+        f"asks for: {_ASKED.get(query.what, f'the {query.what} share of your rows')} "
+        f"({query.width} numbers), "
         f"through {query.how}",
         f"hides: everything about one {query.unit} ({query.adjacency}), from everybody but you",
-        f"offered epsilons: {', '.join(f'{e:g}' for e in query.epsilons)} each time; your policy allows "
-        f"{float(policy.epsilon_per_release):g} per release, {float(policy.epsilon_total):g} in all, "
+        f"offered epsilons: {', '.join(f'{e:g}' for e in query.epsilons)} each time; your "
+        "policy allows "
+        f"{float(policy.epsilon_per_release):g} per release, {float(policy.epsilon_total):g} "
+        "in all, "
         f"{policy.releases} release{'' if policy.releases == 1 else 's'}",
         f"owners in your file: {len(members)}",
     ]
@@ -105,7 +110,8 @@ def _short(digits: str) -> str:
 def _turns(terms: PeerTerms, members: Sequence[Member]) -> list[str]:
     """What turns mean for a participant."""
     return [
-        f"the more take part, the less often you speak, at up to epsilon {terms.epsilon:g} each time: "
+        f"the more take part, the less often you speak, at up to epsilon {terms.epsilon:g} "
+        "each time: "
         "your policy should allow that per release",
         *(f"the others may pin {member.owner!r} by its key {member.name}" for member in members),
         "a model of your own rows and of what the others released stays in your folder",
@@ -120,7 +126,9 @@ def _sums(sums: SumTerms, policy: Policy) -> list[str]:
         else "but your policy does not"
     )
     return [
-        f"after every round: a sum over all owners of how wrong the model is, {SIZE} bytes sealed in two halves to two "
+        f"after every round: a sum over all owners of how wrong the model is, {SIZE} bytes "
+        "sealed in two halves to two "
         f"servers, each time at epsilon {sums.epsilon:g} and as one more release",
-        f"the campaign trusts the helper {sums.helper.hex()}, {pinned}: without that you take part in no sum",
+        f"the campaign trusts the helper {sums.helper.hex()}, {pinned}: without that you take "
+        "part in no sum",
     ]

@@ -1,8 +1,9 @@
-"""A gate for rehearsals: the real one, but with coins that can be repeated. Reproducible, not private.
+"""A gate for rehearsals: the real one, but with coins that can be repeated. Reproducible, not
+private.
 
-It answers only campaigns that are named as rehearsals, and refuses a ledger that knows of any other: a real owner's
-budget and a rehearsal never meet. In sums it trusts the helper of rehearsals, whatever its policy says, and no other.
-See campaign/rehearsal.py.
+It answers only campaigns that are named as rehearsals, and refuses a ledger that knows of any
+other: a real owner's budget and a rehearsal never meet. In sums it trusts the helper of rehearsals,
+whatever its policy says, and no other. See campaign/rehearsal.py.
 """
 
 import time
@@ -27,7 +28,9 @@ from tacit.sums.protocol import REHEARSAL_HELPER
 
 @dataclass(frozen=True)
 class Part:
-    """An owner's part in a rehearsal: the seed of all, and the number of its first owner among all owners."""
+    """An owner's part in a rehearsal: the seed of all, and the number of its first owner among
+    all owners.
+    """
 
     seed: int
     first: int = 0

@@ -1,9 +1,11 @@
-"""What a helper has released, durably: a question is answered once, and the same answer repeated ever after.
+"""What a helper has released, durably: a question is answered once, and the same answer repeated
+ever after.
 
-Claim: of what has been sent there is an entry, whatever is killed and whenever; no question has two answers, also with
-several processes on one file. An answer is drawn under the write lock, committed with full synchronisation, and only
-then returned. Edges: a full disk is an error before anything is sent. An old copy of the file, put back, forgets what
-was released since: never restore it; begin with a new key instead.
+Claim: of what has been sent there is an entry, whatever is killed and whenever; no question has two
+answers, also with several processes on one file. An answer is drawn under the write lock, committed
+with full synchronisation, and only then returned. Edges: a full disk is an error before anything is
+sent. An old copy of the file, put back, forgets what was released since: never restore it; begin
+with a new key instead.
 """
 
 import sqlite3
@@ -27,11 +29,14 @@ class Book:
         with self._transaction():
             self._connection.execute(
                 "CREATE TABLE IF NOT EXISTS releases "
-                "(question BLOB PRIMARY KEY, relay BLOB NOT NULL, answer BLOB NOT NULL) WITHOUT ROWID"
+                "(question BLOB PRIMARY KEY, relay BLOB NOT NULL, answer BLOB NOT NULL) "
+                "WITHOUT ROWID"
             )
 
     def answered(self, question: bytes, relay: bytes) -> bytes | None:
-        """The answer that was given; None: none yet. Other halves than it was given for are a `RefusedError`."""
+        """The answer that was given; None: none yet. Other halves than it was given for are a
+        `RefusedError`.
+        """
         with self._transaction():
             return self._found(question, relay)
 

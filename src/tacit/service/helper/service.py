@@ -1,7 +1,8 @@
 """The helper as an ASGI service: its public key for everybody, sums for the campaigns it serves.
 
-A relay is signed by a campaign's key. Privacy does not rest on that: halves open for one question only, and a question
-is answered once, whoever asks. It keeps strangers from using a question up, or the machine.
+A relay is signed by a campaign's key. Privacy does not rest on that: halves open for one question
+only, and a question is answered once, whoever asks. It keeps strangers from using a question up, or
+the machine.
 """
 
 import logging
@@ -32,7 +33,9 @@ _KINDS = {401: "unauthorised", 404: "not found", 405: "method"}
 
 
 class Helper:
-    """Adds up the halves sealed to `key`, for the `campaigns` named by their keys (hex), `minimum` owners at least."""
+    """Adds up the halves sealed to `key`, for the `campaigns` named by their keys (hex),
+    `minimum` owners at least.
+    """
 
     def __init__(
         self,
@@ -54,7 +57,9 @@ class Helper:
         return self._key.public_key().public_bytes_raw().hex()
 
     def total(self, body: bytes) -> bytes:
-        """The answer to a relay's bytes, the same whenever they come; a `WireError` or `RefusedError` if none."""
+        """The answer to a relay's bytes, the same whenever they come; a `WireError` or
+        `RefusedError` if none.
+        """
         relay = decode(body, Relay, LARGEST)
         question = relay.batch.question
         known = self._book.answered(question, body)

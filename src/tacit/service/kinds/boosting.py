@@ -29,10 +29,11 @@ from tacit.wire import message
 @message("campaign.boosting")
 @dataclass(frozen=True, eq=False)
 class BoostingTerms(CampaignTerms):
-    """Rounds of `owners` owners each. A question with fewer reports than `minimum` is void, and others are asked.
+    """Rounds of `owners` owners each. A question with fewer reports than `minimum` is void, and
+    others are asked.
 
-    The data user's sample judges base models, unless `sums` says on what terms all owners do, by a sum after every
-    round.
+    The data user's sample judges base models, unless `sums` says on what terms all owners do, by a
+    sum after every round.
     """
 
     kind: ClassVar[str] = "boosting"
@@ -105,9 +106,11 @@ class BoostingSpec(CampaignSpec):
 
     learner, mechanism, rounds, attempts : as in `PrivateBoosting`.
     owners_per_round : how many owners a round asks.  minimum : reports that a round needs.
-    error : who judges base models: "public" (the sample) or "owners" (all of them, by a sum after every round); then
-        error_epsilon : what each sum costs every owner; sums add up.  error_minimum : reports that a sum needs.
-        helper, helper_key : address and public key (hex) of the second server.  helper_ca : a certificate to trust.
+    error : who judges base models: "public" (the sample) or "owners" (all of them, by a sum after
+    every round); then
+        error_epsilon : what each sum costs every owner; sums add up.  error_minimum : reports that
+        a sum needs. helper, helper_key : address and public key (hex) of the second server.
+        helper_ca : a certificate to trust.
     """
 
     kind: ClassVar[str] = "boosting"

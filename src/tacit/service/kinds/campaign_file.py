@@ -1,4 +1,6 @@
-"""A campaign's file: what the data user writes down before anything begins. One class for each kind of campaign."""
+"""A campaign's file: what the data user writes down before anything begins. One class for each
+kind of campaign.
+"""
 
 import logging
 import tomllib
@@ -32,8 +34,10 @@ class Sample:
 class CampaignSpec(ABC):
     """Entries that every campaign file has, beside `kind`.
 
-    name : what the campaign is called.             sample : the data user's own table, CSV or parquet; it is public.
-    label : the column to predict.                  owner : a column of the sample that names owners, if it has one.
+    name : what the campaign is called.             sample : the data user's own table, CSV or
+    parquet; it is public.
+    label : the column to predict.                  owner : a column of the sample that names
+    owners, if it has one.
     leave_out : columns that are no features.       categories : columns of numbers that are codes.
     epsilon : what an owner may spend: a number, or several to choose from.
     start : how many owners must have enrolled before it begins.
@@ -83,7 +87,9 @@ class CampaignSpec(ABC):
 
     @abstractmethod
     def prepared(self, sum_key: bytes = b"") -> tuple[CampaignTerms, Public]:
-        """The terms, and the data user's sample as the schema encodes it; sums need the coordinator's `sum_key`."""
+        """The terms, and the data user's sample as the schema encodes it; sums need the
+        coordinator's `sum_key`.
+        """
 
     def common(
         self, sample: Sample, minimum: int

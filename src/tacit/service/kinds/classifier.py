@@ -1,4 +1,5 @@
-"""The data user's own model, refined by owners that each speak at most once: the classifier, over the network.
+"""The data user's own model, refined by owners that each speak at most once: the classifier, over
+the network.
 
 The file of a campaign that refines the data user's own model with one share of every owner.
 """
@@ -26,10 +27,11 @@ from tacit.wire import message
 @message("campaign.classifier")
 @dataclass(frozen=True, eq=False)
 class ClassifierTerms(CampaignTerms):
-    """`rounds` rounds over `owners` owners in all, believed to hold `rows` rows each; `query` is the first question.
+    """`rounds` rounds over `owners` owners in all, believed to hold `rows` rows each; `query` is
+    the first question.
 
-    A question with fewer reports than `minimum` is void, and others are asked. `features` are the feature maps that the
-    data user may choose from.
+    A question with fewer reports than `minimum` is void, and others are asked. `features` are the
+    feature maps that the data user may choose from.
     """
 
     kind: ClassVar[str] = "classifier"
@@ -79,7 +81,9 @@ class ClassifierTerms(CampaignTerms):
         )
 
     def guesses(self, at: Any, public: Public) -> Sequence[IntArray]:
-        """Of a result: each row by the data user's model that was not fitted to it, and what owners added to it."""
+        """Of a result: each row by the data user's model that was not fitted to it, and what
+        owners added to it.
+        """
         if not isinstance(at, Refined):
             return []
         start = at.own.model.scores(public.X)
@@ -94,8 +98,9 @@ _FEATURES = ("auto", "linear", "products", "waves", "leaves")
 class ClassifierSpec(CampaignSpec):
     """Entries of a file of kind "classifier", beside those of every campaign.
 
-    owners : how many owners are asked in all, each once.  rows_per_owner : how many rows one is believed to hold.
-    features, mechanism, rounds : as in `PrivateClassifier`.  minimum : reports that a round needs.
+    owners : how many owners are asked in all, each once.  rows_per_owner : how many rows one is
+    believed to hold. features, mechanism, rounds : as in `PrivateClassifier`.  minimum : reports
+    that a round needs.
     """
 
     kind: ClassVar[str] = "classifier"

@@ -1,4 +1,5 @@
-"""Peers that learn from each other's noisy counts in turns: paper D. The coordinator relays, and learns no more.
+"""Peers that learn from each other's noisy counts in turns: paper D. The coordinator relays, and
+learns no more.
 
 The file of a campaign in which peers take turns.
 """
@@ -28,11 +29,13 @@ from tacit.wire import message
 @message("campaign.peers")
 @dataclass(frozen=True, eq=False)
 class PeerTerms(CampaignTerms):
-    """Those who have enrolled when it begins take turns, about `rounds` in all; whoever comes later, after them.
+    """Those who have enrolled when it begins take turns, about `rounds` in all; whoever comes
+    later, after them.
 
-    `epsilon` is what a record may cost in all. The campaign waits `newcomers` seconds after the last turn was given for
-    somebody to come; `coins` is the public seed that the order of turns is drawn with. The data user's sample gives the
-    schema, and is what the page measures the served model on: nothing else of it enters.
+    `epsilon` is what a record may cost in all. The campaign waits `newcomers` seconds after the
+    last turn was given for somebody to come; `coins` is the public seed that the order of turns is
+    drawn with. The data user's sample gives the schema, and is what the page measures the served
+    model on: nothing else of it enters.
     """
 
     kind: ClassVar[str] = "peers"
@@ -101,7 +104,8 @@ class PeerSpec(CampaignSpec):
 
     epsilon : one number: of each record, for all turns of its participant.
     rounds : about how many turns there are.  bins : cells that a number's range is cut into.
-    newcomers : seconds that the campaign waits for newcomers after the last turn was given; 0: it ends then.
+    newcomers : seconds that the campaign waits for newcomers after the last turn was given; 0: it
+    ends then.
     """
 
     kind: ClassVar[str] = "peers"

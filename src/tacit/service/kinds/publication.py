@@ -1,4 +1,6 @@
-"""What a campaign publishes at its end: a model that `tacit.load` opens, with what was promised inside."""
+"""What a campaign publishes at its end: a model that `tacit.load` opens, with what was promised
+inside.
+"""
 
 import json
 from dataclasses import asdict
@@ -34,7 +36,8 @@ def published(
 ) -> SavedModel:
     """The model of a campaign that has ended, as its estimator in one process would save it.
 
-    `questions` are the digests of those that were answered, `sums` how many sums were asked of all owners.
+    `questions` are the digests of those that were answered, `sums` how many sums were asked of all
+    owners.
     """
     transcript = blake2b(b"".join(questions), digest_size=32).digest()
     match terms:

@@ -27,7 +27,8 @@ from tacit.wire import message
 @message("campaign.sites")
 @dataclass(frozen=True, eq=False)
 class SiteTerms(CampaignTerms):
-    """One question to all sites that have enrolled when it is put. Whoever has not answered in time is left out.
+    """One question to all sites that have enrolled when it is put. Whoever has not answered in time
+    is left out.
 
     With fewer than `minimum` answers the model is that of the public rows alone.
     """
@@ -65,7 +66,9 @@ class SiteTerms(CampaignTerms):
         return ensemble_of_sites(self.query, public.X, public.y, self.combine)
 
     def guesses(self, at: Any, public: Public) -> Sequence[IntArray]:
-        """Of a result: each row by parts of the model that were not trained on it, as far as that is possible."""
+        """Of a result: each row by parts of the model that were not trained on it, as far as
+        that is possible.
+        """
         if not isinstance(at, SiteEnsembleModel):
             return []
         return [at.linear(self.query).winners(at.unseen_scores(self.query, public.X))]
@@ -76,10 +79,12 @@ _SOUND = ("objective", "output")
 
 @dataclass(frozen=True, kw_only=True)
 class SiteSpec(CampaignSpec):
-    """Entries of a file of kind "sites", beside those of every campaign: parameters are those of `SiteEnsemble`.
+    """Entries of a file of kind "sites", beside those of every campaign: parameters are those of
+    `SiteEnsemble`.
 
     epsilon : of each record, for all that its site reports.
-    minimum : how many sites must have answered at the deadline; with fewer, the model is that of the sample alone.
+    minimum : how many sites must have answered at the deadline; with fewer, the model is that of
+    the sample alone.
     """
 
     kind: ClassVar[str] = "sites"

@@ -1,4 +1,6 @@
-"""What the page of a campaign says, by its kind: who takes part, how they are asked, what leaves them."""
+"""What the page of a campaign says, by its kind: who takes part, how they are asked, what leaves
+them.
+"""
 
 from dataclasses import dataclass
 
@@ -7,8 +9,9 @@ from dataclasses import dataclass
 class Words:
     """Sentences in which a kind of campaign differs from others.
 
-    `one` and `many` name those who take part, `steps` what the campaign goes by, `asking` how they are asked, `leaving`
-    what leaves them, `notion` the guarantee's name, and `not_protected` what it does not cover.
+    `one` and `many` name those who take part, `steps` what the campaign goes by, `asking` how they
+    are asked, `leaving` what leaves them, `notion` the guarantee's name, and `not_protected` what
+    it does not cover.
     """
 
     one: str
@@ -29,7 +32,8 @@ class Words:
 
 _MEANING = "What a good model says about people like you: it would say the same without you."
 _RECORDS = (
-    "Who takes part, what they call themselves here, the epsilon of each, and when reports arrived. How many records "
+    "Who takes part, what they call themselves here, the epsilon of each, and when reports "
+    "arrived. How many records "
     "anybody has is protected.",
     "A person with several records, or with records at several places: their epsilons add up.",
 )
@@ -39,7 +43,8 @@ _ONCE = (
 )
 _OWNERS = (
     "That you take part, when your report arrived, and how many owners there are.",
-    "You, if an owner is taken to be one of your devices or accounts, and you enrolled with several.",
+    "You, if an owner is taken to be one of your devices or accounts, and you enrolled with "
+    "several.",
     _MEANING,
 )
 
@@ -49,8 +54,10 @@ WORDS = {
         many="owners",
         steps="rounds",
         model="the refined model",
-        asking="Owners are asked what the model published so far still gets wrong, each once. Asked means spent, also "
-        "without an answer. How much a round counts is how precise its answer is: noise alone changes nothing.",
+        asking="Owners are asked what the model published so far still gets wrong, each once. "
+        "Asked means spent, also "
+        "without an answer. How much a round counts is how precise its answer is: noise alone "
+        "changes nothing.",
         leaving=_ONCE,
         belief="your rows before seeing it, this report",
         notion="local differential privacy",
@@ -64,7 +71,8 @@ WORDS = {
         many="owners",
         steps="rounds",
         model="the ensemble",
-        asking="Each question goes to owners that were never asked before. Asked means spent, also without an answer.",
+        asking="Each question goes to owners that were never asked before. Asked means spent, also "
+        "without an answer.",
         leaving=_ONCE,
         belief="your rows before seeing it, this report",
         notion="local differential privacy",
@@ -75,9 +83,11 @@ WORDS = {
         many="sites",
         steps="steps",
         model="the combined model",
-        asking="Every site is asked once for a model of its own records, trained with noise. Sites that do not answer "
+        asking="Every site is asked once for a model of its own records, trained with noise. Sites "
+        "that do not answer "
         "in time are left out.",
-        leaving="Your records stay with you. One linear model leaves your machine, once, trained so that no single "
+        leaving="Your records stay with you. One linear model leaves your machine, once, trained "
+        "so that no single "
         "record shows.",
         belief="one of your records before seeing it, this report",
         notion="differential privacy for each record",
@@ -92,15 +102,19 @@ WORDS = {
         many="participants",
         steps="turns",
         model="the served model",
-        asking="Participants take turns. Whoever has the turn counts its records by the attribute that tells most, and "
-        "sends the counts with noise; everybody checks who signed them. Whoever is silent is passed over.",
-        leaving="Your records stay with you. A few noisy counts leave your machine when it is your turn.",
+        asking="Participants take turns. Whoever has the turn counts its records by the attribute "
+        "that tells most, and "
+        "sends the counts with noise; everybody checks who signed them. Whoever is silent is "
+        "passed over.",
+        leaving="Your records stay with you. A few noisy counts leave your machine when it is "
+        "your turn.",
         belief="whether one record is among yours before seeing them, all your reports together",
         notion="differential privacy for each record",
         not_protected=(
             *_RECORDS,
             "Replacing a record by another counts as two steps of the adjacency: twice epsilon.",
-            "The model that you keep for yourself knows your exact records: it is not to be published.",
+            "The model that you keep for yourself knows your exact records: it is not to be "
+            "published.",
             _MEANING,
         ),
     ),

@@ -1,1 +1,3 @@
-"""What both ends of a campaign over the network agree on: its terms, its requests, its published model."""
+"""What both ends of a campaign over the network agree on: its terms, its requests, its published
+model.
+"""

@@ -1,7 +1,8 @@
-"""The terms of a campaign, public and fixed from its beginning: what is asked of whom, and on what conditions.
+"""The terms of a campaign, public and fixed from its beginning: what is asked of whom, and on what
+conditions.
 
-What all kinds of campaigns have in common is here; each kind is one file beside it (`boosting_terms`, `site_terms`,
-`peer_terms`), and `kinds` knows them all.
+What all kinds of campaigns have in common is here; each kind is one file beside it
+(`boosting_terms`, `site_terms`, `peer_terms`), and `kinds` knows them all.
 """
 
 from abc import ABC, abstractmethod
@@ -18,10 +19,11 @@ from tacit.learners.query import Query
 
 @dataclass(frozen=True, eq=False)
 class CampaignTerms(ABC):
-    """A campaign begins when `start` owners have enrolled; a question lasts at most `deadline` seconds.
+    """A campaign begins when `start` owners have enrolled; a question lasts at most `deadline`
+    seconds.
 
-    A question needs `minimum` reports. `label` is what the data user calls the column to predict, `sample` the digest
-    of the data user's own sample.
+    A question needs `minimum` reports. `label` is what the data user calls the column to predict,
+    `sample` the digest of the data user's own sample.
     """
 
     kind: ClassVar[str]
@@ -44,7 +46,9 @@ class CampaignTerms(ABC):
         positive("deadline", self.deadline)
 
     def with_public_coins(self, seed: int) -> "CampaignTerms":
-        """The same terms for a rehearsal: whatever is secret or drawn in a campaign comes from the seed."""
+        """The same terms for a rehearsal: whatever is secret or drawn in a campaign comes from
+        the seed.
+        """
         return self
 
     @property
@@ -55,7 +59,9 @@ class CampaignTerms(ABC):
     @property
     @abstractmethod
     def needed(self) -> int:
-        """How many owners the first question needs: with fewer it waits, also when it was told to begin."""
+        """How many owners the first question needs: with fewer it waits, also when it was told
+        to begin.
+        """
 
     @property
     def answers(self) -> int:
@@ -78,7 +84,9 @@ class CampaignTerms(ABC):
 
     @abstractmethod
     def run(self, public: Public) -> Generator[Any, Any, Any]:
-        """The algorithm that the campaign runs, from its beginning; `public` is the data user's sample."""
+        """The algorithm that the campaign runs, from its beginning; `public` is the data user's
+        sample.
+        """
 
     def replay(self) -> Generator[Any, Any, Any]:
         """The algorithm as those who take part run it themselves, where it needs no sample."""
@@ -86,4 +94,6 @@ class CampaignTerms(ABC):
 
     @abstractmethod
     def guesses(self, at: Any, public: Public) -> Sequence[IntArray]:
-        """Classes that the model gives to the sample, after each round, as a question or a result `at` knows it."""
+        """Classes that the model gives to the sample, after each round, as a question or a
+        result `at` knows it.
+        """

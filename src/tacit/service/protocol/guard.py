@@ -2,10 +2,11 @@
 
 Around everything: limits on what comes in, headers on what goes out, one shape for every failure.
 
-A body is read here, whole, against a limit of bytes and of seconds, before a route sees the request. An address whose
-requests keep being refused is put off for a while. Whatever breaks inside is told to nobody: outside it is
-`{"error": "unavailable"}`, inside it is the name of the exception, without its text, which may hold what was sent.
-What comes by the hundred thousand is answered from here directly, without a framework in between.
+A body is read here, whole, against a limit of bytes and of seconds, before a route sees the
+request. An address whose requests keep being refused is put off for a while. Whatever breaks inside
+is told to nobody: outside it is `{"error": "unavailable"}`, inside it is the name of the exception,
+without its text, which may hold what was sent. What comes by the hundred thousand is answered from
+here directly, without a framework in between.
 """
 
 import asyncio
@@ -27,9 +28,9 @@ from tacit.service.protocol.web import DATA_HEADERS, HEADERS
 class Patience:
     """`with patience:` raises TimeoutError in a task that stays inside for longer than `seconds`.
 
-    Like `asyncio.timeout`, at a fraction of its cost: nearly all waits end at once, so instead of a timer for each
-    there is one for all, which ends what it has already seen the time before. A wait may last up to twice as long as it
-    should.
+    Like `asyncio.timeout`, at a fraction of its cost: nearly all waits end at once, so instead of a
+    timer for each there is one for all, which ends what it has already seen the time before. A wait
+    may last up to twice as long as it should.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -143,7 +144,9 @@ class RefusedError(Exception):
 
 
 class Guard:
-    """The outermost layer of the service; `direct` has what is answered without `app`, by method and path."""
+    """The outermost layer of the service; `direct` has what is answered without `app`, by method
+    and path.
+    """
 
     def __init__(
         self, app: ASGIApp, limits: Limits, direct: Mapping[tuple[str, str], Direct] | None = None
@@ -257,7 +260,9 @@ def _is_page(headers: list[tuple[bytes, bytes]]) -> bool:
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
-    """What an application receives whose body has been read: one message with all of it, then whatever comes."""
+    """What an application receives whose body has been read: one message with all of it, then
+    whatever comes.
+    """
     given = False
 
     async def replayed() -> Message:

@@ -21,7 +21,8 @@ def greeted(data: bytes, pinned: bytes | None) -> tuple[Ed25519PublicKey, Campai
         raise WireError("not a campaign: too short")
     if pinned is not None and data[:_KEY] != pinned:
         raise WireError(
-            f"the campaign's key is {data[:_KEY].hex()}, but {pinned.hex()} is pinned: another campaign?"
+            f"the campaign's key is {data[:_KEY].hex()}, but {pinned.hex()} is pinned: "
+            "another campaign?"
         )
     key = Ed25519PublicKey.from_public_bytes(data[:_KEY])
     return key, decode(verified(data[_KEY:], _PURPOSE, key), CampaignTerms)

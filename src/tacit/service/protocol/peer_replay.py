@@ -1,14 +1,17 @@
 """What peers say to each other through a coordinator that can drop it, but not make it up.
 
-A peer signs its report together with the digest of the question it answers, and so with all that was released before,
-which the question holds. The coordinator relays question and signed report to everybody else.
+A peer signs its report together with the digest of the question it answers, and so with all that
+was released before, which the question holds. The coordinator relays question and signed report to
+everybody else.
 
-A peer's own run of the campaign: the algorithm again, fed only with what the right peers have signed.
+A peer's own run of the campaign: the algorithm again, fed only with what the right peers have
+signed.
 
-The coordinator says who takes part (`Roster`), and which turns there were (`Turn`). A follower runs the algorithm of
-the campaign's terms on them from the beginning, and takes in nothing that does not fit: a roster that changes somebody,
-a question that the algorithm does not ask now, a report that the speaker's key did not sign for that very question.
-What this prevents and what it does not: following.md. No sockets and no files here.
+The coordinator says who takes part (`Roster`), and which turns there were (`Turn`). A follower runs
+the algorithm of the campaign's terms on them from the beginning, and takes in nothing that does not
+fit: a roster that changes somebody, a question that the algorithm does not ask now, a report that
+the speaker's key did not sign for that very question. What this prevents and what it does not:
+following.md. No sockets and no files here.
 """
 
 from collections.abc import Collection
@@ -48,7 +51,9 @@ class Spoken:
 @message("turn")
 @dataclass(frozen=True)
 class Turn:
-    """A turn that is over: the coordinator's signed invitation, and what the peer signed; empty if it was silent."""
+    """A turn that is over: the coordinator's signed invitation, and what the peer signed; empty
+    if it was silent.
+    """
 
     invitation: bytes
     spoken: bytes
@@ -62,7 +67,9 @@ class ForgeryError(ValueError):
 
 
 class Following:
-    """Follows a campaign signed with `key`. With `known` only peers with these public keys are accepted."""
+    """Follows a campaign signed with `key`. With `known` only peers with these public keys are
+    accepted.
+    """
 
     def __init__(
         self, terms: CampaignTerms, key: Ed25519PublicKey, known: Collection[bytes] | None = None
@@ -106,7 +113,9 @@ class Following:
             raise ForgeryError(f"{self.wants} cannot be taken in: {problem}") from problem
 
     def admit(self, question: bytes, key: bytes) -> None:
-        """Refuse what is not the campaign's next question, put to the peer with this key; `ForgeryError`."""
+        """Refuse what is not the campaign's next question, put to the peer with this key;
+        `ForgeryError`.
+        """
         try:
             self._expected(question)
         except WireError as problem:
@@ -167,7 +176,9 @@ class Following:
 
 
 def same_question(given: Query, wanted: CountLeaves) -> bool:
-    """Whether two questions ask the same: equal but for the last bits of scores that were released before."""
+    """Whether two questions ask the same: equal but for the last bits of scores that were
+    released before.
+    """
     if not isinstance(given, CountLeaves):
         return False
     bare = [encode(replace(query, model=Additive())) for query in (given, wanted)]

@@ -1,15 +1,16 @@
 """Addresses of services: TLS, unless it is this machine.
 
-The other side's clock, learned from the dates of its answers: whoever signs a request names the time that is there.
+The other side's clock, learned from the dates of its answers: whoever signs a request names the
+time that is there.
 
-Nothing private rests on it. A signature is good for a few minutes by the clock of whoever reads it, so a sender whose
-clock is hours off, or jumps, has to know by how much.
+Nothing private rests on it. A signature is good for a few minutes by the clock of whoever reads it,
+so a sender whose clock is hours off, or jumps, has to know by how much.
 
 Requests that an owner signs: who asks, when, for what, with which body.
 
-Headers carry the owner's public key, the time, and an Ed25519 signature over method, path, time and the body's hash.
-A signature is good for a few minutes; within them a replay changes nothing, because every call of an owner does the
-same when it is made twice.
+Headers carry the owner's public key, the time, and an Ed25519 signature over method, path, time and
+the body's hash. A signature is good for a few minutes; within them a replay changes nothing,
+because every call of an owner does the same when it is made twice.
 """
 
 import ssl
@@ -54,7 +55,9 @@ _DRIFT = 30.0  # seconds that clocks may differ: dates are whole seconds, and an
 
 @dataclass
 class TheirClock:
-    """Seconds since 1970 as the other side counts them; `ahead` is by how much it is ahead of ours."""
+    """Seconds since 1970 as the other side counts them; `ahead` is by how much it is ahead of
+    ours.
+    """
 
     ahead: float = 0.0
 
@@ -93,7 +96,10 @@ class Request(NamedTuple):
 
     @property
     def preimage(self) -> bytes:
-        return f"tacit request\n{self.method}\n{self.path}\n{self.time}\n{sha256(self.body).hexdigest()}".encode()
+        return (
+            "tacit "
+            f"request\n{self.method}\n{self.path}\n{self.time}\n{sha256(self.body).hexdigest()}"
+        ).encode()
 
 
 def signed_headers(request: Request, key: Ed25519PrivateKey) -> dict[str, str]:
@@ -125,7 +131,9 @@ NOBODY = Signed(b"", b"", b"")
 
 
 class Claim(NamedTuple):
-    """A request as it came, with the headers that say who signed it: nothing has been looked at yet."""
+    """A request as it came, with the headers that say who signed it: nothing has been looked at
+    yet.
+    """
 
     method: str
     path: str
