@@ -46,28 +46,28 @@ from tacit import (
 
 # Names inside the package, and helpers of other tests: whoever moves them changes these lines only.
 from tacit.cli import app
-from tacit.coordinator.running import coordinator
-from tacit.device import member
-from tacit.device.joining import join
-from tacit.device.rehearsal import Part
 from tacit.engines.inline import Inline
-from tacit.estimators.saved import SavedModel
-from tacit.helper.book import Book
-from tacit.helper.service import Helper
+from tacit.estimators.persistence import SavedModel
 from tacit.learners.invitation import PURPOSE, Invitation, digest_of, pack
+from tacit.learners.owners.sum_query import SumQuery
 from tacit.learners.query import Query
-from tacit.learners.sum_query import SumQuery
-from tacit.mechanisms.names import MECHANISMS, mechanism_for
-from tacit.spaces_of_blocks import Crosses, Mixture
+from tacit.mechanisms.product_spaces import Crosses, Mixture
+from tacit.mechanisms.registry import MECHANISMS, mechanism_for
+from tacit.service.coordinator.assemble import coordinator
+from tacit.service.device import member
+from tacit.service.device.join import join
+from tacit.service.device.rehearsal_gate import Part
+from tacit.service.helper.answers import Book
+from tacit.service.helper.service import Helper
 from tacit.sums.halves import sealed_halves
 from tacit.sums.noise import two_sided_geometric
-from tacit.sums.rehearsal import rehearsal_key
+from tacit.sums.protocol import rehearsal_key
 from tacit.sums.two_servers import TwoServers
 from tacit.wire import decode, encode
-from tacit.wire.signed import opened, public_bytes, sign
+from tacit.wire.signing import opened, public_bytes, sign
 from tests.cli.made import family_files
-from tests.coordinator import made as campaigns
-from tests.helper.made import client_of
+from tests.service.coordinator import made as campaigns
+from tests.service.helper.made import client_of
 from tests.sums.made import added_up, batch, reports, sum_terms
 
 Bytes = Mapping[str, bytes]
@@ -136,7 +136,9 @@ BOOSTING = partial(Fit, PrivateBoosting)
 EACH = {"epsilon": np.tile([2.0, 4.0, 8.0], 200)}
 FITS: dict[str, Fit] = {
     **{
-        f"classifier {features}": CLASSIFIER({"features": features, "epsilon": 8.0}, rows=2000, known=60)
+        f"classifier {features}": CLASSIFIER(
+            {"features": features, "epsilon": 8.0}, rows=2000, known=60
+        )
         for features in ("linear", "products", "waves", "leaves")
     },
     "classifier auto": CLASSIFIER({"epsilon": 6.0}, rows=4000, known=80),
@@ -160,32 +162,59 @@ FITS: dict[str, Fit] = {
     },
     **{
         f"boosting {learner} judged by owners": BOOSTING(
-            {"learner": learner, "error": "owners", "rounds": 3, "epsilon": 8.0, "error_epsilon": 4.0}
+            {
+                "learner": learner,
+                "error": "owners",
+                "rounds": 3,
+                "epsilon": 8.0,
+                "error_epsilon": 4.0,
+            }
         )
         for learner in ("stump", "centroid", "logistic")
     },
     "boosting three classes": BOOSTING({"rounds": 2, "epsilon": 8.0}, classes=3),
     "boosting own epsilons": BOOSTING({"learner": "centroid", "rounds": 2, **EACH}),
     "boosting set aside": BOOSTING({"learner": "centroid", "rounds": 2, "epsilon": 8.0}, known=0),
-    "boosting owners": BOOSTING({"learner": "centroid", "rounds": 2, "epsilon": 8.0}, group="owners", groups=150),
+    "boosting owners": BOOSTING(
+        {"learner": "centroid", "rounds": 2, "epsilon": 8.0}, group="owners", groups=150
+    ),
     **{
         f"sites {privacy} {combine}": Fit(
-            SiteEnsemble, {"privacy": privacy, "combine": combine, "epsilon": 2.0}, 1200, group="sites"
+            SiteEnsemble,
+            {"privacy": privacy, "combine": combine, "epsilon": 2.0},
+            1200,
+            group="sites",
         )
-        for privacy, combine in (("objective", "guarded"), ("output", "feature"), ("objective", "average"))
+        for privacy, combine in (
+            ("objective", "guarded"),
+            ("output", "feature"),
+            ("objective", "average"),
+        )
     },
     "sites without noise": Fit(SiteEnsemble, {"privacy": "none"}, group="sites"),
-    "sites three classes": Fit(SiteEnsemble, {"epsilon": 4.0, "components": 3}, 1200, classes=3, group="sites"),
-    "sites logistic": Fit(SiteEnsemble, {"loss": "logistic", "ridge": 5.0}, 1200, known=0, group="sites"),
+    "sites three classes": Fit(
+        SiteEnsemble, {"epsilon": 4.0, "components": 3}, 1200, classes=3, group="sites"
+    ),
+    "sites logistic": Fit(
+        SiteEnsemble, {"loss": "logistic", "ridge": 5.0}, 1200, known=0, group="sites"
+    ),
     "numbers": Fit(SiteEnsembleRegressor, {"epsilon": 2.0}, 1200, classes=0, group="sites"),
-    "numbers output": Fit(SiteEnsembleRegressor, {"epsilon": 2.0, "privacy": "output"}, 1200, 0, 0, "sites"),
+    "numbers output": Fit(
+        SiteEnsembleRegressor, {"epsilon": 2.0, "privacy": "output"}, 1200, 0, 0, "sites"
+    ),
     **{
         f"peers {method}": Fit(
-            PeerEnsemble, {"method": method, "rounds": 6, "bins": 4}, group="participants", groups=3, newcomer=True
+            PeerEnsemble,
+            {"method": method, "rounds": 6, "bins": 4},
+            group="participants",
+            groups=3,
+            newcomer=True,
         )
         for method in ("turns", "stumps", "trees")
     },
-    "peers set aside": Fit(PeerEnsemble, {"rounds": 4, "epsilon": 4.0}, known=0, group="participants", groups=3),
+    "peers set aside": Fit(
+        PeerEnsemble, {"rounds": 4, "epsilon": 4.0}, known=0, group="participants", groups=3
+    ),
 }
 
 
@@ -220,7 +249,9 @@ def fitted(name: str) -> tuple[Any, tuple[Any, ...], Any]:
     if about.group:
         given[about.group] = [f"number {row % about.groups:04d}" for row in range(about.rows)]
     with listening() as heard:
-        model = about.make(random_state=SEED, **about.options).fit(X[about.known :], y[about.known :], **given)
+        model = about.make(random_state=SEED, **about.options).fit(
+            X[about.known :], y[about.known :], **given
+        )
         if about.newcomer:
             more, labels = table(200, seed=2)
             model.join(more, labels, name="newcomer").leave("number 0001")
@@ -232,7 +263,9 @@ def saved(data: bytes) -> dict[str, bytes]:
     version, (tag, *values) = msgpack.unpackb(data, strict_map_key=False)
     named = dict(zip((each.name for each in fields(SavedModel)), values, strict=True))
     kept = [value for name, value in named.items() if name not in APART | ALONE]
-    return {"model": msgpack.packb([version, tag, kept])} | {name: msgpack.packb(named[name]) for name in sorted(ALONE)}
+    return {"model": msgpack.packb([version, tag, kept])} | {
+        name: msgpack.packb(named[name]) for name in sorted(ALONE)
+    }
 
 
 def fit_case(name: str) -> Bytes:
@@ -281,7 +314,11 @@ def question_case(name: str) -> Bytes:
     said = query.release(cohort, query.epsilons[level], seeded(SEED))
     packed = [pack(invitation.digest, level, said[owner : owner + 1]) for owner in range(4)]
     assert encode(decode(encode(query), Query)) == encode(query)
-    return {"query": encode(query), "invitation": sign(invitation, PURPOSE, KEY), "reports": joined(packed)}
+    return {
+        "query": encode(query),
+        "invitation": sign(invitation, PURPOSE, KEY),
+        "reports": joined(packed),
+    }
 
 
 # Mechanisms and sums ----------------------------------------------------------------------------
@@ -346,7 +383,9 @@ RECORDS = {"epsilon_per_release": 2, "epsilon_total": 2, "units": ("record",)}
 MANY = {"epsilon_total": 100, "releases": 20}
 ALL_KINDS = 'name = "trial"\nsample = "mine.csv"\nlabel = "ill"\ndeadline = 300\n'
 BOOSTED = 'kind = "boosting"\nlearner = "centroid"\nrounds = 2\nminimum = 4\n'
-HELPED = 'helper = "https://helper.invalid"\nerror = "owners"\nerror_epsilon = 2.5\nerror_minimum = 10\n'
+HELPED = (
+    'helper = "https://helper.invalid"\nerror = "owners"\nerror_epsilon = 2.5\nerror_minimum = 10\n'
+)
 REFINED = 'kind = "classifier"\nowners = 40\nrows_per_owner = 8\nrounds = 2\nminimum = 4\n'
 CAMPAIGNS = {
     "boosting": Campaign(f"{BOOSTED}epsilon = [4.0, 8.0]\nowners_per_round = 10\nstart = 24\n", 24),
@@ -376,7 +415,10 @@ def campaign_case(name: str, folder: Path) -> Bytes:
     """A rehearsal over HTTP, in this process: terms, questions and the published model."""
     about = CAMPAIGNS[name]
     tokens = [f"token number {number:04d}" for number in range(about.owners)]
-    mine = [{k: v for k, v in row.items() if k != "who"} for row in campaigns.rows(about.known, 1, seed=1)]
+    mine = [
+        {k: v for k, v in row.items() if k != "who"}
+        for row in campaigns.rows(about.known, 1, seed=1)
+    ]
     campaigns.write(folder / "mine.csv", mine)
     campaigns.write(folder / "people.csv", campaigns.rows(about.owners, about.each, seed=2))
     path = folder / "campaign.toml"
@@ -396,7 +438,10 @@ def campaign_case(name: str, folder: Path) -> Bytes:
 
     with patch.object(member, "_pause", lambda response, coin: 0.02):
         greeting, model = campaigns.driven(service, work)
-    asked = [opened(each.data, Invitation, PURPOSE, KEY.public_key()) for each in service.store.questions()]
+    asked = [
+        opened(each.data, Invitation, PURPOSE, KEY.public_key())
+        for each in service.store.questions()
+    ]
     service.store.close()
     parts = saved(model)
     return {
@@ -426,8 +471,21 @@ def command_case(method: str, folder: Path) -> Bytes:
     family_files(folder, owners_rows=2000)
     words = [str(folder / word) if "." in word else word for word in COMMANDS[method]]
     out = str(folder / "model.tacit")
-    flags = ["--label", "rich", "--method", method, "--epsilon", "8", "--seed", str(SEED), "--out", out]
-    result = CliRunner().invoke(app, ["fit", *words, *flags, "--leave-out", "name"], catch_exceptions=False)
+    flags = [
+        "--label",
+        "rich",
+        "--method",
+        method,
+        "--epsilon",
+        "8",
+        "--seed",
+        str(SEED),
+        "--out",
+        out,
+    ]
+    result = CliRunner().invoke(
+        app, ["fit", *words, *flags, "--leave-out", "name"], catch_exceptions=False
+    )
     assert result.exit_code == 0, result.output
     return saved(Path(out).read_bytes())
 

@@ -29,7 +29,11 @@ Digests = dict[str, dict[str, str]]
 def comparable() -> bool:
     """Whether this processor can compute as the digests were computed."""
     features = np._core._multiarray_umath.__cpu_features__  # type: ignore[attr-defined]
-    return platform.system() == "Linux" and platform.machine() == "x86_64" and bool(features.get("AVX2"))
+    return (
+        platform.system() == "Linux"
+        and platform.machine() == "x86_64"
+        and bool(features.get("AVX2"))
+    )
 
 
 def written() -> Digests:
@@ -43,7 +47,12 @@ def compute() -> Digests:
     command = [sys.executable, "-m", "tests.golden.digests"]
     root = Path(__file__).parents[2]
     child = subprocess.run(
-        command, cwd=root, env={**os.environ, **ARITHMETIC}, stdout=subprocess.PIPE, text=True, check=True
+        command,
+        cwd=root,
+        env={**os.environ, **ARITHMETIC},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
     )
     found: Digests = json.loads(child.stdout)
     return found
@@ -66,7 +75,9 @@ def main() -> None:
     from tests.golden.cases import CASES
 
     found = {
-        name: {part: f"{len(data)} {sha256(data).hexdigest()}" for part, data in sorted(case().items())}
+        name: {
+            part: f"{len(data)} {sha256(data).hexdigest()}" for part, data in sorted(case().items())
+        }
         for name, case in CASES.items()
     }
     json.dump(found, sys.stdout)

@@ -128,7 +128,7 @@ def seeded(seed: int) -> SeededStream:
 
 def _derive(key: bytes, path: tuple[int | str | bytes, ...]) -> bytes:
     """A 256-bit key from another and a path; the encoding is injective (kind, length, bytes)."""
-    digest = blake2b(key, digest_size=32, person=b"tacit.mechanisms.streams")
+    digest = blake2b(key, digest_size=32, person=b"tacit.streams")
     for part in path:
         raw = part if isinstance(part, bytes) else str(part).encode()
         digest.update(type(part).__name__[:1].encode() + len(raw).to_bytes(8, "little") + raw)
