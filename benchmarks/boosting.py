@@ -20,7 +20,7 @@ from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.boosting import OwnSample, boost
 from tacit.data.cohort import Cohort
 from tacit.engines.inline import Inline
-from tacit.learners.learner import Public, Terms
+from tacit.learners.learner import Public, ReportTerms
 from tacit.learners.owners.logistic import Logistic, fit_owners
 from tacit.learners.owners.stump import Stump
 from tacit.mechanisms.streams import seeded
@@ -114,7 +114,7 @@ def _fits(sizes: _Sizes, goal: float | None, repetitions: int) -> Table:
     def ours() -> int:
         learner = Stump()
         facts = learner.facts(public)
-        terms = Terms("piecewise", (_EPSILON,))
+        terms = ReportTerms("piecewise", (_EPSILON,))
         engine = Inline(cohort, _EPSILON, seeded(1))
         engine.run(boost(learner, facts, terms, OwnSample(public), _ROUNDS, sizes.owners, _ROUNDS))
         return engine.asked

@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.memory_child import _measured as measured
 from tacit.data.cohort import Cohort
 from tacit.engines.inline import Inline
-from tacit.learners.learner import Learner, Public, ShareQuery, Terms
+from tacit.learners.learner import Learner, Public, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.centroid import Centroid
 from tacit.learners.owners.stump import Stump
@@ -24,7 +24,7 @@ _LEARNERS: dict[str, Learner] = {"stump": Stump(), "centroid": Centroid()}
 
 def one_round(cohort: Cohort, learner: Learner, public: Public) -> Answer | Estimates | None:
     """Ask every owner of the cohort once, for the first base learner."""
-    terms = Terms("piecewise", (1.0,))
+    terms = ReportTerms("piecewise", (1.0,))
     query = ShareQuery(1, 1, len(cohort), learner, learner.facts(public), Ensemble(2), terms)
     return Inline(cohort, 1.0, seeded(1)).ask(query)
 

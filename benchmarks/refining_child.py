@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.memory_child import _measured as measured
 from tacit._util.types import FloatArray, IntArray
-from tacit.algorithms.combination import Crowd
+from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.refinement import refine
 from tacit.data.cohort import Cohort
@@ -42,7 +42,7 @@ def main(owners: int) -> None:
     public = Public(X[:PUBLIC], y[:PUBLIC], 2)
     own = fit_public(public)
     cohort = Cohort(X[PUBLIC:], y[PUBLIC:], np.arange(owners + 1))
-    query = next(refine(public, Crowd(_EXPECTED, 1.0), "auto", 1.0, own=own, rounds=1))
+    query = next(refine(public, Population(_EXPECTED, 1.0), "auto", 1.0, own=own, rounds=1))
     Inline(cohort[:_WARM], 1.0, seeded(1)).ask(replace(query, owners=_WARM))
     growth, seconds = measured(
         lambda: Inline(cohort, 1.0, seeded(1)).ask(replace(query, owners=owners))

@@ -16,7 +16,7 @@ from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.boosting import OwnSample, boost
 from tacit.data.cohort import Cohort
 from tacit.engines.inline import Inline
-from tacit.learners.learner import Facts, Learner, Public, ShareQuery, Terms
+from tacit.learners.learner import Facts, Learner, Public, ReportTerms, ShareQuery
 from tacit.learners.owners.centroid import class_sums
 from tacit.learners.query import Answer
 from tacit.mechanisms.product_spaces import Mixture
@@ -56,7 +56,7 @@ if __name__ == "__main__":
     X = np.clip(X / 5, -1, 1)
     public = Public(X[:1000], y[:1000], classes=2)
     owners = Cohort.of(X[2000:], y[2000:], owners=np.arange(58_000) // 4)
-    facts, terms = Facts(8, 2), Terms("privunit", (4.0,))
+    facts, terms = Facts(8, 2), ReportTerms("privunit", (4.0,))
     result = Inline(owners, 4.0, seeded(1)).run(
         boost(Bayes(), facts, terms, OwnSample(public), 3, 4000, 5)
     )

@@ -14,10 +14,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit import Category, Cohort, Number, Schema
 from tacit.learners.invitation import PURPOSE, Invitation, digest_of
-from tacit.learners.learner import Learner, Public, ShareQuery, Terms
+from tacit.learners.learner import Learner, Public, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble, Model
 from tacit.learners.owners.centroid import Centroid, CentroidModel
-from tacit.learners.owners.logistic import LinearModel, Logistic
+from tacit.learners.owners.logistic import Logistic, LogisticModel
 from tacit.learners.owners.stump import Stump, StumpModel
 from tacit.learners.query import Query
 from tacit.owner.gate import Gate
@@ -57,7 +57,7 @@ class Campaign:
         return (
             (0.5, StumpModel(1, 0.25, 0, 1)),
             (0.75, CentroidModel(rng.uniform(-1, 1, (self.classes, dim)))),
-            (0.25, LinearModel(rng.normal(size=(targets, dim + 1)))),
+            (0.25, LogisticModel(rng.normal(size=(targets, dim + 1)))),
         )
 
     def query(
@@ -69,7 +69,7 @@ class Campaign:
         sample = self.cohort(100, 1, seed=9)
         facts = learner.facts(Public(sample.X, sample.y, self.classes))
         ensemble = Ensemble(self.classes, self.members())
-        return ShareQuery(1, 1, 10, learner, facts, ensemble, Terms(mechanism, epsilons))
+        return ShareQuery(1, 1, 10, learner, facts, ensemble, ReportTerms(mechanism, epsilons))
 
     def invitation(
         self, number: int, query: Query | None = None, ends: int | None = None

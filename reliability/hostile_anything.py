@@ -10,7 +10,7 @@ import msgpack
 import numpy as np
 
 from reliability.campaign import Campaign
-from tacit.learners.learner import Facts, ShareQuery, Terms
+from tacit.learners.learner import Facts, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.features import Expansion, FeatureMap, Leaves, Products, Rows, Waves
 from tacit.learners.models.scores import Forest, Linear, Mapped, ScoreModel
@@ -19,7 +19,7 @@ from tacit.learners.owners.discriminant import Discriminant
 from tacit.learners.owners.sum_query import SumQuery
 from tacit.learners.query import Query
 from tacit.learners.sites.losses import HuberHinge, LogisticLoss
-from tacit.learners.sites.projection import Lens
+from tacit.learners.sites.projection import Projection
 from tacit.learners.sites.train import TrainSite
 from tacit.sums.halves import SumTerms
 
@@ -53,13 +53,13 @@ def other_queries(campaign: Campaign) -> list[Query]:
     facts, ensemble = Facts(dim, classes), Ensemble(classes, (*campaign.members(), (0.5, model)))
     queries: list[Query] = [
         ShareQuery(
-            1, 1, 10, Discriminant(each, model, 1.0), facts, ensemble, Terms(mechanism, menu)
+            1, 1, 10, Discriminant(each, model, 1.0), facts, ensemble, ReportTerms(mechanism, menu)
         )
         for each, mechanism in zip(maps, ("privunit", "duchi", "piecewise", "laplace"), strict=True)
     ]
-    lens = Lens(centre, rng.normal(size=(dim, 3)), 1.5, 0.5)
+    projection = Projection(centre, rng.normal(size=(dim, 3)), 1.5, 0.5)
     queries += [
-        TrainSite(1, 1, None, lens, loss, classes, privacy, (0.3, 2.0))
+        TrainSite(1, 1, None, projection, loss, classes, privacy, (0.3, 2.0))
         for privacy, loss in (("objective", HuberHinge()), ("output", LogisticLoss()))
     ]
     return [

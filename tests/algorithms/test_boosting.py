@@ -9,7 +9,7 @@ from tacit import seeded
 from tacit.algorithms.boosting import AllOwners, OwnSample, boost, vote
 from tacit.data.cohort import Cohort
 from tacit.engines.inline import Inline
-from tacit.learners.learner import Public, Terms
+from tacit.learners.learner import Public, ReportTerms
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.centroid import Centroid
 from tacit.learners.owners.logistic import Logistic
@@ -33,7 +33,7 @@ def data(n=4000, dim=6, classes=2, seed=0):
 def loop(learner, public, mechanism, epsilon, rounds, owners, attempts, judge=None):
     """The boosting loop on terms that fit the owners' epsilon."""
     facts = learner.facts(public)
-    terms = Terms.of(mechanism, learner.space(facts), epsilon)
+    terms = ReportTerms.of(mechanism, learner.space(facts), epsilon)
     return boost(learner, facts, terms, judge or OwnSample(public), rounds, owners, attempts)
 
 

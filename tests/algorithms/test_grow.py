@@ -7,7 +7,7 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 import tacit
-from tacit.algorithms.combination import Crowd
+from tacit.algorithms.combination import Population
 from tacit.algorithms.gradient_trees import Growth, blank, grow
 from tacit.data.cohort import Cohort
 from tacit.engines.inline import Inline
@@ -28,7 +28,7 @@ def grown(growth, mechanism, epsilon, known, n=40_000, own=None):
     X, y = rows(n, 1)
     cohort = Cohort(X, y, np.arange(n + 1))
     return Inline(cohort, epsilon, seeded(1)).run(
-        grow(known, Crowd(n, epsilon), mechanism, epsilon, growth, own)
+        grow(known, Population(n, epsilon), mechanism, epsilon, growth, own)
     )
 
 
@@ -62,7 +62,7 @@ def test_noise_does_little_harm(known):
 
 
 def test_owners_that_run_out_leave_what_was_grown(known):
-    generator = grow(known, Crowd(100, 1.0), "auto", 1.0, Growth(2, 2), blank(known))
+    generator = grow(known, Population(100, 1.0), "auto", 1.0, Growth(2, 2), blank(known))
     next(generator)
     with pytest.raises(StopIteration) as end:
         generator.send(None)
@@ -73,7 +73,7 @@ def test_owners_that_run_out_leave_what_was_grown(known):
 def test_three_classes_are_refused():
     public = Public(np.zeros((9, 2)), np.arange(9) % 3, 3)
     with pytest.raises(ValueError, match="classes must be two"):
-        next(grow(public, Crowd(100, 1.0), "auto", 1.0, Growth()))
+        next(grow(public, Population(100, 1.0), "auto", 1.0, Growth()))
 
 
 def test_the_estimator_grows_saves_and_loads(tmp_path):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tacit import PrivUnit, seeded
-from tacit.algorithms.combination import Combination, Crowd
+from tacit.algorithms.combination import Combination, Population
 from tacit.algorithms.feature_maps import spectrum_of, water_filling
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.refinement import discriminate, refine
@@ -41,7 +41,7 @@ def sample(size, classes=2, seed=0):
 def run(public, owners, epsilon, classes=2, each=2, seed=1, generator=refine, **options):
     X, y = rows_of(owners * each, classes, seed=seed)
     cohort = Cohort.of(X, y, np.arange(owners * each) // each)
-    crowd = Crowd(owners, epsilon, each)
+    crowd = Population(owners, epsilon, each)
     return Inline(cohort, epsilon, seeded(seed)).run(
         generator(public, crowd, "auto", epsilon, **options)
     )
@@ -92,7 +92,7 @@ def test_never_worse_beyond_noise():
 
 def test_predicted_noise_is_measured_noise():
     public = sample(60, seed=6)
-    crowd = Crowd(3000, 1.0, 2)
+    crowd = Population(3000, 1.0, 2)
     belief = Combination(public, fit_public(public), spectrum_of("linear", public), crowd)
     X, y = rows_of(6000, seed=7)
     asks = refine(public, crowd, "auto", 1.0, ("linear",), rounds=1)
@@ -114,7 +114,7 @@ def test_gain_grows_with_owners_and_epsilon_and_falls_with_the_public_sample():
     def gain(rows, owners, epsilon):
         public = sample(rows, seed=8)
         return Combination(
-            public, fit_public(public), spectrum_of("linear", public), Crowd(owners, epsilon)
+            public, fit_public(public), spectrum_of("linear", public), Population(owners, epsilon)
         ).gain
 
     assert gain(200, 1000, 1.0) < gain(200, 10_000, 1.0) < gain(200, 100_000, 1.0)
@@ -127,7 +127,7 @@ def test_planned_accuracy_is_reached_in_simulation():
     predicted, measured = [], []
     for seed in range(8):
         public = sample(100, seed=200 + seed)
-        plan = plan_for(public, Crowd(20_000, 1.0, 2))
+        plan = plan_for(public, Population(20_000, 1.0, 2))
         refined = run(public, 20_000, 1.0, seed=seed)
         predicted.append(plan.rise)
         measured.append(accuracy(refined.model) - accuracy(refined.own.model))
@@ -138,12 +138,14 @@ def test_planned_accuracy_is_reached_in_simulation():
 
 def test_a_plan_says_not_to_collect():
     public = sample(1000, seed=9)
-    plan = plan_for(public, Crowd(1000, 0.1))
+    plan = plan_for(public, Population(1000, 0.1))
     assert not plan.collect
     assert str(plan).startswith(
         "Do not collect: 1,000 owners at epsilon 0.1 will not beat your own 1,000 rows"
     )
-    assert str(plan_for(public, Crowd(10_000_000, 1.0))).startswith("Collect: 10,000,000 owners")
+    assert str(plan_for(public, Population(10_000_000, 1.0))).startswith(
+        "Collect: 10,000,000 owners"
+    )
 
 
 def test_private_only_learns_without_public_labels_in_the_model():
@@ -159,7 +161,7 @@ def test_products_find_what_is_not_linear():
     y = (X[:, 0] * X[:, 1] > 0).astype(np.int64)
     public = Public(X[:45], y[:45], 2)
     own = fit_public(public)
-    crowd = Crowd(60_000, 4.0)
+    crowd = Population(60_000, 4.0)
     cohort = Cohort(X[45:], y[45:], np.arange(60_001))
     gains = {
         name: Combination(public, own, spectrum_of(name, public), crowd).gain
@@ -182,7 +184,7 @@ def test_skewed_owners_do_no_harm():
     for rows, labels in ((X[order], y[order]), (shifted, y)):
         cohort = Cohort.of(rows, labels, np.arange(40_000) // 4)
         refined = Inline(cohort, 2.0, seeded(5)).run(
-            refine(public, Crowd(10_000, 2.0, 4), "auto", 2.0, own=own)
+            refine(public, Population(10_000, 2.0, 4), "auto", 2.0, own=own)
         )
         assert accuracy(refined.model) > accuracy(own.model) - 0.01
 

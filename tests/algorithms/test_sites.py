@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from tacit.algorithms.site_tuning import lenses_of, rehearse
+from tacit.algorithms.site_tuning import projections_of, rehearse
 from tacit.algorithms.site_weights import (
     COMBINE,
     PublicOnly,
@@ -19,7 +19,7 @@ from tacit.data.cohort import Cohort
 from tacit.engines.inline import Inline
 from tacit.learners.query import Estimates
 from tacit.learners.sites.losses import HuberHinge, LogisticLoss
-from tacit.learners.sites.projection import fit_lens
+from tacit.learners.sites.projection import fit_projection
 from tacit.learners.sites.train import TrainSite
 from tacit.mechanisms.streams import seeded
 
@@ -151,7 +151,7 @@ def test_trust_follows_the_noise():
 
 
 def question(X, epsilons=(1.0,), classes=2):
-    return TrainSite(1, 1, None, fit_lens(X), HuberHinge(), classes, "objective", epsilons)
+    return TrainSite(1, 1, None, fit_projection(X), HuberHinge(), classes, "objective", epsilons)
 
 
 def population(rows, classes=2, seed=1):
@@ -167,10 +167,10 @@ def test_sites_are_asked_once_and_combined(classes):
     query = question(X[:300], classes=classes)
     engine = Inline(Cohort.of(X[1000:], y[1000:], np.arange(12_000) % 3), 1.0, seeded(1))
     model = engine.run(ensemble_of_sites(query, X[:300], y[:300]))
-    assert model.models.shape == (3, query.vectors, query.lens.dim)
+    assert model.models.shape == (3, query.vectors, query.projection.dim)
     assert model.public_scores.shape == (300, query.vectors)
     assert len(model.combined) == len(model.alone) == query.vectors
-    scores = query.lens.see(X[300:1000]) @ model.vectors.T
+    scores = query.projection.see(X[300:1000]) @ model.vectors.T
     guess = np.argmax(scores, axis=1) if classes > 2 else (scores[:, 0] > 0).astype(int)
     assert np.mean(guess == y[300:1000]) > 0.75
 
@@ -203,18 +203,18 @@ def test_rehearsal_whitens_where_a_weak_column_decides():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(3_000, 6)) * [0.3, 0.3, 0.3, 0.3, 0.3, 0.02]
     y = (X[:, 5] > 0).astype(int)
-    chosen = rehearse(question(X[:1000], (2.0,)), X[:1000], y[:1000], 2.0, lenses_of(X[:1000]))
-    assert chosen.lens.stretch[:6].max() > 3 * chosen.lens.stretch[:6].min()
+    chosen = rehearse(question(X[:1000], (2.0,)), X[:1000], y[:1000], 2.0, projections_of(X[:1000]))
+    assert chosen.projection.stretch[:6].max() > 3 * chosen.projection.stretch[:6].min()
     z = np.clip(rng.normal(size=(1000, 6)) * 0.3, -1, 1)
-    kept = rehearse(question(z, (0.2,)), z, (z[:, 0] > 0).astype(int), 0.2, lenses_of(z))
+    kept = rehearse(question(z, (0.2,)), z, (z[:, 0] > 0).astype(int), 0.2, projections_of(z))
     assert kept.easing == 1.0
-    assert np.ptp(kept.lens.stretch[:6]) == pytest.approx(0.0)
+    assert np.ptp(kept.projection.stretch[:6]) == pytest.approx(0.0)
 
 
 def test_rehearsal_is_public_and_the_same_every_time():
     X, y = population(500)
-    first, second = (rehearse(question(X), X, y, 1.0, lenses_of(X)) for _ in range(2))
+    first, second = (rehearse(question(X), X, y, 1.0, projections_of(X)) for _ in range(2))
     assert first.easing == second.easing
-    np.testing.assert_array_equal(first.lens.directions, second.lens.directions)
-    few = rehearse(question(X), X[:20], y[:20], 1.0, lenses_of(X[:20]))
+    np.testing.assert_array_equal(first.projection.directions, second.projection.directions)
+    few = rehearse(question(X), X[:20], y[:20], 1.0, projections_of(X[:20]))
     assert few.easing == 1.0

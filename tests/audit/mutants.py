@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from tacit.learners.invitation import pack
-from tacit.learners.learner import Terms
+from tacit.learners.learner import ReportTerms
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.streams import secure, seeded
 from tacit.owner.gate import Gate, RefusedError
@@ -19,7 +19,7 @@ from tacit.owner.ledger import Book, Ledger
 
 def louder(query, factor):
     """The same question with more epsilon than it says."""
-    return replace(query, terms=Terms(query.how, tuple(factor * e for e in query.epsilons)))
+    return replace(query, terms=ReportTerms(query.how, tuple(factor * e for e in query.epsilons)))
 
 
 class Rows(Gate):

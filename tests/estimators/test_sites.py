@@ -21,7 +21,7 @@ def test_sites_help_where_public_rows_are_few():
         model = SiteEnsemble(epsilon=2.0, random_state=seed)
         model.fit(X[20:6_000], y[20:6_000], sites=sited(5_980), public=(X[:20], y[:20]))
         alone = (
-            model.query_.lens.see(model.schema_.encode(X[6_000:]).X)
+            model.query_.projection.see(model.schema_.encode(X[6_000:]).X)
             @ model.model_.public_vectors[0]
             > 0
         )
@@ -108,11 +108,11 @@ def test_guarantee_says_what_it_must():
 
 
 def public_knowledge(model):
-    lens, plan = model.lens_, [model.query_.plan(row["epsilon"]) for row in model.report_]
+    projection, plan = model.lens_, [model.query_.plan(row["epsilon"]) for row in model.report_]
     parts = (
-        lens.centre.tolist(),
-        lens.directions.tolist(),
-        lens.girth,
+        projection.centre.tolist(),
+        projection.directions.tolist(),
+        projection.l1_bound,
         plan,
         model.schema_,
         model.public_only_score_,

@@ -370,7 +370,9 @@ def plan_case() -> Bytes:
 
 @dataclass(frozen=True)
 class Campaign:
-    """A rehearsal: the campaign's file, owners, rows of each and of the data user, owners' limits."""
+    """A rehearsal: the campaign's file, owners, rows of each and of the data user, owners'
+    limits.
+    """
 
     text: str
     owners: int
@@ -390,7 +392,8 @@ REFINED = 'kind = "classifier"\nowners = 40\nrows_per_owner = 8\nrounds = 2\nmin
 CAMPAIGNS = {
     "boosting": Campaign(f"{BOOSTED}epsilon = [4.0, 8.0]\nowners_per_round = 10\nstart = 24\n", 24),
     "boosting with sums": Campaign(
-        f'{BOOSTED}{HELPED}helper_key = "{sum_terms().helper.hex()}"\nepsilon = 8.0\nowners_per_round = 5\n'
+        f'{BOOSTED}{HELPED}helper_key = "{sum_terms().helper.hex()}"\nepsilon = '
+        "8.0\nowners_per_round = 5\n"
         "attempts = 2\nstart = 12\n",
         12,
         limits=MANY,

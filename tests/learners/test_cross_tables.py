@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tacit.data.cohort import Cohort
-from tacit.learners.learner import Public, ShareQuery, Terms
+from tacit.learners.learner import Public, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.centroid import CentroidModel
 from tacit.learners.owners.stump import Stump, StumpModel
@@ -24,7 +24,7 @@ def people(classes, seed=0, owners=60, rows=700, dim=5):
 def asked(learner, cohort, members, classes):
     facts = learner.facts(Public(cohort.X[:200], cohort.y[:200], classes))
     return ShareQuery(
-        1, 1, 10, learner, facts, Ensemble(classes, tuple(members)), Terms("none", (1.0,))
+        1, 1, 10, learner, facts, Ensemble(classes, tuple(members)), ReportTerms("none", (1.0,))
     )
 
 

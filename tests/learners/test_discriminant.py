@@ -8,12 +8,12 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
-from tacit.algorithms.combination import Crowd
+from tacit.algorithms.combination import Population
 from tacit.algorithms.feature_maps import spectrum_of, within_classes
 from tacit.algorithms.public_baseline import as_scores, fit_public
 from tacit.algorithms.refinement import discriminate
 from tacit.data.cohort import Cohort
-from tacit.learners.learner import Facts, Public, ShareQuery, Terms
+from tacit.learners.learner import Facts, Public, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.features import FeatureMap, Rows
 from tacit.learners.models.scores import Linear, ScoreModel, contrasts
@@ -33,7 +33,9 @@ def blobs(rows, classes=2, dim=4, seed=0, frequencies=None):
 
 def query(learner, classes=2, dim=4, owners=10):
     facts = Facts(dim, classes)
-    return ShareQuery(1, 1, owners, learner, facts, Ensemble(classes), Terms("privunit", (1.0,)))
+    return ShareQuery(
+        1, 1, owners, learner, facts, Ensemble(classes), ReportTerms("privunit", (1.0,))
+    )
 
 
 def learner_of(name, classes=2, model=None):
@@ -100,7 +102,7 @@ def test_without_noise_it_is_linear_discriminants(frequencies):
 
 
 def _exact(X, y, classes):
-    asks = discriminate(Public(X, y, classes), Crowd(len(y), 1.0), "none", 1.0)
+    asks = discriminate(Public(X, y, classes), Population(len(y), 1.0), "none", 1.0)
     asked = next(asks)
     share = asked.learner.share(asked, Cohort.of(X, y, np.zeros(len(y))))[0]
     return asked, Answer(share, np.zeros(len(share)), len(y))

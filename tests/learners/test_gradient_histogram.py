@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tacit.data.cohort import Cohort
-from tacit.learners.learner import Facts, ShareQuery, Terms
+from tacit.learners.learner import Facts, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.scores import ScoreModel
 from tacit.learners.models.trees import Trees
@@ -21,7 +21,7 @@ BUD = Trees(NONE, np.zeros(1), NONE, NONE, np.zeros(1), np.zeros(1, np.int64), n
 
 def question(learner, epsilon=1.0):
     facts = Facts(4, 2)
-    terms = Terms.of("auto", learner.space(facts), epsilon)
+    terms = ReportTerms.of("auto", learner.space(facts), epsilon)
     return ShareQuery(1, 1, 3, learner, facts, Ensemble(2), terms)
 
 

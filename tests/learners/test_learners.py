@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 from tacit import NoPrivacy, seeded
 from tacit.data.cohort import Cohort
-from tacit.learners.learner import Public, ShareQuery, Terms
+from tacit.learners.learner import Public, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.features import FeatureMap, Rows
 from tacit.learners.models.scores import Linear, ScoreModel
@@ -29,7 +29,7 @@ SOUND = [Centroid(), Stump(), Stump(cuts=4), Logistic(), Bayes()]
 PUBLISHED = [PublishedStump(), PublishedLogistic(), PublishedCentroid()]
 
 
-TERMS = Terms("piecewise", (1.0,))
+TERMS = ReportTerms("piecewise", (1.0,))
 
 
 def task(classes, n=3000, dim=5, seed=0):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tacit.learners.sites.projection import Lens, fit_lens
+from tacit.learners.sites.projection import Projection, fit_projection
 
 RNG = np.random.default_rng(5)
 PUBLIC = RNG.normal(size=(300, 6)) * [3, 1, 1, 0.5, 0.1, 0] + 2
@@ -10,19 +10,19 @@ ODD = np.array([np.nan, np.inf, -np.inf, 1e308, -1e308, 0.0])
 
 @pytest.mark.parametrize("whiten", [0.0, 0.5, 1.0])
 def test_whatever_comes_in_stays_inside_both_balls(whiten):
-    lens = fit_lens(PUBLIC, whiten=whiten)
+    projection = fit_projection(PUBLIC, whiten=whiten)
     wild = np.concatenate([PUBLIC, 1e9 * RNG.normal(size=(50, 6)), RNG.choice(ODD, size=(200, 6))])
-    seen = lens.see(wild)
+    seen = projection.see(wild)
     assert np.isfinite(seen).all()
     assert (seen.astype(np.longdouble) ** 2).sum(axis=1).max() <= 1
-    assert np.abs(seen.astype(np.longdouble)).sum(axis=1).max() <= lens.girth
-    assert lens.girth <= np.sqrt(lens.dim)
-    assert lens.dim == 6  # five directions and the constant: the sixth column does not vary
+    assert np.abs(seen.astype(np.longdouble)).sum(axis=1).max() <= projection.l1_bound
+    assert projection.l1_bound <= np.sqrt(projection.dim)
+    assert projection.dim == 6  # five directions and the constant: the sixth column does not vary
 
 
 def test_few_rows_are_shortened_much():
-    lens = fit_lens(PUBLIC)
-    lengths = np.sqrt((lens.see(PUBLIC) ** 2).sum(axis=1))
+    projection = fit_projection(PUBLIC)
+    lengths = np.sqrt((projection.see(PUBLIC) ** 2).sum(axis=1))
     assert (
         0.2 < np.mean(lengths > 0.99) < 0.8
     )  # scaled to a median length of 1, some shortened for their girth
@@ -30,10 +30,13 @@ def test_few_rows_are_shortened_much():
 
 
 def test_components_and_whitening():
-    assert fit_lens(PUBLIC, components=2, intercept=False).dim == 2
-    assert fit_lens(PUBLIC, components=99, intercept=False).dim == 5
-    plain, white = (fit_lens(PUBLIC, whiten=whiten, intercept=False) for whiten in (0.0, 1.0))
-    spread = [((PUBLIC - lens.centre) @ lens.directions).std(axis=0) for lens in (plain, white)]
+    assert fit_projection(PUBLIC, components=2, intercept=False).dim == 2
+    assert fit_projection(PUBLIC, components=99, intercept=False).dim == 5
+    plain, white = (fit_projection(PUBLIC, whiten=whiten, intercept=False) for whiten in (0.0, 1.0))
+    spread = [
+        ((PUBLIC - projection.centre) @ projection.directions).std(axis=0)
+        for projection in (plain, white)
+    ]
     assert spread[0].max() / spread[0].min() > 20
     assert spread[1][:4].max() / spread[1][:4].min() < 1.1
     np.testing.assert_allclose(plain.stretch, plain.stretch[0])
@@ -41,30 +44,36 @@ def test_components_and_whitening():
 
 def test_the_classes_side_is_kept():
     """Clipping a row with its constant multiplies its score: no sign changes."""
-    lens = fit_lens(PUBLIC)
-    far = lens.centre + 50 * (PUBLIC - lens.centre)
-    f = RNG.normal(size=lens.dim)
-    raw = (far - lens.centre) @ lens.directions @ f[:-1] + lens.constant * f[-1]
-    np.testing.assert_array_equal(np.sign(lens.see(far) @ f), np.sign(raw))
+    projection = fit_projection(PUBLIC)
+    far = projection.centre + 50 * (PUBLIC - projection.centre)
+    f = RNG.normal(size=projection.dim)
+    raw = (far - projection.centre) @ projection.directions @ f[:-1] + projection.constant * f[-1]
+    np.testing.assert_array_equal(np.sign(projection.see(far) @ f), np.sign(raw))
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (
-            lambda: Lens(np.zeros(2), np.zeros((3, 1)), 1.0),
+            lambda: Projection(np.zeros(2), np.zeros((3, 1)), 1.0),
             r"^directions must be 2 rows, one per feature",
         ),
         (
-            lambda: Lens(np.zeros(2), np.full((2, 1), np.nan), 1.0),
+            lambda: Projection(np.zeros(2), np.full((2, 1), np.nan), 1.0),
             r"^centre and directions must be finite",
         ),
         (
-            lambda: Lens(np.zeros(2), np.ones((2, 1)), 0.5),
+            lambda: Projection(np.zeros(2), np.ones((2, 1)), 0.5),
             r"^girth must be at least 1, beside a constant",
         ),
-        (lambda: fit_lens(PUBLIC, whiten=2.0), r"^whiten must be a number from 0 to 1, got 2.0"),
-        (lambda: fit_lens(PUBLIC, components=0), r"^components must be a whole number >= 1, got 0"),
+        (
+            lambda: fit_projection(PUBLIC, whiten=2.0),
+            r"^whiten must be a number from 0 to 1, got 2.0",
+        ),
+        (
+            lambda: fit_projection(PUBLIC, components=0),
+            r"^components must be a whole number >= 1, got 0",
+        ),
     ],
 )
 def test_bad_lenses(make, message):
@@ -73,5 +82,5 @@ def test_bad_lenses(make, message):
 
 
 def test_constant_public_rows_make_a_lens():
-    lens = fit_lens(np.ones((5, 3)))
-    assert np.isfinite(lens.see(np.array([[1.0, 2.0, np.nan]]))).all()
+    projection = fit_projection(np.ones((5, 3)))
+    assert np.isfinite(projection.see(np.array([[1.0, 2.0, np.nan]]))).all()

@@ -15,7 +15,7 @@ from tacit.data.cohort import Cohort
 from tacit.learners.query import Query
 from tacit.learners.sites.losses import Huber, HuberHinge, LogisticLoss, Squared
 from tacit.learners.sites.perturbation import least_ridge, objective, output
-from tacit.learners.sites.projection import Lens
+from tacit.learners.sites.projection import Projection
 from tacit.learners.sites.solver import minimise
 from tacit.learners.sites.train import LEVELS, TrainSite, published
 from tacit.mechanisms.streams import secure, seeded
@@ -26,15 +26,15 @@ LOSSES = [HuberHinge(), LogisticLoss(), Huber()]
 RNG = np.random.default_rng(11)
 
 
-def plain(dim, girth=None):
+def plain(dim, l1_bound=None):
     """A lens that leaves rows inside the balls as they are."""
-    return Lens(np.zeros(dim), np.eye(dim), girth or float(np.sqrt(dim)))
+    return Projection(np.zeros(dim), np.eye(dim), l1_bound or float(np.sqrt(dim)))
 
 
-def ask(privacy="objective", epsilon=1.0, lens=None, loss=None, labels=2, **more):
+def ask(privacy="objective", epsilon=1.0, projection=None, loss=None, labels=2, **more):
     menu = tuple(np.unique(epsilon).tolist())
     return TrainSite(
-        1, 1, None, lens or plain(1), loss or HuberHinge(), labels, privacy, menu, **more
+        1, 1, None, projection or plain(1), loss or HuberHinge(), labels, privacy, menu, **more
     )
 
 
@@ -101,10 +101,10 @@ def test_one_record_bends_the_volume_by_less_than_claimed(loss):
 @pytest.mark.parametrize("dim", [1, 50, 3000])
 @pytest.mark.parametrize("ridge", [1e-3, 1.0, 1e4])
 def test_the_parts_of_epsilon_add_up_to_it_and_hardly_less(epsilon, dim, ridge):
-    girth, slope, curvature = 0.7 * dim**0.5 + 0.3, 1.0, 1.0  # of the Huber hinge
+    l1_bound, slope, curvature = 0.7 * dim**0.5 + 0.3, 1.0, 1.0  # of the Huber hinge
     root = Fraction(isqrt(dim << 60) + 1, 1 << 30)
-    plan = objective(epsilon, dim, HuberHinge(), girth, ridge)
-    tilt = 2 * Fraction(slope) * Fraction(girth) / (Fraction(plan.tilt_step) * plan.tilt_scale)
+    plan = objective(epsilon, dim, HuberHinge(), l1_bound, ridge)
+    tilt = 2 * Fraction(slope) * Fraction(l1_bound) / (Fraction(plan.tilt_step) * plan.tilt_scale)
     short = (root * Fraction(plan.tilt_step) + Fraction(plan.tolerance)) / Fraction(plan.ridge)
     width = ceil(2 * root * short / Fraction(plan.step)) + dim
     spent = tilt + Fraction(log1p(curvature / plan.ridge)) + Fraction(width, plan.noise_scale)
@@ -196,7 +196,7 @@ def proven(query, n=2_500):
 def test_reports_prove_no_more_than_epsilon_and_catch_half_the_noise(privacy):
     query = ask(privacy, 2.0, ridge=40.0)
     assert 1.2 < proven(query) <= 2.0
-    broken = Broken(1, 1, None, query.lens, query.loss, 2, privacy, query.menu, query.ridge)
+    broken = Broken(1, 1, None, query.projection, query.loss, 2, privacy, query.menu, query.ridge)
     assert proven(broken) > 2.0
 
 
@@ -219,7 +219,7 @@ def odd_cohort():
 
 @pytest.mark.parametrize("privacy", ["objective", "output", "none", "published"])
 def test_odd_sites_report_like_all_others(privacy):
-    query = ask(privacy, 1.0, plain(3, girth=1.5))
+    query = ask(privacy, 1.0, plain(3, l1_bound=1.5))
     reports = query.release(odd_cohort(), 1.0, seeded(1))
     assert reports.form == query.blank(1).form
     assert query.valid(reports, 1.0).all()
@@ -275,7 +275,7 @@ def test_a_site_with_more_rows_than_can_be_certified_uses_the_first():
 
 
 def test_the_question_travels():
-    query = ask("objective", [0.5, 2.0], plain(3, girth=1.5), easing=0.3)
+    query = ask("objective", [0.5, 2.0], plain(3, l1_bound=1.5), easing=0.3)
     again = decode(encode(query), Query)
     assert encode(again) == encode(query)
     cohort = odd_cohort()

@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit import Cohort, Number, Schema
 from tacit.learners.invitation import PURPOSE, Invitation, digest_of
-from tacit.learners.learner import Public, ShareQuery, Terms
+from tacit.learners.learner import Public, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.stump import Stump, StumpModel
 from tacit.owner.gate import Gate
@@ -32,7 +32,13 @@ def query(mechanism="privunit", epsilons=(0.5, 1.0), learner=None, members=MEMBE
     sample = rows(100, 1, seed=9)
     facts = learner.facts(Public(sample.X, sample.y, 2))
     return ShareQuery(
-        1, 1, 10, learner, facts, Ensemble(2, tuple(members)), Terms(mechanism, tuple(epsilons))
+        1,
+        1,
+        10,
+        learner,
+        facts,
+        Ensemble(2, tuple(members)),
+        ReportTerms(mechanism, tuple(epsilons)),
     )
 
 

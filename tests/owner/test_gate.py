@@ -19,7 +19,7 @@ from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.centroid import Centroid
 from tacit.learners.owners.stump import Stump, StumpModel
 from tacit.learners.sites.losses import HuberHinge
-from tacit.learners.sites.projection import fit_lens
+from tacit.learners.sites.projection import fit_projection
 from tacit.learners.sites.train import TrainSite
 from tacit.owner.gate import Gate, Reason, RefusedError
 from tacit.owner.ledger import Ledger
@@ -374,7 +374,9 @@ def test_costs_are_rationals():
 
 def test_a_site_trains_behind_its_gate(tmp_path):
     """Unit record: only where the policy allows it, and charged like any other answer."""
-    asked = TrainSite(1, 1, None, fit_lens(rows(100).X), HuberHinge(), 2, "objective", (0.5, 1.0))
+    asked = TrainSite(
+        1, 1, None, fit_projection(rows(100).X), HuberHinge(), 2, "objective", (0.5, 1.0)
+    )
     data = question(asked=asked)
     assert refusal(gate(tmp_path), data) == Reason.FORBIDDEN
     door = gate(tmp_path, rows(1, 50), units=("record",), mechanisms=("objective",))
@@ -382,5 +384,5 @@ def test_a_site_trains_behind_its_gate(tmp_path):
     assert len(report) == report_size(asked) == 8 + 8 * asked.width
     (entry,) = Ledger(tmp_path / "ledger.db", tmp_path / "ledger.mark").entries()
     assert (entry.epsilon, entry.what, entry.how) == ("1", "site", "objective")
-    simulated = TrainSite(1, 1, None, asked.lens, HuberHinge(), 2, "published", (1.0,))
+    simulated = TrainSite(1, 1, None, asked.projection, HuberHinge(), 2, "published", (1.0,))
     assert refusal(door, question(2, asked=simulated)) == Reason.FORBIDDEN

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from tacit.data.cohort import Cohort
-from tacit.learners.learner import Public, ShareQuery, Terms
+from tacit.learners.learner import Public, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.stump import StumpModel
 from tacit.mechanisms.no_privacy import NoPrivacy
@@ -173,7 +173,7 @@ def query_of(learner, cohort, ensemble=None):
         learner,
         learner.facts(public),
         ensemble or Ensemble(2),
-        Terms("none", (1.0,)),
+        ReportTerms("none", (1.0,)),
     )
 
 
@@ -207,7 +207,7 @@ def test_one_regression_per_class(cohort):
     three = Cohort(cohort.X, labels, cohort.offsets)
     learner = OneAgainstRest()
     facts = learner.facts(Public(three.X, three.y, 3))
-    query = ShareQuery(1, 1, len(three), learner, facts, Ensemble(3), Terms("none", (1.0,)))
+    query = ShareQuery(1, 1, len(three), learner, facts, Ensemble(3), ReportTerms("none", (1.0,)))
     shares = learner.share(query, three)
     assert shares.shape == (20, 3 * 3)
     assert np.abs(shares).max() == 1.0

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit import Category, Number, Schema
-from tacit.learners.learner import Facts, ShareQuery, Terms
+from tacit.learners.learner import Facts, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble, Model
 from tacit.learners.owners.centroid import Centroid, CentroidModel
-from tacit.learners.owners.logistic import LinearModel, Logistic
+from tacit.learners.owners.logistic import Logistic, LogisticModel
 from tacit.learners.owners.stump import Stump, StumpModel
 from tacit.learners.query import Query
 from tacit.wire import WireError, decode, encode, message
@@ -22,7 +22,7 @@ from tacit.wire.signing import opened, sign
 MEMBERS = (
     (0.5, StumpModel(1, 0.25, 0, 1)),
     (0.25, CentroidModel(np.zeros((2, 3)))),
-    (0.125, LinearModel(np.ones((1, 4)))),
+    (0.125, LogisticModel(np.ones((1, 4)))),
 )
 
 
@@ -35,7 +35,7 @@ def query(learner=None, members=MEMBERS):
         learner or Stump(),
         facts,
         Ensemble(2, tuple(members)),
-        Terms("piecewise", (0.5, 1.0)),
+        ReportTerms("piecewise", (0.5, 1.0)),
     )
 
 
@@ -59,7 +59,7 @@ def test_there_and_back(value):
 
 def test_values_survive_exactly():
     again = decode(encode(query()), ShareQuery)
-    assert again.terms == Terms("piecewise", (0.5, 1.0))
+    assert again.terms == ReportTerms("piecewise", (0.5, 1.0))
     assert again.ensemble.members[0] == MEMBERS[0]
     centroids = again.ensemble.members[1][1]
     assert isinstance(centroids, CentroidModel)

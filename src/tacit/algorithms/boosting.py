@@ -21,7 +21,7 @@ import numpy as np
 
 from tacit._util.checks import whole
 from tacit._util.types import BoolArray, FloatArray
-from tacit.learners.learner import Facts, Learner, Public, ShareQuery, Tally, Terms
+from tacit.learners.learner import Facts, Learner, Public, ReportTerms, ShareQuery, Tally
 from tacit.learners.models.ensemble import Ensemble, Model
 from tacit.learners.query import Answer
 from tacit.sums.base import SumAnswer
@@ -156,7 +156,7 @@ class Boosted:
 def boost(
     learner: Learner,
     facts: Facts,
-    terms: Terms,
+    terms: ReportTerms,
     judge: Judge,
     rounds: int,
     owners: int,

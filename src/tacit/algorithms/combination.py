@@ -43,7 +43,7 @@ _AGAIN = 0.25
 
 
 @dataclass(frozen=True)
-class Crowd:
+class Population:
     """What is public about those to be asked: how many, their epsilon, how many rows they are
     believed to hold.
     """
@@ -68,7 +68,7 @@ class Combination:
     public: Public
     own: PublicModel
     spectrum: Spectrum
-    crowd: Crowd
+    crowd: Population
 
     def __post_init__(self) -> None:
         public, classes = self.public, self.public.classes

@@ -20,10 +20,10 @@ from scipy.optimize import minimize_scalar
 
 from tacit._util.checks import bad
 from tacit._util.types import FloatArray
-from tacit.algorithms.combination import Crowd
+from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.refinement import Refined, StepRecord, record_of
-from tacit.learners.learner import Facts, Public, ShareQuery, Terms
+from tacit.learners.learner import Facts, Public, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.scores import Forest, ScoreModel, softmax
 from tacit.learners.models.trees import Trees
@@ -50,7 +50,7 @@ class Growth:
 
 def grow(
     public: Public,
-    crowd: Crowd,
+    crowd: Population,
     mechanism: str,
     epsilon: float | FloatArray,
     growth: Growth,
@@ -68,7 +68,7 @@ def grow(
         radius = max(float(np.quantile(wrong, _QUANTILE)), 1e-3)
         for _ in range(growth.depth):
             learner, number = GradientHistogram(stages[-1], tree, edges, radius), len(records) + 1
-            terms = Terms.of(mechanism, learner.space(facts), epsilon)
+            terms = ReportTerms.of(mechanism, learner.space(facts), epsilon)
             answer = yield ShareQuery(number, 1, each, learner, facts, Ensemble(2), terms)
             if answer is None:
                 return Refined(

@@ -16,10 +16,10 @@ import numpy as np
 from tacit._util.checks import whole
 from tacit._util.types import FloatArray
 from tacit.algorithms.boosting import all_rounds, rounds_in_words
-from tacit.algorithms.combination import Combination, Crowd
+from tacit.algorithms.combination import Combination, Population
 from tacit.algorithms.feature_maps import spectrum_of, within_classes
 from tacit.algorithms.public_baseline import PublicModel, fit_public, frequencies
-from tacit.learners.learner import Facts, Public, ShareQuery, Terms
+from tacit.learners.learner import Facts, Public, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.scores import ScoreModel
 from tacit.learners.owners.discriminant import Discriminant, class_residuals
@@ -73,7 +73,9 @@ class Outlook:
     rounds: int
 
 
-def outlook(public: Public, own: PublicModel, crowd: Crowd, maps: Sequence[str] = MAPS) -> Outlook:
+def outlook(
+    public: Public, own: PublicModel, crowd: Population, maps: Sequence[str] = MAPS
+) -> Outlook:
     """The feature map with the largest predicted gain, and rounds by how far scores should move.
 
     A later map must promise half as much again as the one before: predictions from few rows are
@@ -97,7 +99,7 @@ def too_little(gain: float) -> str:
 
 def refine(
     public: Public,
-    crowd: Crowd,
+    crowd: Population,
     mechanism: str,
     epsilon: float | FloatArray,
     maps: Sequence[str] = MAPS,
@@ -118,7 +120,7 @@ def refine(
     facts, each = Facts(public.dim, public.classes), crowd.owners // number
     for place in range(1, number + 1):
         learner = belief.learner
-        terms = Terms.of(mechanism, learner.space(facts), epsilon)
+        terms = ReportTerms.of(mechanism, learner.space(facts), epsilon)
         answer = yield ShareQuery(
             place, 1, max(1, each), learner, facts, Ensemble(public.classes), terms
         )
@@ -138,7 +140,7 @@ def refine(
 
 def discriminate(
     public: Public,
-    crowd: Crowd,
+    crowd: Population,
     mechanism: str,
     epsilon: float | FloatArray,
     own: PublicModel | None = None,
@@ -155,7 +157,7 @@ def discriminate(
     means = np.einsum("nra,nrj->naj", residuals[drawn], phi[drawn]) / crowd.rows
     lengths = np.sqrt((means**2).sum(axis=(1, 2)))
     learner = Discriminant(features, blank, float(np.quantile(lengths, _PRIVATE_QUANTILE)))
-    terms = Terms.of(mechanism, learner.space(facts), epsilon)
+    terms = ReportTerms.of(mechanism, learner.space(facts), epsilon)
     query = ShareQuery(1, 1, max(1, crowd.owners), learner, facts, Ensemble(public.classes), terms)
     answer = yield query
     if answer is None:

@@ -15,7 +15,7 @@ from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.site_weights import folds_of
 from tacit.data.cohort import Cohort
 from tacit.learners.sites.perturbation import LARGEST
-from tacit.learners.sites.projection import Lens, fit_lens
+from tacit.learners.sites.projection import Projection, fit_projection
 from tacit.learners.sites.train import TrainSite, targets_of
 from tacit.mechanisms.streams import seeded
 
@@ -26,13 +26,13 @@ _EASING = (1.0, 0.3, 0.1)
 _TIMES = 2
 
 
-def lenses_of(X: FloatArray, components: int | None = None) -> list[Lens]:
+def projections_of(X: FloatArray, components: int | None = None) -> list[Projection]:
     """The lenses to try: as the public rows are, and whitened."""
-    return [fit_lens(X, components, whiten) for whiten in _WHITEN]
+    return [fit_projection(X, components, whiten) for whiten in _WHITEN]
 
 
 def rehearse(
-    query: TrainSite, X: FloatArray, y: IntArray, epsilon: float, lenses: Sequence[Lens]
+    query: TrainSite, X: FloatArray, y: IntArray, epsilon: float, projections: Sequence[Projection]
 ) -> TrainSite:
     """The query with the lens and the easing that did best on public rows; a ridge that was given
     stays.
@@ -41,11 +41,15 @@ def rehearse(
     standard error, or public rows are too few to tell, it is the first.
     """
     if len(X) < _LEAST_ROWS:
-        return replace(query, lens=lenses[0])
+        return replace(query, projection=projections[0])
     every = -(-len(X) // _ROWS)
     some, told = X[::every], y[::every]
     easings = _EASING if query.ridge is None else (query.easing,)
-    candidates = [replace(query, lens=lens, easing=easing) for lens in lenses for easing in easings]
+    candidates = [
+        replace(query, projection=projection, easing=easing)
+        for projection in projections
+        for easing in easings
+    ]
     alike = min(
         epsilon * len(X) / len(some), LARGEST
     )  # fewer rows in less noise: the same to a model, up to its size
@@ -69,7 +73,7 @@ def _agreement(query: TrainSite, X: FloatArray, y: IntArray, epsilon: float) -> 
         np.concatenate([y[folds != fold] for fold in range(count)]),
         np.concatenate([np.full(int(np.sum(folds != fold)), fold) for fold in range(count)]),
     )
-    rows = query.lens.see(X)
+    rows = query.projection.see(X)
     agreed = []
     for time in range(_TIMES):
         reports = query.release(sites, epsilon, seeded(0).child("rehearsal", time))

@@ -47,7 +47,7 @@ class SiteEnsembleModel:
 
     def linear(self, query: TrainSite, bounds: tuple[float, float] | None = None) -> LinearModel:
         """What may be published: the combined vectors behind the query's lens."""
-        return LinearModel(query.lens, self.vectors, bounds)
+        return LinearModel(query.projection, self.vectors, bounds)
 
     def unseen_scores(self, query: TrainSite, X: FloatArray) -> FloatArray:
         """Scores (rows, vectors) of the public rows X, each with a public-only model that was not
@@ -56,7 +56,7 @@ class SiteEnsembleModel:
         Sites were not trained on public rows at all; only the few weights of the combination have
         seen the row.
         """
-        rows = query.lens.see(X)
+        rows = query.projection.see(X)
         each = [
             made.public_weight * only.scores + rows @ (made.weights @ self.models[:, vector])
             for vector, (made, only) in enumerate(zip(self.combined, self.alone, strict=True))
@@ -91,8 +91,8 @@ def combined_sites(
     """The models of sites that have answered, combined vector by vector; without sites, the
     public rows alone.
     """
-    rows, loss = query.lens.see(X), aggregator_loss(query)
-    models = estimates.values.reshape(-1, query.vectors, query.lens.dim)
+    rows, loss = query.projection.see(X), aggregator_loss(query)
+    models = estimates.values.reshape(-1, query.vectors, query.projection.dim)
     trust = np.array([query.trust(epsilon) for epsilon in estimates.epsilons.tolist()])
     alone = alone or models_of_public(query, X, y)
     made = [
@@ -109,8 +109,8 @@ def combined_sites(
 
 def models_of_public(query: TrainSite, X: FloatArray, y: IntArray) -> tuple[PublicOnly, ...]:
     """The public-only model of each vector."""
-    rows, loss = query.lens.see(X), aggregator_loss(query)
+    rows, loss = query.projection.see(X), aggregator_loss(query)
     return tuple(
-        public_only(rows, targets_of(y, query.labels, vector), loss, query.lens.stretch)
+        public_only(rows, targets_of(y, query.labels, vector), loss, query.projection.stretch)
         for vector in range(query.vectors)
     )

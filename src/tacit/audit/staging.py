@@ -17,10 +17,10 @@ from tacit.audit.seeded_gate import REHEARSAL
 from tacit.data.cohort import Cohort
 from tacit.data.schema import Number, Schema
 from tacit.learners.invitation import PURPOSE, Invitation, digest_of
-from tacit.learners.learner import Learner, Public, ShareQuery, Terms
+from tacit.learners.learner import Learner, Public, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.centroid import CentroidModel
-from tacit.learners.owners.logistic import LinearModel
+from tacit.learners.owners.logistic import LogisticModel
 from tacit.learners.owners.stump import StumpModel
 from tacit.learners.peers.additive import Additive
 from tacit.learners.peers.cells import Cells, Cut
@@ -28,7 +28,7 @@ from tacit.learners.peers.leaf_counts import CountLeaves
 from tacit.learners.peers.noisy_tree import GrowTree, Trees
 from tacit.learners.query import Query
 from tacit.learners.sites.losses import HuberHinge
-from tacit.learners.sites.projection import Lens
+from tacit.learners.sites.projection import Projection
 from tacit.learners.sites.train import TrainSite
 from tacit.owner.gate import Gate
 from tacit.owner.ledger import Ledger
@@ -43,7 +43,7 @@ LATER_ROUND = Ensemble(
     (
         (0.5, StumpModel(1, 0.25, 0, 1)),
         (0.25, CentroidModel(np.array([[-0.5, 0.25, 0.0], [0.5, 0.0, 0.125]]))),
-        (0.125, LinearModel(np.array([[0.5, -1.0, 0.25, 0.125]]))),
+        (0.125, LogisticModel(np.array([[0.5, -1.0, 0.25, 0.125]]))),
     ),
 )
 NEVER = 1 << 40  # expires
@@ -65,18 +65,21 @@ def share_query(
     rng = np.random.default_rng(9)
     X = rng.uniform(-0.9, 0.9, (100, DIM))
     facts = learner.facts(Public(X, (X[:, 0] > 0).astype(np.int64), 2))
-    return ShareQuery(1, 1, None, learner, facts, ensemble, Terms(mechanism, tuple(epsilons)))
+    return ShareQuery(1, 1, None, learner, facts, ensemble, ReportTerms(mechanism, tuple(epsilons)))
 
 
 def record_queries(epsilons: tuple[float, ...]) -> list[Query]:
     """What sites and peers are asked, where the unit is a record: trainings, counts in leaves, a
     tree.
     """
-    lens, cells = Lens(np.zeros(DIM), np.eye(DIM), float(np.sqrt(DIM))), Cells(SCHEMA, bins=4)
+    projection, cells = (
+        Projection(np.zeros(DIM), np.eye(DIM), float(np.sqrt(DIM))),
+        Cells(SCHEMA, bins=4),
+    )
     cuts = tuple(Cut(column, (0, 0, 1, 1)) for column in range(DIM))
     return [
         *(
-            TrainSite(1, 1, None, lens, HuberHinge(), 2, privacy, epsilons)
+            TrainSite(1, 1, None, projection, HuberHinge(), 2, privacy, epsilons)
             for privacy in ("objective", "output")
         ),
         CountLeaves(1, 1, None, cells, cuts, Additive(), epsilons),

@@ -27,7 +27,7 @@ _WORK = ("farm", "factory", "office", "shop", "care")
 
 
 @dataclass(frozen=True, eq=False)
-class Population:
+class MadeUpRows:
     """Rows of owners, of the data user, and to test on: features in [-1, 1] by the public rows."""
 
     X: FloatArray
@@ -48,7 +48,7 @@ class Population:
         return Public(self.X_public[order], self.y_public[order], 2)
 
 
-def population(owned_rows: int, public_rows: int) -> Population:
+def population(owned_rows: int, public_rows: int) -> MadeUpRows:
     """Two classes around corners of a cube, with rows for everybody."""
     public = max(public_rows, 2_000)
     X, y = make_classification(
@@ -62,7 +62,7 @@ def population(owned_rows: int, public_rows: int) -> Population:
     X = np.clip(2 * (X - low) / (high - low) - 1, -1, 1)
     y = y.astype(np.int64)
     test = public + _TEST_ROWS
-    return Population(X[test:], y[test:], X[:public], y[:public], X[public:test], y[public:test])
+    return MadeUpRows(X[test:], y[test:], X[:public], y[:public], X[public:test], y[public:test])
 
 
 def people(rows: int, seed: int) -> dict[str, AnyArray]:

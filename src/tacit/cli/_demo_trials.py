@@ -13,13 +13,13 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from tacit.algorithms.boosting import OwnSample, boost
-from tacit.algorithms.combination import Crowd
+from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.refinement import refine
-from tacit.cli._demo_people import Population
+from tacit.cli._demo_people import MadeUpRows
 from tacit.data.cohort import Cohort
 from tacit.engines.inline import Inline
-from tacit.learners.learner import Public, Terms
+from tacit.learners.learner import Public, ReportTerms
 from tacit.learners.owners.centroid import Centroid
 from tacit.mechanisms.streams import Stream
 
@@ -75,13 +75,13 @@ class _Run:
 
     number: int
     setting: DemoSetting
-    everybody: Population
+    everybody: MadeUpRows
     cohort: Cohort
     public: Public
     own: PublicModel
 
 
-def trials(setting: DemoSetting, everybody: Population, stream: Stream) -> Iterator[Trial]:
+def trials(setting: DemoSetting, everybody: MadeUpRows, stream: Stream) -> Iterator[Trial]:
     """Every accuracy as soon as it is known, run by run, on all cores."""
     with ThreadPoolExecutor(cpu_count()) as pool:
         for number in range(setting.runs):
@@ -130,7 +130,7 @@ def _row(setting: DemoSetting, method: str, epsilon: float | None, values: list[
 
 def _refine(run: _Run, epsilon: float, stream: Stream) -> Trial:
     """The default: the data user's own model, refined by one share of every owner."""
-    crowd = Crowd(run.setting.owners, epsilon, run.setting.rows)
+    crowd = Population(run.setting.owners, epsilon, run.setting.rows)
     asks = refine(run.public, crowd, "auto", epsilon, own=run.own)
     refined = Inline(run.cohort, epsilon, stream).run(asks)
     return Trial(run.number, OURS, epsilon, _accuracy(run.everybody, refined.model.predict))
@@ -140,7 +140,7 @@ def _boost(run: _Run, epsilon: float, stream: Stream) -> Trial:
     """Ten rounds of boosted centroids, made sound, each of a tenth of the owners."""
     learner = Centroid()
     facts = learner.facts(run.public)
-    terms = Terms.of("auto", learner.space(facts), epsilon)
+    terms = ReportTerms.of("auto", learner.space(facts), epsilon)
     each = run.setting.owners // _ROUNDS
     asks = boost(learner, facts, terms, OwnSample(run.public), _ROUNDS, each, _ATTEMPTS)
     ensemble = Inline(run.cohort, epsilon, stream).run(asks).ensemble
@@ -149,5 +149,5 @@ def _boost(run: _Run, epsilon: float, stream: Stream) -> Trial:
     return Trial(run.number, BOOSTED, epsilon, _accuracy(run.everybody, predict))
 
 
-def _accuracy(everybody: Population, predict: Callable[..., object]) -> float:
+def _accuracy(everybody: MadeUpRows, predict: Callable[..., object]) -> float:
     return float(np.mean(predict(everybody.X_test) == everybody.y_test))

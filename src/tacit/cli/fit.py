@@ -9,7 +9,7 @@ import typer
 from tacit._util.checks import positive, whole
 from tacit._util.interrupts import stopping
 from tacit._util.types import AnyArray
-from tacit.algorithms.combination import Crowd
+from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.cli._fit_report import Fitted, Tested, as_document, show, show_plan
 from tacit.cli._inputs import (
@@ -233,7 +233,7 @@ def _expected(
     known = sample.encoded
     own = fit_public(known)
     step("planning", _WEIGHTS["plan"])
-    return (plan_for(known, Crowd(owned.count, epsilon, rows), own) if planned else None), own
+    return (plan_for(known, Population(owned.count, epsilon, rows), own) if planned else None), own
 
 
 def _tested(

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from tacit._util.checks import positive
-from tacit.algorithms.combination import Crowd
+from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import fit_public
 from tacit.cli._exits import DO_NOT_COLLECT
 from tacit.cli._inputs import Reading, public_sample
@@ -43,7 +43,7 @@ def plan(
         --epsilon 0.5 --epsilon 1
     """
     budgets = [positive("epsilon", each) for each in epsilon or (0.5, 1.0, 2.0, 4.0)]
-    crowds = [Crowd(count, budget, rows_per_owner) for count in owners for budget in budgets]
+    crowds = [Population(count, budget, rows_per_owner) for count in owners for budget in budgets]
     plans, stopped, notes = list[Plan](), False, tuple[str, ...]()
     try:
         with steps(screen, 3 + len(crowds)) as step:

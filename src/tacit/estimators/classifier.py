@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from tacit._util.checks import whole
 from tacit._util.types import AnyArray, FloatArray
 from tacit.algorithms.boosting import rounds_in_words
-from tacit.algorithms.combination import Crowd
+from tacit.algorithms.combination import Population
 from tacit.algorithms.gradient_trees import Growth, grow
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.refinement import MAPS, discriminate, refine
@@ -141,7 +141,7 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
         ready = prepare(self, X, y, owners, public, stream)
         own = fit_public(ready.public)
         expected = _NO_NOISE if mechanism == "none" else float(np.median(ready.epsilon))
-        crowd = Crowd(len(ready.cohort), expected, rows)
+        crowd = Population(len(ready.cohort), expected, rows)
         engine = Inline(ready.cohort, ready.epsilon, stream, monitor=monitor)
         if combine == "private":
             refined = engine.run(discriminate(ready.public, crowd, mechanism, ready.epsilon, own))

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from tacit._util.checks import bad, positive, whole
 from tacit._util.types import AnyArray, BoolArray, FloatArray
-from tacit.learners.learner import Terms
+from tacit.learners.learner import ReportTerms
 from tacit.learners.registry import one_of
 from tacit.learners.sites.losses import LOSSES, Loss
 from tacit.mechanisms.registry import MECHANISMS
@@ -49,9 +49,9 @@ def epsilon_of(epsilon: Any, left_out: BoolArray) -> float | FloatArray:
     return each[~left_out]
 
 
-def terms_of(mechanism: Any, space: Space, epsilon: float | FloatArray) -> Terms:
+def terms_of(mechanism: Any, space: Space, epsilon: float | FloatArray) -> ReportTerms:
     """The terms of all rounds: "auto" is decided once, at the median epsilon."""
-    return Terms.of(one_of("mechanism", mechanism, {"auto", *MECHANISMS}), space, epsilon)
+    return ReportTerms.of(one_of("mechanism", mechanism, {"auto", *MECHANISMS}), space, epsilon)
 
 
 def owners_each(wanted: Any, rounds: Any, attempts: Any, owners: int) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tacit._util.checks import positive, whole
-from tacit.algorithms.combination import Crowd
+from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.refinement import LEAST_GAIN, MAPS, outlook, too_little
 from tacit.data.frames import categorical
@@ -94,7 +94,7 @@ def plan(
     known = Schema.of_public(X, y, categorical(X)) if schema is None else schema
     labels = known.encode_labels(np.asarray(y))
     public = Public(known.encode(X).X[labels >= 0], labels[labels >= 0], len(known.classes))
-    crowd = Crowd(
+    crowd = Population(
         whole("owners", owners, 1),
         positive("epsilon", epsilon),
         whole("rows_per_owner", rows_per_owner, 1),
@@ -103,7 +103,7 @@ def plan(
 
 
 def plan_for(
-    public: Public, crowd: Crowd, own: PublicModel | None = None, maps: Sequence[str] = MAPS
+    public: Public, crowd: Population, own: PublicModel | None = None, maps: Sequence[str] = MAPS
 ) -> Plan:
     """The same for rows that are encoded already; `own` is the data user's model, where it is
     fitted already.

@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from tacit._util.types import AnyArray, FloatArray, IntArray
-from tacit.algorithms.site_tuning import lenses_of, rehearse
+from tacit.algorithms.site_tuning import projections_of, rehearse
 from tacit.algorithms.site_weights import COMBINE
 from tacit.algorithms.sites import ensemble_of_sites
 from tacit.data.cohort import Cohort
@@ -76,13 +76,13 @@ class _Sites(Savable, BaseEstimator):  # type: ignore[misc]  # scikit-learn is u
         epsilon = site_epsilons(self.epsilon, len(self.sites_))
         menu = tuple(np.unique(epsilon).tolist())
         loss = loss_of(self.loss, numbers=classes == 0)
-        lenses = lenses_of(X0, self.components)
+        projections = projections_of(X0, self.components)
         self.query_ = TrainSite(
-            1, 1, None, lenses[0], loss, classes, self.privacy, menu, ridge_of(self.ridge)
+            1, 1, None, projections[0], loss, classes, self.privacy, menu, ridge_of(self.ridge)
         )
         if not self.query_.unsound:
-            self.query_ = rehearse(self.query_, X0, y0, float(np.median(epsilon)), lenses)
-        self.lens_ = self.query_.lens
+            self.query_ = rehearse(self.query_, X0, y0, float(np.median(epsilon)), projections)
+        self.lens_ = self.query_.projection
         self.public_frequencies_ = np.bincount(y0, minlength=classes)[:classes] / len(y0)
         engine = Inline(Cohort.of(X, y, names), epsilon, stream)
         self.model_ = engine.run(ensemble_of_sites(self.query_, X0, y0, self.combine))

@@ -117,7 +117,7 @@ class Simulated(Learner):
 
 @message("terms")
 @dataclass(frozen=True)
-class Terms:
+class ReportTerms:
     """On what terms owners speak: through which mechanism, and which values of epsilon an owner
     may choose from.
     """
@@ -132,7 +132,7 @@ class Terms:
             raise bad("epsilons", "finite numbers > 0 in rising order", self.epsilons)
 
     @classmethod
-    def of(cls, mechanism: str, space: Space, epsilon: float | FloatArray) -> "Terms":
+    def of(cls, mechanism: str, space: Space, epsilon: float | FloatArray) -> "ReportTerms":
         """Terms that offer every epsilon that occurs; "auto" becomes the best mechanism for the
         space.
 
@@ -157,7 +157,7 @@ class ShareQuery(Query):
     learner: Learner
     facts: Facts
     ensemble: Ensemble
-    terms: Terms
+    terms: ReportTerms
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -10,7 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit import Cohort, seeded
-from tacit.learners.learner import Public, ShareQuery, Terms
+from tacit.learners.learner import Public, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.centroid import Centroid
 from tacit.render.drawing import draw
@@ -254,7 +254,7 @@ def test_predicted_errors_are_those_of_the_reports(mechanism):
     rng = np.random.default_rng(5)
     sample = Public(rng.uniform(-1, 1, (50, 4)), np.arange(50) % 2, 2)
     query = ShareQuery(
-        1, 1, 10, learner, learner.facts(sample), Ensemble(2), Terms(mechanism, (1.0, 2.0))
+        1, 1, 10, learner, learner.facts(sample), Ensemble(2), ReportTerms(mechanism, (1.0, 2.0))
     )
     owners = 4000
     nobody = Cohort(
@@ -275,7 +275,9 @@ def test_predicted_errors_are_those_of_the_reports(mechanism):
 def test_nothing_is_predicted_for_shares_that_leave_as_they_are():
     learner = Centroid()
     sample = Public(np.eye(4), np.arange(4) % 2, 2)
-    query = ShareQuery(1, 1, 10, learner, learner.facts(sample), Ensemble(2), Terms("none", (1.0,)))
+    query = ShareQuery(
+        1, 1, 10, learner, learner.facts(sample), Ensemble(2), ReportTerms("none", (1.0,))
+    )
     rows = Cohort(np.eye(4), np.arange(4) % 2, np.arange(5))
     epsilons = np.ones(4)
     answer = query.answer(query.collect(query.release(rows, epsilons, seeded(3)), epsilons))

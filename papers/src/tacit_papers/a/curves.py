@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from tacit.algorithms.boosting import Boosted, OwnSample, boost
 from tacit.data.cohort import Cohort
 from tacit.engines.inline import Inline
-from tacit.learners.learner import Terms
+from tacit.learners.learner import ReportTerms
 from tacit.mechanisms.streams import Stream
 from tacit_papers.a.published import CURVES
 from tacit_papers.a.tables import LEARNERS
@@ -91,7 +91,7 @@ class BoostingCell(CurveCell):
         public = public_of(split)
         epsilon = line.epsilon or 1.0
         facts = line.learner.facts(public)
-        terms = Terms.of(line.mechanism, line.learner.space(facts), epsilon)
+        terms = ReportTerms.of(line.mechanism, line.learner.space(facts), epsilon)
         algorithm = boost(
             line.learner, facts, terms, OwnSample(public), self.rounds, self.owners, _ATTEMPTS
         )

@@ -14,7 +14,7 @@ from tacit.data.cohort import Cohort
 from tacit.learners.learner import Facts, ShareQuery, Simulated
 from tacit.learners.owners.centroid import CentroidModel
 from tacit.learners.owners.cross_tables import Cuts, weighted_tables
-from tacit.learners.owners.logistic import LinearModel, Logistic, fit_owners
+from tacit.learners.owners.logistic import Logistic, LogisticModel, fit_owners
 from tacit.learners.owners.stump import Stump, StumpModel
 from tacit.learners.query import Answer
 from tacit.mechanisms.base import Mechanism
@@ -154,8 +154,8 @@ class PublishedLogistic(Logistic):
         largest = np.abs(theta).max(axis=1, keepdims=True)
         return np.asarray(theta / np.where(largest > 0, largest, 1.0))
 
-    def learn(self, query: ShareQuery, answer: Answer) -> LinearModel:
-        return LinearModel(answer.mean.reshape(1, -1))
+    def learn(self, query: ShareQuery, answer: Answer) -> LogisticModel:
+        return LogisticModel(answer.mean.reshape(1, -1))
 
 
 def make(mechanism: type[Mechanism], space: Box, epsilon: FloatArray) -> Mechanism:

@@ -12,7 +12,7 @@ from typing import ClassVar
 from tacit.algorithms.boosting import AllOwners, Boosted, boost
 from tacit.data.cohort import Cohort
 from tacit.engines.inline import Inline
-from tacit.learners.learner import Learner, Terms
+from tacit.learners.learner import Learner, ReportTerms
 from tacit.learners.owners.centroid import Centroid
 from tacit.learners.owners.logistic import Logistic
 from tacit.learners.owners.stump import Stump
@@ -102,7 +102,7 @@ class SummedCell(CurveCell):
     def boosted(self, split: Split, cohort: Cohort, line: Line, coins: Stream) -> Boosted:
         facts = line.learner.facts(public_of(split))
         epsilon, sums = self._budget(line)
-        terms = Terms.of(line.mechanism, line.learner.space(facts), epsilon)
+        terms = ReportTerms.of(line.mechanism, line.learner.space(facts), epsilon)
         algorithm = boost(
             line.learner, facts, terms, AllOwners(), self.rounds, self.owners, self.rounds
         )

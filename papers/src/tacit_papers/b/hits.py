@@ -8,7 +8,7 @@ import numpy as np
 
 from tacit._util.types import FloatArray
 from tacit.data.cohort import Cohort
-from tacit.learners.learner import Public, ShareQuery, Terms
+from tacit.learners.learner import Public, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.stump import Stump
 from tacit.mechanisms.streams import seeded
@@ -99,7 +99,7 @@ class HitCell(Cell):
 
 def _query(public: Public, line: Line, owners: int) -> ShareQuery:
     facts = line.learner.facts(public)
-    terms = Terms.of(line.mechanism, line.learner.space(facts), line.epsilon or 1.0)
+    terms = ReportTerms.of(line.mechanism, line.learner.space(facts), line.epsilon or 1.0)
     return ShareQuery(1, 1, owners, line.learner, facts, Ensemble(public.classes), terms)
 
 

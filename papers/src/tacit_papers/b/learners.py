@@ -14,7 +14,7 @@ from tacit._util.types import FloatArray
 from tacit.data.cohort import Cohort
 from tacit.learners.learner import Facts, Public, ShareQuery, Simulated
 from tacit.learners.owners.cross_tables import Cuts, weighted_tables
-from tacit.learners.owners.logistic import LinearModel, fit_owners
+from tacit.learners.owners.logistic import LogisticModel, fit_owners
 from tacit.learners.owners.stump import Stump, StumpModel
 from tacit.learners.query import Answer
 from tacit.mechanisms.base import Mechanism
@@ -152,5 +152,5 @@ class OneAgainstRest(Simulated):
         mean = np.concatenate(parts)
         return Answer(mean, np.zeros(mean.size), len(shares))
 
-    def learn(self, query: ShareQuery, answer: Answer) -> LinearModel:
-        return LinearModel(answer.mean.reshape(-1, query.facts.dim + 1))
+    def learn(self, query: ShareQuery, answer: Answer) -> LogisticModel:
+        return LogisticModel(answer.mean.reshape(-1, query.facts.dim + 1))

@@ -7,13 +7,13 @@ from functools import cached_property
 import numpy as np
 
 from tacit._util.types import FloatArray, IntArray
-from tacit.algorithms.site_tuning import lenses_of, rehearse
+from tacit.algorithms.site_tuning import projections_of, rehearse
 from tacit.algorithms.site_weights import PublicOnly
 from tacit.algorithms.sites import combined_sites, models_of_public
 from tacit.data.cohort import Cohort
 from tacit.learners.query import Estimates
 from tacit.learners.sites.losses import HuberHinge
-from tacit.learners.sites.projection import Lens, fit_lens
+from tacit.learners.sites.projection import Projection, fit_projection
 from tacit.learners.sites.train import TrainSite
 from tacit.mechanisms.streams import Stream
 
@@ -54,22 +54,27 @@ def errors_of(
     """
     X0, y0, X, y, X1 = _projected(settings[0], train, test)
     sites = Cohort.of(X, y, np.arange(len(y)) // settings[0].records)
-    lenses = lenses_of(X0)
-    views = {id(lens): _View(lens, X0, y0, lens.see(X1), test[1]) for lens in lenses}
-    open_ = _question(settings[0], lenses[0], "none")
-    free = views[id(lenses[0])].errors("N", "no privacy", open_, _told(open_, sites, 1.0, coins))
+    projections = projections_of(X0)
+    views = {
+        id(projection): _View(projection, X0, y0, projection.see(X1), test[1])
+        for projection in projections
+    }
+    open_ = _question(settings[0], projections[0], "none")
+    free = views[id(projections[0])].errors(
+        "N", "no privacy", open_, _told(open_, sites, 1.0, coins)
+    )
     found = []
     for number, setting in enumerate(settings):
         own = coins.child("setting", number)
         errors = dict(free)
-        query = _question(setting, lenses[0], "published")
+        query = _question(setting, projections[0], "published")
         told = _told(query, sites, setting.epsilon, own.child("published"))
-        errors |= views[id(lenses[0])].errors("L", "as published", query, told)
+        errors |= views[id(projections[0])].errors("L", "as published", query, told)
         query = rehearse(
-            _question(setting, lenses[0], "objective"), X0, y0, setting.epsilon, lenses
+            _question(setting, projections[0], "objective"), X0, y0, setting.epsilon, projections
         )
         told = _told(query, sites, setting.epsilon, own.child("objective"))
-        view = views[id(query.lens)]
+        view = views[id(query.projection)]
         errors |= view.errors("L", "exact", query, told)
         errors["ours"] = view.error(view.combined(query, told, "guarded"))
         errors["public rows alone"] = view.error(view.alone[0].f)
@@ -81,7 +86,7 @@ def errors_of(
 class _View:
     """Public and test rows through one lens."""
 
-    lens: Lens
+    projection: Projection
     X0: FloatArray
     y0: IntArray
     shown: FloatArray
@@ -89,7 +94,7 @@ class _View:
 
     @cached_property
     def alone(self) -> tuple[PublicOnly, ...]:
-        query = TrainSite(1, 1, None, self.lens, HuberHinge(), 2, "none", (1.0,))
+        query = TrainSite(1, 1, None, self.projection, HuberHinge(), 2, "none", (1.0,))
         return models_of_public(query, self.X0, self.y0)
 
     def combined(self, query: TrainSite, told: Estimates, combine: str) -> FloatArray:
@@ -118,16 +123,16 @@ def _projected(
     """Public rows, sites' rows and test rows, on the principal components of the public ones."""
     X, y = train
     m = setting.records
-    lens = fit_lens(X[:m], setting.components, intercept=False)
-    wide = Lens(lens.centre, lens.directions, float(np.sqrt(lens.dim)))
+    projection = fit_projection(X[:m], setting.components, intercept=False)
+    wide = Projection(projection.centre, projection.directions, float(np.sqrt(projection.dim)))
     seen = wide.see(X)
     return seen[:m], y[:m], seen[m:], y[m:], wide.see(test[0])
 
 
-def _question(setting: Setting, lens: Lens, privacy: str) -> TrainSite:
+def _question(setting: Setting, projection: Projection, privacy: str) -> TrainSite:
     epsilon = 1.0 if privacy == "none" else setting.epsilon
     ridge = None if privacy == "objective" else 2 * setting.strength * setting.records
-    return TrainSite(1, 1, None, lens, HuberHinge(), 2, privacy, (epsilon,), ridge)
+    return TrainSite(1, 1, None, projection, HuberHinge(), 2, privacy, (epsilon,), ridge)
 
 
 def _told(query: TrainSite, sites: Cohort, epsilon: float, coins: Stream) -> Estimates:

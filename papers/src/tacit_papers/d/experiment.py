@@ -11,7 +11,7 @@ import numpy as np
 
 from tacit._util.types import FloatArray
 from tacit.algorithms.public_baseline import fit_public
-from tacit.algorithms.site_tuning import lenses_of, rehearse
+from tacit.algorithms.site_tuning import projections_of, rehearse
 from tacit.algorithms.sites import ensemble_of_sites
 from tacit.engines.inline import Inline
 from tacit.estimators.peer_methods import METHODS
@@ -102,15 +102,15 @@ def _sites(combine: str) -> Callable[[Trial, float, int], Outcome]:
 
     def run(trial: Trial, epsilon: float, rounds: int) -> Outcome:
         X0, y0 = trial.X_public, trial.y_public
-        lenses, privacy = lenses_of(X0), "none" if epsilon == inf else "objective"
+        projections, privacy = projections_of(X0), "none" if epsilon == inf else "objective"
         charged = 1.0 if epsilon == inf else epsilon
-        query = TrainSite(1, 1, None, lenses[0], HuberHinge(), 2, privacy, (charged,))
+        query = TrainSite(1, 1, None, projections[0], HuberHinge(), 2, privacy, (charged,))
         if not query.unsound:
-            query = rehearse(query, X0, y0, charged, lenses)
+            query = rehearse(query, X0, y0, charged, projections)
         model = Inline(trial.cohort, charged, trial.stream).run(
             ensemble_of_sites(query, X0, y0, combine)
         )
-        scores = query.lens.see(trial.X_test) @ model.vectors[0]
+        scores = query.projection.see(trial.X_test) @ model.vectors[0]
         return Outcome(None, _mean_accuracy(trial, [scores]))
 
     return run

@@ -14,13 +14,13 @@ from typing import ClassVar
 import numpy as np
 
 from tacit.algorithms.boosting import OwnSample, boost
-from tacit.algorithms.combination import Crowd
+from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.refinement import discriminate, refine
 from tacit.data.cohort import Cohort
 from tacit.engines.inline import Inline
 from tacit.learners.invitation import report_size
-from tacit.learners.learner import Learner, Public, Terms
+from tacit.learners.learner import Learner, Public, ReportTerms
 from tacit.learners.owners.centroid import Centroid
 from tacit.learners.owners.logistic import Logistic
 from tacit.learners.owners.stump import Stump
@@ -204,7 +204,7 @@ def best_of_paper(rows: Iterable[AheadRow], dataset: str) -> AheadRow | None:
 def bytes_of(task: Task) -> int:
     """What one owner sends when combining, header included."""
     public = task.public(max(task.public_rows), 0)
-    asks = refine(public, Crowd(10_000_000, 1.0, task.rows), "auto", 1.0)
+    asks = refine(public, Population(10_000_000, 1.0, task.rows), "auto", 1.0)
     return report_size(next(asks))
 
 
@@ -227,7 +227,7 @@ def _ours(
     """Private only and combined, at one epsilon; private only is not asked where rows are many:
     it is linear.
     """
-    crowd = Crowd(len(cohort), epsilon, task.rows)
+    crowd = Population(len(cohort), epsilon, task.rows)
     path = (task.name, epsilon, len(public.y), run)
     asks = {"combined": refine(public, crowd, "auto", epsilon, own=own)}
     if len(cohort) <= 200_000:
@@ -248,7 +248,7 @@ def _papers(
         learner = LEARNERS[name]
         facts = learner.facts(public)
         mechanism = "piecewise" if learner.unsound else "auto"
-        terms = Terms.of(mechanism, learner.space(facts), epsilon)
+        terms = ReportTerms.of(mechanism, learner.space(facts), epsilon)
         asks = boost(
             learner, facts, terms, OwnSample(public), _ROUNDS, len(cohort) // _ROUNDS, _ATTEMPTS
         )

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit._util.types import FloatArray, IntArray
-from tacit.algorithms.site_tuning import lenses_of, rehearse
+from tacit.algorithms.site_tuning import projections_of, rehearse
 from tacit.algorithms.site_weights import public_only
 from tacit.algorithms.sites import ensemble_of_sites
 from tacit.data.cohort import Cohort
 from tacit.engines.inline import Inline
 from tacit.learners.sites.losses import HuberHinge, LogisticLoss
-from tacit.learners.sites.projection import Lens
+from tacit.learners.sites.projection import Projection
 from tacit.learners.sites.train import TrainSite, targets_of
 from tacit.mechanisms.streams import seeded
 from tacit.render.document import Chart, Kind, Line, Section, Table
@@ -56,41 +56,55 @@ def hospital_rows(runs: int, seed: int) -> list[HospitalRow]:
 
 def _run(seed: int) -> dict[tuple[str, float | None, str], list[float]]:
     split, train_sites, _, test_sites = heart(public=PUBLIC, seed=seed, public_site=PUBLIC_SITE)
-    lenses = lenses_of(split.X_public)
-    lens = lenses[0]
+    projections = projections_of(split.X_public)
+    projection = projections[0]
     errors: dict[tuple[str, float | None, str], list[float]] = {}
 
-    def test(name: str, epsilon: float | None, unsound: str, eye: Lens, vector: FloatArray) -> None:
+    def test(
+        name: str, epsilon: float | None, unsound: str, eye: Projection, vector: FloatArray
+    ) -> None:
         wrong = (eye.see(split.X_test) @ vector > 0) != split.y_test
         errors[name, epsilon, unsound] = [
             float(wrong.mean()),
             *(float(wrong[test_sites == s].mean()) for s in range(4)),
         ]
 
-    test("public rows alone", None, "", lens, _fitted(lens, split.X_public, split.y_public))
+    test(
+        "public rows alone",
+        None,
+        "",
+        projection,
+        _fitted(projection, split.X_public, split.y_public),
+    )
     for number, name in enumerate(SITES):
         own = train_sites == number
-        test(f"{name} alone", None, "", lens, _fitted(lens, split.X_train[own], split.y_train[own]))
+        test(
+            f"{name} alone",
+            None,
+            "",
+            projection,
+            _fitted(projection, split.X_train[own], split.y_train[own]),
+        )
     pooled = (
         np.concatenate([split.X_public, split.X_train]),
         np.concatenate([split.y_public, split.y_train]),
     )
-    test("all records in one place", None, "no privacy", lens, _fitted(lens, *pooled))
+    test("all records in one place", None, "no privacy", projection, _fitted(projection, *pooled))
     cohort = Cohort.of(split.X_train, split.y_train, train_sites)
     for epsilon in EPSILONS:
-        query = TrainSite(1, 1, None, lens, HuberHinge(), 2, "objective", (epsilon,))
-        query = rehearse(query, split.X_public, split.y_public, epsilon, lenses)
+        query = TrainSite(1, 1, None, projection, HuberHinge(), 2, "objective", (epsilon,))
+        query = rehearse(query, split.X_public, split.y_public, epsilon, projections)
         for combine in ("guarded", "feature"):
             engine = Inline(cohort, epsilon, seeded(seed).child("hospitals"))
             model = engine.run(ensemble_of_sites(query, split.X_public, split.y_public, combine))
             name = "ours" if combine == "guarded" else "feature, exact"
-            test(name, epsilon, "", query.lens, model.vectors[0])
+            test(name, epsilon, "", query.projection, model.vectors[0])
     return errors
 
 
-def _fitted(lens: Lens, X: FloatArray, y: IntArray) -> FloatArray:
+def _fitted(projection: Projection, X: FloatArray, y: IntArray) -> FloatArray:
     """What a hospital gets from rows that it may see."""
-    return public_only(lens.see(X), targets_of(y, 2, 0), LogisticLoss()).f
+    return public_only(projection.see(X), targets_of(y, 2, 0), LogisticLoss()).f
 
 
 def _row(method: str, epsilon: float | None, unsound: str, errors: FloatArray) -> HospitalRow:

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit.algorithms.combination import Crowd
+from tacit.algorithms.combination import Population
 from tacit.algorithms.gradient_trees import Growth, blank, grow
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.refinement import discriminate, refine
@@ -185,7 +185,7 @@ def _accuracies(
     task: Task, epsilon: float, rows: int, run: int, stream: Stream
 ) -> Iterator[tuple[str, float]]:
     public, cohort = task.public(rows, run), task.cohort(run)
-    own, crowd = fit_public(public), Crowd(len(cohort), epsilon, task.rows)
+    own, crowd = fit_public(public), Population(len(cohort), epsilon, task.rows)
     asks = {
         "default": refine(public, crowd, "auto", epsilon, own=own),
         "private only": discriminate(public, crowd, "auto", epsilon, own),

@@ -14,7 +14,7 @@ import numpy as np
 from tacit._util.types import FloatArray
 from tacit.data.cohort import Cohort
 from tacit.engines.inline import Inline
-from tacit.learners.learner import Learner, ShareQuery, Simulated, Terms
+from tacit.learners.learner import Learner, ReportTerms, ShareQuery, Simulated
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.query import Answer
 from tacit.mechanisms.registry import MECHANISMS as MECHANISM_OF
@@ -211,7 +211,7 @@ def learn_first(
     for line in lines:
         learner, epsilon = line.learner, line.epsilon or 1.0
         facts = learner.facts(public)
-        terms = Terms.of(line.mechanism, learner.space(facts), epsilon)
+        terms = ReportTerms.of(line.mechanism, learner.space(facts), epsilon)
         query = ShareQuery(1, 1, len(cohort), learner, facts, Ensemble(split.classes), terms)
         if learner not in shares:
             small = isinstance(learner, Simulated) or len(cohort) * query.width <= _MOST

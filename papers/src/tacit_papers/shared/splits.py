@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from tacit._util.checks import bad
-from tacit.algorithms.combination import Crowd
+from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.refinement import refine
 from tacit.data.cohort import Cohort
@@ -105,7 +105,7 @@ def our_accuracy(split: Split, cohort: Cohort, epsilon: float, stream: Stream) -
     Of many owners the first `MOST_OWNERS` are asked.
     """
     cohort = cohort[:MOST_OWNERS]
-    crowd = Crowd(len(cohort), epsilon, len(cohort.y) // len(cohort))
+    crowd = Population(len(cohort), epsilon, len(cohort.y) // len(cohort))
     refined = Inline(cohort, epsilon, stream).run(
         refine(_own(split), crowd, "auto", epsilon, ("linear",), own=public_model(split))
     )

@@ -163,7 +163,7 @@ def _solve(factor: FloatArray, right: FloatArray, out: FloatArray) -> None:
 
 @message("linear.model")
 @dataclass(frozen=True, eq=False)
-class LinearModel:
+class LogisticModel:
     """The class with the largest score; `coefficients` (1 or classes, dim + 1), the intercept
     last.
     """
@@ -207,8 +207,8 @@ class Logistic(Learner):
         theta = fit_owners(cohort, weights, query.facts.classes, self.ridge)
         return theta.reshape(len(cohort), -1)
 
-    def learn(self, query: ShareQuery, answer: Answer) -> LinearModel:
-        return LinearModel(answer.mean.reshape(_targets(query.facts.classes), -1))
+    def learn(self, query: ShareQuery, answer: Answer) -> LogisticModel:
+        return LogisticModel(answer.mean.reshape(_targets(query.facts.classes), -1))
 
 
 def _targets(classes: int) -> int:

@@ -70,18 +70,18 @@ def least_ridge(epsilon: float, curvature: float) -> float:
     return curvature * max(1 / expm1(epsilon / 2), _LEAST_RIDGE)
 
 
-def usual_ridge(epsilon: float, dim: int, slope: float, girth: float) -> float:
+def usual_ridge(epsilon: float, dim: int, slope: float, l1_bound: float) -> float:
     """The length of the noise of objective perturbation: its image in the model is then about 1
     long.
 
     Less ridge lets noise blow up the model, more ridge only shrinks it towards the mean of target
     times row.
     """
-    return max(1.0, 2 * slope * girth * sqrt(2 * dim) / epsilon)
+    return max(1.0, 2 * slope * l1_bound * sqrt(2 * dim) / epsilon)
 
 
 @lru_cache(maxsize=1024)
-def objective(epsilon: float, dim: int, loss: Loss, girth: float, ridge: float) -> Perturbation:
+def objective(epsilon: float, dim: int, loss: Loss, l1_bound: float, ridge: float) -> Perturbation:
     """Objective perturbation; the ridge is raised to `least_ridge` where it is below."""
     slope, curvature = loss.slope, loss.curvature
     epsilon, ridge = _accept(epsilon, slope, ridge)
@@ -89,10 +89,10 @@ def objective(epsilon: float, dim: int, loss: Loss, girth: float, ridge: float) 
     polish = Fraction(epsilon) * _POLISH
     bend = Fraction(log1p(curvature / ridge)) * (1 + Fraction(1, 1 << 40))
     left = Fraction(epsilon) - polish - bend
-    size = 2 * Fraction(slope) * Fraction(girth) / left
+    size = 2 * Fraction(slope) * Fraction(l1_bound) / left
     tilt_step = _float_above(size / _SCALE)
     step = _power_below(float(size) / ridge / 2.0**_FINE)
-    tolerance = _power_below(TOLERANCE * slope * girth / sqrt(dim))
+    tolerance = _power_below(TOLERANCE * slope * l1_bound / sqrt(dim))
     short = (_root_above(dim) * Fraction(tilt_step) + Fraction(tolerance)) / Fraction(ridge)
     width = ceil(2 * _root_above(dim) * short / Fraction(step)) + dim
     rows = _most_rows(dim, loss, ridge, tolerance, _TAIL * float(size) * sqrt(dim))

@@ -25,18 +25,18 @@ _INTERCEPT = 0.5  # the size of the constant column, beside rows of about length
 
 @message("lens")
 @dataclass(frozen=True, eq=False)
-class Lens:
+class Projection:
     """x becomes ((x - centre) @ directions, constant), shortened to length at most 1 and to l1
-    length at most `girth`.
+    length at most `l1_bound`.
 
-    `girth` is between 1 and the root of `dim`: the smaller, the less noise an exact release needs,
-    and the more rows are shortened. What is not a number counts as the centre, and values are cut
-    to [-2^20, 2^20] first.
+    `l1_bound` is between 1 and the root of `dim`: the smaller, the less noise an exact release
+    needs, and the more rows are shortened. What is not a number counts as the centre, and values
+    are cut to [-2^20, 2^20] first.
     """
 
     centre: FloatArray
     directions: FloatArray
-    girth: float
+    l1_bound: float
     constant: float = 0.0
 
     def __post_init__(self) -> None:
@@ -57,9 +57,9 @@ class Lens:
             np.abs(self.directions).max() <= _LARGEST and np.abs(self.centre).max() <= _LARGEST
         ):
             raise ValueError(f"centre and directions must be finite, at most {_LARGEST:g} in size")
-        if not (self.girth >= 1 and 0 <= self.constant <= 1):
+        if not (self.l1_bound >= 1 and 0 <= self.constant <= 1):
             raise bad(
-                "girth", "at least 1, beside a constant from 0 to 1", (self.girth, self.constant)
+                "girth", "at least 1, beside a constant from 0 to 1", (self.l1_bound, self.constant)
             )
 
     @cached_property
@@ -74,7 +74,9 @@ class Lens:
         return np.append(lengths, 1.0) if self.constant else lengths
 
     def see(self, X: FloatArray) -> FloatArray:
-        """Rows (n, dim) of length at most 1 and l1 length at most `girth`, in exact arithmetic."""
+        """Rows (n, dim) of length at most 1 and l1 length at most `l1_bound`, in exact
+        arithmetic.
+        """
         shifted = np.asarray(X, dtype=np.float64) - self.centre
         np.clip(shifted, -(2.0**20), 2.0**20, out=shifted)
         if np.isnan(
@@ -85,14 +87,14 @@ class Lens:
         if self.constant:
             seen = np.hstack([seen, np.full((len(seen), 1), self.constant)])
         length = np.sqrt(np.einsum("ij,ij->i", seen, seen))
-        stretch = np.maximum(np.maximum(length, np.abs(seen).sum(axis=1) / self.girth), 1.0)
+        stretch = np.maximum(np.maximum(length, np.abs(seen).sum(axis=1) / self.l1_bound), 1.0)
         seen *= (_INSIDE / stretch)[:, np.newaxis]
         return seen
 
 
-def fit_lens(
+def fit_projection(
     X: FloatArray, components: int | None = None, whiten: float = 0.0, intercept: bool = True
-) -> Lens:
+) -> Projection:
     """A lens for rows like the public X: centred, turned to principal components, scaled to a
     median length of 1.
 
@@ -112,9 +114,9 @@ def fit_lens(
     constant = _INTERCEPT if intercept else 0.0
     lengths = np.sqrt((((X - centre) @ directions) ** 2).sum(axis=1) / (1 - constant**2))
     usual = float(np.median(lengths))
-    wide = Lens(centre, directions / usual if usual > 0 else directions, np.inf, constant)
-    girth = max(1.0, float(np.quantile(np.abs(wide.see(X)).sum(axis=1), 0.75)))
-    return Lens(centre, wide.directions, min(girth, float(np.sqrt(wide.dim))), constant)
+    wide = Projection(centre, directions / usual if usual > 0 else directions, np.inf, constant)
+    l1_bound = max(1.0, float(np.quantile(np.abs(wide.see(X)).sum(axis=1), 0.75)))
+    return Projection(centre, wide.directions, min(l1_bound, float(np.sqrt(wide.dim))), constant)
 
 
 @message("linear")
@@ -126,17 +128,19 @@ class LinearModel:
     `bounds` are the public range of targets that are numbers; None: the model tells classes apart.
     """
 
-    lens: Lens
+    projection: Projection
     vectors: FloatArray
     bounds: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
-        if not (self.vectors.ndim == 2 and self.vectors.shape[1] == self.lens.dim):
-            raise bad("vectors", f"(vectors, {self.lens.dim}) as the lens sees", self.vectors.shape)
+        if not (self.vectors.ndim == 2 and self.vectors.shape[1] == self.projection.dim):
+            raise bad(
+                "vectors", f"(vectors, {self.projection.dim}) as the lens sees", self.vectors.shape
+            )
 
     def scores(self, X: FloatArray) -> FloatArray:
         """Scores (rows, vectors) of encoded rows."""
-        return np.asarray(self.lens.see(X) @ self.vectors.T)
+        return np.asarray(self.projection.see(X) @ self.vectors.T)
 
     def winners(self, scores: FloatArray) -> IntArray:
         """The class of each row: the sign of the only score, or the largest of several."""

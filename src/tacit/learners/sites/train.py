@@ -28,7 +28,7 @@ from tacit.learners.sites.perturbation import (
     output,
     usual_ridge,
 )
-from tacit.learners.sites.projection import Lens
+from tacit.learners.sites.projection import Projection
 from tacit.learners.sites.solver import minimise
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.streams import Stream
@@ -59,7 +59,7 @@ class TrainSite(Query):
     unit: ClassVar[str] = "record"
     adjacency: ClassVar[str] = "one record of a site replaced, added or removed"
 
-    lens: Lens
+    projection: Projection
     loss: Loss
     labels: int
     privacy: str
@@ -89,7 +89,7 @@ class TrainSite(Query):
 
     @property
     def dim(self) -> int:
-        return len(self.lens.centre)
+        return len(self.projection.centre)
 
     @property
     def classes(self) -> int:
@@ -110,16 +110,22 @@ class TrainSite(Query):
 
     @property
     def width(self) -> int:
-        return self.vectors * self.lens.dim
+        return self.vectors * self.projection.dim
 
     def plan(self, epsilon: float) -> Perturbation:
         """Ridge and noise of a site that chose this epsilon: public, and the same whatever its
         rows are.
         """
-        each, dim, loss = positive("epsilon", epsilon) / self.vectors, self.lens.dim, self.loss
+        each, dim, loss = (
+            positive("epsilon", epsilon) / self.vectors,
+            self.projection.dim,
+            self.loss,
+        )
         if self.privacy == "objective":
-            ridge = self.ridge or self.easing * usual_ridge(each, dim, loss.slope, self.lens.girth)
-            return objective(each, dim, loss, self.lens.girth, ridge)
+            ridge = self.ridge or self.easing * usual_ridge(
+                each, dim, loss.slope, self.projection.l1_bound
+            )
+            return objective(each, dim, loss, self.projection.l1_bound, ridge)
         if self.privacy == "output":
             ridge = self.ridge or self.easing * usual_ridge(each, dim, loss.slope, dim**0.5)
             return output(each, dim, loss, ridge)
@@ -163,7 +169,7 @@ class TrainSite(Query):
 
     def _train(self, sites: Cohort, plan: Perturbation, stream: Stream) -> IntArray:
         """Points (sites, width); a site's are a function of its rows and its tape."""
-        count, shape = len(sites), (len(sites), self.vectors, self.lens.dim)
+        count, shape = len(sites), (len(sites), self.vectors, self.projection.dim)
         tilts = (
             _round_noise(shape, plan.tilt_size, stream)
             if self.privacy == "published"
@@ -174,7 +180,7 @@ class TrainSite(Query):
         for site in range(count):
             first, last = sites.offsets[site : site + 2].tolist()
             own = slice(first, min(last, first + plan.rows))
-            rows = self.lens.see(sites.X[own])
+            rows = self.projection.see(sites.X[own])
             for vector in range(self.vectors):
                 target = targets_of(sites.y[own], self.labels, vector)
                 found = minimise(

@@ -14,7 +14,7 @@ import numpy as np
 from tacit._util.checks import bad, positive, whole
 from tacit._util.types import IntArray
 from tacit.algorithms.boosting import AllOwners, Boosted, Judge, OwnSample, boost
-from tacit.learners.learner import Facts, Learner, Public, ShareQuery, Terms
+from tacit.learners.learner import Facts, Learner, Public, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.query import Query
 from tacit.learners.registry import learner_of, one_of
@@ -40,7 +40,7 @@ class BoostingTerms(CampaignTerms):
 
     learner: Learner
     facts: Facts
-    terms: Terms
+    terms: ReportTerms
     rounds: int
     owners: int
     attempts: int
@@ -145,7 +145,7 @@ class BoostingSpec(CampaignSpec):
             *self.common(sample, self.minimum),
             learner,
             facts,
-            Terms.of(self.mechanism, learner.space(facts), np.array(self.epsilon)),
+            ReportTerms.of(self.mechanism, learner.space(facts), np.array(self.epsilon)),
             self.rounds,
             self.owners_per_round,
             self.attempts,

@@ -12,7 +12,7 @@ import numpy as np
 
 from tacit._util.checks import bad, whole
 from tacit._util.types import IntArray
-from tacit.algorithms.combination import Crowd
+from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.refinement import LEAST_GAIN, MAPS, Refined, outlook, refine
 from tacit.estimators.planning import plan_for
@@ -67,9 +67,9 @@ class ClassifierTerms(CampaignTerms):
         return self.rounds
 
     @property
-    def crowd(self) -> Crowd:
+    def crowd(self) -> Population:
         """Those to be asked, as predictions see them."""
-        return Crowd(self.owners, float(np.median(self.epsilons)), self.rows)
+        return Population(self.owners, float(np.median(self.epsilons)), self.rows)
 
     def example(self) -> Query:
         return self.query
@@ -120,7 +120,7 @@ class ClassifierSpec(CampaignSpec):
             whole("owners", self.owners, 1),
             whole("rows_per_owner", self.rows_per_owner, 1),
         )
-        crowd = Crowd(owners, float(np.median(self.epsilon)), rows)
+        crowd = Population(owners, float(np.median(self.epsilon)), rows)
         own = fit_public(sample.public)
         look = outlook(sample.public, own, crowd, maps)
         if look.gain < LEAST_GAIN:

@@ -11,7 +11,7 @@ import numpy as np
 
 from tacit._util.checks import bad, positive
 from tacit._util.types import IntArray
-from tacit.algorithms.site_tuning import lenses_of, rehearse
+from tacit.algorithms.site_tuning import projections_of, rehearse
 from tacit.algorithms.site_weights import COMBINE
 from tacit.algorithms.sites import SiteEnsembleModel, ensemble_of_sites
 from tacit.estimators.parameters import loss_of
@@ -105,13 +105,13 @@ class SiteSpec(CampaignSpec):
     def prepared(self, sum_key: bytes = b"") -> tuple[SiteTerms, Public]:
         sample = self.read_sample()
         public = sample.public
-        lenses = lenses_of(public.X, self.components)
+        projections = projections_of(public.X, self.components)
         ridge = None if self.ridge is None else positive("ridge", self.ridge)
         loss = loss_of(self.loss, numbers=False)
         first = TrainSite(
-            1, 1, None, lenses[0], loss, public.classes, self.privacy, self.epsilon, ridge
+            1, 1, None, projections[0], loss, public.classes, self.privacy, self.epsilon, ridge
         )
-        query = rehearse(first, public.X, public.y, float(np.median(self.epsilon)), lenses)
+        query = rehearse(first, public.X, public.y, float(np.median(self.epsilon)), projections)
         made = SiteTerms(
             *self.common(sample, self.minimum),
             query,
