@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from benchmarks.walks import WalkRow
 
 ROOT = Path(__file__).parent.parent
 
@@ -20,3 +21,12 @@ def test_quick_benchmarks_write_rows(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "floor" in done.stdout
     assert json.loads(out.read_text())
+
+
+def test_a_walk_counts_each_function_once_and_switches_of_file():
+    steps = [("tacit/cli/fit.py", "fit"), ("tacit/checks.py", "whole"), ("tacit/checks.py", "bad")]
+    again = [("tacit/cli/fit.py", "fit"), ("tacit/cli/plan.py", "plan"), ("tacit_papers/a/rows.py", "row")]
+    row = WalkRow.of("fit", [*steps, *again])
+    assert (row.files, row.functions, row.rooms, row.switches) == (4, 5, 3, 3)
+    assert row.verdict is not None
+    assert row.verdict.met
