@@ -25,8 +25,8 @@ def test_quick_benchmarks_write_rows(tmp_path):
 
 def test_a_walk_counts_each_function_once_and_switches_of_file():
     steps = [("tacit/cli/fit.py", "fit"), ("tacit/checks.py", "whole"), ("tacit/checks.py", "bad")]
-    again = [("tacit/cli/fit.py", "fit"), ("tacit/cli/plan.py", "plan"), ("tacit_papers/a/rows.py", "row")]
-    row = WalkRow.of("fit", [*steps, *again])
+    more = [("tacit/cli/plan.py", "plan"), ("tacit_papers/a/rows.py", "row")]
+    row = WalkRow.of("fit", [*steps, steps[0], *more])
     assert (row.files, row.functions, row.rooms, row.switches) == (4, 5, 3, 3)
     assert row.verdict is not None
     assert row.verdict.met
