@@ -5,6 +5,7 @@ A message may name parameters, shapes and types, which are public; never a value
 """
 
 import math
+from collections.abc import Collection
 from itertools import pairwise
 from numbers import Integral, Real
 
@@ -31,6 +32,13 @@ def whole(name: str, value: object, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or not int(value) >= least:
         raise bad(name, f"a whole number >= {least}", value)
     return int(value)
+
+
+def one_of(name: str, value: object, choices: Collection[str]) -> str:
+    """`value`, if it is one of the choices."""
+    if not (isinstance(value, str) and value in choices):
+        raise bad(name, f"one of {', '.join(sorted(choices))}", value)
+    return value
 
 
 def rising(name: str, values: tuple[float, ...]) -> tuple[float, ...]:

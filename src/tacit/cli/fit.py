@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tacit._util.checks import positive, whole
+from tacit._util.checks import one_of, positive, whole
 from tacit._util.interrupts import stopping
 from tacit._util.types import AnyArray
 from tacit.algorithms.combination import Population
@@ -31,7 +31,6 @@ from tacit.data import UserTable
 from tacit.data.schema import Schema
 from tacit.estimators.parameters import stream_of
 from tacit.estimators.planning import Plan, plan_for
-from tacit.learners.registry import one_of
 
 _WEIGHTS = {
     "read": 1.0,

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tacit._util.checks import positive
+from tacit._util.checks import one_of, positive
 from tacit._util.types import AnyArray, FloatArray
 from tacit.algorithms.boosting import AllOwners, Judge, OwnSample, boost
 from tacit.algorithms.public_baseline import fit_public
@@ -20,7 +20,7 @@ from tacit.estimators.inputs import prepare
 from tacit.estimators.parameters import owners_each, stream_of, terms_of
 from tacit.estimators.persistence import Savable
 from tacit.learners.learner import Learner
-from tacit.learners.registry import learner_of, one_of
+from tacit.learners.registry import learner_of
 from tacit.sums.two_servers import TwoServers
 
 

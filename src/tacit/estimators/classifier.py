@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tacit._util.checks import whole
+from tacit._util.checks import one_of, whole
 from tacit._util.types import AnyArray, FloatArray
 from tacit.algorithms.boosting import rounds_in_words
 from tacit.algorithms.combination import Population
@@ -25,7 +25,6 @@ from tacit.estimators.inputs import prepare
 from tacit.estimators.parameters import stream_of
 from tacit.estimators.persistence import Savable
 from tacit.learners.owners.discriminant import Discriminant
-from tacit.learners.registry import one_of
 from tacit.mechanisms.registry import MECHANISMS
 
 _NO_NOISE = 16.0  # epsilon that predictions assume where shares are reported as they are

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from tacit._util.checks import bad, positive, whole
+from tacit._util.checks import bad, one_of, positive, whole
 from tacit._util.types import AnyArray, BoolArray, FloatArray
 from tacit.learners.learner import ReportTerms
-from tacit.learners.registry import one_of
 from tacit.learners.sites.losses import LOSSES, Loss
 from tacit.mechanisms.registry import MECHANISMS
 from tacit.mechanisms.spaces import Space

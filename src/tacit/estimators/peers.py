@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tacit._util.checks import bad, positive, whole
+from tacit._util.checks import bad, one_of, positive, whole
 from tacit._util.types import AnyArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort
 from tacit.data.frames import accept_labels, accept_table, some_rows
@@ -28,7 +28,6 @@ from tacit.learners.peers.cells import Cells
 from tacit.learners.peers.noisy_tree import Trees
 from tacit.learners.peers.own_model import RHO, RIDGE
 from tacit.learners.peers.peer_model import ServedScores
-from tacit.learners.registry import one_of
 from tacit.mechanisms.streams import Stream
 
 

@@ -7,6 +7,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from tacit._util.checks import one_of
 from tacit._util.types import AnyArray, FloatArray, IntArray
 from tacit.algorithms.site_tuning import projections_of, rehearse
 from tacit.algorithms.site_weights import COMBINE
@@ -20,7 +21,6 @@ from tacit.estimators.inputs import drawn_sample, given_sample
 from tacit.estimators.parameters import loss_of, ridge_of, site_epsilons, site_names, stream_of
 from tacit.estimators.persistence import Savable
 from tacit.estimators.regression_targets import Range, drawn_numbers, given_numbers
-from tacit.learners.registry import one_of
 from tacit.learners.sites.train import PRIVACY, TrainSite
 from tacit.mechanisms.streams import Stream
 

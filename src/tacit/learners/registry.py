@@ -1,22 +1,14 @@
 """Learners by the names that campaigns and parameters use."""
 
-from collections.abc import Collection
 from typing import Any
 
-from tacit._util.checks import bad
+from tacit._util.checks import one_of
 from tacit.learners.learner import Learner
 from tacit.learners.owners.centroid import Centroid
 from tacit.learners.owners.logistic import Logistic
 from tacit.learners.owners.stump import Stump
 
 LEARNERS: dict[str, type[Learner]] = {kind.name: kind for kind in (Stump, Centroid, Logistic)}
-
-
-def one_of(name: str, value: Any, choices: Collection[str]) -> str:
-    """`value`, if it is one of the choices."""
-    if not (isinstance(value, str) and value in choices):
-        raise bad(name, f"one of {', '.join(sorted(choices))}", value)
-    return value
 
 
 def learner_of(learner: Any) -> Learner:

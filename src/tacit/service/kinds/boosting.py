@@ -11,13 +11,13 @@ from typing import Any, ClassVar
 import httpx
 import numpy as np
 
-from tacit._util.checks import bad, positive, whole
+from tacit._util.checks import bad, one_of, positive, whole
 from tacit._util.types import IntArray
 from tacit.algorithms.boosting import AllOwners, Boosted, Judge, OwnSample, boost
 from tacit.learners.learner import Facts, Learner, Public, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.query import Query
-from tacit.learners.registry import learner_of, one_of
+from tacit.learners.registry import learner_of
 from tacit.service.kinds.campaign_file import CampaignSpec
 from tacit.service.protocol.campaign import CampaignTerms
 from tacit.service.protocol.signed_requests import checked_url, trust

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit._util.checks import bad, whole
+from tacit._util.checks import bad, one_of, whole
 from tacit._util.types import IntArray
 from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import fit_public
@@ -18,7 +18,6 @@ from tacit.algorithms.refinement import LEAST_GAIN, MAPS, Refined, outlook, refi
 from tacit.estimators.planning import plan_for
 from tacit.learners.learner import Public, ShareQuery
 from tacit.learners.query import Query
-from tacit.learners.registry import one_of
 from tacit.service.kinds.campaign_file import CampaignSpec
 from tacit.service.protocol.campaign import CampaignTerms
 from tacit.wire import message

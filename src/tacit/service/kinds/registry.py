@@ -5,7 +5,7 @@ The kinds of campaign files there are.
 
 from pathlib import Path
 
-from tacit.learners.registry import one_of
+from tacit._util.checks import one_of
 from tacit.service.kinds.boosting import BoostingSpec, BoostingTerms
 from tacit.service.kinds.campaign_file import DEFAULT, KIND, CampaignSpec, entries
 from tacit.service.kinds.classifier import ClassifierSpec, ClassifierTerms

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit._util.checks import bad, positive
+from tacit._util.checks import bad, one_of, positive
 from tacit._util.types import IntArray
 from tacit.algorithms.site_tuning import projections_of, rehearse
 from tacit.algorithms.site_weights import COMBINE
@@ -17,7 +17,6 @@ from tacit.algorithms.sites import SiteEnsembleModel, ensemble_of_sites
 from tacit.estimators.parameters import loss_of
 from tacit.learners.learner import Public
 from tacit.learners.query import Query
-from tacit.learners.registry import one_of
 from tacit.learners.sites.train import TrainSite
 from tacit.service.kinds.campaign_file import CampaignSpec
 from tacit.service.protocol.campaign import CampaignTerms
