@@ -15,7 +15,7 @@ from tacit.algorithms.public_baseline import fit_public
 from tacit.data.frames import accept_table
 from tacit.data.schema import Schema
 from tacit.engines.inline import Inline, Monitor
-from tacit.estimators.guarantee import guarantee_of
+from tacit.estimators.guarantee import boosting_guarantee
 from tacit.estimators.inputs import prepare
 from tacit.estimators.parameters import owners_each, stream_of, terms_of
 from tacit.estimators.persistence import Savable
@@ -149,8 +149,13 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
                 "; with no base model, predictions are the data user's most frequent class"
             )
         budget = None if sums is None else float(self.error_epsilon)
-        self.guarantee_ = guarantee_of(
-            learner.unsound, terms.mechanism, epsilon, budget, stream, ready.source
+        self.guarantee_ = boosting_guarantee(
+            learner.unsound,
+            terms.mechanism,
+            epsilon,
+            error_epsilon=budget,
+            source=ready.source,
+            stream=stream,
         )
         return self
 

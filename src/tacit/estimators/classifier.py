@@ -20,11 +20,10 @@ from tacit.algorithms.refinement import MAPS, discriminate, refine
 from tacit.data.frames import accept_table
 from tacit.data.schema import Schema
 from tacit.engines.inline import Inline, Monitor
-from tacit.estimators.guarantee import guarantee_of
+from tacit.estimators.guarantee import classifier_guarantee
 from tacit.estimators.inputs import prepare
 from tacit.estimators.parameters import stream_of
 from tacit.estimators.persistence import Savable
-from tacit.learners.owners.discriminant import Discriminant
 from tacit.mechanisms.registry import MECHANISMS
 
 _NO_NOISE = 16.0  # epsilon that predictions assume where shares are reported as they are
@@ -161,9 +160,7 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
             self.ended_ = f"stopped after {rounds_in_words(len(self.report_))}"
         self.transcript_ = engine.transcript
         named = "privunit" if mechanism == "auto" else mechanism
-        promise = guarantee_of(
-            Discriminant.unsound, named, ready.epsilon, None, stream, ready.source
-        )
+        promise = classifier_guarantee(named, ready.epsilon, ready.source, stream)
         self.guarantee_ = promise if engine.asked else promise.without_reports
         return self
 

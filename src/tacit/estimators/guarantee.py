@@ -1,6 +1,7 @@
-"""What a fit promises to owners, and what it does not, in plain words.
+"""What a model promises to owners, and what it does not, in plain words.
 
-What peers promise about each record, in plain words.
+The words belong to a kind of model, not to how it came about: one that was fitted in one process
+and one that a campaign published over the network say the same.
 """
 
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from math import isinf
 import numpy as np
 
 from tacit._util.types import FloatArray
-from tacit.estimators.peer_methods import Plan
+from tacit.learners.owners.discriminant import Discriminant
 from tacit.learners.peers.leaf_counts import CountLeaves
 from tacit.learners.sites.train import TrainSite
 from tacit.mechanisms.streams import SecureStream, Stream
@@ -21,22 +22,7 @@ _REPORTS = (
     "all other owners"
 )
 _SUMS = "; for the sums of the error estimates: either of two servers, but not both together"
-_COUNTS = (
-    "moved_values_ and ignored_rows_ are exact counts over owners' rows, for the "
-    "simulation: "
-    "do not publish them."
-)
-_SITES = (
-    "Who the sites are, how many, and the epsilon of each are public; how many "
-    "records a site "
-    "has is not."
-)
-_TWICE = (
-    "Somebody with records at several sites is protected by the sum of their epsilons; so is "
-    "one with several here."
-)
 _NO_REPORT = "no report"
-_OWNERS = "Who the owners are, how many, and the epsilon of each are public."
 
 
 @message("guarantee")
@@ -52,13 +38,12 @@ class Guarantee:
     says what the fitted object knows beyond the model; what is saved does not, and `published` is
     its guarantee.
 
-    >>> print(Guarantee(epsilon=(1.0, 1.0), mechanism="privunit", stream="secure", not_protected=("The names.",)))
+    >>> names = ("The names.",)
+    >>> promise = Guarantee(epsilon=(1, 1), mechanism="m", stream="secure", not_protected=names)
+    >>> print(promise.headline)
     Each owner's rows are protected by local differential privacy with epsilon 1.
-      unit: owner adjacency: any two sets of rows of one owner adversary: whoever sees the reports
-      and all that is made of them, the data user included, with all other owners mechanism:
-      privunit, one report per owner coins: secure
-    Not protected:
-      The names.
+    >>> str(promise).splitlines()[1:3]
+    ['  unit: owner', '  adjacency: any two sets of rows of one owner']
     """
 
     epsilon: tuple[float, float] | None
@@ -148,57 +133,99 @@ class Guarantee:
         )
 
 
-def site_guarantee(
-    query: TrainSite, epsilon: float | FloatArray, stream: Stream, source: str
+@dataclass(frozen=True)
+class Source:
+    """Where the data user's sample is from: its own `rows`, unless `drawn` says whose they were."""
+
+    rows: int
+    drawn: str = ""
+
+    def sentence(self, places: str) -> str:
+        """That the sample is not protected, and in which places of the model it shows."""
+        return self.drawn or f"The data user's own sample of {self.rows} rows shows in {places}."
+
+
+_OWNERS = "Who the owners are, how many, and the epsilon of each are public."
+_COUNTS = (
+    "moved_values_ and ignored_rows_ are exact counts over owners' rows, for the simulation: "
+    "do not publish them."
+)
+
+
+def classifier_guarantee(
+    mechanism: str, epsilon: float | FloatArray, source: Source, stream: Stream
 ) -> Guarantee:
-    """The guarantee of an ensemble of sites: records are protected from everybody outside their
-    site.
-    """
-    void = query.unsound and f"privacy={query.privacy!r} may only be simulated: {query.unsound}"
-    named = None if void else (float(np.min(epsilon)), float(np.max(epsilon)))
-    if not void and not isinstance(stream, SecureStream):
-        void = f"the coins came from random_state ({stream.label})"
-    return Guarantee(
-        epsilon=named,
-        mechanism=f"{query.privacy} perturbation" if not query.unsound else query.privacy,
-        stream=stream.label,
-        not_protected=(source, _SITES, _TWICE),
-        void=void,
-        unit=query.unit,
-        adjacency=query.adjacency,
-        protects="Each record of a site is",
-        notion="differential privacy",
-        reporter="site",
+    """The guarantee of the data user's own model that owners have refined."""
+    return _owners_guarantee(
+        Discriminant.unsound,
+        mechanism,
+        epsilon,
+        source.sentence("bounds, the model that was refined, its features and its weights"),
+        stream,
     )
 
 
-def guarantee_of(
+def boosting_guarantee(
     unsound: str,
     mechanism: str,
     epsilon: float | FloatArray,
     error_epsilon: float | None,
+    source: Source,
     stream: Stream,
-    source: str,
 ) -> Guarantee:
-    """The guarantee of a run; no epsilon is named where none holds. `source` says where the
-    public sample is from.
-    """
+    """The guarantee of an ensemble; `unsound` says why its learner protects nobody, if so."""
+    sample = source.sentence("bounds, thresholds and votes")
+    whole = _owners_guarantee(unsound, mechanism, epsilon, sample, stream)
+    return replace(whole, error_epsilon=error_epsilon)
+
+
+def _owners_guarantee(
+    unsound: str, mechanism: str, epsilon: float | FloatArray, sample: str, stream: Stream
+) -> Guarantee:
+    """The guarantee of owners that give one report each; no epsilon is named where none holds."""
     void = ""
     if unsound:
         void = f"this learner may only be simulated: {unsound}"
     elif mechanism == "none":
         void = "shares were reported as they are, mechanism='none'"
-    named = None if void else (float(np.min(epsilon)), float(np.max(epsilon)))
-    if not void and not isinstance(stream, SecureStream):
-        void = f"the coins came from random_state ({stream.label})"
     return Guarantee(
-        epsilon=named,
+        epsilon=None if void else (float(np.min(epsilon)), float(np.max(epsilon))),
         mechanism=mechanism,
         stream=stream.label,
-        not_protected=(source, _OWNERS),
-        void=void,
-        error_epsilon=error_epsilon,
+        not_protected=(sample, _OWNERS),
+        void=void or _void_coins(stream),
         held=_COUNTS,
+    )
+
+
+_SITES = (
+    "Who the sites are, how many, and the epsilon of each are public; how many records a site "
+    "has is not."
+)
+_TWICE = (
+    "Somebody with records at several sites is protected by the sum of their epsilons; so is "
+    "one with several here."
+)
+
+
+def site_guarantee(
+    query: TrainSite, epsilon: float | FloatArray, source: Source, stream: Stream
+) -> Guarantee:
+    """The guarantee of an ensemble of sites: records are protected from everybody outside their
+    site.
+    """
+    void = query.unsound and f"privacy={query.privacy!r} may only be simulated: {query.unsound}"
+    return Guarantee(
+        epsilon=None if void else (float(np.min(epsilon)), float(np.max(epsilon))),
+        mechanism=f"{query.privacy} perturbation" if not query.unsound else query.privacy,
+        stream=stream.label,
+        not_protected=(source.sentence("bounds, projections and weights"), _SITES, _TWICE),
+        void=void or _void_coins(stream),
+        unit=query.unit,
+        adjacency=query.adjacency,
+        protects="Each record of a site is",
+        notion="differential privacy",
+        reporter="site",
     )
 
 
@@ -216,27 +243,38 @@ _OWN = (
 )
 
 
-def peer_guarantee(epsilons: Sequence[float], plan: Plan, stream: Stream, source: str) -> Guarantee:
-    """The guarantee when participants spend these budgets; no epsilon is named where none holds."""
-    low, high = min(epsilons), max(epsilons)
+def peer_guarantee(
+    epsilons: Sequence[float], reports: int, source: Source | None, stream: Stream
+) -> Guarantee:
+    """The guarantee when participants spend these budgets on up to so many reports each; `source`
+    None: bounds and classes were known without a sample.
+    """
     void = (
-        "epsilon is infinite for somebody: counts were released as they are" if isinf(high) else ""
+        "epsilon is infinite for somebody: counts were released as they are"
+        if isinf(max(epsilons))
+        else ""
     )
-    named = None if void else (low, high)
-    if not void and not isinstance(stream, SecureStream):
-        void = f"the coins came from random_state ({stream.label})"
-    most = max(plan.turns.values())
+    sample = () if source is None else (source.sentence("bounds"),)
     return Guarantee(
-        epsilon=named,
+        epsilon=None if void else (min(epsilons), max(epsilons)),
         mechanism="noisy choices and counts",
         stream=stream.label,
-        not_protected=(*([source] if source else []), _PEERS, _TWO_STEPS),
-        void=void,
+        not_protected=(*sample, _PEERS, _TWO_STEPS),
+        void=void or _void_coins(stream),
         unit=CountLeaves.unit,
         adjacency=CountLeaves.adjacency,
         protects="Each record of a participant is",
         notion="differential privacy, over all rounds together,",
         reporter="participant",
-        reports="one report" if most == 1 else f"up to {most} reports",
+        reports="one report" if reports == 1 else f"up to {reports} reports",
         held=_OWN,
+    )
+
+
+def _void_coins(stream: Stream) -> str:
+    """Why coins that can be repeated protect nobody; empty for secure ones."""
+    return (
+        ""
+        if isinstance(stream, SecureStream)
+        else f"the coins came from random_state ({stream.label})"
     )

@@ -19,6 +19,7 @@ from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort
 from tacit.data.frames import accept_labels, accept_table, categorical, owner_numbers, some_rows
 from tacit.data.schema import Schema
+from tacit.estimators.guarantee import Source
 from tacit.estimators.parameters import epsilon_of
 from tacit.learners.learner import Public
 from tacit.mechanisms.streams import Stream
@@ -27,13 +28,13 @@ from tacit.mechanisms.streams import Stream
 @dataclass(frozen=True, eq=False)
 class Sample:
     """Rows with labels, which owners they were taken from (none, when they are the data user's),
-    a sentence on that.
+    and what a guarantee says of that.
     """
 
     X: Any
     y: AnyArray
     taken: BoolArray
-    source: str
+    source: Source
 
     def schema(self, known: Schema | None) -> Schema:
         """The schema that is known, with classes sorted as scikit-learn keeps them, or what the
@@ -65,8 +66,7 @@ def given_sample(estimator: Any, public: Any, owners: int) -> Sample:
         raise TypeError(f"public must be a pair (X0, y0), got {type(public).__name__}")
     X = accept_table(estimator, public[0], reset=False)
     y = accept_labels(estimator, X, public[1], finite=estimator.schema is None)
-    source = f"The data user's own sample of {len(y)} rows shows in bounds, thresholds and votes."
-    return Sample(X, y, np.zeros(owners, dtype=np.bool_), source)
+    return Sample(X, y, np.zeros(owners, dtype=np.bool_), Source(len(y)))
 
 
 def drawn_sample(estimator: Any, X: Any, y: AnyArray, owners: IntArray, stream: Stream) -> Sample:
@@ -78,11 +78,11 @@ def drawn_sample(estimator: Any, X: Any, y: AnyArray, owners: IntArray, stream: 
         classes = estimator.schema.encode_labels(y)
     taken = set_aside(classes, owners, estimator.public_fraction, stream)
     rows = np.flatnonzero(taken[owners])
-    source = (
+    drawn = (
         f"{len(rows)} rows of {np.count_nonzero(taken)} owners, drawn at random, became the "
         "data user's sample."
     )
-    return Sample(some_rows(X, rows), y[rows], taken, source)
+    return Sample(some_rows(X, rows), y[rows], taken, Source(len(rows), drawn))
 
 
 _LEAST = 10
@@ -130,14 +130,14 @@ def set_aside(classes: IntArray, owners: IntArray, fraction: float, stream: Stre
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """The data user's sample, the owners, an epsilon for each or for all, a sentence on where
-    the sample is from.
+    """The data user's sample, the owners, an epsilon for each or for all, and where the sample
+    is from.
     """
 
     public: Public
     cohort: Cohort
     epsilon: float | FloatArray
-    source: str
+    source: Source
 
 
 def prepare(estimator: Any, X: Any, y: Any, owners: Any, public: Any, stream: Stream) -> Prepared:

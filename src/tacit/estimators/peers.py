@@ -148,7 +148,7 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.released_ = METHODS[self.method].nothing
         self.models_: dict[Any, PeerModel] = {}
         self.spent_: dict[Any, float] = {}
-        self._source = "" if sample is None else sample.source
+        self._source = None if sample is None else sample.source
         self.transcript_ = b""
         self._present: dict[int, float] = {}
         return self._learn(
@@ -225,7 +225,7 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
             self.participants_[number]: float(engine.spent[number]) for number in newcomers
         }
         self.guarantee_ = peer_guarantee(
-            list(self._present.values()), plan, self._stream, self._source
+            list(self._present.values()), max(plan.turns.values()), self._source, self._stream
         )
         self._settle()
         if engine.stopped:

@@ -9,6 +9,7 @@ from tacit._util.checks import bad
 from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
 from tacit.data.frames import categorical, some_rows
 from tacit.data.schema import Schema
+from tacit.estimators.guarantee import Source
 from tacit.estimators.inputs import given_sample, set_aside
 from tacit.learners.sites.train import LEVELS
 from tacit.mechanisms.streams import Stream
@@ -48,14 +49,14 @@ class Range:
 
 @dataclass(frozen=True, eq=False)
 class NumberSample:
-    """Public rows with targets, which rows of the sites they were taken from, a sentence on
-    that.
+    """Public rows with targets, which rows of the sites they were taken from, and what a
+    guarantee says of that.
     """
 
     X: Any
     y: AnyArray
     taken: BoolArray
-    source: str
+    source: Source
 
     def schema(self, known: Schema | None) -> Schema:
         """The schema that is known, or what the sample shows; its classes play no part."""
@@ -90,5 +91,5 @@ def drawn_numbers(estimator: Any, X: Any, y: AnyArray, stream: Stream) -> Number
     every = np.arange(len(y))
     taken = set_aside(every % 2, every, estimator.public_fraction, stream)
     rows = np.flatnonzero(taken)
-    source = f"{len(rows)} rows, drawn at random, became the data user's sample."
-    return NumberSample(some_rows(X, rows), np.asarray(y)[rows], taken, source)
+    drawn = f"{len(rows)} rows, drawn at random, became the data user's sample."
+    return NumberSample(some_rows(X, rows), np.asarray(y)[rows], taken, Source(len(rows), drawn))

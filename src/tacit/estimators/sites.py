@@ -16,7 +16,7 @@ from tacit.data.cohort import Cohort
 from tacit.data.frames import accept_labels, accept_table, some_rows
 from tacit.data.schema import Schema
 from tacit.engines.inline import Inline
-from tacit.estimators.guarantee import site_guarantee
+from tacit.estimators.guarantee import Source, site_guarantee
 from tacit.estimators.inputs import drawn_sample, given_sample
 from tacit.estimators.parameters import loss_of, ridge_of, site_epsilons, site_names, stream_of
 from tacit.estimators.persistence import Savable
@@ -63,7 +63,7 @@ class _Sites(Savable, BaseEstimator):  # type: ignore[misc]  # scikit-learn is u
         X0: FloatArray,
         y0: IntArray,
         classes: int,
-        source: str,
+        source: Source,
         bounds: tuple[float, float] | None,
         stream: Stream,
     ) -> None:
@@ -89,7 +89,7 @@ class _Sites(Savable, BaseEstimator):  # type: ignore[misc]  # scikit-learn is u
         self.linear_ = self.model_.linear(self.query_, bounds)
         self.site_models_, self.transcript_ = self.model_.models, engine.transcript
         self.ended_ = f"all {len(self.sites_)} sites"
-        self.guarantee_ = site_guarantee(self.query_, epsilon, stream, source)
+        self.guarantee_ = site_guarantee(self.query_, epsilon, source, stream)
         self.report_ = [
             {
                 "site": name,

@@ -14,8 +14,14 @@ from tacit.algorithms.boosting import Boosted
 from tacit.algorithms.peer_turns import TurnsTaken
 from tacit.algorithms.refinement import Refined
 from tacit.algorithms.sites import SiteEnsembleModel
-from tacit.estimators.guarantee import Guarantee, guarantee_of, peer_guarantee, site_guarantee
-from tacit.estimators.peer_methods import Plan
+from tacit.estimators.guarantee import (
+    Guarantee,
+    Source,
+    boosting_guarantee,
+    classifier_guarantee,
+    peer_guarantee,
+    site_guarantee,
+)
 from tacit.estimators.persistence import SavedModel
 from tacit.learners.learner import Public
 from tacit.learners.models.ensemble import Ensemble
@@ -56,13 +62,8 @@ def _of_classifier(
     terms: ClassifierTerms, result: Refined, public: Public, transcript: bytes
 ) -> SavedModel:
     asked = terms.query.terms
-    guarantee = guarantee_of(
-        terms.query.learner.unsound,
-        asked.mechanism,
-        np.array(asked.epsilons),
-        None,
-        _coins(terms),
-        _source(public, "the model that was refined, its features and its weights"),
+    guarantee = classifier_guarantee(
+        asked.mechanism, np.array(asked.epsilons), Source(len(public.y)), _coins(terms)
     )
     report = [asdict(record) for record in result.records]
     return _saved(
@@ -81,13 +82,13 @@ def _of_boosting(
     terms: BoostingTerms, result: Boosted, public: Public, transcript: bytes, sums: int
 ) -> SavedModel:
     asked = terms.terms
-    guarantee = guarantee_of(
+    guarantee = boosting_guarantee(
         terms.learner.unsound,
         asked.mechanism,
         np.array(asked.epsilons),
-        None if terms.sums is None else sums * terms.sums.epsilon,
-        _coins(terms),
-        _source(public, "thresholds and votes"),
+        error_epsilon=None if terms.sums is None else sums * terms.sums.epsilon,
+        source=Source(len(public.y)),
+        stream=_coins(terms),
     )
     report = [asdict(record) for record in result.records]
     return _saved(
@@ -112,9 +113,7 @@ def _of_sites(
         else f"fewer than {terms.minimum} sites answered: the sample alone"
     )
     epsilons = result.epsilons if heard else np.array(terms.epsilons)
-    guarantee = site_guarantee(
-        terms.query, epsilons, _coins(terms), _source(public, "bounds, projections and weights")
-    )
+    guarantee = site_guarantee(terms.query, epsilons, Source(len(public.y)), _coins(terms))
     report = [
         {"epsilon": epsilon, "weights": [float(one.weights[place]) for one in result.combined]}
         for place, epsilon in enumerate(result.epsilons.tolist())
@@ -128,8 +127,7 @@ def _of_peers(
 ) -> SavedModel:
     spoke = {part.speaker for part in result.model.parts}
     ended = f"{len(result.model.parts)} turns of {len(spoke)} participants"
-    plan = Plan(terms.rounds, {0: terms.answers}, {0: terms.epsilon})
-    guarantee = peer_guarantee([terms.epsilon], plan, _coins(terms), _source(public, "bounds"))
+    guarantee = peer_guarantee([terms.epsilon], terms.answers, Source(len(public.y)), _coins(terms))
     report = [
         {
             "participant": peer.name,
@@ -175,7 +173,3 @@ def _saved(
 def _coins(terms: CampaignTerms) -> Stream:
     """Where owners' coins came from: their operating systems, except in a rehearsal."""
     return seeded(0) if is_rehearsal(terms.name) else secure()
-
-
-def _source(public: Public, where: str) -> str:
-    return f"The data user's own sample of {len(public.y)} rows shows in {where}."
