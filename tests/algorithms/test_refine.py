@@ -9,10 +9,10 @@ from tacit import PrivUnit, seeded
 from tacit.algorithms.combination import Combination, Population
 from tacit.algorithms.feature_maps import spectrum_of, water_filling
 from tacit.algorithms.public_baseline import fit_public
-from tacit.algorithms.refinement import discriminate, refine
+from tacit.algorithms.refinement import discriminate, look_ahead, refine
 from tacit.data.cohort import Cohort
 from tacit.engines.inline import Inline
-from tacit.estimators.planning import plan_for
+from tacit.estimators.planning import Plan
 from tacit.learners.learner import Public, ShareQuery
 from tacit.learners.owners.discriminant import Discriminant
 from tacit.learners.query import Answer
@@ -95,7 +95,7 @@ def test_predicted_noise_is_measured_noise():
     crowd = Population(3000, 1.0, 2)
     belief = Combination(public, fit_public(public), spectrum_of("linear", public), crowd)
     X, y = rows_of(6000, seed=7)
-    asks = refine(public, crowd, "auto", 1.0, ("linear",), rounds=1)
+    asks = refine(public, crowd, "auto", 1.0, maps=("linear",), rounds=1)
     asked = next(asks)
     assert isinstance(asked, ShareQuery)
     assert isinstance(asked.learner, Discriminant)
@@ -122,12 +122,16 @@ def test_gain_grows_with_owners_and_epsilon_and_falls_with_the_public_sample():
     assert gain(1000, 10_000, 1.0) < gain(60, 10_000, 1.0)
 
 
+def planned(public, population):
+    return Plan.of(look_ahead(public, fit_public(public), population))
+
+
 def test_planned_accuracy_is_reached_in_simulation():
     """Over eight samples: predicted and measured rise agree within 0.015 on average."""
     predicted, measured = [], []
     for seed in range(8):
         public = sample(100, seed=200 + seed)
-        plan = plan_for(public, Population(20_000, 1.0, 2))
+        plan = planned(public, Population(20_000, 1.0, 2))
         refined = run(public, 20_000, 1.0, seed=seed)
         predicted.append(plan.rise)
         measured.append(accuracy(refined.model) - accuracy(refined.own.model))
@@ -138,12 +142,12 @@ def test_planned_accuracy_is_reached_in_simulation():
 
 def test_a_plan_says_not_to_collect():
     public = sample(1000, seed=9)
-    plan = plan_for(public, Population(1000, 0.1))
+    plan = planned(public, Population(1000, 0.1))
     assert not plan.collect
     assert str(plan).startswith(
         "Do not collect: 1,000 owners at epsilon 0.1 will not beat your own 1,000 rows"
     )
-    assert str(plan_for(public, Population(10_000_000, 1.0))).startswith(
+    assert str(planned(public, Population(10_000_000, 1.0))).startswith(
         "Collect: 10,000,000 owners"
     )
 

@@ -9,10 +9,10 @@ import pytest
 
 import tacit
 from tacit.algorithms.public_baseline import fit_public
+from tacit.algorithms.refinement import look_ahead
 from tacit.audit.mechanisms import shipped
 from tacit.cli.fit import _tested
 from tacit.engines.inline import Inline
-from tacit.estimators.planning import plan_for
 from tacit_papers.ours import trees
 from tests.cli.made import family_files
 from tests.cli.spoken import document, run_program
@@ -93,7 +93,7 @@ def test_turns_that_were_taken_are_the_model(program, tmp_path, monkeypatch):
     ("where", "more", "said"),
     [
         ("tacit.cli.fit.owned_rows", "", "nobody was asked, and nothing was written"),
-        ("tacit.cli.fit.plan_for", "", "nobody was asked, and nothing was written"),
+        ("tacit.cli.fit.look_ahead", "", "nobody was asked, and nothing was written"),
         (
             "tacit.estimators.sites.rehearse",
             "--method sites --owners town --leave-out town",
@@ -136,7 +136,7 @@ def test_a_model_is_kept_while_it_is_tested(program, tmp_path, monkeypatch):
 
 
 def test_plans_that_are_done_are_shown(program, monkeypatch):
-    monkeypatch.setattr("tacit.cli.plan.plan_for", ctrl_c_at(3, plan_for))
+    monkeypatch.setattr("tacit.cli.plan.look_ahead", ctrl_c_at(3, look_ahead))
     said, lines, status = program(
         "plan mine.csv --label rich --owners 2000 --leave-out family --json"
     )

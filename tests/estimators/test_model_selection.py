@@ -8,7 +8,12 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from tacit.estimators import PrivateBoosting
+from tacit.algorithms.combination import Population
+from tacit.algorithms.public_baseline import fit_public
+from tacit.algorithms.refinement import look_ahead
+from tacit.data.schema import Schema
+from tacit.estimators import PrivateBoosting, PrivateClassifier, plan
+from tacit.learners.learner import Public
 from tacit.learners.owners.logistic import Logistic
 from tacit.learners.owners.stump import Stump
 from tests.estimators.data import task
@@ -64,3 +69,28 @@ def test_grid_search_with_metadata_routing(asks):
         else:
             with pytest.raises(TypeError):
                 search.fit(X[:600], y[:600], **extra)
+
+
+def test_what_is_known_already_can_be_handed_over():
+    X, y = task(6000)
+    public = Schema.of_public(X[:200], y[:200])
+    sample = Public(public.encode(X[:200]).X, y[:200], 2)
+    baseline = fit_public(sample)
+    outlook = look_ahead(sample, baseline, Population(5800, 4.0))
+    made = PrivateClassifier(epsilon=4.0, random_state=1)
+    plain = clone(made).fit(X[200:], y[200:], public=(X[:200], y[:200]))
+    for known in ({"baseline": baseline}, {"outlook": outlook}, {"outlook": outlook}):  # it stays
+        fitted = clone(made).fit(X[200:], y[200:], public=(X[:200], y[:200]), **known)
+        np.testing.assert_array_equal(fitted.predict_proba(X), plain.predict_proba(X))
+        assert fitted.transcript_ == plain.transcript_
+    given = plan(X[:200], y[:200], owners=5800, epsilon=4.0, outlook=outlook)
+    assert given == plan(X[:200], y[:200], owners=5800, epsilon=4.0)
+    assert given == plan(X[:200], y[:200], owners=5800, epsilon=4.0, baseline=baseline)
+
+
+def test_a_baseline_of_other_rows_is_refused():
+    X, y = task(1000)
+    other = fit_public(Public(X[:50], y[:50], 2))
+    for kind in (PrivateClassifier, PrivateBoosting):
+        with pytest.raises(ValueError, match="baseline must be fitted to the 100 public rows"):
+            kind().fit(X[100:], y[100:], public=(X[:100], y[:100]), baseline=other)

@@ -9,6 +9,7 @@ predicted to gain.
 """
 
 from collections.abc import Generator, Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,8 +73,13 @@ class Outlook:
     gain: float
     rounds: int
 
+    @property
+    def own(self) -> PublicModel:
+        """The data user's model that it begins with."""
+        return self.combination.own
 
-def outlook(
+
+def look_ahead(
     public: Public, own: PublicModel, crowd: Population, maps: Sequence[str] = MAPS
 ) -> Outlook:
     """The feature map with the largest predicted gain, and rounds by how far scores should move.
@@ -102,21 +108,26 @@ def refine(
     crowd: Population,
     mechanism: str,
     epsilon: float | FloatArray,
+    *,
     maps: Sequence[str] = MAPS,
     rounds: int | None = None,
     own: PublicModel | None = None,
+    outlook: Outlook | None = None,
 ) -> Generator[ShareQuery, Answer | None, Refined]:
     """The data user's model and the owners' answers, weighted by precision; nobody is asked for
     too small a gain.
+
+    `own` and `outlook` are the data user's model and what asking promises, where they are known
+    already; an outlook is left as it is.
     """
-    own = fit_public(public) if own is None else own
-    look = outlook(public, own, crowd, maps)
+    own = own or (fit_public(public) if outlook is None else outlook.own)
+    look = look_ahead(public, own, crowd, maps) if outlook is None else outlook
     if look.gain < LEAST_GAIN:
         return Refined(
             (own.model,), own, (), look.gain, f"nobody was asked: {too_little(look.gain)}"
         )
     number = look.rounds if rounds is None else whole("rounds", rounds, 1)
-    belief, stages, records = look.combination, [own.model], list[StepRecord]()
+    belief, stages, records = copy(look.combination), [own.model], list[StepRecord]()
     facts, each = Facts(public.dim, public.classes), crowd.owners // number
     for place in range(1, number + 1):
         learner = belief.learner

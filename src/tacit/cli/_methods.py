@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from tacit.algorithms.public_baseline import PublicModel
+from tacit.algorithms.refinement import Outlook
 from tacit.data.schema import Schema
 from tacit.estimators.boosting import PrivateBoosting
 from tacit.estimators.classifier import PrivateClassifier
@@ -23,11 +25,21 @@ class Method:
     kind: type[Any]
     group: str
     options: tuple[str, ...] = ()
-    planned: bool = False  # whether `plan` speaks of this method
+    takes: tuple[str, ...] = ()  # what its fit can be handed: "baseline", "outlook"
     questions: int | None = None
     least: int = 1
     most: int | None = None
     two_classes: bool = False
+
+    @property
+    def planned(self) -> bool:
+        """Whether `plan` speaks of this method."""
+        return "outlook" in self.takes
+
+    def known(self, baseline: PublicModel, outlook: Outlook | None) -> dict[str, Any]:
+        """What fit need not compute again, by the names of its arguments."""
+        every = {"baseline": baseline, "outlook": outlook}
+        return {name: every[name] for name in self.takes}
 
     def estimator(self, name: str, given: dict[str, Any], schema: Schema) -> Any:
         """The estimator with the options that were given; those that it does not have are
@@ -65,9 +77,19 @@ class Method:
 
 METHODS = {
     "classifier": Method(
-        PrivateClassifier, "owners", ("rows_per_owner", "mechanism", "rounds"), True, 1
+        PrivateClassifier,
+        "owners",
+        ("rows_per_owner", "mechanism", "rounds"),
+        takes=("baseline", "outlook"),
+        questions=1,
     ),
-    "boosting": Method(PrivateBoosting, "owners", ("learner", "mechanism", "rounds"), questions=10),
+    "boosting": Method(
+        PrivateBoosting,
+        "owners",
+        ("learner", "mechanism", "rounds"),
+        takes=("baseline",),
+        questions=10,
+    ),
     # few owners with many records: each record is protected
     "sites": Method(SiteEnsemble, "sites", most=1000),
     "peers": Method(

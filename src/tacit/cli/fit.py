@@ -11,6 +11,7 @@ from tacit._util.interrupts import stopping
 from tacit._util.types import AnyArray
 from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import PublicModel, fit_public
+from tacit.algorithms.refinement import Outlook, look_ahead
 from tacit.cli._fit_report import Fitted, Tested, as_document, show, show_plan
 from tacit.cli._inputs import (
     NO_PUBLIC,
@@ -30,7 +31,7 @@ from tacit.cli._screen import Screen
 from tacit.data import UserTable
 from tacit.data.schema import Schema
 from tacit.estimators.parameters import stream_of
-from tacit.estimators.planning import Plan, plan_for
+from tacit.estimators.planning import Plan
 
 _WEIGHTS = {
     "read": 1.0,
@@ -124,16 +125,17 @@ def fit(
             estimator = chosen.estimator(method, given, sample.schema)
             chosen.check_owners(method, owners, owned.count)
             tests = None if test is None else labelled(test, label, sample.schema)
-            expected, own = _expected(
-                sample, owned, epsilon, rows_per_owner or 1, chosen.planned, step
-            )
+            population = Population(owned.count, epsilon, rows_per_owner or 1)
+            own, outlook = _look_ahead(sample, population, chosen, step)
+            expected = None if outlook is None else Plan.of(outlook)
     except KeyboardInterrupt:
         screen.stop("nobody was asked, and nothing was written")
     notes = (*sample.notes, *owned.notes)
     show_plan(expected, notes, source, screen.console)
     with steps(screen, _WEIGHTS["ask"], pace) as step:
         number = rounds or (chosen.questions if expected is None else expected.rounds)
-        model, stopped = _asked(chosen, estimator, owned, sample, number, step, screen)
+        known = chosen.known(own, outlook)
+        model, stopped = _asked(chosen, estimator, owned, sample, known, number, step, screen)
     if source:
         model.guarantee_ = model.guarantee_.with_first(source)
     model.label_ = label
@@ -163,6 +165,7 @@ def _asked(
     estimator: Any,
     owned: Owned,
     sample: Sample,
+    known: dict[str, Any],
     number: int | None,
     step: Steps,
     screen: Screen,
@@ -171,7 +174,7 @@ def _asked(
     nothing.
     """
     about = f"asking {owned.count:,} owners"
-    given = {chosen.group: owned.owners, "public": (sample.X, sample.y)}
+    given = {chosen.group: owned.owners, "public": (sample.X, sample.y), **known}
     if number is None:
         step(about, _WEIGHTS["ask"])
         try:
@@ -224,15 +227,15 @@ def _read(
     return divided(data, reading, whole("public_rows", public_rows, 10), stream_of(seed))
 
 
-def _expected(
-    sample: Sample, owned: Owned, epsilon: float, rows: int, planned: bool, step: Steps
-) -> tuple[Plan | None, PublicModel]:
-    """The data user's own model, and what owners should add to it."""
+def _look_ahead(
+    sample: Sample, population: Population, chosen: Method, step: Steps
+) -> tuple[PublicModel, Outlook | None]:
+    """The data user's own model, and what owners should add to it where the method can tell."""
     step("fitting your public rows alone", _WEIGHTS["own"])
     known = sample.encoded
     own = fit_public(known)
     step("planning", _WEIGHTS["plan"])
-    return (plan_for(known, Population(owned.count, epsilon, rows), own) if planned else None), own
+    return own, look_ahead(known, own, population) if chosen.planned else None
 
 
 def _tested(

@@ -10,12 +10,13 @@ from rich.console import Console
 from tacit._util.checks import positive
 from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import fit_public
+from tacit.algorithms.refinement import look_ahead
 from tacit.cli._exits import DO_NOT_COLLECT
 from tacit.cli._inputs import Reading, public_sample
 from tacit.cli._options import Categories, Label, LeaveOut, SchemaFile
 from tacit.cli._progress import steps
 from tacit.cli._screen import Screen, table_of
-from tacit.estimators.planning import Plan, plan_for
+from tacit.estimators.planning import Plan
 
 
 def plan(
@@ -57,7 +58,7 @@ def plan(
             own = fit_public(known)
             for crowd in crowds:
                 step(f"{crowd.owners:,} owners, epsilon {crowd.epsilon:g}")
-                plans.append(plan_for(known, crowd, own))
+                plans.append(Plan.of(look_ahead(known, own, crowd)))
     except KeyboardInterrupt:
         stopped = True
     found = [{**asdict(each), "accuracy": each.accuracy, "says": str(each)} for each in plans]

@@ -11,12 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 from tacit._util.checks import one_of, positive
 from tacit._util.types import AnyArray, FloatArray
 from tacit.algorithms.boosting import AllOwners, Judge, OwnSample, boost
-from tacit.algorithms.public_baseline import fit_public
+from tacit.algorithms.public_baseline import PublicModel
 from tacit.data.frames import accept_table
 from tacit.data.schema import Schema
 from tacit.engines.inline import Inline, Monitor
 from tacit.estimators.guarantee import boosting_guarantee
-from tacit.estimators.inputs import prepare
+from tacit.estimators.inputs import baseline_of, prepare
 from tacit.estimators.parameters import owners_each, stream_of, terms_of
 from tacit.estimators.persistence import Savable
 from tacit.learners.learner import Learner
@@ -109,6 +109,7 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
         owners: Any = None,
         public: Any = None,
         monitor: Monitor | None = None,
+        baseline: PublicModel | None = None,
     ) -> Self:
         """Boost over the owners of the rows of X; `owners` names one per row, None makes every row
         an owner.
@@ -124,7 +125,7 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
         ready = prepare(self, X, y, owners, public, stream)
         known, cohort, epsilon = ready.public, ready.cohort, ready.epsilon
         self.facts_ = learner.facts(known)
-        self.public_only_score_ = fit_public(known).accuracy
+        self.public_only_score_ = baseline_of(known, baseline).accuracy
         terms = terms_of(self.mechanism, learner.space(self.facts_), epsilon)
         each, most = owners_each(self.owners_per_round, self.rounds, self.attempts, len(cohort))
         judge: Judge = OwnSample(known)

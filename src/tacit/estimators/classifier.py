@@ -15,13 +15,13 @@ from tacit._util.types import AnyArray, FloatArray
 from tacit.algorithms.boosting import rounds_in_words
 from tacit.algorithms.combination import Population
 from tacit.algorithms.gradient_trees import Growth, grow
-from tacit.algorithms.public_baseline import fit_public
-from tacit.algorithms.refinement import MAPS, discriminate, refine
+from tacit.algorithms.public_baseline import PublicModel
+from tacit.algorithms.refinement import MAPS, Outlook, discriminate, refine
 from tacit.data.frames import accept_table
 from tacit.data.schema import Schema
 from tacit.engines.inline import Inline, Monitor
 from tacit.estimators.guarantee import classifier_guarantee
-from tacit.estimators.inputs import prepare
+from tacit.estimators.inputs import baseline_of, prepare
 from tacit.estimators.parameters import stream_of
 from tacit.estimators.persistence import Savable
 from tacit.mechanisms.registry import MECHANISMS
@@ -118,6 +118,8 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
         owners: Any = None,
         public: Any = None,
         monitor: Monitor | None = None,
+        baseline: PublicModel | None = None,
+        outlook: Outlook | None = None,
     ) -> Self:
         """Ask the owners of the rows of X; `owners` names one per row, None makes every row an
         owner.
@@ -137,7 +139,7 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
         rounds = None if self.rounds is None else whole("rounds", self.rounds, 1)
         rows = whole("rows_per_owner", self.rows_per_owner, 1)
         ready = prepare(self, X, y, owners, public, stream)
-        own = fit_public(ready.public)
+        own = baseline_of(ready.public, baseline if outlook is None else outlook.own)
         expected = _NO_NOISE if mechanism == "none" else float(np.median(ready.epsilon))
         crowd = Population(len(ready.cohort), expected, rows)
         engine = Inline(ready.cohort, ready.epsilon, stream, monitor=monitor)
@@ -147,9 +149,17 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
             growth = Growth() if rounds is None else Growth(trees=rounds)
             refined = engine.run(grow(ready.public, crowd, mechanism, ready.epsilon, growth, own))
         else:
-            maps = MAPS if chosen == "auto" else (chosen,)
             refined = engine.run(
-                refine(ready.public, crowd, mechanism, ready.epsilon, maps, rounds, own)
+                refine(
+                    ready.public,
+                    crowd,
+                    mechanism,
+                    ready.epsilon,
+                    maps=MAPS if chosen == "auto" else (chosen,),
+                    rounds=rounds,
+                    own=own,
+                    outlook=outlook,
+                )
             )
 
         self.model_, self.stages_ = refined.model, refined.stages

@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from tacit._util.checks import bad, positive
 from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
+from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.data.cohort import Cohort
 from tacit.data.frames import accept_labels, accept_table, categorical, owner_numbers, some_rows
 from tacit.data.schema import Schema
@@ -161,3 +162,15 @@ def prepare(estimator: Any, X: Any, y: Any, owners: Any, public: Any, stream: St
     cohort = Cohort.of(encoded.X, schema.encode_labels(labels[rest]), numbers[rest])
     estimator.moved_values_, estimator.ignored_rows_ = encoded.moved, cohort.ignored
     return Prepared(known, cohort, epsilon_of(estimator.epsilon, sample.taken), sample.source)
+
+
+def baseline_of(public: Public, given: PublicModel | None) -> PublicModel:
+    """The data user's own model, fitted unless it is given."""
+    if given is None:
+        return fit_public(public)
+    if given.held_out.shape != (len(public.y), public.classes):
+        raise ValueError(
+            f"baseline must be fitted to the {len(public.y)} public rows with a known class, "
+            f"got one of {len(given.held_out)} rows"
+        )
+    return given

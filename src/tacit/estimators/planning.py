@@ -2,7 +2,6 @@
 knowledge alone.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from tacit._util.checks import positive, whole
 from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import PublicModel, fit_public
-from tacit.algorithms.refinement import LEAST_GAIN, MAPS, outlook, too_little
+from tacit.algorithms.refinement import LEAST_GAIN, Outlook, look_ahead, too_little
 from tacit.data.frames import categorical
 from tacit.data.schema import Schema
 from tacit.learners.learner import Public
@@ -47,6 +46,26 @@ class Plan:
         """Expected accuracy with the owners' answers."""
         return None if self.public_accuracy is None else min(1.0, self.public_accuracy + self.rise)
 
+    @classmethod
+    def of(cls, outlook: Outlook) -> "Plan":
+        """An outlook in the words of a plan."""
+        belief = outlook.combination
+        population, public = belief.crowd, belief.public
+        return cls(
+            owners=population.owners,
+            epsilon=population.epsilon,
+            rows_per_owner=population.rows,
+            public_rows=len(public.y),
+            public_model=belief.own.name,
+            public_accuracy=belief.own.accuracy,
+            rise=belief.expected_rise(_DRAWS, _SEED),
+            gain=outlook.gain,
+            features=belief.spectrum.name,
+            numbers=(public.classes - 1) * belief.features.dim,
+            rounds=outlook.rounds,
+            collect=outlook.gain >= LEAST_GAIN,
+        )
+
     def __str__(self) -> str:
         alone = (
             "too few rows to tell"
@@ -78,50 +97,56 @@ def plan(
     epsilon: float,
     rows_per_owner: int = 1,
     schema: Schema | None = None,
+    baseline: PublicModel | None = None,
+    outlook: Outlook | None = None,
 ) -> Plan:
-    """What to expect before anybody is asked; `X`, `y` are the data user's own rows, a matrix or a
-    data frame.
+    """What to expect before anybody is asked, from the data user's own rows alone.
 
     It is what `PrivateClassifier` decides by: with few owners or a tiny epsilon it says not to
     collect.
 
+    Parameters
+    ----------
+    X : array or data frame of shape (rows, features)
+        The data user's own rows.
+    y : array of shape (rows,)
+        Their classes.
+    owners : int
+        How many owners would be asked.
+    epsilon : float
+        What each of them may spend.
+    rows_per_owner : int, default=1
+        How many rows an owner is believed to hold.
+    schema : Schema, default=None
+        Bounds, categories and classes, where they are known; None takes them from the rows.
+    baseline : PublicModel, default=None
+        What `fit_public` made of these rows, to be fitted but once for several plans.
+    outlook : Outlook, default=None
+        What `look_ahead` made of these rows, owners and epsilon.
+
+    Returns
+    -------
+    Plan
+        Its text says whether to collect, and what to expect.
+
+    Examples
+    --------
     >>> coins = np.random.default_rng(1)
     >>> X = coins.normal(size=(300, 5))
     >>> y = (X[:, 0] + coins.normal(size=300) > 0).astype(int)
-    >>> plan(X, y, owners=1000, epsilon=0.1).collect, plan(X, y, owners=1_000_000, epsilon=1.0).collect
-    (False, True)
+    >>> plan(X, y, owners=1000, epsilon=0.1).collect
+    False
+    >>> plan(X, y, owners=1_000_000, epsilon=1.0).collect
+    True
     """
     known = Schema.of_public(X, y, categorical(X)) if schema is None else schema
     labels = known.encode_labels(np.asarray(y))
     public = Public(known.encode(X).X[labels >= 0], labels[labels >= 0], len(known.classes))
-    crowd = Population(
+    population = Population(
         whole("owners", owners, 1),
         positive("epsilon", epsilon),
         whole("rows_per_owner", rows_per_owner, 1),
     )
-    return plan_for(public, crowd)
-
-
-def plan_for(
-    public: Public, crowd: Population, own: PublicModel | None = None, maps: Sequence[str] = MAPS
-) -> Plan:
-    """The same for rows that are encoded already; `own` is the data user's model, where it is
-    fitted already.
-    """
-    own = fit_public(public) if own is None else own
-    look = outlook(public, own, crowd, maps)
-    belief = look.combination
-    return Plan(
-        owners=crowd.owners,
-        epsilon=crowd.epsilon,
-        rows_per_owner=crowd.rows,
-        public_rows=len(public.y),
-        public_model=own.name,
-        public_accuracy=own.accuracy,
-        rise=belief.expected_rise(_DRAWS, _SEED),
-        gain=look.gain,
-        features=belief.spectrum.name,
-        numbers=(public.classes - 1) * belief.features.dim,
-        rounds=look.rounds,
-        collect=look.gain >= LEAST_GAIN,
-    )
+    if outlook is None:
+        outlook = look_ahead(public, baseline or fit_public(public), population)
+    return Plan.of(outlook)

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import fit_public
-from tacit.algorithms.refinement import LEAST_GAIN, outlook
+from tacit.algorithms.refinement import LEAST_GAIN, look_ahead
 from tacit_papers.ours import plan_check
 from tacit_papers.ours.ahead import AheadCell, AheadRow, AheadRun, ahead_cells, ahead_rows
 from tacit_papers.ours.plan_check import PlanCell, PlanRow, PlanRun, plan_rows
@@ -55,7 +55,7 @@ class BreakEvenCell(Cell):
         own = fit_public(public)
         for epsilon in self.epsilons:
             for number in self.owners:
-                look = outlook(public, own, Population(number, epsilon, task.rows))
+                look = look_ahead(public, own, Population(number, epsilon, task.rows))
                 rise = look.combination.expected_rise(_DRAWS, 0)
                 collect, alone = look.gain >= LEAST_GAIN, own.accuracy or 0.0
                 place = (task.name, number, epsilon, self.public_rows, task.rows)

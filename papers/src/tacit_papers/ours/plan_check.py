@@ -12,7 +12,7 @@ import numpy as np
 
 from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import fit_public
-from tacit.algorithms.refinement import LEAST_GAIN, outlook
+from tacit.algorithms.refinement import LEAST_GAIN, look_ahead
 from tacit.render.document import Table
 from tacit_papers.ours.ahead import AheadRow
 from tacit_papers.ours.tasks import task_for
@@ -70,7 +70,7 @@ class PlanCell(Cell):
             public = task.public(rows, self.run)
             own = fit_public(public)
             for epsilon in self.epsilons:
-                look = outlook(public, own, Population(task.owners, epsilon, task.rows))
+                look = look_ahead(public, own, Population(task.owners, epsilon, task.rows))
                 collect = look.gain >= LEAST_GAIN
                 rise = look.combination.expected_rise(_DRAWS, 0) if collect else 0.0
                 yield PlanRun(self.dataset, self.run, epsilon, rows, rise, collect)

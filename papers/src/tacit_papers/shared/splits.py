@@ -107,6 +107,6 @@ def our_accuracy(split: Split, cohort: Cohort, epsilon: float, stream: Stream) -
     cohort = cohort[:MOST_OWNERS]
     crowd = Population(len(cohort), epsilon, len(cohort.y) // len(cohort))
     refined = Inline(cohort, epsilon, stream).run(
-        refine(_own(split), crowd, "auto", epsilon, ("linear",), own=public_model(split))
+        refine(_own(split), crowd, "auto", epsilon, maps=("linear",), own=public_model(split))
     )
     return accuracy(refined.model, split)

@@ -14,8 +14,8 @@ from tacit._util.checks import bad, one_of, whole
 from tacit._util.types import IntArray
 from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import fit_public
-from tacit.algorithms.refinement import LEAST_GAIN, MAPS, Refined, outlook, refine
-from tacit.estimators.planning import plan_for
+from tacit.algorithms.refinement import LEAST_GAIN, MAPS, Refined, look_ahead, refine
+from tacit.estimators.planning import Plan
 from tacit.learners.learner import Public, ShareQuery
 from tacit.learners.query import Query
 from tacit.service.kinds.campaign_file import CampaignSpec
@@ -76,7 +76,12 @@ class ClassifierTerms(CampaignTerms):
     def run(self, public: Public) -> Generator[Any, Any, Refined]:
         mechanism = self.query.terms.mechanism
         return refine(
-            public, self.crowd, mechanism, np.array(self.epsilons), self.features, self.rounds
+            public,
+            self.crowd,
+            mechanism,
+            np.array(self.epsilons),
+            maps=self.features,
+            rounds=self.rounds,
         )
 
     def guesses(self, at: Any, public: Public) -> Sequence[IntArray]:
@@ -120,13 +125,13 @@ class ClassifierSpec(CampaignSpec):
             whole("rows_per_owner", self.rows_per_owner, 1),
         )
         crowd = Population(owners, float(np.median(self.epsilon)), rows)
-        own = fit_public(sample.public)
-        look = outlook(sample.public, own, crowd, maps)
+        look = look_ahead(sample.public, fit_public(sample.public), crowd, maps)
         if look.gain < LEAST_GAIN:
-            raise ValueError(str(plan_for(sample.public, crowd, own, maps)))
+            raise ValueError(str(Plan.of(look)))
         rounds = look.rounds if self.rounds is None else whole("rounds", self.rounds, 1)
+        epsilon = np.array(self.epsilon)
         first = next(
-            refine(sample.public, crowd, self.mechanism, np.array(self.epsilon), maps, rounds, own)
+            refine(sample.public, crowd, self.mechanism, epsilon, rounds=rounds, outlook=look)
         )
         made = ClassifierTerms(
             *self.common(sample, self.minimum),
