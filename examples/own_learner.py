@@ -60,7 +60,5 @@ if __name__ == "__main__":
     result = Inline(owners, 4.0, seeded(1)).run(
         boost(Bayes(), facts, terms, OwnSample(public), 3, 4000, 5)
     )
-    print(
-        f"{result.ended}: accuracy "
-        f"{(result.ensemble.predict(X[1000:2000]) == y[1000:2000]).mean():.3f}"
-    )
+    right = result.ensemble.predict(X[1000:2000]) == y[1000:2000]
+    print(f"{result.ended}: accuracy {right.mean():.3f}")
