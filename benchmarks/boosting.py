@@ -19,8 +19,9 @@ from tacit._util.kernels import dot_kernel
 from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.boosting import OwnSample, boost
 from tacit.data.cohort import Cohort
+from tacit.data.sample import Public
 from tacit.engines.inline import Inline
-from tacit.learners.learner import Public, ReportTerms
+from tacit.learners.learner import ReportTerms
 from tacit.learners.owners.logistic import Logistic, fit_owners
 from tacit.learners.owners.stump import Stump
 from tacit.mechanisms.streams import seeded

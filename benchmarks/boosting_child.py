@@ -9,8 +9,9 @@ import numpy as np
 
 from benchmarks.memory_child import _measured as measured
 from tacit.data.cohort import Cohort
+from tacit.data.sample import Public
 from tacit.engines.inline import Inline
-from tacit.learners.learner import Learner, Public, ReportTerms, ShareQuery
+from tacit.learners.learner import Learner, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.centroid import Centroid
 from tacit.learners.owners.stump import Stump

@@ -14,7 +14,7 @@ import numpy as np
 
 from tacit._util.types import FloatArray, IntArray
 from tacit.data.cohort import Cohort
-from tacit.learners.learner import Public
+from tacit.data.sample import Public
 
 _PER_COORDINATE = 2.5
 

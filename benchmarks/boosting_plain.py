@@ -11,7 +11,7 @@ from math import exp, floor, log
 from typing import NamedTuple
 
 from tacit.data.cohort import Cohort
-from tacit.learners.learner import Public
+from tacit.data.sample import Public
 
 _PER_COORDINATE = 2.5
 

@@ -14,9 +14,9 @@ from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.refinement import refine
 from tacit.data.cohort import Cohort
+from tacit.data.sample import Public
 from tacit.engines.inline import Inline
 from tacit.learners.invitation import report_size
-from tacit.learners.learner import Public
 from tacit.mechanisms.streams import seeded
 
 DIM, PUBLIC = 20, 1_000

@@ -15,8 +15,9 @@ from tacit import seeded
 from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.boosting import OwnSample, boost
 from tacit.data.cohort import Cohort
+from tacit.data.sample import Public
 from tacit.engines.inline import Inline
-from tacit.learners.learner import Facts, Learner, Public, ReportTerms, ShareQuery
+from tacit.learners.learner import Facts, Learner, ReportTerms, ShareQuery
 from tacit.learners.owners.centroid import class_sums
 from tacit.learners.query import Answer
 from tacit.mechanisms.product_spaces import Mixture

@@ -13,8 +13,9 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit import Category, Cohort, Number, Schema
+from tacit.data.sample import Public
 from tacit.learners.invitation import PURPOSE, Invitation, digest_of
-from tacit.learners.learner import Learner, Public, ReportTerms, ShareQuery
+from tacit.learners.learner import Learner, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble, Model
 from tacit.learners.owners.centroid import Centroid, CentroidModel
 from tacit.learners.owners.logistic import Logistic, LogisticModel

@@ -8,8 +8,9 @@ import pytest
 from tacit import seeded
 from tacit.algorithms.boosting import AllOwners, OwnSample, boost, vote
 from tacit.data.cohort import Cohort
+from tacit.data.sample import Public
 from tacit.engines.inline import Inline
-from tacit.learners.learner import Public, ReportTerms
+from tacit.learners.learner import ReportTerms
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.centroid import Centroid
 from tacit.learners.owners.logistic import Logistic

@@ -10,9 +10,9 @@ import tacit
 from tacit.algorithms.combination import Population
 from tacit.algorithms.gradient_trees import Growth, blank, grow
 from tacit.data.cohort import Cohort
+from tacit.data.sample import Public
 from tacit.engines.inline import Inline
 from tacit.estimators.classifier import PrivateClassifier
-from tacit.learners.learner import Public
 from tacit.mechanisms.streams import seeded
 from tacit_papers.ours.tasks import board
 

@@ -11,9 +11,10 @@ from tacit.algorithms.feature_maps import spectrum_of, water_filling
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.refinement import discriminate, look_ahead, refine
 from tacit.data.cohort import Cohort
+from tacit.data.sample import Public
 from tacit.engines.inline import Inline
 from tacit.estimators.planning import Plan
-from tacit.learners.learner import Public, ShareQuery
+from tacit.learners.learner import ShareQuery
 from tacit.learners.owners.discriminant import Discriminant
 from tacit.learners.query import Answer
 from tacit.mechanisms.spaces import Ball

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from tacit.algorithms.public_baseline import fit_public
+from tacit.data.sample import Public
 from tacit.estimators import PrivateBoosting, PrivateClassifier, load
 from tacit.estimators.inputs import set_aside
-from tacit.learners.learner import Public
 from tacit.learners.owners.stump import Stump
 from tacit.mechanisms.streams import seeded
 from tests.estimators.data import task

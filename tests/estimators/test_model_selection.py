@@ -11,9 +11,9 @@ from sklearn.preprocessing import StandardScaler
 from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.refinement import look_ahead
+from tacit.data.sample import Public
 from tacit.data.schema import Schema
 from tacit.estimators import PrivateBoosting, PrivateClassifier, plan
-from tacit.learners.learner import Public
 from tacit.learners.owners.logistic import Logistic
 from tacit.learners.owners.stump import Stump
 from tests.estimators.data import task

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tacit.data.cohort import Cohort
-from tacit.learners.learner import Public, ReportTerms, ShareQuery
+from tacit.data.sample import Public
+from tacit.learners.learner import ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.centroid import CentroidModel
 from tacit.learners.owners.stump import Stump, StumpModel

@@ -13,7 +13,8 @@ from tacit.algorithms.feature_maps import spectrum_of, within_classes
 from tacit.algorithms.public_baseline import as_scores, fit_public
 from tacit.algorithms.refinement import discriminate
 from tacit.data.cohort import Cohort
-from tacit.learners.learner import Facts, Public, ReportTerms, ShareQuery
+from tacit.data.sample import Public
+from tacit.learners.learner import Facts, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.features import FeatureMap, Rows
 from tacit.learners.models.scores import Linear, ScoreModel, contrasts

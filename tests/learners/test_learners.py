@@ -14,7 +14,8 @@ from sklearn.linear_model import LogisticRegression
 
 from tacit import NoPrivacy, seeded
 from tacit.data.cohort import Cohort
-from tacit.learners.learner import Public, ReportTerms, ShareQuery
+from tacit.data.sample import Public
+from tacit.learners.learner import ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.features import FeatureMap, Rows
 from tacit.learners.models.scores import Linear, ScoreModel

@@ -7,7 +7,8 @@ import pytest
 from rich.console import Console
 
 from tacit.data.cohort import Cohort
-from tacit.learners.learner import Public, ReportTerms, ShareQuery
+from tacit.data.sample import Public
+from tacit.learners.learner import ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.stump import StumpModel
 from tacit.mechanisms.no_privacy import NoPrivacy

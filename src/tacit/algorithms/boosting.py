@@ -21,7 +21,8 @@ import numpy as np
 
 from tacit._util.checks import whole
 from tacit._util.types import BoolArray, FloatArray
-from tacit.learners.learner import Facts, Learner, Public, ReportTerms, ShareQuery, Tally
+from tacit.data.sample import Public
+from tacit.learners.learner import Facts, Learner, ReportTerms, ShareQuery, Tally
 from tacit.learners.models.ensemble import Ensemble, Model
 from tacit.learners.query import Answer
 from tacit.sums.base import SumAnswer

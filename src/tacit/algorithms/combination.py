@@ -16,7 +16,7 @@ from scipy.optimize import minimize_scalar
 from tacit._util.types import FloatArray
 from tacit.algorithms.feature_maps import Spectrum, water_filling
 from tacit.algorithms.public_baseline import PublicModel
-from tacit.learners.learner import Public
+from tacit.data.sample import Public
 from tacit.learners.models.scores import Mapped, ScoreModel, contrasts, softmax
 from tacit.learners.owners.discriminant import Discriminant, class_residuals
 from tacit.learners.query import Answer

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits  # a dependency of scikit-learn
 from tacit._util.checks import bad, positive
 from tacit._util.types import FloatArray
 from tacit.algorithms.public_baseline import as_scores
-from tacit.learners.learner import Public
+from tacit.data.sample import Public
 from tacit.learners.models.features import Expansion, FeatureMap, Leaves, Products, Rows, Waves
 from tacit.learners.models.scores import Forest
 

@@ -23,7 +23,8 @@ from tacit._util.types import FloatArray
 from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.refinement import Refined, StepRecord, record_of
-from tacit.learners.learner import Facts, Public, ReportTerms, ShareQuery
+from tacit.data.sample import Public
+from tacit.learners.learner import Facts, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.scores import Forest, ScoreModel, softmax
 from tacit.learners.models.trees import Trees

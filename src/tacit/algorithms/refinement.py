@@ -20,7 +20,8 @@ from tacit.algorithms.boosting import all_rounds, rounds_in_words
 from tacit.algorithms.combination import Combination, Population
 from tacit.algorithms.feature_maps import spectrum_of, within_classes
 from tacit.algorithms.public_baseline import PublicModel, fit_public, frequencies
-from tacit.learners.learner import Facts, Public, ReportTerms, ShareQuery
+from tacit.data.sample import Public
+from tacit.learners.learner import Facts, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.scores import ScoreModel
 from tacit.learners.owners.discriminant import Discriminant, class_residuals

@@ -15,9 +15,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tacit._util.types import FloatArray
 from tacit.audit.seeded_gate import REHEARSAL
 from tacit.data.cohort import Cohort
+from tacit.data.sample import Public
 from tacit.data.schema import Number, Schema
 from tacit.learners.invitation import PURPOSE, Invitation, digest_of
-from tacit.learners.learner import Learner, Public, ReportTerms, ShareQuery
+from tacit.learners.learner import Learner, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.centroid import CentroidModel
 from tacit.learners.owners.logistic import LogisticModel

@@ -18,8 +18,9 @@ from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.refinement import refine
 from tacit.cli._demo_people import MadeUpRows
 from tacit.data.cohort import Cohort
+from tacit.data.sample import Public
 from tacit.engines.inline import Inline
-from tacit.learners.learner import Public, ReportTerms
+from tacit.learners.learner import ReportTerms
 from tacit.learners.owners.centroid import Centroid
 from tacit.mechanisms.streams import Stream
 

@@ -29,8 +29,8 @@ from tacit.data import (
     read_table,
 )
 from tacit.data.reading import typed
+from tacit.data.sample import Public
 from tacit.data.schema import Encoded, Schema
-from tacit.learners.learner import Public
 from tacit.mechanisms.streams import Stream
 
 NO_PUBLIC = (

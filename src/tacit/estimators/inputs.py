@@ -19,10 +19,10 @@ from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.data.cohort import Cohort
 from tacit.data.frames import accept_labels, accept_table, categorical, owner_numbers, some_rows
+from tacit.data.sample import Public
 from tacit.data.schema import Schema
 from tacit.estimators.guarantee import Source
 from tacit.estimators.parameters import epsilon_of
-from tacit.learners.learner import Public
 from tacit.mechanisms.streams import Stream
 
 

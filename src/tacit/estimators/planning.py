@@ -12,8 +12,8 @@ from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.refinement import LEAST_GAIN, Outlook, look_ahead, too_little
 from tacit.data.frames import categorical
+from tacit.data.sample import Public
 from tacit.data.schema import Schema
-from tacit.learners.learner import Public
 
 _DRAWS, _SEED = 200, 0
 

@@ -16,6 +16,7 @@ import numpy as np
 from tacit._util.checks import bad, whole
 from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort
+from tacit.data.sample import Public
 from tacit.learners.models.ensemble import LARGEST, Ensemble, Model
 from tacit.learners.query import Answer, Query
 from tacit.mechanisms.base import Mechanism
@@ -24,21 +25,6 @@ from tacit.mechanisms.reports import Reports, Totals
 from tacit.mechanisms.spaces import Space
 from tacit.mechanisms.streams import Stream
 from tacit.wire import message
-
-
-@dataclass(frozen=True, eq=False)
-class Public:
-    """The data user's own sample, encoded. Alphas and thresholds show it: it must be public, or
-    its people agree.
-    """
-
-    X: FloatArray
-    y: IntArray
-    classes: int
-
-    @property
-    def dim(self) -> int:
-        return int(self.X.shape[1])
 
 
 @message("facts")

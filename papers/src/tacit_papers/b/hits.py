@@ -8,7 +8,8 @@ import numpy as np
 
 from tacit._util.types import FloatArray
 from tacit.data.cohort import Cohort
-from tacit.learners.learner import Public, ReportTerms, ShareQuery
+from tacit.data.sample import Public
+from tacit.learners.learner import ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.stump import Stump
 from tacit.mechanisms.streams import seeded

@@ -12,7 +12,8 @@ import numpy as np
 
 from tacit._util.types import FloatArray
 from tacit.data.cohort import Cohort
-from tacit.learners.learner import Facts, Public, ShareQuery, Simulated
+from tacit.data.sample import Public
+from tacit.learners.learner import Facts, ShareQuery, Simulated
 from tacit.learners.owners.cross_tables import Cuts, weighted_tables
 from tacit.learners.owners.logistic import LogisticModel, fit_owners
 from tacit.learners.owners.stump import Stump, StumpModel

@@ -13,9 +13,9 @@ from tacit._util.types import FloatArray
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.site_tuning import projections_of, rehearse
 from tacit.algorithms.sites import ensemble_of_sites
+from tacit.data.sample import Public
 from tacit.engines.inline import Inline
 from tacit.estimators.peer_methods import METHODS
-from tacit.learners.learner import Public
 from tacit.learners.peers.additive import Additive
 from tacit.learners.peers.own_model import RHO, RIDGE, fit_own
 from tacit.learners.sites.losses import HuberHinge

@@ -18,9 +18,10 @@ from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.refinement import discriminate, refine
 from tacit.data.cohort import Cohort
+from tacit.data.sample import Public
 from tacit.engines.inline import Inline
 from tacit.learners.invitation import report_size
-from tacit.learners.learner import Learner, Public, ReportTerms
+from tacit.learners.learner import Learner, ReportTerms
 from tacit.learners.owners.centroid import Centroid
 from tacit.learners.owners.logistic import Logistic
 from tacit.learners.owners.stump import Stump

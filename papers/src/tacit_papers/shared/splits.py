@@ -15,8 +15,8 @@ from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.refinement import refine
 from tacit.data.cohort import Cohort
+from tacit.data.sample import Public
 from tacit.engines.inline import Inline
-from tacit.learners.learner import Public
 from tacit.learners.models.ensemble import Model
 from tacit.mechanisms.streams import Stream
 from tacit_papers.datasets import brazil, fashion_words, mnist_words, synthetic

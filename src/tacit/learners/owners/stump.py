@@ -16,7 +16,8 @@ from tacit._util.checks import bad, whole
 from tacit._util.threads import pieces, spread
 from tacit._util.types import FloatArray, IntArray
 from tacit.data.cohort import Cohort
-from tacit.learners.learner import Facts, Learner, Public, ShareQuery
+from tacit.data.sample import Public
+from tacit.learners.learner import Facts, Learner, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.cross_tables import Cuts, Replay, replayed_tables, weighted_tables
 from tacit.learners.owners.quantiles import quantiles

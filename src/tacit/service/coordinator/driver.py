@@ -24,8 +24,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tacit._util.types import FloatArray
 from tacit.algorithms.boosting import Verdict
 from tacit.algorithms.roster import Roll
+from tacit.data.sample import Public
 from tacit.learners.invitation import PURPOSE, Invitation, digest_of, unpack
-from tacit.learners.learner import Public, ShareQuery, Tally
+from tacit.learners.learner import ShareQuery, Tally
 from tacit.learners.owners.sum_query import SumQuery
 from tacit.learners.query import Answer, Query
 from tacit.mechanisms.reports import Reports

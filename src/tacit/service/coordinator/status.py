@@ -30,8 +30,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.public_baseline import fit_public
+from tacit.data.sample import Public
 from tacit.learners.invitation import PURPOSE, Invitation
-from tacit.learners.learner import Public, ShareQuery
+from tacit.learners.learner import ShareQuery
 from tacit.learners.query import Answer
 from tacit.render.chart import Chart, Line
 from tacit.service.coordinator.store import Question, Store

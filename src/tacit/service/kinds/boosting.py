@@ -14,7 +14,8 @@ import numpy as np
 from tacit._util.checks import bad, one_of, positive, whole
 from tacit._util.types import IntArray
 from tacit.algorithms.boosting import AllOwners, Boosted, Judge, OwnSample, boost
-from tacit.learners.learner import Facts, Learner, Public, ReportTerms, ShareQuery
+from tacit.data.sample import Public
+from tacit.learners.learner import Facts, Learner, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.query import Query
 from tacit.learners.registry import learner_of

@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Self
 
 from tacit._util.checks import bad, positive
 from tacit.data import UserTable, conform, conform_labels, describe, read_table
+from tacit.data.sample import Public
 from tacit.data.schema import Schema
-from tacit.learners.learner import Public
 from tacit.service.protocol.campaign import CampaignTerms
 
 log = logging.getLogger(__name__)

@@ -15,8 +15,9 @@ from tacit._util.types import IntArray
 from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.refinement import LEAST_GAIN, MAPS, Refined, look_ahead, refine
+from tacit.data.sample import Public
 from tacit.estimators.planning import Plan
-from tacit.learners.learner import Public, ShareQuery
+from tacit.learners.learner import ShareQuery
 from tacit.learners.query import Query
 from tacit.service.kinds.campaign_file import CampaignSpec
 from tacit.service.protocol.campaign import CampaignTerms

@@ -15,7 +15,7 @@ import numpy as np
 from tacit._util.checks import bad, positive, whole
 from tacit._util.types import IntArray
 from tacit.algorithms.peer_turns import TurnsTaken, fair_share, take_open_turns, turns_each
-from tacit.learners.learner import Public
+from tacit.data.sample import Public
 from tacit.learners.peers.additive import Additive
 from tacit.learners.peers.cells import Cells
 from tacit.learners.peers.leaf_counts import CountLeaves

@@ -14,6 +14,7 @@ from tacit.algorithms.boosting import Boosted
 from tacit.algorithms.peer_turns import TurnsTaken
 from tacit.algorithms.refinement import Refined
 from tacit.algorithms.sites import SiteEnsembleModel
+from tacit.data.sample import Public
 from tacit.estimators.guarantee import (
     Guarantee,
     Source,
@@ -23,7 +24,6 @@ from tacit.estimators.guarantee import (
     site_guarantee,
 )
 from tacit.estimators.persistence import SavedModel
-from tacit.learners.learner import Public
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.scores import ScoreModel
 from tacit.learners.peers.peer_model import ServedScores

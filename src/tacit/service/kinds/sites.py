@@ -14,8 +14,8 @@ from tacit._util.types import IntArray
 from tacit.algorithms.site_tuning import projections_of, rehearse
 from tacit.algorithms.site_weights import COMBINE
 from tacit.algorithms.sites import SiteEnsembleModel, ensemble_of_sites
+from tacit.data.sample import Public
 from tacit.estimators.parameters import loss_of
-from tacit.learners.learner import Public
 from tacit.learners.query import Query
 from tacit.learners.sites.train import TrainSite
 from tacit.service.kinds.campaign_file import CampaignSpec

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 from tacit._util.checks import bad, positive, whole
 from tacit._util.types import IntArray
+from tacit.data.sample import Public
 from tacit.data.schema import Schema
-from tacit.learners.learner import Public
 from tacit.learners.query import Query
 
 
