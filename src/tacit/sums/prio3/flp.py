@@ -1,0 +1,106 @@
+"""The fully linear proof system of the draft (section "FLP Specification"), over many owners at once.
+
+The owner proves, each server queries its share of measurement and proof, anybody decides from the sum of the answers.
+A proof: one random value for each wire, then the values of the gadget's polynomial. A verifier: the circuit's output,
+reduced to one element, the wires' polynomials and the gadget's polynomial at a secret random point.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+
+from tacit.sums.prio3.circuits import Circuit
+from tacit.sums.prio3.fields import Field, root_powers
+from tacit.sums.prio3.gadgets import Gadget
+from tacit.sums.prio3.polynomials import extend, nodes
+from tacit.types import BoolArray, WordArray
+
+
+def proof_len(circuit: Circuit) -> int:
+    return circuit.gadget.arity + circuit.gadget.poly_points
+
+
+def verifier_len(circuit: Circuit) -> int:
+    return 1 + circuit.gadget.arity + 1
+
+
+def prove_rand_len(circuit: Circuit) -> int:
+    return circuit.gadget.arity
+
+
+def query_rand_len(circuit: Circuit) -> int:
+    return 1 + (circuit.checks if circuit.checks > 1 else 0)
+
+
+def prove(circuit: Circuit, meas: WordArray, prove_rand: WordArray, joint: WordArray) -> WordArray:
+    """Proofs (n, proof_len, words) for encoded measurements (n, meas_len, words)."""
+    field, gadget = circuit.field, circuit.gadget
+    wires = _wire_values(circuit, meas, prove_rand, joint, shares=1)
+    points = extend(field, wires, gadget.size)[:, :, : gadget.poly_points]
+    return np.concatenate([prove_rand, gadget.evaluate(field, points, joint)], axis=1)
+
+
+def query(
+    circuit: Circuit, meas: WordArray, proof: WordArray, query_rand: WordArray, joint: WordArray, *, shares: int
+) -> tuple[WordArray, BoolArray]:
+    """Verifiers (n, verifier_len, words) of shares, and whose test point is fit.
+
+    At a root of unity the wires' polynomials are the measurement itself: such a point (probability below 2^-50) must
+    not be answered, and the verifier is zeros there.
+    """
+    field, gadget = circuit.field, circuit.gadget
+    seeds, poly = proof[:, : gadget.arity], proof[:, gadget.arity :]
+    outputs = circuit.outputs(meas, _gadget_outputs(gadget, field, poly), shares)
+    reduced = field.dot(query_rand[:, :-1], outputs) if circuit.checks > 1 else outputs[:, 0]
+    test = query_rand[:, -1]
+    wires = _wire_values(circuit, meas, seeds, joint, shares)
+    wire_weights = nodes(field, gadget.wire_points, gadget.wire_points).weights(test)
+    poly_weights = nodes(field, gadget.poly_points, gadget.size).weights(test)
+    verifier = np.concatenate(
+        [
+            reduced[:, None],
+            field.dot(wires, wire_weights[:, None]),
+            field.dot(poly, poly_weights)[:, None],
+        ],
+        axis=1,
+    )
+    fit = (field.power(test, gadget.wire_points) != field.array(1)).any(axis=1)
+    return (verifier if fit.all() else np.where(fit[:, None, None], verifier, np.uint64(0))), fit
+
+
+def decide(circuit: Circuit, verifier: WordArray, joint: WordArray) -> BoolArray:
+    """Who is valid: the circuit says zero, and the gadget of the wires is the gadget's polynomial, at the test point."""
+    zero = (verifier[:, 0] == 0).all(axis=-1)
+    again = circuit.gadget.evaluate(circuit.field, verifier[:, 1:-1, None], joint)[:, 0]
+    same: BoolArray = (again == verifier[:, -1]).all(axis=-1)
+    return zero & same
+
+
+def _wire_values(circuit: Circuit, meas: WordArray, seeds: WordArray, joint: WordArray, shares: int) -> WordArray:
+    """The wires' polynomials by their values (n, arity, wire_points, words): random one, calls, zeros."""
+    gadget = circuit.gadget
+    values = circuit.field.zeros(len(meas), gadget.arity, gadget.wire_points)
+    values[:, :, 0] = seeds
+    values[:, :, 1 : 1 + gadget.calls] = circuit.wires(meas, joint, shares)
+    return values
+
+
+def _gadget_outputs(gadget: Gadget, field: Field, poly: WordArray) -> WordArray:
+    """The polynomial (n, poly_points, words) where it is the gadget's result (n, calls, words).
+
+    Call k is at every (size / wire_points)-th value; those beyond what a proof holds follow from its degree.
+    """
+    step = gadget.size // gadget.wire_points
+    places = step * np.arange(1, gadget.calls + 1)
+    sent = places < gadget.poly_points
+    if sent.all():
+        return poly[:, places]
+    rest = field.dot(poly[:, None], _weights_beyond(gadget, field))
+    return np.concatenate([poly[:, places[sent]], rest], axis=1)
+
+
+@lru_cache(maxsize=64)
+def _weights_beyond(gadget: Gadget, field: Field) -> WordArray:
+    step = gadget.size // gadget.wire_points
+    places = [step * k for k in range(1, gadget.calls + 1) if step * k >= gadget.poly_points]
+    return nodes(field, gadget.poly_points, gadget.size).weights(root_powers(field, gadget.size)[places])

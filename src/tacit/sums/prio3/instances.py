@@ -1,0 +1,39 @@
+"""Prio3 by name, with the draft's numbers, fields and proofs; and our own, under a number for private use."""
+
+from tacit.sums.prio3.circuits import Count, Histogram, MultihotCountVec, SmallNumber, Sum, SumVec, SumVec64
+from tacit.sums.prio3.prio3 import Prio3
+
+FIELD64_PROOFS = 3  # the least that the draft allows in Field64 with joint randomness
+_TESTS = 0xFFFFFFFF  # of the draft's own tests
+
+
+def prio3_count(shares: int = 2) -> Prio3:
+    return Prio3(Count(), 1, shares=shares)
+
+
+def prio3_sum(max_measurement: int, shares: int = 2) -> Prio3:
+    return Prio3(Sum(max_measurement), 2, shares=shares)
+
+
+def prio3_sum_vec(length: int, max_measurement: int, chunk_length: int, shares: int = 2) -> Prio3:
+    return Prio3(SumVec(length, chunk_length, max_measurement), 3, shares=shares)
+
+
+def prio3_histogram(length: int, chunk_length: int, shares: int = 2) -> Prio3:
+    return Prio3(Histogram(length, chunk_length), 4, shares=shares)
+
+
+def prio3_multihot_count_vec(length: int, max_weight: int, chunk_length: int, shares: int = 2) -> Prio3:
+    return Prio3(MultihotCountVec(length, chunk_length, max_weight), 5, shares=shares)
+
+
+def prio3_sum_vec_with_multiproof(
+    length: int, max_measurement: int, chunk_length: int, shares: int = 2, proofs: int = FIELD64_PROOFS
+) -> Prio3:
+    """SumVec in Field64: the draft's test of several proofs."""
+    return Prio3(SumVec64(length, chunk_length, max_measurement), _TESTS, proofs, shares)
+
+
+def prio3_higher_degree(shares: int = 2) -> Prio3:
+    """0, 1 or 2 by a gadget of degree three: the draft's test of degrees above two."""
+    return Prio3(SmallNumber(2), _TESTS, shares=shares)
