@@ -7,6 +7,7 @@ outputs are zero. On shares, constants are divided by the number of shares.
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -151,7 +152,7 @@ class Sum(Circuit):
         return results
 
     def truncate(self, meas: WordArray) -> WordArray:
-        return self.field.dot(meas, self.field.array(range_weights(self.max_measurement)))[:, None]
+        return self.field.dot(meas, weights_of(self.field, self.max_measurement))[:, None]
 
     def decode(self, total: WordArray) -> Any:
         return self.field.integers(total)[0]
@@ -221,7 +222,7 @@ class SumVec(ChunkedBits):
 
     def truncate(self, meas: WordArray) -> WordArray:
         bits = meas.reshape(len(meas), self.length, -1, self.field.words)
-        return self.field.dot(bits, self.field.array(range_weights(self.max_measurement)))
+        return self.field.dot(bits, weights_of(self.field, self.max_measurement))
 
 
 @dataclass(frozen=True)
@@ -280,7 +281,7 @@ class MultihotCountVec(ChunkedBits):
 
     def outputs(self, meas: WordArray, results: WordArray, shares: int) -> WordArray:
         field = self.field
-        told = field.dot(meas[:, self.length :], field.array(range_weights(self.max_weight)))
+        told = field.dot(meas[:, self.length :], weights_of(field, self.max_weight))
         return np.stack([field.total(results), field.subtract(field.total(meas[:, : self.length]), told)], axis=1)
 
 
@@ -350,6 +351,12 @@ def range_weights(most: int) -> list[int]:
     """
     bits = most.bit_length()
     return [*(1 << bit for bit in range(bits - 1)), most - (1 << (bits - 1)) + 1]
+
+
+@lru_cache(maxsize=64)
+def weights_of(field: Field, most: int) -> WordArray:
+    """The same as field elements."""
+    return field.array(range_weights(most))
 
 
 def range_bits(value: Any, most: int) -> list[int]:

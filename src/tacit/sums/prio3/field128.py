@@ -11,9 +11,9 @@ from numba import guvectorize, njit
 
 from tacit.sums.prio3.words import high_half
 
-MODULUS = 2**128 - 28 * 2**64 + 1
-_P0, _P1 = np.uint64(1), np.uint64(MODULUS >> 64)
-_BACK0, _BACK1 = np.uint64(2**256 % MODULUS % 2**64), np.uint64(2**256 % MODULUS >> 64)
+_MODULUS = 2**128 - 28 * 2**64 + 1
+_P0, _P1 = np.uint64(1), np.uint64(_MODULUS >> 64)
+_BACK0, _BACK1 = np.uint64(2**256 % _MODULUS % 2**64), np.uint64(2**256 % _MODULUS >> 64)
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 _inline = cast(Any, njit)
@@ -123,3 +123,21 @@ def lagrange(point: Any, nodes: Any, scales: Any, weights: Any) -> None:
         weights[i, 0], weights[i, 1] = _times(w0, w1, scales[i, 0], scales[i, 1])
         d0, d1 = _minus(point[0], point[1], nodes[i, 0], nodes[i, 1])
         low, high = _times(low, high, d0, d1)
+
+
+@guvectorize(["void(uint64[:,:], uint64[:,:], uint64[:,:])"], "(k,w),(k,w)->(k,w)", cache=True)
+def butterflies(shuffled: Any, roots: Any, values: Any) -> None:
+    """The transform of coefficients in bit-reversed order; `roots` are the powers of the k-th root of unity."""
+    n = len(shuffled)
+    values[:] = shuffled
+    half = 1
+    while half < n:
+        stride = n // (2 * half)
+        for start in range(0, n, 2 * half):
+            for k in range(start, start + half):
+                other, root = k + half, (k - start) * stride
+                e0, e1 = values[k, 0], values[k, 1]
+                t0, t1 = _times(values[other, 0], values[other, 1], roots[root, 0], roots[root, 1])
+                values[k, 0], values[k, 1] = _plus(e0, e1, t0, t1)
+                values[other, 0], values[other, 1] = _minus(e0, e1, t0, t1)
+        half *= 2

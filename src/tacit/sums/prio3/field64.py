@@ -9,10 +9,9 @@ from typing import Any, cast
 import numpy as np
 from numba import guvectorize, njit, vectorize
 
-from tacit.sums.prio3.words import high_half
+from tacit.sums.prio3.words import high_half, ones_if_below
 
-MODULUS = 2**64 - 2**32 + 1
-_P = np.uint64(MODULUS)
+_P = np.uint64(2**64 - 2**32 + 1)
 _LOW = np.uint64(2**32 - 1)
 _HALF = np.uint64(32)
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
@@ -22,45 +21,44 @@ _binary = cast(Any, vectorize(["uint64(uint64, uint64)"], cache=True))
 
 
 @_inline
-def _plus(a: Any, b: Any) -> Any:
-    gap = _P - b
-    return a - gap + (_P if a < gap else _ZERO)
+def minus(a: Any, b: Any) -> Any:
+    return a - b - (_LOW & ones_if_below(a, b))  # adds p: -(2^32 - 1) = p modulo 2^64
 
 
 @_inline
-def _minus(a: Any, b: Any) -> Any:
-    return a - b + (_P if a < b else _ZERO)
+def plus(a: Any, b: Any) -> Any:
+    return minus(a, _P - b)
 
 
 @_inline
 def _reduce(high: Any, low: Any) -> Any:
     """(2^64 high + low) mod p, for any two words."""
     top, middle = high >> _HALF, high & _LOW
-    less = low - top - (_LOW if low < top else _ZERO)
-    more = middle * _LOW
+    less = low - top - (_LOW & ones_if_below(low, top))
+    more = (middle << _HALF) - middle
     total = less + more
-    total += _LOW if total < more else _ZERO
-    return total - (_P if total >= _P else _ZERO)
+    total += _LOW & ones_if_below(total, more)
+    return total - (_P & ~ones_if_below(total, _P))
 
 
 @_inline
-def _times(a: Any, b: Any) -> Any:
+def times(a: Any, b: Any) -> Any:
     return _reduce(high_half(a, b), a * b)
 
 
 @_binary
 def add(a: Any, b: Any) -> Any:
-    return _plus(a, b)
+    return plus(a, b)
 
 
 @_binary
 def subtract(a: Any, b: Any) -> Any:
-    return _minus(a, b)
+    return minus(a, b)
 
 
 @_binary
 def multiply(a: Any, b: Any) -> Any:
-    return _times(a, b)
+    return times(a, b)
 
 
 @guvectorize(["void(uint64[:,:], uint64[:,:], uint64[:])"], "(k,w),(k,w)->(w)", cache=True)
@@ -74,7 +72,7 @@ def dot(a: Any, b: Any, result: Any) -> None:
         above += _ONE if low < below else _ZERO  # no overflow: (2^64 - 1)^2 leaves room for one
         middle += above
         high += _ONE if middle < above else _ZERO
-    result[0] = _minus(_reduce(middle, low), high << _HALF)  # 2^128 = -2^32
+    result[0] = minus(_reduce(middle, low), high << _HALF)  # 2^128 = -2^32
 
 
 @guvectorize(["void(uint64[:], uint64[:,:], uint64[:,:], uint64[:,:])"], "(w),(k,w),(k,w)->(k,w)", cache=True)
@@ -84,8 +82,24 @@ def lagrange(point: Any, nodes: Any, scales: Any, weights: Any) -> None:
     product = _ONE
     for i in range(n):
         weights[i, 0] = product
-        product = _times(product, _minus(point[0], nodes[i, 0]))
+        product = times(product, minus(point[0], nodes[i, 0]))
     product = _ONE
     for i in range(n - 1, -1, -1):
-        weights[i, 0] = _times(_times(weights[i, 0], product), scales[i, 0])
-        product = _times(product, _minus(point[0], nodes[i, 0]))
+        weights[i, 0] = times(times(weights[i, 0], product), scales[i, 0])
+        product = times(product, minus(point[0], nodes[i, 0]))
+
+
+@guvectorize(["void(uint64[:,:], uint64[:,:], uint64[:,:])"], "(k,w),(k,w)->(k,w)", cache=True)
+def butterflies(shuffled: Any, roots: Any, values: Any) -> None:
+    """The transform of coefficients in bit-reversed order; `roots` are the powers of the k-th root of unity."""
+    n = len(shuffled)
+    values[:] = shuffled
+    half = 1
+    while half < n:
+        stride = n // (2 * half)
+        for start in range(0, n, 2 * half):
+            for k in range(half):
+                even, turned = values[start + k, 0], times(values[start + half + k, 0], roots[k * stride, 0])
+                values[start + k, 0] = plus(even, turned)
+                values[start + half + k, 0] = minus(even, turned)
+        half *= 2

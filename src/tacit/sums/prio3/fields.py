@@ -5,12 +5,12 @@ Operations broadcast over all axes but the last, the words of an element. Bytes 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from tacit.sums.prio3 import field64, field128
 from tacit.types import BoolArray, ByteArray, WordArray
 
 
@@ -26,7 +26,12 @@ class Field:
     modulus: int
     words: int
     log_order: int
-    kernels: Any
+    module: str
+
+    @cached_property
+    def kernels(self) -> Any:
+        """The field's arithmetic, compiled when it is first used: a field that nobody uses costs no time."""
+        return import_module(self.module)
 
     @property
     def size(self) -> int:
@@ -52,11 +57,11 @@ class Field:
 
     def total(self, a: WordArray) -> WordArray:
         """Sums along the last axis of elements."""
-        return self.dot(a, np.broadcast_to(self.array(1), (a.shape[-2], self.words)))
+        return self.dot(a, np.broadcast_to(self.constant(1), (a.shape[-2], self.words)))
 
     def power(self, base: WordArray, exponent: int) -> WordArray:
         """base^exponent, by squaring."""
-        result = np.broadcast_to(self.array(1), base.shape)
+        result = np.broadcast_to(self.constant(1), base.shape)
         for bit in bin(exponent)[2:]:
             result = self.multiply(result, result)
             result = self.multiply(result, base) if bit == "1" else result
@@ -65,8 +70,13 @@ class Field:
     def powers(self, base: WordArray, count: int) -> WordArray:
         """base^1 .. base^count of elements (..., words), as (..., count, words)."""
         result = np.empty((*base.shape[:-1], count, self.words), np.uint64)
-        for k in range(count):
-            result[..., k, :] = base if k == 0 else self.multiply(result[..., k - 1, :], base)
+        result[..., 0, :] = base
+        done = 1
+        while done < count:
+            more = min(done, count - done)
+            last = result[..., done - 1 : done, :]
+            result[..., done : done + more, :] = self.multiply(result[..., :more, :], last)
+            done += more
         return result
 
     def zeros(self, *shape: int) -> WordArray:
@@ -121,11 +131,16 @@ class Field:
 
     def inverse(self, number: int) -> WordArray:
         """One over a whole number that is the same for everybody."""
-        return self.array(pow(number, -1, self.modulus))
+        return self.constant(pow(number, -1, self.modulus))
+
+    @lru_cache(maxsize=1024)  # noqa: B019 - there are two fields, for as long as the process
+    def constant(self, number: int) -> WordArray:
+        """One element that is the same for everybody."""
+        return self.array(number)
 
 
-FIELD64 = Field("Field64", field64.MODULUS, 1, 32, field64)
-FIELD128 = Field("Field128", field128.MODULUS, 2, 66, field128)
+FIELD64 = Field("Field64", 2**64 - 2**32 + 1, 1, 32, "tacit.sums.prio3.field64")
+FIELD128 = Field("Field128", 2**128 - 28 * 2**64 + 1, 2, 66, "tacit.sums.prio3.field128")
 
 
 @lru_cache(maxsize=64)

@@ -64,7 +64,7 @@ def query(
         ],
         axis=1,
     )
-    fit = (field.power(test, gadget.wire_points) != field.array(1)).any(axis=1)
+    fit = (field.power(test, gadget.wire_points) != field.constant(1)).any(axis=1)
     return (verifier if fit.all() else np.where(fit[:, None, None], verifier, np.uint64(0))), fit
 
 

@@ -91,7 +91,7 @@ class Polynomial(Gadget):
 
     def evaluate(self, field: Field, wires: WordArray, joint: WordArray) -> WordArray:
         x = wires[:, 0]
-        result = np.broadcast_to(field.array(self.coefficients[-1]), x.shape)
+        result = np.broadcast_to(field.constant(self.coefficients[-1]), x.shape)
         for coefficient in reversed(self.coefficients[:-1]):
-            result = field.add(field.multiply(result, x), field.array(coefficient))
+            result = field.add(field.multiply(result, x), field.constant(coefficient))
         return result

@@ -1,9 +1,13 @@
 """Prio3 by name, with the draft's numbers, fields and proofs; and our own, under a number for private use."""
 
+from dataclasses import asdict
+
+from tacit.sums.prio3.bounded import bounded_vector
 from tacit.sums.prio3.circuits import Count, Histogram, MultihotCountVec, SmallNumber, Sum, SumVec, SumVec64
 from tacit.sums.prio3.prio3 import Prio3
 
 FIELD64_PROOFS = 3  # the least that the draft allows in Field64 with joint randomness
+_BOUNDED = 0xFFFF0001
 _TESTS = 0xFFFFFFFF  # of the draft's own tests
 
 
@@ -37,3 +41,20 @@ def prio3_sum_vec_with_multiproof(
 def prio3_higher_degree(shares: int = 2) -> Prio3:
     """0, 1 or 2 by a gadget of degree three: the draft's test of degrees above two."""
     return Prio3(SmallNumber(2), _TESTS, shares=shares)
+
+
+def prio3_bounded_vector(length: int, bound: int, bits: int = 4, shares: int = 2) -> Prio3:
+    """Small signed numbers with a bounded squared length (bounded.py), three proofs in Field64."""
+    return Prio3(bounded_vector(length, bound, bits, FIELD64_PROOFS), _BOUNDED, FIELD64_PROOFS, shares)
+
+
+def bound_context(prio3: Prio3, application: bytes) -> bytes:
+    """The application's context with all parameters of the instance.
+
+    The draft separates kinds of circuits, not their parameters: with this, a report made for other parameters is
+    refused even where its bytes have the same length.
+    """
+    circuit = prio3.circuit
+    parameters = {**asdict(circuit), "proofs": prio3.proofs, "shares": prio3.shares}
+    text = ",".join(f"{name}={value}" for name, value in sorted(parameters.items()))
+    return f"{type(circuit).__name__}({text})".encode() + b"\x00" + application

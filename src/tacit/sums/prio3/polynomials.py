@@ -14,17 +14,10 @@ def transform(field: Field, coefficients: WordArray) -> WordArray:
 
     Cooley and Tukey: the transforms of even and odd coefficients, put together by one product each.
     """
-    *others, n, words = coefficients.shape
-    values = coefficients[..., _reversed_bits(n), :]
-    half = 1
-    while half < n:
-        pairs = values.reshape(*others, n // (2 * half), 2, half, words)
-        turned = field.multiply(pairs[..., 1, :, :], root_powers(field, 2 * half, half))
-        values = np.empty_like(pairs)
-        values[..., 0, :, :] = field.add(pairs[..., 0, :, :], turned)
-        values[..., 1, :, :] = field.subtract(pairs[..., 0, :, :], turned)
-        half *= 2
-    return values.reshape(*others, n, words)
+    n = coefficients.shape[-2]
+    shuffled = coefficients[..., _reversed_bits(n), :]
+    values: WordArray = field.kernels.butterflies(shuffled, root_powers(field, n))
+    return values
 
 
 def interpolate(field: Field, values: WordArray) -> WordArray:
@@ -42,6 +35,7 @@ def extend(field: Field, values: WordArray, size: int) -> WordArray:
     return transform(field, coefficients)
 
 
+@lru_cache(maxsize=64)
 def _reversed_bits(n: int) -> WordArray:
     order = np.zeros(1, np.uint64)
     while len(order) < n:
