@@ -1,11 +1,14 @@
-"""Our own circuit: a vector of small signed numbers whose squared length is at most a bound. Proofs: prio3.md.
+"""Our own circuit: a vector of small signed numbers whose squared length is at most a bound.
+Proofs: prio3.md.
 
-Claim: what is accepted is x in {-m .. m}^length with x_1^2 + x_2^2 + ... <= bound. An entry is one field element, and
-its range one polynomial Q(x) = x (x^2 - 1) (x^2 - 4) ... (x^2 - m^2) that is zero on it and nowhere else: fewer bytes
-and products than an element for each bit. Squares come with it, from the same wires.
+Claim: what is accepted is x in {-m .. m}^length with x_1^2 + x_2^2 + ... <= bound. An entry is one
+field element, and its range one polynomial Q(x) = x (x^2 - 1) (x^2 - 4) ... (x^2 - m^2) that is
+zero on it and nowhere else: fewer bytes and products than an element for each bit. Squares come
+with it, from the same wires.
 
-A measurement: the entries, digits of the slack (bound minus squared length), squared lengths of the calls' entries.
-Edges: a gadget's degree is 2m + 1, so proofs grow with m; more than six bits are refused.
+A measurement: the entries, digits of the slack (bound minus squared length), squared lengths of the
+calls' entries. Edges: a gadget's degree is 2m + 1, so proofs grow with m; more than six bits are
+refused.
 """
 
 from collections.abc import Sequence
@@ -29,10 +32,11 @@ MOST_ENTRIES = 2**20
 
 @dataclass(frozen=True)
 class SquaresInRange(Gadget):
-    """sum over entries x of x^2, plus sum over all inputs j of r^j Q(x_j), with r the joint randomness.
+    """sum over entries x of x^2, plus sum over all inputs j of r^j Q(x_j), with r the joint
+    randomness.
 
-    `entries` inputs count in the squared length; `digits` more are checked for their range only. If all are in range
-    the result is the squared length, for every r.
+    `entries` inputs count in the squared length; `digits` more are checked for their range only. If
+    all are in range the result is the squared length, for every r.
     """
 
     entries: int = 1
@@ -54,7 +58,9 @@ class SquaresInRange(Gadget):
     def evaluate(self, field: Field, wires: WordArray, joint: WordArray) -> WordArray:
         n, _, points, words = wires.shape
         result = np.empty((n, points, words), np.uint64)
-        squares_in_range(wires, field.powers(joint[:, 0], self.arity), self.entries, self.largest, result)
+        squares_in_range(
+            wires, field.powers(joint[:, 0], self.arity), self.entries, self.largest, result
+        )
         return result
 
 
@@ -69,7 +75,9 @@ def squares_in_range(
     for owner in range(n):
         for j in range(arity):
             coefficient = coefficients[owner, j, 0]
-            for point in range(points):  # points innermost: their products do not wait for each other
+            for point in range(
+                points
+            ):  # points innermost: their products do not wait for each other
                 x = wires[owner, j, point, 0]
                 squares[point] = times(x, x)
                 zeros[point] = times(coefficient, x)
@@ -83,7 +91,8 @@ def squares_in_range(
 
 @dataclass(frozen=True)
 class BoundedVector(Circuit):
-    """Entries from -(2^(bits-1) - 1) to 2^(bits-1) - 1, squared length at most `bound`, in `calls` gadget calls.
+    """Entries from -(2^(bits-1) - 1) to 2^(bits-1) - 1, squared length at most `bound`, in `calls`
+    gadget calls.
 
     Input j of call i is entry j * calls + i, so that a wire's values lie side by side.
     """
@@ -99,7 +108,8 @@ class BoundedVector(Circuit):
         if not 1 <= self.length <= MOST_ENTRIES:
             raise ValueError(f"length must be from 1 to {MOST_ENTRIES}, got {self.length}")
         if not 1 <= self.bound <= self.length * self.largest**2:
-            raise ValueError(f"bound must be from 1 to {self.length * self.largest**2}, which all meet, got {self.bound}")
+            most = self.length * self.largest**2
+            raise ValueError(f"bound must be from 1 to {most}, got {self.bound}")
         if not self.calls >= 1:
             raise ValueError(f"calls must be at least 1, got {self.calls}")
 
@@ -109,11 +119,13 @@ class BoundedVector(Circuit):
 
     @property
     def largest(self) -> int:
-        return 2 ** (self.bits - 1) - 1
+        return (1 << (self.bits - 1)) - 1
 
     @cached_property
     def weights(self) -> tuple[int, ...]:
-        """Of the slack's digits, each `largest` above an entry's range: powers of 2m + 1, enough for `bound`."""
+        """Of the slack's digits, each `largest` above an entry's range: powers of 2m + 1, enough
+        for `bound`.
+        """
         base, weights = 2 * self.largest + 1, [1]
         while weights[-1] * base <= self.bound:
             weights.append(weights[-1] * base)
@@ -148,32 +160,48 @@ class BoundedVector(Circuit):
         return self.field.integers(self.encode_all([measurement])[0])
 
     def encode_all(self, measurements: Sequence[Any] | Any) -> WordArray:
-        """Vectors of whole numbers (n, length); one off the grid or too long is refused, whoever's it is."""
+        """Vectors of whole numbers (n, length); one off the grid or too long is refused, whoever's
+        it is.
+        """
         entries = np.asarray(measurements)
-        if not (entries.ndim == 2 and entries.shape[1] == self.length and entries.dtype.kind in "iu"):
+        if not (
+            entries.ndim == 2 and entries.shape[1] == self.length and entries.dtype.kind in "iu"
+        ):
             raise NotValidError(f"measurements must be whole numbers (n, {self.length})")
         if not (np.abs(entries) <= self.largest).all():
-            raise NotValidError(f"entries must be from {-self.largest} to {self.largest}; clip and round them first")
+            raise NotValidError(
+                f"entries must be from {-self.largest} to {self.largest}; clip and round them first"
+            )
         entries = entries.astype(np.int64)
         norms = self._by_call(entries**2).sum(axis=1)
         slack = self.bound - norms.sum(axis=1)
         if not (slack >= 0).all():
-            raise NotValidError(f"a vector's squared length must be at most {self.bound}; shorten it first")
+            raise NotValidError(
+                f"a vector's squared length must be at most {self.bound}; shorten it first"
+            )
         digits = slack[:, None] // np.array(self.weights) % (2 * self.largest + 1) - self.largest
         return self.field.from_small(np.concatenate([entries, digits, norms], axis=1))
 
     def wires(self, meas: WordArray, joint: WordArray, shares: int) -> WordArray:
         digits_end = self.length + len(self.weights)
         return np.concatenate(
-            [self._by_call(meas[:, : self.length]), self._by_call(meas[:, self.length : digits_end])], axis=1
+            [
+                self._by_call(meas[:, : self.length]),
+                self._by_call(meas[:, self.length : digits_end]),
+            ],
+            axis=1,
         )
 
     def outputs(self, meas: WordArray, results: WordArray, shares: int) -> WordArray:
-        """Per call: the gadget's result is the squared length told; then told lengths + slack = bound."""
+        """Per call: the gadget's result is the squared length told; then told lengths + slack =
+        bound.
+        """
         field, digits_end = self.field, self.length + len(self.weights)
         told = meas[:, digits_end:]
         slack = field.dot(meas[:, self.length : digits_end], self._slack_weights)
-        constant = field.multiply(field.constant(self.largest * sum(self.weights) - self.bound), field.inverse(shares))
+        constant = field.multiply(
+            field.constant(self.largest * sum(self.weights) - self.bound), field.inverse(shares)
+        )
         balance = field.add(field.add(field.total(told), slack), constant)
         return np.concatenate([field.subtract(results, told), balance[:, None]], axis=1)
 
@@ -193,7 +221,7 @@ class BoundedVector(Circuit):
 
 
 def bounded_vector(length: int, bound: int, bits: int, proofs: int) -> BoundedVector:
-    """With the number of calls, one below a power of two, that costs the fewest bytes from owner and between servers."""
+    """With as many calls, one below a power of two, as cost the fewest bytes in all."""
 
     def elements(calls: int) -> int:
         circuit = BoundedVector(length, bound, bits, calls)

@@ -1,7 +1,7 @@
 """What is proven of a measurement: the draft's circuits (section "Variants").
 
-A circuit here calls one gadget, whose inputs are linear in the measurement; a measurement is valid if all `checks`
-outputs are zero. On shares, constants are divided by the number of shares.
+A circuit here calls one gadget, whose inputs are linear in the measurement; a measurement is valid
+if all `checks` outputs are zero. On shares, constants are divided by the number of shares.
 """
 
 from abc import ABC, abstractmethod
@@ -114,7 +114,9 @@ class Count(Circuit):
 
 @dataclass(frozen=True)
 class Sum(Circuit):
-    """A whole number from 0 to `max_measurement`: bits whose weights add up to the maximum, each checked."""
+    """A whole number from 0 to `max_measurement`: bits whose weights add up to the maximum, each
+    checked.
+    """
 
     max_measurement: int
 
@@ -160,14 +162,18 @@ class Sum(Circuit):
 
 @dataclass(frozen=True)
 class ChunkedBits(Circuit):
-    """Circuits whose measurement is bits, checked in chunks: sum over j of r^j x_j (x_j - 1), one r for each chunk."""
+    """Circuits whose measurement is bits, checked in chunks: sum over j of r^j x_j (x_j - 1), one r
+    for each chunk.
+    """
 
     length: int
     chunk_length: int
 
     def __post_init__(self) -> None:
         if not (self.length > 0 and self.chunk_length > 0):
-            raise ValueError(f"length and chunk_length must be positive, got {self.length} and {self.chunk_length}")
+            raise ValueError(
+                f"length, chunk_length must be positive, got {self.length}, {self.chunk_length}"
+            )
 
     @property
     def field(self) -> Field:
@@ -218,7 +224,11 @@ class SumVec(ChunkedBits):
         return self.length * self.max_measurement.bit_length()
 
     def encode(self, measurement: Any) -> list[int]:
-        return [bit for value in of_length(measurement, self.length) for bit in range_bits(value, self.max_measurement)]
+        return [
+            bit
+            for value in of_length(measurement, self.length)
+            for bit in range_bits(value, self.max_measurement)
+        ]
 
     def truncate(self, meas: WordArray) -> WordArray:
         bits = meas.reshape(len(meas), self.length, -1, self.field.words)
@@ -258,14 +268,18 @@ class Histogram(ChunkedBits):
 
 @dataclass(frozen=True)
 class MultihotCountVec(ChunkedBits):
-    """Bits, at most `max_weight` of which are one: the weight is encoded as in Sum, and equals the bits' sum."""
+    """Bits, at most `max_weight` of which are one: the weight is encoded as in Sum, and equals the
+    bits' sum.
+    """
 
     max_weight: int
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 < self.max_weight <= self.length:
-            raise ValueError(f"max_weight must be from 1 to length = {self.length}, got {self.max_weight}")
+            raise ValueError(
+                f"max_weight must be from 1 to length = {self.length}, got {self.max_weight}"
+            )
 
     @property
     def meas_len(self) -> int:
@@ -282,12 +296,16 @@ class MultihotCountVec(ChunkedBits):
     def outputs(self, meas: WordArray, results: WordArray, shares: int) -> WordArray:
         field = self.field
         told = field.dot(meas[:, self.length :], weights_of(field, self.max_weight))
-        return np.stack([field.total(results), field.subtract(field.total(meas[:, : self.length]), told)], axis=1)
+        return np.stack(
+            [field.total(results), field.subtract(field.total(meas[:, : self.length]), told)],
+            axis=1,
+        )
 
 
 @dataclass(frozen=True)
 class SmallNumber(Circuit):
-    """A whole number from 0 to `max_measurement` as itself, checked by a polynomial with these zeros.
+    """A whole number from 0 to `max_measurement` as itself, checked by a polynomial with these
+    zeros.
 
     With maximum 2 this is the draft's test of gadgets of a degree above two (Prio3HigherDegree).
     """
@@ -331,9 +349,13 @@ class SmallNumber(Circuit):
 
 
 def whole_number(value: Any, most: int) -> int:
-    """The value, if it is a whole number from 0 to `most`. The message does not repeat it: it is somebody's."""
+    """The value, if it is a whole number from 0 to `most`. The message does not repeat it: it is
+    somebody's.
+    """
     if not (isinstance(value, (int, np.integer)) and 0 <= value <= most):
-        raise NotValidError(f"a measurement must be a whole number from 0 to {most}; clip or round it first")
+        raise NotValidError(
+            f"a measurement must be a whole number from 0 to {most}; clip or round it first"
+        )
     return int(value)
 
 
@@ -344,7 +366,8 @@ def of_length(values: Any, length: int) -> list[Any]:
 
 
 def range_weights(most: int) -> list[int]:
-    """Weights of the bits of a number from 0 to `most`: powers of two, and a last one so that all add up to `most`.
+    """Weights of the bits of a number from 0 to `most`: powers of two, and a last one so that all
+    add up to `most`.
 
     >>> range_weights(10)
     [1, 2, 4, 3]
@@ -360,7 +383,9 @@ def weights_of(field: Field, most: int) -> WordArray:
 
 
 def range_bits(value: Any, most: int) -> list[int]:
-    """The bits of a number from 0 to `most`; the last is set only if the others cannot say it alone."""
+    """The bits of a number from 0 to `most`; the last is set only if the others cannot say it
+    alone.
+    """
     number, bits = whole_number(value, most), most.bit_length()
     last = int(number > (1 << (bits - 1)) - 1)
     rest = number - last * range_weights(most)[-1]

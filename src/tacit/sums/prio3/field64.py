@@ -1,14 +1,15 @@
 """Arithmetic modulo p = 2^64 - 2^32 + 1, on words below p, as NumPy functions compiled by numba.
 
-2^64 = 2^32 - 1 and 2^96 = -1 modulo p, so a product of 128 bits is reduced with one small product and no division;
-Montgomery's form would not pay. Choices compile to conditional moves: no branch depends on an element.
+2^64 = 2^32 - 1 and 2^96 = -1 modulo p, so a product of 128 bits is reduced with one small product
+and no division; Montgomery's form would not pay. Choices compile to conditional moves: no branch
+depends on an element.
 """
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-from numba import guvectorize, njit, vectorize
 
+from tacit.sums.prio3.compiled import inline, on_vectors, on_words
 from tacit.sums.prio3.words import high_half, ones_if_below
 
 _P = np.uint64(2**64 - 2**32 + 1)
@@ -16,21 +17,18 @@ _LOW = np.uint64(2**32 - 1)
 _HALF = np.uint64(32)
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
-_inline = cast(Any, njit)
-_binary = cast(Any, vectorize(["uint64(uint64, uint64)"], cache=True))
 
-
-@_inline
+@inline
 def minus(a: Any, b: Any) -> Any:
     return a - b - (_LOW & ones_if_below(a, b))  # adds p: -(2^32 - 1) = p modulo 2^64
 
 
-@_inline
+@inline
 def plus(a: Any, b: Any) -> Any:
     return minus(a, _P - b)
 
 
-@_inline
+@inline
 def _reduce(high: Any, low: Any) -> Any:
     """(2^64 high + low) mod p, for any two words."""
     top, middle = high >> _HALF, high & _LOW
@@ -41,27 +39,27 @@ def _reduce(high: Any, low: Any) -> Any:
     return total - (_P & ~ones_if_below(total, _P))
 
 
-@_inline
+@inline
 def times(a: Any, b: Any) -> Any:
     return _reduce(high_half(a, b), a * b)
 
 
-@_binary
+@on_words
 def add(a: Any, b: Any) -> Any:
     return plus(a, b)
 
 
-@_binary
+@on_words
 def subtract(a: Any, b: Any) -> Any:
     return minus(a, b)
 
 
-@_binary
+@on_words
 def multiply(a: Any, b: Any) -> Any:
     return times(a, b)
 
 
-@guvectorize(["void(uint64[:,:], uint64[:,:], uint64[:])"], "(k,w),(k,w)->(w)", cache=True)
+@on_vectors("(k,w),(k,w)->(w)")
 def dot(a: Any, b: Any, result: Any) -> None:
     """The sum of products, reduced once: 192 bits hold the sum of up to 2^32 of them."""
     low, middle, high = _ZERO, _ZERO, _ZERO
@@ -69,13 +67,13 @@ def dot(a: Any, b: Any, result: Any) -> None:
         x, y = a[k, 0], b[k, 0]
         below, above = x * y, high_half(x, y)
         low += below
-        above += _ONE if low < below else _ZERO  # no overflow: (2^64 - 1)^2 leaves room for one
+        above -= ones_if_below(low, below)  # no overflow: (2^64 - 1)^2 leaves room for one
         middle += above
-        high += _ONE if middle < above else _ZERO
+        high -= ones_if_below(middle, above)
     result[0] = minus(_reduce(middle, low), high << _HALF)  # 2^128 = -2^32
 
 
-@guvectorize(["void(uint64[:], uint64[:,:], uint64[:,:], uint64[:,:])"], "(w),(k,w),(k,w)->(k,w)", cache=True)
+@on_vectors("(w),(k,w),(k,w)->(k,w)")
 def lagrange(point: Any, nodes: Any, scales: Any, weights: Any) -> None:
     """weights[i] = scales[i] * product over j != i of (point - nodes[j])."""
     n = len(nodes)
@@ -89,9 +87,11 @@ def lagrange(point: Any, nodes: Any, scales: Any, weights: Any) -> None:
         product = times(product, minus(point[0], nodes[i, 0]))
 
 
-@guvectorize(["void(uint64[:,:], uint64[:,:], uint64[:,:])"], "(k,w),(k,w)->(k,w)", cache=True)
+@on_vectors("(k,w),(k,w)->(k,w)")
 def butterflies(shuffled: Any, roots: Any, values: Any) -> None:
-    """The transform of coefficients in bit-reversed order; `roots` are the powers of the k-th root of unity."""
+    """The transform of coefficients in bit-reversed order; `roots` are the powers of the k-th root
+    of unity.
+    """
     n = len(shuffled)
     values[:] = shuffled
     half = 1
@@ -99,7 +99,10 @@ def butterflies(shuffled: Any, roots: Any, values: Any) -> None:
         stride = n // (2 * half)
         for start in range(0, n, 2 * half):
             for k in range(half):
-                even, turned = values[start + k, 0], times(values[start + half + k, 0], roots[k * stride, 0])
+                even, turned = (
+                    values[start + k, 0],
+                    times(values[start + half + k, 0], roots[k * stride, 0]),
+                )
                 values[start + k, 0] = plus(even, turned)
                 values[start + half + k, 0] = minus(even, turned)
         half *= 2

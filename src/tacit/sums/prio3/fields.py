@@ -1,6 +1,8 @@
-"""The two fields of the draft whose elements can be transformed quickly, over arrays (..., words) of elements below p.
+"""The two fields of the draft whose elements can be transformed quickly, over arrays (..., words)
+of elements below p.
 
-Operations broadcast over all axes but the last, the words of an element. Bytes are little-endian, as in the draft.
+Operations broadcast over all axes but the last, the words of an element. Bytes are little-endian,
+as in the draft.
 """
 
 from collections.abc import Sequence
@@ -16,7 +18,8 @@ from tacit.types import BoolArray, ByteArray, WordArray
 
 @dataclass(frozen=True, eq=False)
 class Field:
-    """Numbers modulo a prime p with a multiplicative subgroup of 2^`log_order` elements, made by 7^((p - 1) / order).
+    """Numbers modulo a prime p with a multiplicative subgroup of 2^`log_order` elements, made by
+    7^((p - 1) / order).
 
     >>> FIELD64.integers(FIELD64.multiply(FIELD64.array([3]), FIELD64.array([-1])))
     [18446744069414584318]
@@ -30,7 +33,9 @@ class Field:
 
     @cached_property
     def kernels(self) -> Any:
-        """The field's arithmetic, compiled when it is first used: a field that nobody uses costs no time."""
+        """The field's arithmetic, compiled when it is first used: a field that nobody uses costs no
+        time.
+        """
         return import_module(self.module)
 
     @property
@@ -51,7 +56,7 @@ class Field:
         return result
 
     def dot(self, a: WordArray, b: WordArray) -> WordArray:
-        """Sums of products along the last axis of elements: (..., k, words) twice to (..., words)."""
+        """Sums of products along the last axis of elements: (..., k, words) to (..., words)."""
         result: WordArray = self.kernels.dot(a, b)
         return result
 
@@ -86,11 +91,16 @@ class Field:
         """Whole numbers, nested as one likes, as elements: negative ones are taken from p."""
         objects = np.array(numbers, dtype=object) % self.modulus
         limbs = [(objects >> (64 * word)) & (2**64 - 1) for word in range(self.words)]
-        return np.stack([np.asarray(limb, dtype=object) for limb in limbs], axis=-1).astype(np.uint64)
+        return np.stack([np.asarray(limb, dtype=object) for limb in limbs], axis=-1).astype(
+            np.uint64
+        )
 
     def integers(self, elements: WordArray) -> list[int]:
         """The elements of a vector (k, words) as whole numbers from 0 to p - 1."""
-        return [sum(int(word) << (64 * place) for place, word in enumerate(row)) for row in elements.tolist()]
+        return [
+            sum(int(word) << (64 * place) for place, word in enumerate(row))
+            for row in elements.tolist()
+        ]
 
     def signed(self, elements: WordArray) -> list[int]:
         """The same, from -(p - 1)/2 to (p - 1)/2."""
@@ -117,10 +127,16 @@ class Field:
         return flat.view(np.uint8)
 
     def decode(self, encoded: ByteArray) -> tuple[WordArray, BoolArray]:
-        """Bytes (n, k * size) as vectors, and which rows hold elements only; the others' are zeros."""
-        rows = np.ascontiguousarray(encoded).view("<u8").reshape(len(encoded), -1, self.words).astype(np.uint64)
-        fits = self.below(rows).all(axis=1)
-        return (rows if fits.all() else np.where(fits[:, None, None], rows, np.uint64(0))), fits
+        """Bytes (n, k * size) as vectors, and which rows hold elements; the others are zeros."""
+        rows = (
+            np.ascontiguousarray(encoded)
+            .view("<u8")
+            .reshape(len(encoded), -1, self.words)
+            .astype(np.uint64)
+        )
+        fits = np.asarray(self.below(rows).all(axis=1), dtype=np.bool_)
+        rows[~fits] = 0
+        return rows, fits
 
     def root(self, order: int) -> int:
         """The principal root of unity of this order, a power of two."""
@@ -145,7 +161,9 @@ FIELD128 = Field("Field128", 2**128 - 28 * 2**64 + 1, 2, 66, "tacit.sums.prio3.f
 
 @lru_cache(maxsize=64)
 def root_powers(field: Field, order: int, stop: int | None = None) -> WordArray:
-    """The first `stop` (all) powers of the principal root of this order, from the 0th, as (stop, words)."""
+    """The first `stop` (all) powers of the principal root of this order, from the 0th, as (stop,
+    words).
+    """
     return field.array(power_list(field, order)[:stop])
 
 

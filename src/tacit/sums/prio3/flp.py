@@ -1,8 +1,10 @@
-"""The fully linear proof system of the draft (section "FLP Specification"), over many owners at once.
+"""The fully linear proof system of the draft (section "FLP Specification"), over many owners at
+once.
 
-The owner proves, each server queries its share of measurement and proof, anybody decides from the sum of the answers.
-A proof: one random value for each wire, then the values of the gadget's polynomial. A verifier: the circuit's output,
-reduced to one element, the wires' polynomials and the gadget's polynomial at a secret random point.
+The owner proves, each server queries its share of measurement and proof, anybody decides from the
+sum of the answers. A proof: one random value for each wire, then the values of the gadget's
+polynomial. A verifier: the circuit's output, reduced to one element, the wires' polynomials and the
+gadget's polynomial at a secret random point.
 """
 
 from functools import lru_cache
@@ -41,12 +43,18 @@ def prove(circuit: Circuit, meas: WordArray, prove_rand: WordArray, joint: WordA
 
 
 def query(
-    circuit: Circuit, meas: WordArray, proof: WordArray, query_rand: WordArray, joint: WordArray, *, shares: int
+    circuit: Circuit,
+    meas: WordArray,
+    proof: WordArray,
+    query_rand: WordArray,
+    joint: WordArray,
+    *,
+    shares: int,
 ) -> tuple[WordArray, BoolArray]:
     """Verifiers (n, verifier_len, words) of shares, and whose test point is fit.
 
-    At a root of unity the wires' polynomials are the measurement itself: such a point (probability below 2^-50) must
-    not be answered, and the verifier is zeros there.
+    At a root of unity the wires' polynomials are the measurement itself: such a point (probability
+    below 2^-50) must not be answered, and the verifier is zeros there.
     """
     field, gadget = circuit.field, circuit.gadget
     seeds, poly = proof[:, : gadget.arity], proof[:, gadget.arity :]
@@ -69,15 +77,21 @@ def query(
 
 
 def decide(circuit: Circuit, verifier: WordArray, joint: WordArray) -> BoolArray:
-    """Who is valid: the circuit says zero, and the gadget of the wires is the gadget's polynomial, at the test point."""
-    zero = (verifier[:, 0] == 0).all(axis=-1)
+    """Who is valid: the circuit's output is zero, and at the test point the gadget's polynomial is
+    the gadget of the wires' polynomials.
+    """
+    zero: BoolArray = (verifier[:, 0] == 0).all(axis=-1)
     again = circuit.gadget.evaluate(circuit.field, verifier[:, 1:-1, None], joint)[:, 0]
     same: BoolArray = (again == verifier[:, -1]).all(axis=-1)
     return zero & same
 
 
-def _wire_values(circuit: Circuit, meas: WordArray, seeds: WordArray, joint: WordArray, shares: int) -> WordArray:
-    """The wires' polynomials by their values (n, arity, wire_points, words): random one, calls, zeros."""
+def _wire_values(
+    circuit: Circuit, meas: WordArray, seeds: WordArray, joint: WordArray, shares: int
+) -> WordArray:
+    """The wires' polynomials by their values (n, arity, wire_points, words): random one, calls,
+    zeros.
+    """
     gadget = circuit.gadget
     values = circuit.field.zeros(len(meas), gadget.arity, gadget.wire_points)
     values[:, :, 0] = seeds
@@ -88,7 +102,8 @@ def _wire_values(circuit: Circuit, meas: WordArray, seeds: WordArray, joint: Wor
 def _gadget_outputs(gadget: Gadget, field: Field, poly: WordArray) -> WordArray:
     """The polynomial (n, poly_points, words) where it is the gadget's result (n, calls, words).
 
-    Call k is at every (size / wire_points)-th value; those beyond what a proof holds follow from its degree.
+    Call k is at every (size / wire_points)-th value; those beyond what a proof holds follow from
+    its degree.
     """
     step = gadget.size // gadget.wire_points
     places = step * np.arange(1, gadget.calls + 1)
@@ -103,4 +118,6 @@ def _gadget_outputs(gadget: Gadget, field: Field, poly: WordArray) -> WordArray:
 def _weights_beyond(gadget: Gadget, field: Field) -> WordArray:
     step = gadget.size // gadget.wire_points
     places = [step * k for k in range(1, gadget.calls + 1) if step * k >= gadget.poly_points]
-    return nodes(field, gadget.poly_points, gadget.size).weights(root_powers(field, gadget.size)[places])
+    return nodes(field, gadget.poly_points, gadget.size).weights(
+        root_powers(field, gadget.size)[places]
+    )

@@ -1,7 +1,9 @@
-"""Gadgets: the only non-linear parts of a circuit, and the sizes of their polynomials. Appendix "FLP Gadgets".
+"""Gadgets: the only non-linear parts of a circuit, and the sizes of their polynomials. Appendix
+"FLP Gadgets".
 
-A gadget is called several times. Wire j's values over the calls, after a random one, are values of a polynomial at
-roots of unity; the gadget of the wires' polynomials is the gadget's polynomial, which a proof holds.
+A gadget is called several times. Wire j's values over the calls, after a random one, are values of
+a polynomial at roots of unity; the gadget of the wires' polynomials is the gadget's polynomial,
+which a proof holds.
 """
 
 from abc import ABC, abstractmethod
@@ -38,11 +40,15 @@ class Gadget(ABC):
 
     @abstractmethod
     def evaluate(self, field: Field, wires: WordArray, joint: WordArray) -> WordArray:
-        """Results (n, points, words) for inputs (n, arity, points, words); `joint` (n, JOINT_RAND_LEN, words)."""
+        """Results (n, points, words) for inputs (n, arity, points, words); `joint` (n,
+        JOINT_RAND_LEN, words).
+        """
 
     @property
     def wire_points(self) -> int:
-        """Values of a wire's polynomial: a random one, one for each call, zeros up to a power of two."""
+        """Values of a wire's polynomial: a random one, one for each call, zeros up to a power of
+        two.
+        """
         return next_power_of_2(1 + self.calls)
 
     @property
@@ -58,7 +64,9 @@ class Gadget(ABC):
 
 @dataclass(frozen=True)
 class SumOfProducts(Gadget):
-    """The draft's ParallelSum of `count` Mul: x1 y1 + x2 y2 + ..., inputs x1, y1, x2, y2, ...; its Mul has count 1."""
+    """The draft's ParallelSum of `count` Mul: x1 y1 + x2 y2 + ..., inputs x1, y1, x2, y2, ...; its
+    Mul has count 1.
+    """
 
     count: int = 1
 
@@ -77,7 +85,9 @@ class SumOfProducts(Gadget):
 
 @dataclass(frozen=True)
 class Polynomial(Gadget):
-    """The draft's PolyEval: a polynomial in one input, coefficients from the constant on, the last one not zero."""
+    """The draft's PolyEval: a polynomial in one input, coefficients from the constant on, the last
+    one not zero.
+    """
 
     coefficients: tuple[int, ...] = (0, -1, 1)
 

@@ -1,9 +1,19 @@
-"""Prio3 by name, with the draft's numbers, fields and proofs; and our own, under a number for private use."""
+"""Prio3 by name, with the draft's numbers, fields and proofs; and our own, under a number for
+private use.
+"""
 
 from dataclasses import asdict
 
 from tacit.sums.prio3.bounded import bounded_vector
-from tacit.sums.prio3.circuits import Count, Histogram, MultihotCountVec, SmallNumber, Sum, SumVec, SumVec64
+from tacit.sums.prio3.circuits import (
+    Count,
+    Histogram,
+    MultihotCountVec,
+    SmallNumber,
+    Sum,
+    SumVec,
+    SumVec64,
+)
 from tacit.sums.prio3.prio3 import Prio3
 
 FIELD64_PROOFS = 3  # the least that the draft allows in Field64 with joint randomness
@@ -27,12 +37,18 @@ def prio3_histogram(length: int, chunk_length: int, shares: int = 2) -> Prio3:
     return Prio3(Histogram(length, chunk_length), 4, shares=shares)
 
 
-def prio3_multihot_count_vec(length: int, max_weight: int, chunk_length: int, shares: int = 2) -> Prio3:
+def prio3_multihot_count_vec(
+    length: int, max_weight: int, chunk_length: int, shares: int = 2
+) -> Prio3:
     return Prio3(MultihotCountVec(length, chunk_length, max_weight), 5, shares=shares)
 
 
 def prio3_sum_vec_with_multiproof(
-    length: int, max_measurement: int, chunk_length: int, shares: int = 2, proofs: int = FIELD64_PROOFS
+    length: int,
+    max_measurement: int,
+    chunk_length: int,
+    shares: int = 2,
+    proofs: int = FIELD64_PROOFS,
 ) -> Prio3:
     """SumVec in Field64: the draft's test of several proofs."""
     return Prio3(SumVec64(length, chunk_length, max_measurement), _TESTS, proofs, shares)
@@ -45,14 +61,16 @@ def prio3_higher_degree(shares: int = 2) -> Prio3:
 
 def prio3_bounded_vector(length: int, bound: int, bits: int = 4, shares: int = 2) -> Prio3:
     """Small signed numbers with a bounded squared length (bounded.py), three proofs in Field64."""
-    return Prio3(bounded_vector(length, bound, bits, FIELD64_PROOFS), _BOUNDED, FIELD64_PROOFS, shares)
+    return Prio3(
+        bounded_vector(length, bound, bits, FIELD64_PROOFS), _BOUNDED, FIELD64_PROOFS, shares
+    )
 
 
 def bound_context(prio3: Prio3, application: bytes) -> bytes:
     """The application's context with all parameters of the instance.
 
-    The draft separates kinds of circuits, not their parameters: with this, a report made for other parameters is
-    refused even where its bytes have the same length.
+    The draft separates kinds of circuits, not their parameters: with this, a report made for other
+    parameters is refused even where its bytes have the same length.
     """
     circuit = prio3.circuit
     parameters = {**asdict(circuit), "proofs": prio3.proofs, "shares": prio3.shares}

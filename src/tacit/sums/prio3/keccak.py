@@ -1,8 +1,10 @@
-"""Keccak-p[1600, 12], the permutation of TurboSHAKE (RFC 9861), over eight states at once, and the sponge around it.
+"""Keccak-p[1600, 12], the permutation of TurboSHAKE (RFC 9861), over eight states at once, and the
+sponge around it.
 
-A state has 25 words of 64 bits. Word w of state s is `states[w, s]`, so that one vector instruction does the same word
-of all eight; the permutation is written for LLVM in vectors of eight words, which it fits to what the machine has.
-No branch or address depends on what is hashed. Reference in the tests: PyCryptodome's TurboSHAKE128.
+A state has 25 words of 64 bits. Word w of state s is `states[w, s]`, so that one vector instruction
+does the same word of all eight; the permutation is written for LLVM in vectors of eight words,
+which it fits to what the machine has. No branch or address depends on what is hashed. Reference in
+the tests: PyCryptodome's TurboSHAKE128.
 """
 
 from typing import Any, cast
@@ -46,7 +48,7 @@ def _rotations() -> list[int]:
 
 def _emit_round(build: Any, words: list[Any], constant: Any, vector: Any) -> list[Any]:
     """One round in LLVM's language: theta, rho and pi, chi, iota."""
-    rotate = cgutils.get_or_insert_function(
+    rotate = cast(Any, cgutils).get_or_insert_function(
         build.module, ir.FunctionType(vector, [vector] * 3), f"llvm.fshl.v{LANES}i64"
     )
 
@@ -67,7 +69,8 @@ def _emit_round(build: Any, words: list[Any], constant: Any, vector: Any) -> lis
             moved[y + 5 * ((2 * x + 3 * y) % 5)] = turn(mixed, turns[x + 5 * y])
     after = [
         build.xor(
-            moved[x + 5 * y], build.and_(build.not_(moved[(x + 1) % 5 + 5 * y]), moved[(x + 2) % 5 + 5 * y])
+            moved[x + 5 * y],
+            build.and_(build.not_(moved[(x + 1) % 5 + 5 * y]), moved[(x + 2) % 5 + 5 * y]),
         )
         for y in range(5)
         for x in range(5)
@@ -99,7 +102,9 @@ permute = cast(Any, intrinsic)(_permutation)
 
 @kernel
 def sponge(blocks: WordArray, squeezed: WordArray) -> None:
-    """Absorb each row of `blocks` (n, 21 x blocks), padded, and squeeze as many words as a row of `squeezed` holds."""
+    """Absorb each row of `blocks` (n, 21 x blocks), padded, and squeeze as many words as a row of
+    `squeezed` holds.
+    """
     states = np.empty((25, LANES), np.uint64)
     n, words = blocks.shape
     wanted = squeezed.shape[1]

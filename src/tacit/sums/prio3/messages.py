@@ -1,4 +1,8 @@
-"""Messages as bytes, row by row (section "Message Serialization"), and back; rows that are none are marked, not fatal."""
+"""Messages as bytes, row by row, and back (section "Message Serialization").
+
+Rows that hold no field elements are marked, not fatal: they are one owner's, and others are in the
+block.
+"""
 
 from dataclasses import dataclass
 
@@ -23,7 +27,9 @@ class Sizes:
 
     @property
     def leader(self) -> int:
-        elements = self.prio3.circuit.meas_len + flp.proof_len(self.prio3.circuit) * self.prio3.proofs
+        elements = (
+            self.prio3.circuit.meas_len + flp.proof_len(self.prio3.circuit) * self.prio3.proofs
+        )
         return elements * self.prio3.circuit.field.size + SEED * self.prio3.joint
 
     @property
@@ -53,10 +59,14 @@ def encode_input(prio3: Prio3, share: LeaderShare | HelperShare) -> ByteArray:
     if isinstance(share, HelperShare):
         return np.concatenate([share.seed, share.blind], axis=1)
     field = prio3.circuit.field
-    return np.concatenate([field.encode(share.meas), field.encode(share.proofs), share.blind], axis=1)
+    return np.concatenate(
+        [field.encode(share.meas), field.encode(share.proofs), share.blind], axis=1
+    )
 
 
-def decode_input(prio3: Prio3, place: int, rows: ByteArray) -> tuple[LeaderShare | HelperShare, BoolArray]:
+def decode_input(
+    prio3: Prio3, place: int, rows: ByteArray
+) -> tuple[LeaderShare | HelperShare, BoolArray]:
     """Input shares of server `place` from bytes (n, size), and which of them are shares."""
     _expect("an input share", rows, Sizes(prio3).share(place))
     if place > 0:

@@ -1,4 +1,6 @@
-"""Polynomials given by their values at roots of unity: more values of them, and their value at any point."""
+"""Polynomials given by their values at roots of unity: more values of them, and their value at any
+point.
+"""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,7 +12,8 @@ from tacit.types import WordArray
 
 
 def transform(field: Field, coefficients: WordArray) -> WordArray:
-    """Values at the n-th roots of unity of polynomials with n coefficients (..., n, words), n a power of two.
+    """Values at the n-th roots of unity of polynomials with n coefficients (..., n, words), n a
+    power of two.
 
     Cooley and Tukey: the transforms of even and odd coefficients, put together by one product each.
     """
@@ -21,7 +24,9 @@ def transform(field: Field, coefficients: WordArray) -> WordArray:
 
 
 def interpolate(field: Field, values: WordArray) -> WordArray:
-    """Coefficients from values at the n-th roots of unity: the transform at the inverse root, over n."""
+    """Coefficients from values at the n-th roots of unity: the transform at the inverse root, over
+    n.
+    """
     n = values.shape[-2]
     backwards = -np.arange(n) % n
     return field.multiply(transform(field, values)[..., backwards, :], field.inverse(n))
@@ -45,10 +50,11 @@ def _reversed_bits(n: int) -> WordArray:
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
-    """The first `count` of the `size`-th roots of unity, and what it takes to evaluate at other points.
+    """The first `count` of the `size`-th roots of unity, and what it takes to evaluate at other
+    points.
 
-    Lagrange: P(t) = sum of P(x_i) s_i prod_{j != i} (t - x_j), with s_i = prod_{j != i} 1 / (x_i - x_j). There is no
-    division, so t may be a node itself.
+    Lagrange: P(t) = sum of P(x_i) s_i prod_{j != i} (t - x_j), with s_i = prod_{j != i} 1 / (x_i -
+    x_j). There is no division, so t may be a node itself.
     """
 
     field: Field
@@ -56,14 +62,18 @@ class Nodes:
     scales: WordArray
 
     def weights(self, at: WordArray) -> WordArray:
-        """Weights (..., count, words) of the values at the nodes for the value at the points `at` (..., words)."""
+        """Weights (..., count, words) of the values at the nodes for the value at the points `at`
+        (..., words).
+        """
         result: WordArray = self.field.kernels.lagrange(at, self.points, self.scales)
         return result
 
 
 @lru_cache(maxsize=64)
 def nodes(field: Field, count: int, size: int) -> Nodes:
-    """Over all roots the product of x_i - x_j is size / x_i; the roots that are left out are multiplied back in."""
+    """Over all roots the product of x_i - x_j is size / x_i; the roots that are left out are
+    multiplied back in.
+    """
     powers, p = power_list(field, size), field.modulus
     one_over_size = pow(size, -1, p)
     scales = []

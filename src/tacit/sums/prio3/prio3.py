@@ -1,7 +1,8 @@
-"""Prio3 of the draft (section "Prio3: Specification"), over many owners at once and any number of servers.
+"""Prio3 of the draft (section "Prio3: Specification"), over many owners at once and any number of
+servers.
 
-Server 0 ("leader" in the draft) holds field elements, every other ("helper") a seed that stands for them. Where there
-is no joint randomness, the arrays for its parts have width 0.
+Server 0 ("leader" in the draft) holds field elements, every other ("helper") a seed that stands for
+them. Where there is no joint randomness, the arrays for its parts have width 0.
 """
 
 from collections.abc import Sequence
@@ -22,7 +23,9 @@ _QUERY_RANDOMNESS, _JOINT_RAND_SEED, _JOINT_RAND_PART = 5, 6, 7
 
 @dataclass(frozen=True, eq=False)
 class LeaderShare:
-    """For server 0: measurement (n, meas_len, words), proofs (n, proofs * proof_len, words), blind (n, 32 or 0)."""
+    """For server 0: measurement (n, meas_len, words), proofs (n, proofs * proof_len, words), blind
+    (n, 32 or 0).
+    """
 
     meas: WordArray
     proofs: WordArray
@@ -39,16 +42,25 @@ class HelperShare:
 
 @dataclass(frozen=True, eq=False)
 class Reports:
-    """What n owners send: parts of the joint randomness (n, servers or 0, 32) to all, a share to each server."""
+    """What n owners send: parts of the joint randomness (n, servers or 0, 32) to all, a share to
+    each server.
+    """
 
     public: ByteArray
     leader: LeaderShare
     helpers: tuple[HelperShare, ...]
 
+    @property
+    def inputs(self) -> tuple[LeaderShare | HelperShare, ...]:
+        """The shares in the order of the servers."""
+        return (self.leader, *self.helpers)
+
 
 @dataclass(frozen=True, eq=False)
 class VerifyState:
-    """What a server keeps: outputs (n, output_len, words), its seed of joint randomness, whose test point is fit."""
+    """What a server keeps: outputs (n, output_len, words), its seed of joint randomness, whose test
+    point is fit.
+    """
 
     outputs: WordArray
     joint_seed: ByteArray
@@ -57,7 +69,9 @@ class VerifyState:
 
 @dataclass(frozen=True, eq=False)
 class VerifierShare:
-    """What a server tells the others: verifiers (n, proofs * verifier_len, words), its part (n, 32 or 0)."""
+    """What a server tells the others: verifiers (n, proofs * verifier_len, words), its part (n, 32
+    or 0).
+    """
 
     verifiers: WordArray
     part: ByteArray
@@ -87,21 +101,32 @@ class Prio3:
         """Bytes of coins for a report."""
         return SEED * self.shares * (2 if self.joint else 1)
 
-    def shard(self, context: bytes, meas: WordArray, nonces: ByteArray, coins: ByteArray) -> Reports:
-        """Reports of encoded measurements (n, meas_len, words), nonces (n, 16), coins (n, rand_size)."""
+    def shard(
+        self, context: bytes, meas: WordArray, nonces: ByteArray, coins: ByteArray
+    ) -> Reports:
+        """Reports of encoded measurements (n, meas_len, words), nonces (n, 16), coins (n,
+        rand_size).
+        """
         field = self.circuit.field
         if not (nonces.shape == (len(meas), NONCE) and coins.shape == (len(meas), self.rand_size)):
-            raise ValueError(f"every report needs a nonce of {NONCE} bytes and {self.rand_size} bytes of coins")
+            raise ValueError(
+                f"every report needs a nonce of {NONCE} bytes and {self.rand_size} bytes of coins"
+            )
         seeds = coins.reshape(len(meas), -1, SEED)
         others = self.shares - 1
         helper_seeds = seeds[:, : 2 * others : 2] if self.joint else seeds[:, :others]
         blinds = seeds[:, :0]
-        if self.joint:  # seeds: helper 1, its blind, helper 2, its blind, ..., the leader's blind, the prover's
+        if (
+            self.joint
+        ):  # seeds: helper 1, its blind, helper 2, its blind, ..., the leader's blind, the prover's
             blinds = np.concatenate([seeds[:, -2:-1], seeds[:, 1 : 2 * others : 2]], axis=1)
         helpers = tuple(
-            HelperShare(helper_seeds[:, place], self._blind(blinds, place + 1)) for place in range(others)
+            HelperShare(helper_seeds[:, place], self._blind(blinds, place + 1))
+            for place in range(others)
         )
-        shares = [self._helper_meas(context, place + 1, each.seed) for place, each in enumerate(helpers)]
+        shares = [
+            self._helper_meas(context, place + 1, each.seed) for place, each in enumerate(helpers)
+        ]
         first = meas
         for share in shares:
             first = field.subtract(first, share)
@@ -128,7 +153,9 @@ class Prio3:
         public: ByteArray,
         share: LeaderShare | HelperShare,
     ) -> tuple[VerifyState, VerifierShare]:
-        """At server `place`: query the share, with a part of the joint randomness that the server makes itself."""
+        """At server `place`: query the share, with a part of the joint randomness that the server
+        makes itself.
+        """
         if isinstance(share, HelperShare):
             meas = self._helper_meas(context, place, share.seed)
             proofs = self._helper_proofs(context, place, share.seed)
@@ -143,7 +170,9 @@ class Prio3:
         joint = self._joint_rands(context, seed)
         rands = self._query_rands(key, context, nonces)
         verifiers, fit = [], np.ones(len(meas), np.bool_)
-        for proof, rand, each in zip(self._each(proofs), self._each(rands), self._each(joint), strict=True):
+        for proof, rand, each in zip(
+            self._each(proofs), self._each(rands), self._each(joint), strict=True
+        ):
             verifier, fine = flp.query(self.circuit, meas, proof, rand, each, shares=self.shares)
             verifiers.append(verifier)
             fit &= fine
@@ -152,7 +181,9 @@ class Prio3:
             VerifierShare(np.concatenate(verifiers, axis=1), part),
         )
 
-    def combine(self, context: bytes, shares: Sequence[VerifierShare]) -> tuple[ByteArray, BoolArray]:
+    def combine(
+        self, context: bytes, shares: Sequence[VerifierShare]
+    ) -> tuple[ByteArray, BoolArray]:
         """Anywhere: the verifier messages (n, 32 or 0) and whose proofs are all valid."""
         verifiers = shares[0].verifiers
         for share in shares[1:]:
@@ -182,11 +213,15 @@ class Prio3:
         """A vector for each proof."""
         return list(np.split(vectors, self.proofs, axis=1))
 
-    def _prove(self, context: bytes, meas: WordArray, seed: ByteArray, joint: WordArray) -> WordArray:
+    def _prove(
+        self, context: bytes, meas: WordArray, seed: ByteArray, joint: WordArray
+    ) -> WordArray:
         count = flp.prove_rand_len(self.circuit) * self.proofs
         rands = self._expand(_PROVE_RANDOMNESS, context, seed, bytes([self.proofs]), count)
         pairs = zip(self._each(rands), self._each(joint), strict=True)
-        return np.concatenate([flp.prove(self.circuit, meas, rand, each) for rand, each in pairs], axis=1)
+        return np.concatenate(
+            [flp.prove(self.circuit, meas, rand, each) for rand, each in pairs], axis=1
+        )
 
     def _helper_meas(self, context: bytes, place: int, seed: ByteArray) -> WordArray:
         return self._expand(_MEAS_SHARE, context, seed, bytes([place]), self.circuit.meas_len)
@@ -199,18 +234,24 @@ class Prio3:
         if not len(key) == SEED:
             raise ValueError(f"a verification key must have {SEED} bytes, got {len(key)}")
         count = flp.query_rand_len(self.circuit) * self.proofs
-        return self._expand(_QUERY_RANDOMNESS, context, key, _prefixed(bytes([self.proofs]), nonces), count)
+        return self._expand(
+            _QUERY_RANDOMNESS, context, key, _prefixed(bytes([self.proofs]), nonces), count
+        )
 
     def _part(
         self, context: bytes, place: int, blind: ByteArray, meas: WordArray, nonces: ByteArray
     ) -> ByteArray:
-        binder = np.concatenate([_prefixed(bytes([place]), nonces), self.circuit.field.encode(meas)], axis=1)
+        binder = np.concatenate(
+            [_prefixed(bytes([place]), nonces), self.circuit.field.encode(meas)], axis=1
+        )
         return derive_seeds(blind, self._tag(_JOINT_RAND_PART, context), binder)
 
     def _joint_seed(self, context: bytes, parts: ByteArray) -> ByteArray:
         if not self.joint:
             return np.zeros((len(parts), 0), np.uint8)
-        return derive_seeds(bytes(SEED), self._tag(_JOINT_RAND_SEED, context), parts.reshape(len(parts), -1))
+        return derive_seeds(
+            bytes(SEED), self._tag(_JOINT_RAND_SEED, context), parts.reshape(len(parts), -1)
+        )
 
     def _joint_rands(self, context: bytes, seed: ByteArray) -> WordArray:
         if not self.joint:
@@ -218,12 +259,21 @@ class Prio3:
         count = self.circuit.joint_len * self.proofs
         return self._expand(_JOINT_RANDOMNESS, context, seed, bytes([self.proofs]), count)
 
-    def _expand(self, usage: int, context: bytes, seeds: Bytes, binders: Bytes, count: int) -> WordArray:
+    def _expand(
+        self, usage: int, context: bytes, seeds: Bytes, binders: Bytes, count: int
+    ) -> WordArray:
         return expand(self.circuit.field, seeds, self._tag(usage, context), binders, count)
 
     def _tag(self, usage: int, context: bytes) -> bytes:
-        """Domain separation: version, class 0 for a VDAF, algorithm, usage, and the application's context."""
-        return bytes([VERSION, 0]) + self.algorithm.to_bytes(4, "big") + usage.to_bytes(2, "big") + context
+        """Domain separation: version, class 0 for a VDAF, algorithm, usage, and the application's
+        context.
+        """
+        return (
+            bytes([VERSION, 0])
+            + self.algorithm.to_bytes(4, "big")
+            + usage.to_bytes(2, "big")
+            + context
+        )
 
 
 def _prefixed(prefix: bytes, rows: ByteArray) -> ByteArray:

@@ -1,7 +1,9 @@
-"""The draft's test vectors, good and bad, replayed operation by operation: python -m tacit.sums.prio3.vectors FOLDER.
+"""The draft's test vectors, good and bad, replayed operation by operation: python -m
+tacit.sums.prio3.vectors FOLDER.
 
-A file passes if every operation that should succeed gives the file's bytes exactly, and every one that should fail is
-refused where the file says so. Files of other kinds are reported as not judged. Exit 1 if a file fails or none passes.
+A file passes if every operation that should succeed gives the file's bytes exactly, and every one
+that should fail is refused where the file says so. Files of other kinds are reported as not judged.
+Exit 1 if a file fails or none passes.
 """
 
 import json
@@ -53,7 +55,11 @@ def judge_file(path: Path) -> Verdict:
     if kind != "XofTurboShake128" and kind not in _INSTANCES:
         return Verdict(path.name, None, f"{kind} is no kind that is judged here")
     try:
-        return Verdict(path.name, True, judge_xof(vector) if kind == "XofTurboShake128" else judge(kind, vector))
+        return Verdict(
+            path.name,
+            True,
+            judge_xof(vector) if kind == "XofTurboShake128" else judge(kind, vector),
+        )
     except MismatchError as error:
         return Verdict(path.name, False, str(error))
     except (KeyError, IndexError, TypeError, AttributeError) as error:
@@ -66,12 +72,16 @@ def judge_xof(vector: dict[str, Any]) -> str:
     seed, tag, binder = (bytes.fromhex(vector[name]) for name in ("seed", "dst", "binder"))
     _same("derived_seed", derive_seeds(seed, tag, binder)[0].tobytes(), vector["derived_seed"])
     elements = expand(FIELD128, seed, tag, binder, vector["length"])
-    _same("expanded_vec_field128", FIELD128.encode(elements)[0].tobytes(), vector["expanded_vec_field128"])
+    _same(
+        "expanded_vec_field128",
+        FIELD128.encode(elements)[0].tobytes(),
+        vector["expanded_vec_field128"],
+    )
     return f"a seed and {vector['length']} elements"
 
 
 def judge(kind: str, vector: dict[str, Any]) -> str:
-    """Replay a vector's operations; the answer says how many there were and what was refused, why."""
+    """Replay a vector's operations: how many there were, what was refused and why."""
     replay = Replay(_INSTANCES[kind](vector), vector)
     refusals = []
     for operation in vector["operations"]:
@@ -107,8 +117,10 @@ class Replay:
         made = self.prio3.shard(self._context, meas, _row(report["nonce"]), _row(report["rand"]))
         _same("public_share", messages.encode_public(made.public).tobytes(), report["public_share"])
         if not len(report["input_shares"]) == self.prio3.shares:
-            raise MismatchError(f"{len(report['input_shares'])} input shares for {self.prio3.shares} servers")
-        for place, share in enumerate([made.leader, *made.helpers]):
+            raise MismatchError(
+                f"{len(report['input_shares'])} input shares for {self.prio3.shares} servers"
+            )
+        for place, share in enumerate(made.inputs):
             encoded = messages.encode_input(self.prio3, share)
             _same(f"input share {place}", encoded.tobytes(), report["input_shares"][place])
 
@@ -145,7 +157,10 @@ class Replay:
     def do_verify_next(self, operation: dict[str, Any]) -> None:
         report, place = self._report(operation), operation["aggregator_id"]
         message = _row(report["verifier_messages"][operation["round"] - 1])
-        _demand(message.shape[1] == messages.Sizes(self.prio3).message, "the verifier message has a wrong size")
+        _demand(
+            message.shape[1] == messages.Sizes(self.prio3).message,
+            "the verifier message has a wrong size",
+        )
         state = self.states[operation["report_index"], place]
         _demand(bool(self.prio3.verify_next(state, message).all()), "joint randomness check failed")
         encoded = self.prio3.circuit.field.encode(state.outputs).tobytes()
@@ -153,7 +168,9 @@ class Replay:
 
     def do_aggregate(self, operation: dict[str, Any]) -> None:
         place = operation["aggregator_id"]
-        rows = np.concatenate([_row(report["out_shares"][place]) for report in self.vector["reports"]])
+        rows = np.concatenate(
+            [_row(report["out_shares"][place]) for report in self.vector["reports"]]
+        )
         outputs, fits = self.prio3.circuit.field.decode(rows)
         _demand(bool(fits.all()), "an element of an output share is not below the modulus")
         total = self.prio3.aggregate(outputs)
@@ -179,7 +196,12 @@ class Replay:
 
 def _multiproof(vector: dict[str, Any]) -> Prio3:
     """The number of proofs is no field of the file: the length of the leader's share tells it."""
-    parameters = (vector["length"], vector["max_measurement"], vector["chunk_length"], vector["shares"])
+    parameters = (
+        vector["length"],
+        vector["max_measurement"],
+        vector["chunk_length"],
+        vector["shares"],
+    )
     one = instances.prio3_sum_vec_with_multiproof(*parameters, proofs=1)
     elements = (len(vector["reports"][0]["input_shares"][0]) // 2 - SEED) // one.circuit.field.size
     proofs = (elements - one.circuit.meas_len) // flp.proof_len(one.circuit)
@@ -193,7 +215,9 @@ _INSTANCES: dict[str, Callable[[dict[str, Any]], Prio3]] = {
         v["length"], v["max_measurement"], v["chunk_length"], v["shares"]
     ),
     "Prio3SumVecWithMultiproof": _multiproof,
-    "Prio3Histogram": lambda v: instances.prio3_histogram(v["length"], v["chunk_length"], v["shares"]),
+    "Prio3Histogram": lambda v: instances.prio3_histogram(
+        v["length"], v["chunk_length"], v["shares"]
+    ),
     "Prio3MultihotCountVec": lambda v: instances.prio3_multihot_count_vec(
         v["length"], v["max_weight"], v["chunk_length"], v["shares"]
     ),
@@ -217,12 +241,17 @@ def _demand(holds: bool, otherwise: str) -> None:
 
 def main(arguments: list[str]) -> int:
     if not (len(arguments) == 1 and Path(arguments[0]).is_dir()):
-        print("usage: python -m tacit.sums.prio3.vectors FOLDER (of test vectors, JSON)", file=sys.stderr)
+        print(
+            "usage: python -m tacit.sums.prio3.vectors FOLDER (of test vectors, JSON)",
+            file=sys.stderr,
+        )
         return 2
     verdicts = judge_folder(Path(arguments[0]))
     for verdict in verdicts:
         print(verdict)
-    counts = [sum(verdict.passed is outcome for verdict in verdicts) for outcome in (True, False, None)]
+    counts = [
+        sum(verdict.passed is outcome for verdict in verdicts) for outcome in (True, False, None)
+    ]
     print("{} passed, {} failed, {} not judged".format(*counts))
     return 0 if counts[0] and not counts[1] else 1
 

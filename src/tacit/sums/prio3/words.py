@@ -1,4 +1,6 @@
-"""Two things that a machine does with 64-bit words in one or two instructions and numba does not offer by itself."""
+"""Two things that a machine does with 64-bit words in one or two instructions and numba does not
+offer by itself.
+"""
 
 from typing import Any, cast
 
@@ -21,8 +23,8 @@ def _high_half(_: Any, a: Any, b: Any) -> tuple[Any, Any]:
 def _ones_if_below(_: Any, a: Any, b: Any) -> tuple[Any, Any]:
     """All bits set if a < b, else none: the borrow of a - b.
 
-    A comparison would do, but the compiler makes branches of comparisons, which depend on secrets and are mispredicted
-    half of the time: a product in the field then takes four times as long.
+    A comparison would do, but the compiler makes branches of comparisons, which depend on secrets
+    and are mispredicted half of the time: a product in the field then takes four times as long.
     """
 
     def emit(_context: Any, build: Any, _signature: Any, arguments: Any) -> Any:

@@ -1,6 +1,8 @@
-"""XofTurboShake128 of the draft, over many owners at once: seeds from seeds, field elements from seeds.
+"""XofTurboShake128 of the draft, over many owners at once: seeds from seeds, field elements from
+seeds.
 
-Inputs are bytes of everybody's own, (n, length), or of all, `bytes`. Section "Extendable Output Functions".
+Inputs are bytes of everybody's own, (n, length), or of all, `bytes`. Section "Extendable Output
+Functions".
 """
 
 import numpy as np
@@ -22,9 +24,11 @@ def derive_seeds(seeds: Bytes, tag: bytes, binders: Bytes) -> ByteArray:
 
 
 def expand(field: Field, seeds: Bytes, tag: bytes, binders: Bytes, length: int) -> WordArray:
-    """Each seed as a vector (n, length, words) of field elements: candidates of the stream that are below p, in order.
+    """Each seed as a vector (n, length, words) of field elements: candidates of the stream that are
+    below p, in order.
 
-    A candidate of Field64 is refused with probability 2^-32, one of Field128 with 2^-59: only then is more asked for.
+    A candidate of Field64 is refused with probability 2^-32, one of Field128 with 2^-59: only then
+    is more asked for.
     """
     wanted = length
     while True:
@@ -36,7 +40,9 @@ def expand(field: Field, seeds: Bytes, tag: bytes, binders: Bytes, length: int) 
 
 
 def keep_elements(field: Field, candidates: WordArray, length: int) -> WordArray | None:
-    """The first `length` candidates (n, k, words) of each row that are below p; None if a row has too few."""
+    """The first `length` candidates (n, k, words) of each row that are below p; None if a row has
+    too few.
+    """
     fits = field.below(candidates)
     if fits[:, :length].all():
         return candidates[:, :length]
@@ -49,7 +55,9 @@ def _squeeze(seeds: Bytes, tag: bytes, binders: Bytes, words: int) -> WordArray:
     """TurboSHAKE128 of: length of tag in two bytes, tag, length of seed in one, seed, binder."""
     seed_size, binder_size = _width(seeds), _width(binders)
     if not (len(tag) < 2**16 and seed_size < 2**8):
-        raise ValueError(f"tag and seed must have at most 65535 and 255 bytes, got {len(tag)} and {seed_size}")
+        raise ValueError(
+            f"tag and seed must have at most 65535 and 255 bytes, got {len(tag)} and {seed_size}"
+        )
     prefix = len(tag).to_bytes(2, "little") + tag + bytes([seed_size])
     n = max(_rows(seeds), _rows(binders))
     message = np.empty((n, len(prefix) + seed_size + binder_size), np.uint8)
