@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from tacit._util.types import BoolArray, ByteArray, WordArray
 from tacit.sums.prio3 import messages
 from tacit.sums.prio3.instances import bound_context
 from tacit.sums.prio3.prio3 import NONCE, Prio3, VerifierShare, VerifyState
 from tacit.sums.prio3.refusal import NotValidError
 from tacit.sums.prio3.xof import SEED
-from tacit.types import BoolArray, ByteArray, WordArray
 
 _PROVERS = 4  # owners proven, and verified, at once: their arrays stay in a core's cache
 _VERIFIED = 64

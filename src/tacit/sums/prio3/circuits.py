@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from tacit._util.types import WordArray
 from tacit.sums.prio3.fields import FIELD64, FIELD128, Field
 from tacit.sums.prio3.gadgets import Gadget, Polynomial, SumOfProducts
 from tacit.sums.prio3.refusal import NotValidError
-from tacit.types import WordArray
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Arithmetic modulo p = 2^64 - 2^32 + 1, on words below p, as NumPy functions compiled by numba.
 
 2^64 = 2^32 - 1 and 2^96 = -1 modulo p, so a product of 128 bits is reduced with one small product
-and no division; Montgomery's form would not pay. Choices compile to conditional moves: no branch
+and no division; Montgomery's form would not pay. Choices are masks: no branch
 depends on an element.
 """
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.types import BoolArray, ByteArray, WordArray
+from tacit._util.types import BoolArray, ByteArray, WordArray
 
 
 @dataclass(frozen=True, eq=False)

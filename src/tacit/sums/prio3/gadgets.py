@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tacit._util.types import WordArray
 from tacit.sums.prio3.fields import Field
-from tacit.types import WordArray
 
 
 def next_power_of_2(n: int) -> int:

@@ -15,8 +15,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from tacit.kernels import kernel
-from tacit.types import ByteArray, WordArray
+from tacit._util.kernels import kernel
+from tacit._util.types import ByteArray, WordArray
 
 LANES = 8
 RATE = 168  # bytes of a block of TurboSHAKE128

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tacit._util.types import BoolArray, ByteArray, WordArray
 from tacit.sums.prio3 import flp
 from tacit.sums.prio3.prio3 import HelperShare, LeaderShare, Prio3, VerifierShare
 from tacit.sums.prio3.refusal import NotValidError
 from tacit.sums.prio3.xof import SEED
-from tacit.types import BoolArray, ByteArray, WordArray
 
 
 @dataclass(frozen=True)

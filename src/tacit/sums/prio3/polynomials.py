@@ -7,8 +7,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from tacit._util.types import WordArray
 from tacit.sums.prio3.fields import Field, power_list, root_powers
-from tacit.types import WordArray
 
 
 def transform(field: Field, coefficients: WordArray) -> WordArray:

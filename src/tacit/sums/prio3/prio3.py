@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tacit._util.types import BoolArray, ByteArray, WordArray
 from tacit.sums.prio3 import flp
 from tacit.sums.prio3.circuits import Circuit
 from tacit.sums.prio3.xof import SEED, Bytes, derive_seeds, expand
-from tacit.types import BoolArray, ByteArray, WordArray
 
 NONCE = 16
 VERSION = 18

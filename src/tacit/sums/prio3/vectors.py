@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from tacit._util.types import ByteArray
 from tacit.sums.prio3 import flp, instances, messages
 from tacit.sums.prio3.fields import FIELD128
 from tacit.sums.prio3.prio3 import Prio3, VerifyState
 from tacit.sums.prio3.refusal import NotValidError
 from tacit.sums.prio3.xof import SEED, derive_seeds, expand
-from tacit.types import ByteArray
 
 
 class MismatchError(Exception):

@@ -7,9 +7,9 @@ Functions".
 
 import numpy as np
 
+from tacit._util.types import ByteArray, WordArray
 from tacit.sums.prio3.fields import Field
 from tacit.sums.prio3.keccak import turboshake128
-from tacit.types import ByteArray, WordArray
 
 SEED = 32
 _DOMAIN = 1
