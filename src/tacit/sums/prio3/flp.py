@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from tacit._util.types import BoolArray, WordArray
-from tacit.sums.prio3.circuits import Circuit
+from tacit.sums.prio3.circuit import Circuit
 from tacit.sums.prio3.fields import Field, root_powers
 from tacit.sums.prio3.gadgets import Gadget
 from tacit.sums.prio3.polynomials import extend, nodes

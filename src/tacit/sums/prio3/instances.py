@@ -4,17 +4,10 @@ private use.
 
 from dataclasses import asdict
 
+from tacit.sums.prio3.bit_vectors import Histogram, MultihotCountVec, SumVec, SumVec64
 from tacit.sums.prio3.bounded import bounded_vector
-from tacit.sums.prio3.circuits import (
-    Count,
-    Histogram,
-    MultihotCountVec,
-    SmallNumber,
-    Sum,
-    SumVec,
-    SumVec64,
-)
 from tacit.sums.prio3.prio3 import Prio3
+from tacit.sums.prio3.scalars import Count, SmallNumber, Sum
 
 FIELD64_PROOFS = 3  # the least that the draft allows in Field64 with joint randomness
 _BOUNDED = 0xFFFF0001

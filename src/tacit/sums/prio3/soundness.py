@@ -10,8 +10,9 @@ the points that are not asked. Derivation: prio3.md.
 from fractions import Fraction
 from math import log2
 
+from tacit.sums.prio3.bit_vectors import ChunkedBits
 from tacit.sums.prio3.bounded import BoundedVector
-from tacit.sums.prio3.circuits import ChunkedBits, Circuit
+from tacit.sums.prio3.circuit import Circuit
 from tacit.sums.prio3.prio3 import Prio3
 
 
