@@ -5,7 +5,7 @@ private use.
 from dataclasses import asdict
 
 from tacit.sums.prio3.bit_vectors import Histogram, MultihotCountVec, SumVec, SumVec64
-from tacit.sums.prio3.bounded import bounded_vector
+from tacit.sums.prio3.bounded import BoundedVector, bounded_vector
 from tacit.sums.prio3.prio3 import Prio3
 from tacit.sums.prio3.scalars import Count, SmallNumber, Sum
 
@@ -54,9 +54,15 @@ def prio3_higher_degree(shares: int = 2) -> Prio3:
 
 def prio3_bounded_vector(length: int, bound: int, bits: int = 4, shares: int = 2) -> Prio3:
     """Small signed numbers with a bounded squared length (bounded.py), three proofs in Field64."""
-    return Prio3(
-        bounded_vector(length, bound, bits, FIELD64_PROOFS), _BOUNDED, FIELD64_PROOFS, shares
-    )
+    circuit = bounded_vector(length, bound, bits, FIELD64_PROOFS)
+    return Prio3(circuit, _BOUNDED, FIELD64_PROOFS, shares)
+
+
+def prio3_bounded_in_calls(
+    length: int, bound: int, bits: int, calls: int, *, shares: int, proofs: int
+) -> Prio3:
+    """The same with a number of calls and proofs of one's own, as test vectors have it."""
+    return Prio3(BoundedVector(length, bound, bits, calls), _BOUNDED, proofs, shares)
 
 
 def bound_context(prio3: Prio3, application: bytes) -> bytes:

@@ -221,6 +221,9 @@ _INSTANCES: dict[str, Callable[[dict[str, Any]], Prio3]] = {
     "Prio3MultihotCountVec": lambda v: instances.prio3_multihot_count_vec(
         v["length"], v["max_weight"], v["chunk_length"], v["shares"]
     ),
+    "Prio3BoundedVector": lambda v: instances.prio3_bounded_in_calls(
+        v["length"], v["bound"], v["bits"], v["calls"], shares=v["shares"], proofs=v["proofs"]
+    ),
     "Prio3HigherDegree": lambda v: instances.prio3_higher_degree(v["shares"]),
 }
 
