@@ -5,6 +5,7 @@ have the draft's at hand. Again: python -m tests.sums.prio3.make_vectors
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 from tests.sums.prio3 import plain_circuits as plain
 from tests.sums.prio3.reference import P64, PlainPrio3
@@ -58,7 +59,9 @@ def bad(prio3: PlainPrio3, parameters, meas, spoil, fails):
     if fails == "verify_init":
         operations = [_step("verify_init", report_index=0, aggregator_id=0, success=False)]
     else:
-        told = [_init(prio3, nonce, report, place)["verifier_share"] for place in range(prio3.shares)]
+        told = [
+            _init(prio3, nonce, report, place)["verifier_share"] for place in range(prio3.shares)
+        ]
         message, _ = prio3.combine(CONTEXT, told)
         combined = fails != "verifier_shares_to_message"
         operations.append(
@@ -73,7 +76,7 @@ def bad(prio3: PlainPrio3, parameters, meas, spoil, fails):
         "verifier_messages": [message.hex()],
         "out_shares": [],
     }
-    nothing = {"agg_shares": [], "agg_result": None}
+    nothing: dict[str, Any] = {"agg_shares": [], "agg_result": None}
     return _vector(prio3, parameters, [found], operations) | nothing
 
 
@@ -157,7 +160,7 @@ def vectors():
     hot = {"length": 5, "max_weight": 3, "chunk_length": 3}
     marks = [0, 1, 1, 0, 1]
     meas = pairs[0][1]
-    made = {
+    return {
         "Prio3Count_0": good(plain.count(3), {}, [(1, [1]), (0, [0])], 1),
         "Prio3Sum_0": good(
             plain.sum_(1337, 2),
@@ -200,7 +203,6 @@ def vectors():
         ),
         "Prio3BoundedVector_bad_element": bad(bounded, numbers, meas, overflow, "verify_init"),
     }
-    return made
 
 
 if __name__ == "__main__":

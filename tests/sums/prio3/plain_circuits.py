@@ -82,9 +82,7 @@ def multihot(length, most, chunk, shares=2):
         return [sum(x[:length]) - told]
 
     n = length + most.bit_length()
-    return PlainPrio3(
-        _chunked(P128, n, chunk, 2, weight, lambda x: x[:length]), 5, 1, shares
-    )
+    return PlainPrio3(_chunked(P128, n, chunk, 2, weight, lambda x: x[:length]), 5, 1, shares)
 
 
 def bounded(length, bound, bits, calls, shares=2, proofs=3):
@@ -100,7 +98,10 @@ def bounded(length, bound, bits, calls, shares=2, proofs=3):
         entries = entries + [0] * (each * calls - length)
         rest = rest + [0] * (more * calls - digits)
         return [
-            [*(entries[j * calls + i] for j in range(each)), *(rest[j * calls + i] for j in range(more))]
+            [
+                *(entries[j * calls + i] for j in range(each)),
+                *(rest[j * calls + i] for j in range(more)),
+            ]
             for i in range(calls)
         ]
 
@@ -117,7 +118,9 @@ def bounded(length, bound, bits, calls, shares=2, proofs=3):
     def outputs(x, g, s):
         told = x[length + digits :]
         places = [(2 * m + 1) ** k for k in range(digits)]
-        slack = sum(w * (d + m * s) for w, d in zip(places, x[length : length + digits], strict=True))
+        slack = sum(
+            w * (d + m * s) for w, d in zip(places, x[length : length + digits], strict=True)
+        )
         return [*(a - b for a, b in zip(g, told, strict=True)), sum(told) + slack - bound * s]
 
     plain = Plain(

@@ -1,4 +1,4 @@
-"""Prio3 once more, for one report, in Python's whole numbers and from the definitions: polynomials by
+"""Prio3 once more, for one report, in whole numbers and from the definitions: polynomials by
 Lagrange's formula, TurboSHAKE128 by PyCryptodome. Slow, plain, and shares no code with the package.
 """
 
@@ -93,9 +93,7 @@ class Plain:
         if self.checks > 1:
             reduced = sum(r * o for r, o in zip(rand, out, strict=False))
         t = rand[-1]
-        wires = [
-            lagrange(self.p, small, w, t) for w in self.wires(meas, seeds, joint, share)
-        ]
+        wires = [lagrange(self.p, small, w, t) for w in self.wires(meas, seeds, joint, share)]
         return [reduced % self.p, *wires, lagrange(self.p, known, poly, t)]
 
     def decide(self, verifier, joint):
@@ -117,12 +115,15 @@ class PlainPrio3:
         return 8 if self.plain.p == P64 else 16
 
     def xof(self, usage: int, context: bytes, seed: bytes, binder: bytes):
-        tag = bytes([18, 0]) + self.algorithm.to_bytes(4, "big") + usage.to_bytes(2, "big") + context
+        tag = (
+            bytes([18, 0]) + self.algorithm.to_bytes(4, "big") + usage.to_bytes(2, "big") + context
+        )
         message = len(tag).to_bytes(2, "little") + tag + bytes([len(seed)]) + seed + binder
         return TurboSHAKE128.new(data=message, domain=1)
 
     def vector(self, usage, context, seed, binder, count) -> list[int]:
-        stream, numbers = self.xof(usage, context, seed, binder), []
+        stream = self.xof(usage, context, seed, binder)
+        numbers: list[int] = []
         while len(numbers) < count:
             x = int.from_bytes(stream.read(self.size), "little")
             numbers += [x] if x < self.plain.p else []
@@ -141,7 +142,7 @@ class PlainPrio3:
 
     def part(self, context, place, blind, meas, nonce) -> bytes:
         binder = bytes([place]) + nonce + self.encoded(meas)
-        return self.xof(7, context, blind, binder).read(32)
+        return bytes(self.xof(7, context, blind, binder).read(32))
 
     def joint(self, context, parts) -> tuple[bytes, list[int]]:
         if not self.plain.joint_len:
@@ -189,7 +190,9 @@ class PlainPrio3:
             meas = self.vector(1, context, share[:32], bytes([place]), plain.meas_len)
             proof = self.proof_mask(context, place, share[:32])
         else:
-            numbers = self.decoded(share[: (plain.meas_len + plain.proof_len * self.proofs) * self.size])
+            numbers = self.decoded(
+                share[: (plain.meas_len + plain.proof_len * self.proofs) * self.size]
+            )
             meas, proof = numbers[: plain.meas_len], numbers[plain.meas_len :]
         parts = [public[k : k + 32] for k in range(0, len(public), 32)]
         if plain.joint_len:
@@ -199,7 +202,9 @@ class PlainPrio3:
         rand = self.vector(5, context, key, bytes([self.proofs]) + nonce, count)
         verifier = [
             x
-            for one, two, three in zip(self.each(proof), self.each(rand), self.each(joint), strict=True)
+            for one, two, three in zip(
+                self.each(proof), self.each(rand), self.each(joint), strict=True
+            )
             for x in plain.query(meas, one, two, three, self.shares)
         ]
         own = parts[place] if plain.joint_len else b""

@@ -1,5 +1,7 @@
 """Every step of the batched code gives the bytes of the plain reference, report by report."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -7,14 +9,14 @@ from tacit.sums.prio3 import instances, messages
 from tacit.sums.prio3.bounded import BoundedVector
 from tacit.sums.prio3.prio3 import Prio3
 from tests.sums.prio3 import plain_circuits as plain
-from tests.sums.prio3.reference import P64
+from tests.sums.prio3.reference import P64, PlainPrio3
 
 KEY, CONTEXT = bytes(range(32)), b"a context"
 BOUNDED = Prio3(BoundedVector(11, 60, 4, 3), 0xFFFF0001, 3, 2)
 BOUNDED_OF_THREE = Prio3(BoundedVector(5, 20, 3, 7), 0xFFFF0001, 2, 3)
 TWO_BITS = Prio3(BoundedVector(9, 9, 2, 1), 0xFFFF0001, 3, 2)
 
-CASES = {
+CASES: dict[str, tuple[Prio3, PlainPrio3, Any]] = {
     "count": (instances.prio3_count(), plain.count(), [0, 1, 1]),
     "count of 4": (instances.prio3_count(4), plain.count(4), [1, 0]),
     "sum": (instances.prio3_sum(10, 3), plain.sum_(10, 3), [0, 7, 8, 10]),
@@ -74,9 +76,7 @@ def test_all_messages_are_the_reference_s(case):
         assert [each[row].tobytes() for each in inputs] == expected["input_shares"]
         told = []
         for place, share in enumerate(expected["input_shares"]):
-            one = reference.verify_init(
-                KEY, CONTEXT, place, nonce, expected["public_share"], share
-            )
+            one = reference.verify_init(KEY, CONTEXT, place, nonce, expected["public_share"], share)
             told.append(one["verifier_share"])
             state = verified[place][0]
             assert shares[place][row].tobytes() == one["verifier_share"]
@@ -103,7 +103,10 @@ def test_a_batch_is_its_reports_one_by_one(case):
             state, verifier = prio3.verify_init(
                 KEY, CONTEXT, place, nonces=nonces[rows], public=made.public, share=share
             )
-            found += [messages.encode_input(prio3, share), messages.encode_verifier(prio3, verifier)]
+            found += [
+                messages.encode_input(prio3, share),
+                messages.encode_verifier(prio3, verifier),
+            ]
             found.append(prio3.circuit.field.encode(state.outputs))
             shares.append(verifier)
         return np.concatenate([*found, prio3.combine(CONTEXT, shares)[0]], axis=1)
