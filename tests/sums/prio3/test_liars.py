@@ -204,6 +204,8 @@ def test_measurements_off_the_grid_never_leave():
     for prio3, wrong in (
         (VECTOR, [[0.5] * 20]),
         (VECTOR, [[1] * 19]),
+        (VECTOR, [[-(2**63)] + [0] * 19]),
+        (VECTOR, np.full((1, 20), 2**64 - 1, np.uint64)),
         (instances.prio3_count(), [2]),
         (instances.prio3_sum(5), [6]),
         (instances.prio3_sum(5), [1.5]),

@@ -22,8 +22,8 @@ from tacit.sums.prio3.prio3 import NONCE, Prio3, VerifierShare, VerifyState
 from tacit.sums.prio3.refusal import NotValidError
 from tacit.sums.prio3.xof import SEED
 
-_PROVERS = 4  # owners proven, and verified, at once: their arrays stay in a core's cache
-_VERIFIED = 64
+_PROVERS = 4  # owners proven at once: their arrays stay in a core's cache
+_VERIFIED = 1 << 16  # field elements of measurements verified at once: large enough for few calls
 
 
 class Code(IntEnum):
@@ -117,6 +117,10 @@ class Server:
         self._context = bound_context(self.prio3, self.application)
         self.total = self.prio3.circuit.field.zeros(self.prio3.circuit.output_len)
 
+    def _parts(self, n: int) -> Iterator[slice]:
+        """A block in parts that fit into a core's cache."""
+        return _slices(n, max(8, min(1024, _VERIFIED // self.prio3.circuit.meas_len)))
+
     def open(self, nonces: ByteArray, public: ByteArray, inputs: ByteArray) -> Opened:
         """Query the shares of a block: nonces (n, 16), public shares and this server's input shares
         as bytes.
@@ -128,7 +132,7 @@ class Server:
         codes = np.where(_repeated(nonces), Code.REPEATED_NONCE, Code.ACCEPTED).astype(np.uint8)
         verifier_rows = np.empty((len(nonces), messages.Sizes(self.prio3).verifier), np.uint8)
         states, shares = [], []
-        for rows in _slices(len(nonces), _VERIFIED):
+        for rows in self._parts(len(nonces)):
             share, fits = messages.decode_input(self.prio3, self.place, inputs[rows])
             state, verifier = self.prio3.verify_init(
                 self.key,
@@ -152,7 +156,7 @@ class Server:
                 f"others must be rows of {self.prio3.shares - 1} servers, got {len(others)}"
             )
         codes = opened.codes.copy()
-        slices = _slices(len(codes), _VERIFIED)
+        slices = self._parts(len(codes))
         for rows, state, own in zip(slices, opened.states, opened.shares, strict=True):
             shares = []
             for each in others:
@@ -168,7 +172,7 @@ class Server:
     def count(self, opened: Opened, accepted: BoolArray) -> None:
         """Add the outputs of those whom ALL servers accept to this server's sum."""
         field = self.prio3.circuit.field
-        for rows, state in zip(_slices(len(accepted), _VERIFIED), opened.states, strict=True):
+        for rows, state in zip(self._parts(len(accepted)), opened.states, strict=True):
             self.total = field.add(self.total, self.prio3.aggregate(state.outputs[accepted[rows]]))
         self.counted += int(accepted.sum())
 

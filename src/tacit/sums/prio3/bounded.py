@@ -168,7 +168,7 @@ class BoundedVector(Circuit):
             entries.ndim == 2 and entries.shape[1] == self.length and entries.dtype.kind in "iu"
         ):
             raise NotValidError(f"measurements must be whole numbers (n, {self.length})")
-        if not (np.abs(entries) <= self.largest).all():
+        if not ((-self.largest <= entries) & (entries <= self.largest)).all():
             raise NotValidError(
                 f"entries must be from {-self.largest} to {self.largest}; clip and round them first"
             )

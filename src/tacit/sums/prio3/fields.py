@@ -115,10 +115,11 @@ class Field:
 
     def below(self, words: WordArray) -> BoolArray:
         """Which of these (..., words) are elements, that is, below p."""
-        result = np.zeros(words.shape[:-1], dtype=np.bool_)
-        for word in range(self.words):  # from the lowest word up; the highest that differs decides
-            limit = np.uint64(self.modulus >> (64 * word) & (2**64 - 1))
-            result = (words[..., word] < limit) | ((words[..., word] == limit) & result)
+        limits = [np.uint64(self.modulus >> (64 * k) & (2**64 - 1)) for k in range(self.words)]
+        result: BoolArray = words[..., 0] < limits[0]
+        for word in range(1, self.words):  # the highest word that differs decides
+            higher = words[..., word]
+            result = (higher < limits[word]) | ((higher == limits[word]) & result)
         return result
 
     def encode(self, elements: WordArray) -> ByteArray:
