@@ -17,7 +17,7 @@ from reliability.hostile_anything import anything, other_queries
 from reliability.hostile_peers import PEER_CHANGES, is_peers, peer_queries, terms_of_peers
 from tacit.learners.invitation import PURPOSE
 from tacit.learners.query import Query
-from tacit.wire.codec import _plain
+from tacit.wire.codec import plain
 from tacit.wire.signing import _preimage
 
 Content = list[Any]  # ["invitation", campaign, number, expires, schema, query]
@@ -126,7 +126,7 @@ class Fuzz:
         """An honest question, taken apart."""
         self._number += 1
         query = self._bases[int(self._rng.integers(len(self._bases)))]
-        content: Content = _plain(self._campaign.invitation(self._number, query))  # type: ignore[assignment]
+        content: Content = plain(self._campaign.invitation(self._number, query))  # type: ignore[assignment]
         return content
 
     def hostile(self) -> Content:

@@ -195,9 +195,9 @@ def test_members_with_other_shapes_than_rows_are_refused_before_a_kernel_reads_t
     for shape, level in (((9, 2), 2), ((3, 7), 7), ((3, 2), 3)):
         hostile = ScoreModel(2, (Linear(np.ones(shape), np.ones(level)),))
         with pytest.raises(ValueError, match="weights must be"):
-            Ensemble(2, ((0.5, hostile),)).check(3)
+            Ensemble(2, ((0.5, hostile),)).check(3, 2)
     with pytest.raises(ValueError, match="classes of a member"):
-        Ensemble(2, ((0.5, ScoreModel(10**9)),)).check(3)
+        Ensemble(2, ((0.5, ScoreModel(10**9)),)).check(3, 2)
     with pytest.raises(ValueError, match="columns of the trees"):
         _trees(column=7).indicators(np.zeros((1, 3)))
     with pytest.raises(ValueError, match="columns of the trees"):

@@ -23,7 +23,7 @@ from tacit.learners.sites.projection import fit_projection
 from tacit.learners.sites.train import TrainSite
 from tacit.owner.gate import Gate, Reason, RefusedError
 from tacit.owner.ledger import Ledger
-from tacit.wire.codec import _plain
+from tacit.wire.codec import plain
 from tacit.wire.signing import _preimage, sign
 from tacit_papers.a.learners import PublishedStump
 from tests.owner.made import KEY, SCHEMA, gate, invitation, policy, query, question, rows
@@ -126,7 +126,7 @@ def raw(change):
     """A signed invitation whose content was changed by hand, so that no check of ours ran before
     it was signed.
     """
-    content = _plain(invitation())
+    content = plain(invitation())
     change(content)
     body = msgpack.packb([1, content], use_bin_type=True)
     return KEY.sign(_preimage(PURPOSE, body)) + body

@@ -132,7 +132,7 @@ def test_hostile_votes_still_give_terms_in_range(tmp_path, members):
 def test_a_sum_query_travels_and_checks_itself():
     data = encode(query())
     assert encode(decode(data, SumQuery)) == data
-    with pytest.raises(ValueError, match="prediction"):
+    with pytest.raises(ValueError, match="column and classes"):
         query(model=StumpModel(0, 0.0, 0, 7))
     name = b"\xabstump.model"
     model = encode(MODEL)[2:]

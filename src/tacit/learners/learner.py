@@ -147,13 +147,7 @@ class ShareQuery(Query):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.ensemble.classes == self.facts.classes:
-            raise bad(
-                "classes of the ensemble",
-                f"{self.facts.classes} as in the facts",
-                self.ensemble.classes,
-            )
-        self.ensemble.check(self.facts.dim)
+        self.ensemble.check(self.facts.dim, self.facts.classes)
         self.learner.space(self.facts)  # refuses facts that are not this learner's
 
     @property

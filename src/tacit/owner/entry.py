@@ -1,5 +1,6 @@
 """One line of the ledger: what was released, to whom, for how much."""
 
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import blake2b
@@ -8,6 +9,7 @@ from tacit._util.checks import bad
 from tacit.wire import encode, message
 
 EMPTY = bytes(32)  # the head of a ledger without entries
+_RATIONAL = re.compile("[0-9]{1,400}(/[0-9]{1,400})?")
 
 
 @message("entry")
@@ -27,6 +29,8 @@ class Entry:
     report: bytes
 
     def __post_init__(self) -> None:
+        if not _RATIONAL.fullmatch(self.epsilon):
+            raise bad("epsilon", "a rational number such as 1/2", self.epsilon[:20])
         if not self.cost > 0:
             raise bad("epsilon", "> 0", self.epsilon)
 

@@ -98,8 +98,10 @@ class ScoreModel:
     def __post_init__(self) -> None:
         whole("classes", self.classes, 2)
 
-    def check(self, dim: int) -> None:
-        """Refuse terms that are not made for rows of `dim` numbers."""
+    def check(self, dim: int, classes: int) -> None:
+        """Refuse terms that are not made for rows of `dim` numbers, and other classes."""
+        if not self.classes == classes:
+            raise bad("classes of a member", f"{classes} as in the question", self.classes)
         for term in self.terms:
             term.check(dim, self.classes)
 
@@ -109,7 +111,7 @@ class ScoreModel:
 
     def scores(self, X: FloatArray) -> FloatArray:
         """(rows, classes)."""
-        self.check(X.shape[1])  # kernels index with the terms' shapes
+        self.check(X.shape[1], self.classes)  # kernels index with the terms' shapes
         total = np.zeros((len(X), self.classes))
         for term in self.terms:
             total += term.scores(X, self.classes)

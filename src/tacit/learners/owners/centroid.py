@@ -32,6 +32,10 @@ class CentroidModel:
         if not self.centroids.ndim == 2:
             raise bad("centroids", "(classes, dim)", self.centroids.shape)
 
+    def check(self, dim: int, classes: int) -> None:
+        if not (self.centroids.shape[1] == dim and 1 <= len(self.centroids) <= classes):
+            raise bad("centroids", f"(classes, {dim})", self.centroids.shape)
+
     def predict(self, X: FloatArray) -> IntArray:
         # ||x - c||^2 without ||x||^2, which is the same for all classes
         distance = (self.centroids**2).sum(axis=1) - 2 * (X @ self.centroids.T)

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit._util.checks import bad, positive
+from tacit._util.checks import positive
 from tacit._util.kernels import kernel
 from tacit._util.types import FloatArray, IntArray
 from tacit.data.cohort import Cohort
@@ -44,11 +44,7 @@ class Discriminant(Learner):
 
     def space(self, facts: Facts) -> Ball:
         self.features.check(facts.dim)
-        self.model.check(facts.dim)
-        if not self.model.classes == facts.classes:
-            raise bad(
-                "classes of the model", f"{facts.classes} as in the facts", self.model.classes
-            )
+        self.model.check(facts.dim, facts.classes)
         return Ball(dim=(facts.classes - 1) * self.features.dim, radius=self.radius)
 
     def share(self, query: ShareQuery, cohort: Cohort) -> FloatArray:

@@ -50,7 +50,7 @@ class GradientHistogram(Learner):
             raise ValueError("a histogram of gradients is for one tree and two classes")
 
     def space(self, facts: Facts) -> Ball:
-        self.model.check(facts.dim)
+        self.model.check(facts.dim, facts.classes)
         self.tree.check(facts.dim)
         if not (len(self.edges) == facts.dim and facts.classes == 2):
             raise bad("edges", f"for {facts.dim} columns and two classes", self.edges.shape)

@@ -174,6 +174,11 @@ class LogisticModel:
         if not (self.coefficients.ndim == 2 and self.coefficients.size):
             raise bad("coefficients", "(1 or classes, dim + 1)", self.coefficients.shape)
 
+    def check(self, dim: int, classes: int) -> None:
+        count, width = self.coefficients.shape
+        if not (width == dim + 1 and count <= classes):
+            raise bad("coefficients", f"(1 or classes, {dim + 1})", self.coefficients.shape)
+
     def predict(self, X: FloatArray) -> IntArray:
         scores = X @ self.coefficients[:, :-1].T + self.coefficients[:, -1]
         return (

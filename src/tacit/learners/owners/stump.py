@@ -43,6 +43,10 @@ class StumpModel:
         for name in ("column", "left", "right"):
             whole(name, getattr(self, name), 0)
 
+    def check(self, dim: int, classes: int) -> None:
+        if not (self.column < dim and max(self.left, self.right) < classes):
+            raise bad("column and classes", f"below {dim} and {classes}", self.column)
+
     def predict(self, X: FloatArray) -> IntArray:
         return self.left + (self.right - self.left) * (X[:, self.column] >= self.threshold)
 

@@ -49,7 +49,7 @@ class SumQuery(Query):
             raise bad("owners", "None: a sum is over everybody", self.owners)
         whole("columns", self.columns, 1)
         whole("number", self.number, 1)
-        self.ensemble.plus(0.0, self.model).check(self.columns)
+        self.ensemble.plus(0.0, self.model).check(self.columns, self.ensemble.classes)
 
     @classmethod
     def of(

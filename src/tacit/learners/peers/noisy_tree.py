@@ -101,8 +101,7 @@ class GrowTree(Query):
             raise bad("cuts of the model", f"of the {len(self.cells)} attributes", "one beyond")
         if not 1 <= whole("depth", self.depth, 1) <= 10:
             raise bad("depth", "at most 10", self.depth)
-        for epsilon in rising("menu", self.menu):
-            scale_of(epsilon, self._cuts_part)
+        scale_of(rising("menu", self.menu)[0], self._cuts_part)  # the smallest: the widest noise
 
     @property
     def what(self) -> str:

@@ -76,8 +76,8 @@ class TrainSite(Query):
                 "loss", "one for numbers where targets are numbers, else one for classes", self.loss
             )
         positive("easing", self.easing)
-        for epsilon in rising("epsilons", self.menu):
-            self.plan(epsilon)
+        for epsilon in {*rising("epsilons", self.menu)[:1], self.menu[-1]}:
+            self.plan(epsilon)  # what the ends allow, all between them do
 
     @property
     def what(self) -> str:

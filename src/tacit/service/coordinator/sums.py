@@ -20,6 +20,7 @@ from tacit.algorithms.boosting import Verdict
 from tacit.learners.learner import Tally
 from tacit.learners.owners.sum_query import SumQuery
 from tacit.mechanisms.streams import Stream, secure
+from tacit.service.protocol.bodies import fetch_blocking
 from tacit.service.protocol.signed_requests import Request, TheirClock, signed_headers
 from tacit.sums.base import RefusedError
 from tacit.sums.halves import SumTerms
@@ -89,7 +90,7 @@ class Sums:
             Request("POST", PATH, int(self._clock.now()), relay), self._signing
         )
         try:
-            response = self._client.post(PATH, content=relay, headers=headers)
+            response = fetch_blocking(self._client, "POST", PATH, relay, headers)
         except httpx.TransportError as problem:
             log.warning("the helper is away (%s)", type(problem).__name__)
             raise AwayError from problem

@@ -22,6 +22,7 @@ from pathlib import Path
 import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from tacit.service.protocol.bodies import fetch
 from tacit.service.protocol.signed_requests import (
     Request,
     TheirClock,
@@ -173,7 +174,7 @@ class Link:
             async with self._client() as client:
                 signed = Request(method, path, int(self.now()), body)
                 headers = {} if key is None else signed_headers(signed, key)
-                response = await client.request(method, path, content=body or None, headers=headers)
+                response = await fetch(client, method, path, body, headers)
         except (httpx.TransportError, ssl.SSLError) as problem:
             if isinstance(problem.__cause__, ssl.SSLCertVerificationError) or "CERTIFICATE" in str(
                 problem
