@@ -103,7 +103,9 @@ def ordinary() -> list[Any]:
         invite(ShareQuery(41, 1, 100, Stump(), facts, stumps, asked)),
         *(invite(query) for query in record_queries((0.5, 1.0))),
         invite(CountLeaves(25, 1, (3,), cells, cuts, Additive(parts), (0.5,))),
-        BoostingTerms("trial", SCHEMA, "ill", 20, 4, 60.0, bytes(32), Stump(), facts, asked, 9, 9, 1),
+        BoostingTerms(
+            "trial", SCHEMA, "ill", 20, 4, 60.0, bytes(32), Stump(), facts, asked, 9, 9, 1
+        ),
         Roster(tuple(Peer(i, bytes([i]) * 32, f"hospital {i}", (0, 1, 2)) for i in range(20))),
         Turn(bytes(600), bytes(200)),
         Spoken(bytes(32), bytes(100)),

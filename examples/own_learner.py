@@ -28,6 +28,10 @@ class BayesModel:
     means: FloatArray
     variances: FloatArray
 
+    def check(self, dim: int, classes: int) -> None:
+        if not self.means.shape == self.variances.shape == (classes, dim):
+            raise ValueError(f"means must be ({classes}, {dim}), got {self.means.shape}")
+
     def predict(self, X: FloatArray) -> IntArray:
         distance = (X[:, np.newaxis] - self.means) ** 2 / self.variances + np.log(self.variances)
         return np.asarray(np.argmin(distance.sum(axis=2), axis=1))

@@ -15,7 +15,7 @@ SOURCES = Path(tacit.__file__).parent
 def test_every_message_of_the_learners_is_known_to_an_owner():
     tags = {
         tag
-        for path in (SOURCES / "learners").glob("*.py")
+        for path in (SOURCES / "learners").rglob("*.py")
         for tag in re.findall(r'^@message\("(.+?)"\)', path.read_text(), re.M)
     }
     code = (

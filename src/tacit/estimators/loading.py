@@ -7,7 +7,7 @@ from tacit.estimators.boosting import PrivateBoosting
 from tacit.estimators.classifier import PrivateClassifier
 from tacit.estimators.peer_models import kept_own
 from tacit.estimators.peers import PeerEnsemble
-from tacit.estimators.persistence import restored
+from tacit.estimators.persistence import file_bytes, restored
 from tacit.estimators.sites import SiteEnsemble, SiteEnsembleRegressor
 from tacit.wire import WireError
 
@@ -22,4 +22,4 @@ def load(path: str | Path) -> Any:
     try:
         return restored(path, _KINDS)
     except WireError:
-        return kept_own(Path(path).read_bytes())
+        return kept_own(file_bytes(path))

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import tacit
+from tacit._util.checks import bad
 from tacit._util.types import FloatArray
 from tacit.data.schema import Schema
 from tacit.estimators.guarantee import Guarantee
@@ -22,7 +23,7 @@ from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.scores import ScoreModel
 from tacit.learners.peers.peer_model import ServedScores
 from tacit.learners.sites.projection import LinearModel
-from tacit.wire import decode, encode, message
+from tacit.wire import WireError, decode, encode, message
 
 _LARGEST = 1 << 30
 
@@ -95,9 +96,17 @@ class Savable:
         setattr(self, self._fitted_model, model)
 
 
+def file_bytes(path: str | Path) -> bytes:
+    """A model's file, unless it is larger than any model."""
+    size = Path(path).stat().st_size
+    if not size <= _LARGEST:
+        raise bad(f"bytes of {path}", f"at most {_LARGEST}", size)
+    return Path(path).read_bytes()
+
+
 def restored(path: str | Path, kinds: dict[str, type[Any]]) -> Any:
     """The estimator in a file, ready to predict."""
-    content = decode(Path(path).read_bytes(), SavedModel, _LARGEST)
+    content = decode(file_bytes(path), SavedModel, _LARGEST)
     if content.kind not in kinds:
         raise ValueError(f"{path} holds a {content.kind!r}; known are {sorted(kinds)}")
     estimator = kinds[content.kind](schema=content.schema)
@@ -109,7 +118,10 @@ def restored(path: str | Path, kinds: dict[str, type[Any]]) -> Any:
     if content.names:
         estimator.feature_names_in_ = np.array(content.names, dtype=object)
     estimator.guarantee_ = content.guarantee
-    estimator.report_ = json.loads(content.report)
+    try:
+        estimator.report_ = json.loads(content.report)
+    except (ValueError, RecursionError) as problem:
+        raise WireError("a saved model: its report does not parse") from problem
     estimator.ended_ = content.ended
     estimator.transcript_ = content.transcript
     estimator.label_ = content.label

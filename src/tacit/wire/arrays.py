@@ -1,4 +1,4 @@
-"""Arrays as extension types of msgpack: number of axes, their lengths, the values, little-endian."""
+"""Arrays as extension types of msgpack: number of axes, lengths, values, little-endian."""
 
 from math import prod
 

@@ -1,4 +1,4 @@
-"""Which classes travel, and under which names. A leaf of the room: encoding and reading meet here."""
+"""Which classes travel, and under which names: where encoding and reading meet."""
 
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass

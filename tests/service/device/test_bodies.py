@@ -54,7 +54,9 @@ def test_a_compressed_answer_is_refused_before_it_is_unpacked(coding):
             ask()
 
     stream = httpx.ByteStream(bomb)
-    both_ways(lambda: httpx.Response(200, headers={"content-encoding": coding}, stream=stream), check)
+    both_ways(
+        lambda: httpx.Response(200, headers={"content-encoding": coding}, stream=stream), check
+    )
 
 
 def test_an_answer_without_end_is_left_where_it_is_too_long():

@@ -1,7 +1,7 @@
 """Answers over HTTP as they come over the line: never unpacked, never longer than expected.
 
-A compressed answer of a few bytes may mean gigabytes. We ask for plain ones, refuse others, and stop
-reading a plain one where it is longer than any honest answer.
+A compressed answer of a few bytes may mean gigabytes. We ask for plain ones, refuse others, and
+stop reading a plain one where it is longer than any honest answer.
 """
 
 import httpx
