@@ -112,36 +112,18 @@ class Prio3:
             raise ValueError(
                 f"every report needs a nonce of {NONCE} bytes and {self.rand_size} bytes of coins"
             )
-        seeds = coins.reshape(len(meas), -1, SEED)
-        others = self.shares - 1
-        helper_seeds = seeds[:, : 2 * others : 2] if self.joint else seeds[:, :others]
-        blinds = seeds[:, :0]
-        if (
-            self.joint
-        ):  # seeds: helper 1, its blind, helper 2, its blind, ..., the leader's blind, the prover's
-            blinds = np.concatenate([seeds[:, -2:-1], seeds[:, 1 : 2 * others : 2]], axis=1)
-        helpers = tuple(
-            HelperShare(helper_seeds[:, place], self._blind(blinds, place + 1))
-            for place in range(others)
-        )
-        shares = [
-            self._helper_meas(context, place + 1, each.seed) for place, each in enumerate(helpers)
-        ]
+        helpers, blind, prove_seed = self._split(coins)
+        shares = [self._helper_meas(context, k, each.seed) for k, each in enumerate(helpers, 1)]
         first = meas
         for share in shares:
             first = field.subtract(first, share)
-        public = np.zeros((len(meas), 0, SEED), np.uint8)
-        if self.joint:
-            parts = [
-                self._part(context, place, blinds[:, place], share, nonces)
-                for place, share in enumerate([first, *shares])
-            ]
-            public = np.stack(parts, axis=1)
+        blinds = [blind, *(each.blind for each in helpers)]
+        public = self._parts(context, blinds, [first, *shares], nonces)
         joint = self._joint_rands(context, self._joint_seed(context, public))
-        proofs = self._prove(context, meas, seeds[:, -1], joint)
-        for place, each in enumerate(helpers):
-            proofs = field.subtract(proofs, self._helper_proofs(context, place + 1, each.seed))
-        return Reports(public, LeaderShare(first, proofs, self._blind(blinds, 0)), helpers)
+        proofs = self._prove(context, meas, prove_seed, joint)
+        for k, each in enumerate(helpers, 1):
+            proofs = field.subtract(proofs, self._helper_proofs(context, k, each.seed))
+        return Reports(public, LeaderShare(first, proofs, blind), helpers)
 
     def verify_init(
         self,
@@ -206,8 +188,31 @@ class Prio3:
         """The sum (output_len, words) of output shares (n, output_len, words)."""
         return self.circuit.field.total(np.swapaxes(outputs, 0, 1))
 
-    def _blind(self, blinds: ByteArray, place: int) -> ByteArray:
-        return blinds[:, place] if self.joint else np.zeros((len(blinds), 0), np.uint8)
+    def _split(self, coins: ByteArray) -> tuple[tuple[HelperShare, ...], ByteArray, ByteArray]:
+        """Seeds in their order: each helper's, with its blind after it; the leader's blind; the
+        prover's. Without joint randomness there are no blinds.
+        """
+        seeds = coins.reshape(len(coins), -1, SEED)
+        none = np.zeros((len(coins), 0), np.uint8)
+        others = range(self.shares - 1)
+        if not self.joint:
+            return tuple(HelperShare(seeds[:, k], none) for k in others), none, seeds[:, -1]
+        helpers = tuple(HelperShare(seeds[:, 2 * k], seeds[:, 2 * k + 1]) for k in others)
+        return helpers, seeds[:, -2], seeds[:, -1]
+
+    def _parts(
+        self,
+        context: bytes,
+        blinds: Sequence[ByteArray],
+        shares: Sequence[WordArray],
+        nonces: ByteArray,
+    ) -> ByteArray:
+        """All servers' parts of the joint randomness, (n, servers or 0, 32)."""
+        if not self.joint:
+            return np.zeros((len(nonces), 0, SEED), np.uint8)
+        pairs = enumerate(zip(blinds, shares, strict=True))
+        parts = [self._part(context, k, blind, meas, nonces) for k, (blind, meas) in pairs]
+        return np.stack(parts, axis=1)
 
     def _each(self, vectors: WordArray) -> list[WordArray]:
         """A vector for each proof."""
