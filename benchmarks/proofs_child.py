@@ -17,7 +17,7 @@ _BLOCK, _NUMBERS = 128, 1_000
 
 def main(owners: int) -> None:
     """Print {"bytes": growth of the peak} of both servers' work on so many owners."""
-    prio3 = prio3_bounded_vector(_NUMBERS, 4 * _NUMBERS)
+    prio3 = prio3_bounded_vector(_NUMBERS, 16 * _NUMBERS)
     block, servers = block_of(prio3, vectors_of(_NUMBERS, _BLOCK)), servers_of(prio3)
     verify_block(servers, block)
 
