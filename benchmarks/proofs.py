@@ -130,12 +130,21 @@ def proofs(effort: Effort) -> list[Table]:
     sizes = (10, 100, 1_000, 10_000) if effort is FULL else (100, 1_000)
     rows = [_row(length, effort.repetitions) for length in sizes]
     title = "Verified sums of vectors with a bounded length"
-    headings = ("numbers", "bytes", "between", "error", "owner ms", "verify us", "a second",
-                "plain us", "times")  # fmt: skip
+    headings = (
+        "numbers",
+        "bytes",
+        "between\nservers",
+        "error",
+        "owner\nms",
+        "verify\nus",
+        "reports\n/ s",
+        "plain\nus",
+        "times",
+    )
     peaks = _peaks((256, 2_048) if effort is FULL else (256, 512))
     return [
         Table("proofs", title, headings, rows, _NOTE),
-        Table("proofs", "Memory of a server", ("owners", "", "peak MB"), peaks, ""),
+        Table("proofs", "Memory of a server", ("vectors", "owners", "peak MB"), peaks, ""),
     ]
 
 
