@@ -28,7 +28,7 @@ from tacit.learners.peers.additive import Additive, Part
 from tacit.learners.peers.cells import Cells, Cut
 from tacit.learners.peers.leaf_counts import CountLeaves
 from tacit.service.kinds.boosting import BoostingTerms
-from tacit.service.protocol.campaign import CampaignTerms
+from tacit.service.kinds.kind import CampaignTerms
 from tacit.service.protocol.peer_replay import Spoken, Turn
 from tacit.sums.halves import Batch, SumTerms
 from tacit.sums.protocol import Added, Relay

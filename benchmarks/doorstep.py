@@ -25,6 +25,7 @@ from tacit.wire.signing import opened
 
 ADMIN = "the administrator's key"
 _CAMPAIGN = """
+kind = "boosting"
 name = "strangers"
 sample = "sample.csv"
 label = "y"

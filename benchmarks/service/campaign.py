@@ -198,7 +198,8 @@ def lines(f: dict[str, Any]) -> list[str]:
         f"{f['reports that are in no ledger']}",
         f"{f['seconds']} s in all, {f['seconds until all had enrolled']} s of them until "
         "everybody had enrolled; "
-        f"memory of all processes {f['memory of all processes, MB']} MB; {f['setting']['database']}",
+        f"memory of all processes {f['memory of all processes, MB']} MB; "
+        f"{f['setting']['database']}",
     ]
 
 

@@ -58,7 +58,8 @@ class Plan:
 
     def campaign(self) -> str:
         return (
-            f'name = "trial"\nsample = "sample.csv"\nlabel = "ill"\nlearner = "{self.learner}"\n'
+            'kind = "boosting"\nname = "trial"\nsample = "sample.csv"\nlabel = "ill"\n'
+            f'learner = "{self.learner}"\n'
             f"epsilon = {self.epsilon}\nrounds = {self.rounds}\nowners_per_round = "
             f"{self.per_round}\n"
             f"start = {self.start or self.people.owners}\nminimum = {self.minimum}\ndeadline "
@@ -253,7 +254,7 @@ class Stage:
         It also compiles what the owners are going to run, once for all of them.
         """
         seed = 0 if self.plan.seed is None else self.plan.seed
-        terms, public = BoostingSpec.read(self.folder / "campaign.toml").prepared(bytes(32))
+        terms, public = BoostingSpec.read(self.folder / "campaign.toml").prepare(bytes(32))
         policy = Policy.read(self.folder / "policy.toml")
         parts = [
             Joining(

@@ -81,7 +81,7 @@ def folder(tmp_path_factory):
     write_parquet(made / "mine.parquet", ill)
     write_csv(made / "sample.csv", ill)
     (made / "campaign.toml").write_text(
-        'name = "trial"\nsample = "sample.csv"\nlabel = "ill"\nlearner = "centroid"\nepsilon '
+        'kind = "boosting"\nname = "trial"\nsample = "sample.csv"\nlabel = "ill"\nlearner = "centroid"\nepsilon '
         "= 1.0\nrounds = 2\n"
         "owners_per_round = 5\nstart = 9\nminimum = 2\ndeadline = 600\n"
     )

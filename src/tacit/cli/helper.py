@@ -12,7 +12,7 @@ from tacit.cli._options import LogJson, checked_port, key_of, warn_of_rehearsal
 from tacit.cli._screen import Screen
 from tacit.cli.serve import checked_tls
 from tacit.mechanisms.streams import seeded
-from tacit.service.protocol.rehearsal import only_here
+from tacit.service.protocol.handshake import rehearse_only_here
 from tacit.sums.protocol import rehearsal_key
 
 
@@ -56,7 +56,7 @@ def helper(
     for each in campaign or []:
         key_of(each)
     if rehearsal is not None:
-        only_here(host)
+        rehearse_only_here(host)
         warn_of_rehearsal()
     checked_port(host, port)
     import uvicorn

@@ -13,8 +13,7 @@ from tacit._util.durable import kept
 from tacit.cli._logs import log_to_stderr
 from tacit.cli._options import LogJson, checked_port, warn_of_rehearsal
 from tacit.cli._screen import Screen
-from tacit.service.protocol.rehearsal import only_here
-from tacit.service.protocol.signed_requests import LOOPBACK
+from tacit.service.protocol.handshake import LOOPBACK, rehearse_only_here
 
 
 def serve(
@@ -59,7 +58,7 @@ def serve(
     """
     checked_tls(host, certificate, key)
     if rehearsal is not None:
-        only_here(host)
+        rehearse_only_here(host)
         warn_of_rehearsal()
     checked_port(host, port)
     from tacit.service.coordinator.assemble import coordinator

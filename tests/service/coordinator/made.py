@@ -19,6 +19,7 @@ from tacit.service.device.client import Link
 from tacit.service.device.join import Joining
 
 CAMPAIGN = """
+kind = "boosting"
 name = "trial"
 sample = "mine.csv"
 label = "ill"

@@ -114,7 +114,7 @@ class Trial:
         """
         self.service = running(self.folder, f"sqlite:///{self.folder}/c.db", KEY)
         self.store = self.service.store
-        terms, _ = PeerSpec.read(self.folder / "campaign.toml").prepared()
+        terms, _ = PeerSpec.read(self.folder / "campaign.toml").prepare()
         self.terms = terms
         self.rosters = Rosters(self.store, terms, KEY)
         with self.store.transaction() as connection:

@@ -159,7 +159,9 @@ def contrast(page, selector):
         """selector => {
             const found = document.querySelector(selector);
             let behind = found;
-            while (getComputedStyle(behind).backgroundColor === "rgba(0, 0, 0, 0)") behind = behind.parentElement;
+            const nothing = "rgba(0, 0, 0, 0)";
+            while (getComputedStyle(behind).backgroundColor === nothing)
+                behind = behind.parentElement;
             return [getComputedStyle(found).color, getComputedStyle(behind).backgroundColor];
         }""",
         selector,

@@ -48,7 +48,7 @@ def folder_of(tmp_path, text=CAMPAIGN):
 
 
 def in_process(folder, epsilon):
-    terms, public = ClassifierSpec.read(folder / "campaign.toml").prepared()
+    terms, public = ClassifierSpec.read(folder / "campaign.toml").prepare()
     _, cohort = joining(folder).rows(terms)
     return Inline(cohort, np.full(len(cohort), epsilon), seeded(SEED)).run(terms.run(public))
 
@@ -92,7 +92,7 @@ def test_the_model_is_that_of_one_process_byte_for_byte(tmp_path, database):
 
 def test_the_page_judges_rows_by_models_that_did_not_see_them(tmp_path):
     folder = folder_of(tmp_path)
-    terms, public = ClassifierSpec.read(folder / "campaign.toml").prepared()
+    terms, public = ClassifierSpec.read(folder / "campaign.toml").prepare()
     result = in_process(folder, 8.0)
     first, last = terms.guesses(result, public)
     assert terms.guesses(terms.example(), public) == []
@@ -143,6 +143,11 @@ def test_there_are_as_many_rounds_as_the_file_says(tmp_path, rounds):
         "minimum = 4", "minimum = 1"
     )
     folder = folder_of(tmp_path, text.replace("owners = 60", "owners = 50"))
-    terms, public = ClassifierSpec.read(folder / "campaign.toml").prepared()
+    terms, public = ClassifierSpec.read(folder / "campaign.toml").prepare()
     assert terms.rounds == rounds
-    assert terms.example().owners == next(terms.run(public)).owners == terms.needed == 50 // rounds
+    assert (
+        terms.example().owners
+        == next(terms.run(public)).owners
+        == terms.owners_needed
+        == 50 // rounds
+    )

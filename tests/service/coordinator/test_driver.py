@@ -47,7 +47,7 @@ class Trial:
         self.services = [self.started()]
         self.store = self.services[0].store
         self.store.add_tokens(NAMES)
-        self.terms, self.public = BoostingSpec.read(self.folder / "campaign.toml").prepared(
+        self.terms, self.public = BoostingSpec.read(self.folder / "campaign.toml").prepare(
             bytes(32)
         )
         owners, self.cohort = joining(self.folder).rows(self.terms)
@@ -55,7 +55,7 @@ class Trial:
         ledger = Ledger(self.folder / "ledger.db", self.folder / "ledger.mark")
         policy, part = joining(self.folder).policy, Part(SEED)
         self.gate = RehearsalGate(
-            self.cohort, owners, self.terms.schema, policy, ledger, KEY.public_key(), part
+            self.cohort, owners, self.terms.schema, policy, ledger, key=KEY.public_key(), part=part
         )
 
     def started(self):

@@ -57,8 +57,12 @@ def test_everything_that_can_come_has_its_outcome(service):
         (NAMES[1], data[1]),
     ]
     o = Outcome
-    expected = [o.COUNTED, o.REPEATED, o.CONTRADICTED, o.MALFORMED, o.MALFORMED, o.MALFORMED, o.STRANGE, o.STRANGE,
-                o.STRANGE, o.COUNTED]  # fmt: skip
+    expected = [
+        *(o.COUNTED, o.REPEATED, o.CONTRADICTED),
+        *(o.MALFORMED, o.MALFORMED, o.MALFORMED),
+        *(o.STRANGE, o.STRANGE, o.STRANGE),
+        o.COUNTED,
+    ]
     assert intake.write(batch) == expected
     assert intake.write(batch[:3]) == [o.REPEATED, o.REPEATED, o.CONTRADICTED]
     store.close_question(1, CLOSED)

@@ -17,7 +17,7 @@ from tacit.learners.owners.centroid import Centroid
 from tacit.render.drawing import draw
 from tacit.service.coordinator.page import page, sentence
 from tacit.service.coordinator.status import View, accuracy, chart_of
-from tacit.service.protocol.rehearsal import REHEARSAL
+from tacit.service.protocol.handshake import REHEARSAL
 from tests.service.coordinator.made import ADMIN, CAMPAIGN, folder_of, running, visiting
 
 EVIL = """x' "><script>alert(1)</script><img src=x onerror=alert(1)>{{7*7}}"""

@@ -89,12 +89,12 @@ def test_a_newcomer_joins_over_http_and_everybody_has_the_model_of_one_process(
     assert [question["counted"] for question in status["questions"]] == [1] * 7
     assert status["ended"] == "7 turns of 4 participants"
     assert len(status["progress"]) == 7
-    same = in_process(folder, PeerSpec.read(folder / "campaign.toml").prepared()[0], newcomer=True)
+    same = in_process(folder, PeerSpec.read(folder / "campaign.toml").prepare()[0], newcomer=True)
     published = decode(model.content, SavedModel)
     assert encode(published.model) == encode(same._to_save())
     (folder / "m.tacit").write_bytes(model.content)
     again = tacit.load(folder / "m.tacit")
-    X, y, _ = table_of(folder / "new.csv", PeerSpec.read(folder / "campaign.toml").prepared()[0])
+    X, y, _ = table_of(folder / "new.csv", PeerSpec.read(folder / "campaign.toml").prepare()[0])
     np.testing.assert_array_equal(again.decision_function(X), same.decision_function(X))
     assert again.score(X, y) > 0.75
     for name, file in (
@@ -323,7 +323,7 @@ def test_a_peer_leaves_by_itself(tmp_path):
     async def work(link):
         _, (first, second, _) = await joining(tmp_path, **LIMITS).members(link)
         for member, token in zip((first, second), TOKENS, strict=False):
-            await member.enrol(token, member.owner, "0,2")
+            await replace(member, held=(0, 2)).enrol(token)
         stranger = await link.call("POST", "/v1/leave", Ed25519PrivateKey.generate(), b"leave")
         left = [
             (await link.call("POST", "/v1/leave", first.key, b"leave")).status_code

@@ -23,7 +23,7 @@ TOKENS = [f"token number {i:04d}" for i in range(60)]
 
 
 def in_process(folder, seed, epsilon):
-    terms, public = BoostingSpec.read(folder / "campaign.toml").prepared()
+    terms, public = BoostingSpec.read(folder / "campaign.toml").prepare()
     _, cohort = joining(folder).rows(terms)
     engine = Inline(cohort, np.full(len(cohort), epsilon), seeded(seed))
     return engine.run(terms.algorithm(OwnSample(public))).ensemble
@@ -92,7 +92,9 @@ def test_the_gate_of_a_rehearsal_answers_nothing_else(tmp_path):
     from tests.owner.made import KEY, SCHEMA, policy, question, rows
 
     ledger = Ledger(tmp_path / "ledger.db", tmp_path / "mark")
-    made = RehearsalGate(rows(), ["me"], SCHEMA, policy(), ledger, KEY.public_key(), Part(SEED))
+    made = RehearsalGate(
+        rows(), ["me"], SCHEMA, policy(), ledger, key=KEY.public_key(), part=Part(SEED)
+    )
     with pytest.raises(RefusedError, match="not private"):
         made.answer(question())
     assert ledger.entries() == []

@@ -36,7 +36,7 @@ def helper(folder):
 
 
 def in_process(folder, seed):
-    terms, _ = BoostingSpec.read(folder / "campaign.toml").prepared(bytes(32))
+    terms, _ = BoostingSpec.read(folder / "campaign.toml").prepare(bytes(32))
     _, cohort = joining(folder).rows(terms)
     engine = Inline(cohort, np.full(len(cohort), 8.0), seeded(seed), TwoServers(epsilon=2.5))
     return engine.run(terms.algorithm(AllOwners())).ensemble

@@ -63,7 +63,7 @@ def folder_of(tmp_path, text=CAMPAIGN):
 
 
 def in_process(folder, epsilon):
-    terms, public = SiteSpec.read(folder / "campaign.toml").prepared()
+    terms, public = SiteSpec.read(folder / "campaign.toml").prepare()
     _, cohort = joining(folder).rows(terms)
     return Inline(cohort, epsilon, seeded(SEED)).run(terms.run(public)).linear(terms.query)
 
@@ -130,7 +130,7 @@ class Trial:
         """
         self.service = running(self.folder, self.url, KEY)
         self.store = self.service.store
-        self.terms, self.public = SiteSpec.read(self.folder / "campaign.toml").prepared()
+        self.terms, self.public = SiteSpec.read(self.folder / "campaign.toml").prepare()
         with self.store.transaction() as connection:
             connection.exec_driver_sql("UPDATE campaign SET lease_until = 0")
 

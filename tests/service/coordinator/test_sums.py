@@ -37,6 +37,7 @@ PEOPLE = 16
 TOKENS = [f"token number {i:04d}" for i in range(PEOPLE)]
 KEY = Ed25519PrivateKey.generate()
 CAMPAIGN = f"""
+kind = "boosting"
 name = "trial"
 sample = "mine.csv"
 label = "ill"
@@ -101,7 +102,7 @@ class Trial:
             self.folder / "campaign.toml", url, KEY, ADMIN, helper=client, noise=seeded(5)
         )
         self.store = self.service.store
-        self.terms, _ = BoostingSpec.read(self.folder / "campaign.toml").prepared(bytes(32))
+        self.terms, _ = BoostingSpec.read(self.folder / "campaign.toml").prepare(bytes(32))
 
     def answer(self, owners=range(PEOPLE)):
         """Some owners answer what they are asked; what became of their reports."""
@@ -342,7 +343,7 @@ def test_owners_and_both_servers_over_http(tmp_path, monkeypatch):
 def test_a_bad_campaign_file_says_what_is_wrong(tmp_path, change, message):
     folder = folder_of(tmp_path, owners=1, text=CAMPAIGN.replace(*change))
     with pytest.raises(ValueError, match=message):
-        BoostingSpec.read(folder / "campaign.toml").prepared(bytes(32))
+        BoostingSpec.read(folder / "campaign.toml").prepare(bytes(32))
 
 
 def test_the_helper_must_be_reached_safely(tmp_path):

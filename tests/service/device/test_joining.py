@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tacit.cli._inputs import Reading, owned_rows, public_sample
+from tacit.data import column_names
 from tacit.owner.policy import Policy
 from tacit.service.device.client import Link
 from tacit.service.device.join import Joining
@@ -19,7 +20,8 @@ from tacit.wire import WireError
 from tests.service.coordinator.made import client_of, folder_of, joining, running
 
 SAMPLE = "age,code,town,seen,ill\n" + "".join(
-    f"{20 + i},{i % 3},{'north' if i % 2 else 'south'},2024-01-{i + 1:02d},{'yes' if i % 4 else 'no'}\n"
+    f"{20 + i},{i % 3},{'north' if i % 2 else 'south'},2024-01-{i + 1:02d},"
+    f"{'yes' if i % 4 else 'no'}\n"
     for i in range(28)
 )
 OWNERS = """who,town,ill,age,code
@@ -37,7 +39,7 @@ categories = ["code"]
 epsilon = 4.0
 start = 3
 """
-BOOSTING = CAMPAIGN + "owners_per_round = 3\n"
+BOOSTING = CAMPAIGN + 'kind = "boosting"\nowners_per_round = 3\n'
 POLICY = Policy(epsilon_per_release=Fraction(4), epsilon_total=Fraction(4))
 
 
@@ -45,7 +47,7 @@ def made(folder: Path, owners=OWNERS, label="ill", who="who"):
     (folder / "mine.csv").write_text(SAMPLE)
     (folder / "people.csv").write_text(owners)
     (folder / "campaign.toml").write_text(BOOSTING)
-    terms, _ = BoostingSpec.read(folder / "campaign.toml").prepared()
+    terms, _ = BoostingSpec.read(folder / "campaign.toml").prepare()
     return terms, Joining(folder / "people.csv", label, POLICY, folder / "state", who)
 
 
@@ -95,8 +97,8 @@ def test_what_is_missing_is_named(tmp_path):
 def test_a_peer_may_lack_columns_but_not_all_of_them(tmp_path):
     _, mine = made(tmp_path, OWNERS.replace("town", "city"))
     (tmp_path / "campaign.toml").write_text('kind = "peers"\n' + CAMPAIGN)
-    terms, _ = PeerSpec.read(tmp_path / "campaign.toml").prepared()
-    assert mine.held(terms) == (0, 1)
+    terms, _ = PeerSpec.read(tmp_path / "campaign.toml").prepare()
+    assert terms.attributes_of(column_names(mine.data)) == (0, 1)
     _, cohort = mine.rows(terms)
     assert np.isnan(cohort.X).any(axis=0).tolist() == [False] * 4 + [True]
     (tmp_path / "people.csv").write_text("who,ill\na,yes\n")

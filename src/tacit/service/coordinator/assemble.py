@@ -20,12 +20,9 @@ from tacit.service.coordinator.peers import Rosters
 from tacit.service.coordinator.status import View
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.sums import Sums, sum_key
-from tacit.service.kinds.boosting import BoostingSpec, BoostingTerms
-from tacit.service.kinds.peers import PeerTerms
 from tacit.service.kinds.registry import read_spec
 from tacit.service.protocol.guard import Guard, Limits
-from tacit.service.protocol.handshake import greeting
-from tacit.service.protocol.rehearsal import only_here, rehearsed
+from tacit.service.protocol.handshake import greeting, rehearse_only_here
 from tacit.wire import encode
 from tacit.wire.signing import public_bytes
 
@@ -72,24 +69,20 @@ def coordinator(
     (default: secure, in a rehearsal seeded).
     """
     spec = read_spec(campaign)
-    terms, public = spec.prepared(sum_key(key).public_key().public_bytes_raw())
+    terms, public = spec.prepare(sum_key(key).public_key().public_bytes_raw())
     store = Store(database)
     draw: Draw = drawn_at_random
     if rehearsal is not None:
         stream = seeded(rehearsal)
-        terms, draw, noise = rehearsed(terms, rehearsal), SeededDraw(store, stream), noise or stream
+        terms, draw, noise = terms.rehearsal(rehearsal), SeededDraw(store, stream), noise or stream
     sums = None
-    if (
-        isinstance(spec, BoostingSpec)
-        and isinstance(terms, BoostingTerms)
-        and terms.sums is not None
-    ):
+    if terms.sum_terms is not None:
         client = helper or spec.helper_client()
         if rehearsal is not None:
-            only_here(client.base_url.host)
-        sums = Sums(terms.sums, key, client, noise)
+            rehearse_only_here(client.base_url.host)
+        sums = Sums(terms.sum_terms, key, client, noise)
     store.found(terms.name, encode(terms))
-    rosters = Rosters(store, terms, key) if isinstance(terms, PeerTerms) else None
+    rosters = None if terms.relay is None else Rosters(store, terms.relay, key)
     driver = Driver(store, terms, public, key, draw, sums, rosters)
     intake = Intake(store, key.public_key())
     view = View(store, key.public_key())

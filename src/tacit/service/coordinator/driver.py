@@ -45,9 +45,7 @@ from tacit.service.coordinator.store import (
     Store,
 )
 from tacit.service.coordinator.sums import AwayError, Sums
-from tacit.service.kinds.boosting import BoostingTerms
-from tacit.service.kinds.publication import published
-from tacit.service.protocol.campaign import CampaignTerms
+from tacit.service.kinds.kind import CampaignTerms
 from tacit.wire import decode, encode
 from tacit.wire.signing import opened, sign
 
@@ -85,8 +83,7 @@ class Driver:
         sums: Sums | None = None,
         rosters: Rosters | None = None,
     ) -> None:
-        wanted = terms.sums if isinstance(terms, BoostingTerms) else None
-        if (sums is None) != (wanted is None):
+        if (sums is None) != (terms.sum_terms is None):
             raise ValueError(
                 "sums must be given if and only if the campaign's terms ask for sums over "
                 "all owners"
@@ -138,7 +135,7 @@ class Driver:
     def _drive(self) -> None:
         """Close what is over, catch the algorithm up, and put its next question."""
         asked = self._store.questions()
-        if not asked and self._rosters is None and self._present() < self._terms.needed:
+        if not asked and self._rosters is None and self._present() < self._terms.owners_needed:
             return  # begun by the administrator before anything can be asked: more may come
         if asked and asked[-1].state in (OPEN, ADDING):
             if not self._closed(asked[-1]):
@@ -279,8 +276,7 @@ class Driver:
         void = (
             len(asked) - 1 - max((at for at, q in enumerate(asked) if q.state != VOID), default=-1)
         )
-        attempts = self._terms.attempts if isinstance(self._terms, BoostingTerms) else 0
-        if self._sums is not None and void < attempts:
+        if self._sums is not None and void < self._terms.sum_attempts:
             query = self._sums.query(tally, self._terms.schema.dim, len(numbered) + 1, void + 1)
             self._ask(query, len(asked) + 1)
         elif self._algorithm is not None:
@@ -356,7 +352,7 @@ class Driver:
             if self._sums is None
             else sum(isinstance(self._asked(each), SumQuery) for each in asked)
         )
-        model = published(self._terms, result, self._public, answered, sums)
+        model = self._terms.publish(result, self._public, answered, sums)
         self._show(result)
         self._store.end(model.ended, encode(model))
         log.info("campaign %s ended: %s", self._terms.name, model.ended)

@@ -101,9 +101,10 @@ SCHEMAS: Part = {
 
 _PURPOSE = """One signed question, one small report per owner: the whole protocol.
 
-Owners sign their requests with their own Ed25519 key: hex of the public key, seconds since 1970 and hex of the
-signature over `tacit request`, method, path, seconds and hex of the body's SHA-256, joined by line feeds.
-Every error is an object with one member, `error`, and says no more than its kind."""
+Owners sign their requests with their own Ed25519 key: hex of the public key, seconds since 1970 and
+hex of the signature over `tacit request`, method, path, seconds and hex of the body's SHA-256,
+joined by line feeds. Every error is an object with one member, `error`, and says no more than its
+kind."""
 _SIGNED: list[Part] = [{"owner": [], "time": [], "signature": []}]
 _ADMIN: list[Part] = [{"admin": []}]
 _BYTES = {"type": "string", "format": "binary"}

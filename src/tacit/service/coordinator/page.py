@@ -12,8 +12,8 @@ from tacit.render.drawing import draw
 from tacit.render.html import environment
 from tacit.service.coordinator.status import chart_of
 from tacit.service.coordinator.store import ENDED, ENROLLING, OPEN, PAUSED, RUNNING
-from tacit.service.kinds.wording import WORDS
-from tacit.service.protocol.rehearsal import is_rehearsal
+from tacit.service.kinds.registry import words_of
+from tacit.service.protocol.handshake import is_rehearsal
 
 
 def promise(status: dict[str, Any]) -> dict[str, Any]:
@@ -21,7 +21,7 @@ def promise(status: dict[str, Any]) -> dict[str, Any]:
     means.
     """
     low, high = min(status["epsilons"]), max(status["epsilons"])
-    words = WORDS[status["kind"]]
+    words = words_of(status["kind"])
     void = status["unsound"] or (
         "shares leave as they are" if status["mechanism"] == "none" else ""
     )
@@ -75,7 +75,7 @@ def page(status: dict[str, Any]) -> str:
 
 def sentence(status: dict[str, Any]) -> str:
     """Where the campaign is, in one sentence: what a screen reader is told when it changes."""
-    owners, done, words = status["owners"], len(status["progress"]), WORDS[status["kind"]]
+    owners, done, words = status["owners"], len(status["progress"]), words_of(status["kind"])
     rounds = f"{status['rounds']} {words.steps}"
     open_now = [question for question in status["questions"] if question["state"] == OPEN]
     present = owners["enrolled"] - owners["revoked"]
@@ -136,7 +136,7 @@ def _gain(status: dict[str, Any]) -> str:
     now, alone = status["progress"][-1], status["public_only"]
     difference = alone["error"] - now["error"]
     doubt = 2 * (now["stderr"] ** 2 + alone["stderr"] ** 2) ** 0.5
-    ours = WORDS[status["kind"]].model
+    ours = words_of(status["kind"]).model
     when = "In the end" if status["state"] == ENDED else "So far"
     if abs(difference) <= doubt:
         return f"{when} {ours} and the data user's sample alone cannot be told apart."

@@ -22,8 +22,7 @@ from tacit.service.coordinator.intake import Outcome
 from tacit.service.coordinator.owner_api import STATUS
 from tacit.service.coordinator.sql import invitations, owners, questions, rosters, spoken, upsert
 from tacit.service.coordinator.store import CLOSED, OPEN, VOID, Question, Store
-from tacit.service.kinds.peers import PeerTerms
-from tacit.service.protocol.peer_replay import ROSTER, SPOKEN, TURN, Spoken, Turn
+from tacit.service.protocol.peer_replay import ROSTER, SPOKEN, TURN, RelayTerms, Spoken, Turn
 from tacit.service.protocol.signed_requests import Claim, signer
 from tacit.wire import WireError
 from tacit.wire.signing import opened, sign
@@ -32,7 +31,7 @@ from tacit.wire.signing import opened, sign
 class Rosters:
     """The rosters and signed reports of one campaign."""
 
-    def __init__(self, store: Store, terms: PeerTerms, key: Ed25519PrivateKey) -> None:
+    def __init__(self, store: Store, terms: RelayTerms, key: Ed25519PrivateKey) -> None:
         self._store = store
         self._terms = terms
         self._key = key
@@ -119,7 +118,7 @@ class Rosters:
 
     def _columns(self, held: str) -> tuple[int, ...]:
         """The attributes that a peer has said it holds, of those there are."""
-        every = range(len(self._terms.cells))
+        every = range(self._terms.attributes)
         return (
             tuple(every)
             if not held

@@ -36,9 +36,7 @@ from tacit.learners.learner import ShareQuery
 from tacit.learners.query import Answer
 from tacit.render.chart import Chart, Line
 from tacit.service.coordinator.store import Question, Store
-from tacit.service.kinds.boosting import BoostingTerms
-from tacit.service.kinds.registry import read_terms
-from tacit.service.kinds.wording import WORDS
+from tacit.service.kinds.registry import read_terms, words_of
 from tacit.wire.signing import opened
 
 
@@ -143,7 +141,7 @@ BAR = 2.0  # standard errors that an error bar shows either way
 
 def chart_of(status: dict[str, Any]) -> Chart | None:
     """What the page shows of these figures; None while there is nothing to show."""
-    words = WORDS[status["kind"]]
+    words = words_of(status["kind"])
     progress, alone = status["progress"], status["public_only"]
     lines = []
     if progress:
@@ -216,7 +214,6 @@ class View:
         standing = self._store.standing()
         terms = read_terms(standing.terms)
         query = terms.example()
-        sums = terms.sums if isinstance(terms, BoostingTerms) else None
         progress = Progress.read(standing.progress)
         outcomes = self._store.outcomes()
         return {
@@ -226,7 +223,7 @@ class View:
             "at": time.time(),
             "owners": self._store.enrolled(),
             "start": terms.start,
-            "needed": terms.needed,
+            "needed": terms.owners_needed,
             "kind": terms.kind,
             "learner": query.what,
             "unsound": query.unsound,
@@ -235,7 +232,7 @@ class View:
             "adjacency": query.adjacency,
             "epsilons": list(terms.epsilons),
             "answers": terms.answers,
-            "sum_epsilon": None if sums is None else sums.epsilon,
+            "sum_epsilon": None if terms.sum_terms is None else terms.sum_terms.epsilon,
             "rounds": max(terms.rounds_expected, len(progress.rounds)),
             "owners_per_round": query.owners if isinstance(query.owners, int) else None,
             "minimum": terms.minimum,

@@ -23,16 +23,11 @@ import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.service.protocol.bodies import fetch
-from tacit.service.protocol.signed_requests import (
-    Request,
-    TheirClock,
-    checked_url,
-    signed_headers,
-    trust,
-)
+from tacit.service.protocol.handshake import check_url, trust
+from tacit.service.protocol.signed_requests import Request, TheirClock, signed_headers
 
 _FIRST, _LONGEST = 0.2, 60.0  # seconds
-_SLOW = 8.0  # seconds to begin with where the other side is there, and slow
+_BUSY_FIRST = 8.0  # seconds to begin with where the other side is there, and slow
 
 
 @dataclass
@@ -47,7 +42,7 @@ class Backoff:
         other side `asked`.
         """
         if busy:
-            self.bound = max(self.bound, _SLOW)
+            self.bound = max(self.bound, _BUSY_FIRST)
         bound, self.bound = self.bound, min(2 * self.bound, _LONGEST)
         return max(bound, 2 * asked) * (1 + self.coin()) / 2
 
@@ -97,7 +92,7 @@ _KEEP = (
     25.0  # seconds that a silent connection is used again; a little less than at the coordinator
 )
 # seconds for a handshake or an answer: giving up early makes a busy coordinator do it all again
-_SLOW = 180.0
+_TIMEOUT = 180.0
 
 
 class UnreachableError(RuntimeError):
@@ -136,12 +131,12 @@ class Link:
         """A link to `https://...`; plain http is for loopback only. `authority` is a certificate
         to trust.
         """
-        address, limits = checked_url("url", url), httpx.Limits(keepalive_expiry=_KEEP)
+        address, limits = check_url("url", url), httpx.Limits(keepalive_expiry=_KEEP)
         verify = httpx.create_ssl_context(
             trust(authority)
         )  # one for all: it reads many certificates
         clients = [
-            httpx.AsyncClient(base_url=address, verify=verify, timeout=_SLOW, limits=limits)
+            httpx.AsyncClient(base_url=address, verify=verify, timeout=_TIMEOUT, limits=limits)
             for _ in range(_CONNECTIONS)
         ]
         return cls(clients, patience)
@@ -210,4 +205,4 @@ class Link:
 def _asked(response: httpx.Response | Exception) -> float:
     """How many seconds the other side asks us to stay away."""
     value = response.headers.get("retry-after", "") if isinstance(response, httpx.Response) else ""
-    return min(float(value), _SLOW) if value.isdigit() else 0.0
+    return min(float(value), _TIMEOUT) if value.isdigit() else 0.0

@@ -11,7 +11,6 @@ import numpy as np
 from tacit._util.durable import kept
 from tacit.data import column_names, conform, conform_labels, conform_owners, read_rows
 from tacit.data.cohort import Cohort
-from tacit.data.schema import Schema
 from tacit.owner.gate import Gate
 from tacit.owner.ledger import Ledger
 from tacit.owner.policy import Policy
@@ -21,10 +20,9 @@ from tacit.service.device.identity import Identity
 from tacit.service.device.member import Member
 from tacit.service.device.peer import PeerMember, Relayed
 from tacit.service.device.rehearsal_gate import Part, RehearsalGate
-from tacit.service.kinds.peers import PeerTerms
-from tacit.service.protocol.campaign import CampaignTerms
-from tacit.service.protocol.handshake import greeted
-from tacit.service.protocol.rehearsal import is_rehearsal, only_here
+from tacit.service.kinds.kind import CampaignTerms
+from tacit.service.kinds.registry import read_terms
+from tacit.service.protocol.handshake import is_rehearsal, read_greeting, rehearse_only_here
 from tacit.wire.signing import public_bytes
 
 
@@ -53,9 +51,10 @@ class Joining:
         """Greet the campaign, pin its key, and make a member of every owner in the file."""
         pin = self.state / "campaign.key"
         response = await link.call("GET", "/v1/campaign", None)
-        key, terms = greeted(response.content, pinned)
+        key, data = read_greeting(response.content, pinned)
         if pin.exists():
-            greeted(response.content, pin.read_bytes())
+            read_greeting(response.content, pin.read_bytes())
+        terms = read_terms(data)
         if is_rehearsal(terms.name) != (self.rehearsal is not None):
             raise ValueError(
                 f"the campaign is {terms.name!r}: give --rehearsal for a rehearsal, and only then"
@@ -64,50 +63,49 @@ class Joining:
         names, cohort = self.rows(terms)
         ledger = Ledger(self.state / "ledger.db", self.state / "ledger.mark")
         if self.rehearsal is None:
-            gate = Gate(cohort, names, terms.schema, self.policy, ledger, key, link.now)
+            gate = Gate(cohort, names, terms.schema, self.policy, ledger, key=key, clock=link.now)
         else:
-            only_here(link.address.host)
+            rehearse_only_here(link.address.host)
             gate = RehearsalGate(
-                cohort, names, terms.schema, self.policy, ledger, key, self.rehearsal, link.now
+                cohort,
+                names,
+                terms.schema,
+                self.policy,
+                ledger,
+                key=key,
+                part=self.rehearsal,
+                clock=link.now,
             )
         queue, identity = GateQueue(gate), Identity.at(self.state)
         keys = {name: identity.key(name) for name in names}
-        if not isinstance(terms, PeerTerms):
+        if terms.relay is None:
             return terms, [Member(name, keys[name], queue, link) for name in names]
         mine = {public_bytes(each.public_key()) for each in keys.values()}
-        relayed = Relayed(
-            self.state / "relayed", terms, key, None if self.known is None else self.known | mine
-        )
-        held = self.held(terms)
+        known = None if self.known is None else self.known | mine
+        relayed = Relayed(self.state / "relayed", terms.relay, key, known)
+        held = terms.attributes_of(self._columns(terms))
         return terms, [
             PeerMember(
                 name,
                 keys[name],
                 queue,
                 link,
-                relayed,
-                terms.cells,
-                held,
-                cohort[place : place + 1],
-                self.state / ("own-model.tacit" if len(names) == 1 else f"own-model-{place}.tacit"),
+                held=held,
+                relayed=relayed,
+                rows=cohort[place : place + 1],
+                model=self.state
+                / ("own-model.tacit" if len(names) == 1 else f"own-model-{place}.tacit"),
             )
             for place, name in enumerate(names)
         ]
 
-    def held(self, terms: PeerTerms) -> tuple[int, ...]:
-        """The attributes of the campaign that the file has, by the names of its columns; no row
-        is looked at.
-        """
-        return terms.cells.held([feature.name for feature in self._read_by(terms).features])
-
     def rows(self, terms: CampaignTerms) -> tuple[list[str], Cohort]:
-        """The owners of the file, and their rows by the campaign's schema; peers may lack
-        attributes.
+        """The owners of the file, and their rows by the campaign's schema.
 
         Every value is read by the schema alone: no row of one owner can change what another's rows
         mean.
         """
-        schema = self._read_by(terms)
+        schema = terms.schema_of(self._columns(terms))
         label = self.label or terms.label
         wanted = [feature.name for feature in schema.features] + [label]
         wanted += [] if self.owners is None else [self.owners]
@@ -118,28 +116,17 @@ class Joining:
         else:
             names, owner = conform_owners(raw.column(self.owners))
         table = conform(raw, schema, str(self.data))
-        if isinstance(terms, PeerTerms):
-            return names, Cohort.of(terms.cells.encode(table.columns), labels, owner)
-        return names, Cohort.of(terms.schema.encode(table).X, labels, owner)
+        return names, Cohort.of(terms.encode_rows(table), labels, owner)
 
-    def _read_by(self, terms: CampaignTerms) -> Schema:
-        """The campaign's schema; for peers, the part of it that the file has. No row is looked
-        at.
-        """
+    def _columns(self, terms: CampaignTerms) -> list[str]:
+        """The columns of the file, if the label and the owners' names are among them."""
         there = column_names(self.data)
         for name in (self.label or terms.label, self.owners):
             if name is not None and name not in there:
                 raise ValueError(
                     f"column {name!r} is not in {self.data}; it has {', '.join(there)}"
                 )
-        if not isinstance(terms, PeerTerms):
-            return terms.schema
-        held = tuple(feature for feature in terms.schema.features if feature.name in there)
-        if not held:
-            raise ValueError(
-                f"{self.data} has no column of the campaign; it has {', '.join(there)}"
-            )
-        return Schema(held, terms.schema.classes)
+        return there
 
 
 async def join(joining: Joining, link: Link, tokens: list[str], pinned: bytes | None = None) -> int:
@@ -149,16 +136,6 @@ async def join(joining: Joining, link: Link, tokens: list[str], pinned: bytes | 
     terms, members = await joining.members(link, pinned)
     if len(tokens) < len(members):
         raise ValueError(f"tokens must be one for each of {len(members)} owners, got {len(tokens)}")
-
-    async def enrol(member: Member, token: str) -> None:
-        held = (
-            ",".join(str(number) for number in member.held)
-            if isinstance(member, PeerMember)
-            else ""
-        )
-        await member.enrol(token, member.owner, held)
-
-    await asyncio.gather(
-        *(enrol(m, t) for m, t in zip(members, tokens[: len(members)], strict=True))
-    )
+    given = zip(members, tokens[: len(members)], strict=True)
+    await asyncio.gather(*(member.enrol(token) for member, token in given))
     return sum(await asyncio.gather(*(member.take_part(once=terms.once) for member in members)))

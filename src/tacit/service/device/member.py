@@ -32,19 +32,18 @@ class Member:
     key: Ed25519PrivateKey
     gate: GateQueue
     link: Link
+    held: tuple[int, ...] = ()  # numbers of the attributes that it has, where it matters
 
     @property
     def name(self) -> str:
         """The owner's public key in hex: its name in the campaign."""
         return public_bytes(self.key.public_key()).hex()
 
-    async def enrol(self, token: str, label: str = "", held: str = "") -> None:
-        """Introduce the owner; doing it again with the same token changes nothing.
-
-        `held` are the numbers of the attributes that it has, where that matters; empty: all.
-        """
+    async def enrol(self, token: str) -> None:
+        """Introduce the owner; doing it again with the same token changes nothing."""
+        held = ",".join(str(number) for number in self.held)
         response = await self.link.call(
-            "POST", "/v1/enrol", self.key, f"{token}\n{label}\n{held}".encode()
+            "POST", "/v1/enrol", self.key, f"{token}\n{self.owner}\n{held}".encode()
         )
         if response.status_code != 200:
             raise EnrolmentError(

@@ -1,10 +1,8 @@
-"""What a peer has taken in, kept in its folder: a coordinator cannot show it another past later.
+"""A peer's part in a campaign: follow, check, speak in turn, sign; and make a model of its own.
 
-Each roster and each turn is a file, written once after it was checked, and read again after a
-restart.
-
-A peer's part in a campaign: follow, check, speak in turn, sign; and make a model of its own at the
-end.
+What a peer has taken in is kept in its folder, so that a coordinator cannot show it another past
+later: each roster and each turn is a file, written once after it was checked, and read again after
+a restart.
 """
 
 import asyncio
@@ -18,15 +16,17 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from tacit._util.durable import kept
 from tacit.data.cohort import Cohort
-from tacit.estimators.peer_models import keep_own
 from tacit.learners.invitation import PURPOSE, Invitation
-from tacit.learners.peers.cells import Cells
-from tacit.learners.peers.own_model import RHO, RIDGE, fit_own
 from tacit.owner.gate import Reason
 from tacit.service.device.client import Link
 from tacit.service.device.member import Member
-from tacit.service.kinds.peers import PeerTerms
-from tacit.service.protocol.peer_replay import SPOKEN, Following, ForgeryError, Spoken
+from tacit.service.protocol.peer_replay import (
+    SPOKEN,
+    Following,
+    ForgeryError,
+    RelayTerms,
+    Spoken,
+)
 from tacit.wire.signing import opened, public_bytes, sign
 
 
@@ -36,11 +36,12 @@ class Relayed:
     def __init__(
         self,
         folder: Path,
-        terms: PeerTerms,
+        terms: RelayTerms,
         key: Ed25519PublicKey,
         known: Collection[bytes] | None = None,
     ) -> None:
         self._folder = folder
+        self.terms = terms
         self._turn = asyncio.Lock()  # a gateway holds several peers that follow one campaign
         self.following = Following(terms, key, known)
         while self._file.exists():
@@ -70,18 +71,17 @@ class Relayed:
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PeerMember(Member):
-    """A participant behind its gate; `rows` are its own, for the model that it keeps in `model`."""
+    """A participant behind its gate; `rows` are its own, for the model that it keeps in `model`.
+
+    `made` has how far it had come when models were made.
+    """
 
     relayed: Relayed
-    cells: Cells
-    held: tuple[int, ...]
     rows: Cohort
     model: Path
-    made: set[tuple[int, int]] = field(
-        default_factory=set
-    )  # how far it had come when models were made
+    made: set[tuple[int, int]] = field(default_factory=set)
 
     async def take_part(self, once: bool = False) -> int:
         """Answer in turn until the campaign ends; how many questions were answered.
@@ -125,8 +125,6 @@ class PeerMember(Member):
         return None if mine is None else mine.number
 
     def _keep_model(self, me: int) -> None:
-        cells = self.cells.read(self.rows.X)
         released = self.relayed.following.released
-        own = fit_own(cells, self.rows.y, self.cells.sizes, released, RHO, RIDGE, me)
-        keep_own(self.model, self.cells, own)
+        self.relayed.terms.keep_own_model(self.model, self.rows, released, me)
         log.info("your own model was written; it knows your rows and is for you alone")

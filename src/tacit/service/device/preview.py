@@ -2,7 +2,6 @@
 is charged.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,19 +10,9 @@ import numpy as np
 from tacit.learners.invitation import Invitation, digest_of, pack, report_size
 from tacit.mechanisms.odds import rational
 from tacit.mechanisms.streams import secure
-from tacit.owner.policy import Policy
 from tacit.service.device.client import Link
 from tacit.service.device.join import Joining
-from tacit.service.device.member import Member
-from tacit.service.kinds.boosting import BoostingTerms
-from tacit.service.kinds.peers import PeerTerms
-from tacit.sums.halves import SIZE, SumTerms
 
-_ASKED = {
-    "discriminant": "what the published model still gets wrong on your rows",
-    "site": "a linear model trained on your records",
-    "leaves": "the attribute that tells most, and counts of your records by its values",
-}
 _SHOWN = 160  # digits of an example
 
 
@@ -44,7 +33,7 @@ async def preview(joining: Joining, link: Link, pinned: bytes | None) -> Preview
     objection = policy.objection(Invitation(terms.name, 1, 0, digest_of(terms.schema), query))
     lines = [
         f"campaign: {terms.name}, to predict {joining.label or terms.label}",
-        f"asks for: {_ASKED.get(query.what, f'the {query.what} share of your rows')} "
+        f"asks for: {terms.words.asks_for or f'the {query.what} share of your rows'} "
         f"({query.width} numbers), "
         f"through {query.how}",
         f"hides: everything about one {query.unit} ({query.adjacency}), from everybody but you",
@@ -78,12 +67,13 @@ async def preview(joining: Joining, link: Link, pinned: bytes | None) -> Preview
         )
     epsilon = query.epsilons[level]
     _, cohort = joining.rows(terms)
+    notes = terms.notes(policy, {member.owner: member.name for member in members})
     example = pack(bytes(32), level, query.release(cohort[:1], np.array([epsilon]), secure()))
     lines += [
         f"would leave: {report_size(query)} bytes per owner, {_often(terms.answers)}; "
         f"it would cost epsilon {epsilon * terms.answers:g} in all",
         f"for example (drawn now for your eyes, never sent): {_short(example.hex())}",
-        *(_turns(terms, members) if isinstance(terms, PeerTerms) else []),
+        *notes.lines,
     ]
     figures |= {
         "allowed": True,
@@ -92,10 +82,8 @@ async def preview(joining: Joining, link: Link, pinned: bytes | None) -> Preview
         "epsilon": epsilon,
         "epsilon_in_all": epsilon * terms.answers,
         "example": example.hex(),
+        **notes.figures,
     }
-    if isinstance(terms, BoostingTerms) and terms.sums is not None:
-        lines += _sums(terms.sums, policy)
-        figures |= {"sum_epsilon": terms.sums.epsilon, "helper": terms.sums.helper.hex()}
     return Preview([*lines, "nothing was sent and nothing was charged"], figures)
 
 
@@ -105,30 +93,3 @@ def _often(times: int) -> str:
 
 def _short(digits: str) -> str:
     return digits if len(digits) <= _SHOWN else f"{digits[:_SHOWN]}… ({len(digits) // 2} bytes)"
-
-
-def _turns(terms: PeerTerms, members: Sequence[Member]) -> list[str]:
-    """What turns mean for a participant."""
-    return [
-        f"the more take part, the less often you speak, at up to epsilon {terms.epsilon:g} "
-        "each time: "
-        "your policy should allow that per release",
-        *(f"the others may pin {member.owner!r} by its key {member.name}" for member in members),
-        "a model of your own rows and of what the others released stays in your folder",
-    ]
-
-
-def _sums(sums: SumTerms, policy: Policy) -> list[str]:
-    """What sums over all owners mean for one of them."""
-    pinned = (
-        "as your policy does"
-        if sums.helper.hex() == str(policy.helper).lower()
-        else "but your policy does not"
-    )
-    return [
-        f"after every round: a sum over all owners of how wrong the model is, {SIZE} bytes "
-        "sealed in two halves to two "
-        f"servers, each time at epsilon {sums.epsilon:g} and as one more release",
-        f"the campaign trusts the helper {sums.helper.hex()}, {pinned}: without that you take "
-        "part in no sum",
-    ]

@@ -3,7 +3,7 @@ private.
 
 It answers only campaigns that are named as rehearsals, and refuses a ledger that knows of any
 other: a real owner's budget and a rehearsal never meet. In sums it trusts the helper of rehearsals,
-whatever its policy says, and no other. See campaign/rehearsal.py.
+whatever its policy says, and no other. See protocol/handshake.
 """
 
 import time
@@ -22,7 +22,7 @@ from tacit.mechanisms.streams import Stream, seeded
 from tacit.owner.gate import Gate, Reason, RefusedError
 from tacit.owner.ledger import Ledger
 from tacit.owner.policy import Policy
-from tacit.service.protocol.rehearsal import REHEARSAL, is_rehearsal
+from tacit.service.protocol.handshake import REHEARSAL, is_rehearsal
 from tacit.sums.protocol import REHEARSAL_HELPER
 
 
@@ -50,6 +50,7 @@ class RehearsalGate(Gate):
         schema: Schema,
         policy: Policy,
         ledger: Ledger,
+        *,
         key: Ed25519PublicKey,
         part: Part,
         clock: Callable[[], float] = time.time,
@@ -58,7 +59,7 @@ class RehearsalGate(Gate):
             raise ValueError(
                 f"{ledger.path} is the ledger of a real owner: rehearse with another --state"
             )
-        super().__init__(cohort, owners, schema, policy, ledger, key, clock)
+        super().__init__(cohort, owners, schema, policy, ledger, key=key, clock=clock)
         self._policy = replace(policy, helper=REHEARSAL_HELPER.hex())
         tapes = max(len(owners), 2)  # a question is first tried on two owners without rows
         self._stream = seeded(part.seed).of(np.arange(part.first, part.first + tapes))

@@ -1,12 +1,9 @@
-"""Boosting over owners that are asked once each: papers A and B.
+"""Boosting over owners that are asked once each: papers A and B."""
 
-The file of a campaign that boosts over owners that are asked once each.
-"""
-
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import httpx
 import numpy as np
@@ -15,16 +12,41 @@ from tacit._util.checks import bad, one_of, positive, whole
 from tacit._util.types import IntArray
 from tacit.algorithms.boosting import AllOwners, Boosted, Judge, OwnSample, boost
 from tacit.data.sample import Public
+from tacit.estimators.guarantee import Source, boosting_guarantee
 from tacit.learners.learner import Facts, Learner, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.query import Query
 from tacit.learners.registry import learner_of
-from tacit.service.kinds.campaign_file import CampaignSpec
-from tacit.service.protocol.campaign import CampaignTerms
-from tacit.service.protocol.signed_requests import checked_url, trust
-from tacit.sums.halves import SumTerms
+from tacit.owner.policy import Policy
+from tacit.service.kinds.campaign_file import CampaignSpec, register
+from tacit.service.kinds.kind import (
+    ONE_REPORT,
+    OWNERS_NOT_PROTECTED,
+    CampaignTerms,
+    Notes,
+    Publication,
+    Words,
+)
+from tacit.service.protocol.handshake import check_url, trust
+from tacit.sums.halves import SIZE, SumTerms
 from tacit.sums.protocol import REHEARSAL_HELPER, no_rehearsal
 from tacit.wire import message
+
+_WORDS = Words(
+    one="owner",
+    many="owners",
+    steps="rounds",
+    model="the ensemble",
+    asking="Each question goes to owners that were never asked before. Asked means spent, also "
+    "without an answer.",
+    leaving=ONE_REPORT,
+    belief="your rows before seeing it, this report",
+    notion="local differential privacy",
+    not_protected=(
+        "The data user's own sample: it shows in thresholds and votes.",
+        *OWNERS_NOT_PROTECTED,
+    ),
+)
 
 
 @message("campaign.boosting")
@@ -38,6 +60,7 @@ class BoostingTerms(CampaignTerms):
     """
 
     kind: ClassVar[str] = "boosting"
+    words: ClassVar[Words] = _WORDS
 
     learner: Learner
     facts: Facts
@@ -58,30 +81,39 @@ class BoostingTerms(CampaignTerms):
         if not (self.facts.dim, self.facts.classes) == (self.schema.dim, len(self.schema.classes)):
             raise bad("facts", "made for the schema", (self.facts.dim, self.facts.classes))
 
-    def with_public_coins(self, seed: int) -> "BoostingTerms":
-        if self.sums is None:
-            return self
-        return replace(self, sums=replace(self.sums, helper=REHEARSAL_HELPER))
+    @property
+    def epsilons(self) -> tuple[float, ...]:
+        return self.terms.epsilons
+
+    @property
+    def owners_needed(self) -> int:
+        return max(self.owners, 0 if self.sums is None else self.sums.minimum)
+
+    @property
+    def rounds_expected(self) -> int:
+        return self.rounds
 
     @property
     def once(self) -> bool:
         return self.sums is None  # sums are asked of everybody, again and again
 
     @property
-    def needed(self) -> int:
-        return max(self.owners, 0 if self.sums is None else self.sums.minimum)
+    def sum_terms(self) -> SumTerms | None:
+        return self.sums
 
     @property
-    def epsilons(self) -> tuple[float, ...]:
-        return self.terms.epsilons
-
-    @property
-    def rounds_expected(self) -> int:
-        return self.rounds
+    def sum_attempts(self) -> int:
+        return self.attempts
 
     def example(self) -> Query:
         return ShareQuery(
-            1, 1, self.owners, self.learner, self.facts, Ensemble(self.facts.classes), self.terms
+            round=1,
+            attempt=1,
+            owners=self.owners,
+            learner=self.learner,
+            facts=self.facts,
+            ensemble=Ensemble(self.facts.classes),
+            terms=self.terms,
         )
 
     def run(self, public: Public) -> Generator[Any, Any, Boosted]:
@@ -90,20 +122,67 @@ class BoostingTerms(CampaignTerms):
     def algorithm(self, judge: Judge) -> Generator[Any, Any, Boosted]:
         """Boosting with this judge."""
         return boost(
-            self.learner, self.facts, self.terms, judge, self.rounds, self.owners, self.attempts
+            self.learner,
+            self.facts,
+            self.terms,
+            judge,
+            rounds=self.rounds,
+            owners=self.owners,
+            attempts=self.attempts,
         )
 
     def guesses(self, at: Any, public: Public) -> Sequence[IntArray]:
         ensemble: Ensemble = at.ensemble
         return [np.argmax(votes, axis=1) for votes in ensemble.staged_votes(public.X)]
 
+    def publication(self, result: Boosted, public: Public, sums: int) -> Publication:
+        return Publication(
+            estimator="PrivateBoosting",
+            model=result.ensemble,
+            guarantee=boosting_guarantee(
+                self.learner.unsound,
+                self.terms.mechanism,
+                np.array(self.epsilons),
+                error_epsilon=None if self.sums is None else sums * self.sums.epsilon,
+                source=Source(len(public.y)),
+                stream=self.owner_coins,
+            ),
+            report=[asdict(record) for record in result.records],
+            ended=result.ended,
+        )
+
+    def notes(self, policy: Policy, keys: Mapping[str, str]) -> Notes:
+        """What sums over all owners mean for one of them."""
+        if self.sums is None:
+            return Notes()
+        helper = self.sums.helper.hex()
+        pinned = (
+            "as your policy does"
+            if helper == str(policy.helper).lower()
+            else "but your policy does not"
+        )
+        lines = (
+            f"after every round: a sum over all owners of how wrong the model is, {SIZE} bytes "
+            f"sealed in two halves to two servers, each time at epsilon {self.sums.epsilon:g} "
+            "and as one more release",
+            f"the campaign trusts the helper {helper}, {pinned}: without that you take part in "
+            "no sum",
+        )
+        return Notes(lines, {"sum_epsilon": self.sums.epsilon, "helper": helper})
+
+    def with_public_coins(self, seed: int) -> Self:
+        if self.sums is None:
+            return self
+        return replace(self, sums=replace(self.sums, helper=REHEARSAL_HELPER))
+
 
 _SUMS = {"error_epsilon", "helper", "helper_key"}
 
 
+@register
 @dataclass(frozen=True, kw_only=True)
 class BoostingSpec(CampaignSpec):
-    """Entries of a file of kind "boosting", which is the default, beside those of every campaign.
+    """Entries of a file of kind "boosting", beside those of every campaign.
 
     learner, mechanism, rounds, attempts : as in `PrivateBoosting`.
     owners_per_round : how many owners a round asks.  minimum : reports that a round needs.
@@ -114,7 +193,7 @@ class BoostingSpec(CampaignSpec):
         helper_ca : a certificate to trust.
     """
 
-    kind: ClassVar[str] = "boosting"
+    terms: ClassVar[type[CampaignTerms]] = BoostingTerms
     paths: ClassVar[tuple[str, ...]] = ("sample", "helper_ca")
 
     learner: str = "centroid"
@@ -138,19 +217,19 @@ class BoostingSpec(CampaignSpec):
                 f"{', '.join(sorted(_SUMS))} must be given with error = 'owners', and only then"
             )
 
-    def prepared(self, sum_key: bytes = b"") -> tuple[BoostingTerms, Public]:
+    def prepare(self, sum_key: bytes = b"") -> tuple[BoostingTerms, Public]:
         sample = self.read_sample()
         learner = learner_of(self.learner)
         facts = learner.facts(sample.public)
         made = BoostingTerms(
-            *self.common(sample, self.minimum),
-            learner,
-            facts,
-            ReportTerms.of(self.mechanism, learner.space(facts), np.array(self.epsilon)),
-            self.rounds,
-            self.owners_per_round,
-            self.attempts,
-            self._sums(sum_key),
+            **self.common(sample, self.minimum),
+            learner=learner,
+            facts=facts,
+            terms=ReportTerms.of(self.mechanism, learner.space(facts), np.array(self.epsilon)),
+            rounds=self.rounds,
+            owners=self.owners_per_round,
+            attempts=self.attempts,
+            sums=self._sums(sum_key),
         )
         return made, sample.public
 
@@ -163,5 +242,5 @@ class BoostingSpec(CampaignSpec):
 
     def helper_client(self) -> httpx.Client:
         """A connection to the helper; opening many halves takes it a while."""
-        address = checked_url("helper", str(self.helper))
+        address = check_url("helper", str(self.helper))
         return httpx.Client(base_url=address, verify=trust(self.helper_ca), timeout=300.0)

@@ -1,5 +1,5 @@
 """A campaign's file: what the data user writes down before anything begins. One class for each
-kind of campaign.
+kind of campaign, which `register` makes known.
 """
 
 import logging
@@ -8,17 +8,20 @@ from abc import ABC, abstractmethod
 from dataclasses import MISSING, dataclass, fields
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypedDict, TypeVar
+
+import httpx
 
 from tacit._util.checks import bad, positive
 from tacit.data import UserTable, conform, conform_labels, describe, read_table
 from tacit.data.sample import Public
 from tacit.data.schema import Schema
-from tacit.service.protocol.campaign import CampaignTerms
+from tacit.service.kinds.kind import CampaignTerms
 
 log = logging.getLogger(__name__)
 KIND = "kind"  # the entry that says which kind of campaign it is
-DEFAULT = "boosting"
+DEFAULT = "classifier"  # as of `tacit fit`
+SPECS: dict[str, type["CampaignSpec"]] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +31,18 @@ class Sample:
     schema: Schema
     public: Public
     digest: bytes
+
+
+class CommonTerms(TypedDict):
+    """What terms of every kind begin with."""
+
+    name: str
+    schema: Schema
+    label: str
+    start: int
+    minimum: int
+    deadline: float
+    sample: bytes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +59,7 @@ class CampaignSpec(ABC):
     deadline : seconds that a question lasts at most.
     """
 
-    kind: ClassVar[str]
+    terms: ClassVar[type[CampaignTerms]]
     paths: ClassVar[tuple[str, ...]] = ("sample",)
 
     name: str
@@ -62,8 +77,8 @@ class CampaignSpec(ABC):
         """From a TOML file of this kind; paths in it are beside it, unknown names are refused."""
         file = Path(path)
         content = entries(file)
-        if (kind := content.pop(KIND, DEFAULT)) != cls.kind:
-            raise bad(f"{file}: {KIND}", repr(cls.kind), kind)
+        if (kind := content.pop(KIND, DEFAULT)) != cls.terms.kind:
+            raise bad(f"{file}: {KIND}", repr(cls.terms.kind), kind)
         known = {field.name for field in fields(cls)}
         missing = {field.name for field in fields(cls) if field.default is MISSING} - set(content)
         if missing or not set(content) <= known:
@@ -72,9 +87,7 @@ class CampaignSpec(ABC):
                 if missing
                 else f"unknown {sorted(set(content) - known)}"
             )
-            raise ValueError(
-                f"{file}: {wrong}; a campaign of kind {cls.kind!r} has {sorted(known)}"
-            )
+            raise ValueError(f"{file}: {wrong}; a campaign of kind {kind!r} has {sorted(known)}")
         epsilon = content["epsilon"]
         many = epsilon if isinstance(epsilon, list) else [epsilon]
         content["epsilon"] = tuple(sorted(positive("epsilon", each) for each in many))
@@ -86,24 +99,26 @@ class CampaignSpec(ABC):
         return cls(**content)
 
     @abstractmethod
-    def prepared(self, sum_key: bytes = b"") -> tuple[CampaignTerms, Public]:
+    def prepare(self, sum_key: bytes = b"") -> tuple[CampaignTerms, Public]:
         """The terms, and the data user's sample as the schema encodes it; sums need the
         coordinator's `sum_key`.
         """
 
-    def common(
-        self, sample: Sample, minimum: int
-    ) -> tuple[str, Schema, str, int, int, float, bytes]:
+    def common(self, sample: Sample, minimum: int) -> CommonTerms:
         """What terms of every kind begin with; a question needs `minimum` reports."""
-        return (
-            self.name,
-            sample.schema,
-            self.label,
-            self.start,
-            minimum,
-            self.deadline,
-            sample.digest,
-        )
+        return {
+            "name": self.name,
+            "schema": sample.schema,
+            "label": self.label,
+            "start": self.start,
+            "minimum": minimum,
+            "deadline": self.deadline,
+            "sample": sample.digest,
+        }
+
+    def helper_client(self) -> httpx.Client:
+        """A connection to the second server, for campaigns with sums over all owners."""
+        raise TypeError(f"a campaign of kind {self.terms.kind!r} has no helper")
 
     def read_sample(self) -> Sample:
         """The data user's table, described and read as `tacit fit` does."""
@@ -117,9 +132,20 @@ class CampaignSpec(ABC):
         )
         for name, why in found.left_out.items():
             log.info("column %r of the sample is left out: it %s", name, why)
-        public = _encoded(table, self.label, found.schema)
+        public = _encode(table, self.label, found.schema)
         digest = blake2b(public.X.tobytes() + public.y.tobytes(), digest_size=32).digest()
         return Sample(found.schema, public, digest)
+
+
+Spec = TypeVar("Spec", bound=CampaignSpec)
+
+
+def register(spec: type[Spec]) -> type[Spec]:
+    """Make a kind of campaign known, by the class of its file; a decorator."""
+    kind = spec.terms.kind
+    if SPECS.setdefault(kind, spec) is not spec:
+        raise ValueError(f"kind must be new, got {kind!r}: {SPECS[kind].__name__} has that name")
+    return spec
 
 
 def entries(file: Path) -> dict[str, Any]:
@@ -130,7 +156,7 @@ def entries(file: Path) -> dict[str, Any]:
         raise ValueError(f"{file} cannot be read as a campaign: {problem}") from problem
 
 
-def _encoded(table: UserTable, label: str, schema: Schema) -> Public:
+def _encode(table: UserTable, label: str, schema: Schema) -> Public:
     """A table's rows with a known label, encoded."""
     labels: Any = schema.encode_labels(conform_labels(table.column(label), schema))
     rows = schema.encode(conform(table, schema, "the sample")).X

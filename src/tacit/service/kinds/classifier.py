@@ -1,11 +1,9 @@
 """The data user's own model, refined by owners that each speak at most once: the classifier, over
 the network.
-
-The file of a campaign that refines the data user's own model with one share of every owner.
 """
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,12 +14,37 @@ from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.refinement import LEAST_GAIN, MAPS, Refined, look_ahead, refine
 from tacit.data.sample import Public
+from tacit.estimators.guarantee import Source, classifier_guarantee
 from tacit.estimators.planning import Plan
 from tacit.learners.learner import ShareQuery
 from tacit.learners.query import Query
-from tacit.service.kinds.campaign_file import CampaignSpec
-from tacit.service.protocol.campaign import CampaignTerms
+from tacit.service.kinds.campaign_file import CampaignSpec, register
+from tacit.service.kinds.kind import (
+    ONE_REPORT,
+    OWNERS_NOT_PROTECTED,
+    CampaignTerms,
+    Publication,
+    Words,
+)
 from tacit.wire import message
+
+_WORDS = Words(
+    one="owner",
+    many="owners",
+    steps="rounds",
+    model="the refined model",
+    asking="Owners are asked what the model published so far still gets wrong, each once. Asked "
+    "means spent, also without an answer. How much a round counts is how precise its answer is: "
+    "noise alone changes nothing.",
+    leaving=ONE_REPORT,
+    asks_for="what the published model still gets wrong on your rows",
+    belief="your rows before seeing it, this report",
+    notion="local differential privacy",
+    not_protected=(
+        "The data user's own sample: its model is where this one begins, and shows in it.",
+        *OWNERS_NOT_PROTECTED,
+    ),
+)
 
 
 @message("campaign.classifier")
@@ -35,6 +58,7 @@ class ClassifierTerms(CampaignTerms):
     """
 
     kind: ClassVar[str] = "classifier"
+    words: ClassVar[Words] = _WORDS
 
     query: ShareQuery
     owners: int
@@ -48,14 +72,16 @@ class ClassifierTerms(CampaignTerms):
             whole(name, getattr(self, name), 1)
         if not self.owners <= self.start:
             raise bad("owners", f"at most start, {self.start}", self.owners)
-        if not self.minimum <= self.needed:
-            raise bad("minimum", f"at most the owners of a round, {self.needed}", self.minimum)
+        if not self.minimum <= self.owners_needed:
+            raise bad(
+                "minimum", f"at most the owners of a round, {self.owners_needed}", self.minimum
+            )
         facts = self.query.facts
         if not (facts.dim, facts.classes) == (self.schema.dim, len(self.schema.classes)):
             raise bad("query", "made for the schema", (facts.dim, facts.classes))
 
     @property
-    def needed(self) -> int:
+    def owners_needed(self) -> int:
         return max(1, self.owners // self.rounds)
 
     @property
@@ -75,11 +101,10 @@ class ClassifierTerms(CampaignTerms):
         return self.query
 
     def run(self, public: Public) -> Generator[Any, Any, Refined]:
-        mechanism = self.query.terms.mechanism
         return refine(
             public,
             self.crowd,
-            mechanism,
+            self.query.terms.mechanism,
             np.array(self.epsilons),
             maps=self.features,
             rounds=self.rounds,
@@ -95,20 +120,35 @@ class ClassifierTerms(CampaignTerms):
         added = [stage.scores(public.X) - start for stage in at.stages[1:]]
         return [np.argmax(at.own.held_out + each, axis=1) for each in added]
 
+    def publication(self, result: Refined, public: Public, sums: int) -> Publication:
+        return Publication(
+            estimator="PrivateClassifier",
+            model=result.model,
+            guarantee=classifier_guarantee(
+                self.query.terms.mechanism,
+                np.array(self.epsilons),
+                Source(len(public.y)),
+                self.owner_coins,
+            ),
+            report=[asdict(record) for record in result.records],
+            ended=result.ended,
+        )
+
 
 _FEATURES = ("auto", "linear", "products", "waves", "leaves")
 
 
+@register
 @dataclass(frozen=True, kw_only=True)
 class ClassifierSpec(CampaignSpec):
-    """Entries of a file of kind "classifier", beside those of every campaign.
+    """Entries of a file of kind "classifier", which is the default, beside those of every campaign.
 
     owners : how many owners are asked in all, each once.  rows_per_owner : how many rows one is
     believed to hold. features, mechanism, rounds : as in `PrivateClassifier`.  minimum : reports
     that a round needs.
     """
 
-    kind: ClassVar[str] = "classifier"
+    terms: ClassVar[type[CampaignTerms]] = ClassifierTerms
 
     owners: int
     rows_per_owner: int = 1
@@ -117,7 +157,7 @@ class ClassifierSpec(CampaignSpec):
     rounds: int | None = None
     minimum: int = 2
 
-    def prepared(self, sum_key: bytes = b"") -> tuple[ClassifierTerms, Public]:
+    def prepare(self, sum_key: bytes = b"") -> tuple[ClassifierTerms, Public]:
         sample = self.read_sample()
         features = one_of("features", self.features, _FEATURES)
         maps = MAPS if features == "auto" else (features,)
@@ -130,16 +170,20 @@ class ClassifierSpec(CampaignSpec):
         if look.gain < LEAST_GAIN:
             raise ValueError(str(Plan.of(look)))
         rounds = look.rounds if self.rounds is None else whole("rounds", self.rounds, 1)
-        epsilon = np.array(self.epsilon)
-        first = next(
-            refine(sample.public, crowd, self.mechanism, epsilon, rounds=rounds, outlook=look)
+        asking = refine(
+            sample.public,
+            crowd,
+            self.mechanism,
+            np.array(self.epsilon),
+            rounds=rounds,
+            outlook=look,
         )
         made = ClassifierTerms(
-            *self.common(sample, self.minimum),
-            first,
-            owners,
-            rows,
-            rounds,
-            maps,
+            **self.common(sample, self.minimum),
+            query=next(asking),
+            owners=owners,
+            rows=rows,
+            rounds=rounds,
+            features=maps,
         )
         return made, sample.public

@@ -1,29 +1,64 @@
 """Peers that learn from each other's noisy counts in turns: paper D. The coordinator relays, and
 learns no more.
-
-The file of a campaign in which peers take turns.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from math import inf
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from tacit._util.checks import bad, positive, whole
-from tacit._util.types import IntArray
+from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.peer_turns import TurnsTaken, fair_share, take_open_turns, turns_each
+from tacit.data.cohort import Cohort
 from tacit.data.sample import Public
+from tacit.data.schema import Schema
+from tacit.data.table import UserTable
+from tacit.estimators.guarantee import Source, peer_guarantee
+from tacit.estimators.peer_models import keep_own
 from tacit.learners.peers.additive import Additive
 from tacit.learners.peers.cells import Cells
 from tacit.learners.peers.leaf_counts import CountLeaves
+from tacit.learners.peers.own_model import RHO, RIDGE, fit_own
+from tacit.learners.peers.peer_model import ServedScores
 from tacit.learners.query import Query
 from tacit.mechanisms.streams import seeded
-from tacit.service.kinds.campaign_file import CampaignSpec
-from tacit.service.protocol.campaign import CampaignTerms
+from tacit.owner.policy import Policy
+from tacit.service.kinds.campaign_file import CampaignSpec, register
+from tacit.service.kinds.kind import (
+    MEANING,
+    RECORDS_NOT_PROTECTED,
+    CampaignTerms,
+    Notes,
+    Publication,
+    Words,
+)
 from tacit.wire import message
+
+_WORDS = Words(
+    one="participant",
+    many="participants",
+    steps="turns",
+    model="the served model",
+    asking="Participants take turns. Whoever has the turn counts its records by the attribute that "
+    "tells most, and sends the counts with noise; everybody checks who signed them. Whoever is "
+    "silent is passed over.",
+    leaving="Your records stay with you. A few noisy counts leave your machine when it is your "
+    "turn.",
+    asks_for="the attribute that tells most, and counts of your records by its values",
+    belief="whether one record is among yours before seeing them, all your reports together",
+    notion="differential privacy for each record",
+    not_protected=(
+        *RECORDS_NOT_PROTECTED,
+        "Replacing a record by another counts as two steps of the adjacency: twice epsilon.",
+        "The model that you keep for yourself knows your exact records: it is not to be published.",
+        MEANING,
+    ),
+)
 
 
 @message("campaign.peers")
@@ -39,6 +74,7 @@ class PeerTerms(CampaignTerms):
     """
 
     kind: ClassVar[str] = "peers"
+    words: ClassVar[Words] = _WORDS
 
     cells: Cells
     rounds: int
@@ -56,33 +92,39 @@ class PeerTerms(CampaignTerms):
         if not (self.cells.schema == self.schema and len(self.schema.classes) == 2):
             raise bad("cells", "made for the schema, with two classes", len(self.schema.classes))
 
-    def with_public_coins(self, seed: int) -> "PeerTerms":
-        return replace(self, coins=seed)
+    @property
+    def epsilons(self) -> tuple[float, ...]:
+        return (self.epsilon,)
 
     @property
-    def once(self) -> bool:
-        return False
-
-    @property
-    def needed(self) -> int:
+    def owners_needed(self) -> int:
         return 1
+
+    @property
+    def rounds_expected(self) -> int:
+        return self.start * self.answers
 
     @property
     def answers(self) -> int:
         return turns_each(self.rounds, self.start, self.epsilon)
 
     @property
-    def epsilons(self) -> tuple[float, ...]:
-        return (self.epsilon,)
+    def once(self) -> bool:
+        return False
 
     @property
-    def rounds_expected(self) -> int:
-        return self.start * self.answers
+    def relay(self) -> Self:
+        return self
 
     def example(self) -> Query:
-        cuts = tuple(self.cells.every_cell(column) for column in range(len(self.cells)))
         return CountLeaves(
-            1, 1, (0,), self.cells, cuts, Additive(), (fair_share(self.epsilon, self.answers),)
+            round=1,
+            attempt=1,
+            owners=(0,),
+            cells=self.cells,
+            cuts=tuple(self.cells.every_cell(column) for column in range(len(self.cells))),
+            model=Additive(),
+            menu=(fair_share(self.epsilon, self.answers),),
         )
 
     def run(self, public: Public) -> Generator[Any, Any, TurnsTaken]:
@@ -97,7 +139,65 @@ class PeerTerms(CampaignTerms):
         scores = np.cumsum([part.score(cells) for part in model.parts], axis=0)
         return [(each > 0).astype(np.int64) for each in scores]
 
+    def publication(self, result: TurnsTaken, public: Public, sums: int) -> Publication:
+        parts = result.model.parts
+        return Publication(
+            estimator="PeerEnsemble",
+            model=ServedScores(self.cells, result.model),
+            guarantee=peer_guarantee(
+                [self.epsilon], self.answers, Source(len(public.y)), self.owner_coins
+            ),
+            report=[
+                {
+                    "participant": peer.name,
+                    "epsilon": self.epsilon,
+                    "left": peer.number in result.roster.gone,
+                }
+                for peer in result.roster.peers
+            ],
+            ended=f"{len(parts)} turns of {len({part.speaker for part in parts})} participants",
+        )
 
+    def notes(self, policy: Policy, keys: Mapping[str, str]) -> Notes:
+        """What turns mean for a participant."""
+        return Notes(
+            (
+                f"the more take part, the less often you speak, at up to epsilon {self.epsilon:g} "
+                "each time: your policy should allow that per release",
+                *(f"the others may pin {name!r} by its key {key}" for name, key in keys.items()),
+                "a model of your own rows and of what the others released stays in your folder",
+            )
+        )
+
+    def schema_of(self, columns: Collection[str]) -> Schema:
+        """A participant may lack attributes, but not all of them."""
+        held = tuple(feature for feature in self.schema.features if feature.name in columns)
+        if not held:
+            raise ValueError(f"the file has no column of the campaign; it has {', '.join(columns)}")
+        return Schema(held, self.schema.classes)
+
+    def encode_rows(self, table: UserTable) -> FloatArray:
+        return self.cells.encode(table.columns)
+
+    def attributes_of(self, columns: Collection[str]) -> tuple[int, ...]:
+        return self.cells.held([feature.name for feature in self.schema_of(columns).features])
+
+    @property
+    def attributes(self) -> int:
+        return len(self.cells)
+
+    def keep_own_model(self, file: Path, rows: Cohort, released: Additive, me: int) -> None:
+        """Fit a model to a participant's own rows and to what was released, and write it."""
+        cells = self.cells.read(rows.X)
+        sizes = self.cells.sizes
+        own = fit_own(cells, rows.y, sizes, released, rho=RHO, ridge=RIDGE, me=me)
+        keep_own(file, self.cells, own)
+
+    def with_public_coins(self, seed: int) -> Self:
+        return replace(self, coins=seed)
+
+
+@register
 @dataclass(frozen=True, kw_only=True)
 class PeerSpec(CampaignSpec):
     """Entries of a file of kind "peers", beside those of every campaign; two classes.
@@ -108,7 +208,7 @@ class PeerSpec(CampaignSpec):
     ends then.
     """
 
-    kind: ClassVar[str] = "peers"
+    terms: ClassVar[type[CampaignTerms]] = PeerTerms
 
     rounds: int = 30
     bins: int = 16
@@ -118,15 +218,15 @@ class PeerSpec(CampaignSpec):
         if not len(self.epsilon) == 1:
             raise bad("epsilon", "one number: all participants have the same", self.epsilon)
 
-    def prepared(self, sum_key: bytes = b"") -> tuple[PeerTerms, Public]:
+    def prepare(self, sum_key: bytes = b"") -> tuple[PeerTerms, Public]:
         sample = self.read_sample()
         coins = blake2b(self.name.encode() + sample.digest, digest_size=7).digest()
         made = PeerTerms(
-            *self.common(sample, 1),
-            Cells(sample.schema, self.bins),
-            self.rounds,
-            self.epsilon[0],
-            float(self.newcomers),
-            int.from_bytes(coins, "little"),
+            **self.common(sample, 1),
+            cells=Cells(sample.schema, self.bins),
+            rounds=self.rounds,
+            epsilon=self.epsilon[0],
+            newcomers=float(self.newcomers),
+            coins=int.from_bytes(coins, "little"),
         )
         return made, sample.public

@@ -1,33 +1,42 @@
-"""The kinds of campaigns there are; whoever reads terms reads them here.
+"""The kinds of campaigns there are: whoever reads terms or a campaign file reads them here.
 
-The kinds of campaign files there are.
+A kind of another distribution is found by an entry point of the group `tacit.kinds` that names its
+module; one that was imported and is registered is known as it is.
 """
 
+from functools import cache
+from importlib.metadata import entry_points
 from pathlib import Path
 
 from tacit._util.checks import one_of
-from tacit.service.kinds.boosting import BoostingSpec, BoostingTerms
-from tacit.service.kinds.campaign_file import DEFAULT, KIND, CampaignSpec, entries
-from tacit.service.kinds.classifier import ClassifierSpec, ClassifierTerms
-from tacit.service.kinds.peers import PeerSpec, PeerTerms
-from tacit.service.kinds.sites import SiteSpec, SiteTerms
-from tacit.service.protocol.campaign import CampaignTerms
+from tacit.service.kinds import boosting, classifier, peers, sites  # noqa: F401 - they register
+from tacit.service.kinds.campaign_file import DEFAULT, KIND, SPECS, CampaignSpec, entries
+from tacit.service.kinds.kind import CampaignTerms, Words
 from tacit.wire import decode
 
-KINDS: tuple[type[CampaignTerms], ...] = (ClassifierTerms, BoostingTerms, SiteTerms, PeerTerms)
+GROUP = "tacit.kinds"
 
 
 def read_terms(data: bytes) -> CampaignTerms:
     """The terms that these bytes are, of whatever kind."""
+    _load_others()
     return decode(data, CampaignTerms)
-
-
-FILES: dict[str, type[CampaignSpec]] = {
-    kind.kind: kind for kind in (ClassifierSpec, BoostingSpec, SiteSpec, PeerSpec)
-}
 
 
 def read_spec(path: Path) -> CampaignSpec:
     """The campaign in a file, of whatever kind it says to be."""
-    kind = one_of(KIND, entries(path).get(KIND, DEFAULT), FILES)
-    return FILES[kind].read(path)
+    _load_others()
+    kind = one_of(KIND, entries(path).get(KIND, DEFAULT), SPECS)
+    return SPECS[kind].read(path)
+
+
+def words_of(kind: str) -> Words:
+    """What the page of a campaign of this kind says."""
+    return SPECS[kind].terms.words
+
+
+@cache
+def _load_others() -> None:
+    """Import, once, the kinds that other distributions bring along."""
+    for found in entry_points(group=GROUP):
+        found.load()

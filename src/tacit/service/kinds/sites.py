@@ -1,7 +1,4 @@
-"""Sites that each train one private model, combined with public rows: paper C.
-
-The file of a campaign in which sites train a private model each.
-"""
+"""Sites that each train one private model, combined with public rows: paper C."""
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
@@ -15,12 +12,38 @@ from tacit.algorithms.site_tuning import projections_of, rehearse
 from tacit.algorithms.site_weights import COMBINE
 from tacit.algorithms.sites import SiteEnsembleModel, ensemble_of_sites
 from tacit.data.sample import Public
+from tacit.estimators.guarantee import Source, site_guarantee
 from tacit.estimators.parameters import loss_of
 from tacit.learners.query import Query
 from tacit.learners.sites.train import TrainSite
-from tacit.service.kinds.campaign_file import CampaignSpec
-from tacit.service.protocol.campaign import CampaignTerms
+from tacit.service.kinds.campaign_file import CampaignSpec, register
+from tacit.service.kinds.kind import (
+    MEANING,
+    RECORDS_NOT_PROTECTED,
+    CampaignTerms,
+    Publication,
+    Words,
+)
 from tacit.wire import message
+
+_WORDS = Words(
+    one="site",
+    many="sites",
+    steps="steps",
+    model="the combined model",
+    asking="Every site is asked once for a model of its own records, trained with noise. Sites "
+    "that do not answer in time are left out.",
+    leaving="Your records stay with you. One linear model leaves your machine, once, trained so "
+    "that no single record shows.",
+    asks_for="a linear model trained on your records",
+    belief="one of your records before seeing it, this report",
+    notion="differential privacy for each record",
+    not_protected=(
+        *RECORDS_NOT_PROTECTED,
+        "The data user's own sample: it shows in bounds, projections and weights.",
+        MEANING,
+    ),
+)
 
 
 @message("campaign.sites")
@@ -33,6 +56,7 @@ class SiteTerms(CampaignTerms):
     """
 
     kind: ClassVar[str] = "sites"
+    words: ClassVar[Words] = _WORDS
 
     query: TrainSite
     combine: str
@@ -47,7 +71,7 @@ class SiteTerms(CampaignTerms):
             raise bad("query", "made for the schema", (self.query.dim, self.query.classes))
 
     @property
-    def needed(self) -> int:
+    def owners_needed(self) -> int:
         return self.minimum
 
     @property
@@ -72,10 +96,34 @@ class SiteTerms(CampaignTerms):
             return []
         return [at.linear(self.query).winners(at.unseen_scores(self.query, public.X))]
 
+    def publication(self, result: SiteEnsembleModel, public: Public, sums: int) -> Publication:
+        heard = len(result.models)
+        return Publication(
+            estimator="SiteEnsemble",
+            model=result.linear(self.query),
+            guarantee=site_guarantee(
+                self.query,
+                result.epsilons if heard else np.array(self.epsilons),
+                Source(len(public.y)),
+                self.owner_coins,
+            ),
+            report=[
+                {
+                    "epsilon": epsilon,
+                    "weights": [float(one.weights[place]) for one in result.combined],
+                }
+                for place, epsilon in enumerate(result.epsilons.tolist())
+            ],
+            ended=f"{heard} sites answered"
+            if heard
+            else f"fewer than {self.minimum} sites answered: the sample alone",
+        )
+
 
 _SOUND = ("objective", "output")
 
 
+@register
 @dataclass(frozen=True, kw_only=True)
 class SiteSpec(CampaignSpec):
     """Entries of a file of kind "sites", beside those of every campaign: parameters are those of
@@ -86,7 +134,7 @@ class SiteSpec(CampaignSpec):
     the sample alone.
     """
 
-    kind: ClassVar[str] = "sites"
+    terms: ClassVar[type[CampaignTerms]] = SiteTerms
 
     minimum: int = 1
     combine: str = "guarded"
@@ -97,23 +145,24 @@ class SiteSpec(CampaignSpec):
 
     def __post_init__(self) -> None:
         one_of("combine", self.combine, COMBINE)
-        one_of(
-            "privacy", self.privacy, _SOUND
-        )  # what may only be simulated is not asked of anybody
+        # what may only be simulated is not asked of anybody
+        one_of("privacy", self.privacy, _SOUND)
 
-    def prepared(self, sum_key: bytes = b"") -> tuple[SiteTerms, Public]:
+    def prepare(self, sum_key: bytes = b"") -> tuple[SiteTerms, Public]:
         sample = self.read_sample()
         public = sample.public
         projections = projections_of(public.X, self.components)
-        ridge = None if self.ridge is None else positive("ridge", self.ridge)
-        loss = loss_of(self.loss, numbers=False)
         first = TrainSite(
-            1, 1, None, projections[0], loss, public.classes, self.privacy, self.epsilon, ridge
+            round=1,
+            attempt=1,
+            owners=None,
+            projection=projections[0],
+            loss=loss_of(self.loss, numbers=False),
+            labels=public.classes,
+            privacy=self.privacy,
+            menu=self.epsilon,
+            ridge=None if self.ridge is None else positive("ridge", self.ridge),
         )
         query = rehearse(first, public.X, public.y, float(np.median(self.epsilon)), projections)
-        made = SiteTerms(
-            *self.common(sample, self.minimum),
-            query,
-            self.combine,
-        )
+        made = SiteTerms(**self.common(sample, self.minimum), query=query, combine=self.combine)
         return made, public

@@ -2,32 +2,30 @@
 
 A peer signs its report together with the digest of the question it answers, and so with all that
 was released before, which the question holds. The coordinator relays question and signed report to
-everybody else.
+everybody else (`Turn`), and says who takes part (`Roster`).
 
-A peer's own run of the campaign: the algorithm again, fed only with what the right peers have
-signed.
-
-The coordinator says who takes part (`Roster`), and which turns there were (`Turn`). A follower runs
-the algorithm of the campaign's terms on them from the beginning, and takes in nothing that does not
-fit: a roster that changes somebody, a question that the algorithm does not ask now, a report that
-the speaker's key did not sign for that very question. What this prevents and what it does not:
-following.md. No sockets and no files here.
+A follower runs the algorithm of the campaign's terms on them from the beginning, and takes in
+nothing that does not fit: a roster that changes somebody, a question that the algorithm does not
+ask now, a report that the speaker's key did not sign for that very question. What this prevents and
+what it does not: peer_replay.md. No sockets and no files here.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Generator
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from tacit._util.checks import bad
 from tacit.algorithms.roster import Peer, Roll, Roster
+from tacit.data.cohort import Cohort
+from tacit.data.schema import Schema
 from tacit.learners.invitation import PURPOSE, Invitation, digest_of, unpack
 from tacit.learners.peers.additive import Additive
 from tacit.learners.peers.leaf_counts import CountLeaves
 from tacit.learners.query import Query
-from tacit.service.protocol.campaign import CampaignTerms
 from tacit.wire import WireError, encode, message
 from tacit.wire.signing import opened
 
@@ -59,6 +57,27 @@ class Turn:
     spoken: bytes
 
 
+class RelayTerms(Protocol):
+    """What coordinator and peers need to know of a campaign that is only relayed: there are so many
+    `attributes`, and it waits `newcomers` seconds for somebody to come.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def schema(self) -> Schema: ...
+    @property
+    def attributes(self) -> int: ...
+    @property
+    def newcomers(self) -> float: ...
+
+    def replay(self) -> Generator[Any, Any, Any]:
+        """The algorithm, as those who take part run it themselves."""
+
+    def keep_own_model(self, file: Path, rows: Cohort, released: Additive, me: int) -> None:
+        """Write what participant `me` makes for itself of its own rows and what was released."""
+
+
 _CLOSE = 1e-9  # scores are logarithms: machines may differ in their last bits
 
 
@@ -72,7 +91,7 @@ class Following:
     """
 
     def __init__(
-        self, terms: CampaignTerms, key: Ed25519PublicKey, known: Collection[bytes] | None = None
+        self, terms: RelayTerms, key: Ed25519PublicKey, known: Collection[bytes] | None = None
     ) -> None:
         self._terms = terms
         self.key = key

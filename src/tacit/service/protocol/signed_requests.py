@@ -1,79 +1,24 @@
-"""Addresses of services: TLS, unless it is this machine.
-
-The other side's clock, learned from the dates of its answers: whoever signs a request names the
-time that is there.
-
-Nothing private rests on it. A signature is good for a few minutes by the clock of whoever reads it,
-so a sender whose clock is hours off, or jumps, has to know by how much.
-
-Requests that an owner signs: who asks, when, for what, with which body.
+"""Requests that an owner signs: who asks, when, for what, with which body.
 
 Headers carry the owner's public key, the time, and an Ed25519 signature over method, path, time and
 the body's hash. A signature is good for a few minutes; within them a replay changes nothing,
 because every call of an owner does the same when it is made twice.
+
+The time is that of the other side, learned from the dates of its answers: a sender whose clock is
+hours off, or jumps, has to know by how much. Nothing private rests on it.
 """
 
-import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from hashlib import sha256
-from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from tacit.wire.signing import public_bytes
-
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
-
-
-def checked_url(name: str, url: str) -> str:
-    """`url`, if it begins with https://; plain http is for loopback only.
-
-    >>> checked_url("url", "http://127.0.0.1:8000")
-    'http://127.0.0.1:8000'
-    """
-    parts = urlsplit(url)
-    if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOOPBACK):
-        raise ValueError(
-            f"{name} must begin with https:// (http:// only on this machine), got {url!r}"
-        )
-    return url
-
-
-def trust(authority: Path | None) -> ssl.SSLContext | bool:
-    """Whom to believe: the certificate given, else those that the machine trusts."""
-    return True if authority is None else ssl.create_default_context(cafile=str(authority))
-
-
-_DRIFT = 30.0  # seconds that clocks may differ: dates are whole seconds, and answers take a while
-
-
-@dataclass
-class TheirClock:
-    """Seconds since 1970 as the other side counts them; `ahead` is by how much it is ahead of
-    ours.
-    """
-
-    ahead: float = 0.0
-
-    def now(self) -> float:
-        return time.time() + self.ahead
-
-    def learn(self, headers: Mapping[str, str]) -> None:
-        """Look at the date of an answer; also when one of the clocks has jumped since the last."""
-        try:
-            theirs = parsedate_to_datetime(headers["date"]).timestamp()
-        except (KeyError, ValueError):
-            return
-        off = theirs - time.time()
-        if abs(off - self.ahead) > _DRIFT:
-            self.ahead = off
-
 
 OWNER, TIME, SIGNATURE = "x-tacit-owner", "x-tacit-time", "x-tacit-signature"
 LIFETIME = 300  # seconds either way
@@ -162,3 +107,28 @@ class Claim(NamedTuple):
 def signer(method: str, path: str, headers: Mapping[str, str], body: bytes, now: float) -> str:
     """The owner (its public key in hex) that signed a request, or `UnsignedError`."""
     return Claim.of(method, path, headers, body).read(now).check()
+
+
+_DRIFT = 30.0  # seconds that clocks may differ: dates are whole seconds, and answers take a while
+
+
+@dataclass
+class TheirClock:
+    """Seconds since 1970 as the other side counts them; `ahead` is by how much it is ahead of
+    ours.
+    """
+
+    ahead: float = 0.0
+
+    def now(self) -> float:
+        return time.time() + self.ahead
+
+    def learn(self, headers: Mapping[str, str]) -> None:
+        """Look at the date of an answer; also when one of the clocks has jumped since the last."""
+        try:
+            theirs = parsedate_to_datetime(headers["date"]).timestamp()
+        except (KeyError, ValueError):
+            return
+        off = theirs - time.time()
+        if abs(off - self.ahead) > _DRIFT:
+            self.ahead = off

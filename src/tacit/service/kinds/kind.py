@@ -1,0 +1,258 @@
+"""What every kind of campaign has: terms, words, what an owner is told before it joins, a model.
+
+A kind is one file: its terms, a subclass of `CampaignTerms`, public and fixed from the beginning,
+and how its campaign file is read, a subclass of `CampaignSpec` (see campaign_file). Coordinator and
+devices know of a kind only what is declared here; what a kind does not need it leaves as it is.
+"""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Generator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+import tacit
+from tacit._util.checks import bad, positive, whole
+from tacit._util.types import FloatArray, IntArray
+from tacit.data.sample import Public
+from tacit.data.schema import Schema
+from tacit.data.table import UserTable
+from tacit.estimators.guarantee import Guarantee
+from tacit.estimators.persistence import SavedModel
+from tacit.learners.models.ensemble import Ensemble
+from tacit.learners.models.scores import ScoreModel
+from tacit.learners.peers.peer_model import ServedScores
+from tacit.learners.query import Query
+from tacit.learners.sites.projection import LinearModel
+from tacit.mechanisms.streams import Stream, secure, seeded
+from tacit.owner.policy import Policy
+from tacit.service.protocol.handshake import REHEARSAL, is_rehearsal
+from tacit.service.protocol.peer_replay import RelayTerms
+from tacit.sums.halves import SumTerms
+
+
+@dataclass(frozen=True, kw_only=True)
+class Words:
+    """Sentences in which a kind of campaign differs from others, on its page and before one joins.
+
+    `one` and `many` name those who take part, `steps` what the campaign goes by, `asking` how they
+    are asked, `leaving` what leaves them, `asks_for` the same in a few words for an owner's preview
+    (empty: named after the question), `notion` the guarantee's name, and `not_protected` what it
+    does not cover.
+    """
+
+    one: str
+    many: str
+    steps: str
+    model: str
+    asking: str
+    leaving: str
+    asks_for: str = ""
+    belief: str
+    notion: str
+    not_protected: tuple[str, ...]
+
+    @property
+    def step(self) -> str:
+        """One of the steps."""
+        return self.steps.removesuffix("s")
+
+
+ONE_REPORT = (
+    "Your rows stay with you. One report leaves your machine, once, after chance has changed it."
+)
+MEANING = "What a good model says about people like you: it would say the same without you."
+OWNERS_NOT_PROTECTED = (
+    "That you take part, when your report arrived, and how many owners there are.",
+    "You, if an owner is taken to be one of your devices or accounts, and you enrolled with "
+    "several.",
+    MEANING,
+)
+RECORDS_NOT_PROTECTED = (
+    "Who takes part, what they call themselves here, the epsilon of each, and when reports "
+    "arrived. How many records anybody has is protected.",
+    "A person with several records, or with records at several places: their epsilons add up.",
+)
+
+
+@dataclass(frozen=True)
+class Notes:
+    """What an owner's preview says of one kind alone: lines for people, figures for programs."""
+
+    lines: tuple[str, ...] = ()
+    figures: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Publication:
+    """What a campaign ends with, as the estimator of this name would save it.
+
+    `report` has one entry for each round, site or participant; `ended` says why it ended.
+    """
+
+    estimator: str
+    model: Ensemble | ScoreModel | LinearModel | ServedScores
+    guarantee: Guarantee
+    report: Sequence[Mapping[str, Any]]
+    ended: str
+
+
+@dataclass(frozen=True, eq=False)
+class CampaignTerms(ABC):
+    """A campaign begins when `start` owners have enrolled; a question lasts at most `deadline`
+    seconds.
+
+    A question needs `minimum` reports. `label` is what the data user calls the column to predict,
+    `sample` the digest of the data user's own sample.
+    """
+
+    kind: ClassVar[str]
+    words: ClassVar[Words]
+
+    name: str
+    schema: Schema
+    label: str
+    start: int
+    minimum: int
+    deadline: float
+    sample: bytes
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.name) <= 200:
+            raise bad("name", "1 to 200 characters", self.name[:20])
+        if not (1 <= len(self.label) <= 200 and self.label.isprintable()):
+            raise bad("label", "a name of 1 to 200 printable characters", self.label[:20])
+        for name in ("start", "minimum"):
+            whole(name, getattr(self, name), 1)
+        positive("deadline", self.deadline)
+
+    # What is asked
+    # -----------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def epsilons(self) -> tuple[float, ...]:
+        """What an owner may choose to spend on all its reports, sums aside."""
+
+    @property
+    @abstractmethod
+    def owners_needed(self) -> int:
+        """How many owners the first question needs: with fewer it waits, also when it was told
+        to begin.
+        """
+
+    @property
+    @abstractmethod
+    def rounds_expected(self) -> int:
+        """How many rounds there will be, as far as is known at the beginning."""
+
+    @property
+    def answers(self) -> int:
+        """How many reports an owner gives at most, sums over all owners aside."""
+        return 1
+
+    @property
+    def once(self) -> bool:
+        """Whether an owner is asked at most once."""
+        return True
+
+    @property
+    def sum_terms(self) -> SumTerms | None:
+        """On what terms sums over all owners are asked; None: there are none."""
+        return None
+
+    @property
+    def sum_attempts(self) -> int:
+        """How many sums in a row may be void before the campaign ends."""
+        return 0
+
+    @property
+    def relay(self) -> RelayTerms | None:
+        """What participants need to check each other, where the coordinator only relays."""
+        return None
+
+    @abstractmethod
+    def example(self) -> Query:
+        """A question as it may come first: what an owner is shown before it joins."""
+
+    # How it runs, and what it publishes
+    # --------------------------------------------------------------
+
+    @abstractmethod
+    def run(self, public: Public) -> Generator[Any, Any, Any]:
+        """The algorithm that the campaign runs, from its beginning; `public` is the data user's
+        sample.
+        """
+
+    @abstractmethod
+    def guesses(self, at: Any, public: Public) -> Sequence[IntArray]:
+        """Classes that the model gives to the sample, after each round, as a question or a
+        result `at` knows it.
+        """
+
+    @abstractmethod
+    def publication(self, result: Any, public: Public, sums: int) -> Publication:
+        """What the algorithm's result becomes; `sums` were asked of all owners."""
+
+    def publish(
+        self, result: Any, public: Public, questions: Sequence[bytes], sums: int = 0
+    ) -> SavedModel:
+        """The model of a campaign that has ended; `questions` are the digests of those that were
+        answered.
+        """
+        content = self.publication(result, public, sums)
+        columns = tuple(str(feature.name) for feature in self.schema.features)
+        return SavedModel(
+            program=tacit.__version__,
+            kind=content.estimator,
+            schema=self.schema,
+            model=content.model,
+            frequencies=np.bincount(public.y, minlength=public.classes) / len(public.y),
+            names=columns,
+            columns=len(columns),
+            guarantee=content.guarantee.published,
+            report=json.dumps(content.report),
+            ended=content.ended,
+            transcript=blake2b(b"".join(questions), digest_size=32).digest(),
+            label=self.label,
+        )
+
+    # For whoever takes part
+    # --------------------------------------------------------------------------
+
+    def notes(self, policy: Policy, keys: Mapping[str, str]) -> Notes:
+        """What an owner with this policy should know before it joins, beyond what is said of
+        every kind; `keys` are the public keys of the owners in its file, by name.
+        """
+        return Notes()
+
+    def schema_of(self, columns: Collection[str]) -> Schema:
+        """The part of the schema that a file with these columns is read by: all of it."""
+        return self.schema
+
+    def encode_rows(self, table: UserTable) -> FloatArray:
+        """Rows that were read by `schema_of`, as the algorithm takes them."""
+        return self.schema.encode(table).X
+
+    def attributes_of(self, columns: Collection[str]) -> tuple[int, ...]:
+        """The numbers of the attributes that a file with these columns holds; none: all."""
+        return ()
+
+    # Rehearsals
+    # --------------------------------------------------------------------------------------
+
+    def rehearsal(self, seed: int) -> Self:
+        """The same campaign, named as a rehearsal, with public coins from its seed."""
+        return replace(self, name=f"{REHEARSAL}: {self.name}").with_public_coins(seed)
+
+    def with_public_coins(self, seed: int) -> Self:
+        """The same terms with everything that is secret or drawn in a campaign from the seed."""
+        return self
+
+    @property
+    def owner_coins(self) -> Stream:
+        """Where owners' coins come from: their operating systems, except in a rehearsal."""
+        return seeded(0) if is_rehearsal(self.name) else secure()
