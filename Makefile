@@ -14,6 +14,8 @@ BIN := $(VENV)/bin
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(shell find src papers -name '*.py' | sort | xargs cat | cksum | cut -d' ' -f1)
 # Real data sets, where they are at hand; tests that need them skip with a message elsewhere.
 export TACIT_DATA ?= $(wildcard $(CURDIR)/../shared/data)
+# Test vectors of the drafts of verified sums, likewise.
+export TACIT_STANDARDS ?= $(wildcard $(CURDIR)/../shared/standards)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo package docs test lint bench reliability campaign faults load strangers clean

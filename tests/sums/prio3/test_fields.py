@@ -7,9 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.sums.prio3.fields import FIELD64, FIELD128, power_list
-from tacit.sums.prio3.keccak import turboshake128
-from tacit.sums.prio3.polynomials import extend, interpolate, nodes, transform
-from tacit.sums.prio3.xof import derive_seeds, expand, keep_elements
+from tacit.sums.prio3.flp import extend, interpolate, nodes, transform
+from tacit.sums.prio3.xof import derive_seeds, expand, keep_elements, turboshake128
 from tests.sums.prio3.reference import P64, P128, lagrange, root
 
 FIELDS = pytest.mark.parametrize("field", [FIELD64, FIELD128], ids=lambda field: field.name)

@@ -19,7 +19,7 @@ from tacit._util.types import BoolArray, ByteArray, WordArray
 from tacit.sums.prio3 import messages
 from tacit.sums.prio3.instances import bound_context
 from tacit.sums.prio3.prio3 import NONCE, Prio3, VerifierShare, VerifyState
-from tacit.sums.prio3.refusal import NotValidError
+from tacit.sums.prio3.scalars import NotValidError
 from tacit.sums.prio3.xof import SEED
 
 _PROVERS = 4  # owners proven at once: their arrays stay in a core's cache

@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 
 from tacit._util.types import WordArray
-from tacit.sums.prio3.circuit import Circuit
+from tacit.sums.prio3.circuit import Circuit, Gadget, SumOfProducts
 from tacit.sums.prio3.fields import FIELD64, FIELD128, Field
-from tacit.sums.prio3.gadgets import Gadget, SumOfProducts
-from tacit.sums.prio3.ranges import of_length, range_bits, weights_of, whole_number
+from tacit.sums.prio3.scalars import of_length, range_bits, weights_of, whole_number
 
 
 @dataclass(frozen=True)

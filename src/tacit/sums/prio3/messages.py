@@ -11,7 +11,7 @@ import numpy as np
 from tacit._util.types import BoolArray, ByteArray, WordArray
 from tacit.sums.prio3 import flp
 from tacit.sums.prio3.prio3 import HelperShare, LeaderShare, Prio3, VerifierShare
-from tacit.sums.prio3.refusal import NotValidError
+from tacit.sums.prio3.scalars import NotValidError
 from tacit.sums.prio3.xof import SEED
 
 

@@ -20,7 +20,7 @@ from tacit._util.types import ByteArray
 from tacit.sums.prio3 import flp, instances, messages
 from tacit.sums.prio3.fields import FIELD128
 from tacit.sums.prio3.prio3 import Prio3, VerifyState
-from tacit.sums.prio3.refusal import NotValidError
+from tacit.sums.prio3.scalars import NotValidError
 from tacit.sums.prio3.xof import SEED, derive_seeds, expand
 
 
