@@ -21,6 +21,7 @@ from reliability.kills import kills
 from reliability.questions import questions
 from reliability.reports import reports
 from reliability.schedules import schedules
+from reliability.sites import sites
 
 _EXPERIMENTS: dict[str, Callable[[Effort], Finding]] = {
     "kills": lambda effort: kills(effort.kills),
@@ -29,6 +30,7 @@ _EXPERIMENTS: dict[str, Callable[[Effort], Finding]] = {
     "flips": lambda effort: flips(effort.flipped),
     "schedules": lambda effort: schedules(effort.schedules),
     "canaries": lambda effort: canaries(effort.canary_owners),
+    "sites": lambda effort: sites(effort.sites),
     "cost": cost,
 }
 

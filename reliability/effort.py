@@ -14,6 +14,7 @@ class Effort:
     flipped: int  # invitations of which every bit is flipped
     schedules: int
     canary_owners: int
+    sites: int  # hostile questions to sites
     releases: int  # timed
     repetitions: int
     audited: bool  # time tacit audit too
@@ -27,6 +28,7 @@ FULL = Effort(
     flipped=6,
     schedules=10_000,
     canary_owners=400,
+    sites=100_000,
     releases=300,
     repetitions=5,
     audited=True,
@@ -40,6 +42,7 @@ QUICK = Effort(
     flipped=1,
     schedules=60,
     canary_owners=60,
+    sites=300,
     releases=20,
     repetitions=2,
     audited=False,

@@ -86,7 +86,7 @@ def public_only(
     ridges = [ridge * shape for shape in shapes for ridge in _RIDGES]
     totals = [loss.value(_unseen(known, told, loss, ridge), told).sum() for ridge in ridges]
     ridge = ridges[int(np.argmin(totals))]
-    return PublicOnly(minimise(rows, targets, loss, ridge).f, _unseen(rows, targets, loss, ridge))
+    return PublicOnly(minimise(rows, targets, loss, ridge), _unseen(rows, targets, loss, ridge))
 
 
 def average(
@@ -111,7 +111,7 @@ def feature(
 ) -> Combined:
     """Algorithm 1: weights trained on the public rows, which see only the models' scores."""
     sizes = _sizes(rows @ models.T)
-    weights = minimise(rows @ models.T / sizes, targets, loss, _PULLS[0]).f / sizes
+    weights = minimise(rows @ models.T / sizes, targets, loss, _PULLS[0]) / sizes
     return Combined(weights @ models, weights)
 
 
@@ -154,7 +154,7 @@ def guarded(
     if not gain > _SURE * stderr:
         return Combined(alone.f, np.zeros(len(models)), 1.0, gain, stderr)
     features = np.hstack([alone.scores[:, np.newaxis], rows @ (mix @ models).T])
-    weights = minimise(features, targets, loss, pull, centre=_first(features)).f
+    weights = minimise(features, targets, loss, pull, centre=_first(features))
     sure = 1 - (_SURE * stderr / gain) ** 2
     sites, own = sure * (weights[1:] @ mix), 1 + sure * (float(weights[0]) - 1)
     return Combined(own * alone.f + sites @ models, sites, own, gain, stderr)
@@ -175,8 +175,8 @@ def _unseen(
     folds = folds_of(targets)
     for fold in range(_FOLDS):
         others, own = folds != fold, folds == fold
-        scores[own] = (
-            rows[own] @ minimise(rows[others], targets[others], loss, ridge, centre=centre).f
+        scores[own] = rows[own] @ minimise(
+            rows[others], targets[others], loss, ridge, centre=centre
         )
     return scores
 

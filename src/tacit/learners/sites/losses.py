@@ -14,19 +14,29 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit
 
-from tacit._util.checks import positive
+from tacit._util.checks import bad, positive
 from tacit._util.types import FloatArray
 from tacit.wire import message
+
+HINGE, HUBER, LOGISTIC, SQUARED = range(4)  # as kernels know losses
+_LEAST_H, _LARGEST_H = 2.0**-10, 2.0**10  # a sharper corner bends more than sums can follow
 
 
 class Loss(ABC):
     """A convex loss l(z, target), differentiable in z, with |l'| <= slope and 0 <= l'' <= curvature
     almost everywhere.
 
-    `of_numbers` says whether targets are numbers rather than the classes -1 and +1.
+    `of_numbers` says whether targets are numbers rather than the classes -1 and +1. `code` and `h`
+    are all that a kernel needs to know.
     """
 
     of_numbers: ClassVar[bool]
+    code: ClassVar[int]
+
+    @property
+    @abstractmethod
+    def h(self) -> float:
+        """Half the width of the curved part, where a loss has one."""
 
     @property
     @abstractmethod
@@ -54,6 +64,8 @@ class LogisticLoss(Loss):
     """log(1 + e^(-target z))."""
 
     of_numbers: ClassVar[bool] = False
+    code: ClassVar[int] = LOGISTIC
+    h: ClassVar[float] = 1.0  # of no meaning here
     slope: ClassVar[float] = 1.0
     curvature: ClassVar[float] = 0.25
 
@@ -74,10 +86,11 @@ class HuberHinge(Loss):
 
     h: float = 0.5
     of_numbers: ClassVar[bool] = False
+    code: ClassVar[int] = HINGE
     slope: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "h", positive("h", self.h))
+        object.__setattr__(self, "h", _width(self.h))
 
     @property
     def curvature(self) -> float:
@@ -102,10 +115,11 @@ class Huber(Loss):
 
     h: float = 0.5
     of_numbers: ClassVar[bool] = True
+    code: ClassVar[int] = HUBER
     curvature: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "h", positive("h", self.h))
+        object.__setattr__(self, "h", _width(self.h))
 
     @property
     def slope(self) -> float:
@@ -128,6 +142,8 @@ class Squared(Loss):
     """Half the squared error: for baselines and for public data only."""
 
     of_numbers: ClassVar[bool] = True
+    code: ClassVar[int] = SQUARED
+    h: ClassVar[float] = 1.0  # of no meaning here
     slope: ClassVar[float] = inf
     curvature: ClassVar[float] = 1.0
 
@@ -139,6 +155,12 @@ class Squared(Loss):
 
     def second(self, z: FloatArray, target: FloatArray) -> FloatArray:
         return np.ones_like(z)
+
+
+def _width(h: float) -> float:
+    if not _LEAST_H <= positive("h", h) <= _LARGEST_H:
+        raise bad("h", f"between {_LEAST_H:g} and {_LARGEST_H:g}", h)
+    return float(h)
 
 
 LOSSES: dict[str, Loss] = {

@@ -10,25 +10,30 @@ Two ways, both exact and pure epsilon:
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, expm1, floor, frexp, inf, isqrt, log1p, sqrt
+from math import ceil, expm1, frexp, isqrt, log1p, sqrt
 
 import numpy as np
 
 from tacit._util.checks import bad, positive
+from tacit.learners.sites.descent import LEAST_ROWS, Descent
 from tacit.learners.sites.losses import Loss
-from tacit.learners.sites.solver import BLOCK, ULP
+from tacit.mechanisms.odds import exp_below, rational
 
 TOLERANCE = (
     2.0**-10
-)  # of the gradient's length where a site stops, as a part of what one record can do to it
+)  # of the gradient that a site may stop short of, as a part of what one record can do to it
 _SCALE = 1 << 36  # of the tilt's noise, in its own steps
 _FINE = 30  # bits of a release step below the noise
 _POLISH = Fraction(
     1, 32
 )  # part of epsilon for what objective perturbation leaves: stopping short and rounding
-_LEAST_RIDGE = 2.0**-10  # as a part of the curvature of one record
-_TAIL = 64  # scales; noise beyond them, chance e^-64, is not counted on to be certified
+_LEAST_RIDGE = 2.0**-6  # as a part of the curvature of one record
+_LARGEST_RIDGE = 2.0**40
+TAIL = 128  # scales; noise beyond them has a chance below 2^-184
+_FARTHEST = 1 << 61  # steps of a report
 SMALLEST, LARGEST = 1e-4, 100.0  # epsilon of one vector
+# parts of epsilon are often written as floats, and K of them must not add up to more than the whole
+_HAIR = 1 - Fraction(1, 1 << 40)
 
 
 @dataclass(frozen=True)
@@ -37,8 +42,8 @@ class Perturbation:
 
     `tilt_scale` 0: no tilt. The tilt is a whole number of `tilt_step`, drawn with scale
     `tilt_scale`, per coordinate; the release a whole number of `step`, with noise of scale
-    `noise_scale`. `tolerance` is for the gradient's length; a site uses at most its first `rows`
-    records, so that rounding cannot exceed it.
+    `noise_scale`, and at most `limit` steps from 0. `descent` says how the minimum is found, and
+    for how many rows; None: by Newton's method, which proves nothing, for simulations.
     """
 
     ridge: float
@@ -46,8 +51,7 @@ class Perturbation:
     tilt_scale: int
     step: float
     noise_scale: int
-    tolerance: float = 2.0**-14
-    rows: int = 1 << 40
+    descent: Descent | None = None
 
     @property
     def tilt_size(self) -> float:
@@ -59,13 +63,33 @@ class Perturbation:
         """The scale of the noise on the minimum, in units of the model."""
         return self.step * self.noise_scale
 
+    @property
+    def tolerance(self) -> float:
+        """How long a gradient may be where a site stops: it lies within this over the ridge."""
+        return 0.0 if self.descent is None else self.descent.tolerance
+
+    @property
+    def rows(self) -> int:
+        """A site uses at most its first so many records."""
+        return 1 << 40 if self.descent is None else self.descent.most_rows
+
+    @property
+    def limit(self) -> int:
+        """Steps from 0 that no honest report exceeds: those of the longest model, and of noise
+        within its tail.
+        """
+        if self.descent is None:
+            return _FARTHEST
+        longest = ceil(self.descent.reach(self.rows) / self.step)
+        return min(longest + TAIL * self.noise_scale, _FARTHEST)
+
 
 def least_ridge(epsilon: float, curvature: float) -> float:
     """Below it, the curvature of one record would cost objective perturbation more than half of
     epsilon.
 
-    In any case it is a small part of that curvature, so that no model grows beyond what can be
-    certified.
+    In any case it is a part of that curvature: with less, the number of steps that provably reach
+    the minimum grows beyond use.
     """
     return curvature * max(1 / expm1(epsilon / 2), _LEAST_RIDGE)
 
@@ -81,66 +105,87 @@ def usual_ridge(epsilon: float, dim: int, slope: float, l1_bound: float) -> floa
 
 
 @lru_cache(maxsize=1024)
-def objective(epsilon: float, dim: int, loss: Loss, l1_bound: float, ridge: float) -> Perturbation:
+def objective(
+    epsilon: float | Fraction, dim: int, loss: Loss, l1_bound: float, ridge: float
+) -> Perturbation:
     """Objective perturbation; the ridge is raised to `least_ridge` where it is below."""
-    slope, curvature = loss.slope, loss.curvature
-    epsilon, ridge = _accept(epsilon, slope, ridge)
-    ridge = max(ridge, least_ridge(epsilon, curvature) * (1 + 2.0**-30))
-    polish = Fraction(epsilon) * _POLISH
-    bend = Fraction(log1p(curvature / ridge)) * (1 + Fraction(1, 1 << 40))
-    left = Fraction(epsilon) - polish - bend
-    size = 2 * Fraction(slope) * Fraction(l1_bound) / left
+    whole, slope = _accept(epsilon, loss), Fraction(loss.slope)
+    ridge = max(
+        positive("ridge", ridge), least_ridge(float(whole), loss.curvature) * (1 + 2.0**-30)
+    )
+    girth = min(Fraction(min(l1_bound, float(dim))), _root_above(dim))
+    polish = whole * _POLISH
+    bend = _log_above(1 + Fraction(loss.curvature) / Fraction(ridge))
+    size = 2 * slope * girth / (whole - polish - bend)
     tilt_step = _float_above(size / _SCALE)
     step = _power_below(float(size) / ridge / 2.0**_FINE)
-    tolerance = _power_below(TOLERANCE * slope * l1_bound / sqrt(dim))
-    short = (_root_above(dim) * Fraction(tilt_step) + Fraction(tolerance)) / Fraction(ridge)
+    tolerance = _power_below(TOLERANCE * float(slope * girth) / sqrt(dim))
+    descent = _descent(dim, loss, ridge, tolerance, tilt_length(dim) * float(size))
+    # a tilt is a product of floats: rounding within its tail stays below a part of its step
+    apart = Fraction(tilt_step) * (1 + Fraction(2 * TAIL * _SCALE, 1 << 53))
+    short = (_root_above(dim) * apart + Fraction(tolerance)) / Fraction(ridge)
     width = ceil(2 * _root_above(dim) * short / Fraction(step)) + dim
-    rows = _most_rows(dim, loss, ridge, tolerance, _TAIL * float(size) * sqrt(dim))
-    return Perturbation(ridge, tilt_step, _SCALE, step, ceil(width / polish), tolerance, rows)
+    return Perturbation(ridge, tilt_step, _SCALE, step, ceil(width / polish), descent)
 
 
 @lru_cache(maxsize=1024)
-def output(epsilon: float, dim: int, loss: Loss, ridge: float) -> Perturbation:
+def output(epsilon: float | Fraction, dim: int, loss: Loss, ridge: float) -> Perturbation:
     """Output perturbation: rows of length at most 1, whatever their l1 length."""
-    slope = loss.slope
-    epsilon, ridge = _accept(epsilon, slope, ridge)
-    ridge = max(ridge, _LEAST_RIDGE * loss.curvature)
-    tolerance = _power_below(TOLERANCE * slope)
-    moved = (2 * Fraction(slope) + 2 * Fraction(tolerance)) / Fraction(ridge)
-    step = _power_below(2 * slope * sqrt(dim) / ridge / epsilon / 2.0**_FINE)
+    whole, slope = _accept(epsilon, loss), Fraction(loss.slope)
+    ridge = max(positive("ridge", ridge), _LEAST_RIDGE * loss.curvature)
+    tolerance = _power_below(TOLERANCE * loss.slope)
+    moved = (2 * slope + 2 * Fraction(tolerance)) / Fraction(ridge)
+    step = _power_below(2 * loss.slope * sqrt(dim) / ridge / float(whole) / 2.0**_FINE)
     width = ceil(_root_above(dim) * moved / Fraction(step)) + dim
-    rows = _most_rows(dim, loss, ridge, tolerance, 0.0)
-    return Perturbation(ridge, 0.0, 0, step, ceil(width / Fraction(epsilon)), tolerance, rows)
+    descent = _descent(dim, loss, ridge, tolerance, 0.0)
+    return Perturbation(ridge, 0.0, 0, step, ceil(width / whole), descent)
 
 
-def _most_rows(dim: int, loss: Loss, ridge: float, tolerance: float, tilt: float) -> int:
-    """How many rows can always be certified, whatever they hold: rounding stays below half of the
-    tolerance.
+def tilt_length(dim: int) -> float:
+    """The tilt's length in its own scales, exceeded with a chance below (dim + 1) e^-TAIL.
 
-    Per row it is below ulp ((block + 64) slope + (dim + 8) curvature |f|), and |f| <= 2 tilt /
-    ridge + root(2 n start / ridge), since the minimum is no worse than 0. Each of the three parts
-    gets an equal share.
+    Each coordinate is below TAIL but for d e^-TAIL; the sum of their sizes, of exponential
+    variables, is below 2 (TAIL + d log 2) but for E e^(sum / 2) e^-(TAIL + d log 2) = e^-TAIL.
     """
+    return min(TAIL * sqrt(dim), 2 * (TAIL + 0.7 * dim)) * (1 + 2.0**-20)
+
+
+def _descent(dim: int, loss: Loss, ridge: float, tolerance: float, tilt: float) -> Descent:
     start = float(np.max(loss.value(np.zeros(2), np.array([-1.0, 1.0]))))
-    share, bend = tolerance / (8 * ULP), (dim + 8) * loss.curvature
-    flat = share / ((BLOCK + 64) * loss.slope)
-    tilted = share * ridge / (2 * bend * tilt) if tilt else inf
-    curved = (share / bend * sqrt(ridge / (2 * start))) ** (2 / 3)
-    return max(1, int(min(flat, tilted, curved, 1 << 40)))
+    descent = Descent(dim, loss.slope, loss.curvature, start, ridge, tolerance, tilt)
+    if not (ridge <= _LARGEST_RIDGE and descent.most_rows >= LEAST_ROWS):
+        raise bad(
+            "ridge",
+            f"at most {_LARGEST_RIDGE:g}, and large enough beside a curvature of "
+            f"{loss.curvature:g} that a site may use {LEAST_ROWS} rows: take a "
+            "larger ridge, h or epsilon, or fewer columns",
+            ridge,
+        )
+    return descent
 
 
-def _accept(epsilon: float, slope: float, ridge: float) -> tuple[float, float]:
-    if not SMALLEST <= positive("epsilon", epsilon) <= LARGEST:
+def _accept(epsilon: float | Fraction, loss: Loss) -> Fraction:
+    """The epsilon of a vector, a hair less."""
+    if not rational(SMALLEST) <= rational(epsilon) <= rational(LARGEST):
         raise bad(
             "epsilon",
             f"between {SMALLEST} and {LARGEST} for each vector that a site releases",
-            epsilon,
+            float(epsilon),
         )
-    if not slope < float("inf"):
+    if not loss.slope < float("inf"):
         raise ValueError(
             "a loss with slopes without bound cannot be trained privately: take 'huber' for numbers"
         )
-    return float(epsilon), positive("ridge", ridge)
+    return rational(epsilon) * _HAIR
+
+
+def _log_above(value: Fraction) -> Fraction:
+    """At least the logarithm of a number above 1, by a hair: proven by its exponential."""
+    found = Fraction(log1p(float(value - 1)))
+    slack = Fraction(1, 1 << 40)
+    while not exp_below(found * (1 + slack)) >= value:
+        slack *= 2
+    return found * (1 + slack)
 
 
 def _root_above(dim: int) -> Fraction:
@@ -154,4 +199,4 @@ def _float_above(value: Fraction) -> float:
 
 def _power_below(value: float) -> float:
     """The largest power of two that is not above."""
-    return 2.0 ** (frexp(value)[1] - 1 if value > 0 else floor(value))
+    return 2.0 ** (frexp(positive("step", value))[1] - 1)

@@ -2,9 +2,10 @@
 Total.
 
 Everything here comes from the data user's sample or from the schema: a projection fitted to private
-rows would tell about them without being charged.
+rows would tell about them without being charged. What becomes of a row is a function of that row
+alone, to the last bit: sums have one order, whatever the number of rows around it.
 
-The published model of sites: linear scores of what a public lens sees.
+The published model of sites: linear scores of what a public projection sees.
 """
 
 from dataclasses import dataclass
@@ -13,14 +14,17 @@ from functools import cached_property
 import numpy as np
 
 from tacit._util.checks import bad, whole
+from tacit._util.kernels import kernel
 from tacit._util.types import FloatArray, IntArray
 from tacit.wire import message
 
 _INSIDE = 1 - 2.0**-40  # rounding cannot carry a clipped row out of its balls
-_LARGEST = 2.0**100  # entry of a lens: squares of what is seen stay finite
+_LARGEST = 2.0**20  # entry of a projection, and of a shifted row
+_CONDITION = 2.0**20  # the longest direction over the shortest
 _MOST = 1 << 12  # columns of what is seen
 _HELD = 0.01  # of the mean variance, added to each before whitening
 _INTERCEPT = 0.5  # the size of the constant column, beside rows of about length 1
+_LEAST_SPREAD = 2.0**-10  # public rows that vary less are not stretched any further
 
 
 @message("lens")
@@ -30,8 +34,9 @@ class Projection:
     length at most `l1_bound`.
 
     `l1_bound` is between 1 and the root of `dim`: the smaller, the less noise an exact release
-    needs, and the more rows are shortened. What is not a number counts as the centre, and values
-    are cut to [-2^20, 2^20] first.
+    needs, and the more rows are shortened. What is not a number counts as the centre, and shifted
+    values are cut to [-2^20, 2^20] first. Entries are at most 2^20 in size, and no direction is
+    2^20 times as long as another: refused when a question is read, before rows are.
     """
 
     centre: FloatArray
@@ -57,6 +62,13 @@ class Projection:
             np.abs(self.directions).max() <= _LARGEST and np.abs(self.centre).max() <= _LARGEST
         ):
             raise ValueError(f"centre and directions must be finite, at most {_LARGEST:g} in size")
+        lengths = np.sqrt((self.directions**2).sum(axis=0))
+        if not 0 < lengths.max() <= _CONDITION * lengths.min():
+            raise bad(
+                "directions",
+                f"of lengths above 0, the longest at most {_CONDITION:g} times the shortest",
+                f"from {lengths.min():g} to {lengths.max():g}",
+            )
         if not (self.l1_bound >= 1 and 0 <= self.constant <= 1):
             raise bad(
                 "girth", "at least 1, beside a constant from 0 to 1", (self.l1_bound, self.constant)
@@ -77,25 +89,49 @@ class Projection:
         """Rows (n, dim) of length at most 1 and l1 length at most `l1_bound`, in exact
         arithmetic.
         """
-        shifted = np.asarray(X, dtype=np.float64) - self.centre
-        np.clip(shifted, -(2.0**20), 2.0**20, out=shifted)
-        if np.isnan(
-            np.einsum("ij,ij->", shifted, shifted)
-        ):  # rare, and looking for it costs a pass of its own
-            shifted[np.isnan(shifted)] = 0.0
-        seen = shifted @ self.directions
-        if self.constant:
-            seen = np.hstack([seen, np.full((len(seen), 1), self.constant)])
-        length = np.sqrt(np.einsum("ij,ij->i", seen, seen))
-        stretch = np.maximum(np.maximum(length, np.abs(seen).sum(axis=1) / self.l1_bound), 1.0)
-        seen *= (_INSIDE / stretch)[:, np.newaxis]
+        rows = np.ascontiguousarray(X, dtype=np.float64)
+        seen = np.empty((len(rows), self.dim))
+        _see(rows, self.centre, np.ascontiguousarray(self.directions), self.constant, seen)
+        _shorten(seen, self.l1_bound)
         return seen
+
+
+@kernel
+def _see(
+    X: FloatArray, centre: FloatArray, directions: FloatArray, constant: float, seen: FloatArray
+) -> None:
+    """Four rows at a time share the reading of directions; each sum runs over features in order."""
+    features, columns = directions.shape
+    for first in range(0, len(X), 4):
+        last = min(first + 4, len(X))
+        seen[first:last, :columns] = 0.0
+        for j in range(features):
+            for i in range(first, last):
+                away = 0.0 if np.isnan(X[i, j]) else X[i, j] - centre[j]
+                away = min(max(away, -_LARGEST), _LARGEST)
+                for k in range(columns):
+                    seen[i, k] += away * directions[j, k]
+        if constant > 0.0:
+            seen[first:last, columns] = constant
+
+
+@kernel
+def _shorten(seen: FloatArray, l1_bound: float) -> None:
+    """Each row into both balls."""
+    for i in range(len(seen)):
+        squares, sizes = 0.0, 0.0
+        for k in range(seen.shape[1]):
+            squares += seen[i, k] * seen[i, k]
+            sizes += abs(seen[i, k])
+        factor = _INSIDE / max(np.sqrt(squares), sizes / l1_bound, 1.0)
+        for k in range(seen.shape[1]):
+            seen[i, k] *= factor
 
 
 def fit_projection(
     X: FloatArray, components: int | None = None, whiten: float = 0.0, intercept: bool = True
 ) -> Projection:
-    """A lens for rows like the public X: centred, turned to principal components, scaled to a
+    """A projection for rows like the public X: centred, turned to principal components, scaled to a
     median length of 1.
 
     `components` None keeps all directions that X spans. `whiten` 1 gives all of them the same
@@ -113,8 +149,8 @@ def fit_projection(
     directions = turned[:, :kept] * (held / held[0]) ** -whiten
     constant = _INTERCEPT if intercept else 0.0
     lengths = np.sqrt((((X - centre) @ directions) ** 2).sum(axis=1) / (1 - constant**2))
-    usual = float(np.median(lengths))
-    wide = Projection(centre, directions / usual if usual > 0 else directions, np.inf, constant)
+    usual = max(float(np.median(lengths)), _LEAST_SPREAD)
+    wide = Projection(centre, directions / usual, np.inf, constant)
     l1_bound = max(1.0, float(np.quantile(np.abs(wide.see(X)).sum(axis=1), 0.75)))
     return Projection(centre, wide.directions, min(l1_bound, float(np.sqrt(wide.dim))), constant)
 
@@ -135,7 +171,9 @@ class LinearModel:
     def __post_init__(self) -> None:
         if not (self.vectors.ndim == 2 and self.vectors.shape[1] == self.projection.dim):
             raise bad(
-                "vectors", f"(vectors, {self.projection.dim}) as the lens sees", self.vectors.shape
+                "vectors",
+                f"(vectors, {self.projection.dim}) as the projection sees",
+                self.vectors.shape,
             )
 
     def scores(self, X: FloatArray) -> FloatArray:

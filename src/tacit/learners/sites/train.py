@@ -1,14 +1,14 @@
 """Asks a site for a linear model of its own rows, trained so that no single record shows (paper C).
 
-    rows = the site's records through the public lens J(f) = sum of losses + ridge/2 |f|^2 + tilt .
-    f            the tilt is noise (objective), or 0 (output) report = round(argmin J / step) +
-    noise                    whole numbers
+    rows   = the site's records through the public projection
+    J(f)   = sum of losses + ridge/2 |f|^2 + tilt . f     objective: the tilt is noise; output: 0
+    report = round(argmin J / step) + noise               whole numbers, cut to a public range
 
-Claim: pure epsilon-DP for one record replaced, added or removed, exactly. Proof: site.md. Variance:
-of the tilt 2 tilt_size^2 per coordinate, of the noise 2 noise_size^2 (`Perturbation`), before J
-bends them. Edges: no rows, one class, constant columns, fewer rows than columns: J has one minimum
-all the same. An epsilon below what whole numbers can carry is refused before anybody is asked. A
-minimum that cannot be certified counts as 0.
+Claim: pure epsilon-DP for one record replaced, added or removed, whatever the question. Proof:
+site.md. Variance: of the tilt 2 tilt_size^2 per coordinate, of the noise 2 noise_size^2
+(`Perturbation`), before J bends them. Edges: no rows, one class, constant columns, fewer rows than
+columns: J has one minimum all the same, reached in a number of steps that is known before.
+Questions whose epsilon, ridge or h leave no room for that are refused before anybody is asked.
 """
 
 from dataclasses import dataclass, replace
@@ -21,6 +21,7 @@ from tacit._util.checks import bad, positive, rising
 from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort
 from tacit.learners.query import Estimates, Query
+from tacit.learners.sites.descent import Tiles, descend
 from tacit.learners.sites.losses import Loss
 from tacit.learners.sites.perturbation import (
     Perturbation,
@@ -30,6 +31,7 @@ from tacit.learners.sites.perturbation import (
 )
 from tacit.learners.sites.projection import Projection
 from tacit.learners.sites.solver import minimise
+from tacit.mechanisms.odds import rational
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.streams import Stream
 from tacit.sums.noise import two_sided_geometric
@@ -41,7 +43,7 @@ _UNSOUND = {
     "none": "models leave as they are",
     "published": "noise and minimum are floating point without a bound on what rounding shows",
 }
-_LIMIT = 1 << 62
+_NEAR = 2.0**-14  # of the gradient's length where a simulation stops
 _BARE = Perturbation(1.0, 0.0, 0, 2.0**-30, 0)
 
 
@@ -116,23 +118,19 @@ class TrainSite(Query):
         """Ridge and noise of a site that chose this epsilon: public, and the same whatever its
         rows are.
         """
-        each, dim, loss = (
-            positive("epsilon", epsilon) / self.vectors,
-            self.projection.dim,
-            self.loss,
-        )
+        positive("epsilon", epsilon)
+        dim, loss, l1_bound = self.projection.dim, self.loss, self.projection.l1_bound
+        each = rational(epsilon) / self.vectors
         if self.privacy == "objective":
-            ridge = self.ridge or self.easing * usual_ridge(
-                each, dim, loss.slope, self.projection.l1_bound
-            )
-            return objective(each, dim, loss, self.projection.l1_bound, ridge)
+            ridge = self.ridge or self.easing * usual_ridge(float(each), dim, loss.slope, l1_bound)
+            return objective(each, dim, loss, l1_bound, ridge)
         if self.privacy == "output":
-            ridge = self.ridge or self.easing * usual_ridge(each, dim, loss.slope, dim**0.5)
+            ridge = self.ridge or self.easing * usual_ridge(float(each), dim, loss.slope, dim**0.5)
             return output(each, dim, loss, ridge)
         ridge = positive("ridge", self.ridge or _BARE.ridge)
-        return (
-            published(each, loss.curvature, ridge) if self.privacy == "published" else _bare(ridge)
-        )
+        if self.privacy == "published":
+            return published(float(each), loss.curvature, ridge)
+        return replace(_BARE, ridge=ridge)
 
     def trust(self, epsilon: float) -> float:
         """The weight of a model in a mean of noisy sums of slopes: ridge over the noise's
@@ -157,7 +155,17 @@ class TrainSite(Query):
         return reports
 
     def valid(self, reports: Reports, epsilon: float | FloatArray) -> BoolArray:
-        return np.asarray((np.abs(reports.points) <= _LIMIT).all(axis=1))
+        each = np.broadcast_to(np.asarray(epsilon, dtype=np.float64), len(reports))
+        limits = np.array([self.plan(level).limit for level in each.tolist()], dtype=np.int64)
+        low, high = reports.points.min(axis=1), reports.points.max(axis=1)
+        return np.asarray((-limits <= low) & (high <= limits))
+
+    def influence(self, epsilon: float) -> float:
+        """The longest vector that a report can be taken for: n sites have a mean that one of them
+        moves by at most twice that over n.
+        """
+        plan = self.plan(epsilon)
+        return float(plan.limit * plan.step * self.width**0.5)
 
     def collect(self, reports: Reports, epsilon: float | FloatArray) -> Estimates:
         each = np.broadcast_to(np.asarray(epsilon, dtype=np.float64), len(reports)).copy()
@@ -176,25 +184,36 @@ class TrainSite(Query):
             else _noise(count, self.width, plan.tilt_scale, stream.child("tilt")).reshape(shape)
             * plan.tilt_step
         )
-        centres = np.zeros(shape)
+        centres = np.empty(shape)
         for site in range(count):
             first, last = sites.offsets[site : site + 2].tolist()
             own = slice(first, min(last, first + plan.rows))
-            rows = self.projection.see(sites.X[own])
-            for vector in range(self.vectors):
-                target = targets_of(sites.y[own], self.labels, vector)
-                found = minimise(
-                    rows, target, self.loss, plan.ridge, tilts[site, vector], plan.tolerance
-                )
-                if found.off <= plan.tolerance or self.unsound:
-                    centres[site, vector] = found.f
-        exact = (
-            np.rint(np.clip(centres / plan.step, -_LIMIT, _LIMIT))
-            .astype(np.int64)
-            .reshape(count, -1)
-        )
+            centres[site] = self._minima(sites.X[own], sites.y[own], plan, tilts[site])
+        limit, steps = plan.limit, centres.reshape(count, -1) / plan.step
+        exact = np.rint(np.clip(steps, -limit, limit)).astype(np.int64)
         noise = _noise(count, self.width, plan.noise_scale, stream.child("noise"))
-        return np.clip(exact + np.clip(noise, -_LIMIT, _LIMIT), -_LIMIT, _LIMIT)
+        return np.clip(exact + np.clip(noise, -2 * limit, 2 * limit), -limit, limit)
+
+    def _minima(
+        self, X: FloatArray, y: IntArray, plan: Perturbation, tilts: FloatArray
+    ) -> FloatArray:
+        """A minimum (vectors, dim) for each tilt."""
+        rows = self.projection.see(X)
+        targets = [targets_of(y, self.labels, vector) for vector in range(self.vectors)]
+        if plan.descent is None:
+            found = [
+                minimise(rows, told, self.loss, plan.ridge, tilt, _NEAR)
+                for told, tilt in zip(targets, tilts, strict=True)
+            ]
+            return np.array(found)
+        tiles, none = Tiles.of(rows), Tiles.of(rows[:0])
+        minima = np.empty_like(tilts)
+        for vector, tilt in enumerate(tilts):
+            # beyond its tail, the tilt alone decides, whatever the rows: see site.md
+            within = float(np.sqrt(tilt @ tilt)) <= plan.descent.tilt
+            used, told = (tiles, targets[vector]) if within else (none, np.zeros(0))
+            minima[vector] = descend(used, told, self.loss, tilt, plan.descent)
+        return minima
 
 
 def targets_of(y: IntArray, classes: int, vector: int) -> FloatArray:
@@ -219,10 +238,6 @@ def published(epsilon: float, curvature: float, ridge: float) -> Perturbation:
     if left <= 0:
         left, ridge = epsilon / 2, ridge + max(0.0, curvature / expm1(epsilon / 4) - ridge / 2)
     return Perturbation(ridge, 2 / left, 1, 2.0**-30, 0)
-
-
-def _bare(ridge: float) -> Perturbation:
-    return replace(_BARE, ridge=ridge)
 
 
 def _noise(sites: int, width: int, scale: int, stream: Stream) -> IntArray:

@@ -63,6 +63,18 @@ def test_the_classes_side_is_kept():
             r"^centre and directions must be finite",
         ),
         (
+            lambda: Projection(np.zeros(2), np.full((2, 1), 2.0**21), 1.0),
+            r"^centre and directions must be finite, at most 1.04858e\+06 in size",
+        ),
+        (
+            lambda: Projection(np.zeros(2), np.diag([1.0, 2.0**-21]), 1.0),
+            r"^directions must be of lengths above 0, the longest at most 1.04858e\+06 times",
+        ),
+        (
+            lambda: Projection(np.zeros(2), np.zeros((2, 2)), 1.0),
+            r"^directions must be of lengths above 0",
+        ),
+        (
             lambda: Projection(np.zeros(2), np.ones((2, 1)), 0.5),
             r"^girth must be at least 1, beside a constant",
         ),
@@ -84,3 +96,27 @@ def test_bad_lenses(make, message):
 def test_constant_public_rows_make_a_lens():
     projection = fit_projection(np.ones((5, 3)))
     assert np.isfinite(projection.see(np.array([[1.0, 2.0, np.nan]]))).all()
+
+
+@pytest.mark.parametrize("features", [1, 6, 100])
+@pytest.mark.parametrize("columns", [1, 4, 13])
+def test_a_row_is_seen_the_same_alone_and_among_any_number_of_others(features, columns):
+    """Directions that cancel but for the last bits, so that any other order of adding shows."""
+    rows = RNG.normal(size=(50, features))
+    directions = np.tile(2.0**18 * RNG.uniform(0.5, 1, size=columns), (features, 1))
+    cancelling = Projection(rows.mean(axis=1).mean() * np.ones(features), directions, 1.5, 0.5)
+    together = cancelling.see(rows)
+    for i in range(50):
+        assert cancelling.see(rows[i : i + 1]).tobytes() == together[i].tobytes()
+        assert cancelling.see(rows[: i + 1])[i].tobytes() == together[i].tobytes()
+        assert cancelling.see(rows[i:])[0].tobytes() == together[i].tobytes()
+
+
+def test_what_is_seen_is_the_plain_projection():
+    projection = fit_projection(PUBLIC)
+    plain = np.hstack(
+        [(PUBLIC - projection.centre) @ projection.directions, np.full((300, 1), 0.5)]
+    )
+    length = np.sqrt((plain**2).sum(axis=1))
+    stretch = np.maximum(np.maximum(length, np.abs(plain).sum(axis=1) / projection.l1_bound), 1.0)
+    np.testing.assert_allclose(projection.see(PUBLIC), plain / stretch[:, None], atol=1e-12)
