@@ -33,9 +33,11 @@ docs: $(VENV)/.docs
 package: $(VENV)/.dev
 	rm -rf dist build/tried
 	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m build --outdir dist papers
 	$(PYTHON) -m venv build/tried/venv
 	build/tried/venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt dist/*.whl
 	cd build/tried && env -u NUMBA_CACHE_DIR -u TACIT_DATA venv/bin/tacit demo
+	cd build/tried && env -u NUMBA_CACHE_DIR -u TACIT_DATA venv/bin/tacit reproduce c --quick
 	cd build/tried/out/demo/files && ../../../venv/bin/tacit fit people.csv --label income --public mine.csv --epsilon 2
 	cd build/tried/out/demo/files && ../../../venv/bin/tacit predict model.tacit new.csv --out predictions.csv
 

@@ -9,30 +9,61 @@ from zipfile import ZipFile
 import pytest
 
 import tacit
+import tacit_papers
 
 ROOT = Path(__file__).parent.parent
 
 
-def test_the_wheel_holds_code_pages_proofs_and_types(tmp_path):
+def wheel_of(project, out):
+    """Build a wheel; its path, the names in it, and what it says about entry points."""
     pytest.importorskip(
         "hatchling", reason="the extra dev brings hatchling, which builds the wheel"
     )
     code = "import sys; from hatchling.build import build_wheel; build_wheel(sys.argv[1])"
     subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, check=True, capture_output=True
+        [sys.executable, "-c", code, str(out)], cwd=project, check=True, capture_output=True
     )
-    (wheel,) = tmp_path.glob("*.whl")
-    assert wheel.name == f"tacit-{tacit.__version__}-py3-none-any.whl"
+    (wheel,) = out.glob("*.whl")
     with ZipFile(wheel) as content:
         names = set(content.namelist())
-        entry = content.read(f"tacit-{tacit.__version__}.dist-info/entry_points.txt").decode()
-    source = ROOT / "src"
-    kept = {"__pycache__", ".ruff_cache"}
-    files = {path for path in source.rglob("*") if path.is_file() and not kept & set(path.parts)}
-    assert {path.relative_to(source).as_posix() for path in files} <= names
+        (entries,) = (name for name in names if name.endswith("entry_points.txt"))
+        return wheel, names, content.read(entries).decode()
+
+
+def files_of(source):
+    left_out = {"__pycache__", ".ruff_cache"}
+    files = (path for path in source.rglob("*") if path.is_file())
+    return {
+        path.relative_to(source).as_posix() for path in files if not left_out & set(path.parts)
+    }
+
+
+def test_the_wheel_holds_code_pages_proofs_and_types(tmp_path):
+    wheel, names, entries = wheel_of(ROOT, tmp_path)
+    assert wheel.name == f"tacit-{tacit.__version__}-py3-none-any.whl"
+    assert files_of(ROOT / "src") <= names
     assert "tacit/py.typed" in names
     assert not any(name.startswith("tests/") for name in names)
-    assert "tacit = tacit.__main__:main" in entry
+    assert "tacit = tacit.__main__:main" in entries
+
+
+def test_the_wheel_holds_nothing_of_a_paper(tmp_path):
+    _, names, entries = wheel_of(ROOT, tmp_path)
+    own = f"tacit-{tacit.__version__}.dist-info"
+    assert {name.split("/")[0] for name in names} == {"tacit", own}
+    words = ("paper", "publish", "claim", "dataset", "reproduce")
+    code = [name for name in names if name.endswith(".py")]
+    assert not [name for name in code if any(word in Path(name).stem for word in words)]
+    assert "tacit.commands" not in entries
+
+
+def test_the_papers_are_a_wheel_of_their_own(tmp_path):
+    wheel, names, entries = wheel_of(ROOT / "papers", tmp_path)
+    assert wheel.name == f"tacit_papers-{tacit_papers.__version__}-py3-none-any.whl"
+    assert files_of(ROOT / "papers" / "src") <= names
+    own = f"tacit_papers-{tacit_papers.__version__}.dist-info"
+    assert {name.split("/")[0] for name in names} == {"tacit_papers", own}
+    assert "[tacit.commands]\nreproduce = tacit_papers.reproduce" in entries
 
 
 def test_the_version_is_written_once():

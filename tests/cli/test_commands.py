@@ -166,7 +166,7 @@ def test_reproduce_shows_measured_beside_published(tmp_path):
         "(unsound)",
         "peers in turns",
         "left it out",
-        "unchecked",
+        "could not be checked",
     ):
         assert word in " ".join(result.output.split())  # titles are as wide as their tables
     kept = (tmp_path / "rows.jsonl").read_text()
@@ -180,7 +180,7 @@ def test_reproduce_shows_measured_beside_published(tmp_path):
     assert (tmp_path / "rows.jsonl").read_text() == kept
     claims = [json.loads(line) for line in (tmp_path / "claims.jsonl").read_text().splitlines()]
     assert {claim["paper"] for claim in claims} == {"d"}
-    assert f"{len(claims)} claims, " in result.output
+    assert f"paper D: Of {len(claims)} published claims " in result.output
 
 
 def test_reproduce_refuses_another_paper():

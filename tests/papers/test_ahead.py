@@ -16,10 +16,10 @@ from tacit_papers.ours.ahead import (
     best_of_paper,
     bytes_of,
 )
-from tacit_papers.ours.ahead_report import ahead, summary
+from tacit_papers.ours.ahead_report import report_ahead, summary
 from tacit_papers.ours.break_even import BreakEvenCell, cells_ahead, rows_ahead
 from tacit_papers.ours.plan_check import PlanCell, plan_rows
-from tacit_papers.ours.tasks import Task, clusters, shifted, skewed, task_of
+from tacit_papers.ours.tasks import Task, clusters, shift_features, skew_labels, task_of
 
 COMMON: dict[str, Any] = {"where": "here", "dataset": "synthetic", "runs": 1, "quick": True}
 
@@ -34,7 +34,7 @@ def one_task(task):
     """The cells of this file measure the task above."""
     with pytest.MonkeyPatch.context() as patch:
         for place in ("ahead", "plan_check", "break_even"):
-            patch.setattr(f"tacit_papers.{place}.task_for", lambda name, quick: task)
+            patch.setattr(f"tacit_papers.ours.{place}.task_for", lambda name, quick: task)
         yield
 
 
@@ -86,7 +86,7 @@ def test_clusters_are_as_asked():
 def test_skew_keeps_rows_and_sizes():
     coins = np.random.default_rng(1)
     cohort = Cohort(coins.random((4000, 2)), coins.integers(0, 2, 4000), np.arange(1001) * 4)
-    dealt = {alpha: skewed(cohort, 2, alpha, run=0) for alpha in (0.1, 100.0)}
+    dealt = {alpha: skew_labels(cohort, 2, alpha, run=0) for alpha in (0.1, 100.0)}
     for each in dealt.values():
         np.testing.assert_array_equal(np.sort(each.X[:, 0]), np.sort(cohort.X[:, 0]))
         assert (each.sizes == 4).all()
@@ -100,7 +100,7 @@ def test_skew_keeps_rows_and_sizes():
 
 def test_shift_moves_owners_as_a_whole():
     cohort = Cohort(np.zeros((40, 3)), np.zeros(40, np.int64), np.arange(11) * 4)
-    moved = shifted(cohort, 0.3, run=0).X.reshape(10, 4, 3)
+    moved = shift_features(cohort, 0.3, run=0).X.reshape(10, 4, 3)
     assert (moved == moved[:, :1]).all()
     assert 0.15 < moved[:, 0].std() < 0.45
 
@@ -115,7 +115,7 @@ def test_the_chart(rows):
     assert rises[(1_000_000, 1.0)].rise > rises[(1_000, 1.0)].rise
     assert rises[(1_000_000, 1.0)].collect
     assert not rises[(1_000, 0.01)].collect
-    (drawn,) = ahead(rows, chart).charts
+    (drawn,) = report_ahead([*rows, *chart]).charts
     assert drawn.lines[0].y == tuple(100 * rises[owners, 1.0].rise for owners in (1_000, 1_000_000))
     assert [line.kind for line in drawn.lines][-1] == "public"
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from tacit_papers.a.published import EPSILONS, TABLES, published
+from tacit_papers.a.published import EPSILONS, TABLES, published_cell
 from tacit_papers.a.tables import TableRow
 from tacit_papers.b.hits import HitRow
 from tacit_papers.b.published import published_square
 from tacit_papers.c.experiment import SiteRow
 from tacit_papers.claims import Claim, NoRowsError, Rows, Statement, counts, judge_all, near
 from tacit_papers.d.experiment import PeerRow
-from tacit_papers.registry import CELLS, STATEMENTS, claims_of
+from tacit_papers.registry import PAPERS, claims_of
 from tacit_papers.rows import read_rows, write_rows
 from tacit_papers.shared.first_learner import FirstRow
 
@@ -24,7 +24,7 @@ def as_published(table="II", scale=1.0):
     rows = []
     for dataset, mechanism in TABLES[table]:
         for epsilon in EPSILONS:
-            paper = published(table, dataset, mechanism, epsilon)
+            paper = published_cell(table, dataset, mechanism, epsilon)
             assert paper is not None
             who = (table, dataset, dataset, measure, mechanism, epsilon, 1_000, 4)
             rows.append(
@@ -65,7 +65,7 @@ def test_other_numbers_differ_and_say_why():
     assert {claim.verdict for claim in close if claim.where == "Table II"} == {"holds"}
 
 
-@pytest.mark.parametrize("paper", sorted(CELLS))
+@pytest.mark.parametrize("paper", sorted(PAPERS))
 def test_without_rows_nothing_is_said(paper):
     claims = claims_of([paper], [])
     assert len(claims) > 10
@@ -76,7 +76,7 @@ def test_without_rows_nothing_is_said(paper):
 
 def test_a_part_of_the_rows_is_no_error():
     for step in (2, 3, 7):
-        for paper in STATEMENTS:
+        for paper in PAPERS:
             claims = claims_of(
                 [paper],
                 [
@@ -205,7 +205,7 @@ def test_lookups_are_strict():
 
 
 def test_claims_are_counted_and_written(tmp_path):
-    claims = claims_of(STATEMENTS, as_published())
+    claims = claims_of(PAPERS, as_published())
     found = counts(claims)
     assert sum(found.values()) == len(claims)
     assert found["holds"] >= 12

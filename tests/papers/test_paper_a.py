@@ -8,14 +8,12 @@ from rich.console import Console
 
 from tacit.mechanisms.streams import seeded
 from tacit.render.html import page_of
-from tacit_papers.a.curves import PublicRow
-from tacit_papers.a.experiment import DATASETS, cells_a
-from tacit_papers.a.published import CURVES, EPSILONS, TABLES, published
-from tacit_papers.a.report import paper_a
+from tacit_papers.a.experiment import DATASETS, PublicRow, cells_a
+from tacit_papers.a.published import CURVES, EPSILONS, TABLES, published_cell
+from tacit_papers.a.report import report_a
 from tacit_papers.a.tables import TableCell, TableRow
-from tacit_papers.a.terminal import show_a
 from tacit_papers.registry import claims_of
-from tacit_papers.reproduce import show_claims
+from tacit_papers.reproduce import print_claims, print_tables
 from tacit_papers.shared.curves import CurveCell, CurveRow, OursRow
 from tacit_papers.shared.first_learner import MECHANISMS, FirstRow
 from tacit_papers.shared.splits import deal, load_split
@@ -137,7 +135,7 @@ def test_a_seed_says_everything(rows):
 
 def test_the_report_shows_measured_beside_published(rows):
     curves, tables = of(rows, CurveRow), of(rows, TableRow)
-    document = paper_a(curves, of(rows, PublicRow), tables, of(rows, OursRow), of(rows, FirstRow))
+    document = report_a(rows)
     charts = list(document.charts)
     boosted = {(r.dataset, r.learner, r.epsilon) for r in curves if r.epsilon is not None}
     assert (
@@ -164,21 +162,29 @@ def test_the_terminal_shows_measured_beside_published(rows):
     out = StringIO()
     console = Console(file=out, width=200)
     claims = claims_of(["a"], rows)
-    document = show_a(rows, claims, console)
-    show_claims(claims, console)
+    print_tables(report_a(rows), console)
+    print_claims(claims, console)
     text = out.getvalue()
     for word in (
         "Table II",
         "Table IV",
         "(published)",
-        "boosted stump",
+        "Boosted stump",
         "sample alone",
         "ours: sample and",
         "Fig. 9",
     ):
         assert word in text
-    assert f"paper A: {len(claims)} claims, " in text
-    assert document.sections[0].title == "Published claims"
+    assert f"paper A: Of {len(claims)} published claims " in text
+
+
+def test_the_terminal_is_no_wider_than_eighty_columns(rows):
+    out = StringIO()
+    print_tables(report_a(rows), Console(file=out, width=80))
+    lines = out.getvalue().splitlines()
+    assert not any("…" in line for line in lines)
+    first = next(row for row in of(rows, TableRow) if row.table == "II")
+    assert any(f"± {first.std:.2g}" in line for line in lines)
 
 
 def test_the_papers_settings():
@@ -225,7 +231,7 @@ def test_published_tables_are_complete(table):
     for name in {name for name, _ in cells}:
         for epsilon in EPSILONS:
             laplace, duchi, piecewise = (
-                published(table, name, mechanism, epsilon) for mechanism in MECHANISMS
+                published_cell(table, name, mechanism, epsilon) for mechanism in MECHANISMS
             )
             assert laplace
             assert duchi
@@ -236,5 +242,5 @@ def test_published_tables_are_complete(table):
 
 def test_published_curves_go_down():
     assert all(first > last for first, last in CURVES.values())
-    assert published("II", "brazil", "duchi", 1.0) is None
-    assert published("II", "mnist", "duchi", 2.0) is None
+    assert published_cell("II", "brazil", "duchi", 1.0) is None
+    assert published_cell("II", "mnist", "duchi", 2.0) is None

@@ -19,9 +19,8 @@ from tacit_papers.b.experiment import SUMS_SHARE, ErrorCell, SummedCell, cells_b
 from tacit_papers.b.hits import HitRow
 from tacit_papers.b.learners import MajorityStump, OneAgainstRest, WeightedCentroid
 from tacit_papers.b.published import published_square
-from tacit_papers.b.report import paper_b
-from tacit_papers.b.terminal import show_b
-from tacit_papers.registry import claims_of
+from tacit_papers.b.report import report_b
+from tacit_papers.reproduce import print_tables
 from tacit_papers.shared.curves import CurveRow, OursRow
 from tacit_papers.shared.first_learner import FirstRow
 
@@ -128,7 +127,7 @@ def test_the_papers_settings():
 
 
 def test_the_report_has_every_figure(rows):
-    document = paper_b(of(rows, FirstRow), of(rows, CurveRow), of(rows, OursRow), of(rows, HitRow))
+    document = report_b(rows)
     charts = list(document.charts)
     assert len(charts) == 2 + 2 * 2 + 2 + 2 * (
         1 + 2
@@ -143,13 +142,13 @@ def test_the_report_has_every_figure(rows):
 def test_the_terminal_shows_every_table(rows):
     out = StringIO()
     console = Console(file=out, width=200)
-    show_b(rows, claims_of(["b"], rows), console)
+    print_tables(report_b(rows), console)
     text = out.getvalue()
     for word in (
         "Table 2, synthetic",
         "Fig. 3",
         "Fig. 6",
-        "boosted centroid",
+        "Boosted centroid",
         "hitting rate",
         "as published (unsound)",
     ):
@@ -196,7 +195,7 @@ def test_weights_are_one_on_average_and_inside_the_noise(cohort):
     alpha = float(np.log((1 - error) / error))
     ensemble = Ensemble(2, ((alpha, stump),))
     learner = WeightedCentroid()
-    values, after = learner.weighted(query_of(learner, cohort, ensemble), cohort)
+    values, after = learner.perturbed_rows(query_of(learner, cohort, ensemble), cohort)
     np.testing.assert_array_equal(after, 1.0)
     weights = np.where(wrong, np.exp(alpha), 1.0) / (2 * (1 - error))
     assert weights.mean() == pytest.approx(1.0)
@@ -215,5 +214,5 @@ def test_one_regression_per_class(cohort):
     answer = learner.simulate(query, three, NoPrivacy, 1.0, seeded(1))
     np.testing.assert_allclose(answer.mean, shares.mean(axis=0))
     assert learner.learn(query, answer).coefficients.shape == (3, 3)
-    again = learner.told(query, shares, Piecewise, 4.0, seeded(1)).mean
+    again = learner.answer(query, shares, Piecewise, 4.0, seeded(1)).mean
     assert not np.allclose(again, answer.mean)

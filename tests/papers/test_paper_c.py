@@ -10,7 +10,7 @@ import pytest
 from tacit.render.html import page_of
 from tacit_papers.c.experiment import DATASETS, PLANS, cells_c, load_rows
 from tacit_papers.c.methods import METHODS
-from tacit_papers.c.report import paper_c
+from tacit_papers.c.report import report_c
 from tacit_papers.datasets import DataMissing
 from tacit_papers.ours.hospitals import HospitalRow, hospital_rows
 
@@ -67,7 +67,7 @@ def test_points_that_curves_share_are_measured_once():
 
 def test_the_report_shows_every_method_and_the_public_rows(rows):
     hospital = HospitalRow("ours", 1.0, 0.254, 0.01, (0.1, 0.2, 0.3, 0.4), 2, "")
-    document = paper_c(rows, [hospital])
+    document = report_c([*rows, hospital])
     charts = list(document.charts)
     assert [chart.x_label for chart in charts] == [
         "epsilon",

@@ -10,8 +10,8 @@ from tacit.mechanisms.streams import seeded
 from tacit.render.html import page_of
 from tacit_papers.d.events import EVENTS, EventRow
 from tacit_papers.d.experiment import CONTESTANTS, PeerRow, cells_d
-from tacit_papers.d.report import paper_d
-from tacit_papers.d.tasks import DATASETS, PUBLIC, deal, load_task, made_up
+from tacit_papers.d.report import report_d
+from tacit_papers.d.tasks import DATASETS, PUBLIC, deal, load_task, make_up
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def test_a_seed_says_everything(rows):
 def test_the_report_shows_every_method_and_event(rows):
     peers = [row for row in rows if isinstance(row, PeerRow)]
     events = [row for row in rows if isinstance(row, EventRow)]
-    document = paper_d(peers, events)
+    document = report_d(rows)
     text = page_of(document)
     assert all(escape(row.method) in text for row in peers)
     assert all(row.event in text for row in events)
@@ -84,7 +84,7 @@ def test_the_report_shows_every_method_and_event(rows):
 
 
 def test_participants_are_unequal_and_nobody_is_tested_on_its_own_rows():
-    task = made_up("adult")
+    task = make_up("adult")
     trial = deal(task, seeded(1))
     assert len(trial.cohort) == 10
     assert trial.cohort.sizes.min() >= 1

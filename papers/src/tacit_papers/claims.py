@@ -9,10 +9,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
+
+from tacit_papers.rows import Kind, select
 
 Verdict = Literal["holds", "differs", "unchecked"]
-Kind = TypeVar("Kind")
 
 
 class NoRowsError(LookupError):
@@ -42,15 +43,10 @@ class Rows:
 
     def of(self, kind: type[Kind], **fields: object) -> list[Kind]:
         """All rows of a kind with these fields; there must be some."""
-        found = [
-            row
-            for row in self.all
-            if isinstance(row, kind)
-            and all(getattr(row, name) == value for name, value in fields.items())
-        ]
+        found = select(self.all, kind, **fields)
         if not found:
-            told = ", ".join(f"{name} {value}" for name, value in fields.items())
-            raise NoRowsError(f"not measured: {told}")
+            wanted = ", ".join(f"{name} {value}" for name, value in fields.items())
+            raise NoRowsError(f"not measured: {wanted}")
         return found
 
     def one(self, kind: type[Kind], **fields: object) -> Kind:
@@ -82,7 +78,7 @@ class Statement:
 def judge_all(paper: str, statements: Iterable[Statement], rows: Sequence[Any]) -> list[Claim]:
     """Every statement of a paper, judged."""
     known = Rows(rows)
-    return [_judged(paper, statement, known) for statement in statements]
+    return [_judge(paper, statement, known) for statement in statements]
 
 
 def counts(claims: Iterable[Claim]) -> dict[Verdict, int]:
@@ -91,25 +87,20 @@ def counts(claims: Iterable[Claim]) -> dict[Verdict, int]:
     return {"holds": found["holds"], "differs": found["differs"], "unchecked": found["unchecked"]}
 
 
-def _judged(paper: str, statement: Statement, rows: Rows) -> Claim:
-    told = (paper, statement.where, statement.text, statement.published)
+def _judge(paper: str, statement: Statement, rows: Rows) -> Claim:
+    said = (paper, statement.where, statement.text, statement.published)
     if statement.judge is None:
-        return Claim(*told, "", "unchecked", statement.caution)
+        return Claim(*said, "", "unchecked", statement.caution)
     try:
         holds, measured = statement.judge(rows)
     except NoRowsError as problem:
-        return Claim(*told, "", "unchecked", str(problem))
-    except (
-        LookupError,
-        ValueError,
-        ZeroDivisionError,
-    ) as problem:  # a part of the rows that a judge needs
-        return Claim(
-            *told, "", "unchecked", f"rows are not complete ({type(problem).__name__}: {problem})"
-        )
-    return Claim(
-        *told, measured, "holds" if holds else "differs", "" if holds else statement.caution
-    )
+        return Claim(*said, "", "unchecked", str(problem))
+    except (LookupError, ValueError, ZeroDivisionError) as problem:  # a judge needs more rows
+        why = f"rows are not complete ({type(problem).__name__}: {problem})"
+        return Claim(*said, "", "unchecked", why)
+    if holds:
+        return Claim(*said, measured, "holds", "")
+    return Claim(*said, measured, "differs", statement.caution)
 
 
 def percent(*values: float) -> str:

@@ -1,66 +1,67 @@
-"""Several papers on one page: how many of their claims hold."""
+"""Claims as tables, and several papers on one page: how many of their claims hold."""
 
 from collections.abc import Sequence
 
 from tacit.render.document import Document, Figures, Section, Table
-from tacit_papers.claims import Claim
+from tacit_papers.claims import Claim, counts
 
-VERDICTS = ("holds", "differs", "unchecked")
+_ORDER = ("differs", "unchecked", "holds")  # what to look at comes first
 
 
 def overview(claims: Sequence[Claim]) -> Document:
     """Counts over all papers and for each; then every claim."""
-    papers = list(dict.fromkeys(claim.paper for claim in claims))
-    numbers = {name: _counts([claim for claim in claims if claim.paper == name]) for name in papers}
-    rows = tuple(
-        (f"paper {name.upper()}", *map(str, numbers[name]), str(sum(numbers[name])))
-        for name in papers
-    )
+    papers = {
+        name: [claim for claim in claims if claim.paper == name]
+        for name in dict.fromkeys(claim.paper for claim in claims)
+    }
+    total = counts(claims)
     figures = Figures(
-        tuple((f"Claims: {verdict}", str(n), f"of {len(claims)}") for verdict, n in _told(claims))
+        tuple((f"Claims: {verdict}", str(n), f"of {len(claims)}") for verdict, n in total.items())
     )
-    table = Table("Published claims by paper", ("paper", *VERDICTS, "all"), rows)
-    details = (
-        (
-            claims_section([claim for claim in claims if claim.paper == name]),
-            f"What paper {name.upper()} says",
-        )
-        for name in papers
+    rows = tuple(
+        (f"paper {name.upper()}", *map(str, counts(own).values()), str(len(own)))
+        for name, own in papers.items()
     )
+    table = Table("Published claims by paper", ("paper", *total, "all"), rows)
     return Document(
         "Four papers, measured again",
-        "Every table and figure was run again at the papers' settings, where data was at "
-        "hand. Each paper has a report "
-        "of its own in the folder beside this file.",
+        "Every table and figure was run again at the papers' settings, where data was at hand. "
+        "Each paper has a report of its own in the folder beside this file.",
         (
             Section("Do the papers' claims hold?", "", (figures, table)),
-            *(Section(title, section.text, section.parts) for section, title in details),
+            *(
+                claims_section(own, f"What paper {name.upper()} says")
+                for name, own in papers.items()
+            ),
         ),
     )
 
 
-def _counts(claims: Sequence[Claim]) -> list[int]:
-    return [sum(claim.verdict == verdict for claim in claims) for verdict in VERDICTS]
+def claims_section(claims: Sequence[Claim], title: str = "Published claims") -> Section:
+    """Claims with their verdicts, and how many of each kind there are."""
+    return Section(title, say_counts(claims), (claims_table("Claims and verdicts", claims),))
 
 
-def _told(claims: Sequence[Claim]) -> list[tuple[str, int]]:
-    return list(zip(VERDICTS, _counts(claims), strict=True))
-
-
-def claims_section(claims: Sequence[Claim]) -> Section:
-    """Claims with their verdicts, those that differ first; and how many of each kind there are."""
-    order = ("differs", "unchecked", "holds")
-    hold, differ, unchecked = (
-        sum(claim.verdict == verdict for claim in claims) for verdict in VERDICTS
-    )
+def claims_table(caption: str, claims: Sequence[Claim]) -> Table:
+    """Claims with their verdicts, those that differ first; in brackets why."""
+    ordered = sorted(claims, key=lambda claim: _ORDER.index(claim.verdict))
     rows = tuple(
-        (claim.where, claim.text, claim.published, claim.measured, claim.verdict, claim.why)
-        for claim in sorted(claims, key=lambda claim: order.index(claim.verdict))
+        (
+            claim.where,
+            claim.text + (f" ({claim.why})" if claim.why else ""),
+            claim.published,
+            claim.measured,
+            claim.verdict,
+        )
+        for claim in ordered
     )
-    columns = ("where", "claim", "published", "measured", "verdict", "why")
-    text = (
-        f"Of {len(claims)} published claims {hold} hold, {differ} differ, {unchecked} "
-        "could not "
-        "be checked."
+    return Table(caption, ("where", "claim", "published", "measured", "verdict"), rows)
+
+
+def say_counts(claims: Sequence[Claim]) -> str:
+    """How many claims hold, differ, and could not be checked."""
+    found = counts(claims)
+    return (
+        f"Of {len(claims)} published claims {found['holds']} hold, {found['differs']} differ, "
+        f"{found['unchecked']} could not be checked."
     )
-    return Section("Published claims", text, (Table("Claims and verdicts", columns, rows),))

@@ -1,47 +1,74 @@
-"""All papers: their cells, and the kinds of rows that come of them."""
+"""What `tacit reproduce` can run: four papers, and comparisons of our own.
+
+Each entry has its cells, the kinds of rows they leave on disk, and the report that is made of them.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tacit._util.checks import bad
+from tacit.render.document import Document
 from tacit_papers.a import experiment as paper_a
 from tacit_papers.a.claims import statements_a
-from tacit_papers.a.curves import PublicRow
+from tacit_papers.a.experiment import PublicRow
+from tacit_papers.a.report import report_a
 from tacit_papers.a.tables import TableRow
 from tacit_papers.b import experiment as paper_b
 from tacit_papers.b.claims import statements_b
 from tacit_papers.b.hits import HitRow
+from tacit_papers.b.report import report_b
 from tacit_papers.c import experiment as paper_c
 from tacit_papers.c.claims import statements_c
 from tacit_papers.c.experiment import SiteRow
+from tacit_papers.c.report import report_c
 from tacit_papers.claims import Claim, Statement, judge_all
 from tacit_papers.d import experiment as paper_d
 from tacit_papers.d import tasks
 from tacit_papers.d.claims import statements_d
 from tacit_papers.d.events import EventRow
 from tacit_papers.d.experiment import PeerRow
+from tacit_papers.d.report import report_d
+from tacit_papers.ours import ahead, break_even, trees
+from tacit_papers.ours.ahead_report import draw_ahead, report_ahead
 from tacit_papers.ours.hospitals import HospitalRow
+from tacit_papers.ours.tasks import SIZES
+from tacit_papers.ours.trees_report import report_trees
 from tacit_papers.runner import Cell, CellRow
 from tacit_papers.shared.curves import CurveRow, OursRow
 from tacit_papers.shared.first_learner import FirstRow
 
-CELLS: dict[str, Callable[[bool, int], list[Cell]]] = {
-    "a": paper_a.cells_a,
-    "b": paper_b.cells_b,
-    "c": paper_c.cells_c,
-    "d": paper_d.cells_d,
-}
-STATEMENTS: dict[str, Callable[[], list[Statement]]] = {
-    "a": statements_a,
-    "b": statements_b,
-    "c": statements_c,
-    "d": statements_d,
-}
-DATASETS = {
-    "a": paper_a.DATASETS,
-    "b": paper_b.DATASETS,
-    "c": paper_c.DATASETS,
-    "d": tasks.DATASETS,
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper: data sets, cells (quick, seed), statements, report."""
+
+    datasets: tuple[str, ...]
+    cells: Callable[[bool, int], list[Cell]]
+    statements: Callable[[], list[Statement]]
+    report: Callable[[Sequence[Any]], Document]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A comparison of our own: cells (quick, seed, data sets), what is made of their rows, how it
+    is shown, and a picture beside it.
+    """
+
+    datasets: tuple[str, ...]
+    cells: Callable[[bool, int, Iterable[str]], list[Cell]]
+    kinds: tuple[type[Any], ...]
+    summary: Callable[[Iterable[object]], Sequence[Any]]
+    report: Callable[[Sequence[Any]], Document]
+    draw: Callable[[Sequence[Any], Path], None] = lambda rows, folder: None
+
+
+PAPERS = {
+    "a": Paper(paper_a.DATASETS, paper_a.cells_a, statements_a, report_a),
+    "b": Paper(paper_b.DATASETS, paper_b.cells_b, statements_b, report_b),
+    "c": Paper(paper_c.DATASETS, paper_c.cells_c, statements_c, report_c),
+    "d": Paper(tasks.DATASETS, paper_d.cells_d, statements_d, report_d),
 }
 KINDS = (
     CellRow,
@@ -55,7 +82,29 @@ KINDS = (
     HospitalRow,
     PeerRow,
     EventRow,
-)
+)  # of rows of all papers
+COMPARISONS = {
+    "ahead": Comparison(
+        datasets=ahead.DATASETS,
+        cells=break_even.cells_ahead,
+        kinds=break_even.KINDS,
+        summary=break_even.rows_ahead,
+        report=report_ahead,
+        draw=draw_ahead,
+    ),
+    "trees": Comparison(
+        datasets=trees.DATASETS,
+        cells=trees.cells_trees,
+        kinds=trees.KINDS,
+        summary=trees.rows_trees,
+        report=report_trees,
+    ),
+}
+
+DATASETS = {name: paper.datasets for name, paper in PAPERS.items()} | {
+    name: comparison.datasets for name, comparison in COMPARISONS.items()
+}
+TASKS = tuple(SIZES)  # on which comparisons run, some only when they are named
 
 
 def cells_of(
@@ -65,12 +114,12 @@ def cells_of(
     asked.
     """
     chosen = list(papers)
-    if not set(chosen) <= set(CELLS):
-        raise bad("papers", f"among {tuple(CELLS)}", chosen)
-    cells = [cell for paper in chosen for cell in CELLS[paper](quick, seed)]
+    if not set(chosen) <= set(PAPERS):
+        raise bad("papers", f"among {tuple(PAPERS)}", chosen)
+    cells = [cell for paper in chosen for cell in PAPERS[paper].cells(quick, seed)]
     if datasets is None or quick:
         return cells
-    known, wanted = {name for paper in chosen for name in DATASETS[paper]}, set(datasets)
+    known, wanted = {name for paper in chosen for name in PAPERS[paper].datasets}, set(datasets)
     if not wanted <= known:
         raise bad("datasets", f"among {sorted(known)}", sorted(wanted - known))
     return [cell for cell in cells if cell.dataset in wanted]
@@ -78,4 +127,14 @@ def cells_of(
 
 def claims_of(papers: Iterable[str], rows: Sequence[Any]) -> list[Claim]:
     """What these papers say, judged from rows."""
-    return [claim for paper in papers for claim in judge_all(paper, STATEMENTS[paper](), rows)]
+    return [
+        claim for paper in papers for claim in judge_all(paper, PAPERS[paper].statements(), rows)
+    ]
+
+
+def tasks_of(comparison: Comparison, datasets: Sequence[str] | None) -> tuple[str, ...]:
+    """The tasks of a comparison: those that are named, or its own."""
+    names = tuple(datasets or comparison.datasets)
+    if not set(names) <= set(TASKS):
+        raise bad("dataset", f"among {TASKS}", sorted(set(names) - set(TASKS)))
+    return names

@@ -1,123 +1,50 @@
-"""Claims on the terminal: what the papers say beside what was measured, and how many hold.
+"""tacit reproduce: the papers' tables and figures again, beside their own numbers.
 
-tacit reproduce: the papers' tables and figures again, beside their own numbers.
+Cells that are not on disk yet are run, claims are judged from rows on disk, and a report is written
+of them; the terminal shows the tables of that report.
 """
 
 import shlex
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
 
-from tacit._util.checks import bad
 from tacit._util.threads import cores
 from tacit.cli._options import Seed, folder, versions
 from tacit.cli._progress import bar
 from tacit.cli._screen import Screen, table_of
-from tacit.render.document import Document
+from tacit.render.document import Document, Table
 from tacit.render.writing import write_report
-from tacit_papers.a.terminal import show_a
-from tacit_papers.b.terminal import show_b
-from tacit_papers.c.terminal import show_c
 from tacit_papers.claims import Claim, counts
-from tacit_papers.d.terminal import show_d
-from tacit_papers.ours import ahead, break_even, trees
-from tacit_papers.ours.ahead_terminal import draw_ahead, show_ahead
-from tacit_papers.ours.tasks import SIZES
-from tacit_papers.ours.trees_terminal import show_trees
-from tacit_papers.overview import overview
-from tacit_papers.registry import CELLS, DATASETS, KINDS, cells_of, claims_of
+from tacit_papers.overview import claims_section, claims_table, overview, say_counts
+from tacit_papers.registry import (
+    COMPARISONS,
+    DATASETS,
+    KINDS,
+    PAPERS,
+    TASKS,
+    Comparison,
+    cells_of,
+    claims_of,
+    tasks_of,
+)
 from tacit_papers.rows import read_rows, write_rows
 from tacit_papers.runner import Cell, run_cells
 
-_STYLES = {"holds": "green", "differs": "red"}
-
-
-def show_claims(claims: Sequence[Claim], console: Console) -> None:
-    """For each paper the claims that could be checked, and the counts; of several papers only
-    what differs.
-    """
-    papers = list(dict.fromkeys(claim.paper for claim in claims))
-    for paper in papers:
-        own = [claim for claim in claims if claim.paper == paper]
-        shown = ("differs",) if len(papers) > 1 else ("holds", "differs")
-        table = table_of(
-            f"What paper {paper.upper()} says" + (", where it differs" if len(papers) > 1 else "")
-        )
-        for heading in ("where", "claim", "published", "measured", "verdict"):
-            table.add_column(heading, overflow="fold")
-        for claim in own:
-            text = claim.text + (f" ({claim.why})" if claim.why else "")
-            if claim.verdict in shown:
-                table.add_row(
-                    claim.where,
-                    text,
-                    claim.published,
-                    claim.measured,
-                    claim.verdict,
-                    style=_STYLES[claim.verdict],
-                )
-        if table.row_count:
-            console.print(table)
-        console.print(f"paper {paper.upper()}: {_told(own)}")
-    if len(papers) > 1:
-        console.print(f"all: {_told(claims)}")
-
-
-def _told(claims: Sequence[Claim]) -> str:
-    found = counts(claims)
-    checked = f"{len(claims)} claims, {found['holds']} hold, {found['differs']} differ"
-    return f"{checked}, {found['unchecked']} unchecked for want of rows"
-
-
+WORDS = (*PAPERS, "all", *COMPARISONS)
 _STOPPED = "what is done is kept, and the same command goes on from there"
-
-
-class Own(NamedTuple):
-    """A comparison of our own: its cells, the kinds of rows they leave, what is made of these,
-    how it is shown.
-    """
-
-    datasets: tuple[str, ...]
-    cells: Callable[[bool, int, Iterable[str]], list[Cell]]
-    kinds: tuple[type[Any], ...]
-    rows: Callable[[Iterable[object]], Sequence[Any]]
-    show: Callable[[Sequence[Any], Console], Document]
-    draw: Callable[[Sequence[Any], Path], None] = lambda rows, folder: None
-
-
-SHOWS: dict[str, Callable[[Sequence[Any], Sequence[Claim], Console], Document]] = {
-    "a": show_a,
-    "b": show_b,
-    "c": show_c,
-    "d": show_d,
-}
-OWN = {
-    "ahead": Own(
-        ahead.DATASETS,
-        break_even.cells_ahead,
-        break_even.KINDS,
-        break_even.rows_ahead,
-        show_ahead,
-        draw_ahead,
-    ),
-    "trees": Own(
-        trees.DATASETS,
-        trees.cells_trees,
-        trees.KINDS,
-        trees.rows_trees,
-        show_trees,
-    ),
-}
-WORDS = (*CELLS, "all", *OWN)
-_SETS = {**DATASETS, **{name: own.datasets for name, own in OWN.items()}}
-_DATASETS = "; ".join(
-    f"{name}: {', '.join(shlex.quote(each) for each in sets)}" for name, sets in _SETS.items()
+_QUICK = (
+    "two quick runs on a few made-up rows decide nothing: what differs here may hold in a full run"
 )
+_DATASETS = "; ".join(
+    f"{name}: {', '.join(map(shlex.quote, datasets))}" for name, datasets in DATASETS.items()
+)
+_WIDE = 5  # columns, above which deviations and published values go below their means
 
 
 def reproduce(
@@ -156,25 +83,26 @@ def reproduce(
     began = time.monotonic()
     if paper not in WORDS:
         raise ValueError(f"paper must be one of {', '.join(WORDS)}, got {paper!r}")
-    place = out or Path("out") / (
-        ("papers" if paper not in OWN else paper) + ("_quick" if quick else "")
-    )
+    name = ("papers" if paper not in COMPARISONS else paper) + ("_quick" if quick else "")
+    place = out or Path("out") / name
     folder("--out", place)
     wish = _Wish(
-        dataset,
-        quick,
-        seed,
-        processes or cores(),
-        place,
-        _command(paper, dataset, quick, seed),
-        screen,
+        datasets=dataset,
+        quick=quick,
+        seed=seed,
+        processes=processes or cores(),
+        place=place,
+        command=_command(paper, dataset, quick, seed),
+        screen=screen,
     )
-    chosen = list(CELLS) if paper == "all" else [paper]
-    notes = _own(OWN[paper], wish) if paper in OWN else _papers(chosen, wish)
+    if paper in COMPARISONS:
+        notes = _compare(COMPARISONS[paper], wish)
+    else:
+        notes = _reproduce_papers(list(PAPERS) if paper == "all" else [paper], wish)
     stopped = notes.pop() if _STOPPED in notes else ""
     seconds = round(time.monotonic() - began, 1)
-    screen.tell(command=wish.command, rows_file=place / "rows.jsonl", notes=notes, seconds=seconds)
-    for line in (*notes, f"rows: {place / 'rows.jsonl'}"):
+    screen.tell(command=wish.command, rows_file=wish.rows, notes=notes, seconds=seconds)
+    for line in (*notes, f"rows: {wish.rows}"):
         screen.say(line)
     if stopped:
         screen.stop(stopped)
@@ -192,79 +120,123 @@ class _Wish:
     command: str
     screen: Screen
 
-    def finished(self, document: Document) -> Document:
-        """The document with how to run it again."""
-        return replace(document, command=self.command, settings=versions(self.seed))
+    @property
+    def rows(self) -> Path:
+        return self.place / "rows.jsonl"
+
+    def run(self, wanted: Sequence[Cell], known: Sequence[Cell]) -> list[str]:
+        """Run what is not on disk yet; what is to be said of it, the last of it when stopped."""
+        with bar(self.screen, guess=1 / self.processes) as advance:  # costs are about seconds
+            try:
+                missing = run_cells(wanted, self.rows, self.processes, advance, known)
+            except KeyboardInterrupt:
+                return [_STOPPED]
+        return list(dict.fromkeys(missing))
+
+    def write(self, document: Document, place: Path) -> bool:
+        """Write a report that says how to make it again; whether matplotlib was there."""
+        made = replace(document, command=self.command, settings=versions(self.seed))
+        drawn = write_report(made, place)
+        if not drawn:
+            self.screen.note(
+                "no pictures: matplotlib is missing; pip install 'tacit[plot]' adds it"
+            )
+        self.screen.say(f"report and pictures: {place / 'report.html'}")
+        return drawn
 
 
-def _papers(chosen: list[str], wish: _Wish) -> list[str]:
-    """Papers as they were published: measured, judged, shown and written; what is to be said of
+def _reproduce_papers(chosen: list[str], wish: _Wish) -> list[str]:
+    """Papers as they were published: measured, judged, written and shown; what is to be said of
     it.
     """
-    screen, place = wish.screen, wish.place
-    known = cells_of(CELLS, wish.quick, wish.seed)
-    notes = _run(cells_of(chosen, wish.quick, wish.seed, wish.datasets), known, wish)
-    rows = list(read_rows(place / "rows.jsonl", KINDS))
+    console = wish.screen.console
+    known = cells_of(chosen, wish.quick, wish.seed)
+    notes = wish.run(cells_of(chosen, wish.quick, wish.seed, wish.datasets), known)
+    rows = list(read_rows(wish.rows, KINDS))
     claims = claims_of(chosen, rows)
-    write_rows(claims, place / "claims.jsonl")
-    several = len(chosen) > 1
-    console = (
-        Console(quiet=True) if several else screen.console
-    )  # tables of several papers are in their reports
+    write_rows(claims, wish.place / "claims.jsonl")
     for name in chosen:
-        own = [claim for claim in claims if claim.paper == name]
-        _write(wish.finished(SHOWS[name](rows, own, console)), place / f"paper_{name}", screen)
-    if several:
-        _write(wish.finished(overview(claims)), place, screen)
-    show_claims(claims, screen.console)
-    screen.tell(claims=claims, counts=counts(claims))
-    if wish.quick:
-        notes.insert(
-            0,
-            "two quick runs on a few made-up rows decide nothing: what differs here may hold "
-            "in a full run",
-        )
-    return [
-        f"every claim, with why it differs or could not be checked: {place / 'claims.jsonl'}",
-        *notes,
-    ]
+        document = PAPERS[name].report(rows)
+        if len(chosen) == 1:  # the tables of several papers are in their reports
+            print_tables(document, console)
+        judged = claims_section([claim for claim in claims if claim.paper == name])
+        document = replace(document, sections=(judged, *document.sections))
+        wish.write(document, wish.place / f"paper_{name}")
+    if len(chosen) > 1:
+        wish.write(overview(claims), wish.place)
+    print_claims(claims, console)
+    wish.screen.tell(claims=claims, counts=counts(claims))
+    every = "every claim, with why it differs or could not be checked"
+    quick = [_QUICK] if wish.quick else []
+    return [f"{every}: {wish.place / 'claims.jsonl'}", *quick, *notes]
 
 
-def _own(chosen: Own, wish: _Wish) -> list[str]:
+def _compare(chosen: Comparison, wish: _Wish) -> list[str]:
     """A comparison of our own; what is to be said of it."""
-    names = wish.datasets or chosen.datasets
-    if not set(names) <= set(SIZES):
-        raise bad("dataset", f"among {tuple(SIZES)}", sorted(set(names) - set(SIZES)))
-    known = chosen.cells(wish.quick, wish.seed, SIZES)
-    notes = _run(chosen.cells(wish.quick, wish.seed, names), known, wish)
-    rows = chosen.rows(read_rows(wish.place / "rows.jsonl", chosen.kinds))
+    wanted = chosen.cells(wish.quick, wish.seed, tasks_of(chosen, wish.datasets))
+    notes = wish.run(wanted, chosen.cells(wish.quick, wish.seed, TASKS))
+    rows = chosen.summary(read_rows(wish.rows, chosen.kinds))
     wish.screen.tell(rows=rows)
-    document = wish.finished(chosen.show(rows, wish.screen.console))
-    if _write(document, wish.place, wish.screen):
+    document = chosen.report(rows)
+    print_tables(document, wish.screen.console)
+    if wish.write(document, wish.place):
         chosen.draw(rows, wish.place)
     return notes
 
 
-def _run(wanted: list[Cell], known: list[Cell], wish: _Wish) -> list[str]:
-    """Run what is not on disk yet; what is to be said of it, the last of it when it was stopped."""
-    with bar(wish.screen, guess=1 / wish.processes) as advance:  # costs are about seconds
-        try:
-            return list(
-                dict.fromkeys(
-                    run_cells(wanted, wish.place / "rows.jsonl", wish.processes, advance, known)
-                )
-            )
-        except KeyboardInterrupt:
-            return [_STOPPED]
+def print_claims(claims: Sequence[Claim], console: Console) -> None:
+    """For each paper the claims that could be checked, and the counts; of several papers only
+    what differs.
+    """
+    papers = list(dict.fromkeys(claim.paper for claim in claims))
+    verdicts = ("differs",) if len(papers) > 1 else ("holds", "differs")
+    where = ", where it differs" if len(papers) > 1 else ""
+    for paper in papers:
+        own = [claim for claim in claims if claim.paper == paper]
+        shown = [claim for claim in own if claim.verdict in verdicts]
+        name = f"paper {paper.upper()}"
+        print_table(claims_table(f"What {name} says{where}", shown), console)
+        console.print(f"{name}: {say_counts(own)}")
+    if len(papers) > 1:
+        console.print(f"all: {say_counts(claims)}")
 
 
-def _write(document: Document, place: Path, screen: Screen) -> bool:
-    """Write a report; whether matplotlib was there for pictures."""
-    drawn = write_report(document, place)
-    if not drawn:
-        screen.note("no pictures: matplotlib is missing; pip install 'tacit[plot]' adds it")
-    screen.say(f"report and pictures: {place / 'report.html'}")
-    return drawn
+def print_tables(document: Document, console: Console) -> None:
+    """The tables of a report, with what its sections say."""
+    for section in document.sections:
+        tables = [part for part in section.parts if isinstance(part, Table)]
+        for table in tables:
+            print_table(table, console)
+        if tables and section.text:
+            console.print(section.text)
+
+
+def print_table(table: Table, console: Console) -> None:
+    """A table of a report in 80 columns: where there are many, deviations and published values
+    stand below their means.
+    """
+    if not table.rows:
+        return
+    shown = table_of(table.caption)
+    for heading, wordy in zip(table.columns, table.wordy, strict=True):
+        justify: Literal["left", "right"] = "left" if wordy else "right"
+        shown.add_column(heading, justify=justify, no_wrap=not wordy, overflow="fold")
+    wide = len(table.columns) > _WIDE
+    for number, (name, *cells) in enumerate(table.rows):
+        texts = (_stack(cell) if wide else cell for cell in cells)
+        shown.add_row(name, *texts, style="bold" if number in table.strong else "")
+    console.print(shown)
+    if table.note:
+        console.print(table.note)
+
+
+def _stack(cell: str) -> str:
+    """A cell with its deviation and what is in brackets below its mean.
+
+    >>> _stack("0.55 ± 0.06 (0.57)").splitlines()
+    ['0.55', '± 0.06', '(0.57)']
+    """
+    return cell.replace(" ± ", "\n± ").replace(" (", "\n(") if "±" in cell else cell
 
 
 def _command(paper: str, dataset: list[str] | None, quick: bool, seed: int) -> str:

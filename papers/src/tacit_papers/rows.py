@@ -4,7 +4,9 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+Kind = TypeVar("Kind")
 
 
 def line_of(row: Any) -> str:
@@ -43,3 +45,17 @@ def row_of(kind: type[Any], found: Mapping[str, Any]) -> Any:
             for name, value in found.items()
         }
     )
+
+
+def select(rows: Iterable[Any], kind: type[Kind], **wanted: object) -> list[Kind]:
+    """The rows of a kind that have these fields.
+
+    >>> select([1, 2.0, 1j], complex, real=0.0)
+    [1j]
+    """
+    return [
+        row
+        for row in rows
+        if isinstance(row, kind)
+        and all(getattr(row, name) == value for name, value in wanted.items())
+    ]

@@ -122,15 +122,13 @@ def run_cells(
 
     An error in one cell is raised when all others have been run.
 
-    Cells in the file are kept when they are asked for or among `others`, and dropped else: they
-    belong to other settings or other sources.
+    Cells in the file are kept when they are asked for or among `others`, or belong to a paper that
+    nobody asks for here, and dropped else: they are of other settings or other sources.
     """
-    done = _finished(path, {cell.digest for cell in (*cells, *others)})
+    done = _clear_file(path, (*cells, *others))
     waiting = [cell for cell in cells if cell.digest not in done]
-    total, spent = (
-        sum(cell.cost for cell in cells),
-        sum(cell.cost for cell in cells if cell.digest in done),
-    )
+    total = sum(cell.cost for cell in cells)
+    spent = sum(cell.cost for cell in cells if cell.digest in done)
     missing: list[str] = []
     failed: list[Exception] = []
     progress(spent, total, f"{len(cells) - len(waiting)} of {len(cells)} cells were done before")
@@ -155,16 +153,22 @@ def run_cells(
     return missing
 
 
-def measured(cell: Cell) -> list[str] | str:
+def measure(cell: Cell) -> list[str] | str:
     """The lines of a cell, its head first; or why it cannot be run here."""
     start, worked = perf_counter(), process_time()
     try:
         lines = [line_of(row) for row in cell.rows()]
     except DataMissing as problem:
         return str(problem)
-    times = round(perf_counter() - start, 3), round(process_time() - worked, 3)
     head = CellRow(
-        cell.digest, cell.settings, cell.runs, cell.seed, cell.versions, *times, len(lines)
+        digest=cell.digest,
+        settings=cell.settings,
+        runs=cell.runs,
+        seed=cell.seed,
+        versions=cell.versions,
+        seconds=round(perf_counter() - start, 3),
+        cpu_seconds=round(process_time() - worked, 3),
+        rows=len(lines),
     )
     return [line_of(head), *lines]
 
@@ -178,12 +182,12 @@ def _outcomes(
     """
     if processes == 1 or len(cells) < 2:
         for cell in cells:
-            yield cell, partial(measured, cell)
+            yield cell, partial(measure, cell)
         return
     before = set(active_children())
     pool = ProcessPoolExecutor(processes, get_context("spawn"), _settle)
     try:
-        futures = {pool.submit(measured, cell): cell for cell in cells}
+        futures = {pool.submit(measure, cell): cell for cell in cells}
         for future in as_completed(futures):
             yield futures[future], future.result
     except BaseException:
@@ -208,24 +212,27 @@ def _follow() -> None:
         os._exit(1)
 
 
-def _finished(path: Path, known: Collection[str]) -> set[str]:
-    """The digests in the file, after everything else has been taken out: other cells, and one
-    torn by a kill.
+def _clear_file(path: Path, known: Collection[Cell]) -> set[str]:
+    """Take out everything but known cells and those of other papers: other settings, other
+    sources, and a cell torn by a kill; the digests that are left.
     """
+    digests, papers = {cell.digest for cell in known}, {cell.paper for cell in known}
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []
-    kept: list[str] = []
+    left: list[str] = []
     done: set[str] = set()
     for start, line in enumerate(lines):
         head = _head(line)
-        if head is not None and head["digest"] in known and head["digest"] not in done:
-            block = lines[start : start + 1 + head["rows"]]
-            if len(block) == 1 + head["rows"] and all(each.endswith("}\n") for each in block):
-                kept += block
-                done.add(head["digest"])
-    if len(kept) < len(lines):
+        if head is None or head["digest"] in done:
+            continue
+        block = lines[start : start + 1 + head["rows"]]
+        whole = len(block) == 1 + head["rows"] and all(each.endswith("}\n") for each in block)
+        if whole and (head["digest"] in digests or head["settings"]["paper"] not in papers):
+            left += block
+            done.add(head["digest"])
+    if len(left) < len(lines):
         draft = path.with_suffix(".part")
-        draft.write_text("".join(kept), encoding="utf-8")
+        draft.write_text("".join(left), encoding="utf-8")
         os.replace(draft, path)
     return done
 

@@ -1,14 +1,13 @@
-"""Which sources a measurement depends on: a module, what it imports, and so on, within our
-packages.
+"""Which sources a measurement depends on: a module, what it imports, and so on, as far as ours.
 
 A digest of them says whether rows on disk are what would be measured now. Comments and docstrings
-are not part of it, and neither is any module that is not imported from there: a change of the
-coordinator voids no measurement of a learner.
+are not part of it, and neither is a module that is not imported from there: a change of the
+coordinator voids no measurement of a learner. Imports for the type checker alone never run, and
+modules that are named only while running cannot be seen here: cells import what they use.
 """
 
 import ast
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from hashlib import blake2b
 from importlib.util import find_spec
@@ -17,75 +16,108 @@ from pathlib import Path
 PACKAGES = ("tacit", "tacit_papers")
 
 
+@cache
 def digest_of_sources(module: str) -> str:
-    """A digest of everything that runs when `module` does, as far as it is ours."""
-    digest = blake2b(digest_size=8)
-    for name in sorted(imports_of(module)):
-        digest.update(name.encode() + b"\0" + _code_of(name).encode() + b"\0")
-    return digest.hexdigest()
+    """A digest of everything that runs when `module` does: in our packages and its own."""
+    return _sources(module.partition(".")[0]).digest(module)
 
 
-@cache
 def imports_of(module: str) -> frozenset[str]:
-    """The module and all of our modules that it imports, directly or not, packages included."""
-    found: set[str] = set()
-    waiting = [module]
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting.extend(_imported_by(name))
-    return frozenset(found)
+    """The module and all modules of our packages and its own that it imports, directly or not."""
+    return _sources(module.partition(".")[0]).closure(module)
 
 
 @cache
-def _imported_by(module: str) -> frozenset[str]:
-    """Modules of ours that this file names in an import, wherever it does, and the packages it
-    is in.
-    """
-    names: set[str] = {module.rpartition(".")[0]} - {""}
-    for node in ast.walk(_tree_of(module)):
+def _sources(package: str) -> "Sources":
+    found = {name: find_spec(name) for name in (*PACKAGES, package)}
+    return Sources(
+        {
+            name: Path(next(iter(spec.submodule_search_locations)))
+            for name, spec in found.items()
+            if spec is not None and spec.submodule_search_locations
+        }
+    )
+
+
+class Sources:
+    """Packages by name and folder; each file is read once."""
+
+    def __init__(self, folders: Mapping[str, Path]) -> None:
+        self._folders = dict(folders)
+        self._imports: dict[str, frozenset[str]] = {}
+        self._codes: dict[str, bytes] = {}
+
+    def digest(self, module: str) -> str:
+        """Of the code of the module and of all that it imports."""
+        digest = blake2b(digest_size=8)
+        for name in sorted(self.closure(module)):
+            digest.update(name.encode() + b"\0" + self._code(name) + b"\0")
+        return digest.hexdigest()
+
+    def closure(self, module: str) -> frozenset[str]:
+        """The module and what it imports, directly or not, packages included."""
+        if self.path(module) is None:
+            raise ValueError(
+                f"module must be one of {sorted(self._folders)} or in it, got {module!r}"
+            )
+        found: set[str] = set()
+        waiting = [module]
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                waiting.extend(self._read(name))
+        return frozenset(found)
+
+    def path(self, module: str) -> Path | None:
+        """The file of a module; None where there is none, as for a name that it defines."""
+        top, *rest = module.split(".")
+        if top not in self._folders:
+            return None
+        place = self._folders[top].joinpath(*rest)
+        files = (place / "__init__.py", place.with_name(f"{place.name}.py"))
+        return next((file for file in files[: 2 if rest else 1] if file.is_file()), None)
+
+    def _code(self, module: str) -> bytes:
+        self._read(module)
+        return self._codes[module]
+
+    def _read(self, module: str) -> frozenset[str]:
+        """What a file imports, wherever it does, and the packages it is in; its code is kept."""
+        if module not in self._imports:
+            path = self.path(module)
+            if path is None:
+                raise ValueError(f"module must have a file, got {module!r}")
+            tree = ast.parse(path.read_bytes())
+            names = {module.rpartition(".")[0], *_imported_names(tree)}
+            self._imports[module] = frozenset(name for name in names if self.path(name) is not None)
+            self._codes[module] = _code_alone(tree).encode()
+        return self._imports[module]
+
+
+def _imported_names(tree: ast.Module) -> Iterator[str]:
+    """Modules that a file may import: where a name comes from, and the name as a module of it."""
+    for node in _running_nodes(tree):
         if isinstance(node, ast.Import):
-            names |= {each.name for each in node.names}
+            yield from (each.name for each in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            names.add(node.module)
-            names |= {f"{node.module}.{each.name}" for each in node.names}
-    return frozenset(name for name in names if name.split(".")[0] in PACKAGES and _path_of(name))
+            yield node.module
+            yield from (f"{node.module}.{each.name}" for each in node.names)
 
 
-@cache
-def _path_of(module: str) -> Path | None:
-    if module in sys.modules:
-        file = getattr(sys.modules[module], "__file__", None)
-        return Path(file) if file else None
-    parent = module.rpartition(".")[0]
-    if parent and (_path_of(parent) is None or not str(_path_of(parent)).endswith("__init__.py")):
-        return None
-    spec = find_spec(module)
-    return Path(spec.origin) if spec is not None and spec.origin else None
+def _running_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """All nodes but those that only a type checker reads."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+            child = ast.Module(child.orelse, [])
+        yield child
+        yield from _running_nodes(child)
 
 
-@cache
-def _tree_of(module: str) -> ast.Module:
-    path = _path_of(module)
-    if path is None:
-        raise ValueError(f"module must be one of ours with a file, got {module!r}")
-    return ast.parse(path.read_bytes())
-
-
-@cache
-def _code_of(module: str) -> str:
+def _code_alone(tree: ast.Module) -> str:
     """The file as what it does: without comments, docstrings and places of lines."""
-    tree = ast.parse(ast.unparse(_tree_of(module)))
-    for node in _documented(tree):
-        if node.body and ast.get_docstring(node, clean=False) is not None:
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    for node in ast.walk(tree):
+        if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None:
             node.body = node.body[1:] or [ast.Pass()]
     return ast.dump(tree)
-
-
-def _documented(
-    tree: ast.Module,
-) -> Iterator[ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield node

@@ -34,8 +34,9 @@ from tacit_papers.datasets.tables import is_missing, places
 MADE: dict[str, dict[str, Any]] = {
     "adult.parquet": {
         "age": [20, 30, 40, 50, 60, 17, 90, 45], "workclass": ["Private", None, *["Private"] * 6],
-        "education_num": [1, 16, 9, 9, 9, 9, 9, 9], "marital_status": ["Divorced"] * 8, "occupation": ["Sales"] * 8,
-        "relationship": ["Wife"] * 8, "race": ["White"] * 8, "sex": ["Male", "Female"] * 4, "capital_gain": [0] * 8,
+        "education_num": [1, 16, 9, 9, 9, 9, 9, 9], "marital_status": ["Divorced"] * 8,
+        "occupation": ["Sales"] * 8, "relationship": ["Wife"] * 8, "race": ["White"] * 8,
+        "sex": ["Male", "Female"] * 4, "capital_gain": [0] * 8,
         "capital_loss": [0] * 8, "hours_per_week": [40] * 8, "native_country": ["Cuba"] * 8,
         "income": ["<=50K", ">50K"] * 4,
     },
@@ -43,12 +44,14 @@ MADE: dict[str, dict[str, Any]] = {
     | {"cover_type": [1, 2, 7, 1, 2, 1]},
     "gss_happiness.parquet": {
         "year": [1972] * 6, "work_status": ["RETIRED"] * 6, "marital_status": ["MARRIED", None] * 3,
-        "children": [0, None, 8, 1, 1, 1], "age": [18, 89, None, 50, 50, 50], "gender": ["MALE"] * 6,
-        "race": ["WHITE"] * 6, "happiness": [None] * 6, "marriage_happiness": ["VERY HAPPY", None] * 3,
+        "children": [0, None, 8, 1, 1, 1], "age": [18, 89, None, 50, 50, 50],
+        "gender": ["MALE"] * 6, "race": ["WHITE"] * 6, "happiness": [None] * 6,
+        "marriage_happiness": ["VERY HAPPY", None] * 3,
         "xmovie": ["NO", "YES", None, "NO", "YES", "NO"],
     },
     "brazil_pnad_2015.parquet": {
-        "uf": [11, 53] * 4, "sex": [0, 1] * 4, "age": [30] * 8, "race": [8] * 8, "schooling": [17, 1] * 4,
+        "uf": [11, 53] * 4, "sex": [0, 1] * 4, "age": [30] * 8, "race": [8] * 8,
+        "schooling": [17, 1] * 4,
         "income": [0, 100, 200, 300, 400, 500, 600, 700],
     },
     "heart_disease.parquet": {feature.name: [1.0, 0.0] * 4 for feature in HEART.features}
@@ -186,9 +189,8 @@ def test_covertype_of_scikit_learn_is_folded(made, monkeypatch):
     rows[[0, 1], [14, 53]] = 1
     monkeypatch.setattr("sklearn.datasets.fetch_covtype", lambda **_: (rows, np.array([1, 7])))
     table = load_covertype(fetch=True)
-    assert [table[name].tolist() for name in ("slope", "wilderness_area", "soil_type", "cover_type")] == [
-        [7, 8], [1, 4], [1, 40], [1, 7],
-    ]  # fmt: skip
+    names = ("slope", "wilderness_area", "soil_type", "cover_type")
+    assert [table[name].tolist() for name in names] == [[7, 8], [1, 4], [1, 40], [1, 7]]
 
 
 def real(load):

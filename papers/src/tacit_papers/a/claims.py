@@ -1,9 +1,9 @@
-"""What paper A says: its tables' values and orders, and what its text says of Figs. 2 to 9."""
+"""What paper A says of its tables and of first base learners: Tables II to IV, Figs. 2, 3, 6, 9."""
 
-from tacit_papers.a.published import CURVES, EPSILONS, TABLES, published
+from tacit_papers.a.boosting_claims import POLARITY, SOURCES, boosting_statements
+from tacit_papers.a.published import EPSILONS, TABLES, published_cell
 from tacit_papers.a.tables import TableRow
-from tacit_papers.claims import Judge, Rows, Statement, falling, near, percent
-from tacit_papers.shared.curves import CurveRow
+from tacit_papers.claims import Judge, Rows, Statement, falling, percent
 from tacit_papers.shared.first_learner import MECHANISMS, FirstRow
 
 _NAMES = {"II": "centroid", "III": "stump", "IV": "logistic"}
@@ -14,33 +14,18 @@ _POINTS = 0.05  # test error or accuracy that counts as the same as published
 _CHANCE = 0.55  # accuracy of two classes up to which a learner is said to guess
 _FROM_3 = EPSILONS[1:]
 _FACTOR = 0.25  # relative difference up to which a value of a table counts as the same
-_FEATURES = (
-    "the paper's visual words are not known in detail; ours separate Fashion-MNIST less "
-    "(docstring of fashion_words)"
-)
-_POLARITY = (
-    "as printed, Algorithm 6 has a fixed polarity: a stump the wrong way round is dropped, "
-    "and without noise the same "
-    "one comes again; the sound variant takes the sign of the sums"
-)
-_SOURCES = {
-    "mnist": "visual words fitted anew",
-    "fashion": _FEATURES,
-    "synthetic": "another draw of make_classification",
-    "brazil": "the census is generated",
-}
 
 
 def statements_a() -> list[Statement]:
     """All of them, in the paper's order."""
-    return [*_tables(), *_first_learners(), *_boosting(), *_votes(), *_logistic()]
+    return [*_tables(), *_first_learners(), *boosting_statements(), *_regressions()]
 
 
 def _tables() -> list[Statement]:
     found = []
     for table, cells in TABLES.items():
         for dataset, mechanism in cells:
-            values = [published(table, dataset, mechanism, epsilon) for epsilon in EPSILONS]
+            values = [published_cell(table, dataset, mechanism, epsilon) for epsilon in EPSILONS]
             found.append(
                 Statement(
                     f"Table {table}",
@@ -50,17 +35,16 @@ def _tables() -> list[Statement]:
                     _values(table, dataset, mechanism),
                     "the numbers fall with the square of epsilon, as a mean squared error does"
                     if table == "IV"
-                    else _SOURCES[dataset],
+                    else SOURCES[dataset],
                 )
             )
         for dataset in dict.fromkeys(name for name, _ in cells):
             text = (
                 f"{dataset}: mechanisms stand in the published order wherever its runs "
-                "can tell "
-                "them apart"
+                "can tell them apart"
             )
             found.append(
-                Statement(f"Table {table}", text, "", _order(table, dataset), _SOURCES[dataset])
+                Statement(f"Table {table}", text, "", _order(table, dataset), SOURCES[dataset])
             )
     ratio = "MNIST, epsilon 1: the error of Laplace is about 6 times that of Piecewise"
     found.append(Statement("Table II", ratio, "6", _ratio("laplace", 6.0)))
@@ -137,16 +121,14 @@ def _first_learners() -> list[Statement]:
     for dataset, stated in (("mnist", 0.91), ("fashion", 0.91), ("synthetic", 0.87)):
         text = f"{dataset}: accuracy of the first centroids without privacy, within 3 points"
         found.append(
-            Statement("Fig. 2", text, percent(stated), _open(dataset, stated), _SOURCES[dataset])
+            Statement("Fig. 2", text, percent(stated), _open(dataset, stated), SOURCES[dataset])
         )
     text = (
         "MNIST, epsilon 5: the first centroids through Piecewise are about 70 % accurate, "
         "within 5 points"
     )
     found.append(
-        Statement(
-            "Fig. 2", text, "70", _accurate("centroid", "mnist", 5.0, 0.70), _SOURCES["mnist"]
-        )
+        Statement("Fig. 2", text, "70", _accurate("centroid", "mnist", 5.0, 0.70), SOURCES["mnist"])
     )
     text = (
         "synthetic: from epsilon 7 on, first centroids through Piecewise are as accurate as "
@@ -156,9 +138,9 @@ def _first_learners() -> list[Statement]:
         Statement("Fig. 2", text, "", _as_open("centroid", "synthetic", "piecewise", (7.0, 9.0)))
     )
     text = "MNIST, epsilon 5: more owners (100 to 1,000), more accuracy and less error"
-    found.append(Statement("Fig. 3", text, "", _crowd))
+    found.append(Statement("Fig. 3", text, "", _gains_from_owners))
     text = "MNIST, epsilon 5: Piecewise has less error than Duchi for any number of owners"
-    found.append(Statement("Fig. 3", text, "", _crowd_order))
+    found.append(Statement("Fig. 3", text, "", _order_over_owners))
     for dataset in ("mnist", "fashion"):
         text = f"{dataset}: first stumps guess at every epsilon, through Laplace and through Duchi"
         caution = "an inverted attribute of a fixed polarity is below one half, a lucky one above"
@@ -178,7 +160,7 @@ def _first_learners() -> list[Statement]:
         )
         found.append(
             Statement(
-                "Fig. 6", text, "", _as_open("stump", "synthetic", mechanism, _FROM_3), _POLARITY
+                "Fig. 6", text, "", _as_open("stump", "synthetic", mechanism, _FROM_3), POLARITY
             )
         )
     for learner, figure in (("centroid", "Fig. 2"), ("stump", "Fig. 6")):
@@ -244,183 +226,29 @@ def _as_open(learner: str, dataset: str, mechanism: str, epsilons: tuple[float, 
     return judge
 
 
-def _crowds(rows: Rows, mechanism: str) -> list[FirstRow]:
+def _over_owners(rows: Rows, mechanism: str) -> list[FirstRow]:
     own = rows.of(FirstRow, paper="a", where="Fig. 3", variant="as published", mechanism=mechanism)
     return sorted((row for row in own if row.epsilon is not None), key=lambda row: row.owners)
 
 
-def _crowd(rows: Rows) -> tuple[bool, str]:
-    own = _crowds(rows, "piecewise")
+def _gains_from_owners(rows: Rows) -> tuple[bool, str]:
+    own = _over_owners(rows, "piecewise")
     means, errors = [row.mean for row in own], [row.error or 0.0 for row in own]
-    told = f"{percent(means[0], means[-1])} %, error {errors[0]:.3g} to {errors[-1]:.3g}"
-    return means[-1] > means[0] and falling(errors, 0.05 * errors[0]), told
+    measured = f"{percent(means[0], means[-1])} %, error {errors[0]:.3g} to {errors[-1]:.3g}"
+    return means[-1] > means[0] and falling(errors, 0.05 * errors[0]), measured
 
 
-def _crowd_order(rows: Rows) -> tuple[bool, str]:
+def _order_over_owners(rows: Rows) -> tuple[bool, str]:
     lines = {
-        name: [row.error or 0.0 for row in _crowds(rows, name)] for name in ("piecewise", "duchi")
+        name: [row.error or 0.0 for row in _over_owners(rows, name)]
+        for name in ("piecewise", "duchi")
     }
     less = [one < other for one, other in zip(lines["piecewise"], lines["duchi"], strict=True)]
     return all(less), f"for {sum(less)} of {len(less)} numbers of owners"
 
 
-def _ends(
-    rows: Rows, dataset: str, learner: str, epsilon: float | None
-) -> tuple[CurveRow, CurveRow]:
-    """After the first and after the last base learner, as published."""
-    mechanism = "none" if epsilon is None else "piecewise"
-    own = rows.of(
-        CurveRow,
-        paper="a",
-        dataset=dataset,
-        learner=learner,
-        variant="as published",
-        mechanism=mechanism,
-        epsilon=epsilon,
-    )
-    own.sort(key=lambda row: row.learners)
-    return own[0], own[-1]
-
-
-def _boosting() -> list[Statement]:
-    found = []
-    for (dataset, learner, epsilon), stated in CURVES.items():
-        level = "without privacy" if epsilon is None else f"epsilon {epsilon:g}"
-        figure = "Fig. 4" if learner == "centroid" else "Fig. 7"
-        text = (
-            f"{dataset}, boosted {learner}, {level}: error of the first and after ten, within "
-            "5 points"
-        )
-        judge = _end_points(dataset, learner, epsilon, stated)
-        caution = _POLARITY if learner == "stump" else _SOURCES[dataset]
-        found.append(Statement(figure, text, percent(*stated), judge, caution))
-    for dataset, learner in dict.fromkeys((name, learner) for name, learner, _ in CURVES):
-        figure = "Fig. 4" if learner == "centroid" else "Fig. 7"
-        text = (
-            f"{dataset}, boosted {learner}: ten private learners err less than the first, at "
-            "each epsilon"
-        )
-        epsilons = [
-            e for name, kind, e in CURVES if (name, kind) == (dataset, learner) and e is not None
-        ]
-        found.append(
-            Statement(figure, text, "", _helps(dataset, learner, epsilons), _SOURCES[dataset])
-        )
-    text = "MNIST, epsilon 7: ten private stumps are close to ten without privacy, within 5 points"
-    return [*found, Statement("Fig. 7", text, "9, 7", _close_stumps, _POLARITY)]
-
-
-def _end_points(
-    dataset: str, learner: str, epsilon: float | None, stated: tuple[float, float]
-) -> Judge:
-    def judge(rows: Rows) -> tuple[bool, str]:
-        means = [row.mean for row in _ends(rows, dataset, learner, epsilon)]
-        return near(means, stated, _POINTS), percent(*means)
-
-    return judge
-
-
-def _helps(dataset: str, learner: str, epsilons: list[float]) -> Judge:
-    def judge(rows: Rows) -> tuple[bool, str]:
-        ends = [_ends(rows, dataset, learner, epsilon) for epsilon in epsilons]
-        return all(last.mean < first.mean for first, last in ends), "; ".join(
-            percent(a.mean, b.mean) for a, b in ends
-        )
-
-    return judge
-
-
-def _close_stumps(rows: Rows) -> tuple[bool, str]:
-    private, free = (_ends(rows, "mnist", "stump", epsilon)[1].mean for epsilon in (7.0, None))
-    return abs(private - free) <= _POINTS, percent(private, free)
-
-
-def _votes() -> list[Statement]:
-    found = []
-    for dataset, epsilon in (("mnist", 7.0), ("fashion", 9.0)):
-        text = (
-            f"{dataset}, private centroids, epsilon {epsilon:g}: weighted errors rise in 8 "
-            "rounds, within 6 points"
-        )
-        found.append(
-            Statement(
-                "Fig. 5",
-                text,
-                "20, 50",
-                _rise("centroid", dataset, epsilon, 8, (0.2, 0.5)),
-                _SOURCES[dataset],
-            )
-        )
-    text = (
-        "synthetic: private centroids (epsilon 7) have the votes of those without privacy, on "
-        "average within 25 %"
-    )
-    found.append(Statement("Fig. 5", text, "", _same_votes))
-    for dataset, epsilon, after, stated in (
-        ("mnist", 7.0, 7, (0.20, 0.35)),
-        ("fashion", 9.0, 10, (0.33, 0.40)),
-        ("synthetic", 7.0, 10, (0.31, 0.39)),
-    ):
-        text = (
-            f"{dataset}, private stumps, epsilon {epsilon:g}: weighted errors, first and after "
-            f"{after}, within 6 points"
-        )
-        judge = _rise("stump", dataset, epsilon, after, stated)
-        found.append(Statement("Fig. 8", text, percent(*stated), judge, _POLARITY))
-        text = f"{dataset}: votes of stumps are not near 0 after ten rounds (above 0.1)"
-        found.append(Statement("Fig. 8", text, "", _last_vote(dataset, epsilon), _POLARITY))
-    return found
-
-
-def _line(rows: Rows, dataset: str, learner: str, epsilon: float | None) -> list[CurveRow]:
-    mechanism = "none" if epsilon is None else "piecewise"
-    own = rows.of(
-        CurveRow,
-        paper="a",
-        dataset=dataset,
-        learner=learner,
-        variant="as published",
-        mechanism=mechanism,
-        epsilon=epsilon,
-    )
-    return sorted((row for row in own if row.error is not None), key=lambda row: row.learners)
-
-
-def _rise(
-    learner: str, dataset: str, epsilon: float, after: int, stated: tuple[float, float]
-) -> Judge:
-    def judge(rows: Rows) -> tuple[bool, str]:
-        errors = [row.error or 0.0 for row in _line(rows, dataset, learner, epsilon)]
-        ends = errors[0], errors[min(after, len(errors)) - 1]
-        told = percent(*ends) + (
-            "" if len(errors) >= after else f" (no run has more than {len(errors)} learners)"
-        )
-        return len(errors) >= after and near(ends, stated, 0.06), told
-
-    return judge
-
-
-def _same_votes(rows: Rows) -> tuple[bool, str]:
-    lines = [
-        [row.alpha or 0.0 for row in _line(rows, "synthetic", "centroid", epsilon)]
-        for epsilon in (7.0, None)
-    ]
-    pairs = list(zip(*lines, strict=False))
-    gap = sum(abs(one - other) for one, other in pairs) / sum(other for _, other in pairs)
-    return gap <= 0.25, f"{gap:.0%} apart over {len(pairs)} rounds"
-
-
-def _last_vote(dataset: str, epsilon: float) -> Judge:
-    def judge(rows: Rows) -> tuple[bool, str]:
-        own = _line(rows, dataset, "stump", epsilon)
-        vote = own[-1].alpha or 0.0
-        return len(own) == 10 and vote > 0.1, f"{vote:.2f} after {len(own)}"
-
-    return judge
-
-
-def _logistic() -> list[Statement]:
-    found = [
+def _regressions() -> list[Statement]:
+    return [
         Statement(
             "Fig. 9",
             "MNIST: from epsilon 3 on, the first regression through Piecewise is as without "
@@ -444,7 +272,7 @@ def _logistic() -> list[Statement]:
             "within 5 points",
             "75",
             _accurate("logistic", "mnist", 1.0, 0.75),
-            _SOURCES["mnist"],
+            SOURCES["mnist"],
         ),
         Statement(
             "section V-C",
@@ -452,21 +280,6 @@ def _logistic() -> list[Statement]:
             "accurate, within 5 points",
             "78",
             _accurate("logistic", "fashion", 9.0, 0.78),
-            _FEATURES,
+            SOURCES["fashion"],
         ),
     ]
-    for dataset in ("mnist", "fashion"):
-        text = (
-            f"{dataset}: boosting brings regressions nothing (less than 2 points without privacy)"
-        )
-        found.append(Statement("section V-C", text, "", _no_gain(dataset)))
-    text = "the weights of a network of two hidden layers, perturbed so, need a budget of 10,000"
-    return [*found, Statement("section VI", text, "", None, "there is no neural network here")]
-
-
-def _no_gain(dataset: str) -> Judge:
-    def judge(rows: Rows) -> tuple[bool, str]:
-        first, last = _ends(rows, dataset, "logistic", None)
-        return first.mean - last.mean < 0.02, percent(first.mean, last.mean)
-
-    return judge

@@ -1,9 +1,28 @@
-"""Paper A again, at its own settings: the cells of Tables II to IV and of Figs. 2 to 9."""
+"""Paper A again, at its own settings: the cells of Tables II to IV and of Figs. 2 to 9.
 
-from tacit_papers.a.curves import BoostingCell, PublicCell
-from tacit_papers.a.published import EPSILONS
-from tacit_papers.a.tables import TABLE_OF, TableCell
+Boosting (Figs. 4, 5, 7, 8) takes its votes from the data user's sample: as published, sound,
+without privacy. Beside it, what the data user gets from its own sample alone: without that line
+nobody knows what the owners added.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import LogisticRegression
+
+from tacit.algorithms import boosting
+from tacit.data.cohort import Cohort
+from tacit.engines.inline import Inline
+from tacit.learners.learner import ReportTerms
+from tacit.mechanisms.streams import Stream
+from tacit_papers.a.published import CURVES, EPSILONS
+from tacit_papers.a.tables import LEARNERS, TABLE_OF, TableCell
+from tacit_papers.datasets.split import Split
 from tacit_papers.runner import Cell
+from tacit_papers.shared.curves import CurveCell
+from tacit_papers.shared.first_learner import Line
+from tacit_papers.shared.splits import accuracy_alone, load_split, public_of
 
 DATASETS = ("synthetic", "mnist", "fashion", "brazil")
 ROUNDS = 10
@@ -20,6 +39,84 @@ _OWNERS = (100, 200, 400, 600, 800, 1_000)  # Fig. 3; the paper says from 100 to
 # A look in seconds: a few made-up rows, for logistic regression too, which the paper has not.
 _QUICK = {"centroid": (2_000, 4), "stump": (1_000, 80), "logistic": (100, 40)}
 _QUICK_CURVES = {"centroid": (2_000, 4), "stump": (200, 80), "logistic": (100, 40)}
+_ATTEMPTS = 10  # dropped rounds in a row
+
+
+@dataclass(frozen=True)
+class PublicRow:
+    """Test error of a model fitted to the data user's sample alone."""
+
+    dataset: str
+    model: str
+    rows: int
+    error: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublicCell(Cell):
+    """The data user's sample alone: two linear models, and the best of three kinds by
+    cross-validation.
+    """
+
+    paper: ClassVar[str] = "a"
+
+    def rows(self) -> list[PublicRow]:
+        split = load_split(self.dataset, self.quick)
+        models = {
+            "logistic regression": LogisticRegression(max_iter=1000),
+            "LDA": LinearDiscriminantAnalysis(),
+        }
+        errors = {"chosen by cross-validation": 1 - accuracy_alone(split)}
+        for name, model in models.items():
+            guesses = model.fit(split.X_public, split.y_public).predict(split.X_test)
+            errors[name] = float((guesses != split.y_test).mean())
+        return [
+            PublicRow(self.dataset, name, len(split.y_public), error)
+            for name, error in errors.items()
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoostingCell(CurveCell):
+    """The curves of one base learner on one data set."""
+
+    paper: ClassVar[str] = "a"
+    spare: ClassVar[int] = 2
+
+    def lines(self) -> list[Line]:
+        """As published (Piecewise), sound (Piecewise and the chosen mechanism), and both without
+        privacy.
+        """
+        as_published, sound = LEARNERS[self.learner]
+        lines = [
+            Line("as published", as_published, "none", None),
+            Line("sound", sound, "none", None),
+        ]
+        for epsilon in self.epsilons:
+            lines.append(Line("as published", as_published, "piecewise", epsilon))
+            lines += [
+                Line("sound", sound, mechanism, epsilon) for mechanism in ("piecewise", "auto")
+            ]
+        return lines
+
+    def published_ends(self, line: Line) -> tuple[float, float] | None:
+        return CURVES.get((self.dataset, self.learner, line.epsilon))
+
+    def boost(self, split: Split, cohort: Cohort, line: Line, coins: Stream) -> boosting.Boosted:
+        public = public_of(split)
+        epsilon = line.epsilon or 1.0
+        facts = line.learner.facts(public)
+        terms = ReportTerms.of(line.mechanism, line.learner.space(facts), epsilon)
+        algorithm = boosting.boost(
+            line.learner,
+            facts,
+            terms,
+            boosting.OwnSample(public),
+            rounds=self.rounds,
+            owners=self.owners,
+            attempts=_ATTEMPTS,
+        )
+        return Inline(cohort, epsilon, coins).run(algorithm)
 
 
 def cells_a(quick: bool, seed: int = 1) -> list[Cell]:
@@ -28,95 +125,101 @@ def cells_a(quick: bool, seed: int = 1) -> list[Cell]:
 
     Quick: 2 runs on a few made-up rows.
     """
-    if quick:
-        return _quick(seed)
-    cells: list[Cell] = []
+    return _quick_cells(seed) if quick else _full_cells(seed)
+
+
+def _full_cells(seed: int) -> list[Cell]:
+    make, cells = _CellsOfA(seed), list[Cell]()
     for dataset in DATASETS:
-        cells.append(PublicCell(where="Figs. 4 to 8", dataset=dataset, runs=1, seed=seed))
+        cells.append(make.public(dataset))
         for learner, sizes in SIZES.items():
             if dataset in sizes:
                 runs = 5 if dataset == "brazil" else 10
-                cells.append(_first(learner, dataset, sizes[dataset], EPSILONS, runs, seed))
-                if dataset != "brazil":
-                    runs = 5 if dataset == "synthetic" else 10
-                    cells.append(
-                        _curve(
-                            learner, dataset, sizes[dataset], _CURVE_EPSILONS[dataset], runs, seed
-                        )
-                    )
+                cells.append(make.first(learner, dataset, sizes[dataset], EPSILONS, runs))
+                if dataset in _CURVE_EPSILONS:
+                    runs, epsilons = 5 if dataset == "synthetic" else 10, _CURVE_EPSILONS[dataset]
+                    cells.append(make.curve(learner, dataset, sizes[dataset], epsilons, runs))
         if dataset == "mnist":
-            cells += [_crowd(dataset, owners, 10, seed) for owners in _OWNERS]
+            cells += [make.over_owners(dataset, owners, 10) for owners in _OWNERS]
     return cells
 
 
-def _quick(seed: int) -> list[Cell]:
-    cells: list[Cell] = [
-        PublicCell(where="Figs. 4 to 8", dataset="synthetic", runs=1, seed=seed, quick=True)
-    ]
+def _quick_cells(seed: int) -> list[Cell]:
+    make, name = _CellsOfA(seed, quick=True), "synthetic"
+    cells: list[Cell] = [make.public(name)]
     for learner, size in _QUICK.items():
-        cells.append(_first(learner, "synthetic", size, (1.0, 7.0), 2, seed, True))
-        cells.append(_curve(learner, "synthetic", _QUICK_CURVES[learner], (7.0,), 2, seed, True))
-    return [*cells, *(_crowd("synthetic", owners, 2, seed, True) for owners in (100, 1_000))]
+        cells.append(make.first(learner, name, size, (1.0, 7.0), runs=2))
+        cells.append(make.curve(learner, name, _QUICK_CURVES[learner], (7.0,), runs=2))
+    return [*cells, *(make.over_owners(name, owners, runs=2) for owners in (100, 1_000))]
 
 
-def _first(
-    learner: str,
-    dataset: str,
-    size: tuple[int, int],
-    epsilons: tuple[float, ...],
-    runs: int,
-    seed: int,
-    quick: bool = False,
-) -> TableCell:
-    return TableCell(
-        where=f"Table {TABLE_OF[learner]}, {_FIRST_FIGURES[learner]}",
-        dataset=dataset,
-        runs=runs,
-        seed=seed,
-        quick=quick,
-        cost=80.0 if dataset == "brazil" else 10.0,
-        learner=learner,
-        owners=size[0],
-        rows_per_owner=size[1],
-        epsilons=epsilons,
-    )
+@dataclass(frozen=True)
+class _CellsOfA:
+    """Makes cells that have a seed in common."""
 
+    seed: int
+    quick: bool = False
 
-def _crowd(dataset: str, owners: int, runs: int, seed: int, quick: bool = False) -> TableCell:
-    """A point of Fig. 3."""
-    return TableCell(
-        where="Fig. 3",
-        dataset=dataset,
-        runs=runs,
-        seed=seed,
-        quick=quick,
-        learner="centroid",
-        owners=owners,
-        rows_per_owner=4,
-        epsilons=(5.0,),
-        mechanisms=("duchi", "piecewise"),
-    )
+    def public(self, dataset: str) -> PublicCell:
+        return PublicCell(
+            where="Figs. 4 to 8", dataset=dataset, runs=1, seed=self.seed, quick=self.quick
+        )
 
+    def first(
+        self,
+        learner: str,
+        dataset: str,
+        size: tuple[int, int],
+        epsilons: tuple[float, ...],
+        runs: int,
+    ) -> TableCell:
+        """A data set of a table, and of the figure that belongs to it."""
+        return TableCell(
+            where=f"Table {TABLE_OF[learner]}, {_FIRST_FIGURES[learner]}",
+            dataset=dataset,
+            runs=runs,
+            seed=self.seed,
+            quick=self.quick,
+            cost=80.0 if dataset == "brazil" else 10.0,
+            learner=learner,
+            owners=size[0],
+            rows_per_owner=size[1],
+            epsilons=epsilons,
+        )
 
-def _curve(
-    learner: str,
-    dataset: str,
-    size: tuple[int, int],
-    epsilons: tuple[float, ...],
-    runs: int,
-    seed: int,
-    quick: bool = False,
-) -> BoostingCell:
-    return BoostingCell(
-        where=_CURVE_FIGURES[learner],
-        dataset=dataset,
-        runs=runs,
-        seed=seed,
-        quick=quick,
-        cost=60.0 if dataset == "synthetic" and not quick else 15.0,
-        learner=learner,
-        owners=size[0],
-        rows_per_owner=size[1],
-        epsilons=epsilons,
-        rounds=ROUNDS,
-    )
+    def over_owners(self, dataset: str, owners: int, runs: int) -> TableCell:
+        """A point of Fig. 3."""
+        return TableCell(
+            where="Fig. 3",
+            dataset=dataset,
+            runs=runs,
+            seed=self.seed,
+            quick=self.quick,
+            learner="centroid",
+            owners=owners,
+            rows_per_owner=4,
+            epsilons=(5.0,),
+            mechanisms=("duchi", "piecewise"),
+        )
+
+    def curve(
+        self,
+        learner: str,
+        dataset: str,
+        size: tuple[int, int],
+        epsilons: tuple[float, ...],
+        runs: int,
+    ) -> BoostingCell:
+        return BoostingCell(
+            where=_CURVE_FIGURES[learner],
+            dataset=dataset,
+            runs=runs,
+            seed=self.seed,
+            quick=self.quick,
+            cost=60.0 if dataset == "synthetic" and not self.quick else 15.0,
+            learner=learner,
+            owners=size[0],
+            rows_per_owner=size[1],
+            epsilons=epsilons,
+            rounds=ROUNDS,
+        )

@@ -25,7 +25,7 @@ from tacit.mechanisms.streams import Stream
 _BLOCK = 1 << 21  # numbers of a block of estimates
 
 
-def unnormalised_weights(query: ShareQuery, cohort: Cohort) -> FloatArray:
+def raw_weights(query: ShareQuery, cohort: Cohort) -> FloatArray:
     """Weights as in Algorithm 4: 1 / N at each owner, multiplied round after round, never
     normalised again.
     """
@@ -54,7 +54,7 @@ class PublishedCentroid(Simulated):
         """The exact centroid of the cohort's classes, for measuring what the noise did: the same
         for every owner.
         """
-        rows, weights = self.weighted(query, cohort)
+        rows, weights = self.perturbed_rows(query, cohort)
         hot = np.eye(query.facts.classes)[cohort.y]
         counts = np.maximum(hot.sum(axis=0), 1.0)
         centroids = (hot * weights[:, np.newaxis]).T @ rows / counts[:, np.newaxis]
@@ -72,7 +72,7 @@ class PublishedCentroid(Simulated):
         owner = np.repeat(np.arange(len(cohort)), cohort.sizes)
         row = np.arange(len(cohort.y)) - np.repeat(cohort.offsets[:-1], cohort.sizes)
         each = (epsilon if isinstance(epsilon, float) else epsilon[owner]) / sizes
-        rows, weights = self.weighted(query, cohort)
+        rows, weights = self.perturbed_rows(query, cohort)
         sums = np.zeros((query.facts.classes, query.facts.dim))
         for number in np.unique(
             row
@@ -91,7 +91,7 @@ class PublishedCentroid(Simulated):
     def learn(self, query: ShareQuery, answer: Answer) -> CentroidModel:
         return CentroidModel(answer.mean.reshape(query.facts.classes, -1))
 
-    def weighted(self, query: ShareQuery, cohort: Cohort) -> tuple[FloatArray, FloatArray]:
+    def perturbed_rows(self, query: ShareQuery, cohort: Cohort) -> tuple[FloatArray, FloatArray]:
         """What is perturbed, and what the data user multiplies it with."""
         # Table II is in units of unweighted centroids: weights that begin at 1.
         return cohort.X, np.exp(np.minimum(query.ensemble.log_weights(cohort.X, cohort.y), 700.0))
@@ -120,7 +120,7 @@ class PublishedStump(Stump):
             cohort.table,
             cohort.labels,
             cohort.spans,
-            unnormalised_weights(query, cohort),
+            raw_weights(query, cohort),
             cuts,
             tables,
         )
@@ -148,9 +148,9 @@ class PublishedLogistic(Logistic):
         return Box(dim=facts.dim + 1)
 
     def share(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
-        theta = fit_owners(
-            cohort, unnormalised_weights(query, cohort), query.facts.classes, self.ridge
-        )[:, 0]
+        theta = fit_owners(cohort, raw_weights(query, cohort), query.facts.classes, self.ridge)[
+            :, 0
+        ]
         largest = np.abs(theta).max(axis=1, keepdims=True)
         return np.asarray(theta / np.where(largest > 0, largest, 1.0))
 

@@ -213,10 +213,10 @@ CURVES: dict[tuple[str, str, float | None], tuple[float, float]] = {
 }
 
 
-def published(table: str, dataset: str, mechanism: str, epsilon: float) -> Published | None:
+def published_cell(table: str, dataset: str, mechanism: str, epsilon: float) -> Published | None:
     """A cell of a table; None where the paper has none.
 
-    >>> published("II", "synthetic", "piecewise", 7.0)
+    >>> published_cell("II", "synthetic", "piecewise", 7.0)
     Published(mean=0.372, std=0.042)
     """
     cells = TABLES[table].get((dataset, mechanism))

@@ -17,7 +17,7 @@ from tacit.learners.owners.centroid import Centroid
 from tacit.learners.owners.logistic import Logistic
 from tacit.learners.owners.stump import Stump
 from tacit_papers.a.learners import PublishedCentroid, PublishedLogistic, PublishedStump
-from tacit_papers.a.published import Published, published
+from tacit_papers.a.published import Published, published_cell
 from tacit_papers.shared.first_learner import MECHANISMS, FirstCell, Learned, Line
 
 LEARNERS: dict[str, tuple[Learner, Learner]] = {  # as published, and sound
@@ -96,19 +96,21 @@ class TableCell(FirstCell):
             for line, learned in zip(lines, found, strict=True)
             if line.variant == "as published" and line.epsilon is not None
         }
-        return _judged(self, source, values)
+        return _compare(self, source, values)
 
 
-def _judged(
+def _compare(
     cell: TableCell, source: str, found: Mapping[tuple[str, float], Sequence[Measured]]
 ) -> list[TableRow]:
     rows, table = [], TABLE_OF[cell.learner]
     for measure in next(iter(found.values()))[0]:
         values = {place: np.array([run[measure] for run in runs]) for place, runs in found.items()}
         for (mechanism, epsilon), own in values.items():
-            paper = published(table, cell.dataset, mechanism, epsilon)
+            paper = published_cell(table, cell.dataset, mechanism, epsilon)
             others = [other for other in MECHANISMS if other != mechanism]
-            holds = all(_ordered(cell, epsilon, values, mechanism, other) for other in others)
+            holds = all(
+                _stands_as_published(cell, epsilon, values, mechanism, other) for other in others
+            )
             if table == "II" and cell.dataset == "synthetic" and paper is not None:
                 holds = holds and _at_most(own, paper)
             rows.append(
@@ -133,7 +135,7 @@ def _judged(
     return rows
 
 
-def _ordered(
+def _stands_as_published(
     cell: TableCell,
     epsilon: float,
     values: Mapping[tuple[str, float], FloatArray],
@@ -142,7 +144,7 @@ def _ordered(
 ) -> bool:
     """Whether two mechanisms stand as published, where the paper's runs can tell them apart."""
     papers = [
-        published(TABLE_OF[cell.learner], cell.dataset, mechanism, epsilon)
+        published_cell(TABLE_OF[cell.learner], cell.dataset, mechanism, epsilon)
         for mechanism in (one, other)
     ]
     if papers[0] is None or papers[1] is None:

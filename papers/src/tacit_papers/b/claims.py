@@ -1,27 +1,19 @@
-"""What paper B says: the values of Table 2, and what its text says of Figs. 2 to 11."""
+"""What paper B says of Table 2 and of first base learners (Figs. 2 to 6)."""
 
 from tacit_papers.a.published import EPSILONS
-from tacit_papers.b.hits import HitRow
-from tacit_papers.b.published import HITS, published_square
+from tacit_papers.b.boosting_claims import CAUTIONS, boosting_statements
+from tacit_papers.b.published import published_square
 from tacit_papers.claims import Judge, Rows, Statement, falling, percent
-from tacit_papers.shared.curves import CurveRow
 from tacit_papers.shared.first_learner import MECHANISMS, FirstRow
 
 _SETS = ("mnist", "fashion", "brazil")
 _FACTOR = 0.25
 _SLACK = 0.01  # of accuracy, where lines meet
-_CAUTIONS = {
-    "mnist": "visual words fitted anew; one regression per digit, each with all of epsilon",
-    "fashion": "two classes of ten: the training images of the others are not at hand",
-    "brazil": "the census is generated, with a tenth of the owners; paper A has the same numbers "
-    "as root mean squares",
-    "synthetic": "another draw of make_classification",
-}
 
 
 def statements_b() -> list[Statement]:
     """All of them, in the paper's order."""
-    return [*_table(), *_regressions(), *_centroids(), *_boosted_centroids(), *_hits(), *_stumps()]
+    return [*_table(), *_regressions(), *_centroids(), *boosting_statements()]
 
 
 def _firsts(rows: Rows, where: str, dataset: str, mechanism: str) -> list[FirstRow]:
@@ -46,7 +38,7 @@ def _table(where: str = "Table 2, Fig. 2") -> list[Statement]:
             stated = ", ".join(f"{value.mean:.4g}" for value in values if value is not None)
             found.append(
                 Statement(
-                    "Table 2", text, stated, _squares(where, dataset, mechanism), _CAUTIONS[dataset]
+                    "Table 2", text, stated, _squares(where, dataset, mechanism), CAUTIONS[dataset]
                 )
             )
     text = "Piecewise has the smallest error in all settings but one"
@@ -54,8 +46,7 @@ def _table(where: str = "Table 2, Fig. 2") -> list[Statement]:
     for dataset in ("mnist", "fashion"):
         text = (
             f"{dataset}: from epsilon 3 on Piecewise errs an order of magnitude less "
-            "than Duchi "
-            "(2 to 20 times)"
+            "than Duchi (2 to 20 times)"
         )
         found.append(Statement("Table 2", text, "4 to 11", _orders(where, dataset, "duchi", 2, 20)))
         text = (
@@ -123,11 +114,11 @@ def _regressions() -> list[Statement]:
     for dataset in _SETS:
         text = f"{dataset}: regressions get more accurate with epsilon, through every mechanism"
         found.append(
-            Statement("Fig. 2", text, "", _improves("Table 2, Fig. 2", dataset), _CAUTIONS[dataset])
+            Statement("Fig. 2", text, "", _improves("Table 2, Fig. 2", dataset), CAUTIONS[dataset])
         )
         text = f"{dataset}: regressions are most accurate through Piecewise (1 point)"
         found.append(
-            Statement("Fig. 2", text, "", _best("Table 2, Fig. 2", dataset), _CAUTIONS[dataset])
+            Statement("Fig. 2", text, "", _best("Table 2, Fig. 2", dataset), CAUTIONS[dataset])
         )
     text = (
         "MNIST: with any number of owners Piecewise has less error than Duchi, and more "
@@ -140,8 +131,7 @@ def _regressions() -> list[Statement]:
     found.append(Statement("Fig. 5", text, "", _meets("Fig. 5", "brazil")))
     text = (
         "Brazil: from hundreds of owners to tens of thousands the error falls "
-        "substantially (at "
-        "least 10 times)"
+        "substantially (at least 10 times)"
     )
     found.append(Statement("Fig. 5", text, "", _falls("Fig. 5", "brazil", 10)))
     text = "Brazil: meanwhile accuracy improves by little (less than 10 points)"
@@ -192,8 +182,8 @@ def _falls(where: str, dataset: str, least: float = 1.0) -> Judge:
             [row.error or 0.0 for row in _firsts(rows, where, dataset, name)]
             for name in ("piecewise", "duchi")
         ]
-        told = "; ".join(f"{line[0]:.3g} to {line[-1]:.3g}" for line in lines)
-        return all(falling(line) and line[0] >= least * line[-1] for line in lines), told
+        ends = "; ".join(f"{line[0]:.3g} to {line[-1]:.3g}" for line in lines)
+        return all(falling(line) and line[0] >= least * line[-1] for line in lines), ends
 
     return judge
 
@@ -220,7 +210,7 @@ def _centroids() -> list[Statement]:
     found = []
     for dataset in _SETS:
         text = f"{dataset}: centroids are most accurate through Piecewise (1 point)"
-        found.append(Statement("Fig. 3", text, "", _best("Fig. 3", dataset), _CAUTIONS[dataset]))
+        found.append(Statement("Fig. 3", text, "", _best("Fig. 3", dataset), CAUTIONS[dataset]))
     text = (
         "MNIST: the distance between Piecewise and Duchi is larger than for regressions, on "
         "average over epsilon"
@@ -229,7 +219,7 @@ def _centroids() -> list[Statement]:
     text = (
         "Brazil: with a million samples centroids are well preserved even at epsilon 1 (3 points)"
     )
-    found.append(Statement("Fig. 3", text, "", _preserved, _CAUTIONS["brazil"]))
+    found.append(Statement("Fig. 3", text, "", _survive_noise, CAUTIONS["brazil"]))
     text = "MNIST, epsilon 3: more samples (1,000 to 9,000), less error"
     found.append(Statement("Fig. 6", text, "", _falls("Fig. 6", "mnist")))
     text = "MNIST, epsilon 3: and more accuracy, through Piecewise by at least 5 points"
@@ -247,7 +237,7 @@ def _wider(rows: Rows) -> tuple[bool, str]:
     return gaps[0] > gaps[1], percent(*gaps)
 
 
-def _preserved(rows: Rows) -> tuple[bool, str]:
+def _survive_noise(rows: Rows) -> tuple[bool, str]:
     own, free = (_firsts(rows, "Fig. 3", "brazil", name)[0].mean for name in ("piecewise", "none"))
     return own >= free - 0.03, percent(own, free)
 
@@ -256,121 +246,5 @@ def _rises(where: str, dataset: str) -> Judge:
     def judge(rows: Rows) -> tuple[bool, str]:
         means = [row.mean for row in _firsts(rows, where, dataset, "piecewise")]
         return means[-1] >= means[0] + 0.05, percent(*means)
-
-    return judge
-
-
-def _ends(
-    rows: Rows, dataset: str, learner: str, epsilon: float | None, mechanism: str
-) -> tuple[float, float]:
-    own = rows.of(
-        CurveRow,
-        paper="b",
-        dataset=dataset,
-        learner=learner,
-        variant="as published",
-        mechanism=mechanism,
-        epsilon=epsilon,
-    )
-    means = [row.mean for row in sorted(own, key=lambda row: row.learners)]
-    return means[0], means[-1]
-
-
-def _boosted_centroids() -> list[Statement]:
-    found = []
-    for dataset in _SETS:
-        text = f"{dataset}: without noise boosting gains 3 to 4 points (2 to 6 here)"
-        found.append(Statement("Fig. 7", text, "3 to 4", _gains(dataset), _CAUTIONS[dataset]))
-        for epsilon in (3.0, 5.0):
-            text = f"{dataset}, epsilon {epsilon:g}: boosted centroids err less than the first"
-            found.append(
-                Statement(
-                    "Fig. 7", text, "", _less(dataset, "centroid", epsilon), _CAUTIONS[dataset]
-                )
-            )
-    return found
-
-
-def _gains(dataset: str) -> Judge:
-    def judge(rows: Rows) -> tuple[bool, str]:
-        first, last = _ends(rows, dataset, "centroid", None, "none")
-        return 0.02 <= first - last <= 0.06, percent(first, last)
-
-    return judge
-
-
-def _less(dataset: str, learner: str, epsilon: float | None) -> Judge:
-    def judge(rows: Rows) -> tuple[bool, str]:
-        first, last = _ends(
-            rows, dataset, learner, epsilon, "none" if epsilon is None else "piecewise"
-        )
-        return last < first, percent(first, last)
-
-    return judge
-
-
-def _hits() -> list[Statement]:
-    found = []
-    for (dataset, epsilon, k), stated in HITS.items():
-        figure = "Fig. 8" if dataset == "mnist" else "Fig. 9"
-        text = (
-            f"{dataset}, epsilon {epsilon:g}: top-{k} hitting rate of Piecewise, within 15 points"
-        )
-        found.append(
-            Statement(
-                figure, text, percent(stated), _hit(dataset, epsilon, k, stated), _CAUTIONS[dataset]
-            )
-        )
-    for dataset, figure in (("mnist", "Fig. 8"), ("synthetic", "Fig. 9")):
-        text = f"{dataset}: hitting rates rise with epsilon, through Piecewise and through Duchi"
-        found.append(Statement(figure, text, "", _hits_rise(dataset)))
-    return found
-
-
-def _hit(dataset: str, epsilon: float, k: int, stated: float) -> Judge:
-    def judge(rows: Rows) -> tuple[bool, str]:
-        row = rows.one(
-            HitRow, dataset=dataset, variant="as published", mechanism="piecewise", epsilon=epsilon
-        )
-        rate = row.top1 if k == 1 else row.top3
-        return abs(rate - stated) <= 0.15, percent(rate)
-
-    return judge
-
-
-def _hits_rise(dataset: str) -> Judge:
-    def judge(rows: Rows) -> tuple[bool, str]:
-        told, rising = [], True
-        for mechanism in ("piecewise", "duchi"):
-            own = rows.of(HitRow, dataset=dataset, variant="as published", mechanism=mechanism)
-            first, last = own[0], own[-1]
-            rising = rising and last.top1 >= first.top1 and last.top3 > first.top3
-            told.append(percent(first.top1, first.top3, last.top1, last.top3))
-        return rising, "; ".join(told)
-
-    return judge
-
-
-def _stumps() -> list[Statement]:
-    found = []
-    for dataset, figure in (("mnist", "Fig. 10"), ("synthetic", "Fig. 11")):
-        text = f"{dataset}: boosted stumps err less than the first, without privacy"
-        found.append(Statement(figure, text, "", _less(dataset, "stump", None), _CAUTIONS[dataset]))
-        for epsilon in (3.0, 5.0):
-            text = (
-                f"{dataset}, epsilon {epsilon:g}: ten private stumps are like ten without "
-                "privacy, within 5 points"
-            )
-            found.append(
-                Statement(figure, text, "", _similar(dataset, epsilon), _CAUTIONS[dataset])
-            )
-    return found
-
-
-def _similar(dataset: str, epsilon: float) -> Judge:
-    def judge(rows: Rows) -> tuple[bool, str]:
-        own = _ends(rows, dataset, "stump", epsilon, "piecewise")[1]
-        free = _ends(rows, dataset, "stump", None, "none")[1]
-        return own <= free + 0.05, percent(own, free)
 
     return judge

@@ -5,11 +5,11 @@ digits, stumps on 4 or 9; a sample of the centroids belongs to an owner of its o
 boosting has its own owners, none to spare.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from tacit.algorithms.boosting import AllOwners, Boosted, boost
+from tacit.algorithms import boosting
 from tacit.data.cohort import Cohort
 from tacit.engines.inline import Inline
 from tacit.learners.learner import Learner, ReportTerms
@@ -26,7 +26,7 @@ from tacit_papers.b.ring import RingSum
 from tacit_papers.datasets.split import Split
 from tacit_papers.runner import Cell
 from tacit_papers.shared.curves import CurveCell
-from tacit_papers.shared.first_learner import MECHANISMS, FirstCell, Learned, Line
+from tacit_papers.shared.first_learner import FirstCell, Learned, Line
 from tacit_papers.shared.splits import public_of
 
 DATASETS = (
@@ -49,8 +49,8 @@ _SOUND = {
     "stump": "auto",
 }  # PrivUnit takes long in 1,000 dimensions
 SUMS_SHARE = 0.2  # of an owner's epsilon, for all sums together
-_CROWDS = {"mnist ten": (100, 200, 500, 1_000), "brazil": (100, 1_000, 10_000)}
-_SAMPLES = (1_000, 3_000, 5_000, 7_000, 9_000)
+_OVER_OWNERS = {"logistic": 5.0, "centroid": 3.0}  # the epsilon of figures over owners
+_ROUNDS = {"centroid": 6, "stump": 10}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,12 +99,18 @@ class SummedCell(CurveCell):
             ]
         return lines
 
-    def boosted(self, split: Split, cohort: Cohort, line: Line, coins: Stream) -> Boosted:
+    def boost(self, split: Split, cohort: Cohort, line: Line, coins: Stream) -> boosting.Boosted:
         facts = line.learner.facts(public_of(split))
         epsilon, sums = self._budget(line)
         terms = ReportTerms.of(line.mechanism, line.learner.space(facts), epsilon)
-        algorithm = boost(
-            line.learner, facts, terms, AllOwners(), self.rounds, self.owners, self.rounds
+        algorithm = boosting.boost(
+            line.learner,
+            facts,
+            terms,
+            boosting.AllOwners(),
+            rounds=self.rounds,
+            owners=self.owners,
+            attempts=self.rounds,
         )
         return Inline(cohort, epsilon, coins, sums).run(algorithm)
 
@@ -123,138 +129,138 @@ def cells_b(quick: bool, seed: int = 1) -> list[Cell]:
 
     The census has 10,000 owners where the paper has 100,000: the rows of these are 5 gigabytes.
     """
+    make = _CellsOfB(seed, quick)
     if quick:
-        return [
-            _first("Table 2, Fig. 2", "logistic", "synthetic", (100, 40), (1.0, 7.0), 2, seed, True),
-            _first("Fig. 3", "centroid", "synthetic", (4_000, 1), (1.0, 7.0), 2, seed, True),
-            *(_crowd("Fig. 4", "logistic", "synthetic", (n, 40), 5.0, 2, seed, True) for n in (100, 400)),
-            *(_crowd("Fig. 6", "centroid", "synthetic", (n, 1), 3.0, 2, seed, True) for n in (1_000, 4_000)),
-            _curve("Fig. 7", "centroid", "synthetic", (4_000, 1), 3, (5.0,), 2, seed, True),
-            HitCell(
-                where="Fig. 9", dataset="synthetic", runs=20, seed=seed, quick=True, owners=1_000, rows_per_owner=40,
-                epsilons=(1.0, 5.0),
-            ),
-            _curve("Fig. 11", "stump", "synthetic", (1_000, 4), 10, (5.0,), 2, seed, True),
-        ]  # fmt: skip
-    logistic = {"mnist ten": (500, 120), "fashion, 50 words": (500, 80), "brazil": (10_000, 100)}
-    centroid = {
-        "mnist ten": (10_000, 1),
-        "fashion, 50 words": (10_000, 1),
-        "brazil": (1_000_000, 1),
-    }
-    cells: list[Cell] = []
-    for dataset, size in logistic.items():
-        runs = 3 if dataset == "brazil" else 10
-        cells.append(_first("Table 2, Fig. 2", "logistic", dataset, size, EPSILONS, runs, seed))
-    for place, (dataset, crowds) in enumerate(_CROWDS.items()):
-        rows = logistic[dataset][1] if dataset == "brazil" else 60
-        runs = 5 if dataset == "mnist ten" else 3
-        cells += [
-            _crowd(f"Fig. {4 + place}", "logistic", dataset, (n, rows), 5.0, runs, seed)
-            for n in crowds
-        ]
-    for dataset, size in centroid.items():
-        runs = 2 if dataset == "brazil" else 10
-        cells.append(_first("Fig. 3", "centroid", dataset, size, EPSILONS, runs, seed))
-    cells += [
-        _crowd("Fig. 6", "centroid", "mnist ten, 100 words", (n, 1), 3.0, 10, seed)
-        for n in _SAMPLES
+        return _quick_cells(make)
+    return [*_regressions(make), *_centroids(make), *_stumps(make)]
+
+
+def _quick_cells(make: "_CellsOfB") -> list[Cell]:
+    name, few = "synthetic", (1.0, 7.0)
+    return [
+        make.first("Table 2, Fig. 2", "logistic", name, (100, 40), runs=2, epsilons=few),
+        make.first("Fig. 3", "centroid", name, (4_000, 1), runs=2, epsilons=few),
+        *(make.over_owners("Fig. 4", "logistic", name, (n, 40), runs=2) for n in (100, 400)),
+        *(make.over_owners("Fig. 6", "centroid", name, (n, 1), runs=2) for n in (1_000, 4_000)),
+        make.curve("Fig. 7", "centroid", name, (4_000, 1), runs=2, epsilons=(5.0,)),
+        make.hits("Fig. 9", name, (1_000, 40), runs=20, epsilons=(1.0, 5.0)),
+        make.curve("Fig. 11", "stump", name, (1_000, 4), runs=2, epsilons=(5.0,)),
     ]
-    for dataset, owners in (
-        ("mnist ten, 100 words", 10_000),
-        ("fashion", 10_000),
-        ("brazil", 100_000),
-    ):
+
+
+def _regressions(make: "_CellsOfB") -> Iterator[Cell]:
+    """Table 2 and Figs. 2, 4 and 5."""
+    sizes = {"mnist ten": (500, 120), "fashion, 50 words": (500, 80), "brazil": (10_000, 100)}
+    for dataset, size in sizes.items():
+        runs = 3 if dataset == "brazil" else 10
+        yield make.first("Table 2, Fig. 2", "logistic", dataset, size, runs)
+    for owners in (100, 200, 500, 1_000):
+        yield make.over_owners("Fig. 4", "logistic", "mnist ten", (owners, 60), runs=5)
+    for owners in (100, 1_000, 10_000):
+        yield make.over_owners("Fig. 5", "logistic", "brazil", (owners, 100), runs=3)
+
+
+def _centroids(make: "_CellsOfB") -> Iterator[Cell]:
+    """Figs. 3, 6 and 7."""
+    samples = {"mnist ten": 10_000, "fashion, 50 words": 10_000, "brazil": 1_000_000}
+    for dataset, owners in samples.items():
+        runs = 2 if dataset == "brazil" else 10
+        yield make.first("Fig. 3", "centroid", dataset, (owners, 1), runs)
+    for owners in (1_000, 3_000, 5_000, 7_000, 9_000):
+        yield make.over_owners("Fig. 6", "centroid", "mnist ten, 100 words", (owners, 1), runs=10)
+    boosted = {"mnist ten, 100 words": 10_000, "fashion": 10_000, "brazil": 100_000}
+    for dataset, owners in boosted.items():
         runs = 2 if dataset == "brazil" else 5
-        cells.append(_curve("Fig. 7", "centroid", dataset, (owners, 1), 6, (3.0, 5.0), runs, seed))
-    for place, (dataset, size) in enumerate((("mnist", (1_000, 40)), ("synthetic", (10_000, 75)))):
-        cells.append(
-            HitCell(
-                where=f"Fig. {8 + place}",
-                dataset=dataset,
-                runs=100,
-                seed=seed,
-                cost=30.0,
-                owners=size[0],
-                rows_per_owner=size[1],
-                epsilons=EPSILONS,
-            )
+        yield make.curve("Fig. 7", "centroid", dataset, (owners, 1), runs)
+
+
+def _stumps(make: "_CellsOfB") -> Iterator[Cell]:
+    """Figs. 8 to 11."""
+    yield make.hits("Fig. 8", "mnist", (1_000, 40))
+    yield make.curve("Fig. 10", "stump", "mnist", (1_000, 4), runs=10)
+    yield make.hits("Fig. 9", "synthetic", (10_000, 75))
+    yield make.curve("Fig. 11", "stump", "synthetic", (10_000, 7), runs=3)
+
+
+@dataclass(frozen=True)
+class _CellsOfB:
+    """Makes cells that have a seed in common; a size is owners and rows of each."""
+
+    seed: int
+    quick: bool
+
+    def first(
+        self,
+        where: str,
+        learner: str,
+        dataset: str,
+        size: tuple[int, int],
+        runs: int,
+        epsilons: tuple[float, ...] = EPSILONS,
+    ) -> ErrorCell:
+        return ErrorCell(
+            where=where,
+            dataset=dataset,
+            runs=runs,
+            seed=self.seed,
+            quick=self.quick,
+            cost=1.0 if self.quick else runs * (0.5 + size[0] * size[1] / 4e4),
+            learner=learner,
+            owners=size[0],
+            rows_per_owner=size[1],
+            epsilons=epsilons,
+            sound_mechanism=_SOUND[learner],
         )
-        owners, rows, runs = (1_000, 4, 10) if dataset == "mnist" else (10_000, 7, 3)
-        cells.append(
-            _curve(
-                f"Fig. {10 + place}", "stump", dataset, (owners, rows), 10, (3.0, 5.0), runs, seed
-            )
+
+    def over_owners(
+        self, where: str, learner: str, dataset: str, size: tuple[int, int], runs: int
+    ) -> ErrorCell:
+        """A point of a figure whose axis is the number of owners; the paper leaves Laplace out
+        there.
+        """
+        cell = self.first(where, learner, dataset, size, runs, epsilons=(_OVER_OWNERS[learner],))
+        return replace(cell, mechanisms=("duchi", "piecewise"))
+
+    def curve(
+        self,
+        where: str,
+        learner: str,
+        dataset: str,
+        size: tuple[int, int],
+        runs: int,
+        epsilons: tuple[float, ...] = (3.0, 5.0),
+    ) -> SummedCell:
+        rounds = _ROUNDS[learner] if not self.quick or learner == "stump" else 3
+        return SummedCell(
+            where=where,
+            dataset=dataset,
+            runs=runs,
+            seed=self.seed,
+            quick=self.quick,
+            cost=1.0 if self.quick else runs * (1.0 + size[0] * rounds / 2e4),
+            learner=learner,
+            owners=size[0],
+            rows_per_owner=size[1],
+            epsilons=epsilons,
+            rounds=rounds,
         )
-    return cells
 
-
-def _first(
-    where: str,
-    learner: str,
-    dataset: str,
-    size: tuple[int, int],
-    epsilons: tuple[float, ...],
-    runs: int,
-    seed: int,
-    quick: bool = False,
-    mechanisms: tuple[str, ...] = MECHANISMS,
-) -> ErrorCell:
-    return ErrorCell(
-        where=where,
-        dataset=dataset,
-        runs=runs,
-        seed=seed,
-        quick=quick,
-        cost=1.0 if quick else runs * (0.5 + size[0] * size[1] / 4e4),
-        learner=learner,
-        owners=size[0],
-        rows_per_owner=size[1],
-        epsilons=epsilons,
-        mechanisms=mechanisms,
-        sound_mechanism=_SOUND[learner],
-    )
-
-
-def _crowd(
-    where: str,
-    learner: str,
-    dataset: str,
-    size: tuple[int, int],
-    epsilon: float,
-    runs: int,
-    seed: int,
-    quick: bool = False,
-) -> ErrorCell:
-    """A point of a figure whose axis is the number of owners; the paper leaves Laplace out
-    there.
-    """
-    return _first(
-        where, learner, dataset, size, (epsilon,), runs, seed, quick, ("duchi", "piecewise")
-    )
-
-
-def _curve(
-    where: str,
-    learner: str,
-    dataset: str,
-    size: tuple[int, int],
-    rounds: int,
-    epsilons: tuple[float, ...],
-    runs: int,
-    seed: int,
-    quick: bool = False,
-) -> SummedCell:
-    return SummedCell(
-        where=where,
-        dataset=dataset,
-        runs=runs,
-        seed=seed,
-        quick=quick,
-        cost=1.0 if quick else runs * (1.0 + size[0] * rounds / 2e4),
-        learner=learner,
-        owners=size[0],
-        rows_per_owner=size[1],
-        epsilons=epsilons,
-        rounds=rounds,
-    )
+    def hits(
+        self,
+        where: str,
+        dataset: str,
+        size: tuple[int, int],
+        runs: int = 100,
+        epsilons: tuple[float, ...] = EPSILONS,
+    ) -> HitCell:
+        return HitCell(
+            where=where,
+            dataset=dataset,
+            runs=runs,
+            seed=self.seed,
+            quick=self.quick,
+            cost=1.0 if self.quick else 30.0,
+            owners=size[0],
+            rows_per_owner=size[1],
+            epsilons=epsilons,
+        )

@@ -75,8 +75,8 @@ class HitCell(Cell):
                 mechanism = _query(public, line, len(cohort)).mechanism(line.epsilon or 1.0)
                 for draw in range(_DRAWS):
                     coins = stream.child(line.variant, line.mechanism, str(line.epsilon), run, draw)
-                    told = mechanism.totals(mechanism.randomize(shares, coins)).mean
-                    found.append(int(ranks[np.argmax(_purity(told))]))
+                    mean = mechanism.totals(mechanism.randomize(shares, coins)).mean
+                    found.append(int(ranks[np.argmax(_purity(mean))]))
         rows = [
             self._row(line, found, line.learner.unsound)
             for line, found in zip(lines, places, strict=True)
@@ -85,23 +85,34 @@ class HitCell(Cell):
 
     def _row(self, line: Line, places: Sequence[int], unsound: str) -> HitRow:
         hits = [float(np.mean([place < k for place in places])) for k in (1, 3)]
-        who = (
-            self.paper,
-            self.papers_set,
-            self.dataset,
-            line.variant,
-            line.mechanism,
-            line.epsilon,
-        )
         return HitRow(
-            *who, hits[0], hits[1], len(places), self.owners, self.rows_per_owner, unsound
+            paper=self.paper,
+            dataset=self.papers_set,
+            source=self.dataset,
+            variant=line.variant,
+            mechanism=line.mechanism,
+            epsilon=line.epsilon,
+            top1=hits[0],
+            top3=hits[1],
+            runs=len(places),
+            owners=self.owners,
+            rows_per_owner=self.rows_per_owner,
+            unsound=unsound,
         )
 
 
 def _query(public: Public, line: Line, owners: int) -> ShareQuery:
     facts = line.learner.facts(public)
     terms = ReportTerms.of(line.mechanism, line.learner.space(facts), line.epsilon or 1.0)
-    return ShareQuery(1, 1, owners, line.learner, facts, Ensemble(public.classes), terms)
+    return ShareQuery(
+        1,
+        1,
+        owners,
+        learner=line.learner,
+        facts=facts,
+        ensemble=Ensemble(public.classes),
+        terms=terms,
+    )
 
 
 def _shares(public: Public, cohort: Cohort) -> FloatArray:
@@ -114,5 +125,5 @@ def _one_owner(public: Public) -> Cohort:
 
 
 def _purity(tables: FloatArray) -> FloatArray:
-    """|s00 - s01| + |s10 - s11| for every attribute: the larger, the fewer rows are on the wrong side."""
+    """|s00 - s01| + |s10 - s11| for every attribute: the larger, the fewer rows are wrong."""
     return np.asarray(np.abs(tables.reshape(-1, 2)).sum(axis=1))

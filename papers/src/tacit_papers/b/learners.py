@@ -22,9 +22,10 @@ from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.spaces import Box
 from tacit.mechanisms.streams import Stream
 from tacit_papers.a.learners import PublishedCentroid, make
+from tacit_papers.shared.first_learner import FromShares
 
 
-def normalised_weights(query: ShareQuery, cohort: Cohort) -> FloatArray:
+def mean_one_weights(query: ShareQuery, cohort: Cohort) -> FloatArray:
     """Weights of rows, 1 on average over everybody."""
     logs = query.ensemble.log_weights(cohort.X, cohort.y)
     return np.asarray(np.exp(np.minimum(logs, 700.0)) / query.ensemble.mean_weight)
@@ -41,8 +42,8 @@ class WeightedCentroid(PublishedCentroid):
         "their weight is above 1; only this simulation's clipping keeps the noise enough"
     )
 
-    def weighted(self, query: ShareQuery, cohort: Cohort) -> tuple[FloatArray, FloatArray]:
-        rows = np.clip(cohort.X * normalised_weights(query, cohort)[:, np.newaxis], -1.0, 1.0)
+    def perturbed_rows(self, query: ShareQuery, cohort: Cohort) -> tuple[FloatArray, FloatArray]:
+        rows = np.clip(cohort.X * mean_one_weights(query, cohort)[:, np.newaxis], -1.0, 1.0)
         return rows, np.ones(len(rows))
 
 
@@ -70,7 +71,7 @@ class MajorityStump(Simulated):
         tables = np.empty((len(cohort), len(facts.values), 2, 1))
         sizes = np.repeat(np.maximum(cohort.sizes, 1), cohort.sizes)
         cuts = Cuts.of(facts.columns, facts.values, facts.dim)
-        weights = normalised_weights(query, cohort) / sizes
+        weights = mean_one_weights(query, cohort) / sizes
         weighted_tables(cohort.table, cohort.labels, cohort.spans, weights, cuts, tables)
         return np.clip(tables.reshape(len(cohort), -1), -1.0, 1.0)
 
@@ -84,13 +85,13 @@ class MajorityStump(Simulated):
     ) -> Answer:
         shares = self.share(query, cohort)
         randomiser = make(mechanism, self.space(query.facts), np.broadcast_to(epsilon, len(cohort)))
-        told = randomiser.totals(randomiser.randomize(shares, stream)).mean
-        mean = np.concatenate([told, shares.mean(axis=0)])
+        perturbed = randomiser.totals(randomiser.randomize(shares, stream)).mean
+        mean = np.concatenate([perturbed, shares.mean(axis=0)])
         return Answer(mean, np.zeros(mean.size), len(cohort))
 
     def learn(self, query: ShareQuery, answer: Answer) -> StumpModel:
-        told, exact = answer.mean.reshape(2, -1, 2)
-        best = int(np.argmax(np.abs(told).sum(axis=1)))
+        perturbed, exact = answer.mean.reshape(2, -1, 2)
+        best = int(np.argmax(np.abs(perturbed).sum(axis=1)))
         left, right = (int(side > 0) for side in exact[best])
         return StumpModel(
             int(query.facts.columns[best]), float(query.facts.values[best]), left, right
@@ -98,7 +99,7 @@ class MajorityStump(Simulated):
 
 
 @dataclass(frozen=True)
-class OneAgainstRest(Simulated):
+class OneAgainstRest(FromShares):
     """Section 3.5.2 for any number of classes: coefficients for each class, perturbed with all
     of epsilon each.
     """
@@ -118,22 +119,12 @@ class OneAgainstRest(Simulated):
         """(owners, vectors * (dim + 1)): each vector scaled by its largest entry."""
         sizes = np.repeat(np.maximum(cohort.sizes, 1), cohort.sizes)
         theta = fit_owners(
-            cohort, normalised_weights(query, cohort) / sizes, query.facts.classes, self.ridge
+            cohort, mean_one_weights(query, cohort) / sizes, query.facts.classes, self.ridge
         )
         largest = np.abs(theta).max(axis=2, keepdims=True)
         return np.asarray(theta / np.where(largest > 0, largest, 1.0)).reshape(len(cohort), -1)
 
-    def simulate(
-        self,
-        query: ShareQuery,
-        cohort: Cohort,
-        mechanism: type[Mechanism],
-        epsilon: float | FloatArray,
-        stream: Stream,
-    ) -> Answer:
-        return self.told(query, self.share(query, cohort), mechanism, epsilon, stream)
-
-    def told(
+    def answer(
         self,
         query: ShareQuery,
         shares: FloatArray,

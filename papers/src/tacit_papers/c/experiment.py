@@ -66,13 +66,35 @@ class Plan:
 
 PLANS = {
     "mnist": Plan(
-        1e-2, 50, 8_678, 10, (0.025, 0.05, 0.1, 0.15, 0.2, 0.25), (39, 158, 394, 789), (2, 5, 10, 20)
+        strength=1e-2,
+        components=50,
+        rows=8_678,
+        sites=10,
+        epsilons=(0.025, 0.05, 0.1, 0.15, 0.2, 0.25),
+        records=(39, 158, 394, 789),
+        numbers=(2, 5, 10, 20),
     ),
     "covertype": Plan(
-        1e-7, None, 346_598, 10, (0.025, 0.05, 0.1, 0.25), (3_151, 10_503, 31_509), (5, 10, 20)
+        strength=1e-7,
+        components=None,
+        rows=346_598,
+        sites=10,
+        epsilons=(0.025, 0.05, 0.1, 0.25),
+        records=(3_151, 10_503, 31_509),
+        numbers=(5, 10, 20),
     ),
-}  # fmt: skip
-_QUICK = {"synthetic": Plan(1e-2, None, 4_000, 5, (0.05, 0.25), (100,), (10,))}
+}
+_QUICK = {
+    "synthetic": Plan(
+        strength=1e-2,
+        components=None,
+        rows=4_000,
+        sites=5,
+        epsilons=(0.05, 0.25),
+        records=(100,),
+        numbers=(10,),
+    )
+}
 
 
 @dataclass(frozen=True)
@@ -130,22 +152,27 @@ class SiteCell(Cell):
             ):
                 for method, error in errors.items():
                     found.setdefault((setting.epsilon, method), []).append(error)
-        place = (self.records, self.sites)
         return [
-            SiteRow(
-                self.dataset,
-                varied,
-                epsilon,
-                *place,
-                method,
-                *mean_and_spread(each),
-                self.runs,
-                METHODS[method],
-            )
+            self._row(varied, epsilon, method, errors)
             for varied, epsilon in self.points
-            for (at, method), each in found.items()
+            for (at, method), errors in found.items()
             if at == epsilon
         ]
+
+    def _row(self, varied: str, epsilon: float, method: str, errors: list[float]) -> SiteRow:
+        mean, std = mean_and_spread(errors)
+        return SiteRow(
+            dataset=self.dataset,
+            varied=varied,
+            epsilon=epsilon,
+            records=self.records,
+            sites=self.sites,
+            method=method,
+            mean=mean,
+            std=std,
+            runs=self.runs,
+            unsound=METHODS[method],
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

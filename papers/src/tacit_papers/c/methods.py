@@ -52,7 +52,7 @@ def errors_of(
 
     The first records of `train` are public, the others the sites', one after another.
     """
-    X0, y0, X, y, X1 = _projected(settings[0], train, test)
+    X0, y0, X, y, X1 = _project(settings[0], train, test)
     sites = Cohort.of(X, y, np.arange(len(y)) // settings[0].records)
     projections = projections_of(X0)
     views = {
@@ -61,22 +61,22 @@ def errors_of(
     }
     open_ = _question(settings[0], projections[0], "none")
     free = views[id(projections[0])].errors(
-        "N", "no privacy", open_, _told(open_, sites, 1.0, coins)
+        "N", "no privacy", open_, _ask(open_, sites, 1.0, coins)
     )
     found = []
     for number, setting in enumerate(settings):
         own = coins.child("setting", number)
         errors = dict(free)
         query = _question(setting, projections[0], "published")
-        told = _told(query, sites, setting.epsilon, own.child("published"))
-        errors |= views[id(projections[0])].errors("L", "as published", query, told)
+        answer = _ask(query, sites, setting.epsilon, own.child("published"))
+        errors |= views[id(projections[0])].errors("L", "as published", query, answer)
         query = rehearse(
             _question(setting, projections[0], "objective"), X0, y0, setting.epsilon, projections
         )
-        told = _told(query, sites, setting.epsilon, own.child("objective"))
+        answer = _ask(query, sites, setting.epsilon, own.child("objective"))
         view = views[id(query.projection)]
-        errors |= view.errors("L", "exact", query, told)
-        errors["ours"] = view.error(view.combined(query, told, "guarded"))
+        errors |= view.errors("L", "exact", query, answer)
+        errors["ours"] = view.error(view.combine(query, answer, "guarded"))
         errors["public rows alone"] = view.error(view.alone[0].f)
         found.append(errors)
     return found
@@ -84,7 +84,7 @@ def errors_of(
 
 @dataclass(frozen=True, eq=False)
 class _View:
-    """Public and test rows through one lens."""
+    """Public and test rows through one projection."""
 
     projection: Projection
     X0: FloatArray
@@ -94,21 +94,19 @@ class _View:
 
     @cached_property
     def alone(self) -> tuple[PublicOnly, ...]:
-        query = TrainSite(1, 1, None, self.projection, HuberHinge(), 2, "none", (1.0,))
-        return models_of_public(query, self.X0, self.y0)
+        return models_of_public(site_query(self.projection, "none", 1.0), self.X0, self.y0)
 
-    def combined(self, query: TrainSite, told: Estimates, combine: str) -> FloatArray:
-        return np.asarray(
-            combined_sites(query, told, self.X0, self.y0, combine, self.alone).vectors[0]
-        )
+    def combine(self, query: TrainSite, answer: Estimates, combine: str) -> FloatArray:
+        model = combined_sites(query, answer, self.X0, self.y0, combine=combine, alone=self.alone)
+        return np.asarray(model.vectors[0])
 
     def errors(
-        self, letter: str, short: str, query: TrainSite, told: Estimates
+        self, letter: str, short: str, query: TrainSite, answer: Estimates
     ) -> dict[str, float]:
         """The paper's two ways to combine."""
         return {
             f"{combine[0].upper()}{letter} {combine}, {short}": self.error(
-                self.combined(query, told, combine)
+                self.combine(query, answer, combine)
             )
             for combine in ("feature", "average")
         }
@@ -117,7 +115,7 @@ class _View:
         return float(np.mean((self.shown @ vector > 0) != self.truth))
 
 
-def _projected(
+def _project(
     setting: Setting, train: Part, test: Part
 ) -> tuple[FloatArray, IntArray, FloatArray, IntArray, FloatArray]:
     """Public rows, sites' rows and test rows, on the principal components of the public ones."""
@@ -129,11 +127,28 @@ def _projected(
     return seen[:m], y[:m], seen[m:], y[m:], wide.see(test[0])
 
 
+def site_query(
+    projection: Projection, privacy: str, epsilon: float, ridge: float | None = None
+) -> TrainSite:
+    """Asks sites for a linear model of two classes with the paper's loss."""
+    return TrainSite(
+        1,
+        1,
+        None,
+        projection=projection,
+        loss=HuberHinge(),
+        labels=2,
+        privacy=privacy,
+        menu=(epsilon,),
+        ridge=ridge,
+    )
+
+
 def _question(setting: Setting, projection: Projection, privacy: str) -> TrainSite:
     epsilon = 1.0 if privacy == "none" else setting.epsilon
     ridge = None if privacy == "objective" else 2 * setting.strength * setting.records
-    return TrainSite(1, 1, None, projection, HuberHinge(), 2, privacy, (epsilon,), ridge)
+    return site_query(projection, privacy, epsilon, ridge)
 
 
-def _told(query: TrainSite, sites: Cohort, epsilon: float, coins: Stream) -> Estimates:
+def _ask(query: TrainSite, sites: Cohort, epsilon: float, coins: Stream) -> Estimates:
     return query.answer(query.collect(query.release(sites, epsilon, coins), epsilon))

@@ -1,13 +1,14 @@
 """Paper C again as a document: sites that train privately, and an aggregator with public rows."""
 
 from collections.abc import Sequence
+from typing import Any
 
-from tacit.render.document import Chart, Document, Kind, Scaling, Section, Table
+from tacit.render.document import Chart, Document, Kind, Line, Scaling, Section, Table
 from tacit.render.sections import SPREAD, named, percent, percents, protection
 from tacit_papers.c.experiment import SiteRow
-from tacit_papers.claims import Claim
-from tacit_papers.ours.hospitals import HospitalRow, hospitals_section
-from tacit_papers.overview import claims_section
+from tacit_papers.datasets.heart import SITES
+from tacit_papers.ours.hospitals import HospitalRow
+from tacit_papers.rows import select
 
 _TERMS = (
     ("Unit", "the record of a site"),
@@ -24,30 +25,29 @@ _LIMITS = (
 _KINDS: dict[str, Kind] = {"ours": "ours", "public rows alone": "public"}
 
 
-def paper_c(
-    rows: Sequence[SiteRow], hospitals: Sequence[HospitalRow] = (), claims: Sequence[Claim] = ()
-) -> Document:
-    """Error against epsilon, records per site and sites; the four hospitals; the claims."""
-    sections = [claims_section(claims)] if claims else []
-    for dataset in dict.fromkeys(row.dataset for row in rows):
-        own = [row for row in rows if row.dataset == dataset]
-        varied = list(dict.fromkeys(row.varied for row in own))
+def report_c(rows: Sequence[Any]) -> Document:
+    """Error against epsilon, records per site and sites; the four hospitals."""
+    curves, hospitals = select(rows, SiteRow), select(rows, HospitalRow)
+    sections = []
+    for dataset in dict.fromkeys(row.dataset for row in curves):
+        own = [row for row in curves if row.dataset == dataset]
+        varied = dict.fromkeys(row.varied for row in own)
         parts = [[row for row in own if row.varied == name] for name in varied]
         sections.append(
             Section(f"Sites on {dataset}", "", (*map(_chart, parts), *map(_table, parts)))
         )
     if hospitals:
-        sections.append(hospitals_section(hospitals))
-    unsound = {row.unsound for row in rows} | {row.unsound for row in hospitals}
+        sections.append(_hospitals(hospitals))
     claim = (
         "Where tacit's methods really run, each record of a site is protected by differential "
         "privacy."
     )
+    unsound = {row.unsound for row in curves} | {row.unsound for row in hospitals}
     return Document(
         "Paper C again: private models of sites, combined with public rows",
         "Each site trains one linear model with differential privacy; an aggregator combines "
-        "them with public rows of "
-        "its own. The line that the paper does not show is drawn too: the public rows alone.",
+        "them with public rows of its own. The line that the paper does not show is drawn too: "
+        "the public rows alone.",
         (*sections, protection(claim, _TERMS, _LIMITS, unsound)),
     )
 
@@ -79,7 +79,8 @@ def _chart(rows: Sequence[SiteRow]) -> Chart:
     label = {"records": "records per site"}.get(first.varied, first.varied)
     title = f"{first.dataset}: error against {label}"
     scale: Scaling = "log" if first.varied == "records" else "linear"
-    return Chart(title, label, "test error, %", tuple(lines), scale, f"{_setting(first)}. {SPREAD}")
+    note = f"{_setting(first)}. {SPREAD}"
+    return Chart(title, label, "test error, %", tuple(lines), x_scale=scale, note=note)
 
 
 def _table(rows: Sequence[SiteRow]) -> Table:
@@ -100,4 +101,44 @@ def _table(rows: Sequence[SiteRow]) -> Table:
     )
     return Table(
         caption, ("method", *(f"{place:,g}" for place in places)), tuple(lines), strong=strong
+    )
+
+
+def _hospitals(rows: Sequence[HospitalRow]) -> Section:
+    """A chart of error against epsilon, with levels to compare; and every number."""
+    private = list(dict.fromkeys(row.method for row in rows if row.epsilon is not None))
+    lines: list[Line] = []
+    for method in private:
+        own = [
+            (row.epsilon, row.mean, row.std)
+            for row in rows
+            if row.method == method and row.epsilon is not None
+        ]
+        lines.append(percents(method, own, "ours" if method == "ours" else "other"))
+    for row in rows:
+        if row.method in ("public rows alone", "all records in one place"):
+            kind: Kind = "public" if row.method == "public rows alone" else "other"
+            lines.append(Line(row.method, (), (100 * row.mean,), None, kind))
+    title = "Four hospitals, heart disease"
+    chart = Chart(title, "epsilon", "test error, %", tuple(lines), x_scale="log", note=SPREAD)
+    cells = tuple(
+        (
+            row.method,
+            "" if row.epsilon is None else f"{row.epsilon:g}",
+            percent(row.mean, row.std),
+            *(percent(error) for error in row.by_site),
+        )
+        for row in rows
+    )
+    strong = tuple(number for number, row in enumerate(rows) if row.method == "ours")
+    columns = ("learned from", "epsilon", "all patients", *SITES)
+    caption = (
+        f"Test error in %, {rows[0].runs} runs; everybody is tested on the same patients of "
+        "all hospitals"
+    )
+    text = "The public rows are some patients of one hospital, as if they had agreed to it."
+    return Section(
+        "Four hospitals",
+        text,
+        (*([chart] if private else []), Table(caption, columns, cells, strong=strong)),
     )

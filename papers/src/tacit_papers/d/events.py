@@ -12,7 +12,7 @@ from tacit.engines.inline import Inline
 from tacit.estimators.peer_methods import METHODS
 from tacit.learners.peers.own_model import RHO, RIDGE
 from tacit.mechanisms.streams import Stream
-from tacit_papers.d.tasks import Task, Trial, deal
+from tacit_papers.d.tasks import SurveyTask, Trial, deal
 
 EVENTS = ("nothing", "one is poisoned", "one joins later", "one leaves", "half the attributes each")
 EVENT_METHODS = ("turns", "stumps")
@@ -36,7 +36,9 @@ class EventRow:
     runs: int
 
 
-def event_rows(task: Task, method: str, rounds: int, runs: int, stream: Stream) -> list[EventRow]:
+def event_rows(
+    task: SurveyTask, method: str, rounds: int, runs: int, stream: Stream
+) -> list[EventRow]:
     """Every event, for one of the methods in which participants select."""
     rows = []
     for event in EVENTS:
@@ -47,7 +49,18 @@ def event_rows(task: Task, method: str, rounds: int, runs: int, stream: Stream) 
             ]
         )
         own, served, left_out = found.mean(axis=0).tolist()
-        rows.append(EventRow(task.name, event, method, _EPSILON, own, served, left_out, runs))
+        rows.append(
+            EventRow(
+                dataset=task.name,
+                event=event,
+                method=method,
+                epsilon=_EPSILON,
+                own=own,
+                served=served,
+                left_out=left_out,
+                runs=runs,
+            )
+        )
     return rows
 
 
@@ -69,32 +82,35 @@ def _happens(event: str, method: str, rounds: int, trial: Trial) -> tuple[float,
     released = METHODS[method].nothing
     for group in ([number for number in held if number not in late], late):
         if group:
-            released = _speak(
-                method, trial, cohort, {number: held[number] for number in group}, rounds, released
-            )
+            speaking = {number: held[number] for number in group}
+            setting = _Setting(method, trial, cohort, rounds)
+            released = setting.speak(speaking, released)
     if event == "one leaves":
         released = released.without({_WHO})
-    return _judged(method, trial, cohort, released, event)
+    return _accuracies(method, trial, cohort, released, event)
 
 
-def _speak(
-    method: str,
-    trial: Trial,
-    cohort: Cohort,
-    held: Mapping[int, tuple[int, ...]],
-    rounds: int,
-    known: object,
-) -> object:
-    kind = METHODS[method]
-    plan = kind.plan(dict.fromkeys(held, _EPSILON), rounds, len(cohort))
-    each = np.array([plan.each.get(number, np.inf) for number in range(len(cohort))])
-    coins = trial.stream.child("public coins", min(held))
-    return Inline(cohort, each, trial.stream).run(
-        kind.algorithm(trial.cells, held, plan, coins, known)
-    )
+@dataclass(frozen=True, eq=False)
+class _Setting:
+    """Who is there, with which rows, and how they speak."""
+
+    method: str
+    trial: Trial
+    cohort: Cohort
+    rounds: int
+
+    def speak(self, held: Mapping[int, tuple[int, ...]], known: object) -> object:
+        """What is released when those that hold these attributes have spoken, after `known`."""
+        kind, everybody = METHODS[self.method], len(self.cohort)
+        plan = kind.plan(dict.fromkeys(held, _EPSILON), self.rounds, everybody)
+        each = np.array([plan.each.get(number, np.inf) for number in range(everybody)])
+        coins = self.trial.stream.child("public coins", min(held))
+        return Inline(self.cohort, each, self.trial.stream).run(
+            kind.algorithm(self.trial.cells, held, plan, coins, known)
+        )
 
 
-def _judged(
+def _accuracies(
     method: str, trial: Trial, cohort: Cohort, released: object, event: str
 ) -> tuple[float, float, float]:
     kind = METHODS[method]

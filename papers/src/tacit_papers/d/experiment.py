@@ -2,14 +2,15 @@
 measured against.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from typing import ClassVar
 
 import numpy as np
 
-from tacit._util.types import FloatArray
+from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.site_tuning import projections_of, rehearse
 from tacit.algorithms.sites import ensemble_of_sites
@@ -17,10 +18,9 @@ from tacit.data.sample import Public
 from tacit.engines.inline import Inline
 from tacit.estimators.peer_methods import METHODS
 from tacit.learners.peers.additive import Additive
-from tacit.learners.peers.own_model import RHO, RIDGE, fit_own
-from tacit.learners.sites.losses import HuberHinge
-from tacit.learners.sites.train import TrainSite
+from tacit.learners.peers.own_model import RHO, RIDGE, OwnModel, fit_own
 from tacit.mechanisms.streams import seeded
+from tacit_papers.c.methods import site_query
 from tacit_papers.d.events import EVENT_METHODS, EventRow, event_rows
 from tacit_papers.d.learners import UNSOUND, simulate_published
 from tacit_papers.d.tasks import DATASETS, PUBLIC, Trial, deal, load_task
@@ -104,7 +104,7 @@ def _sites(combine: str) -> Callable[[Trial, float, int], Outcome]:
         X0, y0 = trial.X_public, trial.y_public
         projections, privacy = projections_of(X0), "none" if epsilon == inf else "objective"
         charged = 1.0 if epsilon == inf else epsilon
-        query = TrainSite(1, 1, None, projections[0], HuberHinge(), 2, privacy, (charged,))
+        query = site_query(projections[0], privacy, charged)
         if not query.unsound:
             query = rehearse(query, X0, y0, charged, projections)
         model = Inline(trial.cohort, charged, trial.stream).run(
@@ -121,26 +121,32 @@ def _public(trial: Trial, epsilon: float, rounds: int) -> Outcome:
     return Outcome(None, float(np.mean(own.model.predict(trial.X_test) == trial.y_test)))
 
 
-def _published(trial: Trial, epsilon: float, rounds: int) -> Outcome:
+def _stumps_as_published(trial: Trial, epsilon: float, rounds: int) -> Outcome:
     coins = trial.stream.child("public coins")
     models = simulate_published(
-        trial.cohort, trial.cells, trial.held, rounds, epsilon, coins, trial.stream
+        trial.cohort, trial.cells, trial.held, rounds, epsilon, coins=coins, stream=trial.stream
     )
     return Outcome(_mean_accuracy(trial, [model.score(trial.test) for model in models]), None)
+
+
+def _fit_alone(trial: Trial, cells: IntArray, y: IntArray, number: int) -> OwnModel:
+    """What exact rows give without anybody's help."""
+    sizes = trial.cells.sizes
+    return fit_own(cells, y, sizes, Additive(), rho=RHO, ridge=RIDGE, me=number)
 
 
 def _alone(trial: Trial, epsilon: float, rounds: int) -> Outcome:
     scores = []
     for number, one in enumerate(trial.cohort.blocks(1)):
         cells = trial.cells.read(one.X)
-        model = fit_own(cells, one.y, trial.cells.sizes, Additive(), RHO, RIDGE, number)
+        model = _fit_alone(trial, cells, one.y, number)
         scores.append(model.score(trial.test))
     return Outcome(_mean_accuracy(trial, scores), None)
 
 
 def _together(trial: Trial, epsilon: float, rounds: int) -> Outcome:
     rows = trial.cells.read(trial.cohort.X)
-    model = fit_own(rows, trial.cohort.y, trial.cells.sizes, Additive(), RHO, RIDGE, 0)
+    model = _fit_alone(trial, rows, trial.cohort.y, 0)
     return Outcome(None, _mean_accuracy(trial, [model.score(trial.test)]))
 
 
@@ -160,7 +166,7 @@ CONTESTANTS = (
     Contestant("passed trees (InPriv)", _peers("trees")),
     Contestant("sites and an aggregator, guarded", _sites("guarded")),
     Contestant("sites and an aggregator, feature method", _sites("feature")),
-    Contestant("random stumps, as published", _published, unsound=UNSOUND),
+    Contestant("random stumps, as published", _stumps_as_published, unsound=UNSOUND),
 )
 _NAMED = {contestant.name: contestant for contestant in CONTESTANTS}
 _OVER_ROUNDS = ("peers in turns", "random stumps, sound", "random stumps, as published")
@@ -221,59 +227,34 @@ def cells_d(quick: bool, seed: int = 1) -> list[Cell]:
 
     Full: 5 runs. Quick: 2 runs on made-up rows, once, with fewer epsilons and rounds.
     """
-    epsilons, cells = ((0.3, 4.0) if quick else EPSILONS), list[Cell]()
-    for place, name in enumerate(DATASETS[: 1 if quick else None]):
-        most = _QUICK_ROUNDS if quick else ROUNDS[name]
-        fewer = (_QUICK_ROUNDS // 2,) if quick else _FEWER[name]
-        for contestant in CONTESTANTS:
-            budgets = (*epsilons, None) if contestant.private else (None,)
-            cells += [
-                _peer(f"Fig. {5 + place}", name, contestant, each, most, seed, quick)
-                for each in budgets
-            ]
-            if contestant.name in _OVER_ROUNDS:
-                for rounds in fewer:
-                    cells += [
-                        _peer(f"Fig. {3 + place}", name, contestant, each, rounds, seed, quick)
-                        for each in epsilons
-                    ]
-        for method in EVENT_METHODS:
-            event = EventCell(
-                where="events",
-                dataset=name,
-                runs=_runs(quick),
-                seed=seed,
-                quick=quick,
-                method=method,
-                rounds=most,
-            )
-            cells.append(event)
+    cells = list[Cell]()
+    for name in DATASETS[: 1 if quick else None]:
+        cells += _cells_of(name, quick, seed)
     return cells
 
 
-def _peer(
-    where: str,
-    dataset: str,
-    contestant: Contestant,
-    epsilon: float | None,
-    rounds: int,
-    seed: int,
-    quick: bool,
-) -> PeerCell:
-    return PeerCell(
-        where=where,
-        dataset=dataset,
-        runs=_runs(quick),
-        seed=seed,
-        quick=quick,
-        method=contestant.name,
-        epsilon=epsilon,
-        rounds=rounds,
-    )
-
-
-def _runs(quick: bool) -> int:
-    return 2 if quick else 5
+def _cells_of(dataset: str, quick: bool, seed: int) -> Iterator[Cell]:
+    epsilons = (0.3, 4.0) if quick else EPSILONS
+    most = _QUICK_ROUNDS if quick else ROUNDS[dataset]
+    fewer = (_QUICK_ROUNDS // 2,) if quick else _FEWER[dataset]
+    place, runs = DATASETS.index(dataset), 2 if quick else 5
+    peer = partial(PeerCell, dataset=dataset, runs=runs, seed=seed, quick=quick)
+    for contestant in CONTESTANTS:
+        for epsilon in (*epsilons, None) if contestant.private else (None,):
+            yield peer(
+                where=f"Fig. {5 + place}", method=contestant.name, epsilon=epsilon, rounds=most
+            )
+        for rounds in fewer if contestant.name in _OVER_ROUNDS else ():
+            for epsilon in epsilons:
+                yield peer(
+                    where=f"Fig. {3 + place}",
+                    method=contestant.name,
+                    epsilon=epsilon,
+                    rounds=rounds,
+                )
+    event = partial(EventCell, where="events", dataset=dataset, runs=runs, seed=seed, quick=quick)
+    for method in EVENT_METHODS:
+        yield event(method=method, rounds=most)
 
 
 def _summary(values: list[float | None]) -> tuple[float | None, float]:

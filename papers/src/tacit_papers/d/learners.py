@@ -29,6 +29,7 @@ def simulate_published(
     held: Mapping[int, tuple[int, ...]],
     rounds: int,
     epsilon: float,
+    *,
     coins: Stream,
     stream: Stream,
 ) -> list[VotedModel]:

@@ -1,14 +1,13 @@
 """Paper D again as a document: peers without a server."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from tacit.render.document import Chart, Document, Kind, Line, Section, Table
 from tacit.render.sections import SPREAD, named, percent, percents, protection
-from tacit_papers.claims import Claim
 from tacit_papers.d.events import EventRow
 from tacit_papers.d.experiment import PeerRow
-from tacit_papers.overview import claims_section
+from tacit_papers.rows import select
 
 _TERMS = (
     ("Unit", "the record of a participant, over all rounds together"),
@@ -24,21 +23,24 @@ _LIMITS = (
 What = Literal["served", "own"]
 
 
-def paper_d(
-    rows: Sequence[PeerRow], events: Sequence[EventRow] = (), claims: Sequence[Claim] = ()
-) -> Document:
+def report_d(rows: Sequence[Any]) -> Document:
     """Accuracy against epsilon and rounds, served and held; what happens when participants come
-    and go; the claims.
+    and go.
     """
-    sections = [claims_section(claims)] if claims else []
-    for dataset in dict.fromkeys(row.dataset for row in rows):
-        own = [row for row in rows if row.dataset == dataset]
-        most = max(row.rounds for row in own)
-        full = [row for row in own if row.rounds == most]
-        charts = [_chart(full, "served"), _chart(full, "own"), *_over_rounds(own)]
-        sections.append(Section(f"Peers on {dataset}", "", (*charts, _table(full))))
-    for name in dict.fromkeys(row.dataset for row in events):
-        sections += [_happenings([row for row in events if row.dataset == name])]
+    peers, events = select(rows, PeerRow), select(rows, EventRow)
+    sections = []
+    for dataset in dict.fromkeys(row.dataset for row in peers):
+        own = [row for row in peers if row.dataset == dataset]
+        by_rounds = [
+            [row for row in own if row.rounds == rounds]
+            for rounds in sorted({row.rounds for row in own}, reverse=True)
+        ]
+        charts = [_chart(by_rounds[0], "served"), _chart(by_rounds[0], "own"), *_over_rounds(own)]
+        sections.append(Section(f"Peers on {dataset}", "", (*charts, *map(_table, by_rounds))))
+    sections += [
+        _happenings([row for row in events if row.dataset == name])
+        for name in dict.fromkeys(row.dataset for row in events)
+    ]
     claim = (
         "Where tacit's methods really run, each record of a participant is protected by "
         "differential privacy."
@@ -46,9 +48,9 @@ def paper_d(
     return Document(
         "Paper D again: peers that learn from each other without a server",
         "Participants tell each other noisy counts. Served: the model made of released "
-        "numbers only, which anybody may "
-        "see. Own: what a participant makes of it with its exact rows, and keeps.",
-        (*sections, protection(claim, _TERMS, _LIMITS, {row.unsound for row in rows})),
+        "numbers only, which anybody may see. Own: what a participant makes of it with its "
+        "exact rows, and keeps.",
+        (*sections, protection(claim, _TERMS, _LIMITS, {row.unsound for row in peers})),
     )
 
 
@@ -86,9 +88,8 @@ def _chart(rows: Sequence[PeerRow], what: What) -> Chart:
         "served, released numbers only" if what == "served" else "held by participants"
     )
     note = f"{rows[0].participants} participants, {rows[0].rounds} rounds. {SPREAD}"
-    return Chart(
-        title, "epsilon of a record, over all rounds", "accuracy, %", tuple(lines), "log", note
-    )
+    label = "epsilon of a record, over all rounds"
+    return Chart(title, label, "accuracy, %", tuple(lines), x_scale="log", note=note)
 
 
 def _over_rounds(rows: Sequence[PeerRow]) -> list[Chart]:

@@ -24,7 +24,7 @@ _LEAST = 0.005  # of all rows, for the smallest participant
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class SurveyTask:
     """Encoded rows with their classes, and the public schema."""
 
     name: str
@@ -58,7 +58,7 @@ class Trial:
 
 
 @lru_cache(maxsize=1)
-def load_task(name: str, quick: bool) -> Task:
+def load_task(name: str, quick: bool) -> SurveyTask:
     """A data set by its name; when `quick`, made-up rows instead.
 
     Adult: the 45,222 rows without missing values. GSS: the 29,694 rows that have the label; missing
@@ -67,7 +67,7 @@ def load_task(name: str, quick: bool) -> Task:
     if name not in DATASETS:
         raise bad("data set", f"one of {DATASETS}", name)
     if quick:
-        return made_up(name)
+        return make_up(name)
     table, schema, label = (
         (load_adult(), ADULT, "income") if name == "adult" else (load_gss(), GSS, "xmovie")
     )
@@ -75,10 +75,10 @@ def load_task(name: str, quick: bool) -> Task:
         table = rows_of(table, ~np.any([is_missing(column) for column in table.values()], axis=0))
     classes = schema.encode_labels(table[label])
     known = classes >= 0
-    return Task(name, schema, schema.encode(rows_of(table, known)).X, classes[known])
+    return SurveyTask(name, schema, schema.encode(rows_of(table, known)).X, classes[known])
 
 
-def made_up(name: str, rows: int = 4_000) -> Task:
+def make_up(name: str, rows: int = 4_000) -> SurveyTask:
     """Rows of three numbers and a category, a quarter of them of the second class."""
     schema = Schema(
         (*(Number(letter, -1, 1) for letter in "abc"), Category("d", ("u", "v", "w"))),
@@ -89,7 +89,7 @@ def made_up(name: str, rows: int = 4_000) -> Task:
         "d": rng.choice(["u", "v", "w"], rows)
     }
     odds = 3 * table["a"] + 2 * (table["d"] == "u") - 2 * np.abs(table["b"]) - 1.5
-    return Task(
+    return SurveyTask(
         f"made up ({name})",
         schema,
         schema.encode(table).X,
@@ -97,7 +97,7 @@ def made_up(name: str, rows: int = 4_000) -> Task:
     )
 
 
-def deal(task: Task, stream: Stream, participants: int = PARTICIPANTS) -> Trial:
+def deal(task: SurveyTask, stream: Stream, participants: int = PARTICIPANTS) -> Trial:
     """Three tenths of the rows public or to test on, the rest to participants whose shares are
     drawn at random.
     """

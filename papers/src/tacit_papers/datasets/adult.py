@@ -13,7 +13,7 @@ import numpy as np
 from tacit.data.schema import Category, Number, Schema
 from tacit_papers.datasets.files import DataMissing, cache_folder
 from tacit_papers.datasets.split import Split
-from tacit_papers.datasets.tables import Table, encoded, is_missing, read_table, rows_of
+from tacit_papers.datasets.tables import Table, encode_split, is_missing, read_table, rows_of
 
 FILE = "adult.parquet"
 _ROWS, _OPENML = 48_842, 1590
@@ -22,18 +22,19 @@ ADULT = Schema(
     features=(
         Number("age", 17, 90),
         Category("workclass", (
-            "Private", "Self-emp-not-inc", "Self-emp-inc", "Federal-gov", "Local-gov", "State-gov", "Without-pay",
-            "Never-worked",
+            "Private", "Self-emp-not-inc", "Self-emp-inc", "Federal-gov", "Local-gov", "State-gov",
+            "Without-pay", "Never-worked",
         )),
         Number("education_num", 1, 16),
         Category("marital_status", (
-            "Married-civ-spouse", "Divorced", "Never-married", "Separated", "Widowed", "Married-spouse-absent",
-            "Married-AF-spouse",
+            "Married-civ-spouse", "Divorced", "Never-married", "Separated", "Widowed",
+            "Married-spouse-absent", "Married-AF-spouse",
         )),
         Category("occupation", (
-            "Tech-support", "Craft-repair", "Other-service", "Sales", "Exec-managerial", "Prof-specialty",
-            "Handlers-cleaners", "Machine-op-inspct", "Adm-clerical", "Farming-fishing", "Transport-moving",
-            "Priv-house-serv", "Protective-serv", "Armed-Forces",
+            "Tech-support", "Craft-repair", "Other-service", "Sales", "Exec-managerial",
+            "Prof-specialty", "Handlers-cleaners", "Machine-op-inspct", "Adm-clerical",
+            "Farming-fishing", "Transport-moving", "Priv-house-serv", "Protective-serv",
+            "Armed-Forces",
         )),
         Category("relationship", (
             "Wife", "Own-child", "Husband", "Not-in-family", "Other-relative", "Unmarried",
@@ -44,11 +45,12 @@ ADULT = Schema(
         Number("capital_loss", 0, 5_000),
         Number("hours_per_week", 1, 99),
         Category("native_country", (
-            "United-States", "Cambodia", "England", "Puerto-Rico", "Canada", "Germany", "Outlying-US(Guam-USVI-etc)",
-            "India", "Japan", "Greece", "South", "China", "Cuba", "Iran", "Honduras", "Philippines", "Italy", "Poland",
-            "Jamaica", "Vietnam", "Mexico", "Portugal", "Ireland", "France", "Dominican-Republic", "Laos", "Ecuador",
-            "Taiwan", "Haiti", "Columbia", "Hungary", "Guatemala", "Nicaragua", "Scotland", "Thailand", "Yugoslavia",
-            "El-Salvador", "Trinadad&Tobago", "Peru", "Hong", "Holand-Netherlands",
+            "United-States", "Cambodia", "England", "Puerto-Rico", "Canada", "Germany",
+            "Outlying-US(Guam-USVI-etc)", "India", "Japan", "Greece", "South", "China", "Cuba",
+            "Iran", "Honduras", "Philippines", "Italy", "Poland", "Jamaica", "Vietnam", "Mexico",
+            "Portugal", "Ireland", "France", "Dominican-Republic", "Laos", "Ecuador", "Taiwan",
+            "Haiti", "Columbia", "Hungary", "Guatemala", "Nicaragua", "Scotland", "Thailand",
+            "Yugoslavia", "El-Salvador", "Trinadad&Tobago", "Peru", "Hong", "Holand-Netherlands",
         )),
     ),
     classes=("<=50K", ">50K"),
@@ -82,7 +84,7 @@ def adult(
     table = load_adult(fetch)
     if complete:
         table = rows_of(table, ~np.any([is_missing(column) for column in table.values()], axis=0))
-    return encoded("adult", table, ADULT, "income", public, test, seed)
+    return encode_split("adult", table, ADULT, "income", public=public, test=test, seed=seed)
 
 
 def _from_openml() -> Table:

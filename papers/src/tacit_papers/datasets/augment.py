@@ -1,10 +1,8 @@
-"""More images of a class by small random shifts and rotations.
+"""Images of a few classes, cut in parts first; then more images to train on, by small random shifts
+and rotations.
 
-Copies are made only of the images given. Whoever cuts a data set in parts does so first and
-augments the training part after (`parts.py`), so that no copy of a test image or of the data user's
-image is ever trained on.
-
-Images of a few classes, cut in parts first and augmented after.
+Copies are made of training images only, after the cut, so that no copy of a test image or of the
+data user's image is ever trained on.
 """
 
 from typing import NamedTuple
@@ -54,12 +52,12 @@ def augment(
     out[: total - copies] = images[: total - copies]
     for first in range(0, copies, _BLOCK):
         block = slice(first, min(first + _BLOCK, copies))
-        moved = _moved(images[sources[block]], angles[block], shifts[block])
+        moved = _move(images[sources[block]], angles[block], shifts[block])
         out[total - copies + block.start : total - copies + block.stop] = moved
     return out
 
 
-def _moved(images: ByteArray, angles: FloatArray, shifts: FloatArray) -> ByteArray:
+def _move(images: ByteArray, angles: FloatArray, shifts: FloatArray) -> ByteArray:
     """Each image turned by its angle, then shifted by its shift: every pixel looks up where it
     came from.
     """
@@ -125,13 +123,20 @@ def cut(
         trains.append(augment(images.train[own[taken:]], per_class, int(rng.integers(1 << 62))))
         tests.append(images.test[shown])
     (train, y_train), (known, y_known), (test, y_test) = (
-        _joined(part) for part in (trains, publics, tests)
+        _join(part) for part in (trains, publics, tests)
     )
     order = np.random.default_rng(seeds[-1]).permutation(len(y_train))
-    return Parts(train[order], y_train[order], known, y_known, test, y_test)
+    return Parts(
+        train=train[order],
+        y_train=y_train[order],
+        public=known,
+        y_public=y_known,
+        test=test,
+        y_test=y_test,
+    )
 
 
-def _joined(groups: list[ByteArray]) -> tuple[ByteArray, IntArray]:
+def _join(groups: list[ByteArray]) -> tuple[ByteArray, IntArray]:
     """One array of images, and the number of the group of each."""
     labels = np.repeat(np.arange(len(groups), dtype=np.int64), [len(group) for group in groups])
     return np.concatenate(groups), labels

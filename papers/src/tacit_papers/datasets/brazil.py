@@ -1,17 +1,11 @@
-"""Numbers of the generated census: values of the attributes, their shares, their effects on log
-income.
+"""GENERATED: a census in the shape of the Brazil extract of paper A. No row is a person.
 
-States and regions are about the census of 2010. Effects of sex, race, region, age and schooling are
-about those of a regression on the household survey PNAD 2015. Everything else is made up to be
-plausible.
-
-GENERATED: a census in the shape of the Brazil extract of paper A. No row is a person.
-
-The IPUMS extract may not be passed on, so people are drawn here from a small model (`census.py`):
-age and eight categorical attributes, 67 dimensions after k-1 one-hot encoding, and an income.
-Shares of states are about those of the census of 2010, effects on income about those in the
-household survey of 2015; the rest is plausible, not measured. Use it for speed, memory and learning
-curves at the paper's size; conclude nothing about Brazil.
+The IPUMS extract may not be passed on, so people are drawn here from a small model: age and eight
+categorical attributes, 67 dimensions after k-1 one-hot encoding, and an income. Shares of states
+are about those of the census of 2010; effects of sex, race, region, age and schooling on log income
+about those of a regression on the household survey PNAD 2015; everything else is made up to be
+plausible. Use it for speed, memory and learning curves at the paper's size; conclude nothing about
+Brazil.
 
 Row i of a part is a function of (seed, part, i): it reads 12 numbers at place 12 i of a
 counter-based stream (Philox). So any block size gives the same rows, and memory is that of one
@@ -34,23 +28,20 @@ AGES = (15, 21, 27, 37, 48, 58, 70, 91)  # quantiles at the shares above; ages a
 
 REGIONS = ("north", "north-east", "south-east", "south", "centre-west")
 _STATES = {  # share of the population in per cent, region
-    "RO": (0.82, 0), "AC": (0.38, 0), "AM": (1.83, 0), "RR": (0.24, 0), "PA": (3.97, 0), "AP": (0.35, 0),
-    "TO": (0.73, 0), "MA": (3.45, 1), "PI": (1.63, 1), "CE": (4.43, 1), "RN": (1.66, 1), "PB": (1.97, 1),
-    "PE": (4.61, 1), "AL": (1.64, 1), "SE": (1.08, 1), "BA": (7.35, 1), "MG": (10.27, 2), "ES": (1.84, 2),
-    "RJ": (8.38, 2), "SP": (21.63, 2), "PR": (5.48, 3), "SC": (3.28, 3), "RS": (5.61, 3), "MS": (1.28, 4),
-    "MT": (1.59, 4), "GO": (3.15, 4), "DF": (1.35, 4),
+    "RO": (0.82, 0), "AC": (0.38, 0), "AM": (1.83, 0), "RR": (0.24, 0), "PA": (3.97, 0),
+    "AP": (0.35, 0), "TO": (0.73, 0), "MA": (3.45, 1), "PI": (1.63, 1), "CE": (4.43, 1),
+    "RN": (1.66, 1), "PB": (1.97, 1), "PE": (4.61, 1), "AL": (1.64, 1), "SE": (1.08, 1),
+    "BA": (7.35, 1), "MG": (10.27, 2), "ES": (1.84, 2), "RJ": (8.38, 2), "SP": (21.63, 2),
+    "PR": (5.48, 3), "SC": (3.28, 3), "RS": (5.61, 3), "MS": (1.28, 4), "MT": (1.59, 4),
+    "GO": (3.15, 4), "DF": (1.35, 4),
 }  # fmt: skip
-_SCHOOLING = (
-    "none", "years 1-3", "year 4", "years 5-7", "primary", "some secondary", "secondary", "some university",
-    "university",
-)  # fmt: skip
 _OCCUPATIONS = (
-    "elementary", "agriculture", "domestic", "operator", "crafts", "sales", "clerk", "forces", "technician",
-    "manager", "professional",
+    "elementary", "agriculture", "domestic", "operator", "crafts", "sales", "clerk", "forces",
+    "technician", "manager", "professional",
 )  # fmt: skip
 _INDUSTRIES = (
-    "agriculture", "mining", "manufacturing", "utilities", "construction", "trade", "hotels", "transport", "finance",
-    "public", "business", "education and health", "households",
+    "agriculture", "mining", "manufacturing", "utilities", "construction", "trade", "hotels",
+    "transport", "finance", "public", "business", "education and health", "households",
 )  # fmt: skip
 
 VALUES: dict[str, tuple[str, ...]] = {
@@ -214,22 +205,22 @@ def _people(
     stream = np.random.Philox(key=key).advance(start * (_NUMBERS // 4))
     u = np.maximum(np.random.Generator(stream).random((rows, _NUMBERS)).T.copy(), 2.0**-54)
     age = np.floor(np.interp(u[0], AGE_SHARES, AGES))
-    sex = _drawn(u[1], SEX)
-    state = _drawn(u[2], STATE)
+    sex = _draw(u[1], SEX)
+    state = _draw(u[2], STATE)
     region = REGION[state]
     urban = (u[3] < URBAN[region]).astype(np.int64)
-    race = _drawn(u[4], RACE[region])
-    marital = _drawn(u[5], MARITAL[np.searchsorted([30, 50], age, side="right")])
+    race = _draw(u[4], RACE[region])
+    marital = _draw(u[5], MARITAL[np.searchsorted([30, 50], age, side="right")])
     learned = ndtri(u[6]) + 0.5 * urban - 0.02 * (age - 40) + SCHOOLING[region]
     education = np.searchsorted(EDUCATION_CUTS, learned)
     skilled = ndtri(u[7]) + 0.35 * (education - 4) + 0.15 * (race == 0)
     occupation = np.searchsorted(OCCUPATION_CUTS, skilled)
-    industry = _drawn(u[8], INDUSTRY[urban])
+    industry = _draw(u[8], INDUSTRY[urban])
     found = (sex, urban, state, race, marital, education, occupation, industry)
     return age, dict(zip(VALUES, found, strict=True)), ndtri(u[9])
 
 
-def _drawn(u: FloatArray, shares: FloatArray) -> IntArray:
+def _draw(u: FloatArray, shares: FloatArray) -> IntArray:
     """Values with these shares, one row of shares for all or one for each number."""
     steps = np.cumsum(shares / shares.sum(axis=-1, keepdims=True), axis=-1)[..., :-1]
     return (

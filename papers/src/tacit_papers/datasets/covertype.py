@@ -12,7 +12,7 @@ import numpy as np
 from tacit.data.schema import Category, Number, Schema
 from tacit_papers.datasets.files import DataMissing, cache_folder
 from tacit_papers.datasets.split import Split
-from tacit_papers.datasets.tables import Table, encoded, read_table
+from tacit_papers.datasets.tables import Table, encode_split, read_table
 
 FILE = "covtype.parquet"
 _NUMBERS = (
@@ -50,7 +50,7 @@ def load_covertype(fetch: bool = False) -> Table:
     except DataMissing:
         if not fetch:
             raise
-        return _fetched()
+        return _fetch()
 
 
 def covertype(
@@ -64,10 +64,18 @@ def covertype(
     148,543 for tests.
     """
     schema = Schema(COVERTYPE.features, types)
-    return encoded("covertype", load_covertype(fetch), schema, "cover_type", public, test, seed)
+    return encode_split(
+        "covertype",
+        load_covertype(fetch),
+        schema,
+        "cover_type",
+        public=public,
+        test=test,
+        seed=seed,
+    )
 
 
-def _fetched() -> Table:
+def _fetch() -> Table:
     """The set from its distributor by way of scikit-learn, which checks its sha256."""
     from sklearn.datasets import fetch_covtype
 

@@ -1,9 +1,7 @@
 """Where data files are looked for, and whether they are the ones they should be.
 
-First in the folder that the environment variable TACIT_DATA names, then in the user's cache folder.
-Nothing is downloaded here.
-
-Splits that take long to make are kept in the user's cache folder.
+First in the folder that the environment variable TACIT_DATA names, then in the user's cache folder,
+where splits that take long to make are kept, too. Nothing is downloaded here.
 """
 
 import hashlib
@@ -25,8 +23,12 @@ SHA256 = {
     "adult.parquet": "0740fffcacbf04640c6d923e1cc84c8b6489c2e7ba39bc7209674c18857daeed",
     "brazil_pnad_2015.parquet": "7395de88e0e26a0624de32c02be631dc8df4eee6f1394843e30fd530cb721ee4",
     "covtype.parquet": "cebbf3df6a3cab49354803fac82ef8a0f28146b95bd128fbcf5dc90ba6c218fa",
-    "fashion_mnist/t10k-images-idx3-ubyte.gz": "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073",
-    "fashion_mnist/t10k-labels-idx1-ubyte.gz": "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
+    "fashion_mnist/t10k-images-idx3-ubyte.gz": (
+        "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073"
+    ),
+    "fashion_mnist/t10k-labels-idx1-ubyte.gz": (
+        "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5"
+    ),
     "fashion_mnist/train-classes-0-6-images-idx3-ubyte.gz": (
         "42b9f5518e06931b1441c24a01c4277d52b032926abbc0f0b773493915f2f0d1"
     ),
@@ -35,10 +37,18 @@ SHA256 = {
     ),
     "gss_happiness.parquet": "2cd38416fc612e4ea9a58f9ae023a1047bc0b1a7a26cb63fc1b4ef8a020650c5",
     "heart_disease.parquet": "b058d28a8d20a5083d6f2a5be6b95a574647d25fcb3e1fbc79a162a77486b325",
-    "mnist/t10k-images-idx3-ubyte.gz": "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
-    "mnist/t10k-labels-idx1-ubyte.gz": "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
-    "mnist/train-images-idx3-ubyte.gz": "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
-    "mnist/train-labels-idx1-ubyte.gz": "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+    "mnist/t10k-images-idx3-ubyte.gz": (
+        "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6"
+    ),
+    "mnist/t10k-labels-idx1-ubyte.gz": (
+        "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6"
+    ),
+    "mnist/train-images-idx3-ubyte.gz": (
+        "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"
+    ),
+    "mnist/train-labels-idx1-ubyte.gz": (
+        "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"
+    ),
 }
 
 
@@ -89,7 +99,7 @@ def read(name: str) -> bytes:
     return content
 
 
-def kept(
+def make_once(
     name: str, version: int, parameters: Mapping[str, object], make: Callable[[], Split]
 ) -> Split:
     """The split kept under name, version and parameters; else `make()`, which is then kept.

@@ -8,7 +8,7 @@ but not in the schema.
 
 from tacit.data.schema import Category, Number, Schema
 from tacit_papers.datasets.split import Split
-from tacit_papers.datasets.tables import Table, encoded, read_table
+from tacit_papers.datasets.tables import Table, encode_split, read_table
 
 FILE = "gss_happiness.parquet"
 _HAPPY = ("NOT TOO HAPPY", "PRETTY HAPPY", "VERY HAPPY")
@@ -17,10 +17,12 @@ GSS = Schema(
     features=(
         Number("year", 1972, 2006),
         Category("work_status", (
-            "WORKING FULLTIME", "WORKING PARTTIME", "TEMP NOT WORKING", "UNEMPL, LAID OFF", "RETIRED", "SCHOOL",
-            "KEEPING HOUSE", "OTHER",
+            "WORKING FULLTIME", "WORKING PARTTIME", "TEMP NOT WORKING", "UNEMPL, LAID OFF",
+            "RETIRED", "SCHOOL", "KEEPING HOUSE", "OTHER",
         )),
-        Category("marital_status", ("MARRIED", "WIDOWED", "DIVORCED", "SEPARATED", "NEVER MARRIED")),
+        Category("marital_status", (
+            "MARRIED", "WIDOWED", "DIVORCED", "SEPARATED", "NEVER MARRIED",
+        )),
         Number("children", 0, 8),
         Number("age", 18, 89),
         Category("gender", ("FEMALE", "MALE")),
@@ -43,4 +45,4 @@ def gss(public: int = 1_000, test: float = 0.3, seed: int = 0) -> Split:
 
     Missing values go where the schema sends them; a marriage that was not asked about is all -1.
     """
-    return encoded("gss", load_gss(), GSS, "xmovie", public, test, seed)
+    return encode_split("gss", load_gss(), GSS, "xmovie", public=public, test=test, seed=seed)

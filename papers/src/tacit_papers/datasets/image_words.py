@@ -1,7 +1,10 @@
 """The two image sets of paper A: confusable pairs, augmented, as histograms of visual words."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from tacit_papers.datasets.augment import cut
-from tacit_papers.datasets.files import kept
+from tacit_papers.datasets.files import make_once
 from tacit_papers.datasets.images import Images, load_fashion, load_mnist
 from tacit_papers.datasets.split import Split
 from tacit_papers.datasets.words import fit_words
@@ -11,6 +14,7 @@ VERSION = 2  # raise it whenever the same parameters give other numbers
 
 def mnist_words(
     digits: tuple[int, ...] = (4, 9),
+    *,
     words: int = 50,
     per_class: int = 20_000,
     test_per_class: int = 1_000,
@@ -34,31 +38,21 @@ def mnist_words(
     The result is kept in the user's cache folder. For `place` see `fit_words`, for `fetch` see
     `load_mnist`.
     """
-
-    def make() -> Split:
-        images = load_mnist(fetch)
-        return _split(
-            "mnist_words",
-            images,
-            tuple(digits),
-            words,
-            per_class,
-            test_per_class,
-            public,
-            seed,
-            place,
-        )
-
-    return kept(
-        "mnist_words",
-        VERSION,
-        _key(tuple(digits), words, per_class, test_per_class, public, seed, place),
-        make,
+    recipe = _Recipe(
+        classes=tuple(digits),
+        words=words,
+        per_class=per_class,
+        test_per_class=test_per_class,
+        public=public,
+        seed=seed,
+        place=place,
     )
+    return recipe.make_once("mnist_words", lambda: load_mnist(fetch))
 
 
 def fashion_words(
     classes: tuple[int, ...] = (0, 6),
+    *,
     words: int = 100,
     per_class: int = 20_000,
     test_per_class: int = 1_000,
@@ -76,52 +70,48 @@ def fashion_words(
     accuracy was not reached. For comparison, one untuned RBF support vector machine on whole HOG
     descriptors (4-pixel cells, no words, 7,000 training images) has 0.89.
     """
+    recipe = _Recipe(
+        classes=tuple(classes),
+        words=words,
+        per_class=per_class,
+        test_per_class=test_per_class,
+        public=public,
+        seed=seed,
+        place=place,
+    )
+    return recipe.make_once("fashion_words", lambda: load_fashion(fetch))
 
-    def make() -> Split:
-        images = load_fashion(fetch)
-        return _split(
-            "fashion_words",
+
+@dataclass(frozen=True)
+class _Recipe:
+    """What makes features of images; kept by its fields, where 1, True and 1.0 are different."""
+
+    classes: tuple[int, ...]
+    words: int
+    per_class: int
+    test_per_class: int
+    public: int
+    seed: int
+    place: float
+
+    def make_once(self, name: str, load: Callable[[], Images]) -> Split:
+        """The split, from the user's cache where it is there."""
+        return make_once(name, VERSION, vars(self), lambda: self._make(name, load()))
+
+    def _make(self, name: str, images: Images) -> Split:
+        """Cut, augment, fit on the public part, then transform all three."""
+        parts = cut(
             images,
-            tuple(classes),
-            words,
-            per_class,
-            test_per_class,
-            public,
-            seed,
-            place,
+            self.classes,
+            per_class=self.per_class,
+            test_per_class=self.test_per_class,
+            public=self.public,
+            seed=self.seed,
         )
-
-    return kept(
-        "fashion_words",
-        VERSION,
-        _key(tuple(classes), words, per_class, test_per_class, public, seed, place),
-        make,
-    )
-
-
-def _key(*values: object) -> dict[str, object]:
-    """Parameters by name, as they are kept; 1 and True, or 1 and 1.0, are different keys."""
-    names = ("classes", "words", "per_class", "test_per_class", "public", "seed", "place")
-    return dict(zip(names, values, strict=True))
-
-
-def _split(
-    name: str,
-    images: Images,
-    chosen: tuple[int, ...],
-    words: int,
-    per_class: int,
-    test_per_class: int,
-    public: int,
-    seed: int,
-    place: float,
-) -> Split:
-    """Cut, augment, fit on the public part, then transform all three."""
-    parts = cut(images, chosen, per_class, test_per_class, public, seed)
-    features = fit_words(parts.public, words, seed, place).transform
-    return Split.of(
-        name,
-        (features(parts.train), parts.y_train),
-        (features(parts.public), parts.y_public),
-        (features(parts.test), parts.y_test),
-    )
+        features = fit_words(parts.public, self.words, self.seed, self.place).transform
+        return Split.of(
+            name,
+            (features(parts.train), parts.y_train),
+            (features(parts.public), parts.y_public),
+            (features(parts.test), parts.y_test),
+        )

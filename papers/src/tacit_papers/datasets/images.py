@@ -1,7 +1,7 @@
-"""The idx format of MNIST, gzipped: two zero bytes, a type, the number of axes, big-endian sizes,
-then the values.
+"""MNIST and Fashion-MNIST as arrays: 28 x 28 grey images, 0 background and 255 full.
 
-MNIST and Fashion-MNIST as arrays: 28 x 28 grey images, 0 background and 255 full.
+They come in the idx format, gzipped: two zero bytes, a type, the number of axes, big-endian sizes,
+then the values.
 """
 
 import gzip

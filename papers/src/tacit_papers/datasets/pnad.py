@@ -15,7 +15,8 @@ from tacit_papers.datasets.tables import Table, deal, places, read_table
 FILE = "brazil_pnad_2015.parquet"
 _NOT_DETERMINED = 17
 STATES = (
-    11, 12, 13, 14, 15, 16, 17, 21, 22, 23, 24, 25, 26, 27, 28, 29, 31, 32, 33, 35, 41, 42, 43, 50, 51, 52, 53,
+    11, 12, 13, 14, 15, 16, 17, 21, 22, 23, 24, 25, 26, 27, 28, 29, 31, 32, 33, 35, 41, 42, 43,
+    50, 51, 52, 53,
 )  # fmt: skip
 
 PNAD = Schema(

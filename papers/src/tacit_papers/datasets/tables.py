@@ -44,8 +44,8 @@ def rows_of(table: Table, which: BoolArray | IntArray) -> Table:
 def is_missing(column: AnyArray) -> BoolArray:
     """Which values are None or NaN.
 
-    >>> is_missing(np.array(["a", None], dtype=object)).tolist(), is_missing(np.array([1.0, np.nan])).tolist()
-    ([False, True], [False, True])
+    >>> is_missing(np.array(["a", None], dtype=object)).tolist()
+    [False, True]
     """
     if column.dtype.kind == "f":
         return np.isnan(column)
@@ -79,8 +79,8 @@ def deal(name: str, X: FloatArray, y: IntArray, parts: Places) -> Split:
     return Split.of(name, train, public, test)
 
 
-def encoded(
-    name: str, table: Table, schema: Schema, label: str, public: int, test: float, seed: int
+def encode_split(
+    name: str, table: Table, schema: Schema, label: str, *, public: int, test: float, seed: int
 ) -> Split:
     """Rows whose label is one of the schema's classes, encoded by the schema and dealt."""
     classes = schema.encode_labels(table[label])

@@ -1,11 +1,10 @@
-"""Histograms of oriented gradients (HOG): what edges there are in each small patch of an image.
+"""Images as histograms of visual words: the nearest of a few typical patches, counted.
 
-Gradients are halved central differences. A cell's histogram adds up gradient lengths over 8
-unsigned directions, shared linearly between the two nearest. A patch is a square of cells, one cell
-apart from the next, so patches overlap; its descriptor is normalised as Dalal and Triggs do (L2,
-cut at 0.2, L2 again), where a faint patch stays near zero.
-
-Images as histograms of visual words: the nearest of a few typical patches, counted.
+A patch is described by its histograms of oriented gradients (HOG): what edges there are. Gradients
+are halved central differences. A cell's histogram adds up gradient lengths over 8 unsigned
+directions, shared linearly between the two nearest. A patch is a square of cells, one cell apart
+from the next, so patches overlap; its descriptor is normalised as Dalal and Triggs do (L2, cut at
+0.2, L2 again), where a faint patch stays near zero.
 
 The vocabulary and the scale are fitted on public images only. A vocabulary fitted on owners' images
 would leak them into every feature before any mechanism runs.
@@ -116,7 +115,7 @@ def fit_words(public: ByteArray, words: int, seed: int, place: float = 0.0) -> V
     words, seed = whole("words", words, 2), whole("seed", seed, 0)
     if not 0 <= place < np.inf:
         raise bad("place", "a finite number >= 0", place)
-    found = np.concatenate([_placed(block, place) for block in _blocks(public)])
+    found = np.concatenate([_describe(block, place) for block in _blocks(public)])
     found = found.reshape(-1, found.shape[-1])
     if not len(found) >= words:
         raise ValueError(
@@ -132,18 +131,18 @@ def _blocks(images: ByteArray) -> list[ByteArray]:
     return [images[first : first + _BLOCK] for first in range(0, len(images), _BLOCK)]
 
 
-def _placed(images: ByteArray, place: float) -> npt.NDArray[np.float32]:
+def _describe(images: ByteArray, place: float) -> npt.NDArray[np.float32]:
     """Descriptors with positions (n, patches, 34)."""
     found = patches(images)
     n, rows, columns, _ = found.shape
-    down, across = np.meshgrid(_centred(rows), _centred(columns), indexing="ij")
+    down, across = np.meshgrid(_centre(rows), _centre(columns), indexing="ij")
     where = place * np.stack([down, across], axis=-1)
     out = np.empty((n, rows, columns, LENGTH + 2), dtype=np.float32)
     out[..., :LENGTH], out[..., LENGTH:] = found, where
     return out.reshape(n, rows * columns, LENGTH + 2)
 
 
-def _centred(steps: int) -> FloatArray:
+def _centre(steps: int) -> FloatArray:
     """`steps` positions from -1 to 1."""
     return (2 * np.arange(steps) - (steps - 1)) / max(1, steps - 1)
 
@@ -154,7 +153,7 @@ def _shares(images: ByteArray, vocabulary: npt.NDArray[np.float32], place: float
     half = (vocabulary**2).sum(axis=1) / 2
     out = np.empty((len(images), words))
     for number, block in enumerate(_blocks(images)):
-        found = _placed(block, place)
+        found = _describe(block, place)
         nearest = (found @ vocabulary.T - half).argmax(
             axis=-1
         )  # the largest x.c - |c|^2/2 is the least |x - c|

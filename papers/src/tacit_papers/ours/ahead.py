@@ -27,7 +27,15 @@ from tacit.learners.owners.logistic import Logistic
 from tacit.learners.owners.stump import Stump
 from tacit.mechanisms.streams import Stream, seeded
 from tacit_papers.a.learners import PublishedCentroid, PublishedLogistic, PublishedStump
-from tacit_papers.ours.tasks import SIZES, Task, coins_of, seconds_of, shifted, skewed, task_for
+from tacit_papers.ours.tasks import (
+    SIZES,
+    Task,
+    coins_of,
+    seconds_of,
+    shift_features,
+    skew_labels,
+    task_for,
+)
 from tacit_papers.runner import Cell
 
 _ON_DEMAND = ("clusters 1e6", "clusters 1e7", "board 1e5", "board 1e6")  # only when named
@@ -107,35 +115,35 @@ class AheadCell(Cell):
         for method, epsilon, public_rows, accuracy in self._accuracies(task, seeded(self.seed)):
             learner = LEARNERS.get(method.removeprefix("paper A: "))
             unsound = "" if learner is None else learner.unsound
-            place = (
-                self.dataset,
-                self.owners_kind,
-                self.run,
-                method,
-                epsilon,
-                public_rows,
-                task.owners,
-                task.rows,
+            yield AheadRun(
+                dataset=self.dataset,
+                owners_kind=self.owners_kind,
+                run=self.run,
+                method=method,
+                epsilon=epsilon,
+                public_rows=public_rows,
+                owners=task.owners,
+                rows_per_owner=task.rows,
+                accuracy=accuracy,
+                unsound=unsound,
             )
-            yield AheadRun(*place, accuracy, unsound)
 
     def _accuracies(
         self, task: Task, stream: Stream
     ) -> Iterator[tuple[str, float | None, int, float]]:
         """Method, epsilon, public rows and accuracy."""
-        cohort = _dealt(task, self.owners_kind, self.run)
+        cohort = _deal(task, self.owners_kind, self.run)
+        trial = _Trial(task, cohort, stream, self.run)
         for rows in task.public_rows:
             public = task.public(rows, self.run)
             own = fit_public(public)
             yield "public only", None, rows, task.accuracy(own.model.predict(task.split.X_test))
             for epsilon in self.epsilons:
-                for method, accuracy in _ours(task, public, own, cohort, epsilon, stream, self.run):
+                for method, accuracy in trial.ours(public, own, epsilon):
                     yield method, epsilon, rows, accuracy
         most = max(task.public_rows)
         for epsilon in self.papers:
-            for method, accuracy in _papers(
-                task, task.public(most, self.run), cohort, epsilon, stream, self.run
-            ):
+            for method, accuracy in trial.papers(task.public(most, self.run), epsilon):
                 yield f"paper A: {method}", epsilon, most, accuracy
 
     @property
@@ -209,58 +217,61 @@ def bytes_of(task: Task) -> int:
     return report_size(next(asks))
 
 
-def _dealt(task: Task, kind: str, run: int) -> Cohort:
+def _deal(task: Task, kind: str, run: int) -> Cohort:
     cohort = task.cohort(run)
     if kind.startswith("labels"):
-        return skewed(cohort, task.split.classes, float(kind.split()[1]), run)
-    return shifted(cohort, 0.3, run) if kind == "shifted" else cohort
+        return skew_labels(cohort, task.split.classes, float(kind.split()[1]), run)
+    return shift_features(cohort, 0.3, run) if kind == "shifted" else cohort
 
 
-def _ours(
-    task: Task,
-    public: Public,
-    own: PublicModel,
-    cohort: Cohort,
-    epsilon: float,
-    stream: Stream,
-    run: int,
-) -> Iterator[tuple[str, float]]:
-    """Private only and combined, at one epsilon; private only is not asked where rows are many:
-    it is linear.
-    """
-    crowd = Population(len(cohort), epsilon, task.rows)
-    path = (task.name, epsilon, len(public.y), run)
-    asks = {"combined": refine(public, crowd, "auto", epsilon, own=own)}
-    if len(cohort) <= 200_000:
-        asks["private only"] = discriminate(public, crowd, "auto", epsilon, own)
-    for method, generator in asks.items():
-        refined = Inline(cohort, epsilon, coins_of(stream, method, *path)).run(generator)
-        yield method, task.accuracy(refined.model.predict(task.split.X_test))
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """The owners of one run, whom every method asks."""
 
+    task: Task
+    cohort: Cohort
+    stream: Stream
+    run: int
 
-def _papers(
-    task: Task, public: Public, cohort: Cohort, epsilon: float, stream: Stream, run: int
-) -> Iterator[tuple[str, float]]:
-    """Boosting with each of paper A's learners: ten rounds of a tenth of the owners; as
-    published, two classes only.
-    """
+    def ours(self, public: Public, own: PublicModel, epsilon: float) -> Iterator[tuple[str, float]]:
+        """Private only and combined, at one epsilon; private only is not asked where rows are
+        many: it is linear.
+        """
+        crowd = Population(len(self.cohort), epsilon, self.task.rows)
+        path = (self.task.name, epsilon, len(public.y), self.run)
+        asks = {"combined": refine(public, crowd, "auto", epsilon, own=own)}
+        if len(self.cohort) <= 200_000:
+            asks["private only"] = discriminate(public, crowd, "auto", epsilon, own)
+        for method, generator in asks.items():
+            coins = coins_of(self.stream, method, *path)
+            refined = Inline(self.cohort, epsilon, coins).run(generator)
+            yield method, self.task.accuracy(refined.model.predict(self.task.split.X_test))
 
-    def accuracy(name: str) -> float:
-        learner = LEARNERS[name]
+    def papers(self, public: Public, epsilon: float) -> Iterator[tuple[str, float]]:
+        """Boosting with each of paper A's learners; as published, two classes only."""
+        for name, learner in LEARNERS.items():
+            if self.task.split.classes == 2 or not learner.unsound:
+                yield name, self._boost(name, public, epsilon)
+
+    def _boost(self, name: str, public: Public, epsilon: float) -> float:
+        """Accuracy of ten rounds of a tenth of the owners; of the larger class where all fail."""
+        learner, split = LEARNERS[name], self.task.split
         facts = learner.facts(public)
         mechanism = "piecewise" if learner.unsound else "auto"
-        terms = ReportTerms.of(mechanism, learner.space(facts), epsilon)
         asks = boost(
-            learner, facts, terms, OwnSample(public), _ROUNDS, len(cohort) // _ROUNDS, _ATTEMPTS
+            learner,
+            facts,
+            ReportTerms.of(mechanism, learner.space(facts), epsilon),
+            OwnSample(public),
+            rounds=_ROUNDS,
+            owners=len(self.cohort) // _ROUNDS,
+            attempts=_ATTEMPTS,
         )
-        boosted = Inline(cohort, epsilon, coins_of(stream, name, task.name, epsilon, run)).run(asks)
+        coins = coins_of(self.stream, name, self.task.name, epsilon, self.run)
+        boosted = Inline(self.cohort, epsilon, coins).run(asks)
         if not len(boosted.ensemble):
-            return task.accuracy(np.full(len(task.split.y_test), np.bincount(public.y).argmax()))
-        return task.accuracy(boosted.ensemble.predict(task.split.X_test))
-
-    for name, learner in LEARNERS.items():
-        if task.split.classes == 2 or not learner.unsound:
-            yield name, accuracy(name)
+            return self.task.accuracy(np.full(len(split.y_test), np.bincount(public.y).argmax()))
+        return self.task.accuracy(boosted.ensemble.predict(split.X_test))
 
 
 def _row(own: Sequence[AheadRun], alone: Sequence[float]) -> AheadRow:

@@ -3,12 +3,17 @@ user's sample.
 """
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
+from tacit.algorithms.refinement import LEAST_GAIN
 from tacit.render.document import Chart, Document, Line, Section, Table
 from tacit.render.sections import named, percent, protection
-from tacit_papers.ours.ahead import AheadRow
+from tacit_papers.ours.ahead import AheadRow, best_of_paper
 from tacit_papers.ours.break_even import BreakEvenRow
-from tacit_papers.ours.plan_check import PlanRow, plans_table
+from tacit_papers.ours.break_even_chart import draw_break_even
+from tacit_papers.ours.plan_check import PlanRow
+from tacit_papers.rows import select
 
 _TERMS = (
     ("Unit", "the owner: its one report hides everything about its rows"),
@@ -28,27 +33,22 @@ _COLUMNS = (
 _SHOWN = 1.0  # the epsilon whose predictions are drawn beside measurements
 
 
-def ahead(
-    rows: Sequence[AheadRow], predicted: Sequence[BreakEvenRow] = (), plans: Sequence[PlanRow] = ()
-) -> Document:
+def report_ahead(found: Sequence[Any]) -> Document:
     """One line per task first, then where private data begins to pay, then every number."""
+    rows, predicted = select(found, AheadRow), select(found, BreakEvenRow)
+    plans = select(found, PlanRow)
     sections = [Section("At a glance", "", (summary(rows),))]
     if predicted:
-        tasks = dict.fromkeys(row.dataset for row in predicted)
         text = (
             "Predicted before anybody is asked, from public rows and closed-form variances; "
-            "measured beside it. Where "
-            "the plan says that owners would add too little, nobody is asked."
+            "measured beside it. Where the plan says that owners would add too little, nobody "
+            "is asked."
         )
-        charts = tuple(_break_even(task, predicted, rows) for task in tasks)
-        checked = (plans_table(plans),) if plans else ()
-        sections.append(
-            Section(
-                "Where private data begins to pay",
-                text,
-                (*charts, _plan_table(predicted), *checked),
-            )
-        )
+        tasks = dict.fromkeys(row.dataset for row in predicted)
+        charts = (_break_even(task, predicted, rows) for task in tasks)
+        checked = (_plan_check_table(plans),) if plans else ()
+        parts = (*charts, _least_owners_table(predicted), *checked)
+        sections.append(Section("Where private data begins to pay", text, parts))
     for name in dict.fromkeys(row.dataset for row in rows):
         own = [row for row in rows if row.dataset == name]
         kinds = dict.fromkeys(row.owners_kind for row in own)
@@ -66,6 +66,13 @@ def ahead(
     )
 
 
+def draw_ahead(found: Sequence[Any], folder: Path) -> None:
+    """The break-even chart: all tasks in one picture."""
+    chart = select(found, BreakEvenRow)
+    if chart:
+        draw_break_even(chart, LEAST_GAIN, folder / "break_even.png")
+
+
 def summary(rows: Sequence[AheadRow]) -> Table:
     """Accuracies in percent, mean and deviation, where owners are alike; private only with most
     public rows.
@@ -74,11 +81,7 @@ def summary(rows: Sequence[AheadRow]) -> Table:
     lines = []
     for name in dict.fromkeys(row.dataset for row in alike):
         own = [row for row in alike if row.dataset == name]
-        best = max(
-            (row for row in own if row.method.startswith("paper A")),
-            key=lambda row: row.mean,
-            default=None,
-        )
+        best = best_of_paper(own, name)
         lines.append(
             (
                 f"{name}, {own[0].owners:,} x {own[0].rows_per_owner}",
@@ -131,17 +134,11 @@ def _break_even(
             )
     lines.append(Line("the data user's own model", (), (0.0,), None, "public"))
     note = f"Epsilon {shown:g}. Bars: two standard errors."
-    return Chart(
-        f"{task}: owners against public rows",
-        "owners",
-        "points of accuracy above",
-        tuple(lines),
-        "log",
-        note,
-    )
+    title, label = f"{task}: owners against public rows", "points of accuracy above"
+    return Chart(title, "owners", label, tuple(lines), x_scale="log", note=note)
 
 
-def _plan_table(rows: Sequence[BreakEvenRow]) -> Table:
+def _least_owners_table(rows: Sequence[BreakEvenRow]) -> Table:
     """From how many owners on the plan says collect."""
     epsilons = sorted({row.epsilon for row in rows})
     lines = []
@@ -197,3 +194,24 @@ def _largest(rows: Sequence[AheadRow]) -> str:
 
 def _with_rise(row: AheadRow) -> str:
     return f"{_percent(row)} ({100 * row.rise:+.2f} ± {100 * row.rise_error:.2f})"
+
+
+def _plan_check_table(rows: Sequence[PlanRow]) -> Table:
+    """What the plan said before anybody was asked, beside what was measured."""
+    columns = ("task", "epsilon", "public rows", "says collect", "predicted", "measured")
+    cells = tuple(
+        (
+            f"{row.dataset}, {row.owners:,} x {row.rows_per_owner}",
+            f"{row.epsilon:g}",
+            f"{row.public_rows:,}",
+            f"{100 * row.collect:.0f} %",
+            f"{100 * row.predicted:+.2f} ± {100 * row.predicted_std:.2f}",
+            f"{100 * row.measured:+.2f} ± {100 * row.measured_error:.2f}",
+        )
+        for row in rows
+    )
+    note = (
+        "Points of accuracy above the data user's own model. Says collect: in which part of "
+        "the samples."
+    )
+    return Table("The plan beside what came of it", columns, cells, note)

@@ -1,10 +1,8 @@
 """Does the plan keep its word? What it predicts from public rows alone, beside what was then
 measured.
-
-The plan beside what came of it, as a table.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,7 +11,6 @@ import numpy as np
 from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.refinement import LEAST_GAIN, look_ahead
-from tacit.render.document import Table
 from tacit_papers.ours.ahead import AheadRow
 from tacit_papers.ours.tasks import task_for
 from tacit_papers.runner import Cell
@@ -73,7 +70,14 @@ class PlanCell(Cell):
                 look = look_ahead(public, own, Population(task.owners, epsilon, task.rows))
                 collect = look.gain >= LEAST_GAIN
                 rise = look.combination.expected_rise(_DRAWS, 0) if collect else 0.0
-                yield PlanRun(self.dataset, self.run, epsilon, rows, rise, collect)
+                yield PlanRun(
+                    dataset=self.dataset,
+                    run=self.run,
+                    epsilon=epsilon,
+                    public_rows=rows,
+                    rise=rise,
+                    collect=collect,
+                )
 
     @property
     def title(self) -> str:
@@ -110,25 +114,3 @@ def plan_rows(runs: Iterable[PlanRun], measured: Iterable[AheadRow]) -> list[Pla
                 )
             )
     return rows
-
-
-def plans_table(rows: Sequence[PlanRow]) -> Table:
-    """What the plan said before anybody was asked, beside what was measured."""
-    columns = ("task", "epsilon", "public rows", "says collect", "predicted", "measured")
-    cells = tuple(
-        (
-            f"{row.dataset}, {row.owners:,} x {row.rows_per_owner}",
-            f"{row.epsilon:g}",
-            f"{row.public_rows:,}",
-            f"{100 * row.collect:.0f} %",
-            f"{100 * row.predicted:+.2f} ± {100 * row.predicted_std:.2f}",
-            f"{100 * row.measured:+.2f} ± {100 * row.measured_error:.2f}",
-        )
-        for row in rows
-    )
-    note = (
-        "Points of accuracy above the data user's own model. Says collect: in which "
-        "part of the "
-        "samples."
-    )
-    return Table("The plan beside what came of it", columns, cells, note)

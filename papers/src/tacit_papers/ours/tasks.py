@@ -129,7 +129,7 @@ def board(owners: int, public: int = 1000, test: int = _TEST_ROWS, seed: int = 0
     return Split.of("board", train, known, shown)
 
 
-def skewed(cohort: Cohort, classes: int, alpha: float, run: int) -> Cohort:
+def skew_labels(cohort: Cohort, classes: int, alpha: float, run: int) -> Cohort:
     """The same rows and sizes, dealt so that each owner's classes follow its own
     Dirichlet(alpha) draw.
     """
@@ -152,7 +152,7 @@ def skewed(cohort: Cohort, classes: int, alpha: float, run: int) -> Cohort:
     return Cohort(cohort.X[order], cohort.y[order], cohort.offsets)
 
 
-def shifted(cohort: Cohort, size: float, run: int) -> Cohort:
+def shift_features(cohort: Cohort, size: float, run: int) -> Cohort:
     """Every owner's rows moved by a vector of its own, normal with standard deviation `size`,
     clipped to [-1, 1].
     """

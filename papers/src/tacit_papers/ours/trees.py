@@ -190,9 +190,10 @@ def _accuracies(
         "default": refine(public, crowd, "auto", epsilon, own=own),
         "private only": discriminate(public, crowd, "auto", epsilon, own),
     }
+    place = (task.name, epsilon, rows, run)
     yield "public only", task.accuracy(own.model.predict(task.split.X_test))
     for name, generator in asks.items():
-        coins = coins_of(stream, name, task.name, epsilon, rows, run)
+        coins = coins_of(stream, name, *place)
         yield (
             name,
             task.accuracy(
@@ -201,9 +202,9 @@ def _accuracies(
         )
     for start, model in (("alone", blank(public)), ("on public", own)):
         for growth in GROWTHS:
-            coins = coins_of(stream, _key(start, growth), task.name, epsilon, rows, run)
+            coins = coins_of(stream, _key(start, growth), *place)
             grown = Inline(cohort, epsilon, coins).run(
-                grow(public, crowd, "auto", epsilon, growth, model)
+                grow(public, crowd, "auto", epsilon, growth=growth, own=model)
             )
             yield _key(start, growth), task.accuracy(grown.model.predict(task.split.X_test))
 

@@ -1,10 +1,12 @@
 """The verdict on private gradient boosting, as a document."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from tacit.render.document import Document, Section, Table
 from tacit.render.sections import percent, protection
 from tacit_papers.ours.trees import TreeRow
+from tacit_papers.rows import select
 
 _TERMS = (
     ("Unit", "the owner: its one report hides everything about its rows"),
@@ -15,8 +17,9 @@ _TERMS = (
 _LIMITS = ("The data user's own sample.", "Who the owners are, and how many.")
 
 
-def trees(rows: Sequence[TreeRow]) -> Document:
-    """One line per setting."""
+def report_trees(found: Sequence[Any]) -> Document:
+    """One line per setting, and where trees win."""
+    rows = select(found, TreeRow)
     columns = (
         "task",
         "epsilon",
@@ -49,8 +52,7 @@ def trees(rows: Sequence[TreeRow]) -> Document:
     text = f"Trees win in {sum(row.wins for row in rows)} of {len(rows)} settings."
     claim = (
         "Where these methods really run, each owner's rows are protected by local "
-        "differential "
-        "privacy."
+        "differential privacy."
     )
     return Document(
         "Private gradient boosting, judged",

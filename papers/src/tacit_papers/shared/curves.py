@@ -90,10 +90,10 @@ class CurveCell(Cell):
         """The lines of the picture; the published end points belong to any that is as published."""
 
     @abstractmethod
-    def boosted(self, split: Split, cohort: Cohort, line: Line, coins: Stream) -> Boosted:
+    def boost(self, split: Split, cohort: Cohort, line: Line, coins: Stream) -> Boosted:
         """One line in one run."""
 
-    def stated(self, line: Line) -> tuple[float, float] | None:
+    def published_ends(self, line: Line) -> tuple[float, float] | None:
         """The errors after the first and the tenth base learner that the paper states."""
         return None
 
@@ -107,7 +107,7 @@ class CurveCell(Cell):
             cohort = deal(split, self.spare * self.rounds * self.owners, self.rows_per_owner, dealt)
             for line, found in zip(lines, boosted, strict=True):
                 coins = stream.child(line.variant, line.mechanism, str(line.epsilon), run)
-                found.append(self.boosted(split, cohort, line, coins))
+                found.append(self.boost(split, cohort, line, coins))
             for epsilon, errors in ours.items():
                 crowd = cohort[: self.rounds * self.owners]
                 errors.append(
@@ -116,21 +116,28 @@ class CurveCell(Cell):
         rows: list[CurveRow | OursRow] = []
         for line, runs in zip(lines, boosted, strict=True):
             rows += self._line(split, line, runs)
-        who = (self.paper, self.papers_set, self.learner)
-        size = (
-            self.runs,
-            min(MOST_OWNERS, self.owners * self.rounds),
-            self.rows_per_owner,
-            len(split.y_public),
+        return [*rows, *(self._ours(split, epsilon, each) for epsilon, each in ours.items())]
+
+    def _ours(self, split: Split, epsilon: float, errors: Sequence[float]) -> OursRow:
+        mean, std = mean_and_spread(errors)
+        return OursRow(
+            paper=self.paper,
+            dataset=self.papers_set,
+            learner=self.learner,
+            epsilon=epsilon,
+            mean=mean,
+            std=std,
+            runs=self.runs,
+            owners=min(MOST_OWNERS, self.owners * self.rounds),
+            rows_per_owner=self.rows_per_owner,
+            public_rows=len(split.y_public),
+            alone=1 - accuracy_alone(split),
         )
-        alone = 1 - accuracy_alone(split)
-        rows += [OursRow(*who, e, *mean_and_spread(each), *size, alone) for e, each in ours.items()]
-        return rows
 
     def _line(self, split: Split, line: Line, runs: Sequence[Boosted]) -> list[CurveRow]:
         errors = np.array([staged_errors(each.ensemble, split, self.rounds) for each in runs])
         kept = [[record for record in each.records if record.kept] for each in runs]
-        stated = self.stated(line)
+        stated = self.published_ends(line)
         ends = {0: 0, 9: 1}  # the text states the first error and the tenth
         rows = []
         for place in range(self.rounds):

@@ -6,7 +6,7 @@ coins never are.
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,9 @@ from tacit.engines.inline import Inline
 from tacit.learners.learner import Learner, ReportTerms, ShareQuery, Simulated
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.query import Answer
+from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.registry import MECHANISMS as MECHANISM_OF
 from tacit.mechanisms.streams import Stream, seeded
-from tacit_papers.b.learners import OneAgainstRest
 from tacit_papers.datasets.split import Split
 from tacit_papers.runner import Cell
 from tacit_papers.shared.splits import (
@@ -87,6 +87,31 @@ class Learned:
     exact: FloatArray | None
 
 
+class FromShares(Simulated):
+    """A simulated learner whose answer depends on shares alone, so that they can be kept."""
+
+    @abstractmethod
+    def answer(
+        self,
+        query: ShareQuery,
+        shares: FloatArray,
+        mechanism: type[Mechanism],
+        epsilon: float | FloatArray,
+        stream: Stream,
+    ) -> Answer:
+        """What the data user is told when owners have these shares."""
+
+    def simulate(
+        self,
+        query: ShareQuery,
+        cohort: Cohort,
+        mechanism: type[Mechanism],
+        epsilon: float | FloatArray,
+        stream: Stream,
+    ) -> Answer:
+        return self.answer(query, self.share(query, cohort), mechanism, epsilon, stream)
+
+
 @dataclass(frozen=True, kw_only=True)
 class FirstCell(Cell):
     """The first base learner on one data set, for every mechanism and epsilon; ours beside it."""
@@ -146,60 +171,56 @@ class FirstCell(Cell):
         by_line = list(zip(*found, strict=True))
         rows = self.table(self.source(split), lines, by_line)
         rows += [
-            self._row(split, line, learned) for line, learned in zip(lines, by_line, strict=True)
+            self._line(split, line, learned) for line, learned in zip(lines, by_line, strict=True)
         ]
         for epsilon, each in ours.items():
-            rows.append(self._made(split, "ours", "auto", epsilon, mean_and_spread(each)))
-        return [
-            *rows,
-            self._made(split, "sample alone", "none", None, (accuracy_alone(split), 0.0)),
-        ]
+            rows.append(self._row(split, "ours", "auto", epsilon, each))
+        return [*rows, self._row(split, "sample alone", "none", None, [accuracy_alone(split)])]
 
     def source(self, split: Split) -> str:
         """The rows that stand for the paper's."""
         return split.name
 
-    def _row(self, split: Split, line: Line, learned: Sequence[Learned]) -> FirstRow:
-        hits = mean_and_spread([each.accuracy for each in learned])
+    def _line(self, split: Split, line: Line, learned: Sequence[Learned]) -> FirstRow:
+        """A row of a learner, with the first of its measures where there is one."""
+        hits = [each.accuracy for each in learned]
+        row = self._row(split, line.variant, line.mechanism, line.epsilon, hits)
+        row = replace(row, unsound=line.learner.unsound)
         errors = [self.measures(each) for each in learned]
         if not errors[0]:
-            return self._made(
-                split,
-                line.variant,
-                line.mechanism,
-                line.epsilon,
-                hits,
-                unsound=line.learner.unsound,
-            )
+            return row
         measure = next(iter(errors[0]))
-        gap = (measure, *mean_and_spread([each[measure] for each in errors]))
-        return self._made(
-            split, line.variant, line.mechanism, line.epsilon, hits, gap, line.learner.unsound
-        )
+        error, spread = mean_and_spread([each[measure] for each in errors])
+        return replace(row, measure=measure, error=error, error_std=spread)
 
-    def _made(
+    def _row(
         self,
         split: Split,
         variant: str,
         mechanism: str,
         epsilon: float | None,
-        hits: tuple[float, float],
-        gap: tuple[str, float | None, float] = ("", None, 0.0),
-        unsound: str = "",
+        accuracies: Sequence[float],
     ) -> FirstRow:
-        place = (
-            self.paper,
-            self.where,
-            self.papers_set,
-            self.source(split),
-            self.learner,
-            variant,
-            mechanism,
-            epsilon,
+        mean, std = mean_and_spread(accuracies)
+        return FirstRow(
+            paper=self.paper,
+            where=self.where,
+            dataset=self.papers_set,
+            source=self.source(split),
+            learner=self.learner,
+            variant=variant,
+            mechanism=mechanism,
+            epsilon=epsilon,
+            owners=self.owners,
+            rows_per_owner=self.rows_per_owner,
+            mean=mean,
+            std=std,
+            measure="",
+            error=None,
+            error_std=0.0,
+            runs=self.runs,
+            unsound="",
         )
-        measure, error, spread = gap
-        size = (self.owners, self.rows_per_owner)
-        return FirstRow(*place, *size, *hits, measure, error, spread, self.runs, unsound)
 
 
 def learn_first(
@@ -212,7 +233,15 @@ def learn_first(
         learner, epsilon = line.learner, line.epsilon or 1.0
         facts = learner.facts(public)
         terms = ReportTerms.of(line.mechanism, learner.space(facts), epsilon)
-        query = ShareQuery(1, 1, len(cohort), learner, facts, Ensemble(split.classes), terms)
+        query = ShareQuery(
+            1,
+            1,
+            len(cohort),
+            learner=learner,
+            facts=facts,
+            ensemble=Ensemble(split.classes),
+            terms=terms,
+        )
         if learner not in shares:
             small = isinstance(learner, Simulated) or len(cohort) * query.width <= _MOST
             shares[learner] = learner.share(query, cohort) if small else None
@@ -227,10 +256,9 @@ def _answer(
     query: ShareQuery, cohort: Cohort, shares: FloatArray | None, epsilon: float, coins: Stream
 ) -> Answer:
     """What the engine answers, without computing shares again where they are known."""
-    if shares is not None and isinstance(query.learner, OneAgainstRest):
-        return query.learner.told(
-            query, shares, MECHANISM_OF[query.terms.mechanism], epsilon, coins
-        )
+    if shares is not None and isinstance(query.learner, FromShares):
+        mechanism = MECHANISM_OF[query.terms.mechanism]
+        return query.learner.answer(query, shares, mechanism, epsilon, coins)
     if shares is not None and not isinstance(query.learner, Simulated):
         return query.answer(
             query.collect(query.mechanism(epsilon).randomize(shares, coins), epsilon)

@@ -53,7 +53,9 @@ def load_split(name: str, quick: bool) -> Split:
     words = 100 if name in ("fashion", "mnist ten, 100 words") else 50
     if name.startswith("fashion"):
         return fashion_words(words=words)
-    return mnist_words(words=words) if name == "mnist" else mnist_words(_TEN, words, 6_000, 890)
+    if name == "mnist":
+        return mnist_words(words=words)
+    return mnist_words(_TEN, words=words, per_class=6_000, test_per_class=890)
 
 
 def _fewer_tests(split: Split) -> Split:
