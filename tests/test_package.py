@@ -33,9 +33,7 @@ def wheel_of(project, out):
 def files_of(source):
     left_out = {"__pycache__", ".ruff_cache"}
     files = (path for path in source.rglob("*") if path.is_file())
-    return {
-        path.relative_to(source).as_posix() for path in files if not left_out & set(path.parts)
-    }
+    return {path.relative_to(source).as_posix() for path in files if not left_out & set(path.parts)}
 
 
 def test_the_wheel_holds_code_pages_proofs_and_types(tmp_path):

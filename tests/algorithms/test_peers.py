@@ -164,7 +164,9 @@ def test_trees_are_passed_along():
 
 
 def test_the_published_scheme_is_marked():
-    models = simulate_published(cohort(SIZES), CELLS, EVERYTHING, 5, 4.0, seeded(1), seeded(2))
+    models = simulate_published(
+        cohort(SIZES), CELLS, EVERYTHING, 5, 4.0, coins=seeded(1), stream=seeded(2)
+    )
     assert len(models) == 4
     assert all(len(model.rounds) == 5 for model in models)
     assert "normalised" in UNSOUND
