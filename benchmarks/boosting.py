@@ -17,7 +17,7 @@ from benchmarks.tables import Row, Table, Verdict, at_least
 from benchmarks.timing import best, cores, per_count, pinned, timed
 from tacit._util.kernels import dot_kernel
 from tacit._util.types import FloatArray, IntArray
-from tacit.algorithms.boosting import OwnSample, boost
+from tacit.algorithms.boosting import OwnSample, Schedule, boost
 from tacit.data.cohort import Cohort
 from tacit.data.sample import Public
 from tacit.engines.inline import Inline
@@ -35,10 +35,8 @@ _ROUNDS, _EPSILON = 10, 5.0
 _LEAST_OVER_LOOP, _LEAST_OVER_SKLEARN = 50, 20
 _CLOSE = 1e-4  # between our coefficients and scikit-learn's
 _MOST_TIME = 1.5  # per owner, over the smallest number of owners
-_BLOCK_BYTES, _OWNER_BYTES = (
-    300_000_000,
-    64,
-)  # a round may need one block and this much for each owner
+# a round may need one block and this much for each owner
+_BLOCK_BYTES, _OWNER_BYTES = (300_000_000, 64)
 
 
 @dataclass(frozen=True)
@@ -117,7 +115,8 @@ def _fits(sizes: _Sizes, goal: float | None, repetitions: int) -> Table:
         facts = learner.facts(public)
         terms = ReportTerms("piecewise", (_EPSILON,))
         engine = Inline(cohort, _EPSILON, seeded(1))
-        engine.run(boost(learner, facts, terms, OwnSample(public), _ROUNDS, sizes.owners, _ROUNDS))
+        schedule = Schedule(_ROUNDS, sizes.owners, attempts=_ROUNDS)
+        engine.run(boost(learner, facts, terms, OwnSample(public), schedule))
         return engine.asked
 
     def plain() -> int:

@@ -24,14 +24,14 @@ from tacit.learners.owners.centroid import Centroid
 from tacit.learners.owners.discriminant import Discriminant
 from tacit.learners.owners.logistic import Logistic
 from tacit.learners.owners.stump import Stump, StumpModel
-from tacit.learners.peers.additive import Additive, Part
 from tacit.learners.peers.cells import Cells, Cut
 from tacit.learners.peers.leaf_counts import CountLeaves
+from tacit.learners.peers.peer_model import Additive, ScorePart
 from tacit.service.kinds.boosting import BoostingTerms
 from tacit.service.kinds.kind import CampaignTerms
 from tacit.service.protocol.peer_replay import Spoken, Turn
 from tacit.sums.halves import Batch, SumTerms
-from tacit.sums.protocol import Added, Relay
+from tacit.sums.protocol import HelperSum, RelayedHalves
 from tacit.wire.codec import VERSION, plain
 from tacit.wire.registry import _class_of, fields_of
 
@@ -41,8 +41,8 @@ KINDS: dict[str, Any] = {
     "roster": Roster,
     "turn": Turn,
     "spoken": Spoken,
-    "relay": Relay,
-    "added": Added,
+    "relay": RelayedHalves,
+    "added": HelperSum,
     "model": SavedModel,
     "own model": KeptModel,
     "schema": Schema,
@@ -87,7 +87,9 @@ def ordinary() -> list[Any]:
     scores = ScoreModel(2, (Linear(np.ones((3, 2)), np.zeros(2)), Forest(tree, np.zeros(2))))
     mapped = FeatureMap(Rows(), np.zeros(3), np.eye(3))
     cells = Cells(wide, 8)
-    parts = tuple(Part(i, i % 12, tuple(rng.normal(size=8).tolist()), i % 3) for i in range(24))
+    parts = tuple(
+        ScorePart(i, i % 12, tuple(rng.normal(size=8).tolist()), i % 3) for i in range(24)
+    )
     cuts = tuple(Cut(column, (0, 0, 0, 1, 1, 1, 2, 2)) for column in range(12))
     terms = SumTerms(2.0, 10, bytes(32), bytes([1]) * 32)
     refined = Discriminant(mapped, scores, 1.0)
@@ -109,8 +111,8 @@ def ordinary() -> list[Any]:
         Roster(tuple(Peer(i, bytes([i]) * 32, f"hospital {i}", (0, 1, 2)) for i in range(20))),
         Turn(bytes(600), bytes(200)),
         Spoken(bytes(32), bytes(100)),
-        Relay(Batch(bytes(32), 3, terms), b""),
-        Added(bytes(32), bytes(8), np.arange(4)),
+        RelayedHalves(Batch(bytes(32), 3, terms), b""),
+        HelperSum(bytes(32), bytes(8), np.arange(4)),
         KeptModel(cells, Additive(parts), (1,), 1.0, 0.0, tuple(np.zeros(8) for _ in range(13))),
     ]
 

@@ -73,9 +73,8 @@ class Doorstep:
             limits=_NO_PUTTING_OFF,
         )
         trust = ssl.create_default_context(cafile=str(mine.certificate))
-        keys = [
-            Ed25519PrivateKey.generate() for _ in range(4)
-        ]  # two to be invited, one revoked, one too late
+        # two to be invited, one revoked, one too late
+        keys = [Ed25519PrivateKey.generate() for _ in range(4)]
         with served(made.app, mine) as url:
             async with httpx.AsyncClient(base_url=url, verify=trust, timeout=30.0) as client:
                 found = _Setting(client)

@@ -73,9 +73,8 @@ def main(mode: str, owners: int) -> None:
 
 def _measured(work: Callable[[], object]) -> tuple[int, float]:
     """Bytes by which the peak exceeds what was held before, and the least seconds of a few runs."""
-    with suppress(
-        OSError
-    ):  # where it is refused the older peak stands, and the answer is too large, never too small
+    # where it is refused the older peak stands, and the answer is too large, never too small
+    with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
     before = _status("VmRSS")
     least = float("inf")

@@ -27,14 +27,8 @@ from tacit.service.coordinator.store import PAUSED, VOID, Standing
 from tacit.service.device.client import Link, UnreachableError
 from tacit.service.protocol.signed_requests import LIFETIME, OWNER
 
-_INSIDE = (
-    b"Traceback",
-    b'File "',
-    b".py",
-    b"sqlalchemy",
-    b"starlette",
-    b"uvicorn",
-)  # words of a stack trace
+# words of a stack trace
+_INSIDE = (b"Traceback", b'File "', b".py", b"sqlalchemy", b"starlette", b"uvicorn")
 _LARGE = bytes(2 << 20)
 
 

@@ -1,9 +1,4 @@
-"""A base learner of your own, in one file, touching nothing else: naive Bayes. Run: python
-examples/own_learner.py
-
-Each owner says, per class, the weighted sums of 1, x and x^2; the data user makes means and
-variances of them.
-"""
+"""A base learner of your own, in one file: naive Bayes. Run: python examples/own_learner.py"""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -13,7 +8,7 @@ from sklearn.datasets import make_classification
 
 from tacit import seeded
 from tacit._util.types import FloatArray, IntArray
-from tacit.algorithms.boosting import OwnSample, boost
+from tacit.algorithms.boosting import OwnSample, Schedule, boost
 from tacit.data.cohort import Cohort
 from tacit.data.sample import Public
 from tacit.engines.inline import Inline
@@ -62,8 +57,8 @@ if __name__ == "__main__":
     public = Public(X[:1000], y[:1000], classes=2)
     owners = Cohort.of(X[2000:], y[2000:], owners=np.arange(58_000) // 4)
     facts, terms = Facts(8, 2), ReportTerms("privunit", (4.0,))
-    result = Inline(owners, 4.0, seeded(1)).run(
-        boost(Bayes(), facts, terms, OwnSample(public), 3, 4000, 5)
-    )
+    schedule = Schedule(rounds=3, owners=4000, attempts=5)
+    algorithm = boost(Bayes(), facts, terms, OwnSample(public), schedule)
+    result = Inline(owners, 4.0, seeded(1)).run(algorithm)
     right = result.ensemble.predict(X[1000:2000]) == y[1000:2000]
     print(f"{result.ended}: accuracy {right.mean():.3f}")

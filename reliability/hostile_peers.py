@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from reliability.campaign import Campaign
-from tacit.learners.peers.additive import Additive, Part
 from tacit.learners.peers.cells import Cells
 from tacit.learners.peers.leaf_counts import CountLeaves
-from tacit.learners.peers.noisy_tree import GrowTree, Tree, Trees, all_cuts
+from tacit.learners.peers.noisy_tree import GrowTree, all_cuts
+from tacit.learners.peers.peer_model import Additive, NoisyTrees, ScorePart, Tree
 from tacit.learners.query import Query
 
 Content = list[Any]  # ["invitation", campaign, number, expires, schema, query]
@@ -32,15 +32,15 @@ def peer_queries(campaign: Campaign) -> list[Query]:
     if campaign.classes != 2:
         return []
     cells = Cells(campaign.schema, bins=4)
-    cuts = all_cuts(cells, cells.held(None))
+    cuts = all_cuts(cells, cells.columns_of(None))
     tree = Tree(1, cuts[:3], (0.5, -0.5, 0.25, -0.25), 0)
     menu = (0.1, 0.3)
     return [
         CountLeaves(
-            1, 1, 10, cells, cuts[:1], Additive((Part(1, 0, (0.5, -0.5, 0.1, 0.0), 0),)), menu
+            1, 1, 10, cells, cuts[:1], Additive((ScorePart(1, 0, (0.5, -0.5, 0.1, 0.0), 0),)), menu
         ),
         CountLeaves(1, 1, 10, cells, cuts, Additive(), menu),
-        GrowTree(1, 1, 1, cells, 2, cuts, Trees((tree,)), menu),
+        GrowTree(1, 1, 1, cells, 2, cuts, NoisyTrees((tree,)), menu),
     ]
 
 

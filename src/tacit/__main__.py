@@ -1,13 +1,13 @@
 """The program: `tacit`, and `python -m tacit` where the folder of programs is not on the path."""
 
-from tacit._util.interrupts import starting
+from tacit._util.interrupts import exit_on_interrupt
 
 
 def main() -> None:
     """Run the command line, whose import takes a moment in which Ctrl-C should not end in a
     traceback.
     """
-    starting()
+    exit_on_interrupt()
     from tacit.cli import main as run
 
     run()

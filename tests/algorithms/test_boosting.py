@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tacit import seeded
-from tacit.algorithms.boosting import AllOwners, OwnSample, boost, vote
+from tacit.algorithms.boosting import AllOwners, OwnSample, Schedule, boost, vote
 from tacit.data.cohort import Cohort
 from tacit.data.sample import Public
 from tacit.engines.inline import Inline
@@ -35,7 +35,8 @@ def loop(learner, public, mechanism, epsilon, rounds, owners, attempts, judge=No
     """The boosting loop on terms that fit the owners' epsilon."""
     facts = learner.facts(public)
     terms = ReportTerms.of(mechanism, learner.space(facts), epsilon)
-    return boost(learner, facts, terms, judge or OwnSample(public), rounds, owners, attempts)
+    schedule = Schedule(rounds, owners, attempts)
+    return boost(learner, facts, terms, judge or OwnSample(public), schedule)
 
 
 def plain_samme(X, y, classes, cuts, rounds):
@@ -97,9 +98,8 @@ def test_replaying_is_updating_everybody_every_round():
     for _ in range(8):
         model = StumpModel(int(rng.integers(6)), float(rng.uniform(-1, 1)), 0, 1)
         alpha = float(rng.uniform(0.1, 1.5))
-        weights = weights * np.exp(
-            alpha * (model.predict(X) != y)
-        )  # Algorithm 4, line 19, at every owner
+        # Algorithm 4, line 19, at every owner
+        weights = weights * np.exp(alpha * (model.predict(X) != y))
         ensemble = ensemble.plus(alpha, model)
     totals = np.add.reduceat(weights, cohort.offsets[:-1])
     unit = min(np.exp(sum(alpha for alpha, _ in ensemble.members)), 2 * ensemble.mean_weight)
@@ -190,9 +190,8 @@ def test_nobody_is_asked_twice_and_owners_run_out_clearly():
 def test_rounds_no_better_than_chance_are_dropped_and_redrawn():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, size=(6000, 3))
-    wrong = Public(
-        X[:500], 1 - (X[:500, 0] > 0).astype(int), 2
-    )  # the judge disagrees with everything learned
+    # the judge disagrees with everything learned
+    wrong = Public(X[:500], 1 - (X[:500, 0] > 0).astype(int), 2)
     cohort = Cohort.of(X, (X[:, 0] > 0).astype(int))
     engine = Inline(cohort, 1.0, seeded(1))
     result = engine.run(loop(Stump(), wrong, "none", 1.0, 3, 500, 4))

@@ -7,14 +7,19 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tacit.algorithms.peer_rounds import exchange_stumps, pass_trees
-from tacit.algorithms.peer_turns import fair_share, speakers, take_turns, turns_each
+from tacit.algorithms.peers import (
+    exchange_stumps,
+    fair_share,
+    pass_trees,
+    speakers,
+    take_turns,
+    turns_each,
+)
 from tacit.data.cohort import Cohort
 from tacit.engines.inline import Inline
 from tacit.learners.invitation import PURPOSE, Invitation, digest_of, unpack
-from tacit.learners.peers.additive import Additive
-from tacit.learners.peers.noisy_tree import Trees
-from tacit.learners.peers.random_stump import Shared
+from tacit.learners.peers.peer_model import Additive, NoisyTrees
+from tacit.learners.peers.random_stump import SharedStumps
 from tacit.learners.peers.voted_model import vote_own
 from tacit.mechanisms.streams import seeded
 from tacit.owner.gate import Gate, Reason, RefusedError
@@ -74,8 +79,12 @@ def test_an_algorithm_sees_queries_and_answers_only():
 def test_peers_learn_and_more_budget_is_better():
     people = cohort(SIZES)
     order = speakers(dict.fromkeys(range(4), 2), seeded(3))
-    found = {epsilon: np.mean([accuracy(turns(people, EVERYTHING, epsilon, order, seed=s)) for s in range(5)])
-             for epsilon in (0.001, 0.2, inf)}  # fmt: skip
+
+    def mean_accuracy(epsilon):
+        found = [turns(people, EVERYTHING, epsilon, order, seed=seed) for seed in range(5)]
+        return np.mean([accuracy(model) for model in found])
+
+    found = {epsilon: mean_accuracy(epsilon) for epsilon in (0.001, 0.2, inf)}
     assert found[0.001] < 0.62 < found[0.2] - 0.03
     assert found[inf] > 0.7
 
@@ -116,7 +125,7 @@ def test_what_is_not_held_is_not_looked_at():
 
 def exchange(people, held, rounds, epsilon, known=None):
     algorithm = exchange_stumps(
-        CELLS, held, rounds, (epsilon,), seeded(7), Shared() if known is None else known
+        CELLS, held, rounds, (epsilon,), seeded(7), SharedStumps() if known is None else known
     )
     return Inline(people, epsilon, seeded(8)).run(algorithm)
 
@@ -157,7 +166,7 @@ def test_stumps_of_a_newcomer_come_after_the_others():
 
 def test_trees_are_passed_along():
     people = cohort(SIZES)
-    algorithm = pass_trees(CELLS, EVERYTHING, (3, 1, 0, 2), 2, (2.0,), Trees())
+    algorithm = pass_trees(CELLS, EVERYTHING, (3, 1, 0, 2), 2, (2.0,), NoisyTrees())
     trees = Inline(people, 2.0, seeded(5)).run(algorithm)
     assert [tree.speaker for tree in trees.trees] == [3, 1, 0, 2]
     assert accuracy(trees) > 0.68

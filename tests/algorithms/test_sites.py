@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from tacit.algorithms.site_tuning import projections_of, rehearse
+from tacit.algorithms.site_tuning import projections_of, tune_site
 from tacit.algorithms.site_weights import (
     COMBINE,
     PublicOnly,
-    average,
-    feature,
+    PublicTask,
+    combine_average,
+    combine_features,
+    combine_guarded,
     folds_of,
-    guarded,
     public_only,
 )
 from tacit.algorithms.sites import ensemble_of_sites
@@ -43,14 +44,16 @@ def error(f, part):
 
 def test_average_is_the_mean():
     models = np.arange(12.0).reshape(3, 4)
-    made = average(models, np.ones(3), np.zeros((0, 4)), np.zeros(0), LOSS, NOBODY)
+    made = combine_average(
+        models, np.ones(3), PublicTask(np.zeros((0, 4)), np.zeros(0), LOSS), NOBODY
+    )
     np.testing.assert_allclose(made.f, models.mean(axis=0))
 
 
 def test_feature_is_a_regression_on_the_scores():
     truth, (rows, targets), _, rng = world(1)
     models = truth + 3 * rng.normal(size=(SITES, DIM))
-    made = feature(models, np.ones(SITES), rows, targets, LOSS, NOBODY)
+    made = combine_features(models, np.ones(SITES), PublicTask(rows, targets, LOSS), NOBODY)
     scores = rows @ models.T
     sizes = np.sqrt((scores**2).mean(axis=0))
     known = LogisticRegression(C=1.0, fit_intercept=False, tol=1e-8, max_iter=1000).fit(
@@ -63,7 +66,7 @@ def test_feature_is_a_regression_on_the_scores():
 def test_public_scores_come_from_models_that_did_not_see_the_row():
     _, (rows, _), _, rng = world(2)
     coin = rng.choice([-1.0, 1.0], len(rows))
-    alone = public_only(rows, coin, LOSS)
+    alone = public_only(PublicTask(rows, coin, LOSS))
     assert abs(np.mean(alone.scores * coin > 0) - 0.5) < 0.15
     assert error(alone.f, (rows, coin)) < 0.46  # while the model itself has seen them
 
@@ -81,9 +84,10 @@ def test_stretching_columns_does_not_hurt_the_baseline():
     """
     _, (rows, targets), test, _ = world(3, public=60)
     stretch = np.geomspace(1, 50, DIM)
-    plain = error(public_only(rows, targets, LOSS).f, test)
+    plain = error(public_only(PublicTask(rows, targets, LOSS)).f, test)
     stretched = error(
-        public_only(rows * stretch, targets, LOSS, stretch).f, (test[0] * stretch, test[1])
+        public_only(PublicTask(rows * stretch, targets, LOSS), stretch).f,
+        (test[0] * stretch, test[1]),
     )
     assert stretched <= plain + 0.01
 
@@ -101,11 +105,11 @@ def test_guarded_does_no_harm(noise, public):
     harm = []
     for seed in range(15):
         truth, (rows, targets), test, rng = world(seed, public)
-        alone = public_only(rows, targets, LOSS)
+        alone = public_only(PublicTask(rows, targets, LOSS))
         models = truth + noise * np.linalg.norm(truth) * rng.normal(size=(SITES, DIM)) / np.sqrt(
             DIM
         )
-        made = guarded(models, np.ones(SITES), rows, targets, LOSS, alone)
+        made = combine_guarded(models, np.ones(SITES), PublicTask(rows, targets, LOSS), alone)
         harm.append(error(made.f, test) - error(alone.f, test))
     assert np.mean(harm) <= 0.007
     assert np.max(harm) <= 0.05
@@ -117,10 +121,10 @@ def test_plain_feature_does_harm_where_guarded_does_not():
     harm = dict.fromkeys(("feature", "guarded"), 0.0)
     for seed in range(12):
         truth, (rows, targets), test, rng = world(seed)
-        alone = public_only(rows, targets, LOSS)
+        alone = public_only(PublicTask(rows, targets, LOSS))
         models = truth + 5 * np.linalg.norm(truth) * rng.normal(size=(SITES, DIM)) / np.sqrt(DIM)
         for name in harm:
-            made = COMBINE[name](models, np.ones(SITES), rows, targets, LOSS, alone)
+            made = COMBINE[name](models, np.ones(SITES), PublicTask(rows, targets, LOSS), alone)
             harm[name] += (error(made.f, test) - error(alone.f, test)) / 12
     assert harm["feature"] > 0.03
     assert harm["guarded"] < 0.003
@@ -130,8 +134,10 @@ def test_useless_sites_leave_the_public_model_as_it_is():
     kept = 0
     for seed in range(12):
         _, (rows, targets), _, rng = world(seed)
-        alone = public_only(rows, targets, LOSS)
-        made = guarded(rng.normal(size=(SITES, DIM)), np.ones(SITES), rows, targets, LOSS, alone)
+        alone = public_only(PublicTask(rows, targets, LOSS))
+        made = combine_guarded(
+            rng.normal(size=(SITES, DIM)), np.ones(SITES), PublicTask(rows, targets, LOSS), alone
+        )
         kept += bool(
             (made.f == alone.f).all() and (made.weights == 0).all() and made.public_weight == 1
         )
@@ -142,9 +148,8 @@ def test_trust_follows_the_noise():
     query = question(np.zeros((10, 3)) + np.eye(3)[np.arange(10) % 3], (0.5, 2.0))
     values = query.trust(2.0) / query.trust(0.5)
     ridges = query.plan(2.0).ridge / query.plan(0.5).ridge
-    assert values / ridges == pytest.approx(
-        16, rel=0.1
-    )  # the noise's variance falls with the square of epsilon
+    # the noise's variance falls with the square of epsilon
+    assert values / ridges == pytest.approx(16, rel=0.1)
 
 
 # The generator
@@ -203,18 +208,20 @@ def test_rehearsal_whitens_where_a_weak_column_decides():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(3_000, 6)) * [0.3, 0.3, 0.3, 0.3, 0.3, 0.02]
     y = (X[:, 5] > 0).astype(int)
-    chosen = rehearse(question(X[:1000], (2.0,)), X[:1000], y[:1000], 2.0, projections_of(X[:1000]))
+    chosen = tune_site(
+        question(X[:1000], (2.0,)), X[:1000], y[:1000], 2.0, projections_of(X[:1000])
+    )
     assert chosen.projection.stretch[:6].max() > 3 * chosen.projection.stretch[:6].min()
     z = np.clip(rng.normal(size=(1000, 6)) * 0.3, -1, 1)
-    kept = rehearse(question(z, (0.2,)), z, (z[:, 0] > 0).astype(int), 0.2, projections_of(z))
+    kept = tune_site(question(z, (0.2,)), z, (z[:, 0] > 0).astype(int), 0.2, projections_of(z))
     assert kept.easing == 1.0
     assert np.ptp(kept.projection.stretch[:6]) == pytest.approx(0.0)
 
 
 def test_rehearsal_is_public_and_the_same_every_time():
     X, y = population(500)
-    first, second = (rehearse(question(X), X, y, 1.0, projections_of(X)) for _ in range(2))
+    first, second = (tune_site(question(X), X, y, 1.0, projections_of(X)) for _ in range(2))
     assert first.easing == second.easing
     np.testing.assert_array_equal(first.projection.directions, second.projection.directions)
-    few = rehearse(question(X), X[:20], y[:20], 1.0, projections_of(X[:20]))
+    few = tune_site(question(X), X[:20], y[:20], 1.0, projections_of(X[:20]))
     assert few.easing == 1.0

@@ -116,8 +116,8 @@ class SortsOwners(Rows):
 
 
 class ChargesBySize(Rows):
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
+    def __init__(self, *arguments, **more):
+        super().__init__(*arguments, **more)
         rows = self.rows
 
         class Uneven(Book):
@@ -195,8 +195,8 @@ def ledger_with(ledger, kind):
 class FreeWhenExtreme(Gate):
     """Reports that say much are not charged."""
 
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
+    def __init__(self, *arguments, **more):
+        super().__init__(*arguments, **more)
 
         class Sparing(Book):
             def add(self, entry):
@@ -209,8 +209,8 @@ class FreeWhenExtreme(Gate):
 class Forgets(Gate):
     """The ledger does not find what was said before."""
 
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
+    def __init__(self, *arguments, **more):
+        super().__init__(*arguments, **more)
 
         class Forgetful(Book):
             def find(self, owner, digest):
@@ -234,8 +234,8 @@ class NeverSpent(Gate):
 
 
 class ChargesHalf(Gate):
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
+    def __init__(self, *arguments, **more):
+        super().__init__(*arguments, **more)
 
         class Cheap(Book):
             def add(self, entry):

@@ -7,15 +7,19 @@ import pytest
 
 from tacit import seeded
 from tacit.audit.gate import CASES, GateCase, audit_gate
-from tacit.audit.ledger_checks import charged, repeated_coins
-from tacit.audit.seeded_gate import REHEARSAL, Deaf, Rehearsal, rehearsed
+from tacit.audit.ledger_checks import find_repeated_coins, largest_charge
 from tacit.audit.staging import (
     FIRST_ROUND,
+    REHEARSAL,
     SCHEMA,
+    DeafGate,
+    SeededGate,
     farthest,
+    gateway,
     key,
     ledger_in,
     names,
+    seeded_kind,
     share_of,
     share_query,
 )
@@ -80,11 +84,11 @@ def test_wrong_books_are_caught(mutant):
 
 @pytest.mark.parametrize("mutant", RESEEDING, ids=name)
 def test_coins_used_twice_are_caught(mutant):
-    assert any(RESEEDING[mutant] in problem for problem in repeated_coins(mutant, 20))
+    assert any(RESEEDING[mutant] in problem for problem in find_repeated_coins(mutant, 20))
 
 
 def test_the_gates_own_coins_are_fresh():
-    assert list(repeated_coins(owners=100)) == []
+    assert list(find_repeated_coins(owners=100)) == []
 
 
 def test_every_learner_and_mechanism_is_among_the_cases():
@@ -104,13 +108,11 @@ def test_the_owners_compared_are_far_apart():
     assert len(one.y) != len(other.y)
 
 
-def rehearsal(folder, kind=Gate, manner=Rehearsal, seed=1, cohort=None, **limits):
+def rehearsal(folder, kind=Gate, manner=SeededGate, seed=1, cohort=None, **limits):
     cohort = cohort or rows(3)
     terms = policy(**{"campaign": REHEARSAL, **limits})
     ledger = ledger_in(folder)
-    return rehearsed(kind, manner)(
-        cohort, names(len(cohort)), SCHEMA, terms, ledger, key().public_key(), seeded(seed)
-    )
+    return gateway(seeded_kind(kind, manner), cohort, terms, ledger, stream=seeded(seed))
 
 
 def test_a_rehearsal_cannot_be_taken_for_a_gate(tmp_path):
@@ -126,7 +128,7 @@ def test_a_rehearsal_cannot_be_taken_for_a_gate(tmp_path):
     said = gate.answers(question(key=key(), campaign=REHEARSAL), names(3))
     assert all(isinstance(answer, bytes) for answer in said)
     assert {entry.campaign for entry in ledger_in(tmp_path).entries()} == {REHEARSAL}
-    assert charged(ledger_in(tmp_path).entries()) == 1
+    assert largest_charge(ledger_in(tmp_path).entries()) == 1
 
 
 def test_a_rehearsal_repeats_and_a_deaf_one_hears_nothing(tmp_path):
@@ -138,7 +140,7 @@ def test_a_rehearsal_repeats_and_a_deaf_one_hears_nothing(tmp_path):
     assert said("a") == said("b") != said("c", seed=2)
     others = rows(3, each=40, seed=8)
     assert said("d", cohort=others) != said("e", cohort=rows(3))
-    assert said("f", cohort=others, manner=Deaf) == said("g", manner=Deaf)
+    assert said("f", cohort=others, manner=DeafGate) == said("g", manner=DeafGate)
 
 
 def test_bytes_that_are_no_question_stay_unreadable_in_a_rehearsal(tmp_path):

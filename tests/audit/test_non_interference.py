@@ -11,15 +11,17 @@ import pytest
 
 from tacit import seeded
 from tacit.audit.non_interference import data_sets, non_interference, perform, script
-from tacit.audit.side_effects import NOON, watched
+from tacit.audit.side_effects import NOON, watch
 from tacit.learners.owners.stump import Stump
 from tacit.owner.gate import Gate, Reason
 from tests.audit.mutants import INTERFERING
 from tests.mechanisms.cases import name
 
+SHORT = script([Stump()], ["duchi"], ())
+
 
 def test_the_gate_tells_nothing_beside_its_reports():
-    assert list(non_interference(seeded(2), mechanisms=["privunit", "laplace"])) == []
+    assert list(non_interference(seeded(2), script(mechanisms=["privunit", "laplace"]))) == []
 
 
 @pytest.mark.parametrize("mutant", INTERFERING, ids=name)
@@ -28,7 +30,7 @@ def test_leaks_beside_the_reports_are_caught(mutant):
         each: data_sets()[each]
         for each in ("some rows", "no rows", "uneven", "one row", "many rows")
     }
-    found = list(non_interference(seeded(2), [Stump()], ["duchi"], (), mutant, data))
+    found = list(non_interference(seeded(2), SHORT, mutant, data))
     assert INTERFERING[mutant] in {difference.where for difference in found}, found[:3]
     assert str(found[0]).startswith(found[0].step)
 
@@ -42,12 +44,11 @@ def test_rows_that_a_learner_stumbles_over_are_not_noticed(monkeypatch):
         return share(self, query, cohort)
 
     monkeypatch.setattr(Stump, "share", stumbling)
-    assert list(non_interference(seeded(2), [Stump()], ["duchi"], ())) == []
+    assert list(non_interference(seeded(2), SHORT)) == []
 
 
 def test_the_script_meets_every_outcome():
-    policy, steps = script([Stump()], ["duchi"], ())
-    story = perform(Gate, data_sets()["some rows"], policy, steps, seeded(2))
+    story = perform(Gate, data_sets()["some rows"], SHORT, seeded(2))
     told = " ".join(what for _, seen in story for _, what in seen)
     for reason in Reason:
         assert reason.value.split("'")[0] in told, reason
@@ -58,18 +59,17 @@ def test_the_script_meets_every_outcome():
         if where == "answer" and what[0] == "0"
     }
     assert levels == {"00", "01"}  # the budget that is left decides
-    assert len([step for step in steps if step.restart]) == 1
+    assert len([step for step in SHORT.steps if step.restart]) == 1
     ledger = [what for where, what in story[-1][1] if where == "ledger"]
-    assert (
-        len(ledger) == 3 * 4
-    )  # three owners, one question and the three that the rest of the budget pays
+    # three owners, one question and the three that the rest of the budget pays
+    assert len(ledger) == 3 * 4
 
 
 def test_the_world_stands_still_and_everything_is_seen(tmp_path):
     quiet = logging.getLogger("tacit.tests.quiet")
     quiet.setLevel(logging.ERROR)
     before = time.sleep
-    with watched(tmp_path) as seen:
+    with watch(tmp_path) as seen:
         quiet.debug("whisper %d", 1)
         warnings.warn("careful", stacklevel=1)
         sys.stdout.write("aloud")

@@ -12,9 +12,8 @@ def test_the_bound_holds_as_often_as_it_says():
     """
     right = np.random.default_rng(0).binomial(2000, 0.7310585786, size=2000)
     wrong = sum(one_run_bound(int(each), 2000, 0.95) > 1 for each in right)
-    assert (
-        0.02 * 2000 < wrong <= 0.065 * 2000
-    )  # 5 % and three standard errors; and not merely careful
+    # 5 % and three standard errors; and not merely careful
+    assert 0.02 * 2000 < wrong <= 0.065 * 2000
 
 
 @pytest.mark.parametrize(("right", "guesses"), [(0, 1), (0, 100), (50, 100), (30, 100), (1, 1)])
@@ -37,9 +36,8 @@ def test_only_telling_reports_are_guessed():
     )
     expected, least = boldness(scores, bits, 1, 0.999)
     assert 0.1 < least <= 5
-    assert expected == pytest.approx(
-        guess(scores, bits, least, 0.999)
-    )  # half a guess of one is none
+    # half a guess of one is none
+    assert expected == pytest.approx(guess(scores, bits, least, 0.999))
     assert boldness(scores, bits, 4, 0.999)[0] > expected
     assert 1.6 < guess(scores, bits, least, 0.999) < np.log(9)
     assert guess(scores, bits, 0.0, 0.999) < 0.6

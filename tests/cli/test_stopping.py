@@ -10,7 +10,7 @@ import pytest
 import tacit
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.refinement import look_ahead
-from tacit.audit.mechanisms import shipped
+from tacit.audit.mechanisms import epsilon_in_use
 from tacit.cli.fit import _tested
 from tacit.engines.inline import Inline
 from tacit_papers.ours import trees
@@ -95,7 +95,7 @@ def test_turns_that_were_taken_are_the_model(program, tmp_path, monkeypatch):
         ("tacit.cli.fit.owned_rows", "", "nobody was asked, and nothing was written"),
         ("tacit.cli.fit.look_ahead", "", "nobody was asked, and nothing was written"),
         (
-            "tacit.estimators.sites.rehearse",
+            "tacit.estimators.sites.tune_site",
             "--method sites --owners town --leave-out town",
             "nothing was written",
         ),
@@ -198,7 +198,7 @@ def test_the_list_of_commands_needs_no_numbers():
 
 
 def test_checks_that_are_done_are_shown(program, monkeypatch):
-    monkeypatch.setattr("tacit.audit.mechanisms.shipped", ctrl_c_at(3, shipped))
+    monkeypatch.setattr("tacit.audit.mechanisms.epsilon_in_use", ctrl_c_at(3, epsilon_in_use))
     said, _, status = program("audit --part mechanisms --epsilon 1 --dim 1 --reports 10000 --json")
     assert status == 130
     found = document(said)

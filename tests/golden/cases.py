@@ -59,7 +59,7 @@ from tacit.service.device.join import join
 from tacit.service.device.rehearsal_gate import Part
 from tacit.service.helper.answers import Book
 from tacit.service.helper.service import Helper
-from tacit.sums.halves import sealed_halves
+from tacit.sums.halves import seal_halves
 from tacit.sums.noise import two_sided_geometric
 from tacit.sums.protocol import rehearsal_key
 from tacit.sums.two_servers import TwoServers
@@ -346,7 +346,7 @@ def sum_case() -> Bytes:
     between = added_up(halves, noise=seeded(SEED))
     return {
         "one process": inside.sums.tobytes() + inside.stderr.tobytes(),
-        "halves": joined([row.tobytes() for row in sealed_halves(terms, batch(), seeded(SEED))]),
+        "halves": joined([row.tobytes() for row in seal_halves(terms, batch(), seeded(SEED))]),
         "two servers": between.sums.tobytes() + between.stderr.tobytes(),
         "noise": two_sided_geometric(50, 1000, seeded(SEED)).tobytes(),
     }

@@ -4,15 +4,17 @@ import numpy as np
 
 from tacit.data.cohort import Cohort
 from tacit.data.schema import Category, Number, Schema
-from tacit.learners.peers.additive import Additive, Part
 from tacit.learners.peers.cells import Cells
+from tacit.learners.peers.peer_model import Additive, ScorePart
 
 SCHEMA = Schema(
     (Number("age", 0, 100), Category("town", ("n", "s", "w")), Category("member", (0, 1))),
     ("no", "yes"),
 )
 CELLS = Cells(SCHEMA, bins=4)
-MODEL = Additive((Part(1, 0, (-1.0, 0.5, 2.0, 0.0), 0), Part(2, 1, (0.3, -0.2, 0.1, 5.0), 1)))
+MODEL = Additive(
+    (ScorePart(1, 0, (-1.0, 0.5, 2.0, 0.0), 0), ScorePart(2, 1, (0.3, -0.2, 0.1, 5.0), 1))
+)
 
 
 def rows(n, seed=1):

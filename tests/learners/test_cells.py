@@ -17,7 +17,7 @@ def test_numbers_fall_in_equal_parts_and_categories_in_their_own():
     found = read(age=[0, 24.9, 25, 99, 100], town=["n", "s", "w", "n", "n"], member=[0, 1, 0, 1, 1])
     assert found == [[0, 0, 0], [0, 1, 1], [1, 2, 0], [3, 0, 1], [3, 0, 1]]
     assert CELLS.sizes == (4, 4, 2)
-    assert CELLS.ordered == (True, False, False)
+    assert CELLS.is_ordered == (True, False, False)
 
 
 def test_odd_values_have_a_place():
@@ -41,13 +41,13 @@ def test_any_encoded_numbers_are_read():
 
 def test_attributes_that_are_not_held_are_absent():
     X = SCHEMA.encode({"age": [10, 90], "town": ["n", "?"], "member": [0, 1]}).X
-    held = CELLS.held(["age", "member"])
+    held = CELLS.columns_of(["age", "member"])
     assert held == (0, 2)
     assert CELLS.read(CELLS.without_others(X, held)).tolist() == [[0, -1, 0], [3, -1, 1]]
-    assert CELLS.held(None) == (0, 1, 2)
+    assert CELLS.columns_of(None) == (0, 1, 2)
     for names in ([], ["height"], ["age", "height"]):
         with pytest.raises(ValueError, match="attributes must be some of"):
-            CELLS.held(names)
+            CELLS.columns_of(names)
 
 
 def test_whole_numbers_of_a_short_range_keep_cells_of_their_own():

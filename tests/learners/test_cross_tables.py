@@ -11,6 +11,7 @@ from tacit.learners.learner import ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.centroid import CentroidModel
 from tacit.learners.owners.stump import Stump, StumpModel
+from tests.mechanisms.membership import contains
 
 
 def people(classes, seed=0, owners=60, rows=700, dim=5):
@@ -94,14 +95,13 @@ def test_labels_that_are_no_class_count_as_wrong_and_harm_nothing():
     strange = Cohort(cohort.X, np.where(cohort.y == 0, 10**12, cohort.y), cohort.offsets)
     query = asked(Stump(), cohort, stumps(2, 3), 2)
     shares = Stump().share(query, strange)
-    assert query.learner.space(query.facts).contains(shares).all()
+    assert contains(query.learner.space(query.facts), shares).all()
 
 
 def test_stumps_on_columns_that_do_not_exist_are_refused():
     cohort = people(2)
     query = asked(Stump(), cohort, [], 2)
-    object.__setattr__(
-        query, "ensemble", Ensemble(2, ((1.0, StumpModel(5, 0.0, 0, 1)),))
-    )  # past the query's own check
+    # past the query's own check
+    object.__setattr__(query, "ensemble", Ensemble(2, ((1.0, StumpModel(5, 0.0, 0, 1)),)))
     with pytest.raises(ValueError, match="columns of stumps must be from 0 to 4"):
         Stump().share(query, cohort)

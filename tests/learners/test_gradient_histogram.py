@@ -32,9 +32,8 @@ def test_shares_fit_into_the_ball_and_an_empty_owner_says_nothing():
     assert (shares[0] == 0).all()
     assert (np.sqrt((shares**2).sum(axis=1)) <= 0.5).all()
     single = learner.share(question(learner), Cohort(X, Y, np.arange(61)))
-    assert np.sqrt((single**2).sum(axis=1)) == pytest.approx(
-        np.full(60, 0.5)
-    )  # |y - 1/2|, whatever the columns
+    # |y - 1/2|, whatever the columns
+    assert np.sqrt((single**2).sum(axis=1)) == pytest.approx(np.full(60, 0.5))
 
 
 def test_histograms_as_in_numpy():

@@ -13,9 +13,9 @@ from scipy.stats import chisquare
 
 from tacit.audit.events import epsilon_lower_bound
 from tacit.data.cohort import Cohort
-from tacit.learners.peers.additive import Additive, Part
 from tacit.learners.peers.cells import Cut
 from tacit.learners.peers.leaf_counts import CHOICE, STEPS, CountLeaves, std_of, whole_weights
+from tacit.learners.peers.peer_model import Additive, ScorePart
 from tacit.learners.peers.voted_model import OwnBoosting
 from tacit.learners.query import Query
 from tacit.mechanisms.reports import Reports
@@ -26,9 +26,8 @@ from tests.learners.peers import CELLS, MODEL, cohort
 ALARM = 1e-6
 CONFIDENCE = 1 - 1e-6
 EVERY = tuple(CELLS.every_cell(column) for column in range(3))
-LOUD = (
-    float(STEPS) / 4
-)  # an epsilon whose noise has a scale of four steps: small enough to see its law
+# an epsilon whose noise has a scale of four steps: small enough to see its law
+LOUD = float(STEPS) / 4
 
 
 def query(cuts=EVERY, epsilon=1.0, model=MODEL):
@@ -270,10 +269,8 @@ def test_reports_are_checked():
         broken.points[0, place] = value
         assert asked.valid(broken, 1.0).tolist() == [False, True]
     longer = Reports.of(honest.points.copy())
-    longer.points[0, 0], longer.points[0, asked.leaves] = (
-        1,
-        1,
-    )  # "member" has two cells, the fourth must be empty
+    # "member" has two cells, the fourth must be empty
+    longer.points[0, 0], longer.points[0, asked.leaves] = (1, 1)
     assert not asked.valid(longer, 1.0)[0]
     assert not asked.valid(Reports.of(honest.points.astype(np.int32)), 1.0).any()
 
@@ -283,7 +280,10 @@ def test_reports_are_checked():
     [
         ({"cuts": ()}, "cuts must be"),
         ({"cuts": (Cut(3, (0, 1)),)}, "cuts must be"),
-        ({"model": Additive((Part(1, 9, (1.0,), 0),))}, "columns of the model must be below 3"),
+        (
+            {"model": Additive((ScorePart(1, 9, (1.0,), 0),))},
+            "columns of the model must be below 3",
+        ),
         ({"menu": (0.0,)}, "menu must be numbers > 0"),
         ({"menu": (1e-9,)}, "epsilon of one answer must be at least"),
         ({"menu": (float("nan"),)}, "menu must be numbers > 0"),
@@ -299,7 +299,7 @@ def test_queries_that_cannot_be_answered_are_refused_before_rows_are_seen(fields
 def test_short_tables_of_a_hostile_query_stop_nobody():
     hostile = query(
         cuts=(Cut(0, (0,)), Cut(1, (0, 1))),
-        model=Additive((Part(1, 0, (9.0,), 0), Part(2, 1, (), 0))),
+        model=Additive((ScorePart(1, 0, (9.0,), 0), ScorePart(2, 1, (), 0))),
     )
     assert hostile.release(cohort([30]), 1.0, seeded(1)).points.shape == (1, hostile.width)
     assert (hostile.model.score(np.array([[3, 3, 1], [0, -1, 0]])) == [0.0, 9.0]).all()

@@ -11,10 +11,10 @@ import pytest
 
 from tacit.audit.events import epsilon_lower_bound
 from tacit.data.cohort import Cohort
-from tacit.learners.peers.additive import loss_weights
 from tacit.learners.peers.cells import Cut
 from tacit.learners.peers.leaf_counts import STEPS, scale_of
-from tacit.learners.peers.noisy_tree import GrowTree, Tree, Trees, all_cuts, leaf_of
+from tacit.learners.peers.noisy_tree import GrowTree, all_cuts
+from tacit.learners.peers.peer_model import NoisyTrees, Tree, leaf_of, loss_weights
 from tacit.learners.query import Query
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.streams import seeded
@@ -22,7 +22,7 @@ from tacit.wire import decode, encode
 from tests.learners.peers import CELLS, cohort
 
 CUTS = all_cuts(CELLS, (0, 1, 2))
-KNOWN = Trees((Tree(1, CUTS[:3], (-1.0, 0.5, 1.0, 0.0), 0),))
+KNOWN = NoisyTrees((Tree(1, CUTS[:3], (-1.0, 0.5, 1.0, 0.0), 0),))
 
 
 def query(depth=2, epsilon=1.0, cuts=CUTS, model=KNOWN):
@@ -107,7 +107,7 @@ def measured(kind, epsilon, n=800):
     The second record makes the cut by membership better by one and the cut by age worse by one.
     """
     cuts = (Cut(2, (0, 1)), Cut(0, (0, 0, 1, 1)))
-    asked = kind(1, 1, (0,), CELLS, 1, cuts, Trees(), (epsilon,))
+    asked = kind(1, 1, (0,), CELLS, 1, cuts, NoisyTrees(), (epsilon,))
     X = CELLS.schema.encode({"age": [90.0] * 2, "town": ["n"] * 2, "member": [0, 1]}).X
     full = Cohort(np.tile(X, (n, 1)), np.tile([0, 1], n), 2 * np.arange(n + 1))
     less = Cohort(np.tile(X[:1], (n, 1)), np.zeros(n, dtype=np.int64), np.arange(n + 1))
@@ -131,7 +131,8 @@ def test_reports_are_checked_and_queries_travel():
     assert asked.valid(honest, 1.0).tolist() == [False, True]
     assert encode(decode(encode(asked), Query)) == encode(asked)
     assert (
-        Trees((*KNOWN.trees, Tree(2, CUTS[:1], (1.0, 2.0), 5))).without({0}).trees[0].speaker == 5
+        NoisyTrees((*KNOWN.trees, Tree(2, CUTS[:1], (1.0, 2.0), 5))).without({0}).trees[0].speaker
+        == 5
     )
 
 

@@ -5,16 +5,17 @@ from math import log
 import numpy as np
 import pytest
 
-from tacit.learners.peers.additive import Additive, Part, cell_scores, groups, loss_weights
 from tacit.learners.peers.cells import Cut
-from tacit.learners.peers.own_model import distance, fit_own, misfits
-from tacit.learners.peers.random_stump import Shared, Stump, adaboost, random_cut
+from tacit.learners.peers.leaf_counts import cell_scores, groups
+from tacit.learners.peers.own_model import OwnRows, distance, fit_own, misfits
+from tacit.learners.peers.peer_model import Additive, ScorePart, loss_weights
+from tacit.learners.peers.random_stump import RandomStump, SharedStumps, adaboost, random_cut
 from tacit.learners.peers.voted_model import say, vote_own
 from tacit.mechanisms.streams import seeded
 from tests.learners.peers import CELLS, rows
 
-SURE = Part(1, 0, (-0.5, -0.4, 0.3, 0.3), 0)
-OPPOSITE = Part(2, 0, (0.5, 0.4, -0.3, -0.3), 1)
+SURE = ScorePart(1, 0, (-0.5, -0.4, 0.3, 0.3), 0)
+OPPOSITE = ScorePart(2, 0, (0.5, 0.4, -0.3, -0.3), 1)
 
 
 def test_weights_are_the_slope_of_a_loss_with_the_true_odds_at_its_minimum():
@@ -60,7 +61,7 @@ def test_peers_that_say_the_opposite_are_left_out():
     assert misfits(cells, y, released, rho=1.0, keep=()) == (1,)
     assert misfits(cells, y, released, rho=1.0, keep={1}) == ()
     assert misfits(cells, y, released, rho=5.0, keep=()) == ()
-    own = fit_own(cells, y, CELLS.sizes, released, 1.0, 5.0, me=7)
+    own = fit_own(OwnRows(cells, y, CELLS.sizes), released, me=7, rho=1.0, ridge=5.0)
     assert own.left_out == (1,)
     assert own.released.parts == (SURE,)
 
@@ -70,7 +71,7 @@ def test_own_models_start_from_what_was_released_and_learn_from_own_rows():
     cells, test = CELLS.read(X[:2000]), CELLS.read(X[2000:])
 
     def accuracy(n, released):
-        model = fit_own(cells[:n], y[:n], CELLS.sizes, released, 1.0, 5.0, me=0)
+        model = fit_own(OwnRows(cells[:n], y[:n], CELLS.sizes), released, 0, 1.0, 5.0)
         return np.mean((model.score(test) > 0) == (y[2000:] == 1))
 
     alone = [accuracy(n, Additive()) for n in (0, 10, 2000)]
@@ -83,7 +84,8 @@ def test_own_models_start_from_what_was_released_and_learn_from_own_rows():
 @pytest.mark.parametrize("label", [0, 1])
 def test_own_rows_of_one_class_do_not_run_away(label):
     cells = CELLS.read(rows(50)[0])
-    own = fit_own(cells, np.full(50, label), CELLS.sizes, Additive((SURE,)), 1.0, 5.0, me=0)
+    own_rows = OwnRows(cells, np.full(50, label), CELLS.sizes)
+    own = fit_own(own_rows, Additive((SURE,)), me=0, rho=1.0, ridge=5.0)
     assert np.isfinite(own.score(cells)).all()
     assert np.abs(own.score(cells)).max() < 30
 
@@ -105,12 +107,12 @@ def test_random_cuts_have_two_sides_and_take_all_attributes_held():
 
 
 def test_a_stump_says_what_its_noisy_counts_say():
-    stump = Stump(1, 4, Cut(0, (0, 0, 1, 1)), (80.0, 20.0), (10.0, 60.0))
+    stump = RandomStump(1, 4, Cut(0, (0, 0, 1, 1)), (80.0, 20.0), (10.0, 60.0))
     assert stump.signs.tolist() == [-1, -1, 1, 1]
     assert stump.votes(np.array([[0], [3], [-1]])).tolist() == [-1, 1, 0]
     assert stump.alpha == adaboost(30 / 170)
     assert stump.part(0.5).scores == tuple(0.5 * stump.alpha * stump.signs)
-    drowned = Stump(1, 4, Cut(0, (0, 0, 1, 1)), (-80.0, -20.0), (-10.0, -60.0))
+    drowned = RandomStump(1, 4, Cut(0, (0, 0, 1, 1)), (-80.0, -20.0), (-10.0, -60.0))
     assert drowned.support == 1
     assert np.isfinite(drowned.alpha)
     assert adaboost(0.6) == 0
@@ -130,24 +132,24 @@ def honest(number, participant, X, y, flip=1):
     leaf = cut.leaf_of(CELLS.read(X))
     counts = [[float(np.sum((leaf == side) & (y == label))) for side in (0, 1)] for label in (0, 1)]
     zeros, ones = counts[::flip]
-    return Stump(number, participant, cut, (zeros[0], zeros[1]), (ones[0], ones[1]))
+    return RandomStump(number, participant, cut, (zeros[0], zeros[1]), (ones[0], ones[1]))
 
 
 def test_a_poisoned_peer_has_no_vote():
     X, y = rows(600)
     good, own, poisoned = honest(1, 1, X, y), honest(1, 0, X, y), honest(1, 2, X, y, flip=-1)
-    model = vote_own(CELLS.read(X), y, Shared().plus((own, good, poisoned)), rho=1.0, me=0)
+    model = vote_own(CELLS.read(X), y, SharedStumps().plus((own, good, poisoned)), rho=1.0, me=0)
     ((alpha, voters),) = model.rounds
     assert alpha > 0
     assert [stump.participant for _, stump in voters] == [0, 1]
     assert model.left_out == {2: 1}
-    kept = vote_own(CELLS.read(X), y, Shared().plus((own, good, poisoned)), rho=5.0, me=0)
+    kept = vote_own(CELLS.read(X), y, SharedStumps().plus((own, good, poisoned)), rho=5.0, me=0)
     assert len(kept.rounds[0][1]) == 3
 
 
 def test_sizes_are_known_from_noisy_counts_only():
     X, y = rows(300)
-    shared = Shared().plus((honest(1, 0, X[:100], y[:100]), honest(1, 1, X[100:], y[100:])))
+    shared = SharedStumps().plus((honest(1, 0, X[:100], y[:100]), honest(1, 1, X[100:], y[100:])))
     assert shared.shares() == {0: pytest.approx(1 / 3), 1: pytest.approx(2 / 3)}
     left = shared.without({0})
     assert left.shares() == {1: 1.0}

@@ -23,9 +23,8 @@ def test_whatever_comes_in_stays_inside_both_balls(whiten):
 def test_few_rows_are_shortened_much():
     projection = fit_projection(PUBLIC)
     lengths = np.sqrt((projection.see(PUBLIC) ** 2).sum(axis=1))
-    assert (
-        0.2 < np.mean(lengths > 0.99) < 0.8
-    )  # scaled to a median length of 1, some shortened for their girth
+    # scaled to a median length of 1, some shortened for their girth
+    assert 0.2 < np.mean(lengths > 0.99) < 0.8
     assert np.min(lengths) > 0.3
 
 

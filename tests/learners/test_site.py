@@ -70,9 +70,8 @@ def test_no_record_moves_the_minimum_by_more_than_claimed(loss):
         one, other = neighbours(loss, int(RNG.integers(1, 5)), [1, 2, 30][trial % 3])
         moved = minimise(one[0], one[1], loss, ridge) - minimise(other[0], other[1], loss, ridge)
         worst = max(worst, float(np.sqrt(moved @ moved)) * ridge / (2 * loss.slope))
-    assert (
-        0.9 * (0.5 if isinstance(loss, LogisticLoss) else 1.0) < worst <= 1 + 1e-6
-    )  # a logistic slope is 1/2 at 0
+    # a logistic slope is 1/2 at 0
+    assert 0.9 * (0.5 if isinstance(loss, LogisticLoss) else 1.0) < worst <= 1 + 1e-6
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
@@ -184,9 +183,8 @@ def proven(query, n=2_500):
     for number, labels in enumerate(([1, 1], [0, 1])):
         reports = query.release(sites(rows, np.array(labels), n), 2.0, seeded(5).child(number))
         drawn.append(query.collect(reports, 2.0).values[:, 0])
-    cut = np.median(
-        drawn[0]
-    )  # half of the first lie above; of the second, e^-epsilon times as many
+    # half of the first lie above; of the second, e^-epsilon times as many
+    cut = np.median(drawn[0])
     hits = [int((values >= cut).sum()) for values in drawn]
     return epsilon_lower_bound(hits[0], n, hits[1], n, 0.999)
 

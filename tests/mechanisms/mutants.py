@@ -105,11 +105,11 @@ class VarianceTenPercentOff(Piecewise):
 
 CAUGHT_BY = {
     TailFiftyFifty: "private",
-    NoScale: "unbiased",
+    NoScale: "bias_agrees",
     BudgetNotSplit: "private",
     RawRest: "private",
     HalfSensitivity: "private",
-    FloorNotRound: "unbiased",
+    FloorNotRound: "bias_agrees",
     WiderThanClaimed: "private",
     VarianceTenPercentOff: "variance_agrees",
 }

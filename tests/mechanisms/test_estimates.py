@@ -22,9 +22,8 @@ _KINDS_FIRST = [(kind, space) for kind in PRIVATE for space in SPACES]
 @pytest.mark.parametrize(("kind", "space"), _KINDS_FIRST, ids=lambda v: name(v))
 def test_mean_and_variance(kind, space, epsilon):
     mechanism = make(kind, space, epsilon)
-    n = (
-        200_000 if kind is not PrivUnit else 20_000 if space.dim > 1 else 4_000
-    )  # in one dimension it is slow
+    # in one dimension it is slow
+    n = 200_000 if kind is not PrivUnit else 20_000 if space.dim > 1 else 4_000
     for number, x in enumerate(corners(space)):
         estimates = mechanism.estimate(
             mechanism.randomize(np.tile(x, (n, 1)), seeded(11).child(number))

@@ -45,7 +45,7 @@ EPSILONS = [0.5, 1.0, 2.0, 4.0]
 def test_whole_table_in_rationals(law, epsilon):
     verdict = enumerate_law(law(epsilon), epsilon)
     assert verdict.holds
-    assert 0.8 * epsilon < verdict.spent <= epsilon
+    assert 0.8 * epsilon < verdict.epsilon <= epsilon
 
 
 def test_a_table_that_is_too_steep_is_refused():

@@ -105,9 +105,8 @@ def test_randomized_response(space, vertex):
         minlength=mechanism.vertices,
     )
     weights = np.array(mechanism.laws[0].weights(vertex), dtype=np.float64)
-    if not isinstance(
-        space, Simplex
-    ):  # x = (0, 0, 1) in a box of l1 radius 3: two thirds of the mass go anywhere
+    # x = (0, 0, 1) in a box of l1 radius 3: two thirds of the mass go anywhere
+    if not isinstance(space, Simplex):
         weights = weights / 3 + 2 / 3 * weights.mean()
     assert agrees(counts, weights)
 

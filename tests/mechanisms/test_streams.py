@@ -41,7 +41,7 @@ def test_of_reorders_owners():
 
 
 def test_seeded_words_are_aes_of_owner_and_position():
-    key = blake2b(b"tacit seeded stream", digest_size=32, person=b"tacit.mechanisms.streams")
+    key = blake2b(b"tacit seeded stream", digest_size=32, person=b"tacit.streams")
     key.update(b"i" + (1).to_bytes(8, "little") + b"7")
     block = (12).to_bytes(8, "little") + (3).to_bytes(8, "little")
     expected = Cipher(algorithms.AES(key.digest()), modes.ECB()).encryptor().update(block)

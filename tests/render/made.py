@@ -1,7 +1,7 @@
 """A document with every kind of part, and text that tries to be markup."""
 
 from tacit.estimators.guarantee import Guarantee
-from tacit.render.document import Chart, Document, Figures, Line, Section, Table, Words
+from tacit.render.document import Chart, Document, Figures, Line, Paragraph, Section, Table
 from tacit.render.sections import protection
 
 EVIL = '<script>alert("x")</script> & <img src=http://elsewhere.example/x.png> **bold** | `code`'
@@ -82,7 +82,7 @@ DOCUMENT = Document(
         Section(
             "A warning",
             "",
-            (Words("Seeded: reproducible, not private.", "warning", items=(EVIL,)),),
+            (Paragraph("Seeded: reproducible, not private.", "warning", items=(EVIL,)),),
         ),
         protection(
             GUARANTEE.headline,

@@ -2,7 +2,7 @@ from itertools import pairwise
 
 import pytest
 
-from tacit.render.chart import Scale, nice_ends, widened
+from tacit.render.chart import Scale, nice_ends, widen
 from tacit.render.document import Chart, Figures, Line, Table
 from tacit.render.drawing import as_table, draw
 from tacit_papers.claims import Claim
@@ -39,8 +39,8 @@ def test_scales_keep_order_and_ends():
     scale = Scale(0.1, 100.0, 300.0, 0.0, "log")
     assert [scale.at(value) for value in (0.1, 100.0, 0.01, 1e9)] == [300.0, 0.0, 300.0, 0.0]
     assert scale.at(1.0) == pytest.approx(200.0)
-    assert widened([2.0, 2.0], "linear", 0.1) == (1.0, 3.0)
-    assert widened([2.0], "log", 0.1) == (1.0, 4.0)
+    assert widen([2.0, 2.0], "linear", 0.1) == (1.0, 3.0)
+    assert widen([2.0], "log", 0.1) == (1.0, 4.0)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_grids_hold_their_values_in_few_round_numbers(values, kind):
 def test_every_point_and_bar_is_on_the_sheet():
     for chart in (CURVES, OWNERS, DISTANCES):
         drawing = draw(chart)
-        for mark in (mark for curve in drawing.curves for mark in curve.marks):
+        for mark in (mark for curve in drawing.curves for mark in curve.points):
             assert drawing.left <= mark.x <= drawing.right
             assert drawing.top <= mark.high <= mark.y <= mark.low <= drawing.bottom
 

@@ -8,9 +8,9 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from tacit import seeded
-from tacit.sums.halves import COORDINATOR, HELPER, Batch, SumTerms, sealed_halves
+from tacit.sums.halves import COORDINATOR, HELPER, Batch, SumTerms, seal_halves
 from tacit.sums.noise import two_sided_geometric
-from tacit.sums.protocol import Adding, Helping, tape
+from tacit.sums.protocol import CoordinatorSide, HelperSide, tape
 
 COORDINATOR_KEY = X25519PrivateKey.from_private_bytes(bytes(range(32)))
 HELPER_KEY = X25519PrivateKey.from_private_bytes(bytes(range(1, 33)))
@@ -34,15 +34,15 @@ def terms(n=12, seed=1):
 
 
 def reports(values, about=None, stream=None):
-    rows = sealed_halves(np.asarray(values), about or batch(), stream or seeded(2))
+    rows = seal_halves(np.asarray(values), about or batch(), stream or seeded(2))
     return [row.tobytes() for row in rows]
 
 
 def added_up(sent, about=None, noise=None, minimum=1):
     """The answer of both servers to some reports."""
     noise = noise or seeded(3)
-    adding = Adding(about or batch(), sent, COORDINATOR_KEY)
-    return adding.opened(Helping(adding.relay, HELPER_KEY, minimum).added(noise), noise)
+    adding = CoordinatorSide(about or batch(), sent, COORDINATOR_KEY)
+    return adding.open(HelperSide(adding.relay, HELPER_KEY, minimum).release(noise), noise)
 
 
 def without_noise(answer, about=None, noise=None):

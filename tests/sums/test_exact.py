@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 from tacit import secure, seeded
 from tacit.sums import base
-from tacit.sums.base import RefusedError
+from tacit.sums.base import SumRefusedError
 from tacit.sums.noise import two_sided_geometric
 from tacit.sums.two_servers import Half, Server, TwoServers, open_sum, split
 from tacit_papers.b.ring import RingSum
@@ -84,7 +84,7 @@ def test_drop_outs_leave_the_sum_of_the_others_exact(terms, seed, data):
             server.receive(Half(half.owners[chosen], half.words[chosen]))
     stream = seeded(seed)
     if not (at_a & at_b).any():
-        with pytest.raises(RefusedError, match="got 0"):
+        with pytest.raises(SumRefusedError, match="got 0"):
             a.release(b.present, stream)
         return
     answer = open_sum(
@@ -119,7 +119,7 @@ def test_duplicates_are_counted_and_refused():
 def test_small_batches_are_refused():
     for spec in (SUM, RingSum()):
         for n in (0, 1, 9):
-            with pytest.raises(RefusedError, match=rf"minimum=10 owners.*got {n}$"):
+            with pytest.raises(SumRefusedError, match=rf"minimum=10 owners.*got {n}$"):
                 spec.total(np.ones((n, 2)), seeded(1))
         assert spec.total(np.ones((10, 2)), seeded(1)).n == 10
 
@@ -128,13 +128,13 @@ def test_a_batch_is_released_once():
     a, b = servers(10)
     halves = split(np.arange(10), np.ones((10, 2)), SUM.steps, secure())
     a.receive(halves[0])
-    with pytest.raises(RefusedError, match="got 0"):  # nothing at b yet: refused, nothing spent
+    with pytest.raises(SumRefusedError, match="got 0"):  # nothing at b yet: refused, nothing spent
         a.release(b.present, secure())
     b.receive(halves[1])
     a.release(b.present, secure())
-    with pytest.raises(RefusedError, match="once"):
+    with pytest.raises(SumRefusedError, match="once"):
         a.release(b.present, secure())
-    with pytest.raises(RefusedError, match="once"):
+    with pytest.raises(SumRefusedError, match="once"):
         a.receive(halves[0])
 
 
@@ -147,7 +147,7 @@ def test_releases_of_different_batches_do_not_open():
         return a.release(b.present, seeded(2))
 
     for other in (release(11), release(10, TwoServers(epsilon=2.0)), release(10, k=1)):
-        with pytest.raises(RefusedError, match="same batch"):
+        with pytest.raises(SumRefusedError, match="same batch"):
             open_sum(release(10), other)
 
 

@@ -13,8 +13,8 @@ from tacit.sums.halves import (
     SIZE,
     SIZES,
     SumTerms,
-    opened_halves,
-    sealed_halves,
+    open_halves,
+    seal_halves,
 )
 from tests.sums.made import COORDINATOR_KEY, HELPER_KEY, batch, reports, sum_terms, terms
 
@@ -29,10 +29,10 @@ def views(term, stream):
 
     The second is what would give the term away if the other's half were not sealed.
     """
-    rows = sealed_halves(np.full((OWNERS, 2), term), batch(), stream)
+    rows = seal_halves(np.full((OWNERS, 2), term), batch(), stream)
     parts = {COORDINATOR: rows[:, : SIZES[COORDINATOR]], HELPER: rows[:, SIZES[COORDINATOR] :]}
     opened = {
-        server: opened_halves(
+        server: open_halves(
             [row.tobytes() for row in parts[server]], batch(), server, KEYS[server]
         ).words
         for server in parts
@@ -97,14 +97,14 @@ def test_halves_of_one_owner_are_the_same_alone_and_among_many():
     values = terms(6)
     together = reports(values)
     for i in range(6):
-        alone = sealed_halves(values[i : i + 1], batch(), seeded(2).of(np.array([i])))
+        alone = seal_halves(values[i : i + 1], batch(), seeded(2).of(np.array([i])))
         assert alone[0].tobytes() == together[i]
     assert len(together[0]) == SIZE
 
 
 def test_a_half_opens_for_its_server_and_its_batch_only():
     sent = [report[SIZES[COORDINATOR] :] for report in reports(terms(4))]
-    assert len(opened_halves(sent, batch(), HELPER, HELPER_KEY).owners) == 4
+    assert len(open_halves(sent, batch(), HELPER, HELPER_KEY).owners) == 4
     others = [
         batch(question=b"r" * 32),
         batch(number=2),
@@ -113,12 +113,11 @@ def test_a_half_opens_for_its_server_and_its_batch_only():
         batch(coordinator=X25519PrivateKey.generate()),
     ]
     for other in others:
-        assert len(opened_halves(sent, other, HELPER, HELPER_KEY).owners) == 0
-    assert len(opened_halves(sent, batch(), HELPER, COORDINATOR_KEY).owners) == 0
+        assert len(open_halves(sent, other, HELPER, HELPER_KEY).owners) == 0
+    assert len(open_halves(sent, batch(), HELPER, COORDINATOR_KEY).owners) == 0
     first = [report[: SIZES[COORDINATOR]] for report in reports(terms(4))]
-    assert (
-        len(opened_halves(first, batch(), HELPER, COORDINATOR_KEY).owners) == 0
-    )  # of another length, too
+    # of another length, too
+    assert len(open_halves(first, batch(), HELPER, COORDINATOR_KEY).owners) == 0
 
 
 @pytest.mark.parametrize(

@@ -118,9 +118,8 @@ def test_opened_sums_have_the_law_of_two_noises():
     errors = np.rint(opened(spec, 1500, 64, 6)).astype(np.int64).ravel()
 
     def both(scale):
-        whole = np.convolve(
-            table(scale, 400), table(scale, 400)
-        )  # its ends are far beyond what is seen
+        # its ends are far beyond what is seen
+        whole = np.convolve(table(scale, 400), table(scale, 400))
         kept = whole[800 - 24 : 800 + 25].copy()
         kept[[0, -1]] += (1 - kept.sum()) / 2
         return kept

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit import secure, seeded
-from tacit.sums.base import RefusedError
+from tacit.sums.base import SumRefusedError
 from tacit.sums.halves import COORDINATOR, SIZES
-from tacit.sums.protocol import Added, Adding, Helping, Relay
+from tacit.sums.protocol import CoordinatorSide, HelperSide, HelperSum, RelayedHalves
 from tacit.sums.two_servers import TwoServers
 from tacit.wire import WireError, decode, encode
 from tests.sums.made import (
@@ -66,7 +66,7 @@ def test_drop_outs_at_either_server_leave_the_sum_of_the_others_exact(fates, see
     left = [place for place, fate in enumerate(fates) if fate == "fine"]
     if len(left) < 3:
         with pytest.raises(
-            RefusedError, match=f"minimum=3 owners at both servers, got {len(left)}"
+            SumRefusedError, match=f"minimum=3 owners at both servers, got {len(left)}"
         ):
             added_up(sent)
         return
@@ -82,9 +82,9 @@ def test_a_copy_counts_once_at_both_servers():
     assert without_noise(added_up([*sent, sent[0], sent[3]])) == plain(values)
     mixed = [*sent, sent[0][:CUT] + sent[1][CUT:]]
     assert without_noise(added_up(mixed)) == plain(values)
-    relay = Adding(batch(), sent, COORDINATOR_KEY).relay
-    doubled = Relay(relay.batch, relay.halves * 2)  # a coordinator that cheats
-    said, once = (Helping(each, HELPER_KEY, 1).added(seeded(3)) for each in (doubled, relay))
+    relay = CoordinatorSide(batch(), sent, COORDINATOR_KEY).relay
+    doubled = RelayedHalves(relay.batch, relay.halves * 2)  # a coordinator that cheats
+    said, once = (HelperSide(each, HELPER_KEY, 1).release(seeded(3)) for each in (doubled, relay))
     assert said.words.tolist() == once.words.tolist()
     assert np.unpackbits(np.frombuffer(said.counted, np.uint8)).sum() == 5
 
@@ -92,60 +92,64 @@ def test_a_copy_counts_once_at_both_servers():
 def test_halves_cannot_be_moved_to_another_question():
     sent = reports(terms(5))
     other = batch(question=b"r" * 32)
-    with pytest.raises(RefusedError, match="got 0"):
-        Helping(
-            replace(Adding(batch(), sent, COORDINATOR_KEY).relay, batch=other), HELPER_KEY, 1
-        ).added(secure())
-    with pytest.raises(RefusedError, match="got 0"):
+    with pytest.raises(SumRefusedError, match="got 0"):
+        HelperSide(
+            replace(CoordinatorSide(batch(), sent, COORDINATOR_KEY).relay, batch=other),
+            HELPER_KEY,
+            1,
+        ).release(secure())
+    with pytest.raises(SumRefusedError, match="got 0"):
         added_up(sent, other)
     cheaper = batch(epsilon=50.0)  # the same question with less noise than owners agreed to
-    with pytest.raises(RefusedError, match="got 0"):
+    with pytest.raises(SumRefusedError, match="got 0"):
         added_up(sent, cheaper)
 
 
 def test_the_helper_has_its_own_minimum():
     sent = reports(terms(8))
     assert added_up(sent, minimum=8).n == 8
-    with pytest.raises(RefusedError, match="minimum=9 owners at both servers, got 8"):
+    with pytest.raises(SumRefusedError, match="minimum=9 owners at both servers, got 8"):
         added_up(sent, minimum=9)
 
 
 def test_the_helper_adds_up_once():
-    helping = Helping(Adding(batch(), reports(terms()), COORDINATOR_KEY).relay, HELPER_KEY, 1)
-    helping.added(secure())
-    with pytest.raises(RefusedError, match="once"):
-        helping.added(secure())
+    helping = HelperSide(
+        CoordinatorSide(batch(), reports(terms()), COORDINATOR_KEY).relay, HELPER_KEY, 1
+    )
+    helping.release(secure())
+    with pytest.raises(SumRefusedError, match="once"):
+        helping.release(secure())
 
 
 def test_noise_is_fresh_at_both_servers():
     sent = reports(terms())
     opened = {tuple(added_up(sent, noise=secure()).sums) for _ in range(3)}
     assert len(opened) == 3
-    adding = Adding(batch(), sent, COORDINATOR_KEY)
-    said = Helping(adding.relay, HELPER_KEY, 1).added(secure())
-    assert len({tuple(adding.opened(said, secure()).sums) for _ in range(3)}) == 3
+    adding = CoordinatorSide(batch(), sent, COORDINATOR_KEY)
+    said = HelperSide(adding.relay, HELPER_KEY, 1).release(secure())
+    assert len({tuple(adding.open(said, secure()).sums) for _ in range(3)}) == 3
 
 
 def test_an_answer_about_another_batch_does_not_open():
-    adding = Adding(batch(), reports(terms()), COORDINATOR_KEY)
-    said = Helping(adding.relay, HELPER_KEY, 1).added(seeded(3))
+    adding = CoordinatorSide(batch(), reports(terms()), COORDINATOR_KEY)
+    said = HelperSide(adding.relay, HELPER_KEY, 1).release(seeded(3))
     for wrong in (
         replace(said, question=b"r" * 32),
         replace(said, counted=said.counted + b"\x00"),
         replace(said, words=np.zeros(3, np.int64)),
     ):
-        with pytest.raises(RefusedError, match="not about this batch"):
-            adding.opened(wrong, secure())
+        with pytest.raises(SumRefusedError, match="not about this batch"):
+            adding.open(wrong, secure())
     few = replace(said, counted=b"\x80\x00")  # a helper that leaves nearly everybody out
-    with pytest.raises(RefusedError, match="got 1"):
-        adding.opened(few, secure())
+    with pytest.raises(SumRefusedError, match="got 1"):
+        adding.open(few, secure())
 
 
 def test_what_servers_say_travels():
-    relay = Adding(batch(), reports(terms()), COORDINATOR_KEY).relay
-    assert decode(encode(relay), Relay) == relay
-    said = Helping(relay, HELPER_KEY, 1).added(seeded(3))
-    again = decode(encode(said), Added)
+    relay = CoordinatorSide(batch(), reports(terms()), COORDINATOR_KEY).relay
+    assert decode(encode(relay), RelayedHalves) == relay
+    said = HelperSide(relay, HELPER_KEY, 1).release(seeded(3))
+    again = decode(encode(said), HelperSum)
     assert (again.counted, again.words.tolist()) == (said.counted, said.words.tolist())
     with pytest.raises(WireError):
-        decode(encode(relay).replace(relay.halves, relay.halves[:-1]), Relay)
+        decode(encode(relay).replace(relay.halves, relay.halves[:-1]), RelayedHalves)

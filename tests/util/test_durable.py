@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from tacit._util import durable
-from tacit._util.durable import journaled
+from tacit._util.durable import use_journal
 
 
 @pytest.fixture
@@ -32,20 +32,20 @@ def test_who_comes_second_waits_for_the_first(connections):
         second.execute("PRAGMA journal_mode = WAL")  # what SQLite itself says, without waiting
     later = threading.Timer(0.2, first.execute, ["COMMIT"])
     later.start()
-    journaled(second)
+    use_journal(second)
     later.join()
     assert mode(second) == "wal"
-    journaled(first)
+    use_journal(first)
     assert mode(first) == "wal"
 
 
 def test_patience_ends(connections, monkeypatch):
     monkeypatch.setattr(durable, "_WAIT", 0.05)
     with pytest.raises(sqlite3.OperationalError, match="locked"):
-        journaled(connections[1])
+        use_journal(connections[1])
 
 
 def test_other_errors_are_told_at_once(tmp_path):
     (tmp_path / "x").write_bytes(b"no database" * 1000)
     with pytest.raises(sqlite3.DatabaseError, match="not a database"):
-        journaled(sqlite3.connect(tmp_path / "x"))
+        use_journal(sqlite3.connect(tmp_path / "x"))

@@ -25,9 +25,8 @@ def test_every_part_is_done_once():
 @pytest.mark.skipif(cores() < 2, reason="one core needs no other thread")
 def test_cores_work_at_the_same_time():
     together = threading.Barrier(2, timeout=20)
-    spread(
-        lambda part: (together.wait(), None)[1], [slice(0, 1), slice(1, 2)]
-    )  # alone, either would wait for ever
+    # alone, either would wait for ever
+    spread(lambda part: (together.wait(), None)[1], [slice(0, 1), slice(1, 2)])
 
 
 @pytest.mark.parametrize("wrong", [0, 5])

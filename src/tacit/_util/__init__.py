@@ -1,5 +1,5 @@
 """What every room may use: array types, checks of parameters, kernels, threads, durable files,
-Ctrl-C.
+Ctrl-C. Nothing here knows of owners, queries or privacy.
 
-Nothing here knows of owners, queries or privacy, and nothing here imports another room.
+Every room may import it; it imports none.
 """

@@ -1,6 +1,4 @@
-"""What is on disk is there whole or not at all, whatever is killed and whenever: small files,
-and SQLite's.
-"""
+"""What is on disk is there whole or not at all, whoever is killed: small files, and SQLite."""
 
 import os
 import sqlite3
@@ -11,12 +9,11 @@ from contextlib import suppress
 from pathlib import Path
 
 _WAIT = 60.0  # seconds for another process that is at the same file
-_PAUSE = 0.01
+_PAUSE = 0.01  # seconds between two tries
 
 
-def journaled(connection: sqlite3.Connection) -> None:
-    """Commits that survive a loss of power, readers beside one writer, and patience with other
-    processes.
+def use_journal(connection: sqlite3.Connection) -> None:
+    """Make commits survive a loss of power, let readers be beside one writer, wait for others.
 
     While one process makes a new file such a one, SQLite tells others at once that it is locked,
     whatever their patience; so they try again here.
@@ -34,12 +31,13 @@ def journaled(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA synchronous = FULL")
 
 
-def kept(path: Path, make: Callable[[], bytes]) -> bytes:
+def read_or_create(path: Path, make: Callable[[], bytes]) -> bytes:
     """The content of a file that its user alone can read; made on first use, and never again.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     kept(Path(folder) / "new" / "key", lambda: b"first"), kept(Path(folder) / "new" / "key", lambda: b"second")
+    ...     key = Path(folder) / "new" / "key"
+    ...     read_or_create(key, lambda: b"first"), read_or_create(key, lambda: b"second")
     (b'first', b'first')
     """
     with suppress(FileNotFoundError):

@@ -1,11 +1,12 @@
-"""Ctrl-C while the program is still being imported: one line and exit status 130, at once. Imports
-nothing heavy.
+"""What Ctrl-C does, from the start of the program to its end.
+
+    exit_on_interrupt()         while modules are imported: one line, exit status 130, at once
+    raise_on_interrupt()        a command begins: an exception again, which it may catch
+    with stop_on_interrupt(..)  work worth keeping: the first asks to stop, the second interrupts
 
 A `KeyboardInterrupt` in the middle of somebody else's import may be swallowed, or end in a
 traceback; as long as no command has begun there is nothing to keep, so leaving at once is safe.
-
-Ctrl-C that lets the piece at hand be finished: the first one asks to stop, the second one
-interrupts.
+This file is imported before all others, so it imports nothing heavy.
 """
 
 import os
@@ -15,47 +16,44 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-_SAID = "stopped: nothing was done yet"
-_INTERRUPTED = 130
+_NOTHING_DONE = "stopped: nothing was done yet"
+_INTERRUPTED = 130  # 128 and the number of SIGINT, as shells count
 
 
-def starting() -> None:
+def exit_on_interrupt() -> None:
     """From now on Ctrl-C ends the program; where it is ignored (as by nohup) it stays so."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _leave)
 
 
-def started() -> None:
+def raise_on_interrupt() -> None:
     """A command begins: Ctrl-C is again an exception, which it may catch."""
     if signal.getsignal(signal.SIGINT) is _leave:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _leave(number: int, frame: FrameType | None) -> None:
-    if "--json" in sys.argv:
-        os.write(1, f'{{"stopped": "{_SAID}"}}\n'.encode())
-    os.write(2, f"tacit: {_SAID}\n".encode())
-    os._exit(_INTERRUPTED)
-
-
 @contextmanager
-def stopping(notice: str) -> Iterator[Callable[[], bool]]:
-    """Whether somebody pressed Ctrl-C; `notice` tells them what is going on and what a second
-    one does.
-    """
-    asked = False
+def stop_on_interrupt(notice: str) -> Iterator[Callable[[], bool]]:
+    """Whether somebody pressed Ctrl-C, once; `notice` tells them what a second one does."""
+    pressed = False
     before = signal.getsignal(signal.SIGINT)
 
     def note(number: int, frame: FrameType | None) -> None:
-        nonlocal asked
-        asked = True
+        nonlocal pressed
+        pressed = True
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        os.write(
-            2, f"\ntacit: {notice}\n".encode()
-        )  # a handler may come in the middle of any other writing
+        # written directly: a handler may come in the middle of any other writing
+        os.write(2, f"\ntacit: {notice}\n".encode())
 
     signal.signal(signal.SIGINT, note)
     try:
-        yield lambda: asked
+        yield lambda: pressed
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    if "--json" in sys.argv:
+        os.write(1, f'{{"stopped": "{_NOTHING_DONE}"}}\n'.encode())
+    os.write(2, f"tacit: {_NOTHING_DONE}\n".encode())
+    os._exit(_INTERRUPTED)

@@ -1,10 +1,4 @@
-"""`kernel` compiles a hot loop with numba.
-
-Ask the processor to fetch an element before it is needed.
-
-Reading one coordinate of each of a million rows waits for memory at every row; asking a little
-ahead lets those waits overlap (measured: four times faster). It changes no result.
-"""
+"""Compiling hot loops with numba, and one instruction that such loops may want: `prefetch`."""
 
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, cast
@@ -24,27 +18,26 @@ def kernel(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 def kernel_here(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Compile a loop that calls into a library by its address, which another process need not
-    share: not kept.
-    """
+    """Compile a loop that calls a library by its address, which is this process's: not kept."""
     return cast(Callable[_P, _R], numba.njit(nogil=True)(function))
 
 
 def dot_kernel(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Compile a loop whose sums the compiler may reorder, so that dot products vectorise. The
-    order is then fixed.
-    """
+    """Compile a loop whose sums may be reordered, once for all, so that dot products vectorise."""
     reorder = {"reassoc", "contract", "nsz"}
     return cast(Callable[_P, _R], numba.njit(cache=True, nogil=True, fastmath=reorder)(function))
 
 
-_READ, _SECOND_LEVEL_CACHE, _DATA = 0, 2, 1
+_READ, _SECOND_LEVEL_CACHE, _DATA = 0, 2, 1  # as LLVM numbers them
 
 
 @intrinsic
 def prefetch(typing_context: Any, array: Any, row: Any, column: Any) -> Any:
-    """In a kernel, `prefetch(array, row, column)`. No bounds are checked: a prefetch cannot
-    fault.
+    """In a kernel, `prefetch(array, row, column)` asks memory for an element before it is needed.
+
+    Reading one coordinate of each of a million rows waits for memory at every row; asking a little
+    ahead lets those waits overlap (measured: four times faster). It changes no result. No bounds
+    are checked: a prefetch cannot fault.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

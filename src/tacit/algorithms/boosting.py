@@ -1,12 +1,11 @@
-"""How many rounds there were, in words.
-
-Private boosting: SAMME over owners that are asked at most once (paper A, Algorithms 1 and 4).
+"""Private boosting: SAMME over owners that are asked at most once (paper A, Algorithms 1 and 4).
 
     for m = 1 .. M:
-        ask H owners never asked before for the base learner's share, replaying the ensemble
-        published so far T_m   = learn(answer) err_m = error of T_m under the boosting weights, as
-        the judge finds it alpha_m = log((1 - err_m) / err_m) + log(K - 1); if alpha_m <= 0 drop the
-        round and ask H others publish (alpha_m, T_m)
+        ask H owners never asked before for the base learner's share under the published ensemble
+        T_m     = learn(answer)
+        err_m   = error of T_m under the boosting weights, as the judge finds it
+        alpha_m = log((1 - err_m) / err_m) + log(K - 1)
+        if alpha_m > 0: publish (alpha_m, T_m); else drop the round and ask H others
 
 The generator yields a `ShareQuery` and receives its `Answer` (None: no owners left). Judges that
 need owners yield too.
@@ -28,23 +27,7 @@ from tacit.learners.query import Answer
 from tacit.sums.base import SumAnswer
 from tacit.wire import message
 
-
-def rounds_in_words(number: int) -> str:
-    """A number of rounds.
-
-    >>> rounds_in_words(1), rounds_in_words(2)
-    ('1 round', '2 rounds')
-    """
-    return f"{number} round{'' if number == 1 else 's'}"
-
-
-def all_rounds(number: int) -> str:
-    """Why an algorithm ended that did all it was told to do.
-
-    >>> all_rounds(1), all_rounds(2)
-    ('1 round', 'all 2 rounds')
-    """
-    return rounds_in_words(number) if number == 1 else f"all {rounds_in_words(number)}"
+_LEAST_ERROR = 1e-6  # votes stay finite, and below 14 for two classes
 
 
 @message("verdict")
@@ -63,14 +46,14 @@ class Verdict:
         return cls(error, hypot(told.stderr[0], error * told.stderr[1]) / max(weight, 1.0))
 
 
-Ask = ShareQuery | Tally
-Told = Answer | Verdict | None
+Question = ShareQuery | Tally
+Reply = Answer | Verdict | None
 
 
 class Judge(Protocol):
     """Says how wrong a base model is on the rows that the ensemble still gets wrong."""
 
-    def error(self, model: Model, ensemble: Ensemble) -> Generator[Tally, Told, Verdict | None]:
+    def error(self, model: Model, ensemble: Ensemble) -> Generator[Tally, Reply, Verdict | None]:
         """The verdict; None when none can be had."""
 
     def after(self, alpha: float, model: Model) -> "Judge":
@@ -89,12 +72,11 @@ class OwnSample:
     weights: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        by_column = np.asfortranarray(
-            self.public.X
-        )  # a stump reads one column: a copy once, not a detour each round
+        # a stump reads one column: a copy once, not a detour each round
+        by_column = np.asfortranarray(self.public.X)
         object.__setattr__(self, "public", replace(self.public, X=by_column))
 
-    def error(self, model: Model, ensemble: Ensemble) -> Generator[Tally, Told, Verdict]:
+    def error(self, model: Model, ensemble: Ensemble) -> Generator[Tally, Reply, Verdict]:
         yield from ()
         weights = self._weights
         error = float(weights @ self._wrong(model))
@@ -116,11 +98,9 @@ class OwnSample:
 
 @dataclass(frozen=True)
 class AllOwners:
-    """Paper B: a noisy sum over all owners; whoever runs the generator answers a `Tally` with a
-    `Verdict`, or None.
-    """
+    """Paper B: a noisy sum over all owners; a `Tally` is answered with a `Verdict`, or None."""
 
-    def error(self, model: Model, ensemble: Ensemble) -> Generator[Tally, Told, Verdict | None]:
+    def error(self, model: Model, ensemble: Ensemble) -> Generator[Tally, Reply, Verdict | None]:
         told = yield Tally(model, ensemble)
         if not (told is None or isinstance(told, Verdict)):
             raise TypeError(f"a Tally must be answered with a Verdict, got {type(told).__name__}")
@@ -144,6 +124,21 @@ class RoundRecord:
     signal: float
     noise: float
 
+    @classmethod
+    def of(cls, query: ShareQuery, answer: Answer, verdict: Verdict, alpha: float) -> "RoundRecord":
+        """What is worth keeping of a round; one with a vote above 0 is kept."""
+        return cls(
+            round=query.round,
+            attempt=query.attempt,
+            owners=answer.n,
+            error=verdict.error,
+            error_stderr=verdict.stderr,
+            alpha=alpha,
+            kept=alpha > 0,
+            signal=_size(answer.mean),
+            noise=_size(answer.stderr),
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Boosted:
@@ -154,73 +149,87 @@ class Boosted:
     ended: str
 
 
-def boost(
-    learner: Learner,
-    facts: Facts,
-    terms: ReportTerms,
-    judge: Judge,
-    rounds: int,
-    owners: int,
-    attempts: int,
-) -> Generator[Ask, Told, Boosted]:
-    """Boost for `rounds` rounds of `owners` owners; give up after `attempts` dropped rounds in a
-    row.
+@dataclass(frozen=True)
+class Schedule:
+    """How long to boost: for `rounds` rounds of `owners` owners each; `attempts` dropped rounds in
+    a row are the end of it.
     """
-    whole("rounds", rounds, 1)
-    whole("owners per round", owners, 1)
-    whole("attempts", attempts, 1)
+
+    rounds: int
+    owners: int
+    attempts: int
+
+    def __post_init__(self) -> None:
+        whole("rounds", self.rounds, 1)
+        whole("owners per round", self.owners, 1)
+        whole("attempts", self.attempts, 1)
+
+
+def boost(
+    learner: Learner, facts: Facts, terms: ReportTerms, judge: Judge, schedule: Schedule
+) -> Generator[Question, Reply, Boosted]:
+    """Boost by schedule; a judge that finds no better than chance drops a round."""
     ensemble = Ensemble(facts.classes)
     records: list[RoundRecord] = []
     attempt = 1
-    while len(ensemble) < rounds:
-        query = ShareQuery(len(ensemble) + 1, attempt, owners, learner, facts, ensemble, terms)
+
+    def end(why: str) -> Boosted:
+        return Boosted(ensemble, tuple(records), why)
+
+    while len(ensemble) < schedule.rounds:
+        query = ShareQuery(
+            round=len(ensemble) + 1,
+            attempt=attempt,
+            owners=schedule.owners,
+            learner=learner,
+            facts=facts,
+            ensemble=ensemble,
+            terms=terms,
+        )
         answer = yield query
         if not isinstance(answer, Answer):
-            return Boosted(
-                ensemble, tuple(records), f"owners ran out after {len(ensemble)} of {rounds} rounds"
-            )
+            return end(f"owners ran out after {len(ensemble)} of {schedule.rounds} rounds")
         model = learner.learn(query, answer)
         verdict = yield from judge.error(model, ensemble)
         if verdict is None:
-            return Boosted(
-                ensemble,
-                tuple(records),
-                f"no sum over owners came about after {rounds_in_words(len(ensemble))}",
-            )
+            return end(f"no sum over owners came about after {rounds_in_words(len(ensemble))}")
         alpha = vote(verdict.error, facts.classes)
-        kept = alpha > 0
-        signal, noise = _size(answer.mean), _size(answer.stderr)
-        records.append(
-            RoundRecord(
-                query.round,
-                attempt,
-                answer.n,
-                verdict.error,
-                verdict.stderr,
-                alpha,
-                kept,
-                signal,
-                noise,
-            )
-        )
-        if kept:
+        records.append(RoundRecord.of(query, answer, verdict, alpha))
+        if alpha > 0:
             ensemble, judge, attempt = ensemble.plus(alpha, model), judge.after(alpha, model), 1
-        elif attempt < attempts:
+        elif attempt < schedule.attempts:
             attempt += 1
         else:
-            return Boosted(
-                ensemble,
-                tuple(records),
-                f"{attempts} rounds in a row were no better than chance; the last was dropped",
+            return end(
+                f"{schedule.attempts} rounds in a row were no better than chance; "
+                "the last was dropped"
             )
-    return Boosted(ensemble, tuple(records), all_rounds(rounds))
+    return end(all_rounds(schedule.rounds))
 
 
 def vote(error: float, classes: int) -> float:
-    """Alpha = log((1 - err) / err) + log(K - 1), for an error kept a little away from 0 and 1."""
-    inside = min(max(error, 1e-6), 1 - 1e-6)
+    """The vote log((1 - err) / err) + log(K - 1), for an error kept a little away from 0 and 1."""
+    inside = min(max(error, _LEAST_ERROR), 1 - _LEAST_ERROR)
     return log((1 - inside) / inside) + log(classes - 1)
 
 
 def _size(vector: FloatArray) -> float:
     return float(np.sqrt(np.sum(vector**2)))
+
+
+def rounds_in_words(number: int) -> str:
+    """A number of rounds.
+
+    >>> rounds_in_words(1), rounds_in_words(2)
+    ('1 round', '2 rounds')
+    """
+    return f"{number} round{'' if number == 1 else 's'}"
+
+
+def all_rounds(number: int) -> str:
+    """Why an algorithm ended that did all it was told to do.
+
+    >>> all_rounds(1), all_rounds(2)
+    ('1 round', 'all 2 rounds')
+    """
+    return rounds_in_words(number) if number == 1 else f"all {rounds_in_words(number)}"

@@ -13,7 +13,7 @@ very many; `tacit reproduce trees` prints the table that says where.
 """
 
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -31,10 +31,10 @@ from tacit.learners.models.trees import Trees
 from tacit.learners.owners.gradient_histogram import GradientHistogram
 from tacit.learners.query import Answer
 
-_BINS = 4
+_BINS = 4  # of a column: more would thin out what each cell holds
 _QUANTILE = 0.9  # of the lengths of residuals on public rows: longer shares are clipped
 _RATE, _DOUBT = 0.5, 0.25  # how far to go with a tree, before the public rows have a say
-_LARGEST = 4.0  # value of a leaf
+_LARGEST = 4.0  # value of a leaf: odds of e^4
 
 
 @dataclass(frozen=True)
@@ -70,30 +70,38 @@ def grow(
         for _ in range(growth.depth):
             learner, number = GradientHistogram(stages[-1], tree, edges, radius), len(records) + 1
             terms = ReportTerms.of(mechanism, learner.space(facts), epsilon)
-            answer = yield ShareQuery(number, 1, each, learner, facts, Ensemble(2), terms)
+            answer = yield ShareQuery(
+                round=number,
+                attempt=1,
+                owners=each,
+                learner=learner,
+                facts=facts,
+                ensemble=Ensemble(2),
+                terms=terms,
+            )
             if answer is None:
-                return Refined(
-                    tuple(stages),
-                    own,
-                    tuple(records),
-                    0.0,
-                    f"owners ran out after {number - 1} questions",
-                )
+                why = f"owners ran out after {number - 1} questions"
+                return Refined(tuple(stages), own, tuple(records), 0.0, why)
             tree = _split(learner, answer, public, softmax(scores)[:, 1])
             records.append(record_of(number, answer, "trees"))
-        added = Forest(tree, np.zeros(2), _trusted(scores, tree.scores(public.X, 2), public))
+        added = Forest(tree, np.zeros(2), _trust(scores, tree.scores(public.X, 2), public))
         stages.append(stages[-1].plus(added))
         scores = scores + added.scores(public.X, 2)
-    return Refined(
-        tuple(stages), own, tuple(records), 0.0, f"all {growth.trees} trees of depth {growth.depth}"
-    )
+    why = f"all {growth.trees} trees of depth {growth.depth}"
+    return Refined(tuple(stages), own, tuple(records), 0.0, why)
 
 
 def _bud() -> Trees:
     """A tree that is one leaf."""
     none = np.full(1, -1)
     return Trees(
-        none, np.zeros(1), none, none, np.zeros(1), np.zeros(1, np.int64), np.ones(1, np.int64)
+        column=none,
+        cut=np.zeros(1),
+        left=none,
+        right=none,
+        value=np.zeros(1),
+        roots=np.zeros(1, np.int64),
+        classes=np.ones(1, np.int64),
     )
 
 
@@ -104,9 +112,8 @@ def _split(learner: GradientHistogram, answer: Answer, public: Public, chance: F
     noise = learner.columns * (answer.stderr**2).reshape(shape)
     everybody = np.array([0, len(public.y)])
     curvature = learner.histograms(chance * (1 - chance), public.X, everybody).reshape(shape)
-    curvature = curvature + 0.25 / (
-        len(public.y) * learner.bins
-    )  # a cell without public rows is not empty
+    # a cell without public rows is not empty
+    curvature = curvature + 0.25 / (len(public.y) * learner.bins)
     tree, places = learner.tree, np.flatnonzero(learner.tree.column < 0)
     column, left, right = tree.column.copy(), tree.left.copy(), tree.right.copy()
     cut, value = tree.cut.copy(), tree.value
@@ -124,7 +131,7 @@ def _split(learner: GradientHistogram, answer: Answer, public: Public, chance: F
         column, left, right = (np.append(part, [-1, -1]) for part in (column, left, right))
         steps = [_newton(*(part[which, where] for part in side)) for side in sides]
         cut, value = np.append(cut, [0.0, 0.0]), np.append(value, steps)
-    return Trees(column, cut, left, right, value, tree.roots, tree.classes)
+    return replace(tree, column=column, cut=cut, left=left, right=right, value=value)
 
 
 def _below_or_above(cells: FloatArray, above: bool) -> FloatArray:
@@ -139,7 +146,7 @@ def _newton(gradient: float, noise: float, curvature: float) -> float:
     return float(np.clip(kept * gradient / curvature, -_LARGEST, _LARGEST))
 
 
-def _trusted(scores: FloatArray, added: FloatArray, public: Public) -> float:
+def _trust(scores: FloatArray, added: FloatArray, public: Public) -> float:
     """How far to go with a tree: one half, give or take one quarter, unless the public rows say
     otherwise.
     """

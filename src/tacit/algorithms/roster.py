@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tacit._util.checks import bad, whole
-from tacit.learners.peers.additive import Additive
+from tacit.learners.peers.peer_model import Additive
 from tacit.wire import message
 
 _KEY = 32

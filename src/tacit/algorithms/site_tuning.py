@@ -1,5 +1,5 @@
-"""Before sites are asked: which lens and how much ridge suit private training here? Tried on public
-rows alone.
+"""Before sites are asked: which projection and how much ridge suit private training here? Tried on
+public rows alone.
 
 Each candidate trains on four fifths of the public rows as a site of that size would, noise
 included, and scores the last fifth. All candidates read the same (public, seeded) coins, so that
@@ -19,42 +19,42 @@ from tacit.learners.sites.projection import Projection, fit_projection
 from tacit.learners.sites.train import TrainSite, targets_of
 from tacit.mechanisms.streams import seeded
 
-_ROWS = 2_000  # public rows, at most, in a rehearsal
+_ROWS = 2_000  # public rows, at most, that candidates are tried on
 _LEAST_ROWS = 50  # with fewer, the first candidate is taken
-_WHITEN = (0.0, 1.0)
-_EASING = (1.0, 0.3, 0.1)
-_TIMES = 2
+_WHITEN = (0.0, 1.0)  # not at all, and fully
+_EASING = (1.0, 0.3, 0.1)  # of the usual ridge
+_TIMES = 2  # noises that each candidate is tried with
 
 
 def projections_of(X: FloatArray, components: int | None = None) -> list[Projection]:
-    """The lenses to try: as the public rows are, and whitened."""
+    """The projections to try: as the public rows are, and whitened."""
     return [fit_projection(X, components, whiten) for whiten in _WHITEN]
 
 
-def rehearse(
+def tune_site(
     query: TrainSite, X: FloatArray, y: IntArray, epsilon: float, projections: Sequence[Projection]
 ) -> TrainSite:
-    """The query with the lens and the easing that did best on public rows; a ridge that was given
-    stays.
+    """The query with the projection and the easing that did best on public rows; a ridge that was
+    given stays.
 
-    Where the best is not better than the first candidate (the first lens, the usual ridge) by a
-    standard error, or public rows are too few to tell, it is the first.
+    Where the best is not better than the first candidate (the first projection, the usual ridge) by
+    a standard error, or public rows are too few to tell, it is the first.
     """
     if len(X) < _LEAST_ROWS:
         return replace(query, projection=projections[0])
     every = -(-len(X) // _ROWS)
-    some, told = X[::every], y[::every]
+    some, labels = X[::every], y[::every]
     easings = _EASING if query.ridge is None else (query.easing,)
     candidates = [
         replace(query, projection=projection, easing=easing)
         for projection in projections
         for easing in easings
     ]
-    alike = min(
-        epsilon * len(X) / len(some), LARGEST
-    )  # fewer rows in less noise: the same to a model, up to its size
+    # fewer rows in less noise: the same to a model, up to its size
+    alike = min(epsilon * len(X) / len(some), LARGEST)
     agreed = [
-        _agreement(replace(candidate, menu=(alike,)), some, told, alike) for candidate in candidates
+        _agreement(replace(candidate, menu=(alike,)), some, labels, alike)
+        for candidate in candidates
     ]
     best = int(np.argmax([each.mean() for each in agreed]))
     gains = agreed[best] - agreed[0]

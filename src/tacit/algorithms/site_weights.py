@@ -1,30 +1,51 @@
 """Linear models of several sites become one, with the help of public rows (paper C). Everything
 here is public.
 
-- `average`: their mean.
-- `feature`: Algorithm 1: each model's score is a feature; a small model of these is trained on the
-  public rows.
-- `guarded`: as `feature`, with the public-only model as one more feature and the weights pulled to
-  it. How hard is
-  chosen by cross-validation, and the less sure the gain, the closer the result stays to the
-  public-only model.
+- `combine_average`: their mean.
+- `combine_features`, Algorithm 1: each model's score is a feature; a small model of these is
+  trained on the public rows.
+- `combine_guarded`: the same with the public-only model as one more feature, and the weights
+  pulled to it. How hard is chosen by cross-validation, and the less sure the gain, the closer the
+  result stays to the public-only model.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from tacit._util.types import FloatArray, IntArray
+from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.learners.sites.losses import Loss
 from tacit.learners.sites.solver import minimise
 
-_FOLDS = 5
+_FOLDS = 5  # of cross-validation, as is usual
 _RIDGES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # of the public-only model
 _PULLS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)  # of the weights towards the public-only model
 _SURE = 1.5  # standard errors of a gain that count as noise
 _CHOOSING = 4_000  # public rows, at most, that strengths are chosen on
+
+
+@dataclass(frozen=True, eq=False)
+class PublicTask:
+    """The public rows as sites see theirs (rows, dim), what they should give, and how that is
+    judged.
+    """
+
+    rows: FloatArray
+    targets: FloatArray
+    loss: Loss
+
+    def __getitem__(self, some: IntArray | BoolArray) -> "PublicTask":
+        return PublicTask(self.rows[some], self.targets[some], self.loss)
+
+    def of(self, features: FloatArray) -> "PublicTask":
+        """The same task with other features of the same rows."""
+        return PublicTask(features, self.targets, self.loss)
+
+    def minimise(self, ridge: float | FloatArray, centre: FloatArray | float = 0.0) -> FloatArray:
+        """The weights with the least loss, held to `centre` by the ridge."""
+        return minimise(self.rows, self.targets, self.loss, ridge, centre=centre)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +74,7 @@ class Combined:
     gain_stderr: float = 0.0
 
 
-Combine: TypeAlias = Callable[
-    [FloatArray, FloatArray, FloatArray, FloatArray, Loss, PublicOnly], Combined
-]
+Combine: TypeAlias = Callable[[FloatArray, FloatArray, PublicTask, PublicOnly], Combined]
 
 
 def folds_of(targets: FloatArray) -> IntArray:
@@ -67,61 +86,41 @@ def folds_of(targets: FloatArray) -> IntArray:
     return folds
 
 
-def public_only(
-    rows: FloatArray, targets: FloatArray, loss: Loss, stretch: FloatArray | None = None
-) -> PublicOnly:
+def public_only(task: PublicTask, stretch: FloatArray | None = None) -> PublicOnly:
     """The regularised model of the public rows; the ridge with the least loss over five folds.
 
     Where columns were stretched to suit private training, a ridge that undoes it is tried as well:
     the baseline must not suffer from what helps the sites.
     """
-    some = _some(len(rows))
-    known, told = rows[some], targets[some]
-    plain = np.ones(rows.shape[1])
-    shapes = (
-        [plain]
-        if stretch is None
-        else [plain, stretch**2 * np.median(((rows / stretch) ** 2).sum(axis=1))]
-    )
+    rows, some = task.rows, task[_some(len(task.rows))]
+    shapes = [np.ones(rows.shape[1])]
+    if stretch is not None:
+        shapes.append(stretch**2 * np.median(((rows / stretch) ** 2).sum(axis=1)))
     ridges = [ridge * shape for shape in shapes for ridge in _RIDGES]
-    totals = [loss.value(_unseen(known, told, loss, ridge), told).sum() for ridge in ridges]
+    totals = [task.loss.value(_unseen(some, ridge), some.targets).sum() for ridge in ridges]
     ridge = ridges[int(np.argmin(totals))]
-    return PublicOnly(minimise(rows, targets, loss, ridge), _unseen(rows, targets, loss, ridge))
+    return PublicOnly(task.minimise(ridge), _unseen(task, ridge))
 
 
-def average(
-    models: FloatArray,
-    trust: FloatArray,
-    rows: FloatArray,
-    targets: FloatArray,
-    loss: Loss,
-    alone: PublicOnly,
+def combine_average(
+    models: FloatArray, trust: FloatArray, task: PublicTask, alone: PublicOnly
 ) -> Combined:
     """The plain mean of the models, (sites, dim)."""
     return Combined(models.mean(axis=0), np.full(len(models), 1 / len(models)))
 
 
-def feature(
-    models: FloatArray,
-    trust: FloatArray,
-    rows: FloatArray,
-    targets: FloatArray,
-    loss: Loss,
-    alone: PublicOnly,
+def combine_features(
+    models: FloatArray, trust: FloatArray, task: PublicTask, alone: PublicOnly
 ) -> Combined:
     """Algorithm 1: weights trained on the public rows, which see only the models' scores."""
-    sizes = _sizes(rows @ models.T)
-    weights = minimise(rows @ models.T / sizes, targets, loss, _PULLS[0]) / sizes
+    scores = task.rows @ models.T
+    sizes = _sizes(scores)
+    weights = task.of(scores / sizes).minimise(_PULLS[0]) / sizes
     return Combined(weights @ models, weights)
 
 
-def guarded(
-    models: FloatArray,
-    trust: FloatArray,
-    rows: FloatArray,
-    targets: FloatArray,
-    loss: Loss,
-    alone: PublicOnly,
+def combine_guarded(
+    models: FloatArray, trust: FloatArray, task: PublicTask, alone: PublicOnly
 ) -> Combined:
     """Never worse than the public-only model beyond noise.
 
@@ -131,52 +130,56 @@ def guarded(
     the step to it is shortened by the part of the gain that may be noise, as James and Stein would:
     by (1.5 standard errors / gain)^2, to nothing where the gain is not larger.
     """
-    some = _some(len(rows))
-    known, told = rows[some], targets[some]
-    base = loss.value(alone.scores[some], told)
-    allowed = _mistakes(alone.scores[some], told, loss)
-    best: tuple[float, FloatArray, FloatArray, float] = (
-        0.0,
-        np.zeros((1, len(models))),
-        np.zeros(len(some)),
-        0.0,
-    )
+    some = _some(len(task.rows))
+    known, loss = task[some], task.loss
+    base = loss.value(alone.scores[some], known.targets)
+    allowed = _mistakes(alone.scores[some], known)
+    best = _Step(0.0, np.zeros((1, len(models))), np.zeros(len(some)), 0.0)
     for mix in (np.eye(len(models)), trust[np.newaxis] / trust.sum()):
-        mix = mix / _sizes(known @ (mix @ models).T)[:, np.newaxis]
-        features = np.hstack([alone.scores[some, np.newaxis], known @ (mix @ models).T])
+        mix = mix / _sizes(known.rows @ (mix @ models).T)[:, np.newaxis]
+        features = np.hstack([alone.scores[some, np.newaxis], known.rows @ (mix @ models).T])
         for pull in _PULLS:
-            scores = _unseen(features, told, loss, pull, _first(features))
-            saved = base - loss.value(scores, told)
-            if saved.mean() > best[0] and _mistakes(scores, told, loss) <= allowed:
-                best = (float(saved.mean()), mix, saved, pull)
-    gain, mix, saved, pull = best
-    stderr = float(saved.std() / np.sqrt(len(some)))
-    if not gain > _SURE * stderr:
-        return Combined(alone.f, np.zeros(len(models)), 1.0, gain, stderr)
-    features = np.hstack([alone.scores[:, np.newaxis], rows @ (mix @ models).T])
-    weights = minimise(features, targets, loss, pull, centre=_first(features))
-    sure = 1 - (_SURE * stderr / gain) ** 2
-    sites, own = sure * (weights[1:] @ mix), 1 + sure * (float(weights[0]) - 1)
-    return Combined(own * alone.f + sites @ models, sites, own, gain, stderr)
+            scores = _unseen(known.of(features), pull, _first(features))
+            saved = base - loss.value(scores, known.targets)
+            if saved.mean() > best.gain and _mistakes(scores, known) <= allowed:
+                best = _Step(float(saved.mean()), mix, saved, pull)
+    stderr = float(best.saved.std() / np.sqrt(len(some)))
+    if not best.gain > _SURE * stderr:
+        return Combined(alone.f, np.zeros(len(models)), 1.0, best.gain, stderr)
+    features = np.hstack([alone.scores[:, np.newaxis], task.rows @ (best.mix @ models).T])
+    weights = task.of(features).minimise(best.pull, _first(features))
+    sure = 1 - (_SURE * stderr / best.gain) ** 2
+    sites, own = sure * (weights[1:] @ best.mix), 1 + sure * (float(weights[0]) - 1)
+    return Combined(own * alone.f + sites @ models, sites, own, best.gain, stderr)
 
 
-COMBINE: dict[str, Combine] = {"guarded": guarded, "feature": feature, "average": average}
+class _Step(NamedTuple):
+    """The best way so far from the public-only model: loss saved per row on average, mix of the
+    sites, loss saved by each row, pull.
+    """
+
+    gain: float
+    mix: FloatArray
+    saved: FloatArray
+    pull: float
+
+
+COMBINE: dict[str, Combine] = {
+    "guarded": combine_guarded,
+    "feature": combine_features,
+    "average": combine_average,
+}
 
 
 def _unseen(
-    rows: FloatArray,
-    targets: FloatArray,
-    loss: Loss,
-    ridge: float | FloatArray,
-    centre: FloatArray | float = 0.0,
+    task: PublicTask, ridge: float | FloatArray, centre: FloatArray | float = 0.0
 ) -> FloatArray:
     """Each row's score by a model that was not trained on its fold."""
-    scores = np.zeros(len(rows))
-    folds = folds_of(targets)
+    scores = np.zeros(len(task.rows))
+    folds = folds_of(task.targets)
     for fold in range(_FOLDS):
-        others, own = folds != fold, folds == fold
-        scores[own] = rows[own] @ minimise(
-            rows[others], targets[others], loss, ridge, centre=centre
+        scores[folds == fold] = task.rows[folds == fold] @ task[folds != fold].minimise(
+            ridge, centre
         )
     return scores
 
@@ -186,9 +189,9 @@ def _first(features: FloatArray) -> FloatArray:
     return np.asarray(np.eye(1, features.shape[1])[0])
 
 
-def _mistakes(scores: FloatArray, targets: FloatArray, loss: Loss) -> int:
+def _mistakes(scores: FloatArray, task: PublicTask) -> int:
     """Rows on the wrong side; 0 where targets are numbers."""
-    return 0 if loss.of_numbers else int(np.sum(scores * targets <= 0))
+    return 0 if task.loss.of_numbers else int(np.sum(scores * task.targets <= 0))
 
 
 def _sizes(scores: FloatArray) -> FloatArray:

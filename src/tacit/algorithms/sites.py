@@ -1,8 +1,8 @@
 """Sites train, the aggregator combines (paper C): one question to every site, one report each.
 
     f_1 .. f_N = what the sites report                     private models, one or more vectors each
-    f_0        = a model of the public rows alone f          = combine(f_1 .. f_N, public rows, f_0)
-    by default never worse than f_0 beyond noise
+    f_0        = a model of the public rows alone
+    f          = combine(f_1 .. f_N, public rows, f_0)     by default never worse than f_0
 
 The generator yields the question and receives `Estimates`; it never sees a site's rows.
 """
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit._util.types import FloatArray, IntArray
-from tacit.algorithms.site_weights import COMBINE, Combined, PublicOnly, public_only
+from tacit.algorithms.site_weights import COMBINE, Combined, PublicOnly, PublicTask, public_only
 from tacit.learners.query import Estimates
 from tacit.learners.sites.losses import LogisticLoss, Loss, Squared
 from tacit.learners.sites.projection import LinearModel
@@ -46,7 +46,7 @@ class SiteEnsembleModel:
         return np.array([one.scores for one in self.alone]).T
 
     def linear(self, query: TrainSite, bounds: tuple[float, float] | None = None) -> LinearModel:
-        """What may be published: the combined vectors behind the query's lens."""
+        """What may be published: the combined vectors behind the query's projection."""
         return LinearModel(query.projection, self.vectors, bounds)
 
     def unseen_scores(self, query: TrainSite, X: FloatArray) -> FloatArray:
@@ -64,23 +64,16 @@ class SiteEnsembleModel:
         return np.array(each).T
 
 
-def aggregator_loss(query: TrainSite) -> Loss:
-    """Logistic for classes, as in the paper; squared for numbers. Public rows need no bounded
-    slopes.
-    """
-    return Squared() if query.labels == 0 else LogisticLoss()
-
-
 def ensemble_of_sites(
     query: TrainSite, X: FloatArray, y: IntArray, combine: str = "guarded"
 ) -> Generator[TrainSite, Estimates | None, SiteEnsembleModel]:
     """Ask all sites, combine with the public rows X (encoded) and y (as a cohort holds them)."""
     told = yield query
     estimates = told if told is not None else Estimates(np.zeros((0, query.width)), np.zeros(0))
-    return combined_sites(query, estimates, X, y, combine)
+    return combine_sites(query, estimates, X, y, combine)
 
 
-def combined_sites(
+def combine_sites(
     query: TrainSite,
     estimates: Estimates,
     X: FloatArray,
@@ -91,17 +84,14 @@ def combined_sites(
     """The models of sites that have answered, combined vector by vector; without sites, the
     public rows alone.
     """
-    rows, loss = query.projection.see(X), aggregator_loss(query)
     models = estimates.values.reshape(-1, query.vectors, query.projection.dim)
     trust = np.array([query.trust(epsilon) for epsilon in estimates.epsilons.tolist()])
     alone = alone or models_of_public(query, X, y)
     made = [
-        COMBINE[combine](
-            models[:, vector], trust, rows, targets_of(y, query.labels, vector), loss, only
-        )
+        COMBINE[combine](models[:, vector], trust, task, only)
         if len(models)
         else Combined(only.f, np.zeros(0), 1.0)
-        for vector, only in enumerate(alone)
+        for vector, (task, only) in enumerate(zip(public_tasks(query, X, y), alone, strict=True))
     ]
     vectors = np.array([one.f for one in made])
     return SiteEnsembleModel(vectors, models, estimates.epsilons, tuple(made), alone)
@@ -109,8 +99,16 @@ def combined_sites(
 
 def models_of_public(query: TrainSite, X: FloatArray, y: IntArray) -> tuple[PublicOnly, ...]:
     """The public-only model of each vector."""
-    rows, loss = query.projection.see(X), aggregator_loss(query)
-    return tuple(
-        public_only(rows, targets_of(y, query.labels, vector), loss, query.projection.stretch)
+    return tuple(public_only(task, query.projection.stretch) for task in public_tasks(query, X, y))
+
+
+def public_tasks(query: TrainSite, X: FloatArray, y: IntArray) -> list[PublicTask]:
+    """What each vector is judged by: logistic loss for classes, as in the paper; squared for
+    numbers. Public rows need no bounded slopes.
+    """
+    loss: Loss = Squared() if query.labels == 0 else LogisticLoss()
+    rows = query.projection.see(X)
+    return [
+        PublicTask(rows, targets_of(y, query.labels, vector), loss)
         for vector in range(query.vectors)
-    )
+    ]

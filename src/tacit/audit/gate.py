@@ -1,10 +1,10 @@
-"""The audit of the whole gate: what two gateways of neighbouring owners prove about epsilon, and
+"""The audit of the whole gate: what gateways of neighbouring owners prove about epsilon, and
 whether books agree.
 
 All owners of one gateway hold data set A, all of another B, chosen as far apart as the learner's
 shares allow. The questions go through signature, policy, ledger on disk, coins, mechanism and
-packing; what comes out is read by an outsider (evidence.py). A sixth of the reports teaches scores,
-another chooses the event, and the others give the Clopper-Pearson bound: choosing costs no
+packing; what comes out is read by an outsider (distinguish.py). A sixth of the reports teaches
+scores, another chooses the event, and the others give the Clopper-Pearson bound: choosing costs no
 confidence. A third gateway, whose owners hold A or B by a fair coin, gives a bound of its own
 (one_run.py).
 
@@ -21,20 +21,26 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from tacit.audit.distinguish import Reader, Readings, of_one_run, of_two_runs, together
-from tacit.audit.ledger_checks import Answers, charged, not_repeated, not_written_down, overspent
-from tacit.audit.seeded_gate import REHEARSAL, rehearsed
+from tacit.audit.ledger_checks import (
+    Answers,
+    find_changed,
+    find_overspending,
+    find_unrecorded,
+    largest_charge,
+)
 from tacit.audit.staging import (
     FIRST_ROUND,
-    SCHEMA,
+    REHEARSAL,
     farthest,
-    gathered,
+    gateway,
+    gather,
     invite,
-    key,
     ledger_in,
     names,
     same_rows,
+    seeded_kind,
     share_query,
-    signed,
+    sign_invitation,
 )
 from tacit.data.cohort import Cohort
 from tacit.learners.invitation import Invitation
@@ -119,10 +125,10 @@ def audit_gate(
 ) -> Iterator[GateRow]:
     """Audit a kind of gate, n owners per gateway."""
     for case in cases:
-        yield _audited(case, n, stream.child(repr(case)), kind, confidence)
+        yield _audit_case(case, n, stream.child(repr(case)), kind, confidence)
 
 
-def _audited(
+def _audit_case(
     case: GateCase, n: int, stream: SeededStream, kind: type[Gate], confidence: float
 ) -> GateRow:
     one, other = case.pair
@@ -130,9 +136,9 @@ def _audited(
     with TemporaryDirectory() as folder:
         desks = [Path(folder) / name for name in ("one", "other", "mixed")]
         cohorts = [
-            gathered([one] * n),
-            gathered([other] * n),
-            gathered([one if bit else other for bit in bits]),
+            gather([one] * n),
+            gather([other] * n),
+            gather([one if bit else other for bit in bits]),
         ]
         runs = [
             _run(case, cohort, desk, stream.child(desk.name), kind)
@@ -152,7 +158,7 @@ def _audited(
 
 
 @dataclass(frozen=True, eq=False)
-class _Run:
+class _GatewayRun:
     """What one gateway said and wrote down."""
 
     readings: Readings
@@ -162,7 +168,7 @@ class _Run:
 
 def _run(
     case: GateCase, cohort: Cohort, desk: Path, stream: SeededStream, kind: type[Gate]
-) -> _Run:
+) -> _GatewayRun:
     """Ask one gateway: some owners twice, then everybody; at the end some once more than their
     budget allows.
     """
@@ -177,10 +183,10 @@ def _run(
     )
     everybody = names(len(cohort))
     some = everybody[:_SOME]
-    gate = rehearsed(kind)(cohort, everybody, SCHEMA, policy, ledger, key().public_key(), stream)
+    gate = gateway(seeded_kind(kind), cohort, policy, ledger, stream=stream)
 
     def ask(invitation: Invitation, owners: list[str]) -> Answers:
-        return dict(zip(owners, gate.answers(signed(invitation), owners), strict=True))
+        return dict(zip(owners, gate.answers(sign_invitation(invitation), owners), strict=True))
 
     invitations = [invite(query, number) for number, query in enumerate(case.queries, 1)]
     early = [(ask(each, some), ask(each, some)) for each in invitations]
@@ -188,12 +194,12 @@ def _run(
     said = [ask(each, everybody) for each in invitations]
     entries = ledger.entries()
     ledger.close()
-    faults = [*overspent(entries, policy)]
+    faults = [*find_overspending(entries, policy)]
     for invitation, (first, again), last in zip(invitations, early, said, strict=True):
-        faults += not_written_down(entries, invitation, last)
-        faults += [*not_repeated(first, again), *not_repeated(first, last)]
+        faults += find_unrecorded(entries, invitation, last)
+        faults += [*find_changed(first, again), *find_changed(first, last)]
     readings = [
         Reader(i, *case.pair).read([*last.values()])
         for i, last in zip(invitations, said, strict=True)
     ]
-    return _Run(together(readings), charged(entries), faults)
+    return _GatewayRun(together(readings), largest_charge(entries), faults)

@@ -1,17 +1,15 @@
-"""Whether the ledger agrees with what left: every answer written down, charged in full, repeated
-and never exceeded.
+"""What a gate must keep beside its epsilon: a ledger that agrees with what left, and coins that are
+never used twice.
 
-Whether a gate's own coins are fresh: for every owner, every question, and after every start.
+The ledger: every answer is written down, charged in full, repeated alike, and no budget exceeded.
 
-Coins that are used twice undo the noise. Whoever gets the same coins once under rows that it knows
-(its own, or a question whose share everybody knows) reads the other report like a letter. No bound
-on a single answer shows that, and a rehearsal cannot either, since it brings its own coins. So here
-the gate keeps the ones it has.
-
-Owners with equal rows are asked two questions with equal content, at two gateways. PrivUnit names
-one of 2^64 codewords, 2^64 / N of the names equally likely whatever the rows (N is the number of
-candidates, below 2^16): fresh coins give one name twice with probability at most m^2 / 2^49 for m
-reports, less than 3e-9 for the 1,200 used here.
+The coins: used twice, they undo the noise. Whoever gets the same coins once under rows that it
+knows (its own, or a question whose share everybody knows) reads the other report like a letter. No
+bound on a single answer shows that, and a seeded gate cannot either, since it is given its coins;
+so here the gate keeps the ones it has. Owners with equal rows are asked two questions with equal
+content, at two gateways. PrivUnit names one of 2^64 codewords, 2^64 / N of the names equally likely
+whatever the rows (N is the number of candidates, below 2^16): fresh coins give one name twice with
+probability at most m^2 / 2^49 for m reports, less than 3e-9 for the 1,200 used here.
 """
 
 from collections import Counter
@@ -20,17 +18,17 @@ from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tacit.audit.seeded_gate import REHEARSAL
 from tacit.audit.staging import (
     FIRST_ROUND,
+    REHEARSAL,
     gateway,
-    gathered,
+    gather,
     invite,
     ledger_in,
     names,
     same_rows,
     share_query,
-    signed,
+    sign_invitation,
 )
 from tacit.learners.invitation import Invitation
 from tacit.learners.owners.stump import Stump
@@ -40,10 +38,12 @@ from tacit.owner.gate import Gate, RefusedError
 from tacit.owner.policy import Policy
 
 _LEVEL = 7  # where a report names its level: see learners/invitation.py
+_HEADER = 8  # bytes of a report before what the mechanism drew
+_OWNERS = 300
 Answers = Mapping[str, bytes | RefusedError]  # by owner
 
 
-def not_written_down(
+def find_unrecorded(
     entries: list[Entry], invitation: Invitation, answers: Answers
 ) -> Iterator[str]:
     """Faults of a ledger after a question: answers that are missing, differ, or were charged
@@ -70,9 +70,9 @@ def not_written_down(
         yield f"{cheap} answers are charged less than they name"
 
 
-def overspent(entries: list[Entry], policy: Policy) -> Iterator[str]:
+def find_overspending(entries: list[Entry], policy: Policy) -> Iterator[str]:
     """Faults of a ledger whatever was asked: owners over their budgets."""
-    beyond = sum(cost > policy.epsilon_total for cost in _spent(entries).values())
+    beyond = sum(cost > policy.epsilon_total for cost in _charges(entries).values())
     often = sum(
         count > policy.releases for count in Counter(entry.owner for entry in entries).values()
     )
@@ -82,34 +82,30 @@ def overspent(entries: list[Entry], policy: Policy) -> Iterator[str]:
             yield f"{count} times more was released {what} than the policy allows"
 
 
-def not_repeated(first: Answers, again: Answers) -> Iterator[str]:
+def find_changed(first: Answers, again: Answers) -> Iterator[str]:
     """Faults when a question is asked twice: other bytes, or an answer where there was none."""
-    changed = sum(_said(answer) != _said(again[owner]) for owner, answer in first.items())
+    changed = sum(_content(answer) != _content(again[owner]) for owner, answer in first.items())
     if changed:
         yield f"{changed} answers changed when the question was repeated"
 
 
-def charged(entries: list[Entry]) -> float:
+def largest_charge(entries: list[Entry]) -> float:
     """The largest sum of charges of an owner: what the ledger claims epsilon to be."""
-    return float(max(_spent(entries).values(), default=Fraction(0)))
+    return float(max(_charges(entries).values(), default=Fraction(0)))
 
 
-def _spent(entries: list[Entry]) -> dict[str, Fraction]:
+def _charges(entries: list[Entry]) -> dict[str, Fraction]:
     spent: dict[str, Fraction] = {}
     for entry in entries:
         spent[entry.owner] = spent.get(entry.owner, Fraction(0)) + entry.cost
     return spent
 
 
-def _said(answer: bytes | RefusedError) -> bytes | str:
+def _content(answer: bytes | RefusedError) -> bytes | str:
     return str(answer) if isinstance(answer, RefusedError) else answer
 
 
-_OWNERS = 300
-_HEADER = 8  # of a report: version, tag and level
-
-
-def repeated_coins(kind: type[Gate] = Gate, owners: int = _OWNERS) -> Iterator[str]:
+def find_repeated_coins(kind: type[Gate] = Gate, owners: int = _OWNERS) -> Iterator[str]:
     """Where coins came twice: between owners, between questions, or between starts; nothing is
     good.
     """
@@ -126,9 +122,9 @@ def repeated_coins(kind: type[Gate] = Gate, owners: int = _OWNERS) -> Iterator[s
     for _ in range(2):
         with TemporaryDirectory() as folder:
             ledger = ledger_in(Path(folder))
-            gate = gateway(kind, gathered([same_rows(1.0, 1, 1)] * owners), policy, ledger)
+            gate = gateway(kind, gather([same_rows(1.0, 1, 1)] * owners), policy, ledger)
             for number in (1, 2):
-                answers = gate.answers(signed(invite(query, number)), everybody)
+                answers = gate.answers(sign_invitation(invite(query, number)), everybody)
                 heard.append([a[_HEADER:] for a in answers if isinstance(a, bytes)])
             ledger.close()
     first, second, restarted, _ = (set(reports) for reports in heard)

@@ -3,7 +3,7 @@ depends on rows.
 
 The same questions are put to gateways of the same owners with very different rows: valid ones for
 every learner and mechanism, repeated, expired, forged, forbidden and too expensive ones, several
-owners at once, a gate started again. The gates are deaf (rehearsal.py): what they release comes
+owners at once, a gate started again. The gates are deaf (staging.py): what they release comes
 from no rows, but the real release has run. Then every answer and its length, refusal, error, log
 record, warning, printed character, file, socket, sleep and line of the ledger must be the same, in
 the same order. What differs is a leak that no epsilon accounts for.
@@ -24,22 +24,25 @@ from typing import Any
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tacit.audit.seeded_gate import REHEARSAL, Deaf, rehearsed
-from tacit.audit.side_effects import NOON, Sighting, watched
+from tacit.audit.side_effects import NOON, Sighting, watch
 from tacit.audit.staging import (
     DIM,
     FIRST_ROUND,
     LATER_ROUND,
+    REHEARSAL,
     SCHEMA,
-    gathered,
+    DeafGate,
+    gateway,
+    gather,
     invite,
     key,
     ledger_in,
     names,
     record_queries,
     same_rows,
+    seeded_kind,
     share_query,
-    signed,
+    sign_invitation,
 )
 from tacit.data.cohort import Cohort
 from tacit.learners.invitation import PURPOSE
@@ -96,11 +99,11 @@ def data_sets() -> dict[str, Cohort]:
     )
     return {
         "some rows": some,
-        "no rows": gathered([same_rows(0.0, 0, 0)] * 3),
-        "one row": gathered([same_rows(1.0, 1, 1)] * 3),
-        "one class": gathered([same_rows(-1.0, 0, 7)] * 3),
+        "no rows": gather([same_rows(0.0, 0, 0)] * 3),
+        "one row": gather([same_rows(1.0, 1, 1)] * 3),
+        "one class": gather([same_rows(-1.0, 0, 7)] * 3),
         "many rows": many,
-        "uneven": gathered([same_rows(0.0, 0, 0), same_rows(-1.0, 1, 1), same_rows(1.0, 0, 200)]),
+        "uneven": gather([same_rows(0.0, 0, 0), same_rows(-1.0, 1, 1), same_rows(1.0, 0, 200)]),
         "extreme values": Cohort(
             np.array([np.roll(wild, i)[:DIM] for i in range(9)]),
             np.arange(9) % 2,
@@ -109,19 +112,29 @@ def data_sets() -> dict[str, Cohort]:
     }
 
 
+@dataclass(frozen=True)
+class Script:
+    """What is asked, and the policy that allows just so much of it."""
+
+    policy: Policy
+    steps: Sequence[Step]
+
+
 def script(
     learners: Sequence[Learner] = LEARNERS,
     mechanisms: Sequence[str] = PRIVATE,
     others: Sequence[Query] = tuple(record_queries(MENU)),
-) -> tuple[Policy, list[Step]]:
-    """What is asked, and the policy that allows just so much of it."""
+) -> Script:
+    """Every learner through every mechanism, the other queries, and all that must be refused."""
     number = 0
 
     def ask(learner: Learner, mechanism: str, menu: Sequence[float] = MENU, **terms: Any) -> bytes:
         nonlocal number
         number += 1
         ensemble = LATER_ROUND if number % 2 else FIRST_ROUND
-        return signed(invite(share_query(learner, mechanism, menu, ensemble), number, **terms))
+        return sign_invitation(
+            invite(share_query(learner, mechanism, menu, ensemble), number, **terms)
+        )
 
     kinds = list(product(learners, mechanisms))
     plain = share_query(learners[0], mechanisms[0], (1.0,), FIRST_ROUND)
@@ -129,7 +142,7 @@ def script(
     elsewhere = replace(invite(plain), schema=bytes(32))
     valid = [Step(f"{learner.name} through {how}", ask(learner, how)) for learner, how in kinds]
     valid += [
-        Step(f"{each.what} by {each.how}", signed(invite(each, 1000 + i)))
+        Step(f"{each.what} by {each.how}", sign_invitation(invite(each, 1000 + i)))
         for i, each in enumerate(others)
     ]
     last = [Step(f"the budget ends, {i}", ask(*kinds[i % len(kinds)])) for i in range(4)]
@@ -143,7 +156,7 @@ def script(
         Step("one byte more", valid[0].question + b"\0"),
         Step("expired", ask(*kinds[0], expires=int(NOON))),
         Step("another campaign", ask(*kinds[0], campaign="another")),
-        Step("another schema", signed(elsewhere)),
+        Step("another schema", sign_invitation(elsewhere)),
         Step("no privacy", ask(learners[0], "none")),
         Step("too wide", ask(Stump(cuts=12), mechanisms[0])),
         Step("too expensive", ask(*kinds[0], menu=(1.5,))),
@@ -173,14 +186,12 @@ def script(
         largest_query=2000,
         time_step=Fraction(1, 2),
     )
-    return policy, steps
+    return Script(policy, steps)
 
 
 def non_interference(
     stream: SeededStream,
-    learners: Sequence[Learner] = LEARNERS,
-    mechanisms: Sequence[str] = PRIVATE,
-    others: Sequence[Query] = tuple(record_queries(MENU)),
+    asked: Script | None = None,
     kind: type[Gate] = Gate,
     data: Mapping[str, Cohort] | None = None,
     *,
@@ -189,14 +200,15 @@ def non_interference(
     """Everything that differs between data sets; nothing is good. `progress` hears how many data
     sets are done.
     """
-    policy, steps = script(learners, mechanisms, others)
+    asked = script() if asked is None else asked
     cohorts = data_sets() if data is None else data
-    warm = replace(policy, time_step=Fraction(0))  # kernels are compiled before anybody watches
-    perform(kind, next(iter(cohorts.values())), warm, steps, stream, lambda _: nullcontext([]))
+    # kernels are compiled before anybody watches
+    warm = replace(asked, policy=replace(asked.policy, time_step=Fraction(0)))
+    perform(kind, next(iter(cohorts.values())), warm, stream, lambda _: nullcontext([]))
     seen = list[tuple[str, list[tuple[str, list[Sighting]]]]]()
     for name, each in cohorts.items():
         progress(len(seen) + 1, len(cohorts) + 1)
-        seen.append((name, perform(kind, each, policy, steps, stream)))
+        seen.append((name, perform(kind, each, asked, stream)))
     (first, expected), *rest = seen
     for name, found in rest:
         for (step, one), (_, other) in zip(expected, found, strict=True):
@@ -223,10 +235,9 @@ def _apart(one: list[Sighting], other: list[Sighting]) -> Iterator[tuple[str, st
 def perform(
     kind: type[Gate],
     cohort: Cohort,
-    policy: Policy,
-    steps: Sequence[Step],
+    asked: Script,
     stream: SeededStream,
-    watch: Callable[[Path], AbstractContextManager[list[Sighting]]] = watched,
+    watch: Callable[[Path], AbstractContextManager[list[Sighting]]] = watch,
 ) -> list[tuple[str, list[Sighting]]]:
     """Everything seen at each step, and at the end the ledger."""
     story: list[tuple[str, list[Sighting]]] = []
@@ -234,20 +245,17 @@ def perform(
         desk = Path(folder)
         ledger = ledger_in(desk)
 
-        def opened(life: int) -> Gate:
-            coins = stream.child("life", life)
-            gate: Gate = rehearsed(kind, Deaf)(
-                cohort, _OWNERS, SCHEMA, policy, ledger, key().public_key(), coins
-            )
-            return gate
+        def open_gate(life: int) -> Gate:
+            deaf, coins = seeded_kind(kind, DeafGate), stream.child("life", life)
+            return gateway(deaf, cohort, asked.policy, ledger, stream=coins)
 
-        gate = opened(0)
-        for place, step in enumerate(steps):
+        gate = open_gate(0)
+        for place, step in enumerate(asked.steps):
             with watch(desk) as seen:
                 if step.restart:
-                    gate = opened(place)
-                told = _told(gate, step)
-            story.append((step.name, [*seen, *told, ("gate", repr(gate))]))
+                    gate = open_gate(place)
+                answers = _observe(gate, step)
+            story.append((step.name, [*seen, *answers, ("gate", repr(gate))]))
         lines = [("ledger", encode(each).hex()) for each in ledger.entries()]
         ledger.close()
         story.append(
@@ -256,7 +264,7 @@ def perform(
     return story
 
 
-def _told(gate: Gate, step: Step) -> list[Sighting]:
+def _observe(gate: Gate, step: Step) -> list[Sighting]:
     """What the asker is told: answers and refusals in their places, or an error with all that
     hangs on it.
     """

@@ -34,7 +34,7 @@ from tacit._util.types import BoolArray, FloatArray
 def one_run_bound(right: int, guesses: int, confidence: float) -> float:
     """The epsilon that so many right guesses prove.
 
-    >>> round(one_run_bound(7311, 10_000, 0.999), 2)  # at epsilon 1 at most 0.7311 are right on average
+    >>> round(one_run_bound(7311, 10_000, 0.999), 2)  # epsilon 1: 0.7311 are right at most
     0.93
     """
     low = float(beta.ppf(1 - confidence, right, guesses - right + 1)) if right > 0 else 0.0
@@ -50,7 +50,7 @@ def boldness(
     Half a wrong guess more than was made is expected, so that "never yet" is not "never".
     """
     levels = np.unique(np.quantile(np.abs(scores), np.linspace(0, 0.99, 100)))
-    made = [_guessed(scores, bits, level) for level in levels]
+    made = [_count_guesses(scores, bits, level) for level in levels]
     proven = [
         one_run_bound(times * right, times * guesses + times // 2, confidence)
         for right, guesses in made
@@ -63,10 +63,10 @@ def guess(scores: FloatArray, bits: BoolArray, least: float, confidence: float) 
     """What guessing every bit with |score| >= least proves; positive scores mean A. `least` must
     not know the bits.
     """
-    return one_run_bound(*_guessed(scores, bits, least), confidence)
+    return one_run_bound(*_count_guesses(scores, bits, least), confidence)
 
 
-def _guessed(scores: FloatArray, bits: BoolArray, least: float) -> tuple[int, int]:
+def _count_guesses(scores: FloatArray, bits: BoolArray, least: float) -> tuple[int, int]:
     """Right guesses, and all of them."""
     made = (np.abs(scores) >= least) & (scores != 0)
     right = made & ((scores > 0) == bits)

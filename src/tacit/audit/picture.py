@@ -11,7 +11,7 @@ _LEAST = 0.05  # where a bound of zero is drawn
 
 
 @dataclass(frozen=True)
-class Mark:
+class Measurement:
     """One measurement: a kind (a row of the legend), the claim, and the value found."""
 
     kind: str
@@ -27,7 +27,7 @@ _LOOKS: tuple[dict[str, Any], ...] = (
 )
 
 
-def draw_audit(marks: Sequence[Mark], title: str, path: Path) -> None:
+def draw_audit(measurements: Sequence[Measurement], title: str, path: Path) -> None:
     """Claimed epsilon across, measured epsilon up; anything above the diagonal breaks the
     promise.
     """
@@ -35,7 +35,7 @@ def draw_audit(marks: Sequence[Mark], title: str, path: Path) -> None:
 
     figure = Figure(figsize=(7.5, 6.5), layout="constrained")
     axis = figure.subplots()
-    claims = [mark.claimed for mark in marks]
+    claims = [measurement.claimed for measurement in measurements]
     low, high = min(claims) / 2, max(claims) * 1.6
     line = np.array([low, high])
     floor = max(_LEAST, low / 4)
@@ -48,16 +48,15 @@ def draw_audit(marks: Sequence[Mark], title: str, path: Path) -> None:
         color="#b33a3a",
         va="top",
     )
-    kinds = list(dict.fromkeys(mark.kind for mark in marks))
+    kinds = list(dict.fromkeys(measurement.kind for measurement in measurements))
     for number, (kind, look) in enumerate(zip(kinds, _LOOKS, strict=False)):
-        chosen = [mark for mark in marks if mark.kind == kind]
-        shift = (
-            1 + 0.03 * number
-        )  # side by side; to the right, so that nothing below the diagonal seems above it
-        across = [mark.claimed * shift for mark in chosen]
+        chosen = [measurement for measurement in measurements if measurement.kind == kind]
+        # side by side; to the right, so that nothing below the diagonal seems above it
+        shift = 1 + 0.03 * number
+        across = [measurement.claimed * shift for measurement in chosen]
         axis.scatter(
             across,
-            [max(mark.found, floor) for mark in chosen],
+            [max(measurement.found, floor) for measurement in chosen],
             label=kind,
             zorder=3 + number,
             **look,

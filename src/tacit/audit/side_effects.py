@@ -37,12 +37,12 @@ _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 
 @contextmanager
-def watched(desk: Path) -> Iterator[list[Sighting]]:
+def watch(desk: Path) -> Iterator[list[Sighting]]:
     """What happens inside, in order; files under `desk` are the ledger's own affair."""
     seen: list[Sighting] = []
     with ExitStack() as stack:
-        for watch in (_clock, _logs, _warnings, _printed):
-            stack.enter_context(watch(seen))
+        for each in (_clock, _logs, _warnings, _output):
+            stack.enter_context(each(seen))
         stack.enter_context(_system(seen, desk))
         yield seen
 
@@ -130,7 +130,7 @@ class _Writer(io.StringIO):
 
 
 @contextmanager
-def _printed(seen: list[Sighting]) -> Iterator[None]:
+def _output(seen: list[Sighting]) -> Iterator[None]:
     """Python's streams in order; what compiled code writes past them, at the end."""
     out, error = redirect_stdout(_Writer(seen, "stdout")), redirect_stderr(_Writer(seen, "stderr"))
     with out, error, _descriptor(seen, 1, "stdout"), _descriptor(seen, 2, "stderr"):

@@ -1,19 +1,27 @@
-"""A campaign made up for audits: who asks, what is public, and owners whose rows are as far apart
-as rows can be.
+"""The stage of audits: a made-up campaign, owners whose rows are as far apart as rows can be, and
+gates whose coins can be repeated.
 
-Its name is the rehearsal's, so no gate of a real campaign answers these questions.
+A `SeededGate` is the real gate, signature, policy, ledger and packing included. Reproducible, not
+private; and it cannot be taken for an owner's gate: it answers only the campaign that is named so,
+its ledger says so in every line, and it says so itself. A `DeafGate` also ignores its rows: the
+real release runs, for everything it may do beside releasing (log, warn, fail, be slow), its report
+is thrown away, and what leaves is released from an owner without rows with the same coins.
+Whatever still depends on rows then is a leak, since only the mechanism's noise may carry them out:
+see non_interference.py.
 """
 
+import types
 from collections.abc import Sequence
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from tacit._util.checks import bad
 from tacit._util.types import FloatArray
-from tacit.audit.seeded_gate import REHEARSAL
 from tacit.data.cohort import Cohort
 from tacit.data.sample import Public
 from tacit.data.schema import Number, Schema
@@ -23,19 +31,22 @@ from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.centroid import CentroidModel
 from tacit.learners.owners.logistic import LogisticModel
 from tacit.learners.owners.stump import StumpModel
-from tacit.learners.peers.additive import Additive
 from tacit.learners.peers.cells import Cells, Cut
 from tacit.learners.peers.leaf_counts import CountLeaves
-from tacit.learners.peers.noisy_tree import GrowTree, Trees
+from tacit.learners.peers.noisy_tree import GrowTree
+from tacit.learners.peers.peer_model import Additive, NoisyTrees
 from tacit.learners.query import Query
 from tacit.learners.sites.losses import HuberHinge
 from tacit.learners.sites.projection import Projection
 from tacit.learners.sites.train import TrainSite
+from tacit.mechanisms.reports import Reports
+from tacit.mechanisms.streams import SeededStream, Stream
 from tacit.owner.gate import Gate
 from tacit.owner.ledger import Ledger
 from tacit.owner.policy import Policy
 from tacit.wire.signing import sign
 
+REHEARSAL = "rehearsal: reproducible, not private"  # the only campaign that these gates answer
 DIM = 3
 SCHEMA = Schema(tuple(Number(f"x{i}", -1, 1) for i in range(DIM)), (0, 1))
 FIRST_ROUND = Ensemble(2)
@@ -47,7 +58,7 @@ LATER_ROUND = Ensemble(
         (0.125, LogisticModel(np.array([[0.5, -1.0, 0.25, 0.125]]))),
     ),
 )
-NEVER = 1 << 40  # expires
+NEVER = 1 << 40  # expires: in 35,000 years
 MANY = 20  # rows of an owner that has many
 
 
@@ -66,25 +77,36 @@ def share_query(
     rng = np.random.default_rng(9)
     X = rng.uniform(-0.9, 0.9, (100, DIM))
     facts = learner.facts(Public(X, (X[:, 0] > 0).astype(np.int64), 2))
-    return ShareQuery(1, 1, None, learner, facts, ensemble, ReportTerms(mechanism, tuple(epsilons)))
+    return ShareQuery(
+        round=1,
+        attempt=1,
+        owners=None,
+        learner=learner,
+        facts=facts,
+        ensemble=ensemble,
+        terms=ReportTerms(mechanism, tuple(epsilons)),
+    )
 
 
 def record_queries(epsilons: tuple[float, ...]) -> list[Query]:
     """What sites and peers are asked, where the unit is a record: trainings, counts in leaves, a
     tree.
     """
-    projection, cells = (
-        Projection(np.zeros(DIM), np.eye(DIM), float(np.sqrt(DIM))),
-        Cells(SCHEMA, bins=4),
-    )
+    everybody: dict[str, Any] = {"round": 1, "attempt": 1, "owners": None}
+    projection = Projection(np.zeros(DIM), np.eye(DIM), float(np.sqrt(DIM)))
+    site: dict[str, Any] = {
+        "projection": projection,
+        "loss": HuberHinge(),
+        "labels": 2,
+        "menu": epsilons,
+    }
     cuts = tuple(Cut(column, (0, 0, 1, 1)) for column in range(DIM))
+    peer: dict[str, Any] = {"cells": Cells(SCHEMA, bins=4), "menu": epsilons}
     return [
-        *(
-            TrainSite(1, 1, None, projection, HuberHinge(), 2, privacy, epsilons)
-            for privacy in ("objective", "output")
-        ),
-        CountLeaves(1, 1, None, cells, cuts, Additive(), epsilons),
-        GrowTree(1, 1, None, cells, 2, cuts, Trees(), epsilons),
+        TrainSite(**everybody, **site, privacy="objective"),
+        TrainSite(**everybody, **site, privacy="output"),
+        CountLeaves(**everybody, **peer, cuts=cuts, model=Additive()),
+        GrowTree(**everybody, **peer, depth=2, candidates=cuts, model=NoisyTrees()),
     ]
 
 
@@ -94,7 +116,7 @@ def invite(
     return Invitation(campaign, number, expires, digest_of(SCHEMA), query)
 
 
-def signed(invitation: Invitation) -> bytes:
+def sign_invitation(invitation: Invitation) -> bytes:
     """A question, ready to be sent."""
     return sign(invitation, PURPOSE, key())
 
@@ -136,7 +158,7 @@ def share_of(query: ShareQuery, owner: Cohort) -> FloatArray:
     return np.ravel(query.learner.space(query.facts).clip(query.learner.share(query, owner)))
 
 
-def gathered(owners: Sequence[Cohort]) -> Cohort:
+def gather(owners: Sequence[Cohort]) -> Cohort:
     """Owners of one each, side by side."""
     sizes = [len(owner.y) for owner in owners]
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -153,6 +175,56 @@ def ledger_in(folder: Path) -> Ledger:
     return Ledger(folder / "ledger.db", folder / "ledger.mark")
 
 
-def gateway(kind: type[Gate], cohort: Cohort, policy: Policy, ledger: Ledger) -> Gate:
-    """A gate with its own coins, as owners run it."""
-    return kind(cohort, names(len(cohort)), SCHEMA, policy, ledger, key().public_key())
+def gateway(
+    kind: type[Gate], cohort: Cohort, policy: Policy, ledger: Ledger, **coins: SeededStream
+) -> Gate:
+    """A gate of some kind as owners run it, with its own coins; a seeded one is given its
+    `stream`.
+    """
+    made: Any = kind
+    gate: Gate = made(
+        cohort, names(len(cohort)), SCHEMA, policy, ledger, key=key().public_key(), **coins
+    )
+    return gate
+
+
+class SeededGate(Gate):
+    """A gate whose coins are those of a seeded stream; each question it is asked reads other
+    ones.
+    """
+
+    def __init__(self, *given: Any, stream: SeededStream, **more: Any) -> None:
+        super().__init__(*given, **more)
+        if not self._policy.campaign == REHEARSAL:
+            raise bad("campaign of the policy", repr(REHEARSAL), self._policy.campaign)
+        self._stream = stream
+        self._asked = 0
+
+    def _admitted(self, question: bytes) -> Invitation:
+        self._asked += 1
+        return super()._admitted(question)
+
+    def _coins(self, query: Query) -> Stream:
+        return self._stream.child("question", self._asked)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self._place)} owners; {self._stream.label})"
+
+
+class DeafGate(SeededGate):
+    """A seeded gate whose reports do not depend on rows."""
+
+    def _release(
+        self, query: Query, cohort: Cohort, epsilons: FloatArray, coins: Stream
+    ) -> Reports:
+        super()._release(query, cohort, epsilons, coins)
+        nobody = Cohort(cohort.X[:0], cohort.y[:0], np.zeros(len(cohort) + 1, dtype=np.int64))
+        return super()._release(query, nobody, epsilons, coins)
+
+
+def seeded_kind(kind: type[Gate], manner: type[SeededGate] = SeededGate) -> type[SeededGate]:
+    """A kind of gate in this manner: what an audit runs in place of `kind`."""
+    if kind is Gate:
+        return manner
+    mixed: type[SeededGate] = types.new_class(f"{manner.__name__}{kind.__name__}", (manner, kind))
+    return mixed

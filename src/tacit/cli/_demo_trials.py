@@ -12,7 +12,7 @@ from os import cpu_count
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from tacit.algorithms.boosting import OwnSample, boost
+from tacit.algorithms.boosting import OwnSample, Schedule, boost
 from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.refinement import refine
@@ -142,8 +142,8 @@ def _boost(run: _Run, epsilon: float, stream: Stream) -> Trial:
     learner = Centroid()
     facts = learner.facts(run.public)
     terms = ReportTerms.of("auto", learner.space(facts), epsilon)
-    each = run.setting.owners // _ROUNDS
-    asks = boost(learner, facts, terms, OwnSample(run.public), _ROUNDS, each, _ATTEMPTS)
+    schedule = Schedule(_ROUNDS, run.setting.owners // _ROUNDS, _ATTEMPTS)
+    asks = boost(learner, facts, terms, OwnSample(run.public), schedule)
     ensemble = Inline(run.cohort, epsilon, stream).run(asks).ensemble
     most = int(np.bincount(run.public.y).argmax())
     predict = ensemble.predict if len(ensemble) else lambda X: np.full(len(X), most)

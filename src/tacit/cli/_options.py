@@ -24,7 +24,7 @@ from typing import Annotated, Any
 import typer
 
 import tacit
-from tacit._util.interrupts import started
+from tacit._util.interrupts import raise_on_interrupt
 from tacit.cli._exits import failure
 from tacit.cli._screen import Screen
 
@@ -55,7 +55,7 @@ def speaking(function: Callable[..., None]) -> Callable[..., None]:
         screen = Screen(as_json)
         try:
             try:
-                started()
+                raise_on_interrupt()
                 function(**given, screen=screen)
             except KeyboardInterrupt:
                 screen.stop()

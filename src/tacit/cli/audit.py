@@ -13,10 +13,10 @@ from rich.table import Table
 
 from tacit._util.checks import positive
 from tacit.audit.gate import CASES, GateRow, audit_gate
-from tacit.audit.ledger_checks import repeated_coins
+from tacit.audit.ledger_checks import find_repeated_coins
 from tacit.audit.mechanisms import AuditRow, audit_mechanisms
 from tacit.audit.non_interference import Difference, non_interference
-from tacit.audit.picture import Mark, draw_audit
+from tacit.audit.picture import Measurement, draw_audit
 from tacit.cli._exits import FAILED
 from tacit.cli._options import Seed, writable
 from tacit.cli._progress import bar
@@ -129,7 +129,7 @@ def _check(
             for case in audit_gate(owners, seeded(seed)):
                 found.gate.append(case)
                 told(len(found.gate), len(CASES), f"gate: {case.learner}, {case.mechanism}")
-            found.coins = list(repeated_coins())
+            found.coins = list(find_repeated_coins())
     if Part.NON_INTERFERENCE in parts:
         with bar(screen) as told:
             told(0, 1, "non-interference")
@@ -224,18 +224,27 @@ def _verdict(sound: bool) -> str:
 
 
 def _draw(found: _Findings, path: Path, screen: Screen) -> None:
-    marks = [Mark("exact, mechanisms", row.epsilon, row.spent) for row in found.mechanisms]
-    marks += [
-        Mark("proven, mechanisms", row.epsilon, row.found.measured) for row in found.mechanisms
+    measurements = [
+        Measurement("exact, mechanisms", row.epsilon, row.spent) for row in found.mechanisms
     ]
-    marks += [Mark("proven, gate in two runs", row.claimed, row.proven) for row in found.gate]
-    marks += [Mark("proven, gate in one run", row.claimed, row.one_run) for row in found.gate]
-    if not marks:
+    measurements += [
+        Measurement("proven, mechanisms", row.epsilon, row.found.measured)
+        for row in found.mechanisms
+    ]
+    measurements += [
+        Measurement("proven, gate in two runs", row.claimed, row.proven) for row in found.gate
+    ]
+    measurements += [
+        Measurement("proven, gate in one run", row.claimed, row.one_run) for row in found.gate
+    ]
+    if not measurements:
         screen.note("no picture: neither mechanisms nor gate were audited")
         return
     try:
         draw_audit(
-            marks, "Epsilon claimed and measured; proven values hold with 99.9 % confidence", path
+            measurements,
+            "Epsilon claimed and measured; proven values hold with 99.9 % confidence",
+            path,
         )
     except ModuleNotFoundError:
         screen.note("no picture: matplotlib is missing; pip install 'tacit[plot]' adds it")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from tacit._util.checks import one_of, positive, whole
-from tacit._util.interrupts import stopping
+from tacit._util.interrupts import stop_on_interrupt
 from tacit._util.types import AnyArray
 from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import PublicModel, fit_public
@@ -186,7 +186,7 @@ def _asked(
             )
     notice = "stopping when this round is done, to keep what was asked; Ctrl-C again throws it away"
     done = 0
-    with stopping(notice) as stop:
+    with stop_on_interrupt(notice) as stop:
 
         def monitor(answered: int) -> bool:
             nonlocal done

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from tacit._util.durable import kept
+from tacit._util.durable import read_or_create
 from tacit.cli._logs import log_to_stderr
 from tacit.cli._options import LogJson, checked_port, key_of, warn_of_rehearsal
 from tacit.cli._screen import Screen
@@ -66,7 +66,9 @@ def helper(
 
     log_to_stderr(log_json)
     if rehearsal is None:
-        raw = kept(state / "sealing.key", lambda: X25519PrivateKey.generate().private_bytes_raw())
+        raw = read_or_create(
+            state / "sealing.key", lambda: X25519PrivateKey.generate().private_bytes_raw()
+        )
         made = Helper(
             X25519PrivateKey.from_private_bytes(raw),
             Book(state / "released.db"),

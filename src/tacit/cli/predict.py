@@ -19,7 +19,7 @@ import pyarrow as pa
 import typer
 from pyarrow import parquet
 
-from tacit._util.interrupts import stopping
+from tacit._util.interrupts import stop_on_interrupt
 from tacit._util.types import AnyArray, IntArray
 from tacit.cli._inputs import misfits, misfits_line
 from tacit.cli._options import writable
@@ -177,7 +177,9 @@ def _all(
     schema: Schema = fitted.schema_
     wanted = [*(feature.name for feature in schema.features), *([] if right is None else [right])]
     with (
-        stopping("stopping after this block; Ctrl-C again throws the predictions away") as stop,
+        stop_on_interrupt(
+            "stopping after this block; Ctrl-C again throws the predictions away"
+        ) as stop,
         bar(screen) as shown,
     ):
         expected, about = row_count(data), f"predicting {data.name}"

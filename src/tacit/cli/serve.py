@@ -9,7 +9,7 @@ import typer
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from tacit._util.durable import kept
+from tacit._util.durable import read_or_create
 from tacit.cli._logs import log_to_stderr
 from tacit.cli._options import LogJson, checked_port, warn_of_rehearsal
 from tacit.cli._screen import Screen
@@ -108,7 +108,7 @@ def checked_tls(host: str, certificate: Path | None, key: Path | None) -> None:
 
 def signing_key(state: Path) -> Ed25519PrivateKey:
     """The campaign's signing key, made on first use."""
-    raw = kept(
+    raw = read_or_create(
         state / "signing.key",
         lambda: Ed25519PrivateKey.generate().private_bytes(
             Encoding.Raw, PrivateFormat.Raw, NoEncryption()
@@ -119,7 +119,11 @@ def signing_key(state: Path) -> Ed25519PrivateKey:
 
 def admin_key(state: Path) -> str:
     """The administrator's key, made on first use."""
-    return kept(state / "admin.key", lambda: secrets.token_urlsafe(32).encode()).decode().strip()
+    return (
+        read_or_create(state / "admin.key", lambda: secrets.token_urlsafe(32).encode())
+        .decode()
+        .strip()
+    )
 
 
 def _append(path: Path, content: bytes) -> None:

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tacit._util.checks import one_of, positive
 from tacit._util.types import AnyArray, FloatArray
-from tacit.algorithms.boosting import AllOwners, Judge, OwnSample, boost
+from tacit.algorithms.boosting import AllOwners, Judge, OwnSample, Schedule, boost
 from tacit.algorithms.public_baseline import PublicModel
 from tacit.data.frames import accept_table
 from tacit.data.schema import Schema
@@ -136,9 +136,8 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
                 TwoServers(epsilon=positive("error_epsilon", self.error_epsilon) / most),
             )
         engine = Inline(cohort, epsilon, stream, sums, monitor)
-        boosted = engine.run(
-            boost(learner, self.facts_, terms, judge, self.rounds, each, self.attempts)
-        )
+        schedule = Schedule(self.rounds, each, self.attempts)
+        boosted = engine.run(boost(learner, self.facts_, terms, judge, schedule))
 
         self.ensemble_, self.transcript_ = boosted.ensemble, engine.transcript
         self.report_ = [asdict(record) for record in boosted.records]

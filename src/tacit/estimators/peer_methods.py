@@ -6,15 +6,20 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tacit.algorithms.peer_rounds import exchange_stumps, pass_trees
-from tacit.algorithms.peer_turns import fair_share, speakers, take_turns, turns_each
+from tacit.algorithms.peers import (
+    exchange_stumps,
+    fair_share,
+    pass_trees,
+    speakers,
+    take_turns,
+    turns_each,
+)
 from tacit.data.cohort import Cohort
 from tacit.estimators.peer_models import Scores
-from tacit.learners.peers.additive import Additive
 from tacit.learners.peers.cells import Cells
-from tacit.learners.peers.noisy_tree import Trees
-from tacit.learners.peers.own_model import fit_own
-from tacit.learners.peers.random_stump import Shared
+from tacit.learners.peers.own_model import OwnRows, fit_own
+from tacit.learners.peers.peer_model import Additive, NoisyTrees
+from tacit.learners.peers.random_stump import SharedStumps
 from tacit.learners.peers.voted_model import vote_own
 from tacit.mechanisms.streams import Stream
 
@@ -75,20 +80,20 @@ def _turns(
 
 def _stumps(
     cells: Cells, held: Mapping[int, tuple[int, ...]], plan: Plan, coins: Stream, known: Any
-) -> Generator[Any, Any, Shared]:
+) -> Generator[Any, Any, SharedStumps]:
     return exchange_stumps(cells, held, plan.rounds, plan.menu, coins, known)
 
 
 def _trees(
     cells: Cells, held: Mapping[int, tuple[int, ...]], plan: Plan, coins: Stream, known: Any
-) -> Generator[Any, Any, Trees]:
+) -> Generator[Any, Any, NoisyTrees]:
     return pass_trees(cells, held, speakers(plan.turns, coins), _DEPTH, plan.menu, known)
 
 
 def _own_turns(
     cells: Cells, one: Cohort, released: Any, rho: float, ridge: float, me: int
 ) -> Scores:
-    return fit_own(cells.read(one.X), one.y, cells.sizes, released, rho, ridge, me)
+    return fit_own(OwnRows.of(cells, one), released, me, rho, ridge)
 
 
 def _own_stumps(
@@ -100,12 +105,14 @@ def _own_stumps(
 def _own_trees(
     cells: Cells, one: Cohort, released: Any, rho: float, ridge: float, me: int
 ) -> Scores:
-    trees: Trees = released
+    trees: NoisyTrees = released
     return trees
 
 
 METHODS = {
     "turns": Method(Additive(), _in_turns, _turns, lambda released: released, _own_turns),
-    "stumps": Method(Shared(), _in_all_rounds, _stumps, lambda shared: shared.model, _own_stumps),
-    "trees": Method(Trees(), _in_turns, _trees, lambda trees: trees, _own_trees),
+    "stumps": Method(
+        SharedStumps(), _in_all_rounds, _stumps, lambda shared: shared.model, _own_stumps
+    ),
+    "trees": Method(NoisyTrees(), _in_turns, _trees, lambda trees: trees, _own_trees),
 }

@@ -15,9 +15,9 @@ from scipy.special import expit
 from tacit._util.types import AnyArray, FloatArray, IntArray
 from tacit.data.schema import Schema
 from tacit.estimators.inputs import Sample
-from tacit.learners.peers.additive import Additive
 from tacit.learners.peers.cells import Cells
 from tacit.learners.peers.own_model import OwnModel
+from tacit.learners.peers.peer_model import Additive
 from tacit.wire import decode, encode, message
 
 

@@ -23,11 +23,9 @@ from tacit.estimators.parameters import stream_of
 from tacit.estimators.peer_methods import METHODS
 from tacit.estimators.peer_models import PeerModel, two_classes
 from tacit.estimators.persistence import Savable
-from tacit.learners.peers.additive import Additive
 from tacit.learners.peers.cells import Cells
-from tacit.learners.peers.noisy_tree import Trees
 from tacit.learners.peers.own_model import RHO, RIDGE
-from tacit.learners.peers.peer_model import ServedScores
+from tacit.learners.peers.peer_model import Additive, NoisyTrees, ServedScores
 from tacit.mechanisms.streams import Stream
 
 
@@ -183,7 +181,7 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         table = accept_table(self, X, reset=False)
         labels = accept_labels(self, table, y, finite=False)
         number = len(self.participants_)
-        self._held = self._held | {number: self.cells_.held(attributes)}
+        self._held = self._held | {number: self.cells_.columns_of(attributes)}
         self.participants_ = [*self.participants_, name]
         rows = self.cells_.without_others(self.schema_.encode(table).X, self._held[number])
         classes = self.schema_.encode_labels(labels)
@@ -266,7 +264,7 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
     def _to_save(self) -> ServedScores:
         scores = self.served_.inner
-        if not isinstance(scores, Additive | Trees):
+        if not isinstance(scores, Additive | NoisyTrees):
             raise TypeError(f"{type(scores).__name__} cannot be saved")
         return ServedScores(self.cells_, scores)
 
@@ -296,7 +294,7 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
     def _attributes(
         self, name: Any, attributes: Mapping[Any, Collection[Any]] | None
     ) -> tuple[int, ...]:
-        return self.cells_.held(None if attributes is None else attributes.get(name))
+        return self.cells_.columns_of(None if attributes is None else attributes.get(name))
 
     def _epsilons(self, given: Any) -> list[float]:
         if isinstance(given, Mapping):

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tacit._util.checks import one_of
 from tacit._util.types import AnyArray, FloatArray, IntArray
-from tacit.algorithms.site_tuning import projections_of, rehearse
+from tacit.algorithms.site_tuning import projections_of, tune_site
 from tacit.algorithms.site_weights import COMBINE
 from tacit.algorithms.sites import ensemble_of_sites
 from tacit.data.cohort import Cohort
@@ -81,7 +81,7 @@ class _Sites(Savable, BaseEstimator):  # type: ignore[misc]  # scikit-learn is u
             1, 1, None, projections[0], loss, classes, self.privacy, menu, ridge_of(self.ridge)
         )
         if not self.query_.unsound:
-            self.query_ = rehearse(self.query_, X0, y0, float(np.median(epsilon)), projections)
+            self.query_ = tune_site(self.query_, X0, y0, float(np.median(epsilon)), projections)
         self.lens_ = self.query_.projection
         self.public_frequencies_ = np.bincount(y0, minlength=classes)[:classes] / len(y0)
         engine = Inline(Cohort.of(X, y, names), epsilon, stream)

@@ -1,38 +1,9 @@
-"""Base learners: what an owner computes (`share`) and what the data user makes of the answers
-(`learn`).
+"""What owners, sites and peers compute and release (`owners/`, `sites/`, `peers/`), the questions
+that ask for it, and the models that come of it (`models/`).
 
-Whatever may travel in a question or a model is imported here, so that whoever reads one knows all
-of it.
+Owner, algorithms and everything above may import it; it imports sums, data, mechanisms and wire.
 """
 
-from tacit.learners.models import features, scores, trees
-from tacit.learners.owners import (
-    centroid,
-    discriminant,
-    gradient_histogram,
-    logistic,
-    stump,
-    sum_query,
-)
-from tacit.learners.peers import additive, cells, leaf_counts, noisy_tree, peer_model
-from tacit.learners.sites import losses, projection, train
+from tacit.learners import registry
 
-__all__ = [
-    "additive",
-    "cells",
-    "centroid",
-    "discriminant",
-    "features",
-    "gradient_histogram",
-    "leaf_counts",
-    "logistic",
-    "losses",
-    "noisy_tree",
-    "peer_model",
-    "projection",
-    "scores",
-    "stump",
-    "sum_query",
-    "train",
-    "trees",
-]
+__all__ = ["registry"]  # importing the room makes all that may travel known to the codec

@@ -91,9 +91,8 @@ def unpack(
     """
     size = report_size(query)
     good = np.array([len(each) == size for each in data], dtype=np.bool_)
-    rows = np.frombuffer(b"".join(each for each in data if len(each) == size), np.uint8).reshape(
-        -1, size
-    )
+    sized = b"".join(each for each in data if len(each) == size)
+    rows = np.frombuffer(sized, np.uint8).reshape(-1, size)
     header = np.frombuffer(bytes([_VERSION]) + digest[:_TAG], np.uint8)
     levels = rows[:, _HEADER - 1].astype(np.int64)
     fits = (rows[:, : _HEADER - 1] == header).all(axis=1) & (levels < len(query.epsilons))

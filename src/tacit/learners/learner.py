@@ -44,9 +44,8 @@ class Facts:
             if not whole(name, getattr(self, name), least) <= LARGEST:
                 raise bad(name, f"at most {LARGEST}", getattr(self, name))
         if not (self.columns.ndim == 1 and ((self.columns >= 0) & (self.columns < self.dim)).all()):
-            raise ValueError(
-                f"columns must be numbers of the {self.dim} columns"
-            )  # kernels index with them
+            # kernels index with them
+            raise ValueError(f"columns must be numbers of the {self.dim} columns")
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,8 +122,8 @@ class ReportTerms:
         space.
 
         >>> from tacit import Ball
-        >>> Terms.of("auto", Ball(dim=9), np.array([2.0, 1.0, 2.0]))
-        Terms(mechanism='privunit', epsilons=(1.0, 2.0))
+        >>> ReportTerms.of("auto", Ball(dim=9), np.array([2.0, 1.0, 2.0]))
+        ReportTerms(mechanism='privunit', epsilons=(1.0, 2.0))
         """
         name = best_name(space, epsilon) if mechanism == "auto" else mechanism
         return cls(name, tuple(np.unique(epsilon).tolist()))

@@ -1,20 +1,40 @@
-"""Learners by the names that campaigns and parameters use."""
+"""All that may travel in a question or a model, and the base learners by name.
+
+Whoever reads a question or a model must know every class in it: importing this file, which
+importing the room does, makes all of them known to the codec.
+"""
 
 from typing import Any
 
 from tacit._util.checks import one_of
 from tacit.learners.learner import Learner
-from tacit.learners.owners.centroid import Centroid
-from tacit.learners.owners.logistic import Logistic
-from tacit.learners.owners.stump import Stump
+from tacit.learners.models import features, scores, trees
+from tacit.learners.owners import (
+    centroid,
+    discriminant,
+    gradient_histogram,
+    logistic,
+    stump,
+    sum_query,
+)
+from tacit.learners.peers import cells, leaf_counts, noisy_tree, peer_model
+from tacit.learners.sites import losses, projection, train
 
-LEARNERS: dict[str, type[Learner]] = {kind.name: kind for kind in (Stump, Centroid, Logistic)}
+MESSAGES = (
+    *(features, scores, trees),
+    *(centroid, discriminant, gradient_histogram, logistic, stump, sum_query),
+    *(cells, leaf_counts, noisy_tree, peer_model),
+    *(losses, projection, train),
+)
+
+# by the names that campaigns and parameters use
+LEARNERS: dict[str, type[Learner]] = {
+    kind.name: kind for kind in (stump.Stump, centroid.Centroid, logistic.Logistic)
+}
 
 
 def learner_of(learner: Any) -> Learner:
     """A learner by name, or the one given."""
-    return (
-        learner
-        if isinstance(learner, Learner)
-        else LEARNERS[one_of("learner", learner, LEARNERS)]()
-    )
+    if isinstance(learner, Learner):
+        return learner
+    return LEARNERS[one_of("learner", learner, LEARNERS)]()

@@ -23,27 +23,33 @@ from tacit.mechanisms.reports import Reports, Totals
 from tacit.mechanisms.spaces import Space
 from tacit.mechanisms.streams import Stream
 
-_BLOCK_WORDS = (
-    1 << 17
-)  # coins drawn at a time: small enough for the cache, large enough to amortise calls
-_BLOCK_LEAST = 4096  # rows
+# coins drawn at a time: small enough for the cache, large enough to amortise calls
+_BLOCK_WORDS = 1 << 17
+_BLOCK_LEAST = 4096  # rows: fewer are not worth a thread
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Mechanism(ABC):
-    """A randomiser over `space`.
+    """A randomiser over a space.
 
-    `epsilon` is one number for everybody, or a vector with one number per row: owners may choose
-    their own. Rows of equal epsilon form a level; constants are computed once per level, and means
-    weight levels by inverse variance. (If owners' choice of epsilon depends on their data, that
-    mean leans towards the owners with larger epsilon; with one level there is no such effect.)
+    Rows of equal epsilon form a level; constants are computed once per level, and means weight
+    levels by inverse variance. (If owners' choice of epsilon depends on their data, that mean leans
+    towards the owners with larger epsilon; with one level there is no such effect.)
+
+    Parameters
+    ----------
+    epsilon : float or array of shape (n,)
+        The budget of one report: one number for everybody, or one per row, as owners choose.
+    space : Space
+        Where shares live. What lies outside is clipped.
+    menu : array of floats, default None
+        All values of epsilon that may occur, so that parts of a cohort add up; left out when
+        epsilon is one number.
     """
 
     epsilon: float | FloatArray
     space: Space
-    menu: FloatArray | None = (
-        None  # all values of epsilon that may occur, so that parts of a cohort add up
-    )
+    menu: FloatArray | None = None
 
     branches: ClassVar[int] = 1  # kinds of report that decode with different scales
 
@@ -56,7 +62,6 @@ class Mechanism(ABC):
         self._prepare()
 
     # What a mechanism's own file provides
-    # ------------------------------------------------------------
 
     @abstractmethod
     def _prepare(self) -> None:
@@ -72,9 +77,7 @@ class Mechanism(ABC):
 
     @abstractmethod
     def _draw(self, level: int, shares: FloatArray, tape: WordArray, out: Reports) -> BoolArray:
-        """Fill `out`; answer which rows are done. The others get longer tapes and are drawn
-        again.
-        """
+        """Fill `out`; answer which rows are done. The others are drawn again, on longer tapes."""
 
     @abstractmethod
     def _decode(self, level: int, reports: Reports) -> FloatArray:
@@ -118,7 +121,6 @@ class Mechanism(ABC):
         """Bits of one report (the largest, where owners differ in epsilon)."""
 
     # What all mechanisms share
-    # -----------------------------------------------------------------------
 
     def _accept(self, epsilon: object) -> float | FloatArray:
         """Check epsilon: one number, or a vector of numbers."""
@@ -168,21 +170,18 @@ class Mechanism(ABC):
         def release(rows: slice) -> None:
             for level, chosen in _split(level_of_row, rows):
                 inside = shares[chosen] if self._clips_itself else self.space.clip(shares[chosen])
-                self._release(level, inside, _numbers(chosen), reports, chosen, stream)
+                self._release(level, inside, reports, chosen, stream)
 
-        # Blocks are independent and each row has its own tape, so the result does not depend on
-        # threads.
+        # Blocks are independent, each row has its own tape: threads change nothing.
         spread(release, _blocks(len(shares), self._words(len(self.levels) - 1)))
         return reports
 
     def estimate(self, reports: Reports) -> FloatArray:
-        """Unbiased estimates of the shares, (n, dim). Dense: for millions of owners use
-        `totals`.
-        """
+        """Unbiased estimates of the shares, (n, dim), dense; for millions of owners: `totals`."""
         level_of_row = self._level_of_rows(len(reports))
         estimates = np.empty((len(reports), self.space.dim))
         for level, chosen in _split(level_of_row, slice(0, len(reports))):
-            estimates[chosen] = self._decode(level, self._checked(level, reports[chosen]))
+            estimates[chosen] = self._decode(level, self._require_valid(level, reports[chosen]))
         return estimates
 
     def totals(self, reports: Reports) -> Totals:
@@ -193,15 +192,19 @@ class Mechanism(ABC):
         counts = np.zeros(len(self.levels), dtype=np.int64)
         for rows in _blocks(len(reports), 1):
             for level, chosen in _split(level_of_row, rows):
-                block = self._checked(level, reports[chosen])
+                block = self._require_valid(level, reports[chosen])
                 block_sums, block_squares = self._add(level, block)
                 sums[level] += block_sums.astype(object)
                 squares[level] += block_squares.astype(object)
                 counts[level] += len(block)
         weights = np.array([1 / risk if risk > 0 else 1.0 for risk in self.risks])
-        flat = (-1, self.space.dim)
         return Totals(
-            counts, sums.reshape(flat), squares.reshape(flat), self._scales, self._offsets, weights
+            counts=counts,
+            sums=sums.reshape(-1, self.space.dim),
+            squares=squares.reshape(-1, self.space.dim),
+            scales=self._scales,
+            offsets=self._offsets,
+            weights=weights,
         )
 
     def mean(self, reports: Reports) -> FloatArray:
@@ -209,9 +212,7 @@ class Mechanism(ABC):
         return self.totals(reports).mean
 
     def variance(self, x: object) -> FloatArray:
-        """Variance of the estimate of each coordinate of shares x, (n, dim), as clipped to the
-        space.
-        """
+        """Variance of each coordinate's estimate, (n, dim), for shares x as clipped."""
         inside = self.space.clip(matrix("x", x, self.space.dim))
         variances = np.empty_like(inside)
         for level, chosen in _split(self._level_of_rows(len(inside)), slice(0, len(inside))):
@@ -230,7 +231,6 @@ class Mechanism(ABC):
         self,
         level: int,
         shares: FloatArray,
-        rows: IntArray,
         reports: Reports,
         chosen: slice | IntArray,
         stream: Stream,
@@ -238,7 +238,7 @@ class Mechanism(ABC):
         """Draw some rows of one level. A longer tape begins with the shorter one: a report is a
         function of it.
         """
-        words = self._words(level)
+        rows, words = _numbers(chosen), self._words(level)
         tape = stream.words(rows, 0, words)
         fresh = reports[chosen] if isinstance(chosen, slice) else self.blank(len(rows))
         left = np.flatnonzero(~self._draw(level, shares, tape, fresh))
@@ -266,12 +266,10 @@ class Mechanism(ABC):
         return level
 
     def _latest(self, level: int, tape: WordArray) -> WordArray:
-        """The words of this attempt, for a mechanism that draws a whole row again when it
-        rejects a word.
-        """
+        """The words of this attempt, where a rejected word makes a row be drawn again whole."""
         return np.ascontiguousarray(tape[:, -self._words(level) :])
 
-    def _checked(self, level: int, reports: Reports) -> Reports:
+    def _require_valid(self, level: int, reports: Reports) -> Reports:
         if reports.form != self.blank(0).form:
             raise ValueError("reports have another form than this mechanism's; see valid()")
         wrong = np.count_nonzero(~self._valid(level, reports))

@@ -78,9 +78,8 @@ def leading_moments(dim: int, candidates: int, favoured: int) -> tuple[float, fl
     """
     n, k = candidates, favoured
     if dim == 1:  # inner products are +-1 and the number of +1 is binomial
-        among = sum(
-            min(plus, k) * comb(n, plus) for plus in range(n + 1)
-        )  # times 2^-n: how many +1 among the k
+        # times 2^-n: how many +1 among the k
+        among = sum(min(plus, k) * comb(n, plus) for plus in range(n + 1))
         return 2 * (among / (k << n)) - 1, 1.0
     x, density, below = _first_coordinate(dim)
     kept = betainc(n - k, k, below) * density

@@ -56,7 +56,7 @@ def unit(word: np.uint64) -> float:
 
 
 @kernel
-def clipped(value: float, radius: float) -> float:
+def clip(value: float, radius: float) -> float:
     """`value` in [-radius, radius], NaN as 0: one coordinate of `Box.clip`."""
     kept = value if value == value else 0.0
     return radius if kept > radius else (-radius if kept < -radius else kept)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from math import comb
+from typing import NamedTuple
 
 import numpy as np
 
@@ -68,6 +69,15 @@ class DuchiLaw:
 class Duchi(Mechanism):
     """Duchi's mechanism over the box that encloses `space`: one bit per coordinate.
 
+    Parameters
+    ----------
+    epsilon : float or array of shape (n,)
+        The budget of one report, between 1e-4 and 20.
+    space : Space
+        Where shares live; the box around it counts.
+    menu : array of floats, default None
+        As for every `Mechanism`.
+
     >>> from tacit import Box, Duchi
     >>> Duchi(epsilon=1.0, space=Box(dim=50)).report_bits
     50
@@ -102,19 +112,10 @@ class Duchi(Mechanism):
         return np.array([(1 << bits) - 1 for bits in used], dtype=np.uint64)
 
     def _draw(self, level: int, shares: FloatArray, tape: WordArray, out: Reports) -> BoolArray:
-        fresh = self._latest(level, tape)
         done = np.ones(len(shares), dtype=np.bool_)
         high, low = self.laws[level].odds.high, self.laws[level].odds.low
-        _draw_signs(
-            shares,
-            fresh,
-            np.uint64(high),
-            np.uint64(low),
-            self.space.radius_inf,
-            self._mask,
-            out.points,
-            done,
-        )
+        law = _SignOdds(np.uint64(high), np.uint64(low), self.space.radius_inf, self._mask)
+        _draw_signs(shares, self._latest(level, tape), law, out.points, done)
         return done
 
     def _decode(self, level: int, reports: Reports) -> FloatArray:
@@ -142,16 +143,18 @@ class Duchi(Mechanism):
         return self.space.dim * self._scales**2  # worst at x = 0
 
 
+class _SignOdds(NamedTuple):
+    """A : B, the largest coordinate, and the bits in use of each limb."""
+
+    high: np.uint64
+    low: np.uint64
+    radius: float
+    mask: WordArray
+
+
 @kernel
 def _draw_signs(
-    shares: FloatArray,
-    tape: WordArray,
-    high: np.uint64,
-    low: np.uint64,
-    radius: float,
-    mask: WordArray,
-    signs: WordArray,
-    done: BoolArray,
+    shares: FloatArray, tape: WordArray, law: _SignOdds, signs: WordArray, done: BoolArray
 ) -> None:
     """Draw fair signs, then turn them all so that they lean towards the input with odds A : B.
 
@@ -159,6 +162,7 @@ def _draw_signs(
     again. How often fair signs tie does not depend on the input, so neither does the number of
     draws.
     """
+    high, low, radius, mask = law
     dim = shares.shape[1]
     first_limb = (dim + 1) // 2
     total = high + low

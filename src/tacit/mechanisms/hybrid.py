@@ -8,14 +8,14 @@ degenerate (epsilon/k > 0.61). Edges: as for Piecewise.
 from dataclasses import dataclass
 from functools import cached_property
 from math import exp
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from tacit._util.kernels import kernel
 from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray, WordArray
 from tacit.mechanisms.coins import (
-    clipped,
+    clip,
     high_half,
     high_product,
     low_half,
@@ -36,6 +36,15 @@ class Hybrid(Sampled):
     """Hybrid mechanism over the box that encloses `space`: k pairs (coordinate, point) per owner.
 
     Points 0 .. N-1 are Piecewise's, N and N+1 are Duchi's minus and plus.
+
+    Parameters
+    ----------
+    epsilon : float or array of shape (n,)
+        The budget of one report, between 1e-4 and 20 for each sampled coordinate.
+    space : Space
+        Where shares live; the box around it counts.
+    menu : array of floats, default None
+        As for every `Mechanism`.
 
     >>> from tacit import Box, Hybrid
     >>> Hybrid(epsilon=1.0, space=Box(dim=50)).report_bits
@@ -80,8 +89,8 @@ class Hybrid(Sampled):
         fresh = self._latest(level, tape)
         values, done = self._sample(level, shares, fresh, out)
         piecewise = np.uint64(self.shares_of_piecewise[level])
-        constants = self.laws[level].constants
-        _draw_either(values, fresh, piecewise, constants, self.space.radius_inf, out.points, done)
+        law = _EitherLaw(self.laws[level].constants, piecewise, self.space.radius_inf)
+        _draw_either(values, fresh, law, out.points, done)
         return done
 
     def _second_moment(self, level: int, x: FloatArray) -> FloatArray:
@@ -91,19 +100,22 @@ class Hybrid(Sampled):
         return np.asarray(radius**2 * mixed)
 
 
+class _EitherLaw(NamedTuple):
+    """Piecewise's constants, its share in units of 2^-32, and the largest value."""
+
+    constants: WordArray
+    piecewise: np.uint64
+    radius: float
+
+
 @kernel
 def _draw_either(
-    values: FloatArray,
-    tape: WordArray,
-    piecewise: np.uint64,
-    constants: WordArray,
-    radius: float,
-    points: AnyArray,
-    done: BoolArray,
+    values: FloatArray, tape: WordArray, law: _EitherLaw, points: AnyArray, done: BoolArray
 ) -> None:
     """Slot s rounds with the high half of word s, draws with word k + s, and picks its branch
     with word 2 k + s.
     """
+    constants, piecewise, radius = law
     total, unfair = constants[3], constants[4]
     shift, high, width = int(constants[0]), int(constants[1]), int(constants[2])
     steps, size = float(1 << shift), width + (1 << shift)
@@ -121,6 +133,6 @@ def _draw_either(
             else:
                 if word * two < unfair_two:
                     done[i] = False
-                plus = round_up((clipped(values[i, s], radius) / radius + 1.0) * 0.5, coin)
+                plus = round_up((clip(values[i, s], radius) / radius + 1.0) * 0.5, coin)
                 kept = int(high_product(word, two)) < high
                 points[i, s] = size + (plus if kept else 1 - plus)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import ceil, exp
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,16 +26,26 @@ from tacit.mechanisms.spaces import Box
 
 _STEPS = 1 << 14  # grid steps in radius_inf
 _LARGEST_SCALE = 1 << 40  # so that sums of a block of reports stay within 64 bits
-_RUNS = 63  # noise beyond this many scales ends up at the clamp anyway
+RUNS = 63  # noise beyond this many scales ends up at the clamp anyway
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Laplace(Mechanism):
     """Laplace mechanism for any space, calibrated to its l1 width: `dim` whole numbers per owner.
 
+    Parameters
+    ----------
+    epsilon : float or array of shape (n,)
+        The budget of one report.
+    space : Space
+        Where shares live; its largest l1 distance counts.
+    menu : array of floats, default None
+        As for every `Mechanism`.
+
     >>> from tacit import Box, Laplace
     >>> mechanism = Laplace(epsilon=1.0, space=Box(dim=50))
-    >>> round(float(np.sqrt(mechanism.variance(np.zeros((1, 50)))[0, 0] / 2)), 6)  # the scale, 2 d / epsilon
+    >>> variance = mechanism.variance(np.zeros((1, 50)))[0, 0]
+    >>> round(float(np.sqrt(variance / 2)), 6)  # the scale, 2 d / epsilon
     100.0
     """
 
@@ -51,9 +62,8 @@ class Laplace(Mechanism):
         if isinstance(space, Box):
             return 2 * dim * _STEPS
         exact = Fraction(space.radius_1) / Fraction(space.radius_inf) * _STEPS
-        return min(
-            2 * dim * _STEPS, 2 * (ceil(exact) + dim)
-        )  # rounding moves a coordinate by less than one step
+        # rounding moves a coordinate by less than one step
+        return min(2 * dim * _STEPS, 2 * (ceil(exact) + dim))
 
     @cached_property
     def noise_scales(self) -> list[int]:
@@ -62,7 +72,7 @@ class Laplace(Mechanism):
 
     def limit(self, level: int) -> int:
         """The largest absolute value of a report's coordinate, in grid steps."""
-        return _RUNS * self.noise_scales[level] - _STEPS
+        return RUNS * self.noise_scales[level] - _STEPS
 
     @property
     def report_bits(self) -> int:
@@ -80,7 +90,8 @@ class Laplace(Mechanism):
     def _draw(self, level: int, shares: FloatArray, tape: WordArray, out: Reports) -> BoolArray:
         done = np.ones(len(shares), dtype=np.bool_)
         scale, limit = np.uint64(self.noise_scales[level]), self.limit(level)
-        _draw_noisy(shares, tape, scale, limit, self.space.radius_inf, out.points, done)
+        law = _NoiseLaw(scale, limit, self.space.radius_inf)
+        _draw_noisy(shares, tape, law, out.points, done)
         return done
 
     def _decode(self, level: int, reports: Reports) -> FloatArray:
@@ -117,7 +128,7 @@ class Laplace(Mechanism):
 
 
 @kernel
-def _below(tape: WordArray, at: int, bound: np.uint64) -> tuple[np.uint64, int]:
+def draw_below(tape: WordArray, at: int, bound: np.uint64) -> tuple[np.uint64, int]:
     """A uniform number below `bound` and the next place on the tape; place -1 when the tape has
     ended.
     """
@@ -130,7 +141,7 @@ def _below(tape: WordArray, at: int, bound: np.uint64) -> tuple[np.uint64, int]:
 
 
 @kernel
-def _survives(tape: WordArray, at: int, u: np.uint64, scale: np.uint64) -> tuple[bool, int]:
+def survives(tape: WordArray, at: int, u: np.uint64, scale: np.uint64) -> tuple[bool, int]:
     """True with probability e^(-u / scale), exactly, for u <= scale.
 
     The run of successes of coins with chances g/1, g/2, g/3, ... (g = u / scale) has even length
@@ -138,7 +149,7 @@ def _survives(tape: WordArray, at: int, u: np.uint64, scale: np.uint64) -> tuple
     """
     run = np.uint64(0)
     while True:
-        drawn, at = _below(tape, at, scale * (run + np.uint64(1)))
+        drawn, at = draw_below(tape, at, scale * (run + np.uint64(1)))
         if at < 0:
             return False, at
         if drawn >= u:
@@ -147,20 +158,20 @@ def _survives(tape: WordArray, at: int, u: np.uint64, scale: np.uint64) -> tuple
 
 
 @kernel
-def _noise(tape: WordArray, at: int, scale: np.uint64) -> tuple[int, int]:
+def draw_noise(tape: WordArray, at: int, scale: np.uint64) -> tuple[int, int]:
     """Z with probability proportional to e^(-|z| / scale), and the next place on the tape."""
     while at >= 0:
-        rest, at = _below(tape, at, scale)
-        kept, at = _survives(tape, at, rest, scale)
+        rest, at = draw_below(tape, at, scale)
+        kept, at = survives(tape, at, rest, scale)
         if not kept:
             continue
         runs = 0
         going = True
-        while going and runs < _RUNS and at >= 0:
-            going, at = _survives(tape, at, scale, scale)
+        while going and runs < RUNS and at >= 0:
+            going, at = survives(tape, at, scale, scale)
             if going:
                 runs += 1
-        sign, at = _below(tape, at, np.uint64(2))
+        sign, at = draw_below(tape, at, np.uint64(2))
         size = int(rest) + int(scale) * runs
         if sign == np.uint64(0):
             return size, at
@@ -169,17 +180,20 @@ def _noise(tape: WordArray, at: int, scale: np.uint64) -> tuple[int, int]:
     return 0, at
 
 
+class _NoiseLaw(NamedTuple):
+    """The scale t, the largest report, and the largest coordinate."""
+
+    scale: np.uint64
+    limit: int
+    radius: float
+
+
 @kernel
 def _draw_noisy(
-    shares: FloatArray,
-    tape: WordArray,
-    scale: np.uint64,
-    limit: int,
-    radius: float,
-    points: AnyArray,
-    done: BoolArray,
+    shares: FloatArray, tape: WordArray, law: _NoiseLaw, points: AnyArray, done: BoolArray
 ) -> None:
     """Round with the first words of the tape, then read as many coins for the noise as it takes."""
+    scale, limit, radius = law
     dim = shares.shape[1]
     for i in range(len(shares)):
         at = (dim + 1) // 2
@@ -188,7 +202,7 @@ def _draw_noisy(
             coin = low_half(coins) if j % 2 == 0 else high_half(coins)
             position = shares[i, j] / radius * _STEPS
             floor = np.floor(position)
-            noise, at = _noise(tape[i], at, scale)
+            noise, at = draw_noise(tape[i], at, scale)
             z = int(floor) + round_up(position - floor, coin) + noise
             points[i, j] = min(max(z, -limit), limit)
         done[i] = at >= 0

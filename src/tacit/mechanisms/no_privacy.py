@@ -20,6 +20,15 @@ _STEPS = 1 << 40
 class NoPrivacy(Mechanism):
     """Reports shares as they are, clipped to the space.
 
+    Parameters
+    ----------
+    space : Space
+        Where shares live.
+    epsilon : float, default infinity
+        Left out: there is no budget.
+    menu : None
+        Left out, too.
+
     >>> from tacit import Box, NoPrivacy, seeded
     >>> mechanism = NoPrivacy(space=Box(dim=2))
     >>> mechanism.estimate(mechanism.randomize([[0.5, -3.0]], seeded(1)))

@@ -15,10 +15,8 @@ from functools import lru_cache
 
 from tacit._util.checks import bad, positive
 
-SMALLEST, LARGEST = (
-    1e-4,
-    20.0,
-)  # epsilon of one released value, as whole-number weights of 64 bits carry it
+# epsilon of one released value, as whole-number weights of 64 bits carry it
+SMALLEST, LARGEST = (1e-4, 20.0)
 _BITS = 320  # fixed-point bits of the exponential; far beyond what any base here resolves
 
 

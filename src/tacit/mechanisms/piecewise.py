@@ -17,7 +17,7 @@ import numpy as np
 from tacit._util.checks import bad
 from tacit._util.kernels import kernel
 from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray, WordArray
-from tacit.mechanisms.coins import clipped, high_half, high_product, round_up
+from tacit.mechanisms.coins import clip, high_half, high_product, round_up
 from tacit.mechanisms.odds import Odds, odds, rational
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.sampled import Sampled
@@ -41,9 +41,8 @@ class PiecewiseLaw:
     @classmethod
     def of(cls, epsilon: float | Fraction, steps: int) -> "PiecewiseLaw":
         chances = odds(epsilon, steps)
-        doubled = isqrt(
-            4 * steps * steps * chances.low // chances.high
-        )  # floor(2 m e^(-epsilon/2))
+        # floor(2 m e^(-epsilon/2))
+        doubled = isqrt(4 * steps * steps * chances.low // chances.high)
         return cls(steps=steps, odds=chances, width=max(1, (doubled + 1) // 2))
 
     @property
@@ -97,6 +96,17 @@ class Piecewise(Sampled):
     """Piecewise mechanism over the box that encloses `space`: k pairs (coordinate, grid point) per
     owner.
 
+    Parameters
+    ----------
+    epsilon : float or array of shape (n,)
+        The budget of one report, between 1e-4 and 20 for each sampled coordinate.
+    space : Space
+        Where shares live; the box around it counts.
+    menu : array of floats, default None
+        As for every `Mechanism`.
+    steps : int, default 2**20
+        m = B: the steps of the grid, a power of two.
+
     >>> from tacit import Box, Piecewise, seeded
     >>> mechanism = Piecewise(epsilon=1.0, space=Box(dim=50))
     >>> reports = mechanism.randomize(np.full((100_000, 50), 0.3), seeded(1))
@@ -107,7 +117,7 @@ class Piecewise(Sampled):
     True
     """
 
-    steps: int = 1 << 20  # m = B: the grid; a power of two
+    steps: int = 1 << 20
 
     def _prepare(self) -> None:
         if self.steps not in (1 << bits for bits in range(1, 21)):
@@ -136,9 +146,8 @@ class Piecewise(Sampled):
     def _draw(self, level: int, shares: FloatArray, tape: WordArray, out: Reports) -> BoolArray:
         fresh = self._latest(level, tape)
         values, done = self._sample(level, shares, fresh, out)
-        _draw_points(
-            values, fresh, self.laws[level].constants, self.space.radius_inf, out.points, done
-        )
+        constants, radius = self.laws[level].constants, self.space.radius_inf
+        _draw_points(values, fresh, constants, radius, points=out.points, done=done)
         return done
 
     def _second_moment(self, level: int, x: FloatArray) -> FloatArray:
@@ -151,7 +160,7 @@ def step_of(value: float, radius: float, steps: float, coin32: np.uint64) -> int
     """The value, clipped and rounded to one of the two nearest steps 0 .. m so that the mean is
     kept.
     """
-    position = (clipped(value, radius) + radius) * (0.5 * steps / radius)
+    position = (clip(value, radius) + radius) * (0.5 * steps / radius)
     position = steps if position > steps else position
     floor = np.floor(position)
     return int(floor) + round_up(position - floor, coin32)
@@ -165,9 +174,8 @@ def point_of(step: int, u: int, high: int, width: int, shift: int) -> int:
     near = width * high
     beyond = (u - near) >> shift
     far = beyond + width * int(beyond >= step)
-    close = step + int(
-        np.uint64(u) // np.uint64(high)
-    )  # computed for all u: no branch for the processor to guess
+    # computed for all u: no branch for the processor to guess
+    close = step + int(np.uint64(u) // np.uint64(high))
     return close if u < near else far
 
 

@@ -9,6 +9,7 @@ as far as the codewords are uniform directions: see the note.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,6 +27,15 @@ _SQUARE_SHIFT = 10  # squares of a block of codewords must fit 64 bits
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PrivUnit(Mechanism):
     """PrivUnit over the l2 ball that encloses `space`: 64 bits per owner, whatever the dimension.
+
+    Parameters
+    ----------
+    epsilon : float or array of shape (n,)
+        The budget of one report, between 1e-4 and 20.
+    space : Space
+        Where shares live; the ball around it counts.
+    menu : array of floats, default None
+        As for every `Mechanism`.
 
     >>> from tacit import Ball, PrivUnit, seeded
     >>> mechanism = PrivUnit(epsilon=4.0, space=Ball(dim=8))
@@ -57,13 +67,9 @@ class PrivUnit(Mechanism):
     def _draw(self, level: int, shares: FloatArray, tape: WordArray, out: Reports) -> BoolArray:
         done = np.ones(len(shares), dtype=np.bool_)
         cap = self.laws[level]
-        constants = np.array(
-            [cap.candidates, cap.favoured, cap.high, cap.low, cap.total], dtype=np.uint64
-        )
-        fresh = self._latest(level, tape)
-        _draw_codewords(
-            shares, fresh, constants, self.space.radius_2, normal_table(), out.points, done
-        )
+        weights = [cap.candidates, cap.favoured, cap.high, cap.low, cap.total]
+        law = _CapLaw(np.array(weights, dtype=np.uint64), self.space.radius_2, normal_table())
+        _draw_codewords(shares, self._latest(level, tape), law, out.points, done)
         return done
 
     def _decode(self, level: int, reports: Reports) -> FloatArray:
@@ -91,9 +97,8 @@ class PrivUnit(Mechanism):
 
     @property
     def risks(self) -> FloatArray:
-        return np.array(
-            [(self.space.radius_2 / cap.pull) ** 2 for cap in self.laws]
-        )  # worst at x = 0
+        # worst at x = 0
+        return np.array([(self.space.radius_2 / cap.pull) ** 2 for cap in self.laws])
 
 
 def _directions(x: FloatArray) -> FloatArray:
@@ -103,15 +108,17 @@ def _directions(x: FloatArray) -> FloatArray:
     return np.where(length > 0, x / np.where(length > 0, length, 1.0), first)
 
 
+class _CapLaw(NamedTuple):
+    """N, k, A, B and their total weight; the length of the longest share; the normal table."""
+
+    constants: WordArray
+    radius: float
+    table: AnyArray
+
+
 @kernel
 def _draw_codewords(
-    shares: FloatArray,
-    tape: WordArray,
-    constants: WordArray,
-    radius: float,
-    table: AnyArray,
-    names: AnyArray,
-    done: BoolArray,
+    shares: FloatArray, tape: WordArray, law: _CapLaw, names: AnyArray, done: BoolArray
 ) -> None:
     """Word 0 rounds the share to the sphere, word 1 is the public part of the name, word 2 chooses
     among N codewords.
@@ -119,6 +126,7 @@ def _draw_codewords(
     A codeword's place in the order of closeness decides its weight: u < k A goes to the k first
     places, A each, the rest B each. So only the codeword in one place has to be found.
     """
+    constants, radius, table = law
     candidates, favoured, high, low, total = constants
     unfair = unfair_below(total)
     n, dim = len(shares), shares.shape[1]

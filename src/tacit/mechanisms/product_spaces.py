@@ -1,6 +1,4 @@
-"""Spaces of shares that are made of blocks, smaller than the box around them: knowing that pays
-in noise.
-"""
+"""Spaces made of blocks, smaller than the box around them: knowing that pays in noise."""
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
@@ -8,10 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tacit._util.checks import whole
-from tacit._util.types import BoolArray, FloatArray
+from tacit._util.types import FloatArray
 from tacit.mechanisms.spaces import Space
-
-_SLACK = 1e-12
 
 
 @dataclass(frozen=True)
@@ -42,16 +38,13 @@ class Blocks(Space):
         block, or one for all.
         """
 
-    def contains(self, x: FloatArray) -> BoolArray:
-        return np.asarray((self._loads(np.abs(self._parts(x))) <= 1 + _SLACK).all(axis=(-2, -1)))
-
     def clip(self, x: FloatArray) -> FloatArray:
         parts = self._parts(x)
         with np.errstate(over="ignore"):
             loads = self._loads(np.abs(parts))
         if (loads <= 1).all():  # the usual case; NaN and what overflows fail it
             return x.copy()
-        parts = _tamed(parts)
+        parts = _make_finite(parts)
         loads = self._loads(np.abs(parts))
         return np.where(loads > 1, parts / np.where(loads > 1, loads, 1.0), parts).reshape(x.shape)
 
@@ -99,6 +92,6 @@ class Crosses(Blocks):
         return sum(columns, np.zeros((*sizes.shape[:-1], 1)))
 
 
-def _tamed(x: FloatArray) -> FloatArray:
+def _make_finite(x: FloatArray) -> FloatArray:
     """NaN as 0, and nothing so large that sums overflow."""
     return np.clip(np.where(np.isnan(x), 0.0, x), -1e150, 1e150)

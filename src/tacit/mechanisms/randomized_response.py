@@ -10,6 +10,7 @@ Unbiased up to 2^-53 of radius_1.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -59,6 +60,15 @@ class RandomizedResponse(Mechanism):
     """Randomised response over the vertices of a simplex, or of the cross-polytope around any other
     space.
 
+    Parameters
+    ----------
+    epsilon : float or array of shape (n,)
+        The budget of one report, between 1e-4 and 20.
+    space : Space
+        A simplex, or another space: then the cross-polytope around it counts.
+    menu : array of floats, default None
+        As for every `Mechanism`.
+
     >>> from tacit import RandomizedResponse, Simplex, seeded
     >>> classes = Simplex(dim=3)
     >>> mechanism = RandomizedResponse(epsilon=2.0, space=classes)
@@ -73,13 +83,13 @@ class RandomizedResponse(Mechanism):
         self.laws  # noqa: B018 - computed now, so that a bad epsilon is refused here
 
     @property
-    def _signed(self) -> bool:
+    def _has_signs(self) -> bool:
         return not isinstance(self.space, Simplex)
 
     @property
     def vertices(self) -> int:
         """The number of outcomes: the classes, or plus and minus on every axis."""
-        return 2 * self.space.dim if self._signed else self.space.dim
+        return 2 * self.space.dim if self._has_signs else self.space.dim
 
     @cached_property
     def laws(self) -> list[ResponseLaw]:
@@ -100,28 +110,20 @@ class RandomizedResponse(Mechanism):
         fresh = self._latest(level, tape)
         vertices = np.empty(len(shares), dtype=np.int64)
         done = np.ones(len(shares), dtype=np.bool_)
-        if self._signed:
+        if self._has_signs:
             _round_to_axis(shares, fresh[:, 0], self.space.radius_1, vertices)
         else:
             _round_to_class(shares, fresh[:, 0], vertices)
         law = self.laws[level]
-        total = np.uint64(law.total)
-        _respond(
-            vertices,
-            fresh[:, 1],
-            np.uint64(law.odds.high),
-            np.uint64(law.odds.low),
-            total,
-            out.points,
-            done,
-        )
+        odds = _ResponseOdds(*(np.uint64(w) for w in (law.odds.high, law.odds.low, law.total)))
+        _respond(vertices, fresh[:, 1], odds, out.points, done)
         return done
 
     def _decode(self, level: int, reports: Reports) -> FloatArray:
         vertex = reports.points[:, 0].astype(np.int64)
         hot = np.zeros((len(reports), self.space.dim))
         rows = np.arange(len(reports))
-        if self._signed:
+        if self._has_signs:
             hot[rows, vertex // 2] = 1.0 - 2.0 * (vertex % 2)
         else:
             hot[rows, vertex] = 1.0
@@ -129,7 +131,7 @@ class RandomizedResponse(Mechanism):
 
     def _add(self, level: int, reports: Reports) -> tuple[AnyArray, AnyArray]:
         counts = np.bincount(reports.points[:, 0], minlength=self.vertices)
-        if not self._signed:
+        if not self._has_signs:
             return counts[np.newaxis], counts[np.newaxis]
         plus, minus = counts[0::2], counts[1::2]
         return (plus - minus)[np.newaxis], (plus + minus)[np.newaxis]
@@ -140,19 +142,19 @@ class RandomizedResponse(Mechanism):
     @property
     def _scales(self) -> FloatArray:
         return np.array([law.slope for law in self.laws]) * (
-            self.space.radius_1 if self._signed else 1.0
+            self.space.radius_1 if self._has_signs else 1.0
         )
 
     @property
     def _offsets(self) -> FloatArray:
-        if self._signed:
+        if self._has_signs:
             return np.zeros(len(self.levels))  # the wrong outcomes cancel in pairs
         return np.array([-law.odds.low / (law.odds.high - law.odds.low) for law in self.laws])
 
     def _variance(self, level: int, x: FloatArray) -> FloatArray:
         law = self.laws[level]
         other = law.odds.low / law.total
-        if self._signed:
+        if self._has_signs:
             mass = np.abs(x) / self.space.radius_1
             spare = np.clip(1 - mass.sum(axis=1, keepdims=True), 0, 1) / self.space.dim
             hit = 2 * other + (mass + spare) / law.slope
@@ -162,7 +164,7 @@ class RandomizedResponse(Mechanism):
 
     @property
     def risks(self) -> FloatArray:
-        if self._signed:
+        if self._has_signs:
             return self._scales**2  # the squared norm of every estimate; worst at x = 0
         return self._scales**2 * (1 - 1 / self.vertices)  # worst at the uniform vector
 
@@ -205,17 +207,20 @@ def _round_to_axis(shares: FloatArray, coins: WordArray, radius: float, vertices
         vertices[i] = chosen
 
 
+class _ResponseOdds(NamedTuple):
+    """A, B, and the total T of all outcomes."""
+
+    high: np.uint64
+    low: np.uint64
+    total: np.uint64
+
+
 @kernel
 def _respond(
-    vertices: AnyArray,
-    coins: WordArray,
-    high: np.uint64,
-    low: np.uint64,
-    total: np.uint64,
-    points: AnyArray,
-    done: BoolArray,
+    vertices: AnyArray, coins: WordArray, odds: _ResponseOdds, points: AnyArray, done: BoolArray
 ) -> None:
     """U < A answers the truth; the rest of [0, T) is shared out, B to each other outcome."""
+    high, low, total = odds
     unfair = unfair_below(total)
     for i in range(len(vertices)):
         if coins[i] * total < unfair:

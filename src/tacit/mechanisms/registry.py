@@ -1,13 +1,12 @@
-"""Which mechanism for a space and a budget: the one with the smallest worst mean squared error, by
-formula.
-
-Mechanisms by the names that queries, policies and parameters use.
+"""Mechanisms by name, and which of them suits a space and a budget: the one with the smallest
+worst mean squared error, by formula.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
+from tacit._util.checks import one_of
 from tacit._util.types import FloatArray
 from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.duchi import Duchi
@@ -19,6 +18,16 @@ from tacit.mechanisms.privunit import PrivUnit
 from tacit.mechanisms.randomized_response import RandomizedResponse
 from tacit.mechanisms.spaces import Space
 
+# by the names that queries, policies and parameters use
+MECHANISMS: dict[str, type[Mechanism]] = {
+    "laplace": Laplace,
+    "duchi": Duchi,
+    "piecewise": Piecewise,
+    "hybrid": Hybrid,
+    "privunit": PrivUnit,
+    "randomized_response": RandomizedResponse,
+    "none": NoPrivacy,
+}
 PRIVATE: tuple[type[Mechanism], ...] = (
     RandomizedResponse,
     Duchi,
@@ -29,9 +38,27 @@ PRIVATE: tuple[type[Mechanism], ...] = (
 )
 
 
+def mechanism_for(
+    name: str, space: Space, epsilon: float | FloatArray, menu: FloatArray | None = None
+) -> Mechanism:
+    """The mechanism of that name, for one epsilon or for one per owner out of `menu`."""
+    kind = MECHANISMS[one_of("mechanism", name, MECHANISMS)]
+    if kind is NoPrivacy:
+        return NoPrivacy(space=space)
+    return kind(space=space, epsilon=epsilon, menu=None if isinstance(epsilon, float) else menu)
+
+
 class Choice(NamedTuple):
-    """The chosen mechanism, the reason in one sentence, and every candidate's worst mean squared
-    error.
+    """What `choose` answers.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The one with the least error.
+    why : str
+        The reason, in one sentence.
+    risks : dict of str to float
+        Every candidate's worst mean squared error.
     """
 
     mechanism: Mechanism
@@ -41,41 +68,28 @@ class Choice(NamedTuple):
 
 def choose(space: Space, epsilon: float) -> Choice:
     """The mechanism whose estimate of one share has the least mean squared error, at the worst
-    share of the space.
+    share of the space. Equal errors go to the smaller report.
 
-    Equal errors go to the smaller report.
+    Parameters
+    ----------
+    space : Space
+        Where shares live.
+    epsilon : float
+        The budget of one report.
 
     >>> from tacit import Ball, choose
-    >>> choose(Ball(dim=50), epsilon=1.0).why
-    'PrivUnit: least worst-case error over Ball(dim=50, radius=1.0) at epsilon 1, 322; 29.0 times below Piecewise'
+    >>> choose(Ball(dim=50), epsilon=1.0).why.partition(";")[0]
+    'PrivUnit: least worst-case error over Ball(dim=50, radius=1.0) at epsilon 1, 322'
     """
     candidates = [kind(epsilon=epsilon, space=space) for kind in PRIVATE]
-    ranked = sorted(
+    best, second, *_ = ranked = sorted(
         candidates, key=lambda mechanism: (_round_off(mechanism.risk), mechanism.report_bits)
     )
-    best, second = ranked[0], ranked[1]
     why = (
         f"{type(best).__name__}: least worst-case error over {space} at epsilon {epsilon:g}, "
-        f"{best.risk:.3g}; "
-        f"{second.risk / best.risk:.1f} times below {type(second).__name__}"
+        f"{best.risk:.3g}; {second.risk / best.risk:.1f} times below {type(second).__name__}"
     )
     return Choice(best, why, {type(mechanism).__name__: mechanism.risk for mechanism in ranked})
-
-
-def _round_off(risk: float) -> float:
-    """Nine digits: errors that differ only in rounding are equal."""
-    return float(f"{risk:.9g}")
-
-
-MECHANISMS: dict[str, type[Mechanism]] = {
-    "laplace": Laplace,
-    "duchi": Duchi,
-    "piecewise": Piecewise,
-    "hybrid": Hybrid,
-    "privunit": PrivUnit,
-    "randomized_response": RandomizedResponse,
-    "none": NoPrivacy,
-}
 
 
 def best_name(space: Space, epsilon: float | FloatArray) -> str:
@@ -89,14 +103,6 @@ def best_name(space: Space, epsilon: float | FloatArray) -> str:
     return next(name for name, kind in MECHANISMS.items() if kind is best)
 
 
-def mechanism_for(
-    name: str, space: Space, epsilon: float | FloatArray, menu: FloatArray | None = None
-) -> Mechanism:
-    """The mechanism of that name, for one epsilon or for one per owner out of `menu`."""
-    if name not in MECHANISMS:
-        raise ValueError(f"mechanism must be one of {', '.join(sorted(MECHANISMS))}, got {name!r}")
-    if name == "none":
-        return NoPrivacy(space=space)
-    return MECHANISMS[name](
-        space=space, epsilon=epsilon, menu=None if isinstance(epsilon, float) else menu
-    )
+def _round_off(risk: float) -> float:
+    """Nine digits: errors that differ only in rounding are equal."""
+    return float(f"{risk:.9g}")

@@ -5,7 +5,7 @@ adding them is exact, so the same reports give the same bytes in any order, in b
 workers.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -15,10 +15,14 @@ from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class Reports:
-    """Randomised answers of some owners: `points` (n, slots) on the mechanism's public grid.
+    """Randomised answers of some owners.
 
-    Mechanisms that sample coordinates also say which: `indices` (n, slots); for the others it has
-    no columns.
+    Parameters
+    ----------
+    points : array of whole numbers, shape (n, slots)
+        On the mechanism's public grid.
+    indices : array of whole numbers, shape (n, slots) or (n, 0)
+        Which coordinates were sampled; no columns where all are reported.
     """
 
     points: AnyArray
@@ -52,11 +56,18 @@ class Reports:
 @dataclass(frozen=True, eq=False)
 class Totals:
     """Sums over reports, kept apart by epsilon level (and by branch, for a mechanism that mixes
-    two).
+    two). A report decodes to whole numbers z; its estimate is scale * z + offset.
 
-    A report decodes to whole numbers z; its estimate is scale * z + offset. `counts` is per level,
-    `sums` and `squares` hold the sums of z and z^2 per branch and coordinate as Python integers,
-    `scales` and `offsets` belong to the branches, `weights` (inverse variance) to the levels.
+    Parameters
+    ----------
+    counts : array of whole numbers, shape (levels,)
+        How many reports were added.
+    sums, squares : arrays of Python integers, shape (levels * branches, dim)
+        The sums of z and of z^2.
+    scales, offsets : arrays of floats, shape (levels * branches,)
+        What makes an estimate of z.
+    weights : array of floats, shape (levels,)
+        Inverse variances, by which `mean` weighs levels.
     """
 
     counts: IntArray
@@ -69,13 +80,11 @@ class Totals:
     def __add__(self, other: Self) -> "Totals":
         if self.sums.shape != other.sums.shape or not np.array_equal(self.scales, other.scales):
             raise ValueError("totals of different mechanisms cannot be added")
-        return Totals(
-            self.counts + other.counts,
-            self.sums + other.sums,
-            self.squares + other.squares,
-            self.scales,
-            self.offsets,
-            self.weights,
+        return replace(
+            self,
+            counts=self.counts + other.counts,
+            sums=self.sums + other.sums,
+            squares=self.squares + other.squares,
         )
 
     @property
@@ -104,9 +113,8 @@ class Totals:
         with np.errstate(divide="ignore", invalid="ignore"):
             variance = np.where(freedom > 0, np.maximum(spread, 0.0) / freedom, np.inf)
         shares = self._shares_of_levels()[:, np.newaxis]
-        known = np.where(
-            shares > 0, variance, 0.0
-        )  # a level without reports has no say, and no variance
+        # a level without reports has no say, and no variance
+        known = np.where(shares > 0, variance, 0.0)
         return np.asarray(np.sqrt(np.sum(shares**2 * known, axis=0)))
 
     def _at_least_one(self) -> FloatArray:

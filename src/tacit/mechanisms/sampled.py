@@ -19,7 +19,7 @@ from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.spaces import Box
 
 _PER_COORDINATE = 2.5  # epsilon that one sampled coordinate is worth
-_AHEAD = 128  # rows
+_AHEAD = 128  # rows that memory is asked for before they are read: measured best
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -82,35 +82,22 @@ class Sampled(Mechanism):
     def _valid(self, level: int, reports: Reports) -> BoolArray:
         ok = np.empty(len(reports), dtype=np.bool_)
         limit = int(self.sizes[level]) + 2 * (self.branches - 1)
-        _check_pairs(
-            reports.indices, reports.points, int(self.counts[level]), self.space.dim, limit, ok
-        )
+        k = int(self.counts[level])
+        _check_pairs(reports.indices, reports.points, k, dim=self.space.dim, limit=limit, ok=ok)
         return ok
 
     def _decode(self, level: int, reports: Reports) -> FloatArray:
         out = np.zeros((len(reports), self.space.dim))
         scales = self._scales.reshape(-1, self.branches)[level]
-        _decode_pairs(
-            reports.indices,
-            reports.points,
-            int(self.counts[level]),
-            int(self.sizes[level]),
-            scales,
-            out,
-        )
+        k, size = int(self.counts[level]), int(self.sizes[level])
+        _decode_pairs(reports.indices, reports.points, k, size, scales=scales, out=out)
         return out
 
     def _add(self, level: int, reports: Reports) -> tuple[AnyArray, AnyArray]:
         sums = np.zeros((self.branches, self.space.dim), dtype=np.int64)
         squares = np.zeros_like(sums)
-        _add_pairs(
-            reports.indices,
-            reports.points,
-            int(self.counts[level]),
-            int(self.sizes[level]),
-            sums,
-            squares,
-        )
+        k, size = int(self.counts[level]), int(self.sizes[level])
+        _add_pairs(reports.indices, reports.points, k, size, sums=sums, squares=squares)
         return sums, squares
 
     @abstractmethod

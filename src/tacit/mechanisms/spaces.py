@@ -1,11 +1,10 @@
 """Where shares live: bounded sets of vectors, known to everybody before anything is asked.
 
-A space answers three things. `contains` says whether a vector is inside. `clip` brings any vector
-inside, and is total: NaN, infinities and overflow have defined results, because an error that
-depends on an owner's rows would itself be a leak. The three radii say how large the space is in the
-norms that mechanisms calibrate to: a mechanism for boxes asks `radius_inf`, PrivUnit asks
-`radius_2`, Laplace and randomised response ask `radius_1`. So every mechanism works over every
-space, and geometry decides how well.
+A space answers two things. `clip` brings any vector inside, and is total: NaN, infinities and
+overflow have defined results, because an error that depends on an owner's rows would itself be a
+leak. The three radii say how large the space is in the norms that mechanisms calibrate to: a
+mechanism for boxes asks `radius_inf`, PrivUnit asks `radius_2`, Laplace and randomised response ask
+`radius_1`. So every mechanism works over every space, and geometry decides how well.
 """
 
 import math
@@ -15,12 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit._util.checks import bad, positive, whole
-from tacit._util.types import BoolArray, FloatArray
-
-_SLACK = 1e-12  # `contains` forgives what rounding in `clip` can add, and nothing more
+from tacit._util.types import FloatArray
 
 
-def _checked_radius(radius: object) -> float:
+def _accept_radius(radius: object) -> float:
     """Far from where sums or quotients of coordinates overflow: kernels rely on it."""
     number = positive("radius", radius)
     if not 1e-100 <= number <= 1e100:
@@ -30,8 +27,12 @@ def _checked_radius(radius: object) -> float:
 
 @dataclass(frozen=True)
 class Space(ABC):
-    """A bounded set of vectors with `dim` coordinates; rows of a (..., dim) array are its
-    points.
+    """A bounded set of vectors; rows of a (..., dim) array are its points.
+
+    Parameters
+    ----------
+    dim : int
+        How many coordinates a vector has.
     """
 
     dim: int
@@ -55,10 +56,6 @@ class Space(ABC):
         """The largest sum of absolute values."""
 
     @abstractmethod
-    def contains(self, x: FloatArray) -> BoolArray:
-        """Which rows of `x` are in the space."""
-
-    @abstractmethod
     def clip(self, x: FloatArray) -> FloatArray:
         """Each row of `x` moved into the space; rows already inside stay as they are."""
 
@@ -66,6 +63,13 @@ class Space(ABC):
 @dataclass(frozen=True)
 class Box(Space):
     """[-radius, radius]^dim. NaN clips to 0, infinities to the nearer side.
+
+    Parameters
+    ----------
+    dim : int
+        How many coordinates a vector has.
+    radius : float, default 1.0
+        The largest absolute value of a coordinate, between 1e-100 and 1e100.
 
     >>> Box(dim=3).clip(np.array([0.5, -7.0, np.nan]))
     array([ 0.5, -1. ,  0. ])
@@ -75,7 +79,7 @@ class Box(Space):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "radius", _checked_radius(self.radius))
+        object.__setattr__(self, "radius", _accept_radius(self.radius))
 
     @property
     def radius_inf(self) -> float:
@@ -89,9 +93,6 @@ class Box(Space):
     def radius_1(self) -> float:
         return self.radius * self.dim
 
-    def contains(self, x: FloatArray) -> BoolArray:
-        return np.asarray(np.all(np.abs(x) <= self.radius, axis=-1))
-
     def clip(self, x: FloatArray) -> FloatArray:
         return np.clip(np.where(np.isnan(x), 0.0, x), -self.radius, self.radius)
 
@@ -103,6 +104,13 @@ class Ball(Space):
     A longer vector is shortened, keeping its direction. NaN counts as 0; a vector with infinite
     coordinates takes the direction of those coordinates alone.
 
+    Parameters
+    ----------
+    dim : int
+        How many coordinates a vector has.
+    radius : float, default 1.0
+        The largest Euclidean norm, between 1e-100 and 1e100.
+
     >>> Ball(dim=2).clip(np.array([[3.0, 4.0], [np.inf, 5.0]]))
     array([[0.6, 0.8],
            [1. , 0. ]])
@@ -112,7 +120,7 @@ class Ball(Space):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "radius", _checked_radius(self.radius))
+        object.__setattr__(self, "radius", _accept_radius(self.radius))
 
     @property
     def radius_inf(self) -> float:
@@ -125,10 +133,6 @@ class Ball(Space):
     @property
     def radius_1(self) -> float:
         return self.radius * math.sqrt(self.dim)
-
-    def contains(self, x: FloatArray) -> BoolArray:
-        norm = np.sqrt(np.sum(np.square(x), axis=-1))
-        return np.asarray(norm <= self.radius * (1 + _SLACK))
 
     def clip(self, x: FloatArray) -> FloatArray:
         inside = np.einsum("...i,...i->...", x, x) <= self.radius**2  # False for NaN
@@ -159,6 +163,11 @@ class Simplex(Space):
 
     Negative coordinates and NaN count as 0, then the row is divided by its sum. A row with nothing
     left is the uniform vector.
+
+    Parameters
+    ----------
+    dim : int
+        How many classes there are.
 
     >>> Simplex(dim=4).clip(np.array([1.0, 3.0, -2.0, np.nan]))
     array([0.25, 0.75, 0.  , 0.  ])
@@ -192,11 +201,6 @@ class Simplex(Space):
         if not np.all((labels >= 0) & (labels < self.dim)):
             raise ValueError(f"classes must lie in 0 .. {self.dim - 1}")
         return np.asarray(np.eye(self.dim)[labels])
-
-    def contains(self, x: FloatArray) -> BoolArray:
-        return np.asarray(
-            np.all(x >= 0, axis=-1) & (np.abs(np.sum(x, axis=-1) - 1) <= _SLACK * self.dim)
-        )
 
     def clip(self, x: FloatArray) -> FloatArray:
         x = np.where(np.isnan(x), 0.0, np.maximum(x, 0.0))

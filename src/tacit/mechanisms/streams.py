@@ -5,12 +5,10 @@ the owner's share and tape. `stream.words(rows, start, count)` reads a piece of 
 owners.
 
 - `secure()` has no seed and keeps no state: each call takes a fresh 256-bit key from the operating
-  system,
-  expands it with AES-256-CTR and forgets it. So a forked process, a thread or a copied object
-  cannot repeat a word, and nothing that stays in memory helps to recover past coins.
+  system, expands it with AES-256-CTR and forgets it. So a forked process, a thread or a copied
+  object cannot repeat a word, and nothing that stays in memory helps to recover past coins.
 - `seeded(seed)` computes word p of owner o as AES-256 under a key derived from the seed, of the
-  block
-  (o, p // 2). An owner's coins are therefore the same drawn alone, in a block, or on another
+  block (o, p // 2). An owner's coins are therefore the same drawn alone, in a block, or on another
   worker. Runs with it are reproducible, not private: never use it for a release.
 
 A seeded stream is a value, like a key, not a generator that moves on: asked twice, it answers the
@@ -90,9 +88,8 @@ class SeededStream(Stream):
         for position in range(first, last):  # columns, not broadcasting: short inner loops are slow
             counters[:, position - first, 0] = owners
             counters[:, position - first, 1] = position
-        coins = np.empty(
-            counters.nbytes + 15, dtype=np.uint8
-        )  # the library asks for one block to spare
+        # the library asks for one block to spare
+        coins = np.empty(counters.nbytes + 15, dtype=np.uint8)
         # ECB of distinct counters is counter mode with counters we choose: one call serves any set
         # of owners.
         cipher = Cipher(algorithms.AES(self.key), modes.ECB())  # noqa: S305
@@ -117,6 +114,11 @@ def secure() -> SecureStream:
 
 def seeded(seed: int) -> SeededStream:
     """The stream for simulation. Reproducible, not private.
+
+    Parameters
+    ----------
+    seed : int
+        A whole number >= 0; the same seed gives the same coins.
 
     >>> coins = seeded(7)
     >>> together = coins.words(np.arange(100), 0, 3)

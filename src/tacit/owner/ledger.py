@@ -23,7 +23,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import NoReturn
 
-from tacit._util.durable import journaled
+from tacit._util.durable import use_journal
 from tacit.owner.entry import EMPTY, Entry, linked
 from tacit.owner.rollback_guard import Mark, default_mark, read_mark, write_mark
 from tacit.wire import WireError
@@ -169,7 +169,7 @@ class Ledger:
             try:
                 os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
                 made = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
-                journaled(made)
+                use_journal(made)
             except (sqlite3.Error, OSError) as problem:
                 raise LedgerError(f"ledger {self.path} cannot be opened: {problem}") from problem
             self._connection, self._process, self._lock = made, os.getpid(), threading.Lock()

@@ -111,7 +111,7 @@ class Scale:
         return self.start + (self.end - self.start) * (inside - low) / (high - low)
 
 
-def widened(values: Sequence[float], kind: Scaling, share: float) -> tuple[float, float]:
+def widen(values: Sequence[float], kind: Scaling, share: float) -> tuple[float, float]:
     """Ends of an axis with a margin on both sides, a share of its length; never of length zero."""
     low, high = (min(values), max(values)) if values else (0.0, 1.0)
     if kind == "log":

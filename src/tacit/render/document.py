@@ -14,11 +14,11 @@ __all__ = [
     "Figures",
     "Kind",
     "Line",
+    "Paragraph",
     "Part",
     "Scaling",
     "Section",
     "Table",
-    "Words",
 ]
 
 Tone = Literal["plain", "promise", "limits", "warning"]
@@ -63,7 +63,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Words:
+class Paragraph:
     """A paragraph, then terms with their meaning, then a list. Its tone is that of a promise,
     its limits, a warning.
     """
@@ -74,7 +74,7 @@ class Words:
     items: tuple[str, ...] = ()
 
 
-Part = Table | Chart | Words | Figures
+Part = Table | Chart | Paragraph | Figures
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from tacit.render.chart import Chart, Line, Scale, nice_ends, short, widened
+from tacit.render.chart import Chart, Line, Scale, nice_ends, short, widen
 
 WIDTH, HEIGHT = 620, 380
 _LEFT, _RIGHT, _TOP, _BOTTOM = 74, 16, 16, 66
-_GAP, _NARROW_GAP = (
-    46.0,
-    104.0,
-)  # least distance of numbers along the x axis; on a narrow screen they are larger
+# least distance of numbers along the x axis; on a narrow screen they are larger
+_GAP, _NARROW_GAP = (46.0, 104.0)
 _APART = (
     4.0  # between points of different lines at one x, so that their bars do not hide each other
 )
@@ -35,7 +33,7 @@ class Tick:
 
 
 @dataclass(frozen=True)
-class Mark:
+class Point:
     """A point, the ends of its error bar, and what it says when pointed at."""
 
     x: float
@@ -54,13 +52,13 @@ class Curve:
     name: str
     look: str
     marker: str
-    marks: tuple[Mark, ...]
+    points: tuple[Point, ...]
     is_level: bool
 
     @property
     def path(self) -> str:
         """The points as a polyline takes them."""
-        return " ".join(f"{mark.x:.1f},{mark.y:.1f}" for mark in self.marks)
+        return " ".join(f"{point.x:.1f},{point.y:.1f}" for point in self.points)
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,7 @@ class Drawing:
 def draw(chart: Chart) -> Drawing:
     """Where everything goes."""
     places: Sequence[float] = range(1, chart.steps + 1) if chart.steps else _places(chart.lines)
-    ends = (0.5, chart.steps + 0.5) if chart.steps else widened(places, chart.x_scale, 0.04)
+    ends = (0.5, chart.steps + 0.5) if chart.steps else widen(places, chart.x_scale, 0.04)
     across = Scale(*ends, _LEFT, WIDTH - _RIGHT, chart.x_scale)
     low, high, grid = nice_ends(_reach(chart), chart.y_scale)
     down = Scale(low, high, HEIGHT - _BOTTOM, _TOP, chart.y_scale)
@@ -101,7 +99,7 @@ def draw(chart: Chart) -> Drawing:
             else 0.0
         )
         curves.append(
-            Curve(line.name, look, marker, _marks(chart, line, across, down, shift), line.is_level)
+            Curve(line.name, look, marker, _points(chart, line, across, down, shift), line.is_level)
         )
     return Drawing(
         title=chart.title,
@@ -169,21 +167,23 @@ def _look(line: Line, number: int, shapes: "count[int]") -> tuple[str, str]:
     return _MARKERS[shape % len(_MARKERS)], f"{look}{hollow}"
 
 
-def _marks(chart: Chart, line: Line, across: Scale, down: Scale, shift: float) -> tuple[Mark, ...]:
+def _points(
+    chart: Chart, line: Line, across: Scale, down: Scale, shift: float
+) -> tuple[Point, ...]:
     if line.is_level:
         y, error, known = line.y[0], line.errors[0], line.error is not None
         text = f"{line.name}: {_figure(y, error, known)}"
         ends = down.at(y), down.at(y - error), down.at(y + error)
-        return tuple(Mark(x, *ends, text) for x in (across.start, across.end))
-    marks = []
+        return tuple(Point(x, *ends, text) for x in (across.start, across.end))
+    points = []
     for x, y, error in zip(line.x, line.y, line.errors, strict=True):
         text = (
             f"{line.name}, {chart.x_label} {short(x)}: {_figure(y, error, line.error is not None)}"
         )
-        marks.append(
-            Mark(across.at(x) + shift, down.at(y), down.at(y - error), down.at(y + error), text)
+        points.append(
+            Point(across.at(x) + shift, down.at(y), down.at(y - error), down.at(y + error), text)
         )
-    return tuple(marks)
+    return tuple(points)
 
 
 def _figure(value: float, error: float, known: bool) -> str:

@@ -75,7 +75,7 @@ def write_page(document: Document, path: Path) -> None:
 def page_of(document: Document) -> str:
     """The page as text."""
     templates = environment("tacit.render")
-    templates.filters["tied"] = tied
+    templates.filters["tie"] = tie
     template = templates.get_template("report.html")
     return template.render(
         document=document,
@@ -86,10 +86,10 @@ def page_of(document: Document) -> str:
     )
 
 
-def tied(text: str) -> str:
+def tie(text: str) -> str:
     """Text in which a number and its error stay on one line.
 
-    >>> tied("69.1 ± 3.6, 74.1") == "69.1\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}3.6, 74.1"
+    >>> tie("69.1 ± 3.6, 74.1") == "69.1\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}3.6, 74.1"
     True
     """
     return text.replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")

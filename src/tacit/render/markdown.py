@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from os.path import relpath
 from pathlib import Path
 
-from tacit.render.document import Chart, Document, Figures, Part, Table, Words
+from tacit.render.document import Chart, Document, Figures, Paragraph, Part, Table
 from tacit.render.drawing import as_table
 
 _ESCAPED = str.maketrans({letter: f"\\{letter}" for letter in "\\`*_[]<>|#"})
@@ -81,7 +81,7 @@ def _blocks(part: Part, links: Mapping[Chart, str]) -> list[str]:
                 for name, value, more in part.entries
             )
             return ["\n".join(values)]
-        case Words():
+        case Paragraph():
             terms = [f"- {_plain(name)}: {_plain(value)}" for name, value in part.terms]
             items = [f"- {_plain(item)}" for item in part.items]
             return [

@@ -33,7 +33,7 @@ def write_pictures(document: Document, folder: Path) -> dict[Chart, Path]:
     paths: dict[Chart, Path] = {}
     with rc_context({"svg.hashsalt": "tacit", "svg.fonttype": "none"}):
         for number, chart in enumerate(document.charts, 1):
-            figure = _drawn(chart)
+            figure = _figure_of(chart)
             paths[chart] = folder / f"{number:02d}-{_slug(chart.title)}.png"
             figure.savefig(paths[chart], dpi=150, metadata={"Software": "tacit"})
             figure.savefig(
@@ -42,7 +42,7 @@ def write_pictures(document: Document, folder: Path) -> dict[Chart, Path]:
     return paths
 
 
-def _drawn(chart: Chart) -> Any:
+def _figure_of(chart: Chart) -> Any:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.2, 4.8), layout="constrained")

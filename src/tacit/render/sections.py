@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from tacit.render.chart import Kind, Line
-from tacit.render.document import Section, Words
+from tacit.render.document import Paragraph, Section
 
 SPREAD = "Bars: one standard deviation over runs."
 
@@ -25,7 +25,7 @@ def percents(name: str, points: Iterable[tuple[float, float, float]], kind: Kind
     )
 
 
-def named(method: str, unsound: str) -> str:
+def mark_unsound(method: str, unsound: str) -> str:
     """A method's name, with the mark of one that may only be simulated."""
     return f"{method} (unsound)" if unsound else method
 
@@ -38,15 +38,15 @@ def protection(
     """
     reasons = tuple(sorted({reason for reason in unsound if reason}))
     parts = [
-        Words(
+        Paragraph(
             "All numbers here come from seeded simulations: reproducible, not private. Public "
             "data only was used.",
             "warning",
         ),
-        Words(claim, "promise", terms),
-        Words("Not protected, whatever the method:", "limits", items=limits),
+        Paragraph(claim, "promise", terms),
+        Paragraph("Not protected, whatever the method:", "limits", items=limits),
     ]
     if reasons:
         text = "Methods marked unsound are there for comparison and cannot run at an owner. Why:"
-        parts.append(Words(text, "limits", items=reasons))
+        parts.append(Paragraph(text, "limits", items=reasons))
     return Section("What is promised, and what is not", parts=tuple(parts))

@@ -1,1 +1,5 @@
-"""Sums over owners in which nobody sees a single owner's term."""
+"""Sums over owners in which nobody sees a single owner's term: the interface, exact noise, and two
+servers that each hold one half of every term and add noise of their own.
+
+Learners and everything above may import it; it imports mechanisms, wire and `_util`.
+"""

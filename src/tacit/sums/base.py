@@ -23,12 +23,12 @@ from tacit.mechanisms.odds import rational
 from tacit.mechanisms.streams import Stream
 
 _BLOCK = 1 << 16  # owners handled at a time
-_LARGEST_STEPS = 1 << 30
+_LARGEST_STEPS = 1 << 30  # per unit: two billion owners still fit a sum
 _LARGEST_SCALE = 1 << 40  # noise stays far below 2^63 steps
-_LARGEST_SUM = 1 << 62
+_LARGEST_SUM = 1 << 62  # steps, so that signed words hold it with its noise
 
 
-class RefusedError(RuntimeError):
+class SumRefusedError(RuntimeError):
     """The protocol will not go on: too few owners, a second release, releases of different
     batches.
     """

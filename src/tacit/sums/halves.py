@@ -1,13 +1,10 @@
-"""What a sum over the network is about: public facts that owners seal their halves to.
+"""Sealed halves: what leaves an owner for a sum over the network, and what each server reads of it.
 
-The two servers of a campaign are named by their public keys. A half opens at one of them, for one
-question, at one epsilon, and for no other, because all of this is the context it was sealed in.
-
-Sealed halves: what leaves an owner for a sum, and what each server reads of it.
-
-The coordinator's half is a seed of 32 bytes, which AES-256-CTR stretches to the mask; the helper's
-is the residual, the encoded term minus the mask modulo 2^64. Both travel together, sealed to their
-servers. A report is a function of term and tape: an owner reads 12 words of it, for the seed and
+The two servers of a campaign are named by their public keys. The coordinator's half is a seed of 32
+bytes, which AES-256-CTR stretches to the mask; the helper's is the residual, the encoded term minus
+the mask modulo 2^64. Both travel together, sealed to their servers: a half opens at one of them,
+for one question, at one epsilon, and for no other, because all of this is the context it was
+sealed in. A report is a function of term and tape: an owner reads 12 words of it, for the seed and
 for the keys of the two seals. Proof: two_servers.md.
 """
 
@@ -28,7 +25,11 @@ from tacit.wire.sealing import KEY, OVERHEAD, seal, unseal
 
 ENTRIES = 2  # of a term: weighted error, weight
 COORDINATOR, HELPER = "coordinator", "helper"
-_DIGEST = 32
+_DIGEST = 32  # bytes
+_SEED = 32  # bytes: a key of AES-256
+SIZES = {COORDINATOR: _SEED + OVERHEAD, HELPER: 8 * ENTRIES + OVERHEAD}  # bytes of a sealed half
+SIZE = sum(SIZES.values())
+_WORDS = (_SEED + 2 * KEY) // 8
 
 
 @message("sum.terms")
@@ -81,13 +82,7 @@ class Batch:
         return server.encode() + b"\n" + encode(self)
 
 
-_SEED = 32
-SIZES = {COORDINATOR: _SEED + OVERHEAD, HELPER: 8 * ENTRIES + OVERHEAD}  # bytes of a sealed half
-SIZE = sum(SIZES.values())
-_WORDS = (_SEED + 2 * KEY) // 8
-
-
-def sealed_halves(terms: FloatArray, batch: Batch, stream: Stream) -> AnyArray:
+def seal_halves(terms: FloatArray, batch: Batch, stream: Stream) -> AnyArray:
     """At the owners: the bytes (owners, SIZE) that leave for terms (owners, 2), the
     coordinator's half first.
     """
@@ -99,20 +94,17 @@ def sealed_halves(terms: FloatArray, batch: Batch, stream: Stream) -> AnyArray:
         raw = tape.tobytes()
         seed, first, second = raw[:_SEED], raw[_SEED : _SEED + KEY], raw[_SEED + KEY :]
         residual = (term - mask_of(seed)).astype("<u8").tobytes()
-        sealed = seal(seed, spec.coordinator, contexts[0], first) + seal(
-            residual, spec.helper, contexts[1], second
-        )
-        row[:] = np.frombuffer(sealed, np.uint8)
+        mask = seal(seed, spec.coordinator, contexts[0], first)
+        rest = seal(residual, spec.helper, contexts[1], second)
+        row[:] = np.frombuffer(mask + rest, np.uint8)
     return rows
 
 
-def opened_halves(
-    sealed: Sequence[bytes], batch: Batch, server: str, key: X25519PrivateKey
-) -> Half:
+def open_halves(sealed: Sequence[bytes], batch: Batch, server: str, key: X25519PrivateKey) -> Half:
     """At a server: the halves that open, named by their places; a copy of one that has opened is
     left out.
 
-    Sealed bytes open only as they are (wire/sealed.py), so a copy has the same first 32 bytes, and
+    Sealed bytes open only as they are (wire/sealing.py), so a copy has the same first 32 bytes, and
     an honest owner uses them once: whoever relays halves cannot make a term count twice.
     """
     context = batch.context(server)
@@ -120,11 +112,9 @@ def opened_halves(
     words: list[WordArray] = []
     seen: set[bytes] = set()
     for place, each in enumerate(sealed):
-        plain = (
-            unseal(each, key, context)
-            if len(each) == SIZES[server] and each[:KEY] not in seen
-            else None
-        )
+        if len(each) != SIZES[server] or each[:KEY] in seen:
+            continue
+        plain = unseal(each, key, context)
         if plain is not None:
             seen.add(each[:KEY])
             places.append(place)

@@ -15,7 +15,7 @@ import numpy as np
 
 from tacit._util.kernels import kernel
 from tacit._util.types import BoolArray, IntArray, WordArray
-from tacit.mechanisms.laplace import _RUNS, _noise, _survives
+from tacit.mechanisms.laplace import RUNS, draw_noise, survives
 from tacit.mechanisms.streams import Stream
 from tacit.sums.base import blocks
 
@@ -27,7 +27,8 @@ def two_sided_geometric(count: int, scale: int, stream: Stream) -> IntArray:
     """`count` draws; draw i is a function of tape i of `stream` alone.
 
     >>> from tacit import seeded
-    >>> bool((two_sided_geometric(9, 4, seeded(1))[:3] == two_sided_geometric(3, 4, seeded(1))).all())
+    >>> many, few = (two_sided_geometric(count, 4, seeded(1)) for count in (9, 3))
+    >>> bool((many[:3] == few).all())
     True
     """
     drawn = np.empty(count, dtype=np.int64)
@@ -43,7 +44,8 @@ def two_sided_geometric_rows(rows: int, each: int, scale: int, stream: Stream) -
     goes on in a part of the tape that is its own.
 
     >>> from tacit import seeded
-    >>> bool((two_sided_geometric_rows(9, 5, 4, seeded(1))[:3] == two_sided_geometric_rows(3, 5, 4, seeded(1))).all())
+    >>> many, few = (two_sided_geometric_rows(rows, 5, 4, seeded(1)) for rows in (9, 3))
+    >>> bool((many[:3] == few).all())
     True
     """
     tape = stream.words(np.arange(rows), 0, each * _WORDS).reshape(rows * each, _WORDS)
@@ -82,11 +84,11 @@ def _draw_rows(rows: IntArray, scale: np.uint64, stream: Stream) -> IntArray:
 @kernel
 def _endless(tape: WordArray, scale: np.uint64) -> tuple[int, int]:
     """One draw and the next place on the tape, -1 when the tape has ended."""
-    z, at = _noise(tape, 0, scale)
+    z, at = draw_noise(tape, 0, scale)
     step = int(scale) if z > 0 else -int(scale)
-    going = abs(z) >= _RUNS * int(scale)
+    going = abs(z) >= RUNS * int(scale)
     while going and at >= 0:
-        going, at = _survives(tape, at, scale, scale)
+        going, at = survives(tape, at, scale, scale)
         if going:
             z += step
     return z, at

@@ -1,16 +1,16 @@
 """How two servers add up the reports to one question, without a socket: what they say and what each
 computes.
 
-    coordinator: open its own halves; relay the helper's halves of those owners -> Relay
-    helper:      open them, leave out what does not open or is a copy, add, add noise, once -> Added
+    coordinator: open its own halves; relay the helper's halves of those owners  -> RelayedHalves
+    helper:      open them, leave out what does not open or is a copy, add, add noise, once
+                                                                                 -> HelperSum
     coordinator: add its own halves of the owners that were counted, add noise, open the sum
 
 Each server's noise is an explicit stream. Proof: two_servers.md.
 
-The helper of rehearsals: its key is known to everybody, so that nobody can take it for a helper.
-
-Whoever seals a half to it hides nothing, whatever noise is added. Owners that are not rehearsing
-refuse it, and so does a campaign file; a rehearsal accepts no other. Reproducible, not private.
+A rehearsal has a helper whose key everybody knows, so that nobody can take it for a helper: whoever
+seals a half to it hides nothing, whatever noise is added. Owners that are not rehearsing refuse it,
+and so does a campaign file; a rehearsal accepts no other. Reproducible, not private.
 """
 
 from collections.abc import Sequence
@@ -23,15 +23,15 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from tacit._util.checks import bad
 from tacit._util.types import BoolArray, IntArray, WordArray
 from tacit.mechanisms.streams import Stream
-from tacit.sums.base import RefusedError, SumAnswer
-from tacit.sums.halves import COORDINATOR, ENTRIES, HELPER, SIZES, Batch, opened_halves
+from tacit.sums.base import SumAnswer, SumRefusedError
+from tacit.sums.halves import COORDINATOR, ENTRIES, HELPER, SIZES, Batch, open_halves
 from tacit.sums.two_servers import Half, Release, Server, open_sum
 from tacit.wire import message
 
 
 @message("sum.relay")
 @dataclass(frozen=True)
-class Relay:
+class RelayedHalves:
     """From the coordinator to the helper: sealed halves one after the other; it cannot open
     them.
     """
@@ -51,7 +51,7 @@ class Relay:
 
 @message("sum.added")
 @dataclass(frozen=True, eq=False)
-class Added:
+class HelperSum:
     """From the helper, once per question: which of the halves were counted (a bit each), and their
     noisy sum.
 
@@ -63,48 +63,48 @@ class Added:
     words: IntArray
 
 
-class Helping:
+class HelperSide:
     """The helper's part in one sum over the halves of a relay."""
 
-    def __init__(self, relay: Relay, key: X25519PrivateKey, minimum: int) -> None:
+    def __init__(self, relay: RelayedHalves, key: X25519PrivateKey, minimum: int) -> None:
         pieces = relay.pieces
         self._batch = relay.batch
         self._server = Server(relay.batch.terms.sums(minimum), len(pieces), ENTRIES)
-        self._server.receive(opened_halves(pieces, relay.batch, HELPER, key))
+        self._server.receive(open_halves(pieces, relay.batch, HELPER, key))
 
-    def added(self, noise: Stream) -> Added:
+    def release(self, noise: Stream) -> HelperSum:
         """The noisy sum, once. Fewer owners than its own or the campaign's minimum are a
-        `RefusedError`.
+        `SumRefusedError`.
         """
         relayed = np.ones_like(self._server.present)
         release = self._server.release(relayed, tape(self._batch, HELPER, noise))
-        return Added(
+        return HelperSum(
             self._batch.question,
             np.packbits(release.counted).tobytes(),
             release.words.view(np.int64),
         )
 
 
-class Adding:
+class CoordinatorSide:
     """The coordinator's part in one sum over some owners' reports, each two sealed halves."""
 
     def __init__(self, batch: Batch, reports: Sequence[bytes], key: X25519PrivateKey) -> None:
-        own = opened_halves(
+        own = open_halves(
             [report[: SIZES[COORDINATOR]] for report in reports], batch, COORDINATOR, key
         )
         theirs = [reports[place][SIZES[COORDINATOR] :] for place in own.owners.tolist()]
         self._words: WordArray = own.words
-        self.relay = Relay(batch, b"".join(theirs))
+        self.relay = RelayedHalves(batch, b"".join(theirs))
 
-    def opened(self, said: Added, noise: Stream) -> SumAnswer:
-        """The sum, from what the helper said; what does not fit the relay is a `RefusedError`."""
+    def open(self, said: HelperSum, noise: Stream) -> SumAnswer:
+        """The sum, from what the helper said; what does not fit is a `SumRefusedError`."""
         n, batch = len(self._words), self.relay.batch
         if not (
             said.question == batch.question
             and len(said.counted) == (n + 7) // 8
             and said.words.shape == (ENTRIES,)
         ):
-            raise RefusedError("the helper's answer is not about this batch")
+            raise SumRefusedError("the helper's answer is not about this batch")
         counted: BoolArray = np.unpackbits(np.frombuffer(said.counted, np.uint8), count=n).astype(
             np.bool_
         )

@@ -22,7 +22,7 @@ import numpy as np
 from tacit._util.checks import bad, whole
 from tacit._util.types import BoolArray, FloatArray, IntArray, WordArray
 from tacit.mechanisms.streams import Stream
-from tacit.sums.base import RefusedError, SecureSum, SumAnswer, blocks, decode, encode
+from tacit.sums.base import SecureSum, SumAnswer, SumRefusedError, blocks, decode, encode
 from tacit.sums.noise import two_sided_geometric, variance
 
 
@@ -134,7 +134,7 @@ class Server:
         counted = self.present & at_other
         if not np.count_nonzero(counted) >= self.spec.minimum:
             found = np.count_nonzero(counted)
-            raise RefusedError(
+            raise SumRefusedError(
                 f"a sum needs at least minimum={self.spec.minimum} owners at both servers, "
                 f"got {found}"
             )
@@ -145,7 +145,7 @@ class Server:
 
     def _open_batch(self) -> WordArray:
         if self._words is None:
-            raise RefusedError("this batch was released; a server releases a batch once")
+            raise SumRefusedError("this batch was released; a server releases a batch once")
         return self._words
 
 
@@ -158,7 +158,7 @@ def open_sum(a: Release, b: Release) -> SumAnswer:
         or a.words.shape != b.words.shape
         or not np.array_equal(a.counted, b.counted)
     ):
-        raise RefusedError(
+        raise SumRefusedError(
             "the two releases are not of the same batch: owners counted and parameters must "
             "be equal"
         )

@@ -13,7 +13,7 @@ import tacit
 from tacit.algorithms.roster import Peer, Roster
 from tacit.estimators.persistence import SavedModel
 from tacit.learners.invitation import PURPOSE
-from tacit.learners.peers.additive import Additive
+from tacit.learners.peers.peer_model import Additive
 from tacit.service.coordinator.intake import Intake
 from tacit.service.coordinator.page import page
 from tacit.service.coordinator.peers import Rosters

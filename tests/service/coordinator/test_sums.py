@@ -25,7 +25,7 @@ from tacit.service.device.join import join
 from tacit.service.device.preview import preview
 from tacit.service.kinds.boosting import BoostingSpec
 from tacit.sums.halves import SIZE
-from tacit.sums.protocol import Adding
+from tacit.sums.protocol import CoordinatorSide
 from tacit.sums.two_servers import TwoServers
 from tacit.wire import decode, encode
 from tacit.wire.signing import opened, public_bytes
@@ -209,7 +209,9 @@ def test_a_coordinator_killed_while_servers_add_up_goes_on(trial, monkeypatch):
         raise KilledError
 
     with monkeypatch.context() as patch:
-        patch.setattr(Adding, "opened", killed)  # the helper has answered, nothing is written down
+        patch.setattr(
+            CoordinatorSide, "open", killed
+        )  # the helper has answered, nothing is written down
         with pytest.raises(KilledError):
             trial.service.driver.step()
     assert trial.last().state == ADDING

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tacit.service.helper.answers import Book
-from tacit.sums.base import RefusedError
+from tacit.sums.base import SumRefusedError
 
 FORK = multiprocessing.get_context("fork")
 
@@ -37,9 +37,9 @@ def test_the_same_relay_gets_the_same_answer_and_another_none(tmp_path):
     for again in (book, Book(tmp_path / "b.db")):
         assert again.answer(b"question", b"relay", never) == b"first"
         assert again.answered(b"question", b"relay") == b"first"
-        with pytest.raises(RefusedError, match="once"):
+        with pytest.raises(SumRefusedError, match="once"):
             again.answer(b"question", b"other halves", never)
-        with pytest.raises(RefusedError, match="once"):
+        with pytest.raises(SumRefusedError, match="once"):
             again.answered(b"question", b"other halves")
     assert book.answer(b"another", b"relay", lambda: b"second") == b"second"
 
@@ -48,9 +48,9 @@ def test_a_refusal_while_drawing_uses_nothing_up(tmp_path):
     book = Book(tmp_path / "b.db")
 
     def too_few():
-        raise RefusedError("too few")
+        raise SumRefusedError("too few")
 
-    with pytest.raises(RefusedError, match="too few"):
+    with pytest.raises(SumRefusedError, match="too few"):
         book.answer(b"question", b"few", too_few)
     assert book.answer(b"question", b"more", lambda: b"first") == b"first"
 

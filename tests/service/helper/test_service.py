@@ -17,7 +17,7 @@ from tacit import seeded
 from tacit.service.helper.service import LARGEST
 from tacit.service.protocol.signed_requests import Request, signed_headers
 from tacit.sums.halves import Batch, SumTerms
-from tacit.sums.protocol import Added, Adding, Relay
+from tacit.sums.protocol import CoordinatorSide, HelperSum, RelayedHalves
 from tacit.wire import decode, encode
 from tacit.wire.signing import public_bytes
 from tests.service.helper.made import client_of, helper
@@ -41,7 +41,7 @@ def client(folder, **kwargs):
 
 
 def adding(n=12):
-    return Adding(batch(), reports(terms(n)), COORDINATOR_KEY)
+    return CoordinatorSide(batch(), reports(terms(n)), COORDINATOR_KEY)
 
 
 def post(client, body, key=CAMPAIGN, path="/v1/sum", at=None):
@@ -57,7 +57,7 @@ def test_a_sum_over_http(tmp_path):
     mine = adding()
     response = post(http, encode(mine.relay))
     assert response.status_code == 200
-    answer = mine.opened(decode(response.content, Added), seeded(3))
+    answer = mine.open(decode(response.content, HelperSum), seeded(3))
     assert answer.n == 12
     assert without_noise(answer) == plain(terms())
 
@@ -67,10 +67,12 @@ def test_the_same_relay_gets_the_same_bytes_and_another_batch_of_the_question_is
     first = post(client(tmp_path), encode(relay)).content
     http = client(tmp_path)  # restarted
     assert post(http, encode(relay)).content == first
-    fewer = Relay(relay.batch, relay.halves[64:])  # differs in one owner: would give its term away
+    fewer = RelayedHalves(
+        relay.batch, relay.halves[64:]
+    )  # differs in one owner: would give its term away
     response = post(http, encode(fewer))
     assert (response.status_code, response.json()) == (409, {"error": "refused"})
-    other = Relay(batch(number=2), relay.halves)
+    other = RelayedHalves(batch(number=2), relay.halves)
     assert post(http, encode(other)).status_code == 409
     assert post(http, encode(relay)).content == first
 
@@ -78,7 +80,7 @@ def test_the_same_relay_gets_the_same_bytes_and_another_batch_of_the_question_is
 def test_small_batches_are_refused_and_use_nothing_up(tmp_path):
     http = client(tmp_path, minimum=12)
     relay = adding().relay
-    assert post(http, encode(Relay(relay.batch, relay.halves[64:]))).status_code == 409
+    assert post(http, encode(RelayedHalves(relay.batch, relay.halves[64:]))).status_code == 409
     assert post(http, encode(relay)).status_code == 200
 
 
@@ -134,14 +136,14 @@ def test_a_helper_that_is_killed_and_started_again_answers_the_same(tmp_path):
             try:
                 keys.add(told_key(client))
                 about = Batch(b"q" * 32, 1, SumTerms(1.0, 3, public(COORDINATOR_KEY), *keys))
-                mine = Adding(about, reports(terms(), about), COORDINATOR_KEY)
+                mine = CoordinatorSide(about, reports(terms(), about), COORDINATOR_KEY)
                 said.append(post(client, encode(mine.relay)).content)
-                fewer = Relay(about, mine.relay.halves[64:])
+                fewer = RelayedHalves(about, mine.relay.halves[64:])
                 assert post(client, encode(fewer)).status_code == 409
             finally:
                 os.kill(process.pid, signal.SIGKILL)
                 process.wait()
     assert len(keys) == 1
     assert said[0] == said[1]
-    assert mine.opened(decode(said[1], Added), seeded(3)).n == 12
+    assert mine.open(decode(said[1], HelperSum), seeded(3)).n == 12
     assert (tmp_path / "sealing.key").stat().st_mode & 0o077 == 0

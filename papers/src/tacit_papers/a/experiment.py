@@ -107,15 +107,9 @@ class BoostingCell(CurveCell):
         epsilon = line.epsilon or 1.0
         facts = line.learner.facts(public)
         terms = ReportTerms.of(line.mechanism, line.learner.space(facts), epsilon)
-        algorithm = boosting.boost(
-            line.learner,
-            facts,
-            terms,
-            boosting.OwnSample(public),
-            rounds=self.rounds,
-            owners=self.owners,
-            attempts=_ATTEMPTS,
-        )
+        schedule = boosting.Schedule(self.rounds, self.owners, _ATTEMPTS)
+        judge = boosting.OwnSample(public)
+        algorithm = boosting.boost(line.learner, facts, terms, judge, schedule)
         return Inline(cohort, epsilon, coins).run(algorithm)
 
 

@@ -13,7 +13,7 @@ from tacit._util.types import FloatArray
 from tacit.data.cohort import Cohort
 from tacit.learners.learner import Facts, ShareQuery, Simulated
 from tacit.learners.owners.centroid import CentroidModel
-from tacit.learners.owners.cross_tables import Cuts, weighted_tables
+from tacit.learners.owners.cross_tables import Cuts, OwnedRows, tabulate_weighted
 from tacit.learners.owners.logistic import Logistic, LogisticModel, fit_owners
 from tacit.learners.owners.stump import Stump, StumpModel
 from tacit.learners.query import Answer
@@ -116,14 +116,8 @@ class PublishedStump(Stump):
         facts = query.facts
         tables = np.empty((len(cohort), len(facts.values), 2, 1))
         cuts = Cuts.of(facts.columns, facts.values, facts.dim)
-        weighted_tables(
-            cohort.table,
-            cohort.labels,
-            cohort.spans,
-            raw_weights(query, cohort),
-            cuts,
-            tables,
-        )
+        weights = raw_weights(query, cohort)
+        tabulate_weighted(OwnedRows.of(cohort), weights, cuts, tables)
         return tables.reshape(len(cohort), -1)
 
     def learn(self, query: ShareQuery, answer: Answer) -> StumpModel:

@@ -103,15 +103,9 @@ class SummedCell(CurveCell):
         facts = line.learner.facts(public_of(split))
         epsilon, sums = self._budget(line)
         terms = ReportTerms.of(line.mechanism, line.learner.space(facts), epsilon)
-        algorithm = boosting.boost(
-            line.learner,
-            facts,
-            terms,
-            boosting.AllOwners(),
-            rounds=self.rounds,
-            owners=self.owners,
-            attempts=self.rounds,
-        )
+        schedule = boosting.Schedule(self.rounds, self.owners, attempts=self.rounds)
+        judge = boosting.AllOwners()
+        algorithm = boosting.boost(line.learner, facts, terms, judge, schedule)
         return Inline(cohort, epsilon, coins, sums).run(algorithm)
 
     def _budget(self, line: Line) -> tuple[float, SecureSum]:

@@ -14,7 +14,7 @@ from tacit._util.types import FloatArray
 from tacit.data.cohort import Cohort
 from tacit.data.sample import Public
 from tacit.learners.learner import Facts, ShareQuery, Simulated
-from tacit.learners.owners.cross_tables import Cuts, weighted_tables
+from tacit.learners.owners.cross_tables import Cuts, OwnedRows, tabulate_weighted
 from tacit.learners.owners.logistic import LogisticModel, fit_owners
 from tacit.learners.owners.stump import Stump, StumpModel
 from tacit.learners.query import Answer
@@ -72,7 +72,7 @@ class MajorityStump(Simulated):
         sizes = np.repeat(np.maximum(cohort.sizes, 1), cohort.sizes)
         cuts = Cuts.of(facts.columns, facts.values, facts.dim)
         weights = mean_one_weights(query, cohort) / sizes
-        weighted_tables(cohort.table, cohort.labels, cohort.spans, weights, cuts, tables)
+        tabulate_weighted(OwnedRows.of(cohort), weights, cuts, tables)
         return np.clip(tables.reshape(len(cohort), -1), -1.0, 1.0)
 
     def simulate(

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tacit.render.document import Chart, Document, Line, Section, Table
-from tacit.render.sections import named, protection
+from tacit.render.sections import mark_unsound, protection
 from tacit_papers.b.hits import HitRow
 from tacit_papers.b.published import published_square
 from tacit_papers.rows import select
@@ -104,7 +104,7 @@ def _hit_lines(rows: Sequence[HitRow]) -> Iterator[tuple[str, list[HitRow]]]:
     for variant, mechanism in dict.fromkeys((row.variant, row.mechanism) for row in rows):
         own = [row for row in rows if (row.variant, row.mechanism) == (variant, mechanism)]
         alone = own[0].epsilon is None
-        name = f"{named(variant, own[0].unsound)}, {mechanism}"
+        name = f"{mark_unsound(variant, own[0].unsound)}, {mechanism}"
         yield "data user's sample alone" if alone else name, own
 
 

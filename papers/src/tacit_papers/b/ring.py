@@ -15,7 +15,7 @@ import numpy as np
 from tacit._util.checks import bad, whole
 from tacit._util.types import FloatArray, WordArray
 from tacit.mechanisms.streams import Stream
-from tacit.sums.base import RefusedError, SecureSum, SumAnswer, blocks, decode, encode
+from tacit.sums.base import SecureSum, SumAnswer, SumRefusedError, blocks, decode, encode
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class RingSum(SecureSum):
     def total(self, terms: object, stream: Stream) -> SumAnswer:
         rows = self.accept(terms)
         if not len(rows) >= self.minimum:
-            raise RefusedError(
+            raise SumRefusedError(
                 f"a sum needs at least minimum={self.minimum} owners, got {len(rows)}"
             )
         messages = self.messages(rows, stream)

@@ -7,9 +7,9 @@ from functools import cached_property
 import numpy as np
 
 from tacit._util.types import FloatArray, IntArray
-from tacit.algorithms.site_tuning import projections_of, rehearse
+from tacit.algorithms.site_tuning import projections_of, tune_site
 from tacit.algorithms.site_weights import PublicOnly
-from tacit.algorithms.sites import combined_sites, models_of_public
+from tacit.algorithms.sites import combine_sites, models_of_public
 from tacit.data.cohort import Cohort
 from tacit.learners.query import Estimates
 from tacit.learners.sites.losses import HuberHinge
@@ -70,7 +70,7 @@ def errors_of(
         query = _question(setting, projections[0], "published")
         answer = _ask(query, sites, setting.epsilon, own.child("published"))
         errors |= views[id(projections[0])].errors("L", "as published", query, answer)
-        query = rehearse(
+        query = tune_site(
             _question(setting, projections[0], "objective"), X0, y0, setting.epsilon, projections
         )
         answer = _ask(query, sites, setting.epsilon, own.child("objective"))
@@ -97,7 +97,7 @@ class _View:
         return models_of_public(site_query(self.projection, "none", 1.0), self.X0, self.y0)
 
     def combine(self, query: TrainSite, answer: Estimates, combine: str) -> FloatArray:
-        model = combined_sites(query, answer, self.X0, self.y0, combine=combine, alone=self.alone)
+        model = combine_sites(query, answer, self.X0, self.y0, combine=combine, alone=self.alone)
         return np.asarray(model.vectors[0])
 
     def errors(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tacit.render.document import Chart, Document, Kind, Line, Scaling, Section, Table
-from tacit.render.sections import SPREAD, named, percent, percents, protection
+from tacit.render.sections import SPREAD, mark_unsound, percent, percents, protection
 from tacit_papers.c.experiment import SiteRow
 from tacit_papers.datasets.heart import SITES
 from tacit_papers.ours.hospitals import HospitalRow
@@ -61,7 +61,7 @@ def _setting(first: SiteRow) -> str:
 
 
 def _name(row: SiteRow) -> str:
-    return named(row.method, "" if "no privacy" in row.method else row.unsound)
+    return mark_unsound(row.method, "" if "no privacy" in row.method else row.unsound)
 
 
 def _kind(row: SiteRow) -> Kind:

@@ -10,15 +10,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit._util.types import FloatArray, IntArray
+from tacit._util.types import FloatArray
 from tacit.algorithms.public_baseline import fit_public
-from tacit.algorithms.site_tuning import projections_of, rehearse
+from tacit.algorithms.site_tuning import projections_of, tune_site
 from tacit.algorithms.sites import ensemble_of_sites
+from tacit.data.cohort import Cohort
 from tacit.data.sample import Public
 from tacit.engines.inline import Inline
 from tacit.estimators.peer_methods import METHODS
-from tacit.learners.peers.additive import Additive
-from tacit.learners.peers.own_model import RHO, RIDGE, OwnModel, fit_own
+from tacit.learners.peers.own_model import RHO, RIDGE, OwnModel, OwnRows, fit_own
+from tacit.learners.peers.peer_model import Additive
 from tacit.mechanisms.streams import seeded
 from tacit_papers.c.methods import site_query
 from tacit_papers.d.events import EVENT_METHODS, EventRow, event_rows
@@ -106,7 +107,7 @@ def _sites(combine: str) -> Callable[[Trial, float, int], Outcome]:
         charged = 1.0 if epsilon == inf else epsilon
         query = site_query(projections[0], privacy, charged)
         if not query.unsound:
-            query = rehearse(query, X0, y0, charged, projections)
+            query = tune_site(query, X0, y0, charged, projections)
         model = Inline(trial.cohort, charged, trial.stream).run(
             ensemble_of_sites(query, X0, y0, combine)
         )
@@ -129,24 +130,20 @@ def _stumps_as_published(trial: Trial, epsilon: float, rounds: int) -> Outcome:
     return Outcome(_mean_accuracy(trial, [model.score(trial.test) for model in models]), None)
 
 
-def _fit_alone(trial: Trial, cells: IntArray, y: IntArray, number: int) -> OwnModel:
+def _fit_alone(trial: Trial, rows: Cohort, number: int) -> OwnModel:
     """What exact rows give without anybody's help."""
-    sizes = trial.cells.sizes
-    return fit_own(cells, y, sizes, Additive(), rho=RHO, ridge=RIDGE, me=number)
+    return fit_own(OwnRows.of(trial.cells, rows), Additive(), me=number)
 
 
 def _alone(trial: Trial, epsilon: float, rounds: int) -> Outcome:
     scores = []
     for number, one in enumerate(trial.cohort.blocks(1)):
-        cells = trial.cells.read(one.X)
-        model = _fit_alone(trial, cells, one.y, number)
-        scores.append(model.score(trial.test))
+        scores.append(_fit_alone(trial, one, number).score(trial.test))
     return Outcome(_mean_accuracy(trial, scores), None)
 
 
 def _together(trial: Trial, epsilon: float, rounds: int) -> Outcome:
-    rows = trial.cells.read(trial.cohort.X)
-    model = _fit_alone(trial, rows, trial.cohort.y, 0)
+    model = _fit_alone(trial, trial.cohort, 0)
     return Outcome(None, _mean_accuracy(trial, [model.score(trial.test)]))
 
 

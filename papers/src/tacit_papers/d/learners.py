@@ -11,7 +11,7 @@ from tacit.data.cohort import Cohort
 from tacit.learners.peers.cells import Cells
 from tacit.learners.peers.leaf_counts import STEPS, scale_of
 from tacit.learners.peers.own_model import weight_of
-from tacit.learners.peers.random_stump import Stump, random_cut
+from tacit.learners.peers.random_stump import RandomStump, random_cut
 from tacit.learners.peers.voted_model import OwnBoosting, VotedModel
 from tacit.mechanisms.streams import Stream
 from tacit.sums.noise import two_sided_geometric_rows
@@ -56,7 +56,7 @@ def simulate_published(
                 noise = two_sided_geometric_rows(1, 4, scale_of(epsilon / rounds), tape)
                 counts = counts + noise.reshape(2, 2) / STEPS
             (z0, z1), (o0, o1) = counts.tolist()
-            stumps.append(Stump(number, me, cut, (z0, z1), (o0, o1)))
+            stumps.append(RandomStump(number, me, cut, (z0, z1), (o0, o1)))
         for boosting in own:
             boosting.step(stumps, shares, np.ones(len(boosting.y)))
     return [boosting.model() for boosting in own]

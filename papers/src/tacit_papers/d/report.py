@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from tacit.render.document import Chart, Document, Kind, Line, Section, Table
-from tacit.render.sections import SPREAD, named, percent, percents, protection
+from tacit.render.sections import SPREAD, mark_unsound, percent, percents, protection
 from tacit_papers.d.events import EventRow
 from tacit_papers.d.experiment import PeerRow
 from tacit_papers.rows import select
@@ -78,7 +78,7 @@ def _chart(rows: Sequence[PeerRow], what: What) -> Chart:
         own = [
             (row.epsilon, row) for row in rows if row.method == method and row.epsilon is not None
         ]
-        lines += _line(named(method, own[0][1].unsound), own, what)
+        lines += _line(mark_unsound(method, own[0][1].unsound), own, what)
     for row in rows:
         level = row.served if row.served is not None else row.own
         if row.method not in private and level is not None:
@@ -104,7 +104,7 @@ def _over_rounds(rows: Sequence[PeerRow]) -> list[Chart]:
                 key=lambda pair: pair[0],
             )
             if len(own) > 1:
-                lines += _line(named(method, own[0][1].unsound), own, "own")
+                lines += _line(mark_unsound(method, own[0][1].unsound), own, "own")
         if lines:
             title = f"{rows[0].dataset}: against rounds, epsilon {epsilon:g}"
             charts.append(
@@ -124,7 +124,7 @@ def _table(rows: Sequence[PeerRow]) -> Table:
             if any(values):
                 if method == "peers in turns":
                     strong.append(len(lines))
-                name = f"{named(method, next(iter(cells.values())).unsound)}, {what}"
+                name = f"{mark_unsound(method, next(iter(cells.values())).unsound)}, {what}"
                 lines.append(
                     (name, *("" if value is None else percent(*value) for value in values))
                 )

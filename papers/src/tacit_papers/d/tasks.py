@@ -54,7 +54,7 @@ class Trial:
     @property
     def held(self) -> dict[int, tuple[int, ...]]:
         """Everybody holds every attribute."""
-        return {number: self.cells.held(None) for number in range(len(self.cohort))}
+        return {number: self.cells.columns_of(None) for number in range(len(self.cohort))}
 
 
 @lru_cache(maxsize=1)

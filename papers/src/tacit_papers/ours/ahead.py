@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit.algorithms.boosting import OwnSample, boost
+from tacit.algorithms.boosting import OwnSample, Schedule, boost
 from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.refinement import discriminate, refine
@@ -258,15 +258,9 @@ class _Trial:
         learner, split = LEARNERS[name], self.task.split
         facts = learner.facts(public)
         mechanism = "piecewise" if learner.unsound else "auto"
-        asks = boost(
-            learner,
-            facts,
-            ReportTerms.of(mechanism, learner.space(facts), epsilon),
-            OwnSample(public),
-            rounds=_ROUNDS,
-            owners=len(self.cohort) // _ROUNDS,
-            attempts=_ATTEMPTS,
-        )
+        terms = ReportTerms.of(mechanism, learner.space(facts), epsilon)
+        schedule = Schedule(_ROUNDS, len(self.cohort) // _ROUNDS, _ATTEMPTS)
+        asks = boost(learner, facts, terms, OwnSample(public), schedule)
         coins = coins_of(self.stream, name, self.task.name, epsilon, self.run)
         boosted = Inline(self.cohort, epsilon, coins).run(asks)
         if not len(boosted.ensemble):

@@ -8,7 +8,7 @@ from typing import Any
 
 from tacit.algorithms.refinement import LEAST_GAIN
 from tacit.render.document import Chart, Document, Line, Section, Table
-from tacit.render.sections import named, percent, protection
+from tacit.render.sections import mark_unsound, percent, protection
 from tacit_papers.ours.ahead import AheadRow, best_of_paper
 from tacit_papers.ours.break_even import BreakEvenRow
 from tacit_papers.ours.break_even_chart import draw_break_even
@@ -167,7 +167,7 @@ def _table(rows: Sequence[AheadRow]) -> Table:
         cells = {
             row.public_rows: row for row in rows if (row.method, row.epsilon) == (method, epsilon)
         }
-        name = named(method, next(iter(cells.values())).unsound)
+        name = mark_unsound(method, next(iter(cells.values())).unsound)
         texts = (_with_rise(cells[size]) if size in cells else "" for size in sizes)
         lines.append((name, "" if epsilon is None else f"{epsilon:g}", *texts))
     setting = f"{first.owners:,} owners of {first.rows_per_owner}, {first.owners_kind}"

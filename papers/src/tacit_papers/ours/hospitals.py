@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit._util.types import FloatArray, IntArray
-from tacit.algorithms.site_tuning import projections_of, rehearse
-from tacit.algorithms.site_weights import public_only
+from tacit.algorithms.site_tuning import projections_of, tune_site
+from tacit.algorithms.site_weights import PublicTask, public_only
 from tacit.algorithms.sites import ensemble_of_sites
 from tacit.data.cohort import Cohort
 from tacit.engines.inline import Inline
@@ -91,7 +91,7 @@ def _run(seed: int) -> dict[tuple[str, float | None, str], list[float]]:
     cohort = Cohort.of(split.X_train, split.y_train, train_sites)
     for epsilon in EPSILONS:
         query = site_query(projection, "objective", epsilon)
-        query = rehearse(query, split.X_public, split.y_public, epsilon, projections)
+        query = tune_site(query, split.X_public, split.y_public, epsilon, projections)
         for combine in ("guarded", "feature"):
             engine = Inline(cohort, epsilon, seeded(seed).child("hospitals"))
             model = engine.run(ensemble_of_sites(query, split.X_public, split.y_public, combine))
@@ -102,7 +102,7 @@ def _run(seed: int) -> dict[tuple[str, float | None, str], list[float]]:
 
 def _fit_alone(projection: Projection, X: FloatArray, y: IntArray) -> FloatArray:
     """What a hospital gets from rows that it may see."""
-    return public_only(projection.see(X), targets_of(y, 2, 0), LogisticLoss()).f
+    return public_only(PublicTask(projection.see(X), targets_of(y, 2, 0), LogisticLoss())).f
 
 
 def _row(method: str, epsilon: float | None, unsound: str, errors: FloatArray) -> HospitalRow:

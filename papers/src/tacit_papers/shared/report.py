@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tacit.render.document import Chart, Kind, Line, Part, Section, Table
-from tacit.render.sections import SPREAD, named, percent, percents
+from tacit.render.sections import SPREAD, mark_unsound, percent, percents
 from tacit_papers.shared.curves import CurveRow, OursRow
 from tacit_papers.shared.first_learner import FirstRow
 
@@ -39,7 +39,7 @@ def _line_name(row: FirstRow) -> str:
     if row.variant == "ours":
         return _COMBINED
     mechanism = "no privacy" if row.epsilon is None else row.mechanism
-    return f"{named(row.variant, row.unsound)}, {mechanism}"
+    return f"{mark_unsound(row.variant, row.unsound)}, {mechanism}"
 
 
 def _first_kind(row: FirstRow) -> Kind:
@@ -135,7 +135,7 @@ def _curve_kind(row: CurveRow) -> Kind:
 
 def _curve_name(row: CurveRow, budget: str = "") -> str:
     mechanism = "no privacy" if row.epsilon is None else f"{row.mechanism}{budget}"
-    return f"{named(row.variant, row.unsound)}, {mechanism}"
+    return f"{mark_unsound(row.variant, row.unsound)}, {mechanism}"
 
 
 def _error_charts(

@@ -1,11 +1,10 @@
-"""Public feature maps: what an owner makes of a row before it computes anything, the same for
-everybody.
+"""Public feature maps: what every owner makes of a row before it computes anything.
 
 A map is an expansion (the row itself, its products, random waves, the leaves of public trees)
 followed by a public affine change of coordinates. It is fitted on the data user's own sample
-(`ensembles/maps.py`) and travels with the query, so that nothing of it depends on an owner's rows.
-Every row is mapped alone, by loops of a fixed order: the same bits alone and in a block of
-millions.
+(`algorithms/feature_maps.py`) and travels with the query, so that nothing of it depends on an
+owner's rows. Every row is mapped alone, by loops of a fixed order: the same bits alone and in a
+block of millions.
 """
 
 from abc import ABC, abstractmethod

@@ -1,8 +1,7 @@
-"""Public trees as plain arrays: what the data user's own boosted trees look like when they
-travel to owners.
-"""
+"""Public trees as plain arrays: the data user's own boosted trees as they travel to owners."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -58,17 +57,7 @@ class Trees:
             raise bad("classes of the trees", f"below {classes}", int(self.classes.max()))
         self.check(X.shape[1])
         out = np.zeros((len(X), classes))
-        _add_scores(
-            X,
-            self.column,
-            self.cut,
-            self.left,
-            self.right,
-            self.value,
-            self.roots,
-            self.classes,
-            out,
-        )
+        _add_scores(X, self._walk, self.value, self.classes, out)
         return out
 
     def indicators(self, X: FloatArray) -> FloatArray:
@@ -77,52 +66,48 @@ class Trees:
         leaves: BoolArray = self.column < 0
         number = np.cumsum(leaves) - 1
         out = np.zeros((len(X), int(np.count_nonzero(leaves))))
-        _mark_leaves(X, self.column, self.cut, self.left, self.right, number, self.roots, out)
+        _mark_leaves(X, self._walk, number, out)
         return out
+
+    @property
+    def _walk(self) -> "_Walk":
+        return _Walk(self.roots, self.column, self.cut, self.left, self.right)
 
 
 def _between(values: IntArray, low: IntArray | int, high: int) -> np.bool_:
     return ((values >= low) & (values < high)).all()
 
 
+class _Walk(NamedTuple):
+    """What a kernel needs to go from a root to a leaf."""
+
+    roots: IntArray
+    column: IntArray
+    cut: FloatArray
+    left: IntArray
+    right: IntArray
+
+
 @kernel
-def _leaf(
-    x: FloatArray, root: int, column: IntArray, cut: FloatArray, left: IntArray, right: IntArray
-) -> int:
-    node = root
-    while column[node] >= 0:
-        node = left[node] if x[column[node]] <= cut[node] else right[node]
-    return node
+def _leaf(x: FloatArray, tree: int, walk: _Walk) -> int:
+    node = walk.roots[tree]
+    while walk.column[node] >= 0:
+        below = x[walk.column[node]] <= walk.cut[node]
+        node = walk.left[node] if below else walk.right[node]
+    return int(node)
 
 
 @kernel
 def _add_scores(
-    X: FloatArray,
-    column: IntArray,
-    cut: FloatArray,
-    left: IntArray,
-    right: IntArray,
-    value: FloatArray,
-    roots: IntArray,
-    classes: IntArray,
-    out: FloatArray,
+    X: FloatArray, walk: _Walk, value: FloatArray, classes: IntArray, out: FloatArray
 ) -> None:
     for i in range(len(X)):
-        for tree in range(len(roots)):
-            out[i, classes[tree]] += value[_leaf(X[i], roots[tree], column, cut, left, right)]
+        for tree in range(len(walk.roots)):
+            out[i, classes[tree]] += value[_leaf(X[i], tree, walk)]
 
 
 @kernel
-def _mark_leaves(
-    X: FloatArray,
-    column: IntArray,
-    cut: FloatArray,
-    left: IntArray,
-    right: IntArray,
-    number: IntArray,
-    roots: IntArray,
-    out: FloatArray,
-) -> None:
+def _mark_leaves(X: FloatArray, walk: _Walk, number: IntArray, out: FloatArray) -> None:
     for i in range(len(X)):
-        for tree in range(len(roots)):
-            out[i, number[_leaf(X[i], roots[tree], column, cut, left, right)]] = 1.0
+        for tree in range(len(walk.roots)):
+            out[i, number[_leaf(X[i], tree, walk)]] = 1.0

@@ -1,1 +1,5 @@
-"""Shares of owners, one learner per file (unit: the owner). Papers A and B, and our own."""
+"""What owners release, one learner per file, with both ends of it (unit: the owner). Papers A and
+B, and our own.
+
+It knows neither sites nor peers.
+"""

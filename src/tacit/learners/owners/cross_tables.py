@@ -12,9 +12,22 @@ import numpy as np
 
 from tacit._util.kernels import kernel, prefetch
 from tacit._util.types import FloatArray, IntArray
-from tacit.data.cohort import share_out
+from tacit.data.cohort import Cohort, share_out
 
-_LINE = 8  # numbers that memory gives at a time
+_LINE = 8  # numbers that memory gives at a time: 64 bytes
+
+
+class OwnedRows(NamedTuple):
+    """A table of rows and classes, and where in it each owner's rows begin and end, (owners, 2)."""
+
+    X: FloatArray
+    y: IntArray
+    spans: IntArray
+
+    @classmethod
+    def of(cls, cohort: Cohort, owners: slice = slice(None)) -> "OwnedRows":
+        """The rows of some owners of a cohort, where they lie."""
+        return cls(cohort.table, cohort.labels, cohort.spans[owners])
 
 
 class Cuts(NamedTuple):
@@ -68,49 +81,31 @@ class Replay(NamedTuple):
 
 
 @kernel
-def weighted_tables(
-    X: FloatArray, y: IntArray, spans: IntArray, weights: FloatArray, cuts: Cuts, tables: FloatArray
-) -> None:
-    """Fill tables (owners, cuts, sides, codes) from given weights, one owner's after the
-    other's.
-    """
+def tabulate_weighted(rows: OwnedRows, weights: FloatArray, cuts: Cuts, tables: FloatArray) -> None:
+    """Fill tables (owners, cuts, sides, codes) from given weights, one owner's after another's."""
     left = np.empty((tables.shape[3], *cuts.grid.shape))
     begin = 0
-    for owner in range(len(spans)):
-        first, rows = spans[owner, 0], spans[owner, 1] - spans[owner, 0]
-        _tabulate(
-            X,
-            y,
-            first,
-            _after(spans, owner),
-            weights[begin : begin + rows],
-            cuts,
-            left,
-            tables[owner],
-        )
-        begin += rows
+    for owner in range(len(rows.spans)):
+        size = rows.spans[owner, 1] - rows.spans[owner, 0]
+        _tabulate(rows, owner, weights[begin : begin + size], cuts, left, tables[owner])
+        begin += size
 
 
 @kernel
-def replayed_tables(
-    X: FloatArray,
-    y: IntArray,
-    spans: IntArray,
-    replay: Replay,
-    unit: float,
-    cuts: Cuts,
-    tables: FloatArray,
+def tabulate_replayed(
+    rows: OwnedRows, replay: Replay, unit: float, cuts: Cuts, tables: FloatArray
 ) -> None:
-    """Fill tables (owners, cuts, sides, codes) with the weights that replaying the published
-    stumps gives.
+    """Fill tables (owners, cuts, sides, codes) by the weights that replaying published stumps
+    gives.
     """
+    spans = rows.spans
     left = np.empty((tables.shape[3], *cuts.grid.shape))
     weights = np.empty(np.max(spans[:, 1] - spans[:, 0]) if len(spans) else 0)
     for owner in range(len(spans)):
-        first, rows = spans[owner, 0], spans[owner, 1] - spans[owner, 0]
-        _replay(X, y, first, replay, weights[:rows])
-        share_out(weights[:rows], unit)
-        _tabulate(X, y, first, _after(spans, owner), weights[:rows], cuts, left, tables[owner])
+        own = weights[: spans[owner, 1] - spans[owner, 0]]
+        _replay(rows.X, rows.y, spans[owner, 0], replay, own)
+        share_out(own, unit)
+        _tabulate(rows, owner, own, cuts, left, tables[owner])
 
 
 @kernel
@@ -133,49 +128,45 @@ def _replay(X: FloatArray, y: IntArray, first: int, replay: Replay, weights: Flo
 
 @kernel
 def _tabulate(
-    X: FloatArray,
-    y: IntArray,
-    first: int,
-    after: int,
+    rows: OwnedRows,
+    owner: int,
     weights: FloatArray,
     cuts: Cuts,
     left: FloatArray,
     table: FloatArray,
 ) -> None:
-    """One owner's table (cuts, sides, codes) from its rows, `first` and on; `left` is room for
-    (codes, layers, dim).
+    """One owner's table (cuts, sides, codes); `left` is room for (codes, layers, dim).
 
     Only the left side is summed; the right one is what is left of the whole, which is the same for
-    every cut. Rows are taken four at a time, and the next owner's, `after` and on, are asked from
-    memory meanwhile.
+    every cut. Rows are taken four at a time, and the next owner's are asked from memory meanwhile.
     """
-    codes, last = table.shape[2], first + len(weights) - 1
+    X, first, codes = rows.X, rows.spans[owner, 0], table.shape[2]
+    last, after = first + len(weights) - 1, _after(rows.spans, owner)
+    labels = rows.y[first : first + len(weights)]
     whole = np.zeros(codes)
     left[:] = 0.0
     for i in range(0, len(weights), 4):
-        for k in range(4):
-            for j in range(0, X.shape[1], _LINE):
-                prefetch(X, after + i + k, j)  # type: ignore[call-arg]
-        rows = (
+        _fetch_four(X, after + i)
+        four = (
             X[first + i],
             X[min(first + i + 1, last)],
             X[min(first + i + 2, last)],
             X[min(first + i + 3, last)],
         )
         for c in range(codes):
-            a = _amount(y, first, weights, i, c, codes)
-            b = _amount(y, first, weights, i + 1, c, codes)
-            d = _amount(y, first, weights, i + 2, c, codes)
-            e = _amount(y, first, weights, i + 3, c, codes)
+            a = _amount(labels, weights, i, c, codes)
+            b = _amount(labels, weights, i + 1, c, codes)
+            d = _amount(labels, weights, i + 2, c, codes)
+            e = _amount(labels, weights, i + 3, c, codes)
             whole[c] += (a + b) + (d + e)
             if a != 0.0 or b != 0.0 or d != 0.0 or e != 0.0:
                 for layer in range(cuts.grid.shape[0]):
                     for j in range(cuts.grid.shape[1]):
                         value = cuts.grid[layer, j]
                         left[c, layer, j] += (
-                            (a if rows[0][j] < value else 0.0) + (b if rows[1][j] < value else 0.0)
+                            (a if four[0][j] < value else 0.0) + (b if four[1][j] < value else 0.0)
                         ) + (
-                            (d if rows[2][j] < value else 0.0) + (e if rows[3][j] < value else 0.0)
+                            (d if four[2][j] < value else 0.0) + (e if four[3][j] < value else 0.0)
                         )
     for cut in range(len(table)):
         for c in range(codes):
@@ -184,18 +175,26 @@ def _tabulate(
 
 
 @kernel
-def _amount(y: IntArray, first: int, weights: FloatArray, i: int, c: int, codes: int) -> float:
+def _amount(labels: IntArray, weights: FloatArray, i: int, c: int, codes: int) -> float:
     """What the owner's row i adds to a side: for two classes its weight, signed; for more its
     weight, to its class.
     """
     if i >= len(weights):
         return 0.0
     if codes == 1:
-        return float(weights[i] if y[first + i] == 1 else -weights[i])
-    return float(weights[i] if y[first + i] == c else 0.0)
+        return float(weights[i] if labels[i] == 1 else -weights[i])
+    return float(weights[i] if labels[i] == c else 0.0)
 
 
 @kernel
 def _after(spans: IntArray, owner: int) -> int:
     """Where the next owner's rows begin."""
     return int(spans[min(owner + 1, len(spans) - 1), 0])
+
+
+@kernel
+def _fetch_four(X: FloatArray, row: int) -> None:
+    """Ask memory for four rows."""
+    for k in range(4):
+        for j in range(0, X.shape[1], _LINE):
+            prefetch(X, row + k, j)  # type: ignore[call-arg]

@@ -1,5 +1,4 @@
-"""One level of a gradient-boosted tree: where the rows lie that the model so far gets wrong. Two
-classes.
+"""One level of a gradient-boosted tree: where the rows lie that the model gets wrong. Two classes.
 
 Share: mean over the owner's rows of g onehot(leaf, column, bin of x[column]) / sqrt(columns), with
 g = y - p(x) under the published model, leaves of the published tree and public edges of bins. A row
@@ -82,7 +81,7 @@ class GradientHistogram(Learner):
         """Mean of each owner's weights by leaf, column and bin, (owners, cells)."""
         leaf = np.argmax(self.tree.indicators(X), axis=1)
         out = np.zeros((len(offsets) - 1, self.cells))
-        mean_histograms(weights, leaf, X, self.edges, offsets, out)
+        mean_histograms(weights, leaf, X, self.edges, offsets=offsets, out=out)
         return out
 
     def learn(self, query: ShareQuery, answer: Answer) -> ScoreModel:

@@ -11,7 +11,7 @@ import numpy as np
 from tacit._util.kernels import kernel
 from tacit._util.types import BoolArray, FloatArray, IntArray
 
-_BUCKETS = 2048
+_BUCKETS = 2048  # counters of a column fit the cache, and a bucket holds few values
 
 
 def quantiles(X: FloatArray, steps: FloatArray) -> FloatArray:
@@ -24,12 +24,12 @@ def quantiles(X: FloatArray, steps: FloatArray) -> FloatArray:
     places = steps * (len(X) - 1)
     floors = places.astype(np.int64)
     ranks = np.concatenate([floors, np.minimum(floors + 1, len(X) - 1)])
-    low, high = np.split(_ranked(X, ranks), 2)
+    low, high = np.split(_values_at(X, ranks), 2)
     part = (places - floors)[:, np.newaxis]
     return np.where(part < 0.5, low + (high - low) * part, high - (high - low) * (1 - part))
 
 
-def _ranked(X: FloatArray, ranks: IntArray) -> FloatArray:
+def _values_at(X: FloatArray, ranks: IntArray) -> FloatArray:
     """The values of these ranks (0: the least) in each column, (ranks, columns)."""
     columns = np.arange(X.shape[1])[:, np.newaxis]
     counts = np.zeros((X.shape[1], _BUCKETS), dtype=np.int64)

@@ -19,7 +19,13 @@ from tacit.data.cohort import Cohort
 from tacit.data.sample import Public
 from tacit.learners.learner import Facts, Learner, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
-from tacit.learners.owners.cross_tables import Cuts, Replay, replayed_tables, weighted_tables
+from tacit.learners.owners.cross_tables import (
+    Cuts,
+    OwnedRows,
+    Replay,
+    tabulate_replayed,
+    tabulate_weighted,
+)
 from tacit.learners.owners.quantiles import quantiles
 from tacit.learners.query import Answer
 from tacit.mechanisms.product_spaces import Crosses
@@ -95,29 +101,25 @@ class Stump(Learner):
         facts, ensemble = query.facts, query.ensemble
         cuts = Cuts.of(facts.columns, facts.values, facts.dim)
         tables = np.empty((len(cohort), len(facts.values), 2, _codes(facts.classes)))
-        rows = cohort.table, cohort.labels
         replay = _replay_of(ensemble, facts.dim)
         if replay is None:
-            weighted_tables(*rows, cohort.spans, ensemble.weights(cohort), cuts, tables)
+            tabulate_weighted(OwnedRows.of(cohort), ensemble.weights(cohort), cuts, tables)
             return tables.reshape(len(cohort), -1)
 
         def fill(owners: slice) -> None:
-            replayed_tables(
-                *rows, cohort.spans[owners], replay, ensemble.unit, cuts, tables[owners]
-            )
+            rows = OwnedRows.of(cohort, owners)
+            tabulate_replayed(rows, replay, ensemble.unit, cuts, tables[owners])
 
-        spread(
-            fill, pieces(len(cohort), least=_WORTH * len(cohort) // max(1, int(cohort.sizes.sum())))
-        )
+        least = _WORTH * len(cohort) // max(1, int(cohort.sizes.sum()))
+        spread(fill, pieces(len(cohort), least))
         return tables.reshape(len(cohort), -1)
 
     def learn(self, query: ShareQuery, answer: Answer) -> StumpModel:
         facts = query.facts
         tables = answer.mean.reshape(len(facts.values), 2, -1)
         if facts.classes == 2:
-            tables = np.concatenate(
-                [-tables, tables], axis=2
-            )  # side's score for class 0 and class 1
+            # side's score for class 0 and class 1
+            tables = np.concatenate([-tables, tables], axis=2)
         best = int(np.argmax(tables.max(axis=2).sum(axis=1)))
         left, right = np.argmax(tables[best], axis=1).tolist()
         return StumpModel(int(facts.columns[best]), float(facts.values[best]), left, right)
@@ -129,9 +131,8 @@ def _codes(classes: int) -> int:
 
 
 def _is_binary(column: FloatArray) -> bool:
-    return all(
-        bool((np.abs(part) == 1.0).all()) for part in (column[:1], column)
-    )  # the first value mostly tells
+    # the first value mostly tells
+    return all(bool((np.abs(part) == 1.0).all()) for part in (column[:1], column))
 
 
 def _replay_of(ensemble: Ensemble, dim: int) -> Replay | None:

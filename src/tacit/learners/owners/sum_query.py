@@ -19,7 +19,7 @@ from tacit.learners.models.ensemble import Ensemble, Model
 from tacit.learners.query import Query
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.streams import Stream
-from tacit.sums.halves import ENTRIES, SIZE, Batch, SumTerms, sealed_halves
+from tacit.sums.halves import ENTRIES, SIZE, Batch, SumTerms, seal_halves
 from tacit.wire import message
 
 WHAT, HOW = "error sum", "two servers"
@@ -56,8 +56,16 @@ class SumQuery(Query):
         cls, tally: Tally, columns: int, number: int, attempt: int, terms: SumTerms
     ) -> "SumQuery":
         """The question that answers a tally; `attempt` tells one that failed from the next."""
-        ensemble = tally.ensemble
-        return cls(len(ensemble) + 1, attempt, None, columns, tally.model, ensemble, number, terms)
+        return cls(
+            round=len(tally.ensemble) + 1,
+            attempt=attempt,
+            owners=None,
+            columns=columns,
+            model=tally.model,
+            ensemble=tally.ensemble,
+            number=number,
+            terms=terms,
+        )
 
     @property
     def batch(self) -> Batch:
@@ -99,11 +107,10 @@ class SumQuery(Query):
         """Two sealed halves of each owner's clipped terms; the noise is the servers'."""
         if not np.all(np.asarray(epsilon) == self.terms.epsilon):
             raise bad("epsilon", f"{self.terms.epsilon} as the question says", epsilon)
-        with np.errstate(
-            all="ignore"
-        ):  # whatever votes are published, terms are clipped afterwards
+        # whatever votes are published, terms are clipped afterwards
+        with np.errstate(all="ignore"):
             terms = self.ensemble.error_terms(self.model, cohort)
-        return Reports.of(sealed_halves(terms, self.batch, stream))
+        return Reports.of(seal_halves(terms, self.batch, stream))
 
     def valid(self, reports: Reports, epsilon: float | FloatArray) -> BoolArray:
         """Halves are sealed: only their servers find out whether they open, and leave out those

@@ -20,7 +20,7 @@ from tacit.data.schema import Number, Schema
 from tacit.wire import message
 
 ABSENT = -1
-_MOST_LEAVES = 1 << 16
+_MOST_LEAVES = 1 << 16  # of one cut: finer than any attribute that is worth counting
 
 
 @message("cells")
@@ -29,7 +29,8 @@ class Cells:
     """Cells of the attributes of a schema; `bins` of them for a number.
 
     >>> from tacit.data.schema import Category, Number, Schema
-    >>> cells = Cells(Schema((Number("age", 0, 100), Category("state", ("n", "s", "w"))), ("no", "yes")), bins=4)
+    >>> features = Number("age", 0, 100), Category("state", ("n", "s", "w"))
+    >>> cells = Cells(Schema(features, ("no", "yes")), bins=4)
     >>> cells.sizes
     (4, 4)
     >>> cells.read(cells.schema.encode({"age": [10, 100], "state": ["n", "?"]}).X)
@@ -56,7 +57,7 @@ class Cells:
         )
 
     @cached_property
-    def ordered(self) -> tuple[bool, ...]:
+    def is_ordered(self) -> tuple[bool, ...]:
         """Whether an attribute's cells have an order."""
         return tuple(isinstance(feature, Number) for feature in self.schema.features)
 
@@ -65,7 +66,7 @@ class Cells:
         """The first encoded column of each attribute, and one beyond the last."""
         return (0, *np.cumsum([feature.width for feature in self.schema.features]).tolist())
 
-    def held(self, names: Collection[Any] | None) -> tuple[int, ...]:
+    def columns_of(self, names: Collection[Any] | None) -> tuple[int, ...]:
         """Attributes by number; None: all of them."""
         known = tuple(str(feature.name) for feature in self.schema.features)
         asked = set(known) if names is None else {str(name) for name in names}
@@ -111,7 +112,7 @@ class Cells:
         """The cell of each attribute of encoded rows, (rows, attributes); -1 where it is absent.
         Total.
         """
-        return read_cells(X, np.array(self.starts), np.array(self.ordered), self.bins)
+        return read_cells(X, np.array(self.starts), np.array(self.is_ordered), self.bins)
 
     def every_cell(self, column: int) -> "Cut":
         """The finest cut of an attribute."""

@@ -1,18 +1,27 @@
-"""What peers release: which of some public cuts tells most about their rows, and noisy class-wise
-counts in its leaves.
+"""Noisy counts in leaves: what peers release, and the scores that may be made of it.
+
+`CountLeaves` asks which of some public cuts tells most about a participant's rows, and for noisy
+class-wise counts in its leaves.
 
 Claim: answering costs epsilon, pure, for one record added to or removed from the participant's
-rows; replacing one
-    record costs twice that. The number of rows is protected too: nothing is released but the choice
-    and noisy counts.
+    rows; replacing one record costs twice that. The number of rows is protected too: nothing is
+    released but the choice and noisy counts.
 Proof: leaf_counts.md. A row enters with a weight of 0 to 1 that depends on the public query and on
-that row alone. Variance: of a count, that of the two-sided geometric law with scale t = ceil(steps
-/ epsilon_counts), in steps^2: about
-    2 / epsilon_counts^2 rows^2. epsilon_counts is all of epsilon where there is one cut, three
-    quarters where there are several.
+    that row alone.
+Variance: of a count, that of the two-sided geometric law with scale t = ceil(steps /
+    epsilon_counts), in steps^2: about 2 / epsilon_counts^2 rows^2. epsilon_counts is all of epsilon
+    where there is one cut, three quarters where there are several.
 Edges: a row without the attribute falls in no leaf. A participant without rows reports pure noise.
-epsilon = infinity
-    adds no noise and is marked unsound.
+    epsilon = infinity adds no noise and is marked unsound.
+
+`cell_scores` works on released numbers only, so it costs no privacy: what may be believed of a
+table when the size of its noise is known.
+
+    score = 2 (N1 - N0) / (N1 + N0 + 6 std), within [-2, 2]: one Newton step of the loss behind the
+            weights, where 6 std keeps leaves that hold hardly more than noise from shouting;
+    times   max(0, 1 - leaves / chi2): the James-Stein factor of the table, with chi2 the
+            differences' squares in units of their variance. A table of pure noise has chi2 of
+            about its number of leaves, and says nothing.
 """
 
 from dataclasses import dataclass
@@ -25,8 +34,8 @@ import numpy as np
 from tacit._util.checks import bad, rising
 from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort
-from tacit.learners.peers.additive import Additive
 from tacit.learners.peers.cells import Cells, Cut
+from tacit.learners.peers.peer_model import Additive
 from tacit.learners.query import Estimates, Query
 from tacit.mechanisms.odds import rational
 from tacit.mechanisms.reports import Reports
@@ -39,6 +48,9 @@ CHOICE = Fraction(1, 4)  # of epsilon, for the choice among several cuts
 _LARGEST_SCALE = 1 << 40  # noise stays far below 2^63
 _LARGEST_COUNT = 1 << 62
 _MOST_LEAVES = 1 << 17  # of all cuts together
+_CLIP = 2.0  # of one part's scores
+_RIDGE = 6.0  # in standard deviations of a count
+_LOUD = 1.5  # standard deviations of its noise that a group of cells must hold, at least
 
 
 @message("count leaves")
@@ -64,12 +76,9 @@ class CountLeaves(Query):
         super().__post_init__()
         if not (self.cuts and all(cut.column < len(self.cells) for cut in self.cuts)):
             raise bad("cuts", "one at least, of the attributes", f"{len(self.cuts)} of them")
-        if (
-            not sum(cut.size for cut in self.cuts) <= _MOST_LEAVES
-        ):  # each costs an owner room for its counts
-            raise bad(
-                "leaves of all cuts", f"at most {_MOST_LEAVES}", sum(cut.size for cut in self.cuts)
-            )
+        leaves = sum(cut.size for cut in self.cuts)
+        if not leaves <= _MOST_LEAVES:  # each costs an owner room for its counts
+            raise bad("leaves of all cuts", f"at most {_MOST_LEAVES}", leaves)
         self.model.check(len(self.cells))
         self.scales(rising("menu", self.menu)[0])  # the smallest needs the widest noise
 
@@ -228,3 +237,43 @@ def _noise(rows: int, each: int, scale: int, stream: Stream) -> IntArray:
         if scale
         else np.zeros((rows, each), dtype=np.int64)
     )
+
+
+def cell_scores(zeros: FloatArray, ones: FloatArray, std: float, ordered: bool) -> FloatArray:
+    """The score of each cell from its noisy weights of class 0 and class 1, each with noise of
+    `std`.
+
+    Neighbouring cells of an ordered attribute are first taken together until they hold more than
+    noise.
+
+    >>> zeros, ones = np.array([90.0, 10.0, 0.0]), np.array([10.0, 90.0, 0.0])
+    >>> cell_scores(zeros, ones, std=1.0, ordered=False).round(2)
+    array([-1.47,  1.47,  0.  ])
+    >>> cell_scores(np.array([9.0, -7.0, 1.0]), np.array([2.0, 8.0, -3.0]), std=9.0, ordered=False)
+    array([-0.,  0., -0.])
+    """
+    group = groups(zeros + ones, std) if ordered else np.arange(len(zeros))
+    zeros, ones = (np.asarray(np.bincount(group, part), dtype=np.float64) for part in (zeros, ones))
+    spread = std * np.sqrt(np.bincount(group))
+    lead, weight = ones - zeros, np.maximum(ones + zeros, 0.0)
+    scores = np.clip(2 * lead / np.maximum(weight + _RIDGE * spread, 1e-9), -_CLIP, _CLIP)
+    variance = np.maximum(2 * spread**2 + weight, 1e-9)
+    heard = max(0.0, 1 - len(scores) / max(float(np.sum(lead**2 / variance)), 1e-9))
+    return np.asarray((heard * scores)[group])
+
+
+def groups(weights: FloatArray, std: float) -> IntArray:
+    """Numbers of groups of neighbouring cells, each with a weight above its noise.
+
+    >>> groups(np.array([50.0, 1.0, 2.0, 60.0, 3.0]), std=2.0)
+    array([0, 1, 1, 1, 1])
+    """
+    number = np.zeros(len(weights), dtype=np.int64)
+    group, held, cells = 0, 0.0, 0
+    for cell, weight in enumerate(weights.tolist()):
+        number[cell], held, cells = group, held + weight, cells + 1
+        if held > _LOUD * std * np.sqrt(2 * cells):
+            group, held, cells = group + 1, 0.0, 0
+    if cells and group:  # what is left over at the end joins the group before it
+        number[number == group] = group - 1
+    return number

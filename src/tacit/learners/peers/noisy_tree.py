@@ -2,17 +2,16 @@
 et al. 2018).
 
 Claim: answering costs epsilon, pure, for one record added or removed; replacing one costs twice
-that. Proof: leaf_counts.md. Gradients are g = +-min(1, exp(-y F)), so clipped to [-1, 1] by their
-form. Half of epsilon goes
-    to the cuts, the same for each level; nodes of a level hold different rows. A node takes the cut
-    with the largest
-    |G_left| + |G_right| after noise of scale 2 / epsilon_level on each: one record moves each of these by at most 1,
-    and the largest of noisy values needs twice that. The other half goes to the leaves: a record is in one of them,
-    whose counts have sensitivity 1.
+    that.
+Proof: leaf_counts.md. Gradients are g = +-min(1, exp(-y F)), so clipped to [-1, 1] by their form.
+    Half of epsilon goes to the cuts, the same for each level; nodes of a level hold different rows.
+    A node takes the cut with the largest |G_left| + |G_right| after noise of scale 2 /
+    epsilon_level on each: one record moves each of these by at most 1, and the largest of noisy
+    values needs twice that. The other half goes to the leaves: a record is in one of them, whose
+    counts have sensitivity 1.
 Edges: a row without the attribute of a cut goes left.
 """
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isinf
@@ -23,56 +22,18 @@ import numpy as np
 from tacit._util.checks import bad, rising, whole
 from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort
-from tacit.learners.peers.additive import cell_scores, loss_weights
 from tacit.learners.peers.cells import Cells, Cut
-from tacit.learners.peers.leaf_counts import STEPS, scale_of, std_of, whole_weights
+from tacit.learners.peers.leaf_counts import STEPS, cell_scores, scale_of, std_of, whole_weights
+from tacit.learners.peers.peer_model import NoisyTrees, Tree, loss_weights
 from tacit.learners.query import Estimates, Query
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.streams import Stream
 from tacit.sums.noise import two_sided_geometric_rows
 from tacit.wire import message
 
-_LEAVES_PART = Fraction(1, 2)
-_MOST_CANDIDATES = 1 << 12
-
-
-@message("tree")
-@dataclass(frozen=True)
-class Tree:
-    """A complete tree of `round`: cuts in the order of levels, a score for every leaf, and who
-    grew it.
-    """
-
-    round: int
-    cuts: tuple[Cut, ...]
-    scores: tuple[float, ...]
-    speaker: int
-
-    def __post_init__(self) -> None:
-        if (
-            not len(self.scores) == len(self.cuts) + 1
-        ):  # or rows would decide whether an owner can answer
-            raise bad("scores", f"one for each of {len(self.cuts) + 1} leaves", len(self.scores))
-
-    def score(self, cells: IntArray) -> FloatArray:
-        return np.array(self.scores)[leaf_of(self.cuts, cells)]
-
-
-@message("noisy trees")
-@dataclass(frozen=True)
-class Trees:
-    """F(x), the sum of the trees that were passed along."""
-
-    trees: tuple[Tree, ...] = ()
-
-    def without(self, participants: Collection[int]) -> "Trees":
-        """Only trees of others than these participants."""
-        return Trees(tuple(tree for tree in self.trees if tree.speaker not in participants))
-
-    def score(self, cells: IntArray) -> FloatArray:
-        return np.asarray(
-            sum((tree.score(cells) for tree in self.trees), start=np.zeros(len(cells)))
-        )
+_LEAVES_PART = Fraction(1, 2)  # of epsilon, for the leaves; the rest is for the cuts
+_MOST_CANDIDATES = 1 << 12  # every node weighs all of them
+_DEEPEST = 10  # levels: 1,024 leaves
 
 
 @message("grow tree")
@@ -88,19 +49,19 @@ class GrowTree(Query):
     cells: Cells
     depth: int
     candidates: tuple[Cut, ...]
-    model: Trees
+    model: NoisyTrees
     menu: tuple[float, ...]
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not (self.candidates and all(cut.column < len(self.cells) for cut in self.candidates)):
             raise bad("candidates", "cuts of the attributes", f"{len(self.candidates)} of them")
-        if not len(self.candidates) <= _MOST_CANDIDATES:  # every node weighs all of them
+        if not len(self.candidates) <= _MOST_CANDIDATES:
             raise bad("candidates", f"at most {_MOST_CANDIDATES}", len(self.candidates))
         if not all(cut.column < len(self.cells) for tree in self.model.trees for cut in tree.cuts):
             raise bad("cuts of the model", f"of the {len(self.cells)} attributes", "one beyond")
-        if not 1 <= whole("depth", self.depth, 1) <= 10:
-            raise bad("depth", "at most 10", self.depth)
+        if not 1 <= whole("depth", self.depth, 1) <= _DEEPEST:
+            raise bad("depth", f"at most {_DEEPEST}", self.depth)
         scale_of(rising("menu", self.menu)[0], self._cuts_part)  # the smallest: the widest noise
 
     @property
@@ -173,20 +134,14 @@ class GrowTree(Query):
         place = one.y * (self.nodes + 1) + node - self.nodes
         counts = np.bincount(place, weights, minlength=2 * (self.nodes + 1)).astype(np.int64)
         if not isinf(epsilon):
-            coins = stream.child("leaves")
-            counts = (
-                counts
-                + two_sided_geometric_rows(1, len(counts), scale_of(epsilon, _LEAVES_PART), coins)[
-                    0
-                ]
-            )
+            scale, coins = scale_of(epsilon, _LEAVES_PART), stream.child("leaves")
+            counts = counts + two_sided_geometric_rows(1, len(counts), scale, coins)[0]
         return np.concatenate([chosen, counts])
 
     def _sides(self, cells: IntArray) -> FloatArray:
         """1 where a candidate sends a row to the right, (rows, candidates)."""
-        return np.stack([cut.leaf_of(cells) == 1 for cut in self.candidates], axis=1).astype(
-            np.float64
-        )
+        right = [cut.leaf_of(cells) == 1 for cut in self.candidates]
+        return np.stack(right, axis=1).astype(np.float64)
 
     def valid(self, reports: Reports, epsilon: float | FloatArray) -> BoolArray:
         if reports.form != self.blank(0).form:
@@ -202,28 +157,14 @@ class GrowTree(Query):
         estimates: Estimates = collected
         return estimates
 
-    def tree(self, told: Estimates, speaker: int) -> Tree:
+    def tree(self, estimates: Estimates, speaker: int) -> Tree:
         """The tree that one participant's report says."""
-        chosen, counts = np.split(told.values[0], [self.nodes])
+        chosen, counts = np.split(estimates.values[0], [self.nodes])
         zeros, ones = counts.reshape(2, -1) / STEPS
-        scores = cell_scores(
-            zeros, ones, std_of(scale_of(float(told.epsilons[0]), _LEAVES_PART)), ordered=False
-        )
-        return Tree(
-            self.round,
-            tuple(self.candidates[int(k)] for k in chosen),
-            tuple(scores.tolist()),
-            speaker,
-        )
-
-
-def leaf_of(cuts: tuple[Cut, ...], cells: IntArray) -> IntArray:
-    """The leaf of each row in a complete tree."""
-    node = np.zeros(len(cells), dtype=np.int64)
-    for number, cut in enumerate(cuts):
-        here = node == number
-        node[here] = 2 * number + 1 + (cut.leaf_of(cells[here]) == 1)
-    return np.asarray(node - len(cuts))
+        std = std_of(scale_of(float(estimates.epsilons[0]), _LEAVES_PART))
+        scores = cell_scores(zeros, ones, std, ordered=False)
+        cuts = tuple(self.candidates[int(k)] for k in chosen)
+        return Tree(self.round, cuts, tuple(scores.tolist()), speaker)
 
 
 def all_cuts(cells: Cells, held: tuple[int, ...]) -> tuple[Cut, ...]:
@@ -231,9 +172,9 @@ def all_cuts(cells: Cells, held: tuple[int, ...]) -> tuple[Cut, ...]:
     cuts = []
     for column in held:
         size = cells.sizes[column]
-        for cell in range(1 if cells.ordered[column] else 0, size):
+        for cell in range(1 if cells.is_ordered[column] else 0, size):
             right = [
-                int(other >= cell if cells.ordered[column] else other == cell)
+                int(other >= cell if cells.is_ordered[column] else other == cell)
                 for other in range(size)
             ]
             cuts.append(Cut(column, tuple(right)))

@@ -15,12 +15,28 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
 from tacit._util.types import FloatArray, IntArray
-from tacit.learners.peers.additive import Additive
-from tacit.learners.peers.cells import at_cells
+from tacit.data.cohort import Cohort
+from tacit.learners.peers.cells import Cells, at_cells
+from tacit.learners.peers.peer_model import Additive
 
 RHO, RIDGE = 1.0, 5.0  # what is usual: who is left out, and how strongly the rest holds
 _SCALE_RIDGE = 10.0  # how strongly the released sum keeps its own scale
-_STEPS = 200
+_STEPS = 200  # of the solver, far more than it takes
+
+
+@dataclass(frozen=True, eq=False)
+class OwnRows:
+    """A participant's exact rows: the cell of each attribute (rows, attributes), the class, and how
+    many cells the attributes have.
+    """
+
+    cells: IntArray
+    y: IntArray
+    sizes: tuple[int, ...]
+
+    @classmethod
+    def of(cls, cells: Cells, own: Cohort) -> "OwnRows":
+        return cls(cells.read(own.X), own.y, cells.sizes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,17 +58,13 @@ class OwnModel:
 
 
 def fit_own(
-    cells: IntArray,
-    y: IntArray,
-    sizes: tuple[int, ...],
-    released: Additive,
-    rho: float,
-    ridge: float,
-    me: int,
+    rows: OwnRows, released: Additive, me: int, rho: float = RHO, ridge: float = RIDGE
 ) -> OwnModel:
-    """The model of participant `me` with rows of these cells and classes. Few rows change
-    little.
+    """The model of participant `me` with these rows. Few rows change little.
+
+    `rho` says who is left out, `ridge` how strongly the rest holds.
     """
+    cells, y, sizes = rows.cells, rows.y, rows.sizes
     left_out = misfits(cells, y, released, rho, keep={me})
     kept = released.without(left_out)
     starts = np.concatenate([[0], np.cumsum(sizes)])

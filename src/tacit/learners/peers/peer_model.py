@@ -1,13 +1,151 @@
-"""The published model of peers with the public cells that it reads rows by: what may be saved
-and served.
+"""The published models of peers: sums of released scores, and how they are saved and served.
+
+`Additive` is a sum of parts. A part gives each cell of one attribute a score, positive for class 1,
+and says who it was made from; an attribute that a row does not have adds nothing. `NoisyTrees` is a
+sum of trees that were passed along. `ServedScores` puts either together with the public cells that
+it reads rows by. Everybody may know them; participants replay them on their own rows.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cached_property
 
-from tacit.learners.peers.additive import Additive
-from tacit.learners.peers.cells import Cells
-from tacit.learners.peers.noisy_tree import Trees
+import numpy as np
+
+from tacit._util.checks import bad, whole
+from tacit._util.types import FloatArray, IntArray
+from tacit.learners.peers.cells import Cells, Cut, at_cells
 from tacit.wire import message
+
+_LARGEST = 700.0  # exponents beyond overflow
+
+
+@message("part")
+@dataclass(frozen=True)
+class ScorePart:
+    """Scores of the cells of one attribute, made from what `speaker` (a participant by number)
+    released in `round`.
+    """
+
+    round: int
+    column: int
+    scores: tuple[float, ...]
+    speaker: int
+
+    def __post_init__(self) -> None:
+        whole("column", self.column, 0)
+
+    def score(self, cells: IntArray) -> FloatArray:
+        """The score of each row, 0 where the attribute is absent."""
+        return at_cells(np.array(self.scores), cells[:, self.column])
+
+
+@message("additive")
+@dataclass(frozen=True)
+class Additive:
+    """F(x), the sum of the parts: the logarithm of the odds of class 1, as far as it is known.
+
+    >>> F = Additive((ScorePart(1, 0, (-1.0, 2.0), 0), ScorePart(2, 0, (0.0, 0.5), 1)))
+    >>> F.score(np.array([[0], [1], [-1]]))
+    array([-1. ,  2.5,  0. ])
+    >>> F.without({1}).weights(np.array([[1], [1]]), np.array([0, 1]))
+    array([1.        , 0.13533528])
+    """
+
+    parts: tuple[ScorePart, ...] = ()
+
+    def check(self, attributes: int) -> None:
+        """Refuse parts about attributes that are not there."""
+        if not all(part.column < attributes for part in self.parts):
+            raise bad("columns of the model", f"below {attributes}", "one beyond")
+
+    def plus(self, *parts: ScorePart) -> "Additive":
+        return Additive((*self.parts, *parts))
+
+    def without(self, participants: Collection[int]) -> "Additive":
+        """Only parts of others than these participants."""
+        return Additive(tuple(part for part in self.parts if part.speaker not in participants))
+
+    def score(self, cells: IntArray) -> FloatArray:
+        """F of each row. Parts of the same attribute are added up before rows are looked at."""
+        total = np.zeros(len(cells))
+        for column, scores in self.tables.items():
+            total += at_cells(scores, cells[:, column])
+        return total
+
+    @cached_property
+    def tables(self) -> dict[int, FloatArray]:
+        """The summed scores of each attribute that occurs."""
+        tables: dict[int, FloatArray] = {}
+        for part in self.parts:
+            scores, before = np.array(part.scores), tables.get(part.column, np.zeros(0))
+            longer, shorter = (
+                (scores, before) if len(scores) > len(before) else (before.copy(), scores)
+            )
+            longer[: len(shorter)] += shorter
+            tables[part.column] = longer
+        return tables
+
+    def weights(self, cells: IntArray, y: IntArray) -> FloatArray:
+        """What each row counts with in the next release: `loss_weights` of its score."""
+        return loss_weights(self.score(cells), y)
+
+
+def loss_weights(scores: FloatArray, y: IntArray) -> FloatArray:
+    """min(1, exp(-y F)) with y as -1 and +1: in [0, 1] whatever the row and the model are.
+
+    It is the slope of a convex loss whose minimum is the true log odds, and it wastes nothing of
+    the bound: before anything is known every weight is 1, and rows that F gets wrong keep it.
+    """
+    margin = np.where(y == 1, 1.0, -1.0) * scores
+    return np.asarray(np.exp(-np.clip(margin, 0.0, _LARGEST)))
+
+
+@message("tree")
+@dataclass(frozen=True)
+class Tree:
+    """A complete tree of `round`: cuts in the order of levels, a score for every leaf, and who
+    grew it.
+    """
+
+    round: int
+    cuts: tuple[Cut, ...]
+    scores: tuple[float, ...]
+    speaker: int
+
+    def __post_init__(self) -> None:
+        # or rows would decide whether an owner can answer
+        if not len(self.scores) == len(self.cuts) + 1:
+            raise bad("scores", f"one for each of {len(self.cuts) + 1} leaves", len(self.scores))
+
+    def score(self, cells: IntArray) -> FloatArray:
+        return np.array(self.scores)[leaf_of(self.cuts, cells)]
+
+
+@message("noisy trees")
+@dataclass(frozen=True)
+class NoisyTrees:
+    """F(x), the sum of the trees that were passed along."""
+
+    trees: tuple[Tree, ...] = ()
+
+    def without(self, participants: Collection[int]) -> "NoisyTrees":
+        """Only trees of others than these participants."""
+        return NoisyTrees(tuple(tree for tree in self.trees if tree.speaker not in participants))
+
+    def score(self, cells: IntArray) -> FloatArray:
+        return np.asarray(
+            sum((tree.score(cells) for tree in self.trees), start=np.zeros(len(cells)))
+        )
+
+
+def leaf_of(cuts: tuple[Cut, ...], cells: IntArray) -> IntArray:
+    """The leaf of each row in a complete tree."""
+    node = np.zeros(len(cells), dtype=np.int64)
+    for number, cut in enumerate(cuts):
+        here = node == number
+        node[here] = 2 * number + 1 + (cut.leaf_of(cells[here]) == 1)
+    return np.asarray(node - len(cuts))
 
 
 @message("served scores")
@@ -16,4 +154,4 @@ class ServedScores:
     """Released scores over public cells: nothing in it knows anybody's rows but through noise."""
 
     cells: Cells
-    scores: Additive | Trees
+    scores: Additive | NoisyTrees

@@ -12,13 +12,13 @@ from math import log
 import numpy as np
 
 from tacit._util.types import FloatArray, IntArray
-from tacit.learners.peers.additive import Additive, Part
 from tacit.learners.peers.cells import Cells, Cut, at_cells
+from tacit.learners.peers.peer_model import Additive, ScorePart
 from tacit.mechanisms.streams import Stream
 
 
 @dataclass(frozen=True)
-class Stump:
+class RandomStump:
     """A shared stump: who made it in which round, and its noisy weight of class 0 and class 1 in
     the two leaves.
     """
@@ -50,17 +50,17 @@ class Stump:
         """-1 or +1 for each row, 0 where the attribute is absent."""
         return at_cells(self.signs, cells[:, self.cut.column])
 
-    def part(self, share: float) -> Part:
+    def part(self, share: float) -> ScorePart:
         """The stump in the published sum, with this share of the round's say."""
         scores = share * self.alpha * self.signs
-        return Part(self.round, self.cut.column, tuple(scores.tolist()), self.participant)
+        return ScorePart(self.round, self.cut.column, tuple(scores.tolist()), self.participant)
 
 
 @dataclass(frozen=True)
-class Shared:
+class SharedStumps:
     """Everything that was released: the stumps of each round, and the sum that may be served."""
 
-    rounds: tuple[tuple[Stump, ...], ...] = ()
+    rounds: tuple[tuple[RandomStump, ...], ...] = ()
     model: Additive = field(default_factory=Additive)
 
     def shares(self) -> dict[int, float]:
@@ -72,21 +72,21 @@ class Shared:
             sizes.setdefault(stump.participant, stump.support)
         return {participant: size / sum(sizes.values()) for participant, size in sizes.items()}
 
-    def without(self, participants: Collection[int]) -> "Shared":
+    def without(self, participants: Collection[int]) -> "SharedStumps":
         """Only what others than these participants shared."""
         rounds = (
             tuple(stump for stump in stumps if stump.participant not in participants)
             for stumps in self.rounds
         )
-        return Shared(
+        return SharedStumps(
             tuple(stumps for stumps in rounds if stumps), self.model.without(participants)
         )
 
-    def plus(self, stumps: Sequence[Stump]) -> "Shared":
+    def plus(self, stumps: Sequence[RandomStump]) -> "SharedStumps":
         """One more round; a participant's say is its share of the rows of all."""
-        longer = Shared((*self.rounds, tuple(stumps)))
+        longer = SharedStumps((*self.rounds, tuple(stumps)))
         shares = longer.shares()
-        return Shared(
+        return SharedStumps(
             longer.rounds,
             self.model.plus(*(stump.part(shares[stump.participant]) for stump in stumps)),
         )
@@ -105,7 +105,7 @@ def random_cut(cells: Cells, held: tuple[int, ...], coins: Stream) -> Cut:
     words = coins.words(np.arange(1), 0, 2 + max(cells.sizes))[0]
     column = held[int(words[0] % np.uint64(len(held)))]
     size = cells.sizes[column]
-    if cells.ordered[column]:
+    if cells.is_ordered[column]:
         after = 1 + int(words[1] % np.uint64(size - 1))
         leaves = [int(cell >= after) for cell in range(size)]
     else:

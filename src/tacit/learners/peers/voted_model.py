@@ -12,9 +12,9 @@ from math import ceil
 import numpy as np
 
 from tacit._util.types import FloatArray, IntArray
-from tacit.learners.peers.additive import loss_weights
 from tacit.learners.peers.own_model import distance, weight_of
-from tacit.learners.peers.random_stump import Shared, Stump, adaboost
+from tacit.learners.peers.peer_model import loss_weights
+from tacit.learners.peers.random_stump import RandomStump, SharedStumps, adaboost
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class VotedModel:
     `left_out` counts, for each peer, the rounds in which its stump was not kept.
     """
 
-    rounds: tuple[tuple[float, tuple[tuple[float, Stump], ...]], ...]
+    rounds: tuple[tuple[float, tuple[tuple[float, RandomStump], ...]], ...]
     left_out: Mapping[int, int]
 
     def score(self, cells: IntArray) -> FloatArray:
@@ -44,11 +44,11 @@ class OwnBoosting:
         self.cells, self.y, self.me, self.rho = cells, y, me, rho
         self.sign = np.where(y == 1, 1.0, -1.0)
         self.weights = np.full(len(y), 1 / max(len(y), 1))
-        self.rounds: list[tuple[float, tuple[tuple[float, Stump], ...]]] = []
+        self.rounds: list[tuple[float, tuple[tuple[float, RandomStump], ...]]] = []
         self.left_out: dict[int, int] = {}
 
     def step(
-        self, stumps: Sequence[Stump], shares: Mapping[int, float], made_with: FloatArray
+        self, stumps: Sequence[RandomStump], shares: Mapping[int, float], made_with: FloatArray
     ) -> None:
         """Take one round's stumps in.
 
@@ -67,7 +67,7 @@ class OwnBoosting:
         self.weights = self.weights * np.exp(-alpha * self.sign * guess)
         self.weights = self.weights / max(float(self.weights.sum()), 1e-300)
 
-    def _keeps(self, stump: Stump, weights: FloatArray) -> bool:
+    def _keeps(self, stump: RandomStump, weights: FloatArray) -> bool:
         """Eq. 7 and 8: is the stump's error near the least that a stump with this cut can have
         here?
         """
@@ -86,7 +86,7 @@ class OwnBoosting:
         return VotedModel(tuple(self.rounds), dict(self.left_out))
 
 
-def vote_own(cells: IntArray, y: IntArray, shared: Shared, rho: float, me: int) -> VotedModel:
+def vote_own(cells: IntArray, y: IntArray, shared: SharedStumps, rho: float, me: int) -> VotedModel:
     """The ensemble of participant `me` from everything that was shared."""
     own, shares, before = OwnBoosting(cells, y, me, rho), shared.shares(), np.zeros(len(y))
     parts = iter(shared.model.parts)
@@ -109,7 +109,7 @@ def say(participant: int, me: int, shares: Mapping[int, float]) -> float:
     return shares[me] / largest**2 * ceil(largest**2 / least)
 
 
-def _vote(voters: Sequence[tuple[float, Stump]], cells: IntArray) -> FloatArray:
+def _vote(voters: Sequence[tuple[float, RandomStump]], cells: IntArray) -> FloatArray:
     """The weighted vote, -1 or +1; without voters, or in a tie, -1."""
     total = np.zeros(len(cells))
     for weight, stump in voters:

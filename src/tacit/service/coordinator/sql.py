@@ -34,7 +34,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Engine
 
-from tacit._util.durable import journaled
+from tacit._util.durable import use_journal
 
 
 class StoreError(RuntimeError):
@@ -59,7 +59,7 @@ def open_engine(url: str) -> Engine:
         @event.listens_for(engine, "connect")
         def prepare(connection: sqlite3.Connection, record: object) -> None:
             connection.isolation_level = None  # we say BEGIN ourselves
-            journaled(connection)
+            use_journal(connection)
             connection.execute("PRAGMA foreign_keys = ON")
 
         @event.listens_for(engine, "begin")

@@ -22,9 +22,9 @@ from tacit.learners.owners.sum_query import SumQuery
 from tacit.mechanisms.streams import Stream, secure
 from tacit.service.protocol.bodies import fetch_blocking
 from tacit.service.protocol.signed_requests import Request, TheirClock, signed_headers
-from tacit.sums.base import RefusedError
+from tacit.sums.base import SumRefusedError
 from tacit.sums.halves import SumTerms
-from tacit.sums.protocol import Added, Adding
+from tacit.sums.protocol import CoordinatorSide, HelperSum
 from tacit.wire import WireError, decode, encode
 
 log = logging.getLogger(__name__)
@@ -74,9 +74,9 @@ class Sums:
         if time.monotonic() < self._not_before:
             raise AwayError
         try:
-            adding = Adding(query.batch, reports, self._opening)
-            return Verdict.of(adding.opened(self._asked(encode(adding.relay)), self._noise))
-        except RefusedError as refused:
+            adding = CoordinatorSide(query.batch, reports, self._opening)
+            return Verdict.of(adding.open(self._asked(encode(adding.relay)), self._noise))
+        except SumRefusedError as refused:
             log.warning("a sum was refused: %s", refused)
             return None
         except AwayError:
@@ -84,7 +84,7 @@ class Sums:
             self._pause = min(2 * self._pause, _LONGEST)
             raise
 
-    def _asked(self, relay: bytes) -> Added:
+    def _asked(self, relay: bytes) -> HelperSum:
         """The helper's answer to a relay."""
         headers = signed_headers(
             Request("POST", PATH, int(self._clock.now()), relay), self._signing
@@ -96,7 +96,7 @@ class Sums:
             raise AwayError from problem
         self._clock.learn(response.headers)
         if response.status_code == 409:
-            raise RefusedError(
+            raise SumRefusedError(
                 "the helper does not add these halves up: too few open, or it has answered others"
             )
         if response.status_code != 200:
@@ -104,6 +104,6 @@ class Sums:
             raise AwayError
         self._pause = _FIRST
         try:
-            return decode(response.content, Added)
+            return decode(response.content, HelperSum)
         except WireError as problem:
-            raise RefusedError("the helper's answer is not readable") from problem
+            raise SumRefusedError("the helper's answer is not readable") from problem

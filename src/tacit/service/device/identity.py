@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from tacit._util.durable import kept
+from tacit._util.durable import read_or_create
 from tacit.wire.signing import public_bytes
 
 _SECRET = 32
@@ -28,7 +28,7 @@ class Identity:
     def at(cls, folder: Path) -> "Identity":
         """The identity kept in a folder; made on first use, readable by its user alone."""
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        secret = kept(folder / "identity", lambda: os.urandom(_SECRET))
+        secret = read_or_create(folder / "identity", lambda: os.urandom(_SECRET))
         if len(secret) != _SECRET:
             raise ValueError(
                 f"{folder / 'identity'} must hold {_SECRET} bytes, got {len(secret)}: damaged?"

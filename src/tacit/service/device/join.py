@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tacit._util.durable import kept
+from tacit._util.durable import read_or_create
 from tacit.data import column_names, conform, conform_labels, conform_owners, read_rows
 from tacit.data.cohort import Cohort
 from tacit.owner.gate import Gate
@@ -59,7 +59,7 @@ class Joining:
             raise ValueError(
                 f"the campaign is {terms.name!r}: give --rehearsal for a rehearsal, and only then"
             )
-        kept(pin, lambda: response.content[:32])
+        read_or_create(pin, lambda: response.content[:32])
         names, cohort = self.rows(terms)
         ledger = Ledger(self.state / "ledger.db", self.state / "ledger.mark")
         if self.rehearsal is None:

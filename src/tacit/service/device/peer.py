@@ -14,7 +14,7 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from tacit._util.durable import kept
+from tacit._util.durable import read_or_create
 from tacit.data.cohort import Cohort
 from tacit.learners.invitation import PURPOSE, Invitation
 from tacit.owner.gate import Reason
@@ -55,7 +55,7 @@ class Relayed:
             ).status_code == 200:
                 data, file = response.content, self._file
                 self.following.take(data)
-                kept(file, partial(bytes, data))
+                read_or_create(file, partial(bytes, data))
 
     @property
     def position(self) -> tuple[int, int]:

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 
-from tacit._util.durable import journaled
-from tacit.sums.base import RefusedError
+from tacit._util.durable import use_journal
+from tacit.sums.base import SumRefusedError
 
 
 class Book:
@@ -25,7 +25,7 @@ class Book:
     def __init__(self, path: Path) -> None:
         self._lock = threading.Lock()
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        journaled(self._connection)
+        use_journal(self._connection)
         with self._transaction():
             self._connection.execute(
                 "CREATE TABLE IF NOT EXISTS releases "
@@ -35,7 +35,7 @@ class Book:
 
     def answered(self, question: bytes, relay: bytes) -> bytes | None:
         """The answer that was given; None: none yet. Other halves than it was given for are a
-        `RefusedError`.
+        `SumRefusedError`.
         """
         with self._transaction():
             return self._found(question, relay)
@@ -61,7 +61,7 @@ class Book:
         if known is None:
             return None
         if known[0] != _digest(relay):
-            raise RefusedError(
+            raise SumRefusedError(
                 "this question was answered for other halves; a helper releases a batch once"
             )
         return bytes(known[1])

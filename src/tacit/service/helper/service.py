@@ -22,8 +22,8 @@ from tacit.mechanisms.streams import Stream, secure
 from tacit.service.helper.answers import Book
 from tacit.service.protocol.guard import Guard, Limits, left_to_guard
 from tacit.service.protocol.signed_requests import UnsignedError, signer
-from tacit.sums.base import RefusedError
-from tacit.sums.protocol import Helping, Relay
+from tacit.sums.base import SumRefusedError
+from tacit.sums.protocol import HelperSide, RelayedHalves
 from tacit.wire import WireError, decode, encode
 
 log = logging.getLogger(__name__)
@@ -58,15 +58,17 @@ class Helper:
 
     def total(self, body: bytes) -> bytes:
         """The answer to a relay's bytes, the same whenever they come; a `WireError` or
-        `RefusedError` if none.
+        `SumRefusedError` if none.
         """
-        relay = decode(body, Relay, LARGEST)
+        relay = decode(body, RelayedHalves, LARGEST)
         question = relay.batch.question
         known = self._book.answered(question, body)
         if known is not None:
             return known
-        helping = Helping(relay, self._key, self._minimum)  # takes a while, so not under the lock
-        return self._book.answer(question, body, lambda: encode(helping.added(self._noise)))
+        helping = HelperSide(
+            relay, self._key, self._minimum
+        )  # takes a while, so not under the lock
+        return self._book.answer(question, body, lambda: encode(helping.release(self._noise)))
 
     def app(self) -> Guard:
         """The ASGI application."""
@@ -94,7 +96,7 @@ class Helper:
             answer = await run_in_threadpool(self.total, body)
         except WireError:
             return _refused("malformed", 400)
-        except RefusedError as refused:
+        except SumRefusedError as refused:
             log.info("a sum was refused: %s", refused)
             return _refused("refused", 409)
         return Response(answer, media_type="application/octet-stream")

@@ -10,7 +10,7 @@ import numpy as np
 
 from tacit._util.checks import bad, one_of, positive, whole
 from tacit._util.types import IntArray
-from tacit.algorithms.boosting import AllOwners, Boosted, Judge, OwnSample, boost
+from tacit.algorithms.boosting import AllOwners, Boosted, Judge, OwnSample, Schedule, boost
 from tacit.data.sample import Public
 from tacit.estimators.guarantee import Source, boosting_guarantee
 from tacit.learners.learner import Facts, Learner, ReportTerms, ShareQuery
@@ -121,15 +121,8 @@ class BoostingTerms(CampaignTerms):
 
     def algorithm(self, judge: Judge) -> Generator[Any, Any, Boosted]:
         """Boosting with this judge."""
-        return boost(
-            self.learner,
-            self.facts,
-            self.terms,
-            judge,
-            rounds=self.rounds,
-            owners=self.owners,
-            attempts=self.attempts,
-        )
+        schedule = Schedule(self.rounds, self.owners, self.attempts)
+        return boost(self.learner, self.facts, self.terms, judge, schedule)
 
     def guesses(self, at: Any, public: Public) -> Sequence[IntArray]:
         ensemble: Ensemble = at.ensemble

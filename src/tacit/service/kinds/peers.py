@@ -13,18 +13,17 @@ import numpy as np
 
 from tacit._util.checks import bad, positive, whole
 from tacit._util.types import FloatArray, IntArray
-from tacit.algorithms.peer_turns import TurnsTaken, fair_share, take_open_turns, turns_each
+from tacit.algorithms.peers import TurnsTaken, fair_share, take_open_turns, turns_each
 from tacit.data.cohort import Cohort
 from tacit.data.sample import Public
 from tacit.data.schema import Schema
 from tacit.data.table import UserTable
 from tacit.estimators.guarantee import Source, peer_guarantee
 from tacit.estimators.peer_models import keep_own
-from tacit.learners.peers.additive import Additive
 from tacit.learners.peers.cells import Cells
 from tacit.learners.peers.leaf_counts import CountLeaves
-from tacit.learners.peers.own_model import RHO, RIDGE, fit_own
-from tacit.learners.peers.peer_model import ServedScores
+from tacit.learners.peers.own_model import OwnRows, fit_own
+from tacit.learners.peers.peer_model import Additive, ServedScores
 from tacit.learners.query import Query
 from tacit.mechanisms.streams import seeded
 from tacit.owner.policy import Policy
@@ -180,7 +179,7 @@ class PeerTerms(CampaignTerms):
         return self.cells.encode(table.columns)
 
     def attributes_of(self, columns: Collection[str]) -> tuple[int, ...]:
-        return self.cells.held([feature.name for feature in self.schema_of(columns).features])
+        return self.cells.columns_of([feature.name for feature in self.schema_of(columns).features])
 
     @property
     def attributes(self) -> int:
@@ -188,10 +187,7 @@ class PeerTerms(CampaignTerms):
 
     def keep_own_model(self, file: Path, rows: Cohort, released: Additive, me: int) -> None:
         """Fit a model to a participant's own rows and to what was released, and write it."""
-        cells = self.cells.read(rows.X)
-        sizes = self.cells.sizes
-        own = fit_own(cells, rows.y, sizes, released, rho=RHO, ridge=RIDGE, me=me)
-        keep_own(file, self.cells, own)
+        keep_own(file, self.cells, fit_own(OwnRows.of(self.cells, rows), released, me))
 
     def with_public_coins(self, seed: int) -> Self:
         return replace(self, coins=seed)

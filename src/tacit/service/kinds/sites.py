@@ -8,7 +8,7 @@ import numpy as np
 
 from tacit._util.checks import bad, one_of, positive
 from tacit._util.types import IntArray
-from tacit.algorithms.site_tuning import projections_of, rehearse
+from tacit.algorithms.site_tuning import projections_of, tune_site
 from tacit.algorithms.site_weights import COMBINE
 from tacit.algorithms.sites import SiteEnsembleModel, ensemble_of_sites
 from tacit.data.sample import Public
@@ -163,6 +163,6 @@ class SiteSpec(CampaignSpec):
             menu=self.epsilon,
             ridge=None if self.ridge is None else positive("ridge", self.ridge),
         )
-        query = rehearse(first, public.X, public.y, float(np.median(self.epsilon)), projections)
+        query = tune_site(first, public.X, public.y, float(np.median(self.epsilon)), projections)
         made = SiteTerms(**self.common(sample, self.minimum), query=query, combine=self.combine)
         return made, public

@@ -23,8 +23,8 @@ from tacit.algorithms.roster import Peer, Roll, Roster
 from tacit.data.cohort import Cohort
 from tacit.data.schema import Schema
 from tacit.learners.invitation import PURPOSE, Invitation, digest_of, unpack
-from tacit.learners.peers.additive import Additive
 from tacit.learners.peers.leaf_counts import CountLeaves
+from tacit.learners.peers.peer_model import Additive
 from tacit.learners.query import Query
 from tacit.wire import WireError, encode, message
 from tacit.wire.signing import opened

@@ -1,0 +1,214 @@
+"""Boosting among peers, without a server: participants release noisy counts, everybody adds scores
+of them to the same F. Three ways to share out the speaking.
+
+Turns (the default): each participant speaks in a few rounds, with much of its budget.
+
+    for each turn, in a public order of the participants:
+        the speaker weights its rows with min(1, exp(-y F)), takes the attribute that tells most
+            about what F gets wrong (the largest of noisy gains), counts its rows by cell of it
+            and by class, and sends the noisy counts
+        everybody makes scores of them and adds these to F
+
+F is made of released numbers alone, so everybody has the same F, nobody has to be trusted with
+more, and whoever comes later takes its turns after the others: nothing that was released changes.
+Taking turns is what makes small budgets go far. When all M participants speak in all T rounds,
+noise of scale T / epsilon is added M times to each count; with T / M turns each, noise of scale T /
+(M epsilon) is added once, and rows number M times less: the counts are sqrt(M) times clearer.
+
+Stumps, paper D's scheme with a guarantee that holds: everybody speaks in every round.
+
+    for t = 1 .. T:
+        each participant takes a public random cut, counts its rows in the two leaves by class,
+            weighted as above, and sends the counts with noise of scale T / epsilon
+        everybody adds the stumps to F, with alpha from the released error and say from the
+            released sizes; its own ensemble of them (`learners/peers/voted_model.py`) it keeps
+
+Trees, as in InPriv, with a guarantee that holds.
+
+    for each turn: the speaker grows a tree on the gradients of F and passes F with it to the next
+
+The generators yield a query to one participant and receive `Estimates` (None: it was silent, and is
+passed over). Everything they do is a function of what they are told, so everybody who is told the
+same has the same model: the coordinator that relays, and every participant for itself.
+"""
+
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import floor, isinf, nextafter
+
+import numpy as np
+
+from tacit._util.checks import whole
+from tacit.algorithms.roster import Roll, Roster
+from tacit.learners.peers.cells import Cells
+from tacit.learners.peers.leaf_counts import CountLeaves, cell_scores
+from tacit.learners.peers.noisy_tree import GrowTree, all_cuts
+from tacit.learners.peers.peer_model import Additive, NoisyTrees, ScorePart, Tree
+from tacit.learners.peers.random_stump import RandomStump, SharedStumps, random_cut
+from tacit.learners.query import Estimates
+from tacit.mechanisms.odds import rational
+from tacit.mechanisms.streams import Stream
+
+_LEAST = 0.3  # epsilon of a turn: below it, fewer turns with clearer counts are better
+Attributes = Mapping[int, tuple[int, ...]]  # that each participant holds, by number
+
+
+@dataclass(frozen=True)
+class TurnsTaken:
+    """The sum of released parts of those who stayed, and who took part."""
+
+    model: Additive
+    roster: Roster
+
+
+def take_open_turns(
+    cells: Cells, rounds: int, epsilon: float, coins: Stream
+) -> Generator[Roll | CountLeaves, Roster | Estimates | None, TurnsTaken]:
+    """Turns that newcomers may join: nothing that was released changes, nobody else speaks again.
+
+        repeat until nobody comes or goes any more:
+            ask who takes part
+            drop the parts of those who left
+            newcomers take their turns, each with all of its budget
+
+    It yields a `Roll` and receives a `Roster` (None: it is over), or yields as `take_turns` does.
+    Each participant spends `epsilon` over its turns, of which there are about `rounds` in all;
+    coins are public.
+    """
+    model, roster = Additive(), Roster()
+    while True:
+        called = yield Roll(model)
+        if not isinstance(called, Roster):
+            return TurnsTaken(model, roster)
+        if not called.follows(roster):
+            raise ValueError("a roster must add to the one before, and change nobody")
+        roster, model = called, model.without(called.gone)
+        held = {peer.number: peer.held for peer in roster.newcomers}
+        if held:
+            turns = turns_each(rounds, roster.present, epsilon)
+            order = speakers(dict.fromkeys(held, turns), coins.child("public coins", min(held)))
+            model = yield from take_turns(cells, held, order, (fair_share(epsilon, turns),), model)
+
+
+def take_turns(
+    cells: Cells, held: Attributes, order: Sequence[int], menu: tuple[float, ...], known: Additive
+) -> Generator[CountLeaves, Estimates | None, Additive]:
+    """Add one part per turn to what is `known`; `menu` holds what one answer may cost."""
+    model = known
+    for number, speaker in enumerate(order, start=_next_round(known.parts)):
+        query = CountLeaves(
+            round=number,
+            attempt=1,
+            owners=(speaker,),
+            cells=cells,
+            cuts=tuple(cells.every_cell(column) for column in held[speaker]),
+            model=model,
+            menu=menu,
+        )
+        estimates = yield query
+        if estimates is not None and estimates.n:
+            cut, (zeros, ones) = query.read(estimates.values[0])
+            std = query.std(float(estimates.epsilons[0]))
+            scores = cell_scores(zeros, ones, std, cells.is_ordered[cut.column])
+            model = model.plus(ScorePart(number, cut.column, tuple(scores.tolist()), speaker))
+    return model
+
+
+def turns_each(rounds: int, participants: int, epsilon: float) -> int:
+    """How often each participant speaks and divides its budget: rounds / participants, less with
+    less budget.
+
+    >>> [turns_each(30, 10, epsilon) for epsilon in (0.1, 0.7, 4.0)], turns_each(30, 100, 1.0)
+    ([1, 2, 3], 1)
+    """
+    most = max(1, whole("rounds", rounds, 1) // whole("number of participants", participants, 1))
+    return most if isinf(epsilon) else min(most, max(1, floor(epsilon / _LEAST)))
+
+
+def speakers(turns: Mapping[int, int], coins: Stream) -> tuple[int, ...]:
+    """Who speaks when, for participants with so many turns: in an order drawn with public coins,
+    over and over.
+
+    >>> from tacit.mechanisms.streams import seeded
+    >>> speakers({0: 1, 1: 2, 2: 2}, seeded(1))
+    (1, 0, 2, 1, 2)
+    """
+    luck = coins.child("speakers").words(np.array(list(turns), dtype=np.int64), 0, 1)[:, 0]
+    order = [list(turns)[place] for place in np.argsort(luck, kind="stable").tolist()]
+    return tuple(who for lap in range(max(turns.values())) for who in order if turns[who] > lap)
+
+
+def fair_share(epsilon: float, answers: int) -> float:
+    """What one of so many answers may cost: a float whose multiple, as written, is at most epsilon.
+
+    >>> fair_share(0.3, 3) * 3 <= 0.3
+    True
+    """
+    share = epsilon / answers
+    while not isinf(share) and rational(share) * answers > rational(epsilon):
+        share = nextafter(share, 0.0)
+    return share
+
+
+def exchange_stumps(
+    cells: Cells,
+    held: Attributes,
+    rounds: int,
+    menu: tuple[float, ...],
+    coins: Stream,
+    known: SharedStumps,
+) -> Generator[CountLeaves, Estimates | None, SharedStumps]:
+    """`rounds` more rounds of all participants; `menu` as above, coins are public."""
+    shared = known
+    first = _next_round(stump for stumps in known.rounds for stump in stumps)
+    for number in range(first, first + rounds):
+        stumps = []
+        for participant, own in held.items():
+            cut = random_cut(cells, own, coins.child("cut", number, participant))
+            query = CountLeaves(
+                round=number,
+                attempt=1,
+                owners=(participant,),
+                cells=cells,
+                cuts=(cut,),
+                model=shared.model,
+                menu=menu,
+            )
+            estimates = yield query
+            if estimates is not None and estimates.n:
+                (z0, z1), (o0, o1) = query.read(estimates.values[0])[1].tolist()
+                stumps.append(RandomStump(number, participant, cut, (z0, z1), (o0, o1)))
+        shared = shared.plus(stumps)
+    return shared
+
+
+def pass_trees(
+    cells: Cells,
+    held: Attributes,
+    order: Sequence[int],
+    depth: int,
+    menu: tuple[float, ...],
+    known: NoisyTrees,
+) -> Generator[GrowTree, Estimates | None, NoisyTrees]:
+    """One more tree per turn, of this depth; `menu` as above."""
+    model = known
+    candidates = {participant: all_cuts(cells, own) for participant, own in held.items()}
+    for number, speaker in enumerate(order, start=_next_round(known.trees)):
+        query = GrowTree(
+            round=number,
+            attempt=1,
+            owners=(speaker,),
+            cells=cells,
+            depth=depth,
+            candidates=candidates[speaker],
+            model=model,
+            menu=menu,
+        )
+        estimates = yield query
+        if estimates is not None and estimates.n:
+            model = NoisyTrees((*model.trees, query.tree(estimates, speaker)))
+    return model
+
+
+def _next_round(released: Iterable[ScorePart | RandomStump | Tree]) -> int:
+    return 1 + max((each.round for each in released), default=0)
