@@ -20,7 +20,7 @@ from tacit.mechanisms.streams import secure
 from tacit.service.coordinator.assemble import coordinator
 from tacit.service.coordinator.store import Store
 from tacit.service.protocol.guard import Limits
-from tacit.service.protocol.signed_requests import OWNER, Request, signed_headers
+from tacit.service.protocol.signed_requests import OWNER, Request, request_headers
 from tacit.wire.signing import opened
 
 ADMIN = "the administrator's key"
@@ -121,7 +121,7 @@ class Doorstep:
     def headers(
         method: str, path: str, key: Ed25519PrivateKey, body: bytes = b"", at: float | None = None
     ) -> dict[str, str]:
-        return signed_headers(
+        return request_headers(
             Request(method, path, int(time.time() if at is None else at), body), key
         )
 

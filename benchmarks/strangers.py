@@ -23,7 +23,7 @@ from rich.console import Console
 
 from benchmarks.doorstep import ADMIN, Doorstep
 from benchmarks.tables import Row, Table, Verdict
-from tacit.service.coordinator.store import PAUSED, VOID, Standing
+from tacit.service.coordinator.tables import PAUSED, VOID, Standing
 from tacit.service.device.client import Link, UnreachableError
 from tacit.service.protocol.signed_requests import LIFETIME, OWNER
 

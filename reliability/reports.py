@@ -1,23 +1,32 @@
-"""Damaged and invented reports at the collector: left out or counted, never a crash, memory flat.
+"""Damaged and invented reports at the coordinator's intake, on a real database: left out or
+counted, never a crash, memory flat.
 
 For every mechanism, honest reports are taken as they are, with bits flipped, bytes exchanged, cut,
-lengthened, or as random bytes behind an honest header; each owner sends one. What is counted must
-decode to finite numbers.
+lengthened, or as random bytes behind an honest header; each owner sends one to each question. What
+is counted is read back from the database as the driver reads it, and must give finite numbers.
 """
 
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
-from tacit.engines.collector import Collector, Outcome
 
 from reliability.apart import apart, forget_peak, peak
-from reliability.campaign import LEARNERS, PRIVATE, Campaign
+from reliability.campaign import LEARNERS, PRIVATE, Campaign, in_memory
 from reliability.finding import Finding
 from tacit import secure
-from tacit.learners.invitation import Invitation, pack
+from tacit.learners.invitation import PURPOSE, Invitation, pack
 from tacit.learners.query import Answer
+from tacit.service.coordinator.intake import Intake, Outcome
+from tacit.service.coordinator.owner_api import Admission, Enrolment, Newcomer
+from tacit.service.coordinator.replay import read_reports
+from tacit.service.coordinator.store import Store
+from tacit.service.coordinator.tables import CLOSED, OPEN, Question
+from tacit.wire.signing import sign
 
 _BATCH = 1000
+NAMES = [f"{number:064x}" for number in range(_BATCH)]
+_WARM = 3  # batches after which memory should no longer grow
 _EPSILONS = (0.5, 6.0)
 _HEADER = 8
 # bytes by which the peak may differ between the first batches and the rest: allocators breathe
@@ -59,35 +68,82 @@ def _mechanism(name: str, size: int, seed: int) -> tuple[dict[str, int], Counter
     """One mechanism's part: faults, counts, and how much the peak grew after the first batches."""
     rng = np.random.default_rng(seed)
     campaign = Campaign(3)
-    invitation = campaign.invitation(1, campaign.query(LEARNERS[1], name, _EPSILONS))
-    honest = _honest(campaign, invitation)
+    query = campaign.query(LEARNERS[1], name, _EPSILONS)
     faults, counts = dict.fromkeys(FAULTS, 0), Counter[str]()
+    told: Counter[Outcome] = Counter()
     first = 0
     forget_peak()
-    for batch in range(10**9):
-        if counts["bytes"] >= size:
-            break
-        data = _damaged(honest, rng)
-        collector = Collector(invitation, [str(i) for i in range(_BATCH)])
-        for owner, each in enumerate(data):
+    with in_memory() as folder:
+        store = _store(Path(folder))
+        intake = Intake(store, campaign.key.public_key())
+        for number in range(1, 10**9):
+            if counts["bytes"] >= size:
+                break
+            invitation = campaign.invitation(number, query)
+            question = _ask(store, campaign, invitation)
+            data = _damaged(_honest(campaign, invitation), rng)
             try:
-                collector.accept(str(owner), each)
+                outcomes = Counter(intake.write(list(zip(NAMES, data, strict=True))))
+                store.close_question(number, CLOSED)
+                told.update(outcomes)
+                faults["counts that do not add up"] += _written(store) != told
+                _check(store, question, invitation, outcomes[Outcome.COUNTED], faults)
             except Exception:
                 faults["errors and crashes"] += 1
-        faults["counts that do not add up"] += sum(collector.counts.values()) != len(data)
-        answer = collector.close()
-        if isinstance(answer, Answer):
-            faults["counts that do not add up"] += answer.n != collector.counted
-            faults["answers that are not finite"] += not np.isfinite(answer.mean).all()
-        counts["bytes"] += sum(map(len, data))
-        counts["reports"] += len(data)
-        counts["counted"] += collector.counted
-        counts["malformed"] += collector.counts[Outcome.MALFORMED]
-        if batch < 3:
-            first = peak()
+            counts["bytes"] += sum(map(len, data))
+            counts["reports"] += len(data)
+            if number <= _WARM:
+                first = peak()
+        store.close()
+    counts["counted"], counts["malformed"] = told[Outcome.COUNTED], told[Outcome.MALFORMED]
     grown = max(0, peak() - first)
     faults["growth of memory"] += grown > _FLAT
     return faults, counts, grown
+
+
+def _store(folder: Path) -> Store:
+    """A database in which everybody has enrolled."""
+    store = Store(f"sqlite:///{folder}/campaign.db")
+    store.create_or_resume("trial", b"terms")
+    store.add_tokens(NAMES)
+    enrolled = Enrolment(store).admit([Newcomer(name, name) for name in NAMES])
+    if set(enrolled) != {Admission.YES}:
+        raise RuntimeError("not everybody could be enrolled")
+    return store
+
+
+def _ask(store: Store, campaign: Campaign, invitation: Invitation) -> Question:
+    """Put a question to everybody."""
+    question = Question(
+        number=invitation.number,
+        digest=invitation.digest,
+        data=sign(invitation, PURPOSE, campaign.key),
+        state=OPEN,
+        opened=0.0,
+        deadline=1.0,
+        answer=None,
+    )
+    store.ask(question, store.owners_present(), spend=False)
+    return question
+
+
+def _written(store: Store) -> Counter[Outcome]:
+    """What became of all reports, as the database has it."""
+    written: Counter[Outcome] = Counter()
+    for outcomes in store.outcomes().values():
+        written.update({Outcome[name.upper()]: count for name, count in outcomes.items()})
+    return written
+
+
+def _check(
+    store: Store, question: Question, invitation: Invitation, counted: int, faults: dict[str, int]
+) -> None:
+    """Read a question's reports as the driver does."""
+    reports, epsilons = read_reports(store, question, invitation.query)
+    faults["counts that do not add up"] += len(reports) != counted
+    answer = invitation.query.answer(invitation.query.collect(reports, epsilons))
+    if isinstance(answer, Answer):
+        faults["answers that are not finite"] += not np.isfinite(answer.mean).all()
 
 
 def _honest(campaign: Campaign, invitation: Invitation) -> list[bytes]:

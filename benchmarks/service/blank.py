@@ -8,9 +8,9 @@ from pathlib import Path
 from starlette.types import Receive, Scope, Send
 
 from tacit.service.coordinator.server import serve_forever
-from tacit.service.protocol.guard import Answer
+from tacit.service.protocol.guard import Reply
 
-_START, _REST = Answer.of(200, b'{"outcome":"counted"}')
+_START, _REST = Reply.of(200, b'{"outcome":"counted"}')
 
 
 async def blank(scope: Scope, receive: Receive, send: Send) -> None:

@@ -11,7 +11,7 @@ from tacit.data.cohort import Cohort
 from tacit.learners.invitation import PURPOSE, Invitation, pack
 from tacit.mechanisms.streams import secure
 from tacit.service.coordinator.owner_api import ENROL, QUESTION, REPORT
-from tacit.service.protocol.signed_requests import Request, signed_headers
+from tacit.service.protocol.signed_requests import Request, request_headers
 from tacit.wire.signing import opened
 
 _ROWS = 4
@@ -72,7 +72,7 @@ class Requests:
         """HTTP requests of some owners, signed now."""
         now = int(time.time())
         return [
-            self._text(body, signed_headers(Request(*self.route, now, body), key))
+            self._text(body, request_headers(Request(*self.route, now, body), key))
             for key, body in zip(self.keys[start:stop], self.bodies[start:stop], strict=True)
         ]
 

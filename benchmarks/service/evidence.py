@@ -14,8 +14,8 @@ from tacit.learners.invitation import PURPOSE, Invitation
 from tacit.learners.owners.sum_query import WHAT as SUM
 from tacit.learners.owners.sum_query import SumQuery
 from tacit.owner.ledger import Ledger
-from tacit.service.coordinator.sql import invitations, owners, reports
 from tacit.service.coordinator.store import Store
+from tacit.service.coordinator.tables import invitations, owners, reports
 from tacit.wire.signing import opened
 
 Spoken = tuple[str, int]  # an owner, and the sum that it takes part in; 0 for its one report
@@ -65,8 +65,7 @@ def evidence(stage: Stage) -> Evidence:
     sums = _sums(stage, store)
     with store.reading() as connection:
         label = {
-            row.place: row.label
-            for row in connection.execute(select(owners.c.place, owners.c.label))
+            row.id: row.label for row in connection.execute(select(owners.c.id, owners.c.label))
         }
         invited = connection.execute(select(invitations.c.owner, invitations.c.question)).all()
         rows = connection.execute(select(reports.c.owner, reports.c.question, reports.c.data)).all()

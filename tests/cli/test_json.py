@@ -81,8 +81,8 @@ def folder(tmp_path_factory):
     write_parquet(made / "mine.parquet", ill)
     write_csv(made / "sample.csv", ill)
     (made / "campaign.toml").write_text(
-        'kind = "boosting"\nname = "trial"\nsample = "sample.csv"\nlabel = "ill"\nlearner = "centroid"\nepsilon '
-        "= 1.0\nrounds = 2\n"
+        'kind = "boosting"\nname = "trial"\nsample = "sample.csv"\nlabel = "ill"\n'
+        'learner = "centroid"\nepsilon = 1.0\nrounds = 2\n'
         "owners_per_round = 5\nstart = 9\nminimum = 2\ndeadline = 600\n"
     )
     (made / "policy.toml").write_text("epsilon_per_release = 1\nepsilon_total = 1\nreleases = 3")

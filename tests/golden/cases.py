@@ -56,8 +56,8 @@ from tacit.mechanisms.registry import MECHANISMS, mechanism_for
 from tacit.service.coordinator.assemble import coordinator
 from tacit.service.device import member
 from tacit.service.device.join import join
-from tacit.service.device.rehearsal_gate import Part
-from tacit.service.helper.answers import Book
+from tacit.service.device.rehearsal_gate import RehearsalPart
+from tacit.service.helper.answers import Answers
 from tacit.service.helper.service import Helper
 from tacit.sums.halves import seal_halves
 from tacit.sums.noise import two_sided_geometric
@@ -427,14 +427,14 @@ def campaign_case(name: str, folder: Path) -> Bytes:
     path = folder / "campaign.toml"
     path.write_text(ALL_KINDS + about.text)
     known = [public_bytes(KEY.public_key()).hex()]
-    helper = Helper(rehearsal_key(), Book(folder / "released.db"), known, noise=seeded(SEED))
+    helper = Helper(rehearsal_key(), Answers(folder / "released.db"), known, noise=seeded(SEED))
     database = f"sqlite:///{folder}/c.db"
     service = coordinator(path, database, KEY, campaigns.ADMIN, SEED, helper=client_of(helper))
     service.store.add_tokens(tokens)
 
     async def work(link: Any) -> tuple[bytes, bytes]:
         greeting = await link.call("GET", "/v1/campaign", None)
-        await join(campaigns.joining(folder, Part(SEED), **about.limits), link, tokens)
+        await join(campaigns.joining(folder, RehearsalPart(SEED), **about.limits), link, tokens)
         while (model := await link.call("GET", "/v1/model", None)).status_code == 404:
             await asyncio.sleep(0.02)
         return greeting.content, model.content

@@ -61,7 +61,7 @@ def helper(
     checked_port(host, port)
     import uvicorn
 
-    from tacit.service.helper.answers import Book
+    from tacit.service.helper.answers import Answers
     from tacit.service.helper.service import Helper
 
     log_to_stderr(log_json)
@@ -71,13 +71,13 @@ def helper(
         )
         made = Helper(
             X25519PrivateKey.from_private_bytes(raw),
-            Book(state / "released.db"),
+            Answers(state / "released.db"),
             campaign or [],
             minimum,
         )
     else:  # another key and another book: what it says never meets what a helper says
         state.mkdir(parents=True, exist_ok=True, mode=0o700)
-        book = Book(state / "rehearsal.db")
+        book = Answers(state / "rehearsal.db")
         made = Helper(rehearsal_key(), book, campaign or [], minimum, seeded(rehearsal))
     screen.say(f"helper key (owners pin it): {made.public}")
     screen.tell(

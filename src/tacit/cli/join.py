@@ -133,10 +133,10 @@ def join(
     from tacit.service.device.join import Joining, join
     from tacit.service.device.member import EnrolmentError
     from tacit.service.device.preview import Preview, preview
-    from tacit.service.device.rehearsal_gate import Part
+    from tacit.service.device.rehearsal_gate import RehearsalPart
 
     pinned = None if campaign_key is None else key_of(campaign_key)
-    part = None if rehearsal is None else Part(rehearsal, first)
+    part = None if rehearsal is None else RehearsalPart(rehearsal, first)
     if part is not None:
         warn_of_rehearsal()
     known = (

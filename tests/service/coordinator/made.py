@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.owner.policy import Policy
 from tacit.service.coordinator.assemble import coordinator
-from tacit.service.coordinator.owner_api import Asking, Enrolled, Enrolling, Newcomer
+from tacit.service.coordinator.owner_api import Admission, Enrolment, Newcomer, QuestionLookup
 from tacit.service.device.client import Link
 from tacit.service.device.join import Joining
 
@@ -78,12 +78,12 @@ def running(folder: Path, url=None, key=None, rehearsal=None, **more):
 
 def enrol(store, owner, token, label="", held=""):
     """Whether an owner with a token is enrolled."""
-    return Enrolling(store).admit([Newcomer(owner, token, label, held)]) == [Enrolled.YES]
+    return Enrolment(store).admit([Newcomer(owner, token, label, held)]) == [Admission.YES]
 
 
 def question_for(store, owner):
     """The question that this owner gets when it asks, if any."""
-    (answer,) = Asking(store).answers([(owner, b"")])
+    (answer,) = QuestionLookup(store).answers([(owner, b"")])
     return answer.rest["body"] if answer.start["status"] == 200 else None
 
 

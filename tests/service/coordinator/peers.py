@@ -153,7 +153,7 @@ class Trial:
         assert name is not None
         data, report = self.signed(name, question)
         digest = asked(question)[0].digest
-        assert self.rosters.keep(self.owner(name), digest, data) == data
+        assert self.rosters.keep_signed(self.owner(name), digest, data) == data
         Intake(self.store, KEY.public_key()).write([(self.owner(name), report)])
         return name
 

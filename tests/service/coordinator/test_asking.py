@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from tacit.service.coordinator.owner_api import Asking
+from tacit.service.coordinator.owner_api import QuestionLookup
 from tacit.service.coordinator.sql import write_reports
-from tacit.service.coordinator.store import CLOSED, OPEN, Question
+from tacit.service.coordinator.tables import CLOSED, OPEN, Question
 from tests.service.coordinator.made import enrol
 
 NAMES = [f"{i:064x}" for i in range(6)]
@@ -35,7 +35,7 @@ def told(asking, *names):
 
 
 def test_each_gets_its_own_in_the_order_of_the_batch(store):
-    asking, places = Asking(store), store.everybody()
+    asking, places = QuestionLookup(store), store.owners_present()
     forbidden = b'{"error":"forbidden"}'
     assert told(asking, STRANGER, *NAMES[:2], STRANGER) == [forbidden, 204, 204, forbidden]
     ask(store, 1, places[:3])
@@ -55,7 +55,7 @@ def test_each_gets_its_own_in_the_order_of_the_batch(store):
 
 
 def test_of_several_open_questions_the_first_that_is_not_answered(store):
-    asking, places = Asking(store), store.everybody()
+    asking, places = QuestionLookup(store), store.owners_present()
     ask(store, 1, places[:2])
     assert told(asking, NAMES[0]) == [b"question 1"]
     ask(store, 2, places[1:3])
@@ -68,12 +68,12 @@ def test_of_several_open_questions_the_first_that_is_not_answered(store):
 
 
 def test_the_end_is_told_to_members_only(store):
-    asking = Asking(store)
+    asking = QuestionLookup(store)
     store.end("rounds", b"model")
     assert told(asking, NAMES[0], STRANGER) == [410, b'{"error":"forbidden"}']
 
 
 def test_whoever_has_to_wait_is_told_how_long(store):
-    (answer,) = Asking(store).answers([(NAMES[0], b"")])
+    (answer,) = QuestionLookup(store).answers([(NAMES[0], b"")])
     assert (b"retry-after", b"2") in answer.start["headers"]
     assert b"content-length" not in dict(answer.start["headers"])  # of nothing: RFC 9110, 8.6

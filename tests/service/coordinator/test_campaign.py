@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 import tacit
 from tacit.cli import app
 from tacit.data import conform, read_table
-from tacit.service.coordinator.store import ENDED
+from tacit.service.coordinator.tables import ENDED
 from tacit.service.device.join import join
 from tests.service.coordinator.made import driven, folder_of, joining, running
 

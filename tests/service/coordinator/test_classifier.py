@@ -15,7 +15,7 @@ from tacit.estimators.persistence import SavedModel
 from tacit.service.coordinator.page import page
 from tacit.service.device.join import join
 from tacit.service.device.preview import preview
-from tacit.service.device.rehearsal_gate import Part
+from tacit.service.device.rehearsal_gate import RehearsalPart
 from tacit.service.kinds.classifier import ClassifierSpec
 from tacit.wire import decode, encode
 from tests.service.coordinator.made import driven, joining, rows, running, write
@@ -59,8 +59,8 @@ def test_the_model_is_that_of_one_process_byte_for_byte(tmp_path, database):
     service.store.add_tokens(TOKENS)
 
     async def work(link):
-        shown = await preview(joining(folder, Part(SEED)), link, None)
-        answered = await join(joining(folder, Part(SEED)), link, TOKENS)
+        shown = await preview(joining(folder, RehearsalPart(SEED)), link, None)
+        answered = await join(joining(folder, RehearsalPart(SEED)), link, TOKENS)
         while (await link.call("GET", "/v1/model", None)).status_code == 404:
             await asyncio.sleep(0.05)
         status = (await link.call("GET", "/v1/status", None)).json()

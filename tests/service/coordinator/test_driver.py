@@ -16,9 +16,17 @@ from tacit.learners.invitation import PURPOSE, Invitation
 from tacit.mechanisms.streams import seeded
 from tacit.owner.ledger import Ledger
 from tacit.service.coordinator.intake import Intake
-from tacit.service.coordinator.sql import campaign, questions
-from tacit.service.coordinator.store import CLOSED, ENDED, ENROLLING, OPEN, RUNNING, VOID
-from tacit.service.device.rehearsal_gate import Part, RehearsalGate
+from tacit.service.coordinator.tables import (
+    CLOSED,
+    ENDED,
+    ENROLLING,
+    OPEN,
+    RUNNING,
+    VOID,
+    campaign,
+    questions,
+)
+from tacit.service.device.rehearsal_gate import RehearsalGate, RehearsalPart
 from tacit.service.kinds.boosting import BoostingSpec
 from tacit.wire import decode, encode
 from tacit.wire.signing import opened
@@ -53,7 +61,7 @@ class Trial:
         owners, self.cohort = joining(self.folder).rows(self.terms)
         self.owners = dict(zip(NAMES, owners, strict=True))
         ledger = Ledger(self.folder / "ledger.db", self.folder / "ledger.mark")
-        policy, part = joining(self.folder).policy, Part(SEED)
+        policy, part = joining(self.folder).policy, RehearsalPart(SEED)
         self.gate = RehearsalGate(
             self.cohort, owners, self.terms.schema, policy, ledger, key=KEY.public_key(), part=part
         )
@@ -144,7 +152,7 @@ def test_started_anew_before_every_step_it_finds_the_model_of_one_process(trial)
 
 def test_too_few_reports_void_a_question_and_others_are_asked_the_same(trial):
     trial.begun()
-    before = set(trial.store.waiting())
+    before = set(trial.store.owners_waiting())
     trial.answer(3)  # the minimum is 4
     assert trial.driver.step()
     assert trial.states() == [OPEN]  # there is time
@@ -154,7 +162,7 @@ def test_too_few_reports_void_a_question_and_others_are_asked_the_same(trial):
     assert encode(trial.query(1)) == encode(trial.query(2))
     assert trial.store.counts(2) == (EACH, 0)
     assert (
-        len(before - set(trial.store.waiting())) == EACH
+        len(before - set(trial.store.owners_waiting())) == EACH
     )  # others: asked means spent, also without an answer
 
 
@@ -255,4 +263,4 @@ def test_when_owners_have_run_out_it_ends_with_what_there_is(trial):
     standing = trial.store.standing()
     assert (standing.state, standing.ended) == (ENDED, "owners ran out after 0 of 2 rounds")
     assert trial.states() == [VOID] * (PEOPLE // EACH)
-    assert len(trial.store.waiting()) == PEOPLE % EACH
+    assert len(trial.store.owners_waiting()) == PEOPLE % EACH

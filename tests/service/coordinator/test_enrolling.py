@@ -5,12 +5,12 @@ does no harm.
 import numpy as np
 import pytest
 
-from tacit.service.coordinator.owner_api import Enrolled, Enrolling, Newcomer
+from tacit.service.coordinator.owner_api import Admission, Enrolment, Newcomer
 from tacit.service.coordinator.store import Store
 from tests.service.coordinator.made import at_once, enrol
 
 TOKENS = [f"token number {i:04d}" for i in range(200)]
-YES, NO, MALFORMED = Enrolled.YES, Enrolled.NO, Enrolled.MALFORMED
+YES, NO, MALFORMED = Admission.YES, Admission.NO, Admission.MALFORMED
 
 
 @pytest.fixture
@@ -41,12 +41,12 @@ def test_a_token_enrols_one_owner_and_the_same_request_again_changes_nothing(sto
     assert not enrol(store, "b" * 64, TOKENS[0], "b")
     assert not enrol(store, "b" * 64, "unknown token 000", "b")
     assert not enrol(store, "a" * 64, TOKENS[1], "a")
-    assert store.enrolled()["enrolled"] == 1
+    assert store.owner_counts()["enrolled"] == 1
 
 
 def test_one_enrolment_sent_several_times_at_once_succeeds_each_time(store):
     assert at_once(lambda i: enrol(store, "a" * 64, TOKENS[0], "a")) == [True] * 4
-    assert store.labels() == {store.waiting()[0]: "a"}
+    assert store.labels() == {store.owners_waiting()[0]: "a"}
 
 
 def test_a_token_used_by_several_at_once_enrols_one(store):
@@ -73,39 +73,39 @@ def test_in_one_batch_everybody_gets_what_it_would_get_alone(store):
         (name(7), f"{TOKENS[7]}\nseven\n1,x"),
     ]
     expected = [YES, YES, NO, NO, YES, NO, YES, NO, MALFORMED, MALFORMED, MALFORMED]
-    assert Enrolling(store).enrol([(owner, text.encode()) for owner, text in batch]) == expected
+    assert Enrolment(store).enrol([(owner, text.encode()) for owner, text in batch]) == expected
     assert owners(store) == ["five", "one", "three", "two"]
-    assert store.enrolled() == {"enrolled": 4, "waiting": 3, "revoked": 1}
+    assert store.owner_counts() == {"enrolled": 4, "waiting": 3, "revoked": 1}
     assert enrol(store, name(7), TOKENS[7], "seven, at last"), (
         "what was malformed must not have used the token"
     )
 
 
 def test_bytes_that_are_no_text_are_malformed(store):
-    assert Enrolling(store).enrol([(name(1), b"\xff\xfe\nlabel"), (name(1), b"")]) == [
+    assert Enrolment(store).enrol([(name(1), b"\xff\xfe\nlabel"), (name(1), b"")]) == [
         MALFORMED,
         MALFORMED,
     ]
-    assert Enrolling(store).enrol([]) == []
+    assert Enrolment(store).enrol([]) == []
 
 
 def test_the_same_newcomers_through_several_workers_at_once_are_enrolled_once(store, workers):
     batch = [Newcomer(name(i), TOKENS[i], f"owner {i:03d}") for i in range(200)]
     orders = [np.random.default_rng(seed).permutation(200) for seed in range(4)]
-    said = at_once(lambda i: Enrolling(workers[i]).admit([batch[at] for at in orders[i]]))
+    said = at_once(lambda i: Enrolment(workers[i]).admit([batch[at] for at in orders[i]]))
     assert said == [[YES] * 200] * 4
     assert owners(store) == [f"owner {i:03d}" for i in range(200)]
 
 
 def test_an_owner_with_several_tokens_at_several_workers_at_once_uses_one(store, workers):
     def work(i):
-        return Enrolling(workers[i]).admit(
+        return Enrolment(workers[i]).admit(
             [Newcomer(name(at), TOKENS[50 * i + at], "x") for at in range(50)]
         )
 
     said = at_once(work)
     for at in range(50):
         assert sorted(each[at].value for each in said) == ["no", "no", "no", "yes"]
-    assert store.enrolled()["enrolled"] == 50
+    assert store.owner_counts()["enrolled"] == 50
     left = sum(enrol(store, name(1000 + at), token, "y") for at, token in enumerate(TOKENS))
     assert left == 150, "a token that enrolled nobody must stay good"

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from tacit.service.protocol.guard import Answer, Guard, Limits, left_to_guard
+from tacit.service.protocol.guard import Guard, Limits, Reply, leave_to_guard
 from tacit.service.protocol.web import DATA_HEADERS, HEADERS
 
 SENT = "what the stranger sent"
@@ -29,13 +29,13 @@ async def direct(headers, body):
     """A direct route: answers with the status that it is sent."""
     if body == b"broken":
         raise RuntimeError(SENT)
-    return Answer.of(int(body), b'{"said":"%s"}' % headers[b"x-said"])
+    return Reply.of(int(body), b'{"said":"%s"}' % headers[b"x-said"])
 
 
 def client_of(**limits):
     routes = [Route("/taken", taken, methods=["POST"]), Route("/broken", broken)]
     app = Guard(
-        Starlette(routes=routes, exception_handlers={Exception: left_to_guard}),
+        Starlette(routes=routes, exception_handlers={Exception: leave_to_guard}),
         Limits(**{"body": 1000, "seconds": 5, **limits}),
         {("POST", "/direct"): direct},
     )

@@ -12,7 +12,8 @@ import pytest
 from tacit import seeded
 from tacit.learners.invitation import PURPOSE, pack
 from tacit.service.coordinator.intake import Intake, Outcome
-from tacit.service.coordinator.store import CLOSED, OPEN, Question, Store
+from tacit.service.coordinator.store import Store
+from tacit.service.coordinator.tables import CLOSED, OPEN, Question
 from tacit.wire.signing import sign
 from tests.owner.made import KEY, invitation, rows
 from tests.service.coordinator.made import enrol
@@ -29,7 +30,9 @@ def service(store):
     asked = invitation()
     now = time.time()
     question = Question(1, asked.digest, sign(asked, PURPOSE, KEY), OPEN, now, now + 60, None)
-    store.ask(question, store.waiting()[: OWNERS - 2], spend=True)  # the last two are not invited
+    store.ask(
+        question, store.owners_waiting()[: OWNERS - 2], spend=True
+    )  # the last two are not invited
     return store, Intake(store, KEY.public_key()), asked
 
 

@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from tacit.service.coordinator.openapi import DOCUMENT
 from tacit.service.protocol.guard import Limits
-from tacit.service.protocol.signed_requests import Request, signed_headers
+from tacit.service.protocol.signed_requests import Request, request_headers
 from tests.service.coordinator.made import ADMIN, client_of, enrol, folder_of, running
 
 KEY, LEAVER = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
@@ -42,7 +42,7 @@ FEW = settings(
 )
 
 
-class Enrolled(AuthBase):
+class Admission(AuthBase):
     """Signs as an enrolled owner, and has the admin key."""
 
     def __call__(self, request):
@@ -51,7 +51,7 @@ class Enrolled(AuthBase):
         path = urlsplit(request.url).path
         asked = Request(request.method, path, int(time.time()), data)
         key = LEAVER if path == "/v1/leave" else KEY
-        request.headers.update(signed_headers(asked, key) | {"x-tacit-admin": ADMIN})
+        request.headers.update(request_headers(asked, key) | {"x-tacit-admin": ADMIN})
         return request
 
 
@@ -61,7 +61,10 @@ def service(tmp_path_factory):
     for token, key in (("token number 0001", KEY), ("token number 0002", LEAVER)):
         made.store.add_tokens([token])
         assert enrol(
-            made.store, signed_headers(Request("GET", "/", 0, b""), key)["x-tacit-owner"], token, ""
+            made.store,
+            request_headers(Request("GET", "/", 0, b""), key)["x-tacit-owner"],
+            token,
+            "",
         )
     return made
 
@@ -114,17 +117,17 @@ def test_every_route_is_in_the_document(service):
 )
 def test_what_the_document_allows_is_answered_as_it_says(schema, path, method):
     without = ["positive_data_acceptance"] if path in ANY_BYTES else []
-    assert tried(schema, path, method, GenerationMode.POSITIVE, Enrolled(), without)
+    assert tried(schema, path, method, GenerationMode.POSITIVE, Admission(), without)
 
 
 @pytest.mark.parametrize(("path", "method"), BODIES, ids=[" ".join(each) for each in BODIES])
 def test_what_the_document_forbids_is_refused(schema, path, method):
     if path in ANY_BYTES:
         assert tried(
-            schema, path, method, GenerationMode.POSITIVE, Enrolled(), ["positive_data_acceptance"]
+            schema, path, method, GenerationMode.POSITIVE, Admission(), ["positive_data_acceptance"]
         ) == {400}
     else:
-        assert 400 in tried(schema, path, method, GenerationMode.NEGATIVE, Enrolled())
+        assert 400 in tried(schema, path, method, GenerationMode.NEGATIVE, Admission())
 
 
 SECURED = [

@@ -15,8 +15,9 @@ from tacit.learners.learner import ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.centroid import Centroid
 from tacit.render.drawing import draw
-from tacit.service.coordinator.page import page, sentence
-from tacit.service.coordinator.status import View, accuracy, chart_of
+from tacit.service.coordinator.page import chart_of, page, sentence
+from tacit.service.coordinator.progress import accuracy
+from tacit.service.coordinator.status import View
 from tacit.service.protocol.handshake import REHEARSAL
 from tests.service.coordinator.made import ADMIN, CAMPAIGN, folder_of, running, visiting
 

@@ -18,11 +18,11 @@ from tacit.service.coordinator.intake import Intake
 from tacit.service.coordinator.page import page
 from tacit.service.coordinator.peers import Rosters
 from tacit.service.coordinator.status import View
-from tacit.service.coordinator.store import CLOSED, VOID
+from tacit.service.coordinator.tables import CLOSED, VOID
 from tacit.service.device.identity import Identity
 from tacit.service.device.join import Joining, join
 from tacit.service.device.preview import preview
-from tacit.service.device.rehearsal_gate import Part
+from tacit.service.device.rehearsal_gate import RehearsalPart
 from tacit.service.kinds.peers import PeerSpec
 from tacit.service.protocol.peer_replay import ROSTER, TURN, Following, ForgeryError, Turn
 from tacit.wire import decode, encode
@@ -53,12 +53,12 @@ def test_a_newcomer_joins_over_http_and_everybody_has_the_model_of_one_process(
 ):
     monkeypatch.setattr("tacit.service.device.member._pause", lambda response, coin: 0.05)
     monkeypatch.setattr(
-        Rosters, "over", lambda self, asked, now: len(self.read()) == 2
+        Rosters, "is_over", lambda self, asked, now: len(self.read()) == 2
     )  # no waiting for others
     folder = folder_of(tmp_path)
     service = running(folder, database, rehearsal=SEED)
     service.store.add_tokens(TOKENS)
-    founders = joining(folder, Part(SEED), **LIMITS)
+    founders = joining(folder, RehearsalPart(SEED), **LIMITS)
     identity = Identity.at(folder / "owner")
     others = frozenset(
         bytes.fromhex(identity.name(f"person {number:03d}")) for number in range(PEERS)
@@ -69,7 +69,7 @@ def test_a_newcomer_joins_over_http_and_everybody_has_the_model_of_one_process(
         founders.policy,
         folder / "later",
         "who",
-        Part(SEED, PEERS),
+        RehearsalPart(SEED, PEERS),
         others,
     )
 
@@ -129,7 +129,7 @@ def test_every_kill_is_survived_and_peers_follow_to_the_same_model(trial):
     trial.step(3)
     assert sorted(spoke) == sorted(["person 000", "person 001", "person 002"] * 2)
     assert trial.store.standing().ended == "6 turns of 3 participants"
-    assert encode(trial.model().model.scores) == encode(trial.relayed().released)
+    assert encode(trial.model().model.scores) == encode(trial.relayed().model)
     assert trial.model().guarantee.epsilon == (2.0, 2.0)
     assert not trial.model().guarantee.void
 
@@ -137,18 +137,18 @@ def test_every_kill_is_survived_and_peers_follow_to_the_same_model(trial):
 def test_who_comes_later_speaks_alone_and_who_leaves_takes_its_parts_along(tmp_path):
     trial = Trial(tmp_path, CAMPAIGN + "newcomers = 3600\n")
     assert len(trial.play()) == 6
-    before = trial.relayed().released
+    before = trial.relayed().model
     trial.enrol("person 003", held="0,1")
     assert trial.play() == ["person 003"]
     after = trial.relayed()
-    assert after.released.parts[:6] == before.parts
-    assert after.released.parts[6].column in (0, 1)
+    assert after.model.parts[:6] == before.parts
+    assert after.model.parts[6].column in (0, 1)
     assert after.roster.present == 4
     trial.store.revoke(trial.owner("person 001"))
     assert trial.play() == []
     left = trial.relayed()
     assert left.roster.gone == (1,)
-    assert left.released == after.released.without({1})
+    assert left.model == after.model.without({1})
     assert trial.store.standing().state == "running"
     with trial.store.transaction() as connection:
         connection.exec_driver_sql("UPDATE campaign SET worked = worked + 3500")
@@ -158,7 +158,7 @@ def test_who_comes_later_speaks_alone_and_who_leaves_takes_its_parts_along(tmp_p
         connection.exec_driver_sql("UPDATE campaign SET worked = worked + 100")
     trial.step(2)
     assert trial.store.standing().state == "ended"
-    assert encode(trial.model().model.scores) == encode(left.released)
+    assert encode(trial.model().model.scores) == encode(left.model)
     shown = page(View(trial.store, KEY.public_key()).status())
     assert "has left" in shown
     assert "Who has spoken" in shown
@@ -172,7 +172,7 @@ def test_silent_peers_are_passed_over(trial):
     assert len(spoke) == 5
     assert [q.state for q in trial.store.questions()].count(VOID) == 1
     assert spoke.count(silent) == 1
-    assert encode(trial.model().model.scores) == encode(trial.relayed().released)
+    assert encode(trial.model().model.scores) == encode(trial.relayed().model)
 
 
 def test_one_who_leaves_in_its_turn_is_not_waited_for(trial):
@@ -184,7 +184,7 @@ def test_one_who_leaves_in_its_turn_is_not_waited_for(trial):
     assert leaver not in spoke
     trial.start()
     trial.step(2)
-    assert encode(trial.model().model.scores) == encode(trial.relayed().released)
+    assert encode(trial.model().model.scores) == encode(trial.relayed().model)
 
 
 def test_a_report_that_nobody_signed_for_the_others_counts_as_silence(trial):
@@ -197,10 +197,10 @@ def test_a_report_that_nobody_signed_for_the_others_counts_as_silence(trial):
     data, _ = trial.signed(name, question)
     digest = asked(question)[0].digest
     assert (
-        trial.rosters.keep(trial.owner(name), digest, data) is None
+        trial.rosters.keep_signed(trial.owner(name), digest, data) is None
     )  # too late to change what was told
     assert trial.store.questions()[0].state == CLOSED
-    assert trial.relayed().released == Additive()
+    assert trial.relayed().model == Additive()
 
 
 # A coordinator that forges
@@ -217,11 +217,11 @@ def forged(trial, change):
     following = Following(trial.terms, KEY.public_key())
     following.take(trial.rosters.roster(1))
     following.take(trial.rosters.turn(1))
-    before = following.released
+    before = following.model
     turn = opened(trial.rosters.turn(2), Turn, TURN, KEY.public_key())
     with pytest.raises(ForgeryError) as problem:
         following.take(change(trial, turn))
-    assert following.released == before  # nothing of it was taken in
+    assert following.model == before  # nothing of it was taken in
     following.take(trial.rosters.turn(2))  # and the honest one still can be
     return str(problem.value)
 
@@ -311,9 +311,9 @@ def test_a_peer_cannot_speak_for_another(trial):
     digest = asked(question)[0].digest
     data, _ = trial.signed(name, question)
     other = next(each for each in trial.keys if each != name)
-    assert trial.rosters.keep(trial.owner(other), digest, data) is None
-    assert trial.rosters.keep(trial.owner(name), digest, data) == data
-    assert trial.rosters.keep(trial.owner(name), digest, b"something else") == data
+    assert trial.rosters.keep_signed(trial.owner(other), digest, data) is None
+    assert trial.rosters.keep_signed(trial.owner(name), digest, data) == data
+    assert trial.rosters.keep_signed(trial.owner(name), digest, b"something else") == data
 
 
 def test_a_peer_leaves_by_itself(tmp_path):
@@ -336,7 +336,7 @@ def test_a_peer_leaves_by_itself(tmp_path):
         return stranger.status_code, left, asked
 
     assert driven(service, work) == (403, [200, 200], [403, 204])
-    assert service.store.enrolled() == {"enrolled": 2, "waiting": 1, "revoked": 1}
+    assert service.store.owner_counts() == {"enrolled": 2, "waiting": 1, "revoked": 1}
 
 
 def test_before_joining_a_peer_sees_what_would_leave(tmp_path):

@@ -13,7 +13,7 @@ from tacit.estimators.persistence import SavedModel
 from tacit.mechanisms.streams import seeded
 from tacit.service.device.client import Link
 from tacit.service.device.join import join
-from tacit.service.device.rehearsal_gate import Part
+from tacit.service.device.rehearsal_gate import RehearsalPart
 from tacit.service.kinds.boosting import BoostingSpec
 from tacit.wire import decode, encode
 from tests.service.coordinator.made import client_of, driven, folder_of, joining, running
@@ -34,7 +34,7 @@ def over_http(folder, database, seed):
     service.store.add_tokens(TOKENS)
 
     async def work(link):
-        await join(joining(folder, Part(seed)), link, TOKENS)
+        await join(joining(folder, RehearsalPart(seed)), link, TOKENS)
         return await link.call("GET", "/v1/model", None)
 
     return decode(driven(service, work).content, SavedModel)
@@ -61,7 +61,7 @@ def test_neither_end_rehearses_with_one_that_does_not(tmp_path):
     with pytest.raises(ValueError, match="give --rehearsal for a rehearsal, and only then"):
         asyncio.run(greeted(running(folder, rehearsal=SEED), None))
     with pytest.raises(ValueError, match="give --rehearsal for a rehearsal, and only then"):
-        asyncio.run(greeted(running(folder, f"sqlite:///{folder}/other.db"), Part(SEED)))
+        asyncio.run(greeted(running(folder, f"sqlite:///{folder}/other.db"), RehearsalPart(SEED)))
     assert not (folder / "owner" / "campaign.key").exists()  # nothing was pinned on the way
 
 
@@ -75,14 +75,14 @@ def test_a_rehearsal_stays_on_this_machine_and_away_from_real_ledgers(tmp_path):
             return await joining(folder, part).members(Link([client]))
 
     with pytest.raises(ValueError, match="must stay on this machine"):
-        asyncio.run(greeted("example.org", Part(SEED)))
-    asyncio.run(greeted("localhost", Part(SEED)))
+        asyncio.run(greeted("example.org", RehearsalPart(SEED)))
+    asyncio.run(greeted("localhost", RehearsalPart(SEED)))
     from tests.owner.made import gate, question
 
     (folder / "owner").joinpath("ledger.db").unlink()
     gate(folder / "owner").answer(question())  # a release to a campaign that is no rehearsal
     with pytest.raises(ValueError, match="the ledger of a real owner"):
-        asyncio.run(greeted("localhost", Part(SEED)))
+        asyncio.run(greeted("localhost", RehearsalPart(SEED)))
 
 
 def test_the_gate_of_a_rehearsal_answers_nothing_else(tmp_path):
@@ -93,7 +93,7 @@ def test_the_gate_of_a_rehearsal_answers_nothing_else(tmp_path):
 
     ledger = Ledger(tmp_path / "ledger.db", tmp_path / "mark")
     made = RehearsalGate(
-        rows(), ["me"], SCHEMA, policy(), ledger, key=KEY.public_key(), part=Part(SEED)
+        rows(), ["me"], SCHEMA, policy(), ledger, key=KEY.public_key(), part=RehearsalPart(SEED)
     )
     with pytest.raises(RefusedError, match="not private"):
         made.answer(question())

@@ -14,8 +14,8 @@ from tacit.estimators.persistence import SavedModel
 from tacit.learners.models.ensemble import Ensemble
 from tacit.service.coordinator.assemble import coordinator
 from tacit.service.device.join import join
-from tacit.service.device.rehearsal_gate import Part
-from tacit.service.helper.answers import Book
+from tacit.service.device.rehearsal_gate import RehearsalPart
+from tacit.service.helper.answers import Answers
 from tacit.service.helper.service import Helper
 from tacit.service.kinds.boosting import BoostingSpec
 from tacit.sums.protocol import REHEARSAL_HELPER, rehearsal_key
@@ -32,7 +32,7 @@ LIMITS = {"epsilon_total": 100, "releases": 20}  # no helper: a rehearsal needs 
 
 def helper(folder):
     campaigns = [public_bytes(KEY.public_key()).hex()]
-    return Helper(rehearsal_key(), Book(folder / "rehearsal.db"), campaigns, noise=seeded(SEED))
+    return Helper(rehearsal_key(), Answers(folder / "rehearsal.db"), campaigns, noise=seeded(SEED))
 
 
 def in_process(folder, seed):
@@ -52,7 +52,7 @@ def test_owners_and_both_servers_find_the_model_of_one_process(tmp_path, monkeyp
     service.store.add_tokens(TOKENS)
 
     async def work(link):
-        await join(joining(folder, Part(SEED), **LIMITS), link, TOKENS)
+        await join(joining(folder, RehearsalPart(SEED), **LIMITS), link, TOKENS)
         return await link.call("GET", "/v1/model", None)
 
     published = decode(driven(service, work).content, SavedModel)

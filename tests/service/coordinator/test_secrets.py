@@ -6,7 +6,7 @@ import time
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tacit.service.protocol.signed_requests import Request, UnsignedError, signed_headers, signer
+from tacit.service.protocol.signed_requests import Request, UnsignedError, request_headers, signer
 from tests.service.coordinator.made import ADMIN, folder_of, running, visiting
 
 TOKEN, LABEL = "token-of-the-clinic-in-town", "The clinic in town"
@@ -24,7 +24,7 @@ def test_tokens_and_labels_reach_no_log_and_no_public_answer(tmp_path, caplog):
                 "/v1/admin/tokens", content=TOKEN, headers=admin
             )  # again: no error, no second chance
             body = f"{TOKEN}\n{LABEL}".encode()
-            headers = signed_headers(Request("POST", "/v1/enrol", int(time.time()), body), key)
+            headers = request_headers(Request("POST", "/v1/enrol", int(time.time()), body), key)
             enrolled = await client.post("/v1/enrol", content=body, headers=headers)
             await client.post("/v1/enrol", content=body)
             shown = [
@@ -36,7 +36,7 @@ def test_tokens_and_labels_reach_no_log_and_no_public_answer(tmp_path, caplog):
     with caplog.at_level(logging.DEBUG, logger="tacit"):
         enrolled, shown = asyncio.run(main())
     assert enrolled.json() == {"enrolled": True}
-    owner = signed_headers(Request("GET", "/", 0, b""), key)["x-tacit-owner"]
+    owner = request_headers(Request("GET", "/", 0, b""), key)["x-tacit-owner"]
     logged = "".join(
         f"{vars(record)}" for record in caplog.records if record.name.startswith("tacit")
     )
@@ -53,7 +53,7 @@ def test_tokens_and_labels_reach_no_log_and_no_public_answer(tmp_path, caplog):
 
 def test_signatures_have_one_spelling_and_no_odd_times():
     key, now = Ed25519PrivateKey.generate(), 1_800_000_000
-    good = signed_headers(Request("GET", "/v1/question", now, b""), key)
+    good = request_headers(Request("GET", "/v1/question", now, b""), key)
     owner = signer("GET", "/v1/question", good, b"", now)
     spaced = " ".join(owner[i : i + 2] for i in range(0, 64, 2)).upper()
     assert signer("GET", "/v1/question", good | {"x-tacit-owner": spaced}, b"", now) == owner

@@ -18,10 +18,10 @@ from tacit.owner.ledger import Ledger
 from tacit.service.coordinator.intake import Intake, Outcome
 from tacit.service.coordinator.page import page
 from tacit.service.coordinator.status import View
-from tacit.service.coordinator.store import CLOSED, OPEN, VOID
+from tacit.service.coordinator.tables import CLOSED, OPEN, VOID
 from tacit.service.device.join import join
 from tacit.service.device.preview import preview
-from tacit.service.device.rehearsal_gate import Part
+from tacit.service.device.rehearsal_gate import RehearsalPart
 from tacit.service.kinds.sites import SiteSpec
 from tacit.wire import decode, encode
 from tests.service.coordinator.made import (
@@ -74,7 +74,7 @@ def test_sites_train_and_the_model_is_that_of_one_process_byte_for_byte(tmp_path
     service.store.add_tokens(TOKENS)
 
     async def work(link):
-        mine = joining(folder, Part(SEED), **LIMITS)
+        mine = joining(folder, RehearsalPart(SEED), **LIMITS)
         answered = await join(mine, link, TOKENS)
         while (await link.call("GET", "/v1/model", None)).status_code == 404:
             await asyncio.sleep(0.05)

@@ -7,8 +7,16 @@ import time
 import pytest
 from sqlalchemy.exc import IntegrityError
 
-from tacit.service.coordinator.sql import StoreError
-from tacit.service.coordinator.store import ENDED, ENROLLING, OPEN, PAUSED, RUNNING, Question, Store
+from tacit.service.coordinator.store import Store
+from tacit.service.coordinator.tables import (
+    ENDED,
+    ENROLLING,
+    OPEN,
+    PAUSED,
+    RUNNING,
+    Question,
+    StoreError,
+)
 from tests.service.coordinator.made import at_once, enrol
 
 TOKENS = [f"token number {i:04d}" for i in range(40)]
@@ -29,14 +37,14 @@ def question(number, state=OPEN):
 def enrolled(store, count):
     for i in range(count):
         assert enrol(store, f"{i:064x}", TOKENS[i], f"owner {i}")
-    return store.waiting()
+    return store.owners_waiting()
 
 
 def test_a_campaign_is_taken_up_again_on_the_same_terms_only(store, database):
     again = Store(database)
-    again.found("trial", b"terms")
+    again.create_or_resume("trial", b"terms")
     with pytest.raises(StoreError, match="other terms"):
-        again.found("trial", b"others")
+        again.create_or_resume("trial", b"others")
     again.close()
 
 
@@ -54,7 +62,7 @@ def test_other_databases_are_named_for_what_they_are_not(url):
 
 def test_several_founders_at_once_found_one_campaign(database):
     stores = [Store(database) for _ in range(4)]
-    assert at_once(lambda i: stores[i].found("trial", b"terms")) == [None] * 4
+    assert at_once(lambda i: stores[i].create_or_resume("trial", b"terms")) == [None] * 4
     assert stores[0].standing().name == "trial"
     for each in stores:
         each.close()
@@ -65,7 +73,7 @@ def test_nobody_is_asked_twice_and_a_refused_question_leaves_no_trace(store):
     store.ask(question(1), places[:4], spend=True)
     with pytest.raises(StoreError, match="1 of 2 owners were asked before"):
         store.ask(question(2), [places[3], places[4]], spend=True)
-    assert store.waiting() == places[4:]
+    assert store.owners_waiting() == places[4:]
     assert [q.number for q in store.questions()] == [1]
     assert store.counts(1) == (4, 0)
 
@@ -75,13 +83,13 @@ def test_two_drivers_cannot_put_the_same_question(store):
     said = at_once(lambda i: store.ask(question(1), places[2 * i : 2 * i + 2], spend=True))
     assert said.count(None) == 1
     assert all(isinstance(each, IntegrityError | None) for each in said)
-    assert len(store.waiting()) == 6
+    assert len(store.owners_waiting()) == 6
 
 
 def test_a_question_to_more_owners_than_a_statement_has_parameters(store):
     from sqlalchemy import insert
 
-    from tacit.service.coordinator.sql import owners
+    from tacit.service.coordinator.tables import owners
 
     count = 70_000  # PostgreSQL takes 65,535 parameters, SQLite 32,766
     rows = [
@@ -90,7 +98,7 @@ def test_a_question_to_more_owners_than_a_statement_has_parameters(store):
     ]
     with store.transaction() as connection:
         connection.execute(insert(owners), rows)
-    store.ask(question(1), store.waiting(), spend=True)
+    store.ask(question(1), store.owners_waiting(), spend=True)
     assert store.counts(1) == (count, 0)
 
 

@@ -20,7 +20,7 @@ from tacit.owner.ledger import Ledger
 from tacit.service.coordinator import sums as coordinator_sums
 from tacit.service.coordinator.assemble import coordinator
 from tacit.service.coordinator.intake import Intake, Outcome
-from tacit.service.coordinator.store import ADDING, CLOSED, OPEN, VOID
+from tacit.service.coordinator.tables import ADDING, CLOSED, OPEN, VOID
 from tacit.service.device.join import join
 from tacit.service.device.preview import preview
 from tacit.service.kinds.boosting import BoostingSpec

@@ -4,7 +4,7 @@ import asyncio
 
 import httpx
 
-from tacit.service.helper.answers import Book
+from tacit.service.helper.answers import Answers
 from tacit.service.helper.service import Helper
 from tests.sums.made import HELPER_KEY
 
@@ -30,7 +30,7 @@ class InProcess(httpx.BaseTransport):
 
 
 def helper(folder, *campaigns, **kwargs):
-    return Helper(HELPER_KEY, Book(folder / "released.db"), campaigns, **kwargs)
+    return Helper(HELPER_KEY, Answers(folder / "released.db"), campaigns, **kwargs)
 
 
 def client_of(made):

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tacit.service.helper.answers import Book
+from tacit.service.helper.answers import Answers
 from tacit.sums.base import SumRefusedError
 
 FORK = multiprocessing.get_context("fork")
@@ -22,30 +22,30 @@ def killed_while_drawing(path):
         os.kill(os.getpid(), signal.SIGKILL)
         return b"never sent"
 
-    Book(path).answer(b"question", b"relay", draw)
+    Answers(path).answer(b"question", b"relay", draw)
 
 
 def killed_after_answering(path):
-    Book(path).answer(b"question", b"relay", lambda: b"first")
+    Answers(path).answer(b"question", b"relay", lambda: b"first")
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_the_same_relay_gets_the_same_answer_and_another_none(tmp_path):
-    book = Book(tmp_path / "b.db")
-    assert book.answered(b"question", b"relay") is None
+    book = Answers(tmp_path / "b.db")
+    assert book.find(b"question", b"relay") is None
     assert book.answer(b"question", b"relay", lambda: b"first") == b"first"
-    for again in (book, Book(tmp_path / "b.db")):
+    for again in (book, Answers(tmp_path / "b.db")):
         assert again.answer(b"question", b"relay", never) == b"first"
-        assert again.answered(b"question", b"relay") == b"first"
+        assert again.find(b"question", b"relay") == b"first"
         with pytest.raises(SumRefusedError, match="once"):
             again.answer(b"question", b"other halves", never)
         with pytest.raises(SumRefusedError, match="once"):
-            again.answered(b"question", b"other halves")
+            again.find(b"question", b"other halves")
     assert book.answer(b"another", b"relay", lambda: b"second") == b"second"
 
 
 def test_a_refusal_while_drawing_uses_nothing_up(tmp_path):
-    book = Book(tmp_path / "b.db")
+    book = Answers(tmp_path / "b.db")
 
     def too_few():
         raise SumRefusedError("too few")
@@ -61,7 +61,7 @@ def test_a_kill_at_any_moment(tmp_path, work):
     process.start()
     process.join(60)
     assert process.exitcode == -signal.SIGKILL
-    book = Book(tmp_path / "b.db")
+    book = Answers(tmp_path / "b.db")
     if work is killed_while_drawing:  # nothing was sent: the next draw is the first
         assert book.answer(b"question", b"relay", lambda: b"next") == b"next"
     else:
@@ -69,7 +69,7 @@ def test_a_kill_at_any_moment(tmp_path, work):
 
 
 def test_whoever_comes_first_answers_for_all(tmp_path):
-    books = [Book(tmp_path / "b.db") for _ in range(3)]
+    books = [Answers(tmp_path / "b.db") for _ in range(3)]
     with ThreadPoolExecutor(9) as pool:
         tries = [(books[i % 3], str(i).encode()) for i in range(30)]
         said = set(

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit import seeded
 from tacit.service.helper.service import LARGEST
-from tacit.service.protocol.signed_requests import Request, signed_headers
+from tacit.service.protocol.signed_requests import Request, request_headers
 from tacit.sums.halves import Batch, SumTerms
 from tacit.sums.protocol import CoordinatorSide, HelperSum, RelayedHalves
 from tacit.wire import decode, encode
@@ -45,7 +45,7 @@ def adding(n=12):
 
 
 def post(client, body, key=CAMPAIGN, path="/v1/sum", at=None):
-    headers = signed_headers(
+    headers = request_headers(
         Request("POST", path, int(time.time() if at is None else at), body), key
     )
     return client.post("/v1/sum", content=body, headers=headers)

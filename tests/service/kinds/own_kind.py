@@ -12,7 +12,7 @@ from tacit.learners.owners.centroid import Centroid
 from tacit.learners.query import Answer
 from tacit.service.kinds.boosting import BoostingTerms
 from tacit.service.kinds.campaign_file import CampaignSpec, register
-from tacit.service.kinds.kind import CampaignTerms, Publication, Words
+from tacit.service.kinds.kind import CampaignTerms, KindWords, Publication
 from tacit.wire import message
 
 
@@ -22,7 +22,7 @@ class BaggingTerms(CampaignTerms):
     """`groups` questions, each to owners that were never asked before; `query` is the first."""
 
     kind: ClassVar[str] = "bagging"
-    words: ClassVar[Words] = replace(BoostingTerms.words, steps="groups", model="the bag")
+    words: ClassVar[KindWords] = replace(BoostingTerms.words, steps="groups", model="the bag")
 
     query: ShareQuery
     groups: int

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 import tacit
-from tacit.service.kinds import registry
-from tacit.service.kinds.campaign_file import SPECS, register
+from tacit.service.kinds.campaign_file import DEFAULT, SPECS, register
 
 ROOT = Path(tacit.__file__).parent
 OUTSIDE = [
@@ -67,7 +66,7 @@ def test_pages_tell_no_kinds_apart():
 
 
 def test_the_default_kind_is_that_of_fit():
-    assert registry.DEFAULT == "classifier"
+    assert DEFAULT == "classifier"
 
 
 def test_a_name_is_given_once():

@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import InitVar, dataclass
 from hashlib import sha256
 
 from starlette.applications import Starlette
@@ -26,10 +27,11 @@ from tacit.service.coordinator.intake import Intake
 from tacit.service.coordinator.openapi import DOCUMENT
 from tacit.service.coordinator.owner_api import OwnerRoutes
 from tacit.service.coordinator.page import page
-from tacit.service.coordinator.peers import Relay, Rosters
+from tacit.service.coordinator.peers import PeerRoutes, Rosters
 from tacit.service.coordinator.status import View
-from tacit.service.coordinator.store import ENDED, PAUSED, RUNNING, Store
-from tacit.service.protocol.guard import Guard, Limits, left_to_guard
+from tacit.service.coordinator.store import Store
+from tacit.service.coordinator.tables import ENDED, PAUSED, RUNNING
+from tacit.service.protocol.guard import Guard, Limits, leave_to_guard
 from tacit.service.protocol.signed_requests import UnsignedError, signer
 from tacit.service.protocol.web import static_routes
 
@@ -39,33 +41,30 @@ _TOKEN = re.compile(rb"[!-~]{16,200}")  # printable, without spaces
 _OWNER = re.compile(rb"[0-9a-f]{64}")
 
 
-def refused(kind: str, code: int) -> JSONResponse:
+def error(kind: str, code: int) -> JSONResponse:
     """Every error: its kind, nothing else."""
     return JSONResponse({"error": kind}, status_code=code)
 
 
+@dataclass(kw_only=True, eq=False)
 class Coordinator:
-    """The routes, around a store."""
+    """The routes, around a store; `greeting` is what /v1/campaign gives, `admin` the
+    administrator's key.
+    """
 
-    def __init__(
-        self,
-        store: Store,
-        intake: Intake,
-        driver: Driver | None,
-        admin: str,
-        campaign: bytes,
-        view: View,
-        limits: Limits,
-        rosters: Rosters | None = None,
-    ) -> None:
-        self._store = store
-        self._view = view
-        self._limits = limits
-        self._owners = OwnerRoutes(store, intake)
-        self._relay = Relay(store, self._owners.reports, rosters)
-        self._driver = driver
+    store: Store
+    intake: Intake
+    view: View
+    driver: Driver | None
+    rosters: Rosters | None
+    greeting: bytes
+    admin: InitVar[str]
+    limits: Limits
+
+    def __post_init__(self, admin: str) -> None:
         self._admin = sha256(admin.encode()).digest()
-        self._campaign = campaign
+        self._owners = OwnerRoutes(self.store, self.intake)
+        self._peers = PeerRoutes(self.store, self._owners.reports, self.rosters)
 
     def app(self) -> Guard:
         """The ASGI application."""
@@ -81,7 +80,7 @@ class Coordinator:
                 for method, path in self._owners.routes()
             ),
             Route("/v1/leave", self.leave, methods=post),
-            *self._relay.routes(),
+            *self._peers.routes(),
             Route("/v1/admin/tokens", self.tokens, methods=post),
             Route("/v1/admin/revoke", self.revoke, methods=post),
             Route("/v1/admin/state", self.state, methods=post),
@@ -91,34 +90,33 @@ class Coordinator:
             lifespan=self._lifespan,
             exception_handlers={
                 HTTPException: _http_error,
-                UnsignedError: _unsigned,
-                Exception: left_to_guard,
+                UnsignedError: _unsigned_error,
+                Exception: leave_to_guard,
             },
         )
-        made.router.redirect_slashes = (
-            False  # a redirect would repeat whatever host a stranger names
-        )
-        return Guard(made, self._limits, self._owners.routes())
+        # a redirect would repeat whatever host a stranger names
+        made.router.redirect_slashes = False
+        return Guard(made, self.limits, self._owners.routes())
 
     # For everybody
     # -----------------------------------------------------------------------------------
 
     async def page(self, request: Request) -> Response:
-        return HTMLResponse(await run_in_threadpool(lambda: page(self._view.status())))
+        return HTMLResponse(await run_in_threadpool(lambda: page(self.view.status())))
 
     async def document(self, request: Request) -> Response:
         return JSONResponse(DOCUMENT)
 
     async def status(self, request: Request) -> Response:
-        return JSONResponse(await run_in_threadpool(self._view.status))
+        return JSONResponse(await run_in_threadpool(self.view.status))
 
     async def campaign(self, request: Request) -> Response:
-        return Response(self._campaign, media_type="application/octet-stream")
+        return Response(self.greeting, media_type="application/octet-stream")
 
     async def model(self, request: Request) -> Response:
-        model = (await run_in_threadpool(self._store.standing)).model
+        model = (await run_in_threadpool(self.store.standing)).model
         return (
-            refused("not yet", 404)
+            error("not yet", 404)
             if model is None
             else Response(model, media_type="application/octet-stream")
         )
@@ -127,56 +125,56 @@ class Coordinator:
     # --------------------------------------------------------------------------------------
 
     async def leave(self, request: Request) -> Response:
-        owner, body = await self._signed(request)
+        owner, body = await self._read_signed(request)
         if body != b"leave":
-            return refused("malformed", 400)
-        done = await run_in_threadpool(self._store.revoke, owner)
-        return JSONResponse({"left": True}) if done else refused("forbidden", 403)
+            return error("malformed", 400)
+        done = await run_in_threadpool(self.store.revoke, owner)
+        return JSONResponse({"left": True}) if done else error("forbidden", 403)
 
     # For administrators
     # ------------------------------------------------------------------------------
 
     async def tokens(self, request: Request) -> Response:
-        new = (await self._authorised(request)).split(b"\n")
+        new = (await self._read_authorised(request)).split(b"\n")
         if new[-1] == b"":
             new.pop()  # the last line may end like the others
         if not (new and all(_TOKEN.fullmatch(token) for token in new)):
-            return refused("malformed", 400)
-        await run_in_threadpool(self._store.add_tokens, [token.decode() for token in new])
+            return error("malformed", 400)
+        await run_in_threadpool(self.store.add_tokens, [token.decode() for token in new])
         return JSONResponse({"tokens": len(new)})
 
     async def revoke(self, request: Request) -> Response:
-        owner = await self._authorised(request)
+        owner = await self._read_authorised(request)
         if not _OWNER.fullmatch(owner):
-            return refused("malformed", 400)
-        done = await run_in_threadpool(self._store.revoke, owner.decode())
-        return JSONResponse({"revoked": True}) if done else refused("not found", 404)
+            return error("malformed", 400)
+        done = await run_in_threadpool(self.store.revoke, owner.decode())
+        return JSONResponse({"revoked": True}) if done else error("not found", 404)
 
     async def state(self, request: Request) -> Response:
         """Pause, or go on; what is enrolling and told to run does not wait for more owners."""
-        wanted = (await self._authorised(request)).decode("ascii", "replace")
+        wanted = (await self._read_authorised(request)).decode("ascii", "replace")
         if wanted not in (RUNNING, PAUSED):
-            return refused("malformed", 400)
-        now = await run_in_threadpool(self._steered, wanted)
-        self._view.forget()
-        return refused("ended", 409) if now == ENDED else JSONResponse({"state": now})
+            return error("malformed", 400)
+        now = await run_in_threadpool(self._steer, wanted)
+        self.view.forget()
+        return error("ended", 409) if now == ENDED else JSONResponse({"state": now})
 
-    def _steered(self, wanted: str) -> str:
+    def _steer(self, wanted: str) -> str:
         """The state after this was wanted."""
         if wanted == PAUSED:
-            self._store.pause()
-        elif not self._store.go_on():
-            self._store.begin()
-        return self._store.standing().state
+            self.store.pause()
+        elif not self.store.go_on():
+            self.store.begin()
+        return self.store.standing().state
 
     # What is behind
     # ----------------------------------------------------------------------------------
 
-    async def _signed(self, request: Request) -> tuple[str, bytes]:
+    async def _read_signed(self, request: Request) -> tuple[str, bytes]:
         body = await request.body()
         return signer(request.method, request.url.path, request.headers, body, time.time()), body
 
-    async def _authorised(self, request: Request) -> bytes:
+    async def _read_authorised(self, request: Request) -> bytes:
         given = sha256(request.headers.get("x-tacit-admin", "").encode()).digest()
         if not hmac.compare_digest(given, self._admin):
             raise HTTPException(401)
@@ -186,15 +184,15 @@ class Coordinator:
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
         """The batches and the driver live as long as the service."""
         tasks = [asyncio.create_task(self._owners.run())]
-        if self._driver is not None:
-            tasks.append(asyncio.create_task(self._drive(self._driver)))
+        if self.driver is not None:
+            tasks.append(asyncio.create_task(self._drive(self.driver)))
         yield
         for task in tasks:
             task.cancel()
         for task in tasks:
             with suppress(asyncio.CancelledError):
                 await task
-        self._store.close()
+        self.store.close()
 
     async def _drive(self, driver: Driver) -> None:
         """Step after step; a database that is away for a while only makes it wait."""
@@ -224,5 +222,5 @@ async def _http_error(request: Request, problem: Exception) -> Response:
     return JSONResponse({"error": kinds.get(code, "refused")}, code, headers)
 
 
-async def _unsigned(request: Request, problem: Exception) -> Response:
-    return refused("unsigned", 401)
+async def _unsigned_error(request: Request, problem: Exception) -> Response:
+    return error("unsigned", 401)

@@ -1,7 +1,5 @@
-"""How a rehearsal draws owners: in the order in which the engine in one process does. Reproducible,
-not private.
-
-A coordinator put together from its parts.
+"""A coordinator put together from its parts, for a campaign or for a rehearsal: reproducible, not
+private.
 """
 
 from collections.abc import Sequence
@@ -14,9 +12,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tacit.engines.inline import drawing_order
 from tacit.mechanisms.streams import Stream, seeded
 from tacit.service.coordinator.app import Coordinator
-from tacit.service.coordinator.driver import Draw, Driver, drawn_at_random
+from tacit.service.coordinator.driver import Draw, Driver, draw_at_random
 from tacit.service.coordinator.intake import Intake
 from tacit.service.coordinator.peers import Rosters
+from tacit.service.coordinator.replay import Campaign
 from tacit.service.coordinator.status import View
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.sums import Sums, sum_key
@@ -28,18 +27,20 @@ from tacit.wire.signing import public_bytes
 
 
 class SeededDraw:
-    """Draws owners by their number, which is their place in the sorted order of their names."""
+    """Draws owners in the order in which the engine in one process does: by their place in the
+    sorted order of their names.
+    """
 
     def __init__(self, store: Store, stream: Stream) -> None:
         self._store = store
         self._stream = stream
 
-    def __call__(self, waiting: Sequence[int], count: int, asked: int) -> list[int]:
+    def __call__(self, waiting: Sequence[int], count: int) -> list[int]:
         names = self._store.labels()
-        places = sorted(names, key=lambda place: names[place])
-        order = [places[number] for number in drawing_order(len(places), self._stream)]
+        ids = sorted(names, key=lambda owner_id: names[owner_id])
+        order = [ids[place] for place in drawing_order(len(ids), self._stream)]
         fresh = set(waiting)
-        return [place for place in order if place in fresh][:count]
+        return [owner_id for owner_id in order if owner_id in fresh][:count]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +72,7 @@ def coordinator(
     spec = read_spec(campaign)
     terms, public = spec.prepare(sum_key(key).public_key().public_bytes_raw())
     store = Store(database)
-    draw: Draw = drawn_at_random
+    draw: Draw = draw_at_random
     if rehearsal is not None:
         stream = seeded(rehearsal)
         terms, draw, noise = terms.rehearsal(rehearsal), SeededDraw(store, stream), noise or stream
@@ -81,12 +82,17 @@ def coordinator(
         if rehearsal is not None:
             rehearse_only_here(client.base_url.host)
         sums = Sums(terms.sum_terms, key, client, noise)
-    store.found(terms.name, encode(terms))
+    store.create_or_resume(terms.name, encode(terms))
     rosters = None if terms.relay is None else Rosters(store, terms.relay, key)
-    driver = Driver(store, terms, public, key, draw, sums, rosters)
-    intake = Intake(store, key.public_key())
-    view = View(store, key.public_key())
-    app = Coordinator(
-        store, intake, driver, admin, greeting(terms, key), view, limits, rosters
-    ).app()
-    return Running(app, store, driver, public_bytes(key.public_key()).hex())
+    driver = Driver(store, Campaign(terms, public, key), draw, sums, rosters)
+    service = Coordinator(
+        store=store,
+        intake=Intake(store, key.public_key()),
+        view=View(store, key.public_key()),
+        driver=driver,
+        rosters=rosters,
+        greeting=greeting(terms, key),
+        admin=admin,
+        limits=limits,
+    )
+    return Running(service.app(), store, driver, public_bytes(key.public_key()).hex())

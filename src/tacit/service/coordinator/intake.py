@@ -17,8 +17,14 @@ from sqlalchemy import Connection, select
 
 from tacit.learners.invitation import PURPOSE, Invitation, tag_of, unpack
 from tacit.service.coordinator.batching import Sent
-from tacit.service.coordinator.sql import outcomes, questions, seats, upsert, write_reports
-from tacit.service.coordinator.store import COUNTED, OPEN, Store
+from tacit.service.coordinator.sql import (
+    OwnerStatus,
+    owner_statuses,
+    upsert,
+    write_reports,
+)
+from tacit.service.coordinator.store import Store
+from tacit.service.coordinator.tables import COUNTED, OPEN, outcomes, questions
 from tacit.wire.signing import opened
 
 _NONE = 0  # the number of no question
@@ -61,7 +67,7 @@ class Intake:
             numbers = [self._asked[tag].number if tag in self._asked else _NONE for tag in tags]
             for number, tag in sorted(set(zip(numbers, tags, strict=True))):
                 items = [at for at, each in enumerate(tags) if each == tag]
-                judged = self._judged(connection, number, tag, [batch[at] for at in items])
+                judged = self._judge(connection, number, tag, [batch[at] for at in items])
                 for at, outcome in zip(items, judged, strict=True):
                     found[at] = outcome
             self._count(connection, numbers, found)
@@ -77,42 +83,31 @@ class Intake:
             invitation = opened(row.data, Invitation, PURPOSE, self._key)
             self._asked[tag_of(row.digest)] = Asked(row.number, row.digest, invitation)
 
-    def _judged(
+    def _judge(
         self, connection: Connection, number: int, tag: bytes, sent: list[Sent]
     ) -> list[Outcome]:
         """Outcomes of reports with one tag; those that count are written."""
-        state = self._state(connection, number)
-        known = seats(connection, number, [owner for owner, _ in sent])
+        is_open = self._state(connection, number) == OPEN
+        known = owner_statuses(connection, number, [owner for owner, _ in sent])
         good = self._good(tag, [data for _, data in sent])
-        found: list[Outcome] = []
         fresh: dict[int, bytes] = {}
+        found = []
         for (owner, data), valid in zip(sent, good, strict=True):
-            seat = known.get(owner)
-            if seat is None:
-                found.append(Outcome.STRANGE)
-            elif number == _NONE:
+            status = known.get(owner)
+            if status is not None and number == _NONE:
                 found.append(Outcome.MALFORMED)
-            elif seat.place is None:
-                found.append(Outcome.STRANGE)
-            elif (before := fresh.get(seat.place, seat.report)) is not None:
-                found.append(Outcome.REPEATED if before == data else Outcome.CONTRADICTED)
-            elif not valid:
-                found.append(Outcome.MALFORMED)
-            elif state != OPEN:
-                found.append(Outcome.LATE)
             else:
-                fresh[seat.place] = data
-                found.append(Outcome.COUNTED)
-        if fresh:
-            taken = write_reports(connection, number, fresh, time.time())
-            if len(taken) != len(fresh):  # another worker was faster with the same report
-                found = [
-                    Outcome.REPEATED
-                    if what is Outcome.COUNTED and known[owner].place not in taken
-                    else what
-                    for (owner, _), what in zip(sent, found, strict=True)
-                ]
-        return found
+                found.append(_outcome(status, data, valid, is_open, fresh))
+        if not fresh:
+            return found
+        first = write_reports(connection, number, fresh, time.time())
+        return [
+            # another worker was faster with the same report
+            Outcome.REPEATED
+            if outcome is Outcome.COUNTED and known[owner].owner_id not in first
+            else outcome
+            for (owner, _), outcome in zip(sent, found, strict=True)
+        ]
 
     def _state(self, connection: Connection, number: int) -> str | None:
         """The state of a question, which stays so until the end of this transaction."""
@@ -143,3 +138,20 @@ class Intake:
             connection.execute(
                 added.on_conflict_do_update(index_elements=["question", "outcome"], set_=more), rows
             )
+
+
+def _outcome(
+    status: OwnerStatus | None, data: bytes, valid: bool, is_open: bool, fresh: dict[int, bytes]
+) -> Outcome:
+    """What becomes of one report; one that counts is added to the `fresh` ones of its batch."""
+    if status is None or status.owner_id is None:
+        return Outcome.STRANGE
+    before = fresh.get(status.owner_id, status.report)
+    if before is not None:
+        return Outcome.REPEATED if before == data else Outcome.CONTRADICTED
+    if not valid:
+        return Outcome.MALFORMED
+    if not is_open:
+        return Outcome.LATE
+    fresh[status.owner_id] = data
+    return Outcome.COUNTED

@@ -1,15 +1,13 @@
-"""The shapes of what the coordinator answers, as JSON Schema. All members are always there, and no
-others.
-
-The routes, as OpenAPI 3.1; tests send what it allows and what it forbids, and hold the answers
-against it.
+"""The coordinator's routes as OpenAPI 3.1, with the shapes of its answers as JSON Schema: all
+members are always there, and no others. Tests send what it allows and what it forbids, and hold the
+answers against it.
 """
 
 from typing import Any
 
 from tacit import __version__
 from tacit.service.coordinator.intake import Outcome
-from tacit.service.coordinator.store import (
+from tacit.service.coordinator.tables import (
     ADDING,
     CLOSED,
     ENDED,
@@ -157,15 +155,6 @@ def _post(what: str, body: Part, answer: Part, *errors: int, **more: Any) -> Par
     }
 
 
-def _said(name: str, value: Part) -> Part:
-    return {
-        "type": "object",
-        "required": [name],
-        "properties": {name: value},
-        "additionalProperties": False,
-    }
-
-
 def _line(pattern: str) -> Part:
     return _content({"type": "string", "pattern": pattern}, "text/plain")
 
@@ -209,7 +198,7 @@ def _report(what: str) -> Part:
     return route
 
 
-def _relayed(what: str) -> Part:
+def _relay(what: str) -> Part:
     number = {
         "name": "number",
         "in": "path",
@@ -259,43 +248,43 @@ DOCUMENT: Part = {
             "Enrol with a one-time token: the token, a line feed, a label; peers add a line "
             "of attributes they hold.",
             _line(r"^[!-~]{1,200}\n[ -~]{0,200}(\n([0-9]{1,6}(,[0-9]{1,6}){0,999})?)?$"),
-            _said("enrolled", {"const": True}),
+            _all_of(enrolled={"const": True}),
             403,
             security=_SIGNED,
         ),
         "/v1/question": _question(),
         "/v1/report": _report("A report"),
         "/v1/spoken": _report("A peer's report with the question's digest, signed for all others"),
-        "/v1/rosters/{number}": _relayed(
+        "/v1/rosters/{number}": _relay(
             "Who takes part among peers: the first, second, ... signed roster."
         ),
-        "/v1/turns/{number}": _relayed(
+        "/v1/turns/{number}": _relay(
             "A turn that is over: the question, and what the peer signed."
         ),
         "/v1/leave": _post(
             "Leave the campaign: not to be asked again. What was released stays known.",
             _content({"const": "leave"}, "text/plain"),
-            _said("left", {"const": True}),
+            _all_of(left={"const": True}),
             403,
             security=_SIGNED,
         ),
         "/v1/admin/tokens": _post(
             "Allow more owners: one new token in a line, 16 to 200 characters each.",
             _line(r"^[!-~]{16,200}(\n[!-~]{16,200})*\n?$"),
-            _said("tokens", {"type": "integer", "minimum": 1}),
+            _all_of(tokens={"type": "integer", "minimum": 1}),
             security=_ADMIN,
         ),
         "/v1/admin/revoke": _post(
             "Leave an owner out from now on: its public key in hex.",
             _line("^[0-9a-f]{64}$"),
-            _said("revoked", {"const": True}),
+            _all_of(revoked={"const": True}),
             404,
             security=_ADMIN,
         ),
         "/v1/admin/state": _post(
             "Pause, or go on where it was; what is enrolling and told to run begins.",
             _content({"enum": ["running", "paused"]}, "text/plain"),
-            _said("state", {"enum": ["enrolling", "running", "paused"]}),
+            _all_of(state={"enum": ["enrolling", "running", "paused"]}),
             409,
             security=_ADMIN,
         ),

@@ -1,51 +1,19 @@
-"""What a campaign promises to its owners, in plain words.
-
-The campaign for people: figures to HTML. Everything that is shown comes from the status.
+"""The campaign for people: figures to HTML, with what it promises to its owners in plain words and
+the curve of its error against the data user's sample alone. All that is shown is in the status.
 """
 
+from collections.abc import Sequence
 from math import exp
 from typing import Any
 
 from tacit.estimators.guarantee import Guarantee
 from tacit.learners.owners.sum_query import WHAT as SUM
+from tacit.render.chart import Chart, Line
 from tacit.render.drawing import draw
 from tacit.render.html import environment
-from tacit.service.coordinator.status import chart_of
-from tacit.service.coordinator.store import ENDED, ENROLLING, OPEN, PAUSED, RUNNING
+from tacit.service.coordinator.tables import ENDED, ENROLLING, OPEN, PAUSED, RUNNING
 from tacit.service.kinds.registry import words_of
 from tacit.service.protocol.handshake import is_rehearsal
-
-
-def promise(status: dict[str, Any]) -> dict[str, Any]:
-    """The guarantee with its unit, adjacency, adversary and epsilon, and sentences about what it
-    means.
-    """
-    low, high = min(status["epsilons"]), max(status["epsilons"])
-    words = words_of(status["kind"])
-    void = status["unsound"] or (
-        "shares leave as they are" if status["mechanism"] == "none" else ""
-    )
-    if is_rehearsal(status["name"]):
-        void = "this is a rehearsal: its coins can be repeated"
-    guarantee = Guarantee(
-        epsilon=None if void else (low, high),
-        mechanism=status["mechanism"],
-        stream="from each owner's operating system, without a seed",
-        not_protected=words.not_protected,
-        void=void,
-        error_epsilon=None if void else status["sum_epsilon"],
-        unit=status["unit"],
-        adjacency=status["adjacency"],
-        notion=words.notion,
-    )
-    return {
-        "guarantee": guarantee,
-        "words": words,
-        "low": low,
-        "high": high,
-        "odds": exp(min(high, 700.0)),
-    }
-
 
 _TEMPLATES = environment("tacit.service.coordinator")
 _REFUSED = ("malformed", "contradicted", "strange")
@@ -144,3 +112,81 @@ def _gain(status: dict[str, Any]) -> str:
     if difference < 0:
         better, worse = worse, better
     return f"{when} {better} is better than {worse}, by {abs(difference):.1%} of rows."
+
+
+def promise(status: dict[str, Any]) -> dict[str, Any]:
+    """The guarantee with its unit, adjacency, adversary and epsilon, and sentences about what it
+    means.
+    """
+    low, high = min(status["epsilons"]), max(status["epsilons"])
+    words = words_of(status["kind"])
+    void = status["unsound"] or (
+        "shares leave as they are" if status["mechanism"] == "none" else ""
+    )
+    if is_rehearsal(status["name"]):
+        void = "this is a rehearsal: its coins can be repeated"
+    guarantee = Guarantee(
+        epsilon=None if void else (low, high),
+        mechanism=status["mechanism"],
+        stream="from each owner's operating system, without a seed",
+        not_protected=words.not_protected,
+        void=void,
+        error_epsilon=None if void else status["sum_epsilon"],
+        unit=status["unit"],
+        adjacency=status["adjacency"],
+        notion=words.notion,
+    )
+    return {
+        "guarantee": guarantee,
+        "words": words,
+        "low": low,
+        "high": high,
+        "odds": exp(min(high, 700.0)),
+    }
+
+
+BAR = 2.0  # standard errors that an error bar shows either way
+
+
+def chart_of(status: dict[str, Any]) -> Chart | None:
+    """What the page shows of these figures; None while there is nothing to show."""
+    words = words_of(status["kind"])
+    progress, alone = status["progress"], status["public_only"]
+    lines = []
+    if progress:
+        steps = tuple(float(number) for number in range(1, len(progress) + 1))
+        lines.append(Line(words.model.capitalize(), steps, *_percent(progress), kind="ours"))
+    if alone is not None:
+        lines.append(Line("The data user's sample alone", (), *_percent([alone]), kind="public"))
+    if not lines:
+        return None
+    return Chart(
+        title=f"Error after each {words.step}",
+        x_label=words.step,
+        y_label="Wrong answers on the data user's sample, in percent",
+        lines=tuple(lines),
+        note=_note(status),
+        steps=status["rounds"],
+    )
+
+
+def _percent(errors: Sequence[dict[str, float]]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Errors and half the lengths of their bars."""
+    return tuple(100 * each["error"] for each in errors), tuple(
+        100 * BAR * each["stderr"] for each in errors
+    )
+
+
+def _note(status: dict[str, Any]) -> str:
+    model, majority = status["public_model"], status["majority"]
+    sentences = [
+        f"The sample has {status['sample']:,} rows; bars and band reach two standard errors "
+        "either way."
+    ]
+    if model:
+        sentences.append(f"Its own model is {model}, cross-validated.")
+    if majority is not None:
+        sentences.append(
+            f"Always saying the most frequent class is wrong in {majority['error']:.1%}."
+        )
+    return " ".join(sentences)

@@ -1,9 +1,8 @@
-"""What the coordinator of peers writes down beside questions: who takes part, and what was signed.
+"""What the coordinator of peers writes down beside questions: who takes part, and what was signed;
+and the routes by which what one peer signed goes to all others, as it is.
 
 A roster is written once and never changed. Of what a peer signs for a question the first counts; a
 report without it counts as silence, because nobody else could check it.
-
-Routes of campaigns of peers: what one peer signed goes to all others, as it is.
 """
 
 import time
@@ -20,8 +19,19 @@ from tacit.algorithms.roster import Peer, Roster
 from tacit.service.coordinator.batching import Batches, BusyError
 from tacit.service.coordinator.intake import Outcome
 from tacit.service.coordinator.owner_api import STATUS
-from tacit.service.coordinator.sql import invitations, owners, questions, rosters, spoken, upsert
-from tacit.service.coordinator.store import CLOSED, OPEN, VOID, Question, Store
+from tacit.service.coordinator.sql import upsert
+from tacit.service.coordinator.store import Store
+from tacit.service.coordinator.tables import (
+    CLOSED,
+    OPEN,
+    VOID,
+    Question,
+    invitations,
+    owners,
+    questions,
+    rosters,
+    spoken,
+)
 from tacit.service.protocol.peer_replay import ROSTER, SPOKEN, TURN, RelayTerms, Spoken, Turn
 from tacit.service.protocol.signed_requests import Claim, signer
 from tacit.wire import WireError
@@ -49,7 +59,7 @@ class Rosters:
             )
         return [opened(each, Roster, ROSTER, self._key.public_key()) for each in data]
 
-    def called(self, now: float) -> bool:
+    def write_roster(self, now: float) -> bool:
         """Write the next roster down, if somebody has come or gone since the last; whether it
         was.
         """
@@ -64,31 +74,29 @@ class Rosters:
             connection.execute(insert(rosters).values(number=len(known) + 1, at=now, data=data))
         return True
 
-    def over(self, asked: Sequence[Question], now: float) -> bool:
+    def is_over(self, asked: Sequence[Question], now: float) -> bool:
         """Whether the time for newcomers is over, counted from when the last turn was given; before
         the first, never.
 
         Times are the campaign's.
         """
         with self._store.reading() as connection:
-            called = (
+            last = (
                 connection.execute(select(rosters.c.at).order_by(rosters.c.number.desc()))
                 .scalars()
                 .first()
             )
-        if called is None:
+        if last is None:
             return False
-        since: float = max([called, *(question.opened for question in asked)])
+        since: float = max([last, *(question.opened for question in asked)])
         return now >= since + self._terms.newcomers
 
-    def places(self, numbers: Sequence[int]) -> list[int]:
-        """Where participants with these numbers are among owners; those who left are nowhere."""
+    def owner_ids(self, numbers: Sequence[int]) -> list[int]:
+        """Participants with these numbers, as owners are numbered; those who left are left out."""
         peers = self.read()[-1].peers
         keys = {peers[number].key.hex() for number in numbers}
         with self._store.reading() as connection:
-            live = select(owners.c.place).where(
-                owners.c.owner.in_(keys), owners.c.revoked.is_(False)
-            )
+            live = select(owners.c.id).where(owners.c.owner.in_(keys), owners.c.revoked.is_(False))
             return list(connection.execute(live).scalars())
 
     def _after(self, before: Roster, members: Sequence[Row[tuple[object, ...]]]) -> Roster | None:
@@ -125,17 +133,17 @@ class Rosters:
             else tuple(sorted({int(each) for each in held.split(",")} & set(every)))
         )
 
-    # What was said
-    # -----------------------------------------------------------------------------------
+    # What was signed
+    # ---------------------------------------------------------------------------------
 
-    def keep(self, owner: str, digest: bytes, data: bytes) -> bytes | None:
+    def keep_signed(self, owner: str, digest: bytes, data: bytes) -> bytes | None:
         """Keep what a peer signed for the open question that it has; what was kept first, None:
         it has no such one.
         """
         mine = (
             select(questions.c.number, questions.c.state)
             .join(invitations, invitations.c.question == questions.c.number)
-            .join(owners, owners.c.place == invitations.c.owner)
+            .join(owners, owners.c.id == invitations.c.owner)
             .where(
                 questions.c.digest == digest, owners.c.owner == owner, owners.c.revoked.is_(False)
             )
@@ -151,7 +159,7 @@ class Rosters:
                 select(spoken.c.data).where(spoken.c.question == asked.number)
             ).scalar()
 
-    def said(self, number: int) -> bytes:
+    def signed_report(self, number: int) -> bytes:
         """What was signed for a question; empty: nothing."""
         with self._store.reading() as connection:
             return (
@@ -179,11 +187,13 @@ class Rosters:
         if found is None or found.state not in (CLOSED, VOID):
             return None
         return sign(
-            Turn(found.data, self.said(number) if found.state == CLOSED else b""), TURN, self._key
+            Turn(found.data, self.signed_report(number) if found.state == CLOSED else b""),
+            TURN,
+            self._key,
         )
 
 
-class Relay:
+class PeerRoutes:
     """Takes what peers sign, and gives it to peers; for campaigns of other kinds there is
     nothing to take or give.
     """
@@ -195,12 +205,12 @@ class Relay:
 
     def routes(self) -> list[Route]:
         return [
-            Route("/v1/spoken", self.spoken, methods=["POST"]),
+            Route("/v1/spoken", self.report, methods=["POST"]),
             Route("/v1/rosters/{number:int}", self.roster, methods=["GET"]),
             Route("/v1/turns/{number:int}", self.turn, methods=["GET"]),
         ]
 
-    async def spoken(self, request: Request) -> Response:
+    async def report(self, request: Request) -> Response:
         """A signed report: kept for the others, then counted like any report. Twice the same
         changes nothing.
         """
@@ -208,35 +218,33 @@ class Relay:
         claim = Claim.of("POST", request.url.path, request.headers, body)
         owner = claim.read(time.time()).check()
         try:
-            said = opened(
+            signed = opened(
                 body, Spoken, SPOKEN, Ed25519PublicKey.from_public_bytes(bytes.fromhex(owner))
             )
         except WireError:
-            return _said(Outcome.MALFORMED)
+            return _reply(Outcome.MALFORMED)
         if self._rosters is None:
-            return _said(Outcome.STRANGE)
-        kept = await run_in_threadpool(self._rosters.keep, owner, said.digest, body)
+            return _reply(Outcome.STRANGE)
+        kept = await run_in_threadpool(self._rosters.keep_signed, owner, signed.digest, body)
         if kept is None:
-            return _said(Outcome.STRANGE)
+            return _reply(Outcome.STRANGE)
         if kept != body:
-            return _said(Outcome.CONTRADICTED)
+            return _reply(Outcome.CONTRADICTED)
         try:
-            return _said(await self._batches.put(claim, said.report))
+            return _reply(await self._batches.put(claim, signed.report))
         except BusyError:
             return JSONResponse({"error": "busy"}, 503)
 
     async def roster(self, request: Request) -> Response:
-        return await self._given(request, None if self._rosters is None else self._rosters.roster)
+        return await self._send(request, None if self._rosters is None else self._rosters.roster)
 
     async def turn(self, request: Request) -> Response:
-        return await self._given(request, None if self._rosters is None else self._rosters.turn)
+        return await self._send(request, None if self._rosters is None else self._rosters.turn)
 
-    async def _given(
-        self, request: Request, find: Callable[[int], bytes | None] | None
-    ) -> Response:
+    async def _send(self, request: Request, find: Callable[[int], bytes | None] | None) -> Response:
         """What there is, for members; 204: nothing yet."""
         owner = signer("GET", request.url.path, request.headers, await request.body(), time.time())
-        if not await run_in_threadpool(self._store.member, owner):
+        if not await run_in_threadpool(self._store.is_member, owner):
             return JSONResponse({"error": "forbidden"}, 403)
         number = request.path_params["number"]
         found = (
@@ -252,5 +260,5 @@ class Relay:
 _MOST = 1 << 31  # what a database takes for a number
 
 
-def _said(outcome: Outcome) -> JSONResponse:
+def _reply(outcome: Outcome) -> JSONResponse:
     return JSONResponse({"outcome": outcome.name.lower()}, STATUS[outcome])

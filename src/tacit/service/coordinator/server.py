@@ -1,6 +1,5 @@
-"""What a process that serves for weeks does about its memory.
-
-One process or several behind one port.
+"""One process or several behind one port, for weeks: workers that die are replaced, and memory
+that is no longer used is given back.
 """
 
 import ctypes
@@ -80,12 +79,12 @@ def serve_forever(
         "backlog": _BACKLOG,
     }
     if workers == 1:
-        app = _settled(make)
+        app = _make_settled(make)
         uvicorn.run(app, host=host, port=port, **settings)  # type: ignore[arg-type]  # settings of several types
         return
 
     def work() -> None:
-        server = uvicorn.Server(uvicorn.Config(_settled(make), **settings))  # type: ignore[arg-type]  # the same
+        server = uvicorn.Server(uvicorn.Config(_make_settled(make), **settings))  # type: ignore[arg-type]  # the same
         server.run(sockets=[_listening(host, port)])
 
     _supervise(work, workers)
@@ -98,7 +97,7 @@ def allow_many_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def _settled(make: Callable[[], Any]) -> Any:
+def _make_settled(make: Callable[[], Any]) -> Any:
     allow_many_files()
     app = make()
     settle()
@@ -133,7 +132,7 @@ def _supervise(work: Callable[[], None], workers: int) -> None:
         signal.signal(number, end)
     while True:
         while len(children) < workers and ending is None:
-            children.add(_forked(work))
+            children.add(_fork(work))
         if not children:
             break
         child, status = os.wait()
@@ -145,7 +144,7 @@ def _supervise(work: Callable[[], None], workers: int) -> None:
         signal.raise_signal(signal.SIGTERM)
 
 
-def _forked(work: Callable[[], None]) -> int:
+def _fork(work: Callable[[], None]) -> int:
     parent = os.getpid()
     child = os.fork()
     if child:

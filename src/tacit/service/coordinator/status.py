@@ -1,185 +1,21 @@
-"""How precise an answer is: what the mechanism's formula says, beside what the reports show.
-
-Measured: the standard error from the spread of the reports, mechanism's noise and owners'
-differences together. Predicted: the standard error by the closed-form variance of the mechanism
-alone, for owners whose share is the mean. Measured well below predicted: these are not the
-mechanism's reports. Well above: owners differ more than noise hides.
-
-What anybody may see of how far a campaign has come, as it is kept in the database.
-
-Everything here is made of reports, of the published ensemble, or of the data user's own sample,
-which is public.
-
-The error curve of a campaign, against the data user's sample alone.
-
-What everybody may see of a campaign, in figures: nothing here is about anybody's rows.
+"""What everybody may see of a campaign, in figures: nothing here is about anybody's rows.
 
 Owners are counted, not named, except sites and peers: they are few, and who they are is public.
 """
 
-import json
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from math import isfinite
 from typing import Any
 
-import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from sqlalchemy import Select, Table, func, select
 
-from tacit._util.types import FloatArray, IntArray
-from tacit.algorithms.public_baseline import fit_public
-from tacit.data.sample import Public
 from tacit.learners.invitation import PURPOSE, Invitation
-from tacit.learners.learner import ShareQuery
-from tacit.learners.query import Answer
-from tacit.render.chart import Chart, Line
-from tacit.service.coordinator.store import Question, Store
-from tacit.service.kinds.registry import read_terms, words_of
+from tacit.service.coordinator.progress import Progress
+from tacit.service.coordinator.store import Store
+from tacit.service.coordinator.tables import Question, invitations, owners, reports
+from tacit.service.kinds.registry import read_terms
 from tacit.wire.signing import opened
-
-
-@dataclass(frozen=True)
-class Accuracy:
-    """Lengths of vectors: the answer, and its standard error as measured and as predicted (None:
-    unknown).
-    """
-
-    signal: float
-    measured: float | None
-    predicted: float | None
-
-
-def accuracy(query: ShareQuery, epsilons: FloatArray, answer: Answer) -> Accuracy:
-    """The accuracy of an answer made of reports with these epsilons."""
-    return Accuracy(
-        _length(answer.mean) or 0.0, _length(answer.stderr), _predicted(query, epsilons, answer)
-    )
-
-
-def _predicted(query: ShareQuery, epsilons: FloatArray, answer: Answer) -> float | None:
-    """sqrt(sum_l s_l^2 V_l / n_l): level l has n_l reports, its say s_l is in proportion to n_l
-    / risk_l.
-    """
-    mechanism = query.mechanism(np.array(query.epsilons))  # a row for each level
-    counts = np.array(
-        [np.count_nonzero(epsilons == each) for each in query.epsilons], dtype=np.float64
-    )
-    if not (len(mechanism.levels) == len(counts) and (mechanism.risks > 0).all()):
-        return None  # shares that leave as they are have no noise to predict
-    variances = mechanism.variance(np.tile(answer.mean, (len(counts), 1))).sum(axis=1)
-    pull = counts / mechanism.risks
-    says = pull / pull.sum()
-    return _length(says * np.sqrt(variances / np.maximum(counts, 1)))
-
-
-def _length(vector: FloatArray) -> float | None:
-    length = float(np.sqrt(np.sum(vector**2)))
-    return length if isfinite(length) else None
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Errors on the data user's sample, and the accuracy of answers.
-
-    Errors are those of the sample's own `model`, of the most frequent class, and of what is
-    published, by round.
-    """
-
-    rows: int = 0
-    model: str = ""
-    public_only: dict[str, float] | None = None
-    majority: dict[str, float] | None = None
-    rounds: list[dict[str, float]] = field(default_factory=list)
-    answers: dict[str, dict[str, Any]] = field(default_factory=dict)
-
-    @classmethod
-    def begun(cls, public: Public) -> "Progress":
-        """Before anything is asked: what the sample gives alone. Fitted once in a campaign, for
-        it may take a while.
-        """
-        own = fit_public(public)
-        rows = len(public.y)
-        rare = 1 - np.bincount(public.y).max() / rows
-        return cls(
-            rows,
-            own.name,
-            None if own.accuracy is None else _error(1 - own.accuracy, rows),
-            _error(float(rare), rows),
-        )
-
-    @classmethod
-    def read(cls, text: str) -> "Progress":
-        """From the database; nothing has been kept before a driver has looked."""
-        return cls(**json.loads(text))
-
-    def after(
-        self, public: Public, guesses: Sequence[IntArray], answers: Mapping[int, Accuracy]
-    ) -> "Progress":
-        """The progress when models that guess these classes are published, and these questions
-        (by number) answered.
-        """
-        errors = [_error(float(np.mean(each != public.y)), len(public.y)) for each in guesses]
-        return replace(
-            self,
-            rounds=errors,
-            answers={str(number): asdict(found) for number, found in answers.items()},
-        )
-
-    @property
-    def text(self) -> str:
-        return json.dumps(asdict(self))
-
-
-def _error(error: float, rows: int) -> dict[str, float]:
-    return {"error": error, "stderr": (max(error * (1 - error), 1 / rows) / rows) ** 0.5}
-
-
-BAR = 2.0  # standard errors that an error bar shows either way
-
-
-def chart_of(status: dict[str, Any]) -> Chart | None:
-    """What the page shows of these figures; None while there is nothing to show."""
-    words = words_of(status["kind"])
-    progress, alone = status["progress"], status["public_only"]
-    lines = []
-    if progress:
-        steps = tuple(float(number) for number in range(1, len(progress) + 1))
-        lines.append(Line(words.model.capitalize(), steps, *_percent(progress), kind="ours"))
-    if alone is not None:
-        lines.append(Line("The data user's sample alone", (), *_percent([alone]), kind="public"))
-    if not lines:
-        return None
-    return Chart(
-        title=f"Error after each {words.step}",
-        x_label=words.step,
-        y_label="Wrong answers on the data user's sample, in percent",
-        lines=tuple(lines),
-        note=_note(status),
-        steps=status["rounds"],
-    )
-
-
-def _percent(errors: Sequence[dict[str, float]]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Errors and half the lengths of their bars."""
-    return tuple(100 * each["error"] for each in errors), tuple(
-        100 * BAR * each["stderr"] for each in errors
-    )
-
-
-def _note(status: dict[str, Any]) -> str:
-    model, majority = status["public_model"], status["majority"]
-    said = [
-        f"The sample has {status['sample']:,} rows; bars and band reach two standard errors "
-        "either way."
-    ]
-    if model:
-        said.append(f"Its own model is {model}, cross-validated.")
-    if majority is not None:
-        said.append(f"Always saying the most frequent class is wrong in {majority['error']:.1%}.")
-    return " ".join(said)
-
 
 _FRESH = 0.5  # seconds that figures are good for: many viewers cost the database as much as one
 
@@ -221,7 +57,7 @@ class View:
             "state": standing.state,
             "ended": standing.ended,
             "at": time.time(),
-            "owners": self._store.enrolled(),
+            "owners": self._store.owner_counts(),
             "start": terms.start,
             "needed": terms.owners_needed,
             "kind": terms.kind,
@@ -245,7 +81,7 @@ class View:
                 )
                 for question in self._store.questions()
             ],
-            "voices": self._store.voices() if query.unit == "record" else [],
+            "voices": voices(self._store) if query.unit == "record" else [],
             "strangers": outcomes.get(0, {}),
             "sample": progress.rows,
             "public_model": progress.model,
@@ -274,3 +110,32 @@ class View:
             "deadline": began + question.deadline,
             "answer": progress.answers.get(str(question.number)),
         }
+
+
+def voices(store: Store) -> list[dict[str, str | int | bool]]:
+    """Of every owner, in the order they came: its label, how often it was asked and has answered,
+    whether it left.
+
+    For campaigns of few, whose names are public.
+    """
+    known = select(owners.c.id, owners.c.label, owners.c.revoked).order_by(owners.c.id)
+    with store.reading() as connection:
+        asked, answered = (
+            {row.owner: row.times for row in connection.execute(_times(table))}
+            for table in (invitations, reports)
+        )
+        rows = connection.execute(known).all()
+    return [
+        {
+            "name": row.label,
+            "asked": asked.get(row.id, 0),
+            "answered": answered.get(row.id, 0),
+            "gone": bool(row.revoked),
+        }
+        for row in rows
+    ]
+
+
+def _times(table: Table) -> Select[Any]:
+    """How often each owner is in a table."""
+    return select(table.c.owner, func.count().label("times")).group_by(table.c.owner)

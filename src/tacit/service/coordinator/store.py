@@ -15,14 +15,22 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, Table, case, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, case, func, insert, select, update
 
 from tacit.service.coordinator import sql
-from tacit.service.coordinator.sql import (
+from tacit.service.coordinator.tables import (
+    ADDING,
+    COUNTED,
+    ENDED,
+    ENROLLING,
+    OPEN,
+    PAUSED,
+    RUNNING,
+    Question,
+    Standing,
     StoreError,
     campaign,
     invitations,
@@ -35,36 +43,6 @@ from tacit.service.coordinator.sql import (
     tokens,
 )
 
-ENROLLING, RUNNING, PAUSED, ENDED = "enrolling", "running", "paused", "ended"
-OPEN, ADDING, CLOSED, VOID = "open", "adding", "closed", "void"
-COUNTED = "counted"
-
-
-@dataclass(frozen=True)
-class Question:
-    """A question as it stands; `opened` and `deadline` are in the campaign's time."""
-
-    number: int
-    digest: bytes
-    data: bytes
-    state: str
-    opened: float
-    deadline: float
-    answer: bytes | None
-
-
-@dataclass(frozen=True)
-class Standing:
-    """Where the campaign is; `worked` is its time."""
-
-    name: str
-    state: str
-    worked: float
-    ended: str
-    terms: bytes
-    model: bytes | None
-    progress: str
-
 
 class Store:
     """One campaign in one database."""
@@ -72,9 +50,8 @@ class Store:
     def __init__(self, url: str) -> None:
         self._engine = open_engine(url)
         sqlite = self._engine.dialect.name == "sqlite"
-        self._turn = (
-            threading.Lock() if sqlite else nullcontext()
-        )  # better than to poll for SQLite's own lock
+        # better than to poll for SQLite's own lock
+        self._turn = threading.Lock() if sqlite else nullcontext()
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
@@ -97,15 +74,14 @@ class Store:
     # The campaign
     # ------------------------------------------------------------------------------------
 
-    def found(self, name: str, terms: bytes) -> None:
+    def create_or_resume(self, name: str, terms: bytes) -> None:
         """Begin the campaign, or take it up again; other terms than those it was begun with are
         refused.
         """
         with self._engine.connect() as connection, connection.begin():
             if self._engine.dialect.name == "postgresql":
-                connection.exec_driver_sql(
-                    "SELECT pg_advisory_xact_lock(7461636974)"
-                )  # begun by one worker at a time
+                # begun by one worker at a time; the number is "tacit" in hexadecimal digits
+                connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7461636974)")
             metadata.create_all(connection)
             known = connection.execute(select(campaign.c.name, campaign.c.terms)).first()
             if known is None:
@@ -122,28 +98,34 @@ class Store:
         with self.reading() as connection:
             row = connection.execute(select(campaign)).one()
         return Standing(
-            row.name, row.state, row.worked, row.ended, row.terms, row.model, row.progress
+            name=row.name,
+            state=row.state,
+            worked=row.worked,
+            ended=row.ended,
+            terms=row.terms,
+            model=row.model,
+            progress=row.progress,
         )
 
     def begin(self) -> bool:
         """Enough have enrolled, or nobody waits for more; False: it is not enrolling."""
-        return self._moved(campaign.c.state == ENROLLING, state=RUNNING)
+        return self._move(campaign.c.state == ENROLLING, state=RUNNING)
 
     def pause(self) -> bool:
         """Put no new question until `go_on`; False: it is paused already, or has ended."""
-        return self._moved(
+        return self._move(
             campaign.c.state.in_((ENROLLING, RUNNING)), state=PAUSED, resumes=campaign.c.state
         )
 
     def go_on(self) -> bool:
         """Back to what it was before the pause; False: it is not paused."""
-        return self._moved(campaign.c.state == PAUSED, state=campaign.c.resumes)
+        return self._move(campaign.c.state == PAUSED, state=campaign.c.resumes)
 
     def end(self, ended: str, model: bytes) -> bool:
         """It is over, whatever it was; an ended one stays as it is (False)."""
-        return self._moved(campaign.c.state != ENDED, state=ENDED, ended=ended, model=model)
+        return self._move(campaign.c.state != ENDED, state=ENDED, ended=ended, model=model)
 
-    def _moved(self, here: ColumnElement[bool], **values: Any) -> bool:
+    def _move(self, here: ColumnElement[bool], **values: Any) -> bool:
         with self.transaction() as connection:
             return bool(connection.execute(update(campaign).where(here).values(**values)).rowcount)
 
@@ -179,7 +161,9 @@ class Store:
         """
         with self.transaction() as connection:
             added = sql.upsert(connection, tokens).on_conflict_do_nothing()
-            connection.execute(added, [{"token": hashed(token), "used": False} for token in new])
+            connection.execute(
+                added, [{"token": token_hash(token), "used": False} for token in new]
+            )
 
     def revoke(self, owner: str) -> bool:
         """Leave an owner out from now on."""
@@ -190,15 +174,13 @@ class Store:
                 ).rowcount
             )
 
-    def member(self, owner: str) -> bool:
+    def is_member(self, owner: str) -> bool:
         """Whether this owner has enrolled and was not revoked."""
         with self.reading() as connection:
-            live = select(owners.c.place).where(
-                owners.c.owner == owner, owners.c.revoked.is_(False)
-            )
+            live = select(owners.c.id).where(owners.c.owner == owner, owners.c.revoked.is_(False))
             return connection.execute(live).first() is not None
 
-    def enrolled(self) -> dict[str, int]:
+    def owner_counts(self) -> dict[str, int]:
         """How many owners have come, how many of them were never asked, how many are revoked."""
         waiting = owners.c.asked.is_(None) & owners.c.revoked.is_(False)
         counts = {
@@ -212,53 +194,24 @@ class Store:
         with self.reading() as connection:
             return dict(connection.execute(select(*columns).select_from(owners)).one()._mapping)
 
-    def waiting(self) -> list[int]:
-        """The places of owners that were never asked, in the order they came."""
+    def owners_waiting(self) -> list[int]:
+        """The numbers of owners that were never asked, in the order they came."""
         with self.reading() as connection:
-            fresh = select(owners.c.place).where(
-                owners.c.asked.is_(None), owners.c.revoked.is_(False)
-            )
-            return list(connection.execute(fresh.order_by(owners.c.place)).scalars())
+            fresh = select(owners.c.id).where(owners.c.asked.is_(None), owners.c.revoked.is_(False))
+            return list(connection.execute(fresh.order_by(owners.c.id)).scalars())
 
     def labels(self) -> dict[int, str]:
-        """What every owner calls itself, by place."""
+        """What every owner calls itself, by number."""
         with self.reading() as connection:
             return {
-                row.place: row.label
-                for row in connection.execute(select(owners.c.place, owners.c.label))
+                row.id: row.label for row in connection.execute(select(owners.c.id, owners.c.label))
             }
 
-    def everybody(self) -> list[int]:
-        """The places of all owners that are not revoked."""
+    def owners_present(self) -> list[int]:
+        """The numbers of all owners that are not revoked."""
         with self.reading() as connection:
-            live = (
-                select(owners.c.place).where(owners.c.revoked.is_(False)).order_by(owners.c.place)
-            )
+            live = select(owners.c.id).where(owners.c.revoked.is_(False)).order_by(owners.c.id)
             return list(connection.execute(live).scalars())
-
-    def voices(self) -> list[dict[str, str | int | bool]]:
-        """Of every owner, in the order they came: its label, how often it was asked and has
-        answered, whether it left.
-
-        For campaigns of few, whose names are public.
-        """
-        with self.reading() as connection:
-            asked, said = (
-                {row.owner: row.times for row in connection.execute(_times(table))}
-                for table in (invitations, reports)
-            )
-            known = connection.execute(
-                select(owners.c.place, owners.c.label, owners.c.revoked).order_by("place")
-            ).all()
-        return [
-            {
-                "name": row.label,
-                "asked": asked.get(row.place, 0),
-                "answered": said.get(row.place, 0),
-                "gone": bool(row.revoked),
-            }
-            for row in known
-        ]
 
     # Questions
     # ---------------------------------------------------------------------------------------
@@ -275,7 +228,7 @@ class Store:
                     raise StoreError(
                         f"{len(invited) - spent} of {len(invited)} owners were asked before"
                     )
-            rows = [{"question": question.number, "owner": place} for place in invited]
+            rows = [{"question": question.number, "owner": owner_id} for owner_id in invited]
             if rows:
                 connection.execute(insert(invitations), rows)
 
@@ -307,15 +260,15 @@ class Store:
             heard = select(func.count()).select_from(reports).where(reports.c.question == number)
             return connection.execute(asked).scalar_one(), connection.execute(heard).scalar_one()
 
-    def question_is_somebodys(self, number: int) -> bool:
+    def is_anybody_left(self, number: int) -> bool:
         """Whether anybody whom a question was put to is still there."""
         with self.reading() as connection:
-            asked = select(owners.c.place).join(invitations, invitations.c.owner == owners.c.place)
+            asked = select(owners.c.id).join(invitations, invitations.c.owner == owners.c.id)
             there = asked.where(invitations.c.question == number, owners.c.revoked.is_(False))
             return connection.execute(there).first() is not None
 
     def reports_of(self, number: int) -> list[tuple[int, bytes]]:
-        """The reports to a question with their owners' places, in the order of owners."""
+        """The reports to a question with their owners' numbers, in the order of owners."""
         with self.reading() as connection:
             mine = select(reports.c.owner, reports.c.data).where(reports.c.question == number)
             return [
@@ -335,12 +288,7 @@ class Store:
         return found
 
 
-def _times(table: Table) -> Select[Any]:
-    """How often each owner is in a table."""
-    return select(table.c.owner, func.count().label("times")).group_by(table.c.owner)
-
-
-def hashed(token: str) -> str:
+def token_hash(token: str) -> str:
     """What is kept of a token. Tokens are long and random, so a plain hash cannot be turned
     back.
     """

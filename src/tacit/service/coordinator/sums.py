@@ -21,7 +21,7 @@ from tacit.learners.learner import Tally
 from tacit.learners.owners.sum_query import SumQuery
 from tacit.mechanisms.streams import Stream, secure
 from tacit.service.protocol.bodies import fetch_blocking
-from tacit.service.protocol.signed_requests import Request, TheirClock, signed_headers
+from tacit.service.protocol.signed_requests import Request, TheirClock, request_headers
 from tacit.sums.base import SumRefusedError
 from tacit.sums.halves import SumTerms
 from tacit.sums.protocol import CoordinatorSide, HelperSum
@@ -75,7 +75,7 @@ class Sums:
             raise AwayError
         try:
             adding = CoordinatorSide(query.batch, reports, self._opening)
-            return Verdict.of(adding.open(self._asked(encode(adding.relay)), self._noise))
+            return Verdict.of(adding.open(self._ask_helper(encode(adding.relay)), self._noise))
         except SumRefusedError as refused:
             log.warning("a sum was refused: %s", refused)
             return None
@@ -84,9 +84,9 @@ class Sums:
             self._pause = min(2 * self._pause, _LONGEST)
             raise
 
-    def _asked(self, relay: bytes) -> HelperSum:
+    def _ask_helper(self, relay: bytes) -> HelperSum:
         """The helper's answer to a relay."""
-        headers = signed_headers(
+        headers = request_headers(
             Request("POST", PATH, int(self._clock.now()), relay), self._signing
         )
         try:

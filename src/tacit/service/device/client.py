@@ -1,12 +1,11 @@
-"""How long to wait before trying again: longer each time, and never together with others.
+"""HTTP to the coordinator: signed requests, patience, and the same bytes again until they are safe.
 
-A coordinator that refuses connections is starting again, and is back in a moment. One that lets
-time run out, or says that it is busy, has too much to do, most of it perhaps for those who gave up
-and came again: it is given seconds, not moments, from the first time on.
+How long to wait before trying again: longer each time, and never together with others. A
+coordinator that refuses connections is starting again, and is back in a moment. One that lets time
+run out, or says that it is busy, has too much to do, most of it perhaps for those who gave up and
+came again: it is given seconds, not moments, from the first time on.
 
 Owners behind one gateway tell each other when a question is out, so that none sleeps through it.
-
-HTTP to the coordinator: signed requests, patience, and the same bytes again until they are safe.
 """
 
 import asyncio
@@ -24,7 +23,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.service.protocol.bodies import fetch
 from tacit.service.protocol.handshake import check_url, trust
-from tacit.service.protocol.signed_requests import Request, TheirClock, signed_headers
+from tacit.service.protocol.signed_requests import Request, TheirClock, request_headers
 
 _FIRST, _LONGEST = 0.2, 60.0  # seconds
 _BUSY_FIRST = 8.0  # seconds to begin with where the other side is there, and slow
@@ -72,25 +71,12 @@ class News:
 log = logging.getLogger(__name__)
 _BUSY = {408, 425, 429, 503, 504}
 _TRANSIENT = {*_BUSY, 500, 502}
-_DAMAGED = {
-    400,
-    401,
-    404,
-    405,
-    411,
-    413,
-    414,
-    431,
-    501,
-    505,
-}  # what an honest request gets that something changed,
-_TRIES = 6  # or a stranger: so not for ever
-_CONNECTIONS = (
-    16  # of a gateway, however many owners it has; made as they are needed, each costs a handshake
-)
-_KEEP = (
-    25.0  # seconds that a silent connection is used again; a little less than at the coordinator
-)
+# what an honest request gets that something on the way changed, or a stranger: so not for ever
+_DAMAGED = {400, 401, 404, 405, 411, 413, 414, 431, 501, 505}
+_TRIES = 6
+# of a gateway, however many owners it has; made as they are needed, each costs a handshake
+_CONNECTIONS = 16
+_KEEP = 25.0  # seconds that a silent connection is used again; a little less than the coordinator
 # seconds for a handshake or an answer: giving up early makes a busy coordinator do it all again
 _TIMEOUT = 180.0
 
@@ -132,9 +118,8 @@ class Link:
         to trust.
         """
         address, limits = check_url("url", url), httpx.Limits(keepalive_expiry=_KEEP)
-        verify = httpx.create_ssl_context(
-            trust(authority)
-        )  # one for all: it reads many certificates
+        # one for all: it reads many certificates
+        verify = httpx.create_ssl_context(trust(authority))
         clients = [
             httpx.AsyncClient(base_url=address, verify=verify, timeout=_TIMEOUT, limits=limits)
             for _ in range(_CONNECTIONS)
@@ -154,7 +139,7 @@ class Link:
                 if key is None or code not in _DAMAGED or tries >= _TRIES:
                     return response
             busy = code in _BUSY or isinstance(response, httpx.TimeoutException)
-            pause = backoff.pause(busy, _asked(response))
+            pause = backoff.pause(busy, _seconds_to_wait(response))
             if time.monotonic() + pause > until:
                 raise UnreachableError(
                     f"{self.address} did not answer {method} {path} in {self.patience:g} s"
@@ -168,7 +153,7 @@ class Link:
         try:
             async with self._client() as client:
                 signed = Request(method, path, int(self.now()), body)
-                headers = {} if key is None else signed_headers(signed, key)
+                headers = {} if key is None else request_headers(signed, key)
                 response = await fetch(client, method, path, body, headers)
         except (httpx.TransportError, ssl.SSLError) as problem:
             if isinstance(problem.__cause__, ssl.SSLCertVerificationError) or "CERTIFICATE" in str(
@@ -202,7 +187,7 @@ class Link:
             await client.aclose()
 
 
-def _asked(response: httpx.Response | Exception) -> float:
+def _seconds_to_wait(response: httpx.Response | Exception) -> float:
     """How many seconds the other side asks us to stay away."""
     value = response.headers.get("retry-after", "") if isinstance(response, httpx.Response) else ""
     return min(float(value), _TIMEOUT) if value.isdigit() else 0.0

@@ -9,9 +9,7 @@ import asyncio
 
 from tacit.owner.gate import Gate, RefusedError
 
-_LARGEST = (
-    200  # owners in one transaction of the ledger: a fraction of the usual time step, see gate.md
-)
+_LARGEST = 200  # owners in one transaction of the ledger: a fraction of the usual time step
 Answered = asyncio.Future[bytes]
 
 
@@ -39,8 +37,8 @@ class GateQueue:
             batch, rest = waiting[:_LARGEST], waiting[_LARGEST:]
             if rest:
                 self._waiting[question] = rest
-            said = await self._said(question, [owner for owner, _ in batch])
-            for (_, future), each in zip(batch, said, strict=True):
+            answers = await self._ask_gate(question, [owner for owner, _ in batch])
+            for (_, future), each in zip(batch, answers, strict=True):
                 if future.done():  # cancelled: nobody wants to know any more
                     continue
                 if isinstance(each, Exception):
@@ -48,13 +46,12 @@ class GateQueue:
                 else:
                     future.set_result(each)
 
-    async def _said(
+    async def _ask_gate(
         self, question: bytes, owners: list[str]
     ) -> list[bytes | RefusedError] | list[Exception]:
         """What the gate says to each; what befalls the batch befalls every owner in it."""
         try:
             return await asyncio.to_thread(self._gate.answers, question, owners)
-        except (
-            Exception
-        ) as problem:  # refused for everybody, or a disk that is full: its members know what to do
+        except Exception as problem:
+            # refused for everybody, or a disk that is full: its members know what to do
             return [problem for _ in owners]

@@ -19,7 +19,7 @@ from tacit.service.device.gate_queue import GateQueue
 from tacit.service.device.identity import Identity
 from tacit.service.device.member import Member
 from tacit.service.device.peer import PeerMember, Relayed
-from tacit.service.device.rehearsal_gate import Part, RehearsalGate
+from tacit.service.device.rehearsal_gate import RehearsalGate, RehearsalPart
 from tacit.service.kinds.kind import CampaignTerms
 from tacit.service.kinds.registry import read_terms
 from tacit.service.protocol.handshake import is_rehearsal, read_greeting, rehearse_only_here
@@ -42,7 +42,7 @@ class Joining:
     policy: Policy
     state: Path
     owners: str | None = None
-    rehearsal: Part | None = None
+    rehearsal: RehearsalPart | None = None
     known: frozenset[bytes] | None = None
 
     async def members(

@@ -45,11 +45,11 @@ class LedgerPage:
             *static_routes("tacit.render", under=self.root),
         ]
         middleware = [
-            Middleware(_Headed),
+            Middleware(_SecurityHeaders),
             Middleware(TrustedHostMiddleware, allowed_hosts=_HERE, www_redirect=False),
         ]
         made = Starlette(
-            routes=routes, middleware=middleware, exception_handlers={HTTPException: _refused}
+            routes=routes, middleware=middleware, exception_handlers={HTTPException: _refuse}
         )
         made.router.redirect_slashes = False
         return made
@@ -89,21 +89,21 @@ class LedgerPage:
 _TITLE = {"title": "Your ledger"}
 
 
-class _Headed:
+class _SecurityHeaders:
     """Security headers on everything."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def headed(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message).update(HEADERS)
             await send(message)
 
-        await self._app(scope, receive, headed)
+        await self._app(scope, receive, send_with_headers)
 
 
-async def _refused(request: Request, problem: Exception) -> Response:
+async def _refuse(request: Request, problem: Exception) -> Response:
     code = problem.status_code if isinstance(problem, HTTPException) else 400
     return PlainTextResponse("refused", code)

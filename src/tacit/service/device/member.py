@@ -59,7 +59,7 @@ class Member:
             if response.status_code == 200:
                 self.link.news.tell(response.content)
                 try:
-                    said = await self._answer(response.content)
+                    refusal = await self._answer(response.content)
                 except LedgerError as problem:
                     if not isinstance(problem.__cause__, OSError | sqlite3.OperationalError):
                         raise
@@ -68,8 +68,8 @@ class Member:
                         "released; trying again"
                     )
                 else:
-                    answered += said is None
-                    if once and said in (None, Reason.SPENT):
+                    answered += refusal is None
+                    if once and refusal in (None, Reason.SPENT):
                         return answered
             elif response.status_code == 410:
                 return answered
@@ -78,7 +78,7 @@ class Member:
                     f"owner {self.owner!r} is not enrolled, has left, or was revoked"
                 )
             else:
-                await self._waited()
+                await self._idle()
             await self.link.news.wait(_pause(response, self.link.coin()))
 
     async def _answer(self, question: bytes) -> Reason | None:
@@ -99,7 +99,7 @@ class Member:
         """Send a report until it is safe; the status of the answer."""
         return (await self.link.call("POST", "/v1/report", self.key, report)).status_code
 
-    async def _waited(self) -> None:
+    async def _idle(self) -> None:
         """There was nothing to answer."""
 
 

@@ -88,7 +88,7 @@ class PeerMember(Member):
         `ForgeryError`: no more.
         """
         answered = await super().take_part(once=False)
-        await self._waited()
+        await self._idle()
         return answered
 
     async def _answer(self, question: bytes) -> Reason | None:
@@ -105,13 +105,13 @@ class PeerMember(Member):
         body = sign(Spoken(digest, report), SPOKEN, self.key)
         return (await self.link.call("POST", "/v1/spoken", self.key, body)).status_code
 
-    async def _waited(self) -> None:
+    async def _idle(self) -> None:
         """Take in what others said; when all turns that were given are over, make the own model
         anew.
         """
         await self.relayed.catch_up(self.link, self.key)
         mine, now = self._check_myself(), self.relayed.position
-        if mine is not None and self.relayed.following.settled and now not in self.made:
+        if mine is not None and self.relayed.following.is_settled and now not in self.made:
             await asyncio.to_thread(self._keep_model, mine)
             self.made.add(now)
 
@@ -125,6 +125,6 @@ class PeerMember(Member):
         return None if mine is None else mine.number
 
     def _keep_model(self, me: int) -> None:
-        released = self.relayed.following.released
+        released = self.relayed.following.model
         self.relayed.terms.keep_own_model(self.model, self.rows, released, me)
         log.info("your own model was written; it knows your rows and is for you alone")

@@ -27,7 +27,7 @@ from tacit.sums.protocol import REHEARSAL_HELPER
 
 
 @dataclass(frozen=True)
-class Part:
+class RehearsalPart:
     """An owner's part in a rehearsal: the seed of all, and the number of its first owner among
     all owners.
     """
@@ -52,7 +52,7 @@ class RehearsalGate(Gate):
         ledger: Ledger,
         *,
         key: Ed25519PublicKey,
-        part: Part,
+        part: RehearsalPart,
         clock: Callable[[], float] = time.time,
     ) -> None:
         if not all(is_rehearsal(entry.campaign) for entry in ledger.entries()):

@@ -19,7 +19,7 @@ from tacit._util.durable import use_journal
 from tacit.sums.base import SumRefusedError
 
 
-class Book:
+class Answers:
     """Releases on disk."""
 
     def __init__(self, path: Path) -> None:
@@ -33,17 +33,17 @@ class Book:
                 "WITHOUT ROWID"
             )
 
-    def answered(self, question: bytes, relay: bytes) -> bytes | None:
+    def find(self, question: bytes, relay: bytes) -> bytes | None:
         """The answer that was given; None: none yet. Other halves than it was given for are a
         `SumRefusedError`.
         """
         with self._transaction():
-            return self._found(question, relay)
+            return self._find(question, relay)
 
     def answer(self, question: bytes, relay: bytes, draw: Callable[[], bytes]) -> bytes:
         """The answer that was given, or the one that `draw` gives now, once and for all."""
         with self._transaction():
-            found = self._found(question, relay)
+            found = self._find(question, relay)
             if found is None:
                 found = draw()
                 row = question, _digest(relay), found
@@ -55,7 +55,7 @@ class Book:
     def close(self) -> None:
         self._connection.close()
 
-    def _found(self, question: bytes, relay: bytes) -> bytes | None:
+    def _find(self, question: bytes, relay: bytes) -> bytes | None:
         wanted = "SELECT relay, answer FROM releases WHERE question = ?"
         known = self._connection.execute(wanted, (question,)).fetchone()
         if known is None:

@@ -19,8 +19,8 @@ from starlette.routing import Route
 
 from tacit._util.checks import whole
 from tacit.mechanisms.streams import Stream, secure
-from tacit.service.helper.answers import Book
-from tacit.service.protocol.guard import Guard, Limits, left_to_guard
+from tacit.service.helper.answers import Answers
+from tacit.service.protocol.guard import Guard, Limits, leave_to_guard
 from tacit.service.protocol.signed_requests import UnsignedError, signer
 from tacit.sums.base import SumRefusedError
 from tacit.sums.protocol import HelperSide, RelayedHalves
@@ -40,13 +40,13 @@ class Helper:
     def __init__(
         self,
         key: X25519PrivateKey,
-        book: Book,
+        answers: Answers,
         campaigns: Collection[str],
         minimum: int = 10,
         noise: Stream | None = None,
     ) -> None:
         self._key = key
-        self._book = book
+        self._answers = answers
         self._campaigns = {name.lower() for name in campaigns}
         self._minimum = whole("minimum", minimum, 1)
         self._noise = secure() if noise is None else noise
@@ -62,13 +62,12 @@ class Helper:
         """
         relay = decode(body, RelayedHalves, LARGEST)
         question = relay.batch.question
-        known = self._book.answered(question, body)
+        known = self._answers.find(question, body)
         if known is not None:
             return known
-        helping = HelperSide(
-            relay, self._key, self._minimum
-        )  # takes a while, so not under the lock
-        return self._book.answer(question, body, lambda: encode(helping.release(self._noise)))
+        # takes a while, so not under the lock
+        helping = HelperSide(relay, self._key, self._minimum)
+        return self._answers.answer(question, body, lambda: encode(helping.release(self._noise)))
 
     def app(self) -> Guard:
         """The ASGI application."""
@@ -77,7 +76,7 @@ class Helper:
                 Route("/v1/key", self.key, methods=["GET"]),
                 Route("/v1/sum", self.sum, methods=["POST"]),
             ],
-            exception_handlers={HTTPException: _http_error, Exception: left_to_guard},
+            exception_handlers={HTTPException: _http_error, Exception: leave_to_guard},
         )
         return Guard(made, Limits(body=LARGEST, seconds=_SECONDS))
 
@@ -89,24 +88,24 @@ class Helper:
         try:
             by = signer(request.method, request.url.path, request.headers, body, time.time())
         except UnsignedError:
-            return _refused("unsigned", 401)
+            return _error("unsigned", 401)
         if by not in self._campaigns:
-            return _refused("forbidden", 403)
+            return _error("forbidden", 403)
         try:
             answer = await run_in_threadpool(self.total, body)
         except WireError:
-            return _refused("malformed", 400)
+            return _error("malformed", 400)
         except SumRefusedError as refused:
             log.info("a sum was refused: %s", refused)
-            return _refused("refused", 409)
+            return _error("refused", 409)
         return Response(answer, media_type="application/octet-stream")
 
 
-def _refused(kind: str, code: int) -> JSONResponse:
+def _error(kind: str, code: int) -> JSONResponse:
     """Every error: its kind, nothing else."""
     return JSONResponse({"error": kind}, status_code=code)
 
 
 async def _http_error(request: Request, problem: Exception) -> Response:
     code = problem.status_code if isinstance(problem, HTTPException) else 400
-    return _refused(_KINDS.get(code, "refused"), code)
+    return _error(_KINDS.get(code, "refused"), code)

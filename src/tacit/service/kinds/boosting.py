@@ -23,16 +23,16 @@ from tacit.service.kinds.kind import (
     ONE_REPORT,
     OWNERS_NOT_PROTECTED,
     CampaignTerms,
+    KindWords,
     Notes,
     Publication,
-    Words,
 )
 from tacit.service.protocol.handshake import check_url, trust
 from tacit.sums.halves import SIZE, SumTerms
 from tacit.sums.protocol import REHEARSAL_HELPER, no_rehearsal
 from tacit.wire import message
 
-_WORDS = Words(
+_WORDS = KindWords(
     one="owner",
     many="owners",
     steps="rounds",
@@ -60,7 +60,7 @@ class BoostingTerms(CampaignTerms):
     """
 
     kind: ClassVar[str] = "boosting"
-    words: ClassVar[Words] = _WORDS
+    words: ClassVar[KindWords] = _WORDS
 
     learner: Learner
     facts: Facts

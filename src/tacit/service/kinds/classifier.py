@@ -23,12 +23,12 @@ from tacit.service.kinds.kind import (
     ONE_REPORT,
     OWNERS_NOT_PROTECTED,
     CampaignTerms,
+    KindWords,
     Publication,
-    Words,
 )
 from tacit.wire import message
 
-_WORDS = Words(
+_WORDS = KindWords(
     one="owner",
     many="owners",
     steps="rounds",
@@ -58,7 +58,7 @@ class ClassifierTerms(CampaignTerms):
     """
 
     kind: ClassVar[str] = "classifier"
-    words: ClassVar[Words] = _WORDS
+    words: ClassVar[KindWords] = _WORDS
 
     query: ShareQuery
     owners: int

@@ -35,7 +35,7 @@ from tacit.sums.halves import SumTerms
 
 
 @dataclass(frozen=True, kw_only=True)
-class Words:
+class KindWords:
     """Sentences in which a kind of campaign differs from others, on its page and before one joins.
 
     `one` and `many` name those who take part, `steps` what the campaign goes by, `asking` how they
@@ -110,7 +110,7 @@ class CampaignTerms(ABC):
     """
 
     kind: ClassVar[str]
-    words: ClassVar[Words]
+    words: ClassVar[KindWords]
 
     name: str
     schema: Schema

@@ -32,13 +32,13 @@ from tacit.service.kinds.kind import (
     MEANING,
     RECORDS_NOT_PROTECTED,
     CampaignTerms,
+    KindWords,
     Notes,
     Publication,
-    Words,
 )
 from tacit.wire import message
 
-_WORDS = Words(
+_WORDS = KindWords(
     one="participant",
     many="participants",
     steps="turns",
@@ -73,7 +73,7 @@ class PeerTerms(CampaignTerms):
     """
 
     kind: ClassVar[str] = "peers"
-    words: ClassVar[Words] = _WORDS
+    words: ClassVar[KindWords] = _WORDS
 
     cells: Cells
     rounds: int

@@ -11,7 +11,7 @@ from pathlib import Path
 from tacit._util.checks import one_of
 from tacit.service.kinds import boosting, classifier, peers, sites  # noqa: F401 - they register
 from tacit.service.kinds.campaign_file import DEFAULT, KIND, SPECS, CampaignSpec, entries
-from tacit.service.kinds.kind import CampaignTerms, Words
+from tacit.service.kinds.kind import CampaignTerms, KindWords
 from tacit.wire import decode
 
 GROUP = "tacit.kinds"
@@ -30,7 +30,7 @@ def read_spec(path: Path) -> CampaignSpec:
     return SPECS[kind].read(path)
 
 
-def words_of(kind: str) -> Words:
+def words_of(kind: str) -> KindWords:
     """What the page of a campaign of this kind says."""
     return SPECS[kind].terms.words
 

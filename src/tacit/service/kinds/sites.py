@@ -21,12 +21,12 @@ from tacit.service.kinds.kind import (
     MEANING,
     RECORDS_NOT_PROTECTED,
     CampaignTerms,
+    KindWords,
     Publication,
-    Words,
 )
 from tacit.wire import message
 
-_WORDS = Words(
+_WORDS = KindWords(
     one="site",
     many="sites",
     steps="steps",
@@ -56,7 +56,7 @@ class SiteTerms(CampaignTerms):
     """
 
     kind: ClassVar[str] = "sites"
-    words: ClassVar[Words] = _WORDS
+    words: ClassVar[KindWords] = _WORDS
 
     query: TrainSite
     combine: str

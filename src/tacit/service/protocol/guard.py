@@ -1,6 +1,4 @@
-"""A limit of seconds on many short waits, with one timer for all of them.
-
-Around everything: limits on what comes in, headers on what goes out, one shape for every failure.
+"""Around everything: limits on what comes in, headers on what goes out, one shape for failures.
 
 A body is read here, whole, against a limit of bytes and of seconds, before a route sees the
 request. An address whose requests keep being refused is put off for a while. Whatever breaks inside
@@ -23,6 +21,219 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tacit.service.protocol.web import DATA_HEADERS, HEADERS
+
+log = logging.getLogger(__name__)
+# from the headers and the body of a request
+Direct = Callable[[Mapping[bytes, bytes], bytes], Awaitable["Reply"]]
+_PAGE, _DATA = (
+    [(name.encode(), value.encode()) for name, value in some.items()]
+    for some in (HEADERS, DATA_HEADERS)
+)
+_NAMES = frozenset(name for name, _ in _PAGE)
+_ADDRESSES = 10_000  # addresses remembered
+_NO_CONTENT = 204
+_CHARGED = (400, 401, 403, 404, 405, 408, 413)  # answers that count as refusals
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What one request, and one address, may take.
+
+    body : bytes of a body.  seconds : until a body must be here.
+    burst, per_second : refused requests that an address may make at once, and on and on.
+    """
+
+    body: int = 1 << 20
+    seconds: float = 20.0
+    burst: float = 100.0
+    per_second: float = 20.0
+
+
+class Reply(NamedTuple):
+    """A reply of a direct route, ready-made: its two messages."""
+
+    start: Message
+    rest: Message
+
+    @classmethod
+    def of(
+        cls,
+        status: int,
+        body: bytes,
+        kind: str = "application/json",
+        more: Mapping[str, str] | None = None,
+    ) -> "Reply":
+        """Some data of a kind, with the headers that every answer carries, and `more`."""
+        own = {"content-type": kind} if body else {}
+        if status != _NO_CONTENT:
+            own["content-length"] = str(len(body))
+        headers = [
+            (name.encode(), value.encode()) for name, value in {**own, **(more or {})}.items()
+        ]
+        return cls(
+            {"type": "http.response.start", "status": status, "headers": headers + _DATA},
+            {"type": "http.response.body", "body": body},
+        )
+
+
+class RequestError(Exception):
+    """A request that goes no further; `kind` and `status` are all that is said."""
+
+    def __init__(self, kind: str, status: int) -> None:
+        super().__init__(kind)
+        self.kind, self.status = kind, status
+
+
+class Guard:
+    """The outermost layer of the service; `direct` has what is answered without `app`, by method
+    and path.
+    """
+
+    def __init__(
+        self, app: ASGIApp, limits: Limits, direct: Mapping[tuple[str, str], Direct] | None = None
+    ) -> None:
+        self.app = app
+        self._limits = limits
+        self._direct = direct or {}
+        self._patience = Patience(limits.seconds)
+        # by address: refusals left, when
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        address = scope["client"][0] if scope.get("client") else ""
+        out = _Outgoing(send, lambda status: self._charge(address, status, scope))
+        try:
+            if not self._allowance(address) >= 1:
+                raise RequestError("too many", 429)
+            await self._answer(scope, receive, out)
+        except RequestError as refused:
+            closing = {"connection": "close", "retry-after": "1"}
+            answer = JSONResponse({"error": refused.kind}, refused.status, closing)
+            await answer(scope, receive, out)
+        except _GoneError:
+            return  # nobody is there to be told
+        except Exception as problem:
+            log.error("failed", extra={"kind": type(problem).__name__, "route": _route(scope)})
+            if not out.begun:
+                await JSONResponse({"error": "unavailable"}, 503)(scope, receive, out)
+
+    async def _answer(self, scope: Scope, receive: Receive, out: "_Outgoing") -> None:
+        """Read the body, and have the request answered directly or by the application."""
+        headers = dict(scope["headers"])
+        body = await self._body(headers, receive)
+        direct = self._direct.get((scope["method"], scope["path"]))
+        if direct is None:
+            await self.app(scope, receive if body is None else _replay(body, receive), out)
+        else:
+            scope["endpoint"] = direct
+            await out.send_reply(await direct(headers, body or b""))
+
+    async def _body(self, headers: Mapping[bytes, bytes], receive: Receive) -> bytes | None:
+        """The body of a request, if it announces one."""
+        length = headers.get(b"content-length", b"0")
+        if length == b"0" and b"transfer-encoding" not in headers:
+            return None
+        if not (length.isdigit() and len(length) <= 18):
+            raise RequestError("malformed", 400)
+        if not int(length) <= self._limits.body:
+            raise RequestError("too large", 413)
+        try:
+            with self._patience:
+                return await self._read(receive)
+        except TimeoutError:
+            raise RequestError("too slow", 408) from None
+
+    async def _read(self, receive: Receive) -> bytes:
+        parts, taken, more = [], 0, True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise _GoneError
+            parts.append(message.get("body", b""))
+            taken += len(parts[-1])
+            if not taken <= self._limits.body:
+                raise RequestError("too large", 413)
+            more = message.get("more_body", False)
+        return b"".join(parts)
+
+    def _allowance(self, address: str) -> float:
+        left, at = self._left.get(address, (self._limits.burst, 0.0))
+        return min(self._limits.burst, left + (time.monotonic() - at) * self._limits.per_second)
+
+    def _charge(self, address: str, status: int, scope: Scope) -> None:
+        """A refusal: one less for this address."""
+        log.info("refused", extra={"status": status, "route": _route(scope)})
+        self._left[address] = (self._allowance(address) - 1, time.monotonic())
+        self._left.move_to_end(address)
+        if len(self._left) > _ADDRESSES:
+            self._left.popitem(last=False)
+
+
+class _Outgoing:
+    """Where an answer goes: headers are put on it, and a refusal is charged."""
+
+    def __init__(self, send: Send, charge: Callable[[int], None]) -> None:
+        self._send = send
+        self._charge = charge
+        self.begun = False
+
+    async def __call__(self, message: Message) -> None:
+        """Send what an application says, with the headers that belong on it."""
+        if message["type"] == "http.response.start":
+            self._begin(message["status"])
+            own = [pair for pair in message.get("headers", ()) if pair[0] not in _NAMES]
+            message["headers"] = own + (_PAGE if _is_page(own) else _DATA)
+        await self._send(message)
+
+    async def send_reply(self, reply: Reply) -> None:
+        """Send what has its headers."""
+        self._begin(reply.start["status"])
+        await self._send(reply.start)
+        await self._send(reply.rest)
+
+    def _begin(self, status: int) -> None:
+        self.begun = True
+        if status in _CHARGED:
+            self._charge(status)
+
+
+async def leave_to_guard(request: Request, problem: Exception) -> NoReturn:
+    """What an application inside does about exceptions, instead of answering itself."""
+    raise problem
+
+
+class _GoneError(Exception):
+    """The other side hung up."""
+
+
+def _is_page(headers: list[tuple[bytes, bytes]]) -> bool:
+    """Whether an answer is shown, or loaded by what is shown; not data for programs."""
+    kind = next((value for name, value in headers if name == b"content-type"), b"")
+    return not kind.startswith((b"application/json", b"application/octet-stream"))
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """What an application receives whose body has been read: one message with all of it, then
+    whatever comes.
+    """
+    given = False
+
+    async def read() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return read
+
+
+def _route(scope: Scope) -> str:
+    """The name of what was to answer, never the path as it was sent."""
+    return getattr(scope.get("endpoint"), "__name__", "-")
 
 
 class Patience:
@@ -57,9 +268,8 @@ class Patience:
         self._seen.discard(task)
         if task in self._late:
             self._late.discard(task)
-            if (
-                task.uncancel() == 0 and kind is asyncio.CancelledError
-            ):  # nobody else wants it to end
+            alone = task.uncancel() == 0  # nobody else wants it to end
+            if alone and kind is asyncio.CancelledError:
                 raise TimeoutError from problem
 
     def _look(self) -> None:
@@ -78,203 +288,3 @@ def _current() -> asyncio.Task[object]:
     if task is None:
         raise RuntimeError("patience is for tasks")
     return task
-
-
-log = logging.getLogger(__name__)
-Direct = Callable[
-    [Mapping[bytes, bytes], bytes], Awaitable["Answer"]
-]  # from the headers and the body of a request
-_PAGE, _DATA = (
-    [(name.encode(), value.encode()) for name, value in some.items()]
-    for some in (HEADERS, DATA_HEADERS)
-)
-_NAMES = frozenset(name for name, _ in _PAGE)
-_ADDRESSES = 10_000  # addresses remembered
-_NO_CONTENT = 204
-_CHARGED = (400, 401, 403, 404, 405, 408, 413)  # answers that count as refusals
-
-
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """What one request, and one address, may take.
-
-    body : bytes of a body.  seconds : until a body must be here.
-    burst, per_second : refused requests that an address may make at once, and on and on.
-    """
-
-    body: int = 1 << 20
-    seconds: float = 20.0
-    burst: float = 100.0
-    per_second: float = 20.0
-
-
-class Answer(NamedTuple):
-    """An answer of a direct route, ready-made: its two messages."""
-
-    start: Message
-    rest: Message
-
-    @classmethod
-    def of(
-        cls,
-        status: int,
-        body: bytes,
-        kind: str = "application/json",
-        more: Mapping[str, str] | None = None,
-    ) -> "Answer":
-        """Some data of a kind, with the headers that every answer carries, and `more`."""
-        own = {"content-type": kind} if body else {}
-        if status != _NO_CONTENT:
-            own["content-length"] = str(len(body))
-        headers = [
-            (name.encode(), value.encode()) for name, value in {**own, **(more or {})}.items()
-        ]
-        return cls(
-            {"type": "http.response.start", "status": status, "headers": headers + _DATA},
-            {"type": "http.response.body", "body": body},
-        )
-
-
-class RefusedError(Exception):
-    """A request that goes no further; `kind` and `status` are all that is said."""
-
-    def __init__(self, kind: str, status: int) -> None:
-        super().__init__(kind)
-        self.kind, self.status = kind, status
-
-
-class Guard:
-    """The outermost layer of the service; `direct` has what is answered without `app`, by method
-    and path.
-    """
-
-    def __init__(
-        self, app: ASGIApp, limits: Limits, direct: Mapping[tuple[str, str], Direct] | None = None
-    ) -> None:
-        self.app = app
-        self._limits = limits
-        self._direct = direct or {}
-        self._patience = Patience(limits.seconds)
-        self._left: OrderedDict[str, tuple[float, float]] = (
-            OrderedDict()
-        )  # address: refusals left, when
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        address = scope["client"][0] if scope.get("client") else ""
-        begun = False
-
-        async def headed(message: Message) -> None:
-            nonlocal begun
-            if message["type"] == "http.response.start":
-                begun = True
-                own = [pair for pair in message.get("headers", ()) if pair[0] not in _NAMES]
-                message["headers"] = own + (_PAGE if _is_page(own) else _DATA)
-                if message["status"] in _CHARGED:
-                    self._charge(address, message["status"], scope)
-            await send(message)
-
-        try:
-            if not self._allowance(address) >= 1:
-                raise RefusedError("too many", 429)
-            headers = dict(scope["headers"])
-            body = await self._body(headers, receive)
-            direct = self._direct.get((scope["method"], scope["path"]))
-            if direct is None:
-                await self.app(scope, receive if body is None else _replayed(body, receive), headed)
-                return
-            scope["endpoint"] = direct
-            start, rest = await direct(headers, body or b"")
-            begun = True
-            if start["status"] in _CHARGED:
-                self._charge(address, start["status"], scope)
-            await send(start)
-            await send(rest)
-        except RefusedError as refused:
-            closing = {"connection": "close", "retry-after": "1"}
-            answer = JSONResponse({"error": refused.kind}, refused.status, closing)
-            await answer(scope, receive, headed)
-        except _GoneError:
-            return  # nobody is there to be told
-        except Exception as problem:
-            log.error("failed", extra={"kind": type(problem).__name__, "route": _route(scope)})
-            if not begun:
-                await JSONResponse({"error": "unavailable"}, 503)(scope, receive, headed)
-
-    async def _body(self, headers: Mapping[bytes, bytes], receive: Receive) -> bytes | None:
-        """The body of a request, if it announces one."""
-        length = headers.get(b"content-length", b"0")
-        if length == b"0" and b"transfer-encoding" not in headers:
-            return None
-        if not (length.isdigit() and len(length) <= 18):
-            raise RefusedError("malformed", 400)
-        if not int(length) <= self._limits.body:
-            raise RefusedError("too large", 413)
-        try:
-            with self._patience:
-                return await self._read(receive)
-        except TimeoutError:
-            raise RefusedError("too slow", 408) from None
-
-    async def _read(self, receive: Receive) -> bytes:
-        parts, taken, more = [], 0, True
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise _GoneError
-            parts.append(message.get("body", b""))
-            taken += len(parts[-1])
-            if not taken <= self._limits.body:
-                raise RefusedError("too large", 413)
-            more = message.get("more_body", False)
-        return b"".join(parts)
-
-    def _allowance(self, address: str) -> float:
-        left, at = self._left.get(address, (self._limits.burst, 0.0))
-        return min(self._limits.burst, left + (time.monotonic() - at) * self._limits.per_second)
-
-    def _charge(self, address: str, status: int, scope: Scope) -> None:
-        """A refusal: one less for this address."""
-        log.info("refused", extra={"status": status, "route": _route(scope)})
-        self._left[address] = (self._allowance(address) - 1, time.monotonic())
-        self._left.move_to_end(address)
-        if len(self._left) > _ADDRESSES:
-            self._left.popitem(last=False)
-
-
-async def left_to_guard(request: Request, problem: Exception) -> NoReturn:
-    """What an application inside does about exceptions, instead of answering itself."""
-    raise problem
-
-
-class _GoneError(Exception):
-    """The other side hung up."""
-
-
-def _is_page(headers: list[tuple[bytes, bytes]]) -> bool:
-    """Whether an answer is shown, or loaded by what is shown; not data for programs."""
-    kind = next((value for name, value in headers if name == b"content-type"), b"")
-    return not kind.startswith((b"application/json", b"application/octet-stream"))
-
-
-def _replayed(body: bytes, receive: Receive) -> Receive:
-    """What an application receives whose body has been read: one message with all of it, then
-    whatever comes.
-    """
-    given = False
-
-    async def replayed() -> Message:
-        nonlocal given
-        if given:
-            return await receive()
-        given = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return replayed
-
-
-def _route(scope: Scope) -> str:
-    """The name of what was to answer, never the path as it was sent."""
-    return getattr(scope.get("endpoint"), "__name__", "-")

@@ -105,15 +105,17 @@ class Following:
     @property
     def wants(self) -> str:
         """Where the coordinator has what comes next."""
-        return f"/v1/rosters/{self.rosters + 1}" if self.settled else f"/v1/turns/{self.turns + 1}"
+        return (
+            f"/v1/rosters/{self.rosters + 1}" if self.is_settled else f"/v1/turns/{self.turns + 1}"
+        )
 
     @property
-    def settled(self) -> bool:
+    def is_settled(self) -> bool:
         """Whether all turns that were given are over."""
         return isinstance(self._now, Roll)
 
     @property
-    def released(self) -> Additive:
+    def model(self) -> Additive:
         """All that was released so far by those who have not left."""
         return self._now.model
 
@@ -124,7 +126,7 @@ class Following:
     def take(self, data: bytes) -> None:
         """Take in what `wants` asked for, or `ForgeryError`."""
         try:
-            if self.settled:
+            if self.is_settled:
                 self._take_roster(opened(data, Roster, ROSTER, self.key))
             else:
                 self._take_turn(opened(data, Turn, TURN, self.key))
@@ -136,10 +138,10 @@ class Following:
         `ForgeryError`.
         """
         try:
-            self._expected(question)
+            self._check_next(question)
         except WireError as problem:
             raise ForgeryError(f"the question does not follow: {problem}") from problem
-        if self.roster.peers[_speaker(self._asked())].key != key:
+        if self.roster.peers[_speaker(self._current_query())].key != key:
             raise ForgeryError("the turn is somebody else's, by the roster")
 
     def _take_roster(self, roster: Roster) -> None:
@@ -158,9 +160,9 @@ class Following:
         self.roster, self.rosters = roster, self.rosters + 1
 
     def _take_turn(self, turn: Turn) -> None:
-        invitation = self._expected(turn.invitation)
-        query = self._asked()
-        told = None
+        invitation = self._check_next(turn.invitation)
+        query = self._current_query()
+        answer = None
         if turn.spoken:
             speaker = self.roster.peers[_speaker(query)]
             key = Ed25519PublicKey.from_public_bytes(speaker.key)
@@ -170,13 +172,13 @@ class Following:
             good, levels, reports = unpack([spoken.report], invitation.digest, query)
             if not good.all():
                 raise ForgeryError("a report is not one to its question")
-            told = query.answer(query.collect(reports, np.array(query.epsilons)[levels]))
+            answer = query.answer(query.collect(reports, np.array(query.epsilons)[levels]))
         self.turns += 1
-        self._tell(told)
+        self._tell(answer)
 
-    def _expected(self, question: bytes) -> Invitation:
+    def _check_next(self, question: bytes) -> Invitation:
         """The invitation in signed bytes, if it is the one that the algorithm would put now."""
-        query = self._asked()
+        query = self._current_query()
         invitation = opened(question, Invitation, PURPOSE, self.key)
         right = (self._terms.name, self.turns + 1, digest_of(self._terms.schema))
         if (invitation.campaign, invitation.number, invitation.schema) != right:
@@ -185,13 +187,13 @@ class Following:
             raise ForgeryError("the question is not the one that follows from what was released")
         return invitation
 
-    def _asked(self) -> CountLeaves:
+    def _current_query(self) -> CountLeaves:
         if not isinstance(self._now, CountLeaves):
             raise ForgeryError("nobody has a turn now")
         return self._now
 
-    def _tell(self, told: Any) -> None:
-        self._now = self._algorithm.send(told)
+    def _tell(self, answer: Any) -> None:
+        self._now = self._algorithm.send(answer)
 
 
 def same_question(given: Query, wanted: CountLeaves) -> bool:

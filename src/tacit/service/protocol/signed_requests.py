@@ -47,7 +47,7 @@ class Request(NamedTuple):
         ).encode()
 
 
-def signed_headers(request: Request, key: Ed25519PrivateKey) -> dict[str, str]:
+def request_headers(request: Request, key: Ed25519PrivateKey) -> dict[str, str]:
     """The headers that an owner sends."""
     return {
         OWNER: public_bytes(key.public_key()).hex(),
