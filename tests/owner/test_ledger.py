@@ -9,6 +9,7 @@ import shutil
 import signal
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -16,6 +17,7 @@ import pytest
 from tacit.owner.entry import Entry
 from tacit.owner.ledger import Ledger, LedgerError
 from tacit.owner.rollback_guard import Mark, read_mark, write_mark
+from tacit.owner.statement import time_of
 
 
 def entry(number, owner="a", epsilon="1/10"):
@@ -202,7 +204,80 @@ def test_a_changed_line_is_noticed(tmp_path):
     connection.commit()
     connection.close()
     with pytest.raises(LedgerError, match="entry 1 was changed"):
-        opened(tmp_path).entries()
+        opened(tmp_path)  # before a budget is read from it
+
+
+def changed(folder, words):
+    connection = sqlite3.connect(folder / "l.db")
+    connection.execute(words)
+    connection.commit()
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("UPDATE releases SET epsilon = 'nothing' WHERE number = 2", "entry 2 was changed"),
+        ("UPDATE releases SET owner = 'b' WHERE number = 1", "entry 1 was changed"),
+        ("DELETE FROM releases WHERE number = 2", "entry 2 was changed"),
+        ("DELETE FROM releases WHERE number > 2", "not the latest"),
+    ],
+)
+def test_the_chain_is_checked_when_a_ledger_is_opened(tmp_path, words, why):
+    ledger = opened(tmp_path)
+    write(ledger, 1)
+    with ledger.transaction() as book:
+        for number in (2, 3, 4):
+            book.add(entry(number))
+    write(ledger, 5)
+    ledger.close()
+    changed(tmp_path, words)
+    with pytest.raises(LedgerError, match=why):
+        opened(tmp_path)
+
+
+def guarded(folder, *also):
+    return Ledger(folder / "l.db", folder / "l.mark", also)
+
+
+def test_the_newest_of_several_marks_counts(tmp_path):
+    token = tmp_path / "token" / "l.mark"
+    with pytest.raises(LedgerError, match="not mounted"):
+        guarded(tmp_path, token)
+    token.parent.mkdir()
+    ledger = guarded(tmp_path, token)
+    write(ledger, 1)
+    copied(tmp_path, "old")
+    shutil.copy(tmp_path / "l.mark", tmp_path / "old.mark")
+    write(ledger, 2, 3)
+    ledger.close()
+    restored(tmp_path, "old")
+    shutil.copy(tmp_path / "old.mark", tmp_path / "l.mark")  # the whole folder was put back
+    assert len(opened(tmp_path).entries()) == 1  # which nothing on it can notice
+    with pytest.raises(LedgerError, match=r"it has 1 releases, its mark .* knows of 3"):
+        guarded(tmp_path, token)
+
+
+def test_a_mark_that_is_missing_is_written_where_another_vouches(tmp_path):
+    write(opened(tmp_path), 1)
+    (tmp_path / "token").mkdir()
+    guarded(tmp_path, tmp_path / "token" / "m").close()
+    (tmp_path / "l.mark").unlink()
+    write(guarded(tmp_path, tmp_path / "token" / "m"), 2)
+    assert (tmp_path / "l.mark").read_bytes() == (tmp_path / "token" / "m").read_bytes()
+
+
+def test_a_mark_of_another_ledger_is_refused(tmp_path):
+    write(opened(tmp_path), 1)
+    (tmp_path / "other").mkdir()
+    write(opened(tmp_path / "other"), 1, 2)
+    with pytest.raises(LedgerError, match="not the latest"):
+        guarded(tmp_path, tmp_path / "other" / "l.mark")
+
+
+@pytest.mark.parametrize("at", [0, 1700000000, 253402300800, 2**62, -(2**62)])
+def test_any_date_can_be_shown(at):
+    assert time_of(replace(entry(1), at=at))
 
 
 def test_ledgers_are_not_copied(tmp_path):

@@ -67,7 +67,7 @@ class Gate:
 
     One owner is the usual case; a gateway holds many. `schema` is the public description by which
     rows were read. `clock` only says when questions have expired, which no budget depends on: it
-    may be the campaign's.
+    may be the campaign's. Times in the ledger are this machine's.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class Gate:
                 else:
                     fresh.append((owner, level))
             reports = self._released(invitation, fresh) if fresh else []
-            at = int(self._now())
+            at = int(time.time())
             query = invitation.query
             for (owner, level), report in zip(fresh, reports, strict=True):
                 cost = rational(query.epsilons[level])

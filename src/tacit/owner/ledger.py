@@ -2,8 +2,8 @@
 
 SQLite in WAL mode with full synchronisation. A transaction takes the write lock first (BEGIN
 IMMEDIATE), so several processes on one file are one after the other, and what is checked is still
-true when it is written. Entries form a hash chain; the mark (mark.py) outside the file notices an
-old copy.
+true when it is written. Entries form a hash chain, which is checked whenever a ledger is opened;
+marks outside the file (rollback_guard.py) notice an old copy.
 
 Claim: what has been returned to a caller is in the ledger, whatever is killed and whenever; the
 same question gives the same bytes; budgets are never exceeded, also by several processes. Edges: a
@@ -16,7 +16,7 @@ import os
 import secrets
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -80,16 +80,34 @@ class Book:
 
 
 class Ledger:
-    """A ledger on disk; `mark` is where to keep the mark (default: the user's state folder)."""
+    """A ledger on disk; `mark` is where to keep the mark (default: the user's state folder).
 
-    def __init__(self, path: str | Path, mark: str | Path | None = None) -> None:
+    `also` are further places for the same mark, for example on a share or a token: the newest of
+    all counts. Their folders must be there, and every release is written to each before it counts.
+    """
+
+    def __init__(
+        self, path: str | Path, mark: str | Path | None = None, also: Sequence[str | Path] = ()
+    ) -> None:
         self.path = Path(path)
         self.mark = default_mark(self.path) if mark is None else Path(mark)
+        self.marks = (self.mark, *(Path(each) for each in also))
         self._connection: sqlite3.Connection | None = None
         self._process = 0
         self._lock = threading.Lock()
-        with self.transaction():
-            pass  # creates the tables, and compares ledger and mark before anything else happens
+        for each in self.marks[1:]:
+            if not each.parent.is_dir():
+                raise LedgerError(
+                    f"the folder of the guard {each} is not there (a share that is not mounted?); "
+                    "nothing was released"
+                )
+        with self.transaction() as book:  # creates the tables, and compares ledger and marks
+            for _ in _checked(book.connection, self.path):
+                pass
+            for each in self.marks:
+                if book.count and not each.exists():
+                    identity = self._prepare(book.connection)
+                    write_mark(each, Mark(identity, book.count, book.head, ()))
 
     @classmethod
     def adopted(cls, path: str | Path, mark: str | Path | None = None) -> "Ledger":
@@ -129,9 +147,9 @@ class Ledger:
                         book = self._caught_up(connection, identity)
                     yield book
                     if book.added:
-                        write_mark(
-                            self.mark, Mark(identity, book.count, book.before, tuple(book.added))
-                        )
+                        mark = Mark(identity, book.count, book.before, tuple(book.added))
+                        for each in self.marks:
+                            write_mark(each, mark)
                     connection.execute("COMMIT")
                 except BaseException:
                     with suppress(sqlite3.Error):
@@ -144,19 +162,8 @@ class Ledger:
 
     def entries(self) -> list[Entry]:
         """All releases in order, their chain checked."""
-        connection = self._open()
-        with self.transaction():
-            wanted = f"SELECT {_FIELDS}, head FROM releases ORDER BY place"  # noqa: S608 - a constant
-            rows = connection.execute(wanted).fetchall()
-        head, entries = EMPTY, []
-        for number, (*row, stored) in enumerate(rows, 1):
-            entries.append(Entry(*row))
-            head = linked(head, entries[-1])
-            if head != stored:
-                raise LedgerError(
-                    f"ledger {self.path}: entry {number} was changed after it was written"
-                )
-        return entries
+        with self.transaction() as book:
+            return list(_checked(book.connection, self.path))
 
     def close(self) -> None:
         if self._connection is not None and self._process == os.getpid():
@@ -200,26 +207,29 @@ class Ledger:
         return bytes(known[1])
 
     def _caught_up(self, connection: sqlite3.Connection, identity: bytes) -> Book:
-        """Compare with the mark; what it has and the ledger lost in the last transaction is
+        """Compare with the newest mark; what it has and the ledger lost in the last transaction is
         added, to be committed.
         """
         count, head = _end(connection)
-        mark = read_mark(self.mark)
-        if mark is None and count == 0:
+        known = [mark for mark in map(read_mark, self.marks) if mark is not None]
+        if not known and count == 0:
             return Book(connection, count, head)
-        if mark is None:
+        if not known:
             raise LedgerError(
                 f"ledger {self.path} has {count} releases but its mark {self.mark} is missing; "
                 "if the ledger was moved here on purpose: tacit ledger adopt"
             )
+        mark = max(known, key=lambda each: each.final[0])
         total, final = mark.final
-        if mark.ledger == identity and (count, head) == (total, final):
-            return Book(connection, count, head)
-        if mark.ledger == identity and (count, head) == (mark.count, mark.head):
+        ours = all(each.ledger == identity for each in known)
+        if ours and all(each.final[1] == final for each in known if each.final[0] == total):
             book = Book(connection, count, head)
-            for entry in mark.pending:
-                book.add(entry)
-            return book
+            if (count, head) == (total, final):
+                return book
+            if (count, head) == (mark.count, mark.head):
+                for entry in mark.pending:
+                    book.add(entry)
+                return book
         raise LedgerError(
             f"ledger {self.path} is not the latest: it has {count} releases, its mark "
             f"{self.mark} knows of {total}; "
@@ -247,3 +257,17 @@ def _end(connection: sqlite3.Connection) -> tuple[int, bytes]:
     return (
         (0, EMPTY) if found is None else (int(found[0]), bytes(found[1]))
     )  # places count from 1 without gaps
+
+
+def _checked(connection: sqlite3.Connection, path: Path) -> Iterator[Entry]:
+    """Releases in order, as long as their chain holds; `LedgerError` where it does not."""
+    wanted = f"SELECT {_FIELDS}, head FROM releases ORDER BY place"  # noqa: S608 - a constant
+    head = EMPTY
+    for number, (*row, stored) in enumerate(connection.execute(wanted), 1):
+        entry = None
+        with suppress(ValueError, TypeError, WireError):  # what cannot be read was changed, too
+            entry = Entry(*row)
+            head = linked(head, entry)
+        if entry is None or head != stored:
+            raise LedgerError(f"ledger {path}: entry {number} was changed after it was written")
+        yield entry

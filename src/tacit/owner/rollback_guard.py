@@ -8,8 +8,9 @@ the ledger is put back from it: same entries, same bytes, nothing spent twice an
 is committed before the mark is written again, so kills may come in a row. If the mark is further
 ahead, the ledger is an old copy: it is refused.
 
-Cannot be noticed: an old copy of the ledger together with the mark of the same moment (a whole disk
-put back).
+The mark is kept apart from the ledger, and there may be several, of which the newest counts. Cannot
+be noticed: an old copy of the ledger together with all its marks of the same moment (a whole disk
+put back, and no mark elsewhere).
 """
 
 import hashlib

@@ -58,7 +58,13 @@ def figures(entry: Entry) -> dict[str, object]:
 
 
 def time_of(entry: Entry) -> str:
-    return datetime.fromtimestamp(entry.at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    """When it was released, by the owner's clock; seconds since 1970 where a calendar has no such
+    day.
+    """
+    try:
+        return datetime.fromtimestamp(entry.at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (ValueError, OverflowError, OSError):
+        return f"{entry.at} s"
 
 
 def _digits(value: Fraction, rounding: str) -> str:

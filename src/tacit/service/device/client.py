@@ -190,4 +190,4 @@ class Link:
 def _seconds_to_wait(response: httpx.Response | Exception) -> float:
     """How many seconds the other side asks us to stay away."""
     value = response.headers.get("retry-after", "") if isinstance(response, httpx.Response) else ""
-    return min(float(value), _TIMEOUT) if value.isdigit() else 0.0
+    return min(float(value), _TIMEOUT) if value.isascii() and value.isdigit() else 0.0

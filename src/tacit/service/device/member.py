@@ -17,6 +17,7 @@ from tacit.wire.signing import public_bytes
 
 log = logging.getLogger(__name__)
 _POLL = 2.0  # seconds, where the coordinator names none
+_LONGEST = 3600.0  # seconds, whatever it names
 _REFUSED = {403, 401, 400}
 
 
@@ -108,4 +109,5 @@ def _pause(response: httpx.Response, coin: float) -> float:
     not come so again.
     """
     value = response.headers.get("retry-after", "")
-    return (float(value) if value.isdigit() else _POLL) * (0.25 + 1.5 * coin)
+    told = float(value) if value.isascii() and value.isdigit() else _POLL
+    return min(told, _LONGEST) * (0.25 + 1.5 * coin)

@@ -127,7 +127,7 @@ class TheirClock:
         """Look at the date of an answer; also when one of the clocks has jumped since the last."""
         try:
             theirs = parsedate_to_datetime(headers["date"]).timestamp()
-        except (KeyError, ValueError):
+        except (KeyError, ValueError, OverflowError):
             return
         off = theirs - time.time()
         if abs(off - self.ahead) > _DRIFT:
