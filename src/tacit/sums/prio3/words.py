@@ -1,9 +1,16 @@
 """How arithmetic on 64-bit words is compiled: what a machine does in one or two instructions and
 numba does not offer by itself, and three ways to compile: inside other loops, on every element, on
 every vector of elements.
+
+Compiled code is kept on disk in two pieces, the function and what calls it on arrays, and pieces of
+two processes do not fit together. So one process compiles at a time, and the next one finds both.
 """
 
-from collections.abc import Callable
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
@@ -47,6 +54,21 @@ _R = TypeVar("_R")
 _ELEMENTS, _VECTOR, _WORD = "uint64[:,:]", "uint64[:]", "uint64"
 
 
+@contextmanager
+def _alone() -> Iterator[bool]:
+    """No other process compiles meanwhile; False where nothing can be kept, so nothing need be."""
+    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).parent / "__pycache__")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / "compiling.lock").open("a")
+    except OSError:
+        yield False
+        return
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield True
+
+
 def inline(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """A function that compiled loops call."""
     return cast(Callable[_P, _R], numba.njit(function))
@@ -55,7 +77,9 @@ def inline(function: Callable[_P, _R]) -> Callable[_P, _R]:
 def on_words(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """A function of two words, as one that broadcasts over arrays of words."""
     signature = f"{_WORD}({_WORD}, {_WORD})"
-    return cast(Callable[_P, _R], cast(Any, numba).vectorize([signature], cache=True)(function))
+    with _alone() as keep:
+        vectorized = cast(Any, numba).vectorize([signature], cache=keep)
+        return cast(Callable[_P, _R], vectorized(function))
 
 
 def on_vectors(layout: str) -> Callable[[Callable[_P, _R]], Callable[_P, Any]]:
@@ -68,7 +92,8 @@ def on_vectors(layout: str) -> Callable[[Callable[_P, _R]], Callable[_P, Any]]:
     types = ", ".join(_ELEMENTS if "," in each else _VECTOR for each in inner)
 
     def compile_it(function: Callable[_P, _R]) -> Callable[_P, Any]:
-        vectorized = cast(Any, numba).guvectorize([f"void({types})"], layout, cache=True)
-        return cast(Callable[_P, Any], vectorized(function))
+        with _alone() as keep:
+            vectorized = cast(Any, numba).guvectorize([f"void({types})"], layout, cache=keep)
+            return cast(Callable[_P, Any], vectorized(function))
 
     return compile_it
