@@ -1,8 +1,11 @@
 """Kernels that several processes compile at the same time, into the same empty folder."""
 
+import fcntl
 import os
 import subprocess
 import sys
+
+import pytest
 
 KERNELS = """
 import numpy as np
@@ -28,20 +31,24 @@ if __name__ == "__main__":
 """
 
 
-def test_processes_that_compile_at_once_do_not_spoil_what_is_kept(tmp_path):
-    script = tmp_path / "kernels.py"
+def test_one_process_compiles_at_a_time_and_all_agree(tmp_path):
+    script, cache = tmp_path / "kernels.py", tmp_path / "cache"
     script.write_text(KERNELS)
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    at_once = [
-        subprocess.Popen(
-            [sys.executable, script], env=environment, stdout=subprocess.PIPE, text=True
-        )
-        for _ in range(3)
-    ]
-    said = {each.communicate(timeout=120)[0] for each in at_once}
-    later = subprocess.run(
-        [sys.executable, script], env=environment, capture_output=True, text=True, check=False
-    )
-    assert [each.returncode for each in at_once] == [0, 0, 0]
+    cache.mkdir()
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
+    command = [sys.executable, str(script)]
+    with (cache / "compiling.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # as a process does that is compiling
+        waiting = [
+            subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+            for _ in range(3)
+        ]
+        with pytest.raises(subprocess.TimeoutExpired):
+            waiting[0].wait(6)
+        assert not list(cache.rglob("*.nbc"))
+    said = {each.communicate(timeout=120)[0] for each in waiting}
+    assert [each.returncode for each in waiting] == [0, 0, 0]
+    assert len(said) == 1
+    later = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert said == {later.stdout}
     assert later.stdout.strip()
