@@ -142,6 +142,10 @@ class Duchi(Mechanism):
     def risks(self) -> FloatArray:
         return self.space.dim * self._scales**2  # worst at x = 0
 
+    @property
+    def spans(self) -> FloatArray:
+        return np.asarray(2 * self.space.dim**0.5 * self._scales)
+
 
 class _SignOdds(NamedTuple):
     """A : B, the largest coordinate, and the bits in use of each limb."""

@@ -79,3 +79,7 @@ class NoPrivacy(Mechanism):
     @property
     def risks(self) -> FloatArray:
         return np.zeros(1)
+
+    @property
+    def spans(self) -> FloatArray:
+        return np.array([2 * self.space.dim**0.5 * self.space.radius_inf])

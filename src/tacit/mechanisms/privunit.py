@@ -100,6 +100,12 @@ class PrivUnit(Mechanism):
         # worst at x = 0
         return np.array([(self.space.radius_2 / cap.pull) ** 2 for cap in self.laws])
 
+    @property
+    def spans(self) -> FloatArray:
+        # codewords have length 1 but for rounding of their coordinates, half a step each
+        longest = 1 + self.space.dim**0.5 / STEPS
+        return np.array([2 * longest * self.space.radius_2 / cap.pull for cap in self.laws])
+
 
 def _directions(x: FloatArray) -> FloatArray:
     """Rows divided by their length; a zero row points along the first axis."""

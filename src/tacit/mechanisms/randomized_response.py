@@ -168,6 +168,10 @@ class RandomizedResponse(Mechanism):
             return self._scales**2  # the squared norm of every estimate; worst at x = 0
         return self._scales**2 * (1 - 1 / self.vertices)  # worst at the uniform vector
 
+    @property
+    def spans(self) -> FloatArray:
+        return (2.0 if self._signed else 2.0**0.5) * self._scales
+
 
 @kernel
 def _round_to_class(shares: FloatArray, coins: WordArray, vertices: AnyArray) -> None:

@@ -115,6 +115,14 @@ class Sampled(Mechanism):
         # radius_2.
         return np.array([self._risk(level) for level in range(len(self.levels))])
 
+    @property
+    def spans(self) -> FloatArray:
+        """Two reports of the same k coordinates, all of them at opposite ends."""
+        ends = np.ones((len(self.levels), self.branches))
+        ends[:, 0] = self.sizes - 1  # z of the last point; the second branch has -1 and +1
+        farthest = (ends * self._scales.reshape(-1, self.branches)).max(axis=1)
+        return np.asarray(2 * np.sqrt(self.counts) * farthest)
+
     def _risk(self, level: int) -> float:
         space = self.space
         at_zero, at_edge = self._variance(level, np.array([[0.0], [space.radius_inf]]))[:, 0]
