@@ -170,7 +170,7 @@ class RandomizedResponse(Mechanism):
 
     @property
     def spans(self) -> FloatArray:
-        return (2.0 if self._signed else 2.0**0.5) * self._scales
+        return (2.0 if self._has_signs else 2.0**0.5) * self._scales
 
 
 @kernel
