@@ -1,3 +1,1 @@
-"""Measured figures, side by side in one run and as ratios: `python -m benchmarks` or `make
-bench`.
-"""
+"""Measured figures, side by side in one run and as ratios: `make bench`."""

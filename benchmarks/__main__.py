@@ -14,7 +14,6 @@ from rich.console import Console
 
 import tacit
 from benchmarks.boosting import boosting
-from benchmarks.effort import FULL, QUICK, Effort
 from benchmarks.mechanisms import mechanisms
 from benchmarks.memory import memory
 from benchmarks.privunit import privunit
@@ -22,7 +21,7 @@ from benchmarks.refining import refining
 from benchmarks.rivals import Rivals, rivals_of
 from benchmarks.speed import speed
 from benchmarks.tables import Table
-from benchmarks.timing import cores
+from benchmarks.timing import FULL, QUICK, Effort, cores
 
 _WIDTH = 100
 

@@ -1,6 +1,4 @@
-"""Whole fits against plain loops, owners' regressions against scikit-learn, and rounds of up to
-a million owners.
-"""
+"""Whole fits against plain loops, and owners' regressions against scikit-learn."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -8,13 +6,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from benchmarks.boosting_child import DIM, ROWS
 from benchmarks.boosting_loop import Share, at_once, by_feature, loop_fit
 from benchmarks.boosting_plain import plain_fit
-from benchmarks.children import figures_of
-from benchmarks.effort import QUICK, Effort
-from benchmarks.tables import Row, Table, Verdict, at_least
-from benchmarks.timing import best, cores, per_count, pinned, timed
+from benchmarks.rounds import rounds_table
+from benchmarks.rounds_child import DIM, ROWS
+from benchmarks.tables import Row, Table, at_least
+from benchmarks.timing import QUICK, Effort, best, cores, per_count, per_item, pin
 from tacit._util.kernels import dot_kernel
 from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.boosting import OwnSample, Schedule, boost
@@ -49,8 +46,22 @@ class _Sizes:
     round_owners: tuple[int, ...]
 
 
-_FULL = _Sizes(1_000, 80, 50_000, 10_000, 300, (10_000, 100_000, 1_000_000))
-_LITTLE = _Sizes(100, 80, 5_000, 200, 20, (1_000, 10_000))
+_FULL = _Sizes(
+    owners=1_000,
+    rows=80,
+    public=50_000,
+    fitters=10_000,
+    fitted_by_sklearn=300,
+    round_owners=(10_000, 100_000, 1_000_000),
+)
+_LITTLE = _Sizes(
+    owners=100,
+    rows=80,
+    public=5_000,
+    fitters=200,
+    fitted_by_sklearn=20,
+    round_owners=(1_000, 10_000),
+)
 
 
 @dataclass(frozen=True)
@@ -66,27 +77,6 @@ class TimeRow(Row):
         return (f"{self.microseconds_per_owner:,.1f}", f"{self.seconds:,.2f}", f"{self.ratio:,.1f}")
 
 
-@dataclass(frozen=True)
-class RoundRow(Row):
-    """Time and working memory of one round."""
-
-    owners: int
-    held_bytes: int
-    extra_bytes: int
-    microseconds_per_owner: float
-    time_ratio: float  # per owner, to the smallest number of owners
-
-    @property
-    def cells(self) -> tuple[str, ...]:
-        return (
-            f"{self.owners:,}",
-            f"{self.held_bytes / 1e6:,.0f}",
-            f"{self.extra_bytes / 1e6:,.0f}",
-            f"{self.microseconds_per_owner:,.2f}",
-            f"{self.time_ratio:.2f}",
-        )
-
-
 def boosting(effort: Effort) -> list[Table]:
     """Fits at the paper's size and with few rows per owner, regressions, rounds."""
     sizes = _LITTLE if effort is QUICK else _FULL
@@ -96,7 +86,7 @@ def boosting(effort: Effort) -> list[Table]:
         _fits(sizes, _LEAST_OVER_LOOP, repetitions),
         _fits(few, None, repetitions),
         _regressions(sizes, repetitions),
-        _rounds(sizes),
+        rounds_table(sizes.round_owners),
     ]
 
 
@@ -109,23 +99,21 @@ def _fits(sizes: _Sizes, goal: float | None, repetitions: int) -> Table:
     X, y = _linear_rows(rows + sizes.public, seed=1)
     cohort = Cohort(X[:rows], y[:rows], np.arange(holders + 1) * sizes.rows)
     public = Public(X[rows:], y[rows:], 2)
+    schedule = Schedule(_ROUNDS, sizes.owners, attempts=_ROUNDS)
 
     def ours() -> int:
         learner = Stump()
         facts = learner.facts(public)
         terms = ReportTerms("piecewise", (_EPSILON,))
         engine = Inline(cohort, _EPSILON, seeded(1))
-        schedule = Schedule(_ROUNDS, sizes.owners, attempts=_ROUNDS)
         engine.run(boost(learner, facts, terms, OwnSample(public), schedule))
         return engine.asked
 
     def plain() -> int:
-        return plain_fit(cohort, public, _ROUNDS, sizes.owners, _EPSILON, seed=1)
+        return plain_fit(cohort, public, schedule, _EPSILON, seed=1)
 
     def numpy(fill: Share) -> Callable[[], float]:
-        return pinned(
-            per_count(lambda: loop_fit(cohort, public, _ROUNDS, sizes.owners, _EPSILON, 1, fill))
-        )
+        return pin(per_count(lambda: loop_fit(cohort, public, schedule, _EPSILON, fill, seed=1)))
 
     def floor() -> int:
         asked = cohort[np.random.default_rng(1).permutation(holders)[: sizes.owners * _ROUNDS]]
@@ -135,11 +123,11 @@ def _fits(sizes: _Sizes, goal: float | None, repetitions: int) -> Table:
     seconds = best(
         {
             _OURS: per_count(ours),
-            "tacit, one core": pinned(per_count(ours)),
-            _PLAIN: pinned(per_count(plain)),
+            "tacit, one core": pin(per_count(ours)),
+            _PLAIN: pin(per_count(plain)),
             _BY_FEATURE: numpy(by_feature),
             _AT_ONCE: numpy(at_once),
-            "floor: reading the rows once": pinned(per_count(floor)),
+            "floor: reading the rows once": pin(per_count(floor)),
         },
         repetitions,
     )
@@ -187,15 +175,15 @@ def _regressions(sizes: _Sizes, repetitions: int) -> Table:
         raise ValueError(
             f"coefficients must agree with scikit-learn's to {_CLOSE:g}, got {distance:.2g}"
         )
-    ours = timed(lambda: fit_owners(cohort, weights, 2, ridge), len(cohort))
+    ours = per_item(lambda: fit_owners(cohort, weights, 2, ridge), len(cohort))
 
     def theirs(solver: str) -> Callable[[], float]:
-        return pinned(timed(lambda: _sklearn(few, ridge, solver), len(few)))
+        return pin(per_item(lambda: _sklearn(few, ridge, solver), len(few)))
 
     seconds = best(
         {
             _OURS: ours,
-            "tacit, one core": pinned(ours),
+            "tacit, one core": pin(ours),
             _LBFGS: theirs("lbfgs"),
             "scikit-learn newton-cholesky, a loop": theirs("newton-cholesky"),
             "scikit-learn liblinear, a loop": theirs("liblinear"),
@@ -237,48 +225,6 @@ def _sklearn(cohort: Cohort, ridge: float, solver: str) -> FloatArray:
             X[rows], cohort.y[rows], sample_weight=np.full(size, 1 / size)
         ).coef_[0]
     return theta
-
-
-def _rounds(sizes: _Sizes) -> Table:
-    """One round of all owners, in a fresh process for each number of them."""
-    rows = [
-        row for learner in ("stump", "centroid") for row in _round_rows(learner, sizes.round_owners)
-    ]
-    title = (
-        f"One round in one process: {ROWS} rows per owner, d = {DIM}, Piecewise, epsilon 1, "
-        f"{cores()} cores"
-    )
-    headings = ("learner", "owners", "rows\nMB", "extra\npeak MB", "us/owner", "time\nratio")
-    note = (
-        "Each row is a fresh process. The extra peak is beyond the owners' rows. Goals: time "
-        "per owner does not grow, "
-        f"and memory is that of one block, at most {_BLOCK_BYTES // 10**6} MB, and "
-        f"{_OWNER_BYTES} bytes per owner."
-    )
-    return Table("boosting", title, headings, rows, note)
-
-
-def _round_rows(learner: str, numbers: tuple[int, ...]) -> list[RoundRow]:
-    measured = [figures_of("benchmarks.boosting_child", learner, owners) for owners in numbers]
-    first = measured[0]["seconds"]
-    return [
-        RoundRow(
-            name=learner,
-            verdict=_linear(figures, owners, first) if owners > numbers[0] else None,
-            owners=owners,
-            held_bytes=int(figures["held"]),
-            extra_bytes=int(figures["bytes"]),
-            microseconds_per_owner=figures["seconds"] * 1e6,
-            time_ratio=figures["seconds"] / first,
-        )
-        for owners, figures in zip(numbers, measured, strict=True)
-    ]
-
-
-def _linear(figures: dict[str, float], owners: int, first: float) -> Verdict:
-    most = _BLOCK_BYTES + _OWNER_BYTES * owners
-    met = figures["seconds"] <= _MOST_TIME * first and figures["bytes"] <= most
-    return Verdict(f"<= {_MOST_TIME:g}, <= {most / 1e6:.0f} MB", met)
 
 
 def _time_rows(seconds: dict[str, float], owners: int, goals: dict[str, float]) -> list[TimeRow]:

@@ -13,10 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from tacit._util.types import FloatArray, IntArray
+from tacit.algorithms.boosting import Schedule
 from tacit.data.cohort import Cohort
 from tacit.data.sample import Public
 
-_PER_COORDINATE = 2.5
+_PER_COORDINATE = 2.5  # epsilon that one sampled coordinate is worth
 
 
 class LoopStump(NamedTuple):
@@ -36,11 +37,12 @@ Share = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 
 
 def loop_fit(
-    cohort: Cohort, public: Public, rounds: int, owners: int, epsilon: float, seed: int, fill: Share
+    cohort: Cohort, public: Public, schedule: Schedule, epsilon: float, fill: Share, seed: int
 ) -> int:
-    """Boost for `rounds` rounds of `owners` fresh owners, asking others when one is dropped;
-    answer how many spoke.
+    """Boost by schedule with fresh owners, asking others when a round is dropped; answer how many
+    spoke.
     """
+    rounds, owners = schedule.rounds, schedule.owners
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(cohort)).tolist()
     offsets = cohort.offsets.tolist()

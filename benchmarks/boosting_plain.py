@@ -10,6 +10,7 @@ import random
 from math import exp, floor, log
 from typing import NamedTuple
 
+from tacit.algorithms.boosting import Schedule
 from tacit.data.cohort import Cohort
 from tacit.data.sample import Public
 
@@ -26,12 +27,11 @@ class PlainStump(NamedTuple):
     right: int
 
 
-def plain_fit(
-    cohort: Cohort, public: Public, rounds: int, owners: int, epsilon: float, seed: int
-) -> int:
-    """Boost for `rounds` rounds of `owners` fresh owners, asking others when one is dropped;
-    answer how many spoke.
+def plain_fit(cohort: Cohort, public: Public, schedule: Schedule, epsilon: float, seed: int) -> int:
+    """Boost by schedule with fresh owners, asking others when a round is dropped; answer how many
+    spoke.
     """
+    rounds, owners = schedule.rounds, schedule.owners
     rng = random.Random(seed)  # noqa: S311 - a benchmark
     waiting = list(range(len(cohort)))
     rng.shuffle(waiting)

@@ -13,7 +13,7 @@ import httpx
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from benchmarks.loopback import Authority, served
+from benchmarks.loopback import Authority, serve
 from tacit.data.cohort import Cohort
 from tacit.learners.invitation import PURPOSE, Invitation, pack
 from tacit.mechanisms.streams import secure
@@ -59,11 +59,11 @@ class Doorstep:
 
     @classmethod
     @asynccontextmanager
-    async def opened(cls, folder: Path) -> AsyncIterator["Doorstep"]:
+    async def open(cls, folder: Path) -> AsyncIterator["Doorstep"]:
         """A coordinator over TLS whose first question is open to two owners."""
         _write_sample(folder / "sample.csv")
         (folder / "campaign.toml").write_text(_CAMPAIGN)
-        mine, other = Authority.made(folder, "mine"), Authority.made(folder, "other")
+        mine, other = Authority.create(folder, "mine"), Authority.create(folder, "other")
         key = Ed25519PrivateKey.generate()
         made = coordinator(
             folder / "campaign.toml",
@@ -75,18 +75,18 @@ class Doorstep:
         trust = ssl.create_default_context(cafile=str(mine.certificate))
         # two to be invited, one revoked, one too late
         keys = [Ed25519PrivateKey.generate() for _ in range(4)]
-        with served(made.app, mine) as url:
+        with serve(made.app, mine) as url:
             async with httpx.AsyncClient(base_url=url, verify=trust, timeout=30.0) as client:
                 found = _Setting(client)
                 await found.admin(
                     "/v1/admin/tokens", "\n".join(_token(place) for place in range(4))
                 )
                 for place in range(3):
-                    await found.signed("POST", "/v1/enrol", keys[place], _enrolment(place))
+                    await found.send_signed("POST", "/v1/enrol", keys[place], _enrolment(place))
                 await found.admin("/v1/admin/revoke", found.name(keys[2]))
                 await found.admin("/v1/admin/state", "running")
-                question = await found.awaited(keys[0])
-                await found.signed("POST", "/v1/enrol", keys[3], _enrolment(3))
+                question = await found.await_question(keys[0])
+                await found.send_signed("POST", "/v1/enrol", keys[3], _enrolment(3))
                 invitation = opened(question, Invitation, PURPOSE, key.public_key())
                 yield cls(
                     url=url,
@@ -156,17 +156,17 @@ class _Setting:
             await self.client.post(path, content=body, headers={"x-tacit-admin": ADMIN})
         ).raise_for_status()
 
-    async def signed(
+    async def send_signed(
         self, method: str, path: str, key: Ed25519PrivateKey, body: bytes = b""
     ) -> httpx.Response:
         headers = Doorstep.headers(method, path, key, body)
         answer = await self.client.request(method, path, headers=headers, content=body or None)
         return answer.raise_for_status()
 
-    async def awaited(self, key: Ed25519PrivateKey) -> bytes:
+    async def await_question(self, key: Ed25519PrivateKey) -> bytes:
         """The question, as soon as it has been put."""
         while True:
-            answer = await self.signed("GET", "/v1/question", key)
+            answer = await self.send_signed("GET", "/v1/question", key)
             if answer.status_code == 200:
                 return answer.content
             await asyncio.sleep(0.1)

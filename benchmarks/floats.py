@@ -17,7 +17,7 @@ _BLOCK = 1 << 16  # rows
 _PER_COORDINATE = 2.5
 
 
-def sampled_count(epsilon: float, dim: int) -> int:
+def coordinate_count(epsilon: float, dim: int) -> int:
     """How many coordinates an owner reports."""
     return max(1, min(dim, floor(epsilon / _PER_COORDINATE)))
 
@@ -28,7 +28,7 @@ def float_piecewise(
     """Sampled coordinates and their estimates, both (k, n)."""
     rng = np.random.Generator(np.random.SFC64(seed))
     n, dim = shares.shape
-    k = sampled_count(epsilon, dim)
+    k = coordinate_count(epsilon, dim)
     indices, estimates = np.empty((k, n), dtype=np.int32), np.empty((k, n))
     every = shares.ravel()
     for start in range(0, n, _BLOCK):

@@ -27,7 +27,7 @@ class Authority:
     key: Path
 
     @classmethod
-    def made(cls, folder: Path, name: str) -> "Authority":
+    def create(cls, folder: Path, name: str) -> "Authority":
         """A new one; another of another name is a stranger to it."""
         key = generate_private_key(SECP256R1())
         subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
@@ -54,7 +54,7 @@ class Authority:
 
 
 @contextmanager
-def served(app: ASGIApp, authority: Authority | None = None) -> Iterator[str]:
+def serve(app: ASGIApp, authority: Authority | None = None) -> Iterator[str]:
     """Run an application in a thread, as `tacit serve` does; its address."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         server = uvicorn.Server(

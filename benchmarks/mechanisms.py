@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.effort import DIM, Effort
 from benchmarks.tables import Row, Table
-from benchmarks.timing import best, cores, timed
+from benchmarks.timing import DIM, Effort, best, cores, per_item
 from tacit import (
     Ball,
     Box,
@@ -73,7 +72,7 @@ def _name(mechanism: Mechanism) -> str:
 
 
 def _contestant(mechanism: Mechanism, shares: FloatArray) -> Callable[[], float]:
-    return timed(lambda: mechanism.randomize(shares, seeded(1)), len(shares))
+    return per_item(lambda: mechanism.randomize(shares, seeded(1)), len(shares))
 
 
 def _row(mechanism: Mechanism, seconds: float, base: float) -> MechanismRow:

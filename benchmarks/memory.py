@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from benchmarks.children import figures_of
-from benchmarks.effort import DIM, Effort
 from benchmarks.tables import Row, Table, at_most
+from benchmarks.timing import DIM, Effort
 
 # bytes: threads take and give back memory in another order in every run (measured: up to 4 MB)
 _SPARE = 8_000_000

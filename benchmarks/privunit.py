@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.effort import DIM, Effort
 from benchmarks.tables import Row, Table, at_least
-from benchmarks.timing import best, timed
+from benchmarks.timing import DIM, Effort, best, per_item
 from tacit import Ball, Mechanism, Piecewise, PrivUnit, seeded
 from tacit._util.types import FloatArray
 
@@ -67,8 +66,8 @@ def _pair(shares: FloatArray, epsilon: float, repetitions: int) -> list[ErrorRow
     plain, ours = Piecewise(epsilon=epsilon, space=space), PrivUnit(epsilon=epsilon, space=space)
     seconds = best(
         {
-            "plain": timed(lambda: plain.randomize(shares, seeded(1)), len(shares)),
-            "ours": timed(lambda: ours.randomize(shares, seeded(1)), len(shares)),
+            "plain": per_item(lambda: plain.randomize(shares, seeded(1)), len(shares)),
+            "ours": per_item(lambda: ours.randomize(shares, seeded(1)), len(shares)),
         },
         repetitions,
     )

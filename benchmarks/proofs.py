@@ -12,9 +12,8 @@ import numpy as np
 from rich.console import Console
 
 from benchmarks.children import figures_of
-from benchmarks.effort import FULL, QUICK, Effort
 from benchmarks.tables import Row, Table, Verdict
-from benchmarks.timing import best, pinned
+from benchmarks.timing import FULL, QUICK, Effort, best, pin
 from tacit._util.types import AnyArray
 from tacit.sums.prio3.batch import Sent, Server, coins_size, make_reports
 from tacit.sums.prio3.instances import prio3_bounded_vector, soundness_bits
@@ -162,7 +161,7 @@ def _row(length: int, repetitions: int) -> ProofRow:
         contestants[f"plain {place}"] = processor_time(
             partial(add_plainly, prio3, block, place), owners
         )
-    seconds = best({name: pinned(each) for name, each in contestants.items()}, 4 * repetitions)
+    seconds = best({name: pin(each) for name, each in contestants.items()}, 4 * repetitions)
     verify = max(seconds["verify 0"], seconds["verify 1"])
     figures = (sizes.report + NONCE, sizes.verifier, soundness_bits(prio3))
     owner = 1e3 * seconds["owner"]

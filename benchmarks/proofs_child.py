@@ -7,7 +7,7 @@ others would.
 import json
 import sys
 
-from benchmarks.memory_child import _measured
+from benchmarks.children import measure
 from benchmarks.proofs import block_of, servers_of, vectors_of
 from tacit.sums.prio3.batch import verify_block
 from tacit.sums.prio3.instances import prio3_bounded_vector
@@ -25,7 +25,7 @@ def main(owners: int) -> None:
         for _ in range(0, owners, _BLOCK):
             verify_block(servers, block)
 
-    growth, _ = _measured(work)
+    growth, _ = measure(work)
     print(json.dumps({"bytes": growth}))
 
 

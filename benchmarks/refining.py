@@ -5,10 +5,9 @@ each sends.
 from dataclasses import dataclass
 
 from benchmarks.children import figures_of
-from benchmarks.effort import QUICK, Effort
 from benchmarks.refining_child import DIM
 from benchmarks.tables import Row, Table, Verdict
-from benchmarks.timing import cores
+from benchmarks.timing import QUICK, Effort, cores
 
 _OWNERS, _FEW = (100_000, 1_000_000, 10_000_000), (10_000, 100_000)
 _MOST_BYTES = 16  # of a report, for two classes

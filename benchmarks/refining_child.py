@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.memory_child import _measured as measured
+from benchmarks.children import measure
 from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import fit_public
@@ -44,7 +44,7 @@ def main(owners: int) -> None:
     cohort = Cohort(X[PUBLIC:], y[PUBLIC:], np.arange(owners + 1))
     query = next(refine(public, Population(_EXPECTED, 1.0), "auto", 1.0, own=own, rounds=1))
     Inline(cohort[:_WARM], 1.0, seeded(1)).ask(replace(query, owners=_WARM))
-    growth, seconds = measured(
+    growth, seconds = measure(
         lambda: Inline(cohort, 1.0, seeded(1)).ask(replace(query, owners=owners))
     )
     print(

@@ -8,11 +8,10 @@ from functools import partial
 
 import numpy as np
 
-from benchmarks.effort import DIM, Effort
 from benchmarks.floats import float_piecewise
 from benchmarks.rivals import Rivals
 from benchmarks.tables import Row, Table, Verdict, at_least, at_most
-from benchmarks.timing import best, cores, pinned, timed
+from benchmarks.timing import DIM, Effort, best, cores, per_item, pin
 from tacit import Box, Piecewise, secure, seeded
 from tacit._util.types import FloatArray, WordArray
 
@@ -47,7 +46,7 @@ class SpeedRow(Row):
     @property
     def cells(self) -> tuple[str, ...]:
         ratios = (self.floor_words, self.to_ours_one_core, self.to_ours_all_cores)
-        return (f"{self.nanoseconds:,.1f}", *(_rounded(ratio) for ratio in ratios))
+        return (f"{self.nanoseconds:,.1f}", *(_format_ratio(ratio) for ratio in ratios))
 
 
 def speed(effort: Effort, rivals: Rivals | None) -> list[Table]:
@@ -85,17 +84,17 @@ def _contestants(
     shares: FloatArray, epsilon: float, mechanism: Piecewise
 ) -> dict[str, Callable[[], float]]:
     count = len(shares) * mechanism.slots
-    ours = timed(lambda: mechanism.randomize(shares, seeded(1)), count)
-    ours_secure = timed(lambda: mechanism.randomize(shares, secure()), count)
-    raw = timed(lambda: np.random.SFC64(1).random_raw(count), count)
-    integers = timed(lambda: _integers(count), count)
+    ours = per_item(lambda: mechanism.randomize(shares, seeded(1)), count)
+    ours_secure = per_item(lambda: mechanism.randomize(shares, secure()), count)
+    raw = per_item(lambda: np.random.SFC64(1).random_raw(count), count)
+    integers = per_item(lambda: _integers(count), count)
     return {
-        _ONE: pinned(ours),
+        _ONE: pin(ours),
         _ALL: ours,
-        "tacit secure, one core": pinned(ours_secure),
+        "tacit secure, one core": pin(ours_secure),
         "tacit secure, all cores": ours_secure,
-        _FLOOR: pinned(lambda: min(raw(), integers())),
-        _FLOAT: pinned(timed(lambda: float_piecewise(shares, epsilon, seed=1), count)),
+        _FLOOR: pin(lambda: min(raw(), integers())),
+        _FLOAT: pin(per_item(lambda: float_piecewise(shares, epsilon, seed=1), count)),
     }
 
 
@@ -110,7 +109,13 @@ def _row(name: str, epsilon: float, seconds: Mapping[str, float]) -> SpeedRow:
     own = seconds[name]
     words, one = own / seconds[_FLOOR], own / seconds[_ONE]
     return SpeedRow(
-        name, _verdict(name, words, one), epsilon, own * 1e9, words, one, own / seconds[_ALL]
+        name=name,
+        verdict=_verdict(name, words, one),
+        epsilon=epsilon,
+        nanoseconds=own * 1e9,
+        floor_words=words,
+        to_ours_one_core=one,
+        to_ours_all_cores=own / seconds[_ALL],
     )
 
 
@@ -124,5 +129,5 @@ def _verdict(name: str, words: float, over_ours: float) -> Verdict | None:
     return None
 
 
-def _rounded(ratio: float) -> str:
+def _format_ratio(ratio: float) -> str:
     return f"{ratio:.2f}" if ratio < 100 else f"{ratio:,.0f}"

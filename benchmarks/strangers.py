@@ -70,68 +70,68 @@ class Strangers(Row):
 Attempt = Callable[[Doorstep], Awaitable[httpx.Response | None]]
 
 
-async def unenrolled(door: Doorstep) -> httpx.Response | None:
+async def report_unenrolled(door: Doorstep) -> httpx.Response | None:
     """A key that nobody enrolled, with a report that would be valid."""
     return await door.send("POST", "/v1/report", Ed25519PrivateKey.generate(), door.report())
 
 
-async def curious(door: Doorstep) -> httpx.Response | None:
+async def ask_unenrolled(door: Doorstep) -> httpx.Response | None:
     """A key that nobody enrolled, asking for the question."""
     return await door.send("GET", "/v1/question", Ed25519PrivateKey.generate())
 
 
-async def revoked(door: Doorstep) -> httpx.Response | None:
+async def report_revoked(door: Doorstep) -> httpx.Response | None:
     """An owner that was left out, with a report that would be valid."""
     return await door.send("POST", "/v1/report", door.revoked, door.report())
 
 
-async def revoked_again(door: Doorstep) -> httpx.Response | None:
+async def enrol_revoked(door: Doorstep) -> httpx.Response | None:
     """An owner that was left out, enrolling again with its token."""
     return await door.send("POST", "/v1/enrol", door.revoked, door.token_of_revoked)
 
 
-async def uninvited(door: Doorstep) -> httpx.Response | None:
+async def report_uninvited(door: Doorstep) -> httpx.Response | None:
     """An enrolled owner answering a question that was put to others."""
     return await door.send("POST", "/v1/report", door.uninvited, door.report())
 
 
-async def impostor(door: Doorstep) -> httpx.Response | None:
+async def impersonate(door: Doorstep) -> httpx.Response | None:
     """An enrolled owner that says it is another."""
     headers = door.headers("POST", "/v1/report", door.uninvited, door.report())
     victim = door.headers("GET", "/v1/question", door.invited)[OWNER]
     return await door.raw("POST", "/v1/report", headers | {OWNER: victim}, door.report())
 
 
-async def replayed(door: Doorstep) -> httpx.Response | None:
+async def replay_late(door: Doorstep) -> httpx.Response | None:
     """A report as the invited owner signed it, too long ago."""
     body = door.report()
     old = door.headers("POST", "/v1/report", door.invited, body, time.time() - LIFETIME - 2)
     return await door.raw("POST", "/v1/report", old, body)
 
 
-async def elsewhere(door: Doorstep) -> httpx.Response | None:
+async def replay_elsewhere(door: Doorstep) -> httpx.Response | None:
     """What the invited owner signed just now for one route, sent to another."""
     headers = door.headers("GET", "/v1/question", door.invited)
     return await door.raw("POST", "/v1/report", headers, door.report())
 
 
-async def tampered(door: Doorstep) -> httpx.Response | None:
+async def tamper(door: Doorstep) -> httpx.Response | None:
     """The invited owner's signature over other bytes."""
     headers = door.headers("POST", "/v1/report", door.invited, door.report())
     return await door.raw("POST", "/v1/report", headers, door.report())
 
 
-async def used_token(door: Doorstep) -> httpx.Response | None:
+async def reuse_token(door: Doorstep) -> httpx.Response | None:
     """A token that somebody else has used."""
     return await door.send("POST", "/v1/enrol", Ed25519PrivateKey.generate(), door.token_of_revoked)
 
 
-async def declared_large(door: Doorstep) -> httpx.Response | None:
+async def send_large(door: Doorstep) -> httpx.Response | None:
     """Two megabytes, announced."""
     return await door.send("POST", "/v1/report", door.invited, _LARGE)
 
 
-async def quietly_large(door: Doorstep) -> httpx.Response | None:
+async def stream_large(door: Doorstep) -> httpx.Response | None:
     """Two megabytes in pieces, of no announced length."""
 
     async def pieces() -> AsyncIterator[bytes]:
@@ -143,12 +143,12 @@ async def quietly_large(door: Doorstep) -> httpx.Response | None:
     )
 
 
-async def garbage(door: Doorstep) -> httpx.Response | None:
+async def send_garbage(door: Doorstep) -> httpx.Response | None:
     """Random bytes, signed by the invited owner itself."""
     return await door.send("POST", "/v1/report", door.invited, os.urandom(1 + os.urandom(1)[0]))
 
 
-async def babble(door: Doorstep) -> httpx.Response | None:
+async def send_noise(door: Doorstep) -> httpx.Response | None:
     """Random headers, random path."""
     noise = {
         name: os.urandom(40).hex()
@@ -157,7 +157,7 @@ async def babble(door: Doorstep) -> httpx.Response | None:
     return await door.raw("POST", f"/{os.urandom(6).hex()}", noise, os.urandom(100))
 
 
-async def no_http(door: Doorstep) -> httpx.Response | None:
+async def send_no_http(door: Doorstep) -> httpx.Response | None:
     """Random bytes where a request should be."""
     address = httpx.URL(door.url)
     reader, writer = await asyncio.open_connection(address.host, address.port, ssl=door.trust)
@@ -169,14 +169,14 @@ async def no_http(door: Doorstep) -> httpx.Response | None:
     return httpx.Response(int(said.split(b" ", 2)[1]), content=said) if said else None
 
 
-async def not_admin(door: Doorstep) -> httpx.Response | None:
+async def guess_admin_key(door: Doorstep) -> httpx.Response | None:
     """Somebody who guesses the admin key."""
     return await door.raw(
         "POST", "/v1/admin/state", {"x-tacit-admin": os.urandom(20).hex()}, PAUSED.encode()
     )
 
 
-async def wrong_authority(door: Doorstep) -> httpx.Response | None:
+async def meet_stranger(door: Doorstep) -> httpx.Response | None:
     """An owner at a door whose certificate it was not told to trust: it must not even speak."""
     link = Link.to(door.url, door.other_authority, patience=5.0)
     try:
@@ -187,29 +187,29 @@ async def wrong_authority(door: Doorstep) -> httpx.Response | None:
         await link.close()
 
 
-async def late(door: Doorstep) -> httpx.Response | None:
+async def report_late(door: Doorstep) -> httpx.Response | None:
     """An invited owner, after the end of its question."""
     return await door.send("POST", "/v1/report", door.silent, door.report())
 
 
 KINDS: dict[str, tuple[Attempt, tuple[int, ...]]] = {
-    "unenrolled, reports": (unenrolled, (403,)),
-    "unenrolled, asks for the question": (curious, (403,)),
-    "revoked, reports": (revoked, (403,)),
-    "revoked, enrols again": (revoked_again, (403,)),
-    "enrolled but not invited": (uninvited, (403,)),
-    "another owner's identity": (impostor, (401,)),
-    "replayed after its time": (replayed, (401,)),
-    "replayed on another route": (elsewhere, (401,)),
-    "signature over other bytes": (tampered, (401,)),
-    "another's token": (used_token, (403,)),
-    "oversized, announced": (declared_large, (413, 0)),  # 0: it hung up while we were still sending
-    "oversized, in pieces": (quietly_large, (413, 0)),
-    "garbage, well signed": (garbage, (400,)),
-    "garbage all over": (babble, (404,)),
-    "no HTTP at all": (no_http, (400, 0)),
-    "a guessed admin key": (not_admin, (401,)),
-    "wrong certificate authority": (wrong_authority, (0,)),
+    "unenrolled, reports": (report_unenrolled, (403,)),
+    "unenrolled, asks for the question": (ask_unenrolled, (403,)),
+    "revoked, reports": (report_revoked, (403,)),
+    "revoked, enrols again": (enrol_revoked, (403,)),
+    "enrolled but not invited": (report_uninvited, (403,)),
+    "another owner's identity": (impersonate, (401,)),
+    "replayed after its time": (replay_late, (401,)),
+    "replayed on another route": (replay_elsewhere, (401,)),
+    "signature over other bytes": (tamper, (401,)),
+    "another's token": (reuse_token, (403,)),
+    "oversized, announced": (send_large, (413, 0)),  # 0: it hung up while we were still sending
+    "oversized, in pieces": (stream_large, (413, 0)),
+    "garbage, well signed": (send_garbage, (400,)),
+    "garbage all over": (send_noise, (404,)),
+    "no HTTP at all": (send_no_http, (400, 0)),
+    "a guessed admin key": (guess_admin_key, (401,)),
+    "wrong certificate authority": (meet_stranger, (0,)),
 }
 
 
@@ -225,7 +225,14 @@ async def visit(
         str(status or "closed") for status in sorted(set(tally.statuses), reverse=True)
     )
     goal = Verdict("all, 0 traces", refused == times and tally.traces == tally.misshapen == 0)
-    return Strangers(name, goal, times, refused, statuses, tally.traces)
+    return Strangers(
+        name=name,
+        verdict=goal,
+        sent=times,
+        refused=refused,
+        statuses=statuses,
+        traces=tally.traces,
+    )
 
 
 def _standing(door: Doorstep) -> Standing:
@@ -251,7 +258,7 @@ async def strangers(door: Doorstep, times: int) -> Table:
     once = len(door.store.reports_of(1)) == 1
     await door.raw("POST", "/v1/admin/state", {"x-tacit-admin": ADMIN}, PAUSED.encode())
     door.store.close_question(1, VOID)
-    rows.append(await visit(door, late, (410,), "expired: after the question's end", times))
+    rows.append(await visit(door, report_late, (410,), "expired: after the question's end", times))
     note = (
         f"question unchanged: {_yes(unchanged)}; reports of strangers that counted: "
         f"{'0' if clean else 'SOME'}; "
@@ -269,11 +276,11 @@ def _yes(true: bool) -> str:
     return "yes" if true else "NO"
 
 
-def measured(folder: Path, times: int) -> Table:
+def measure(folder: Path, times: int) -> Table:
     """Set a coordinator up and let strangers come."""
 
     async def main() -> Table:
-        async with Doorstep.opened(folder) as door:
+        async with Doorstep.open(folder) as door:
             return await strangers(door, times)
 
     return asyncio.run(main())
@@ -284,7 +291,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.strangers", description=__doc__)
     parser.add_argument("--times", type=int, default=50, help="attempts of each kind")
     with tempfile.TemporaryDirectory() as folder:
-        table = measured(Path(folder), parser.parse_args().times)
+        table = measure(Path(folder), parser.parse_args().times)
     table.show(Console(width=110, highlight=False))
     if "BROKEN" in table.title or not all(
         row.verdict is not None and row.verdict.met for row in table.rows

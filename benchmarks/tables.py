@@ -57,7 +57,7 @@ class Table:
         for column, heading in enumerate((*self.headings, *(("goal", "met") if judged else ()))):
             shown.add_column(heading, justify="right" if column else "left", no_wrap=True)
         for row in self.rows:
-            shown.add_row(row.name, *row.cells, *(_judged(row.verdict) if judged else ()))
+            shown.add_row(row.name, *row.cells, *(_verdict_cells(row.verdict) if judged else ()))
         console.print(shown)
         console.print()
 
@@ -68,7 +68,7 @@ class Table:
         ]
 
 
-def _judged(verdict: Verdict | None) -> tuple[str, str]:
+def _verdict_cells(verdict: Verdict | None) -> tuple[str, str]:
     if verdict is None:
         return "", ""
     return verdict.goal, "[green]yes[/green]" if verdict.met else "[red]no[/red]"

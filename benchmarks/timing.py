@@ -1,19 +1,55 @@
-"""Timing that a busy machine disturbs little: repetitions interleaved, the least of each
-contestant kept.
+"""How much to measure, and how: everything for `make bench`, a little for `--quick`; repetitions
+interleaved, the least of each contestant kept, so that a busy machine disturbs little.
 """
 
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import cycle
 
 import numpy as np
 
-_LONG_ENOUGH = 0.2  # seconds
+DIM = 50  # of shares, where a benchmark says nothing else
+_LONG_ENOUGH = 0.2  # seconds of work that one disturbance cannot spoil
 
 
-def timed(work: Callable[[], object], count: int) -> Callable[[], float]:
+@dataclass(frozen=True)
+class Effort:
+    """Sizes of all benchmarks."""
+
+    owners: int  # of the speed benchmark
+    repetitions: int
+    rival_values: int  # that a rival perturbs at a time
+    memory_owners: tuple[int, ...]
+    error_owners: int
+    error_repetitions: int
+    mechanism_owners: int
+
+
+FULL = Effort(
+    owners=1_000_000,
+    repetitions=7,
+    rival_values=100_000,
+    memory_owners=(100_000, 1_000_000, 10_000_000),
+    error_owners=20_000,
+    error_repetitions=5,
+    mechanism_owners=200_000,
+)
+
+QUICK = Effort(
+    owners=100_000,
+    repetitions=3,
+    rival_values=10_000,
+    memory_owners=(100_000, 1_000_000),
+    error_owners=4_000,
+    error_repetitions=2,
+    mechanism_owners=10_000,
+)
+
+
+def per_item(work: Callable[[], object], count: int) -> Callable[[], float]:
     """A contestant that answers how many seconds `work` took for each of `count` things."""
 
     def run() -> float:
@@ -42,7 +78,7 @@ def per_count(work: Callable[[], int]) -> Callable[[], float]:
     return run
 
 
-def pinned(contestant: Callable[[], float]) -> Callable[[], float]:
+def pin(contestant: Callable[[], float]) -> Callable[[], float]:
     """The same contestant on one core: another one at every call, as somebody else may be busy
     on one of them.
     """

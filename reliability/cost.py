@@ -16,7 +16,7 @@ from fractions import Fraction
 from pathlib import Path
 from time import perf_counter
 
-from benchmarks.timing import best, timed
+from benchmarks.timing import best, per_item
 
 from reliability.campaign import Campaign, ledger_in, limits
 from reliability.effort import Effort
@@ -73,11 +73,11 @@ def cost(effort: Effort) -> Finding:
                 gate.answer(question, name)
 
         contestants: dict[str, Callable[[], float]] = {
-            "one by one": timed(one_by_one, n),
-            "together": timed(together, n),
-            "without disk": timed(without_disk, n),
-            "bare": timed(lambda: _bare(_fresh(folder), n), n),
-            "bare with file": timed(lambda: _bare(_fresh(folder), n, _replaced), n),
+            "one by one": per_item(one_by_one, n),
+            "together": per_item(together, n),
+            "without disk": per_item(without_disk, n),
+            "bare": per_item(lambda: _bare(_fresh(folder), n), n),
+            "bare with file": per_item(lambda: _bare(_fresh(folder), n, _replaced), n),
         }
         seconds = best(contestants, effort.repetitions + 1)
     rate = {name: 1 / each for name, each in seconds.items()}

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 from anyio.from_thread import start_blocking_portal
-from benchmarks.loopback import served
+from benchmarks.loopback import serve
 
 from tacit.service.coordinator.progress import Progress
 from tacit.service.device.client import Link
@@ -48,7 +48,7 @@ def test_a_campaign_begun_watched_and_finished_in_the_browser(seen, tmp_path):
     folder = folder_of(tmp_path, owners=OWNERS, text=TEXT)
     service = running(folder)
     service.store.add_tokens(TOKENS)
-    with served(service.app) as url:
+    with serve(service.app) as url:
         page, wrong = watched(seen, url)
         page.goto(url)
         assert page.get_by_role("heading", level=1).inner_text() == NAME
@@ -113,7 +113,7 @@ def test_a_campaign_begun_watched_and_finished_in_the_browser(seen, tmp_path):
 @pytest.mark.parametrize("width", [400, 1280])
 def test_the_page_fits_and_can_be_read(seen, tmp_path, scheme, width):
     service = running(folder_of(tmp_path, text=TEXT))
-    with served(service.app) as url:
+    with serve(service.app) as url:
         page, wrong = watched(
             seen, url, color_scheme=scheme, viewport={"width": width, "height": 800}
         )
@@ -144,7 +144,7 @@ def test_the_page_fits_and_can_be_read(seen, tmp_path, scheme, width):
 
 def test_the_page_works_without_script(seen, tmp_path):
     service = running(folder_of(tmp_path, text=TEXT))
-    with served(service.app) as url:
+    with serve(service.app) as url:
         page, wrong = watched(seen, url, java_script_enabled=False)
         page.goto(url)
         assert page.get_by_text("What is promised to owners").is_visible()

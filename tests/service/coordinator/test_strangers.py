@@ -1,10 +1,10 @@
 """Nobody gets in who should not; the whole table is `python -m benchmarks.strangers`."""
 
-from benchmarks.strangers import KINDS, measured
+from benchmarks.strangers import KINDS, measure
 
 
 def test_strangers_are_refused_and_change_nothing(tmp_path):
-    table = measured(tmp_path, times=2)
+    table = measure(tmp_path, times=2)
     assert table.title == "Strangers over TLS on loopback", table.note
     assert len(table.rows) == len(KINDS) + 1
     for row in table.rows:

@@ -7,7 +7,7 @@ import sys
 
 import httpx
 import pytest
-from benchmarks.loopback import served
+from benchmarks.loopback import serve
 
 from tacit.service.device.ledger_page import LedgerPage
 from tacit.service.protocol.web import HEADERS
@@ -93,7 +93,7 @@ def test_an_old_copy_is_not_shown_as_if_it_were_true(tmp_path):
 
 def test_in_the_browser_a_release_appears_by_itself(tmp_path):
     page = ledger(tmp_path)
-    with browser() as running, served(page.app()) as url:
+    with browser() as running, serve(page.app()) as url:
         shown, wrong = watched(running, url)
         shown.goto(f"{url}{page.root}/")
         shown.get_by_text("2 releases have left this machine").wait_for()

@@ -1,5 +1,5 @@
-"""One round in a fresh process: `python -m benchmarks.boosting_child stump|centroid OWNERS`
-prints JSON.
+"""One round in a fresh process: `python -m benchmarks.rounds_child stump|centroid OWNERS` prints
+JSON.
 """
 
 import json
@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 
-from benchmarks.memory_child import _measured as measured
+from benchmarks.children import measure
 from tacit.data.cohort import Cohort
 from tacit.data.sample import Public
 from tacit.engines.inline import Inline
@@ -26,7 +26,15 @@ _LEARNERS: dict[str, Learner] = {"stump": Stump(), "centroid": Centroid()}
 def one_round(cohort: Cohort, learner: Learner, public: Public) -> Answer | Estimates | None:
     """Ask every owner of the cohort once, for the first base learner."""
     terms = ReportTerms("piecewise", (1.0,))
-    query = ShareQuery(1, 1, len(cohort), learner, learner.facts(public), Ensemble(2), terms)
+    query = ShareQuery(
+        round=1,
+        attempt=1,
+        owners=len(cohort),
+        learner=learner,
+        facts=learner.facts(public),
+        ensemble=Ensemble(2),
+        terms=terms,
+    )
     return Inline(cohort, 1.0, seeded(1)).ask(query)
 
 
@@ -40,7 +48,7 @@ def main(name: str, owners: int) -> None:
     public = Public(X[:1000], y[:1000], 2)
     learner = _LEARNERS[name]
     one_round(cohort[:_WARM], learner, public)
-    growth, seconds = measured(lambda: one_round(cohort, learner, public))
+    growth, seconds = measure(lambda: one_round(cohort, learner, public))
     print(json.dumps({"bytes": growth, "seconds": seconds / owners, "held": X.nbytes + y.nbytes}))
 
 
