@@ -1,4 +1,6 @@
-"""Docstrings as Markdown: examples become blocks of code (>>> would be a quotation), parameters a list."""
+"""Docstrings as Markdown: examples become blocks of code (>>> would be a quotation), parameters a
+list.
+"""
 
 import re
 from typing import Any

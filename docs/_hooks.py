@@ -1,6 +1,8 @@
-"""Pages that are made while the documentation is built: proof notes, the command line, the repository's own texts.
+"""Pages that are made while the documentation is built: proof notes, the command line, the
+repository's own texts.
 
-Links of pages to files outside of docs/ lead to copies of texts, and become plain names where the file is code.
+Links of pages to files outside of docs/ lead to copies of texts, and become plain names where the
+file is code.
 """
 
 import posixpath
@@ -52,7 +54,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         )
         if files.get_file_from_path(inside) is None:
             return f"`{text.strip('`')}`"
-        return f"[{text}]({posixpath.relpath(inside, posixpath.dirname(page.file.src_uri) or '.')}{anchor})"
+        way = posixpath.relpath(inside, posixpath.dirname(page.file.src_uri) or ".")
+        return f"[{text}]({way}{anchor})"
 
     return _LINK.sub(led, markdown)
 

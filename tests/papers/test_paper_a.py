@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from tacit.mechanisms.streams import seeded
-from tacit.render.html import page_of
+from tacit.render.report import page_of
 from tacit_papers.a.experiment import DATASETS, PublicRow, cells_a
 from tacit_papers.a.published import CURVES, EPSILONS, TABLES, published_cell
 from tacit_papers.a.report import report_a

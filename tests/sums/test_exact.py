@@ -14,7 +14,7 @@ from tacit import secure, seeded
 from tacit.sums import base
 from tacit.sums.base import SumRefusedError
 from tacit.sums.noise import two_sided_geometric
-from tacit.sums.two_servers import Half, Server, TwoServers, open_sum, split
+from tacit.sums.two_servers import Half, SumServer, TwoServers, open_sum, split
 from tacit_papers.b.ring import RingSum
 
 SUM = TwoServers(epsilon=1.0)
@@ -47,7 +47,7 @@ def noise_of(k, stream):
 
 
 def servers(n, k=2, spec=SUM):
-    return Server(spec, n, k), Server(spec, n, k)
+    return SumServer(spec, n, k), SumServer(spec, n, k)
 
 
 @settings(deadline=None)  # the first draw compiles the kernel
@@ -105,7 +105,7 @@ def test_duplicates_are_counted_and_refused():
         server.receive(Half(other.owners[:5], other.words[:5]))
         assert server.duplicates == 5
     within = Half(np.array([0, 1, 1, 1]), np.zeros((4, 2), np.uint64))
-    lone = Server(SUM, 12, 2)
+    lone = SumServer(SUM, 12, 2)
     lone.receive(within)
     assert (lone.duplicates, int(lone.present.sum())) == (2, 2)
     stream = seeded(4)
@@ -190,22 +190,24 @@ def test_seeded_runs_repeat_and_do_not_depend_on_blocks(monkeypatch):
             "number of entries of a term must be a whole number >= 1, got 0",
         ),
         (lambda: SUM.total([["a", "b"]], seeded(1)), "terms must hold real numbers, got dtype <U1"),
-        (lambda: Server(SUM, -1, 2), "owners must be a whole number >= 0, got -1"),
-        (lambda: Server(SUM, 9, 0), "k must be a whole number >= 1, got 0"),
+        (lambda: SumServer(SUM, -1, 2), "owners must be a whole number >= 0, got -1"),
+        (lambda: SumServer(SUM, 9, 0), "k must be a whole number >= 1, got 0"),
         (
-            lambda: Server(SUM, 9, 2).receive(Half(np.array([9]), np.zeros((1, 2), np.uint64))),
+            lambda: SumServer(SUM, 9, 2).receive(Half(np.array([9]), np.zeros((1, 2), np.uint64))),
             "owners of a half must lie in 0 .. 8",
         ),
         (
-            lambda: Server(SUM, 9, 2).receive(Half(np.array([0]), np.zeros((1, 3), np.uint64))),
+            lambda: SumServer(SUM, 9, 2).receive(Half(np.array([0]), np.zeros((1, 3), np.uint64))),
             "half must be one row of 2 words per numbered owner, got 'shape (1, 3)'",
         ),
         (
-            lambda: Server(SUM, 9, 2).receive(Half(np.array([0.0]), np.zeros((1, 2), np.uint64))),
+            lambda: SumServer(SUM, 9, 2).receive(
+                Half(np.array([0.0]), np.zeros((1, 2), np.uint64))
+            ),
             "half must be one row of 2 words per numbered owner, got 'shape (1, 2)'",
         ),
         (
-            lambda: Server(SUM, 9, 2).release(np.ones(8, np.bool_), seeded(1)),
+            lambda: SumServer(SUM, 9, 2).release(np.ones(8, np.bool_), seeded(1)),
             "at_other must be 9 truth values, got 'bool of shape (8,)'",
         ),
     ],

@@ -19,7 +19,7 @@ from tacit.cli._options import Seed, folder, versions
 from tacit.cli._progress import bar
 from tacit.cli._screen import Screen, table_of
 from tacit.render.document import Document, Table
-from tacit.render.writing import write_report
+from tacit.render.report import write_report
 from tacit_papers.claims import Claim, counts
 from tacit_papers.overview import claims_section, claims_table, overview, say_counts
 from tacit_papers.registry import (

@@ -73,7 +73,7 @@ def of_one_run(mixed: Readings, bits: BoolArray, confidence: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Reader:
+class AnswerReader:
     """Reads answers to one question: are the rows of `one` or of `other` behind them?"""
 
     invitation: Invitation

@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from tacit.audit.distinguish import Reader, Readings, of_one_run, of_two_runs, together
+from tacit.audit.distinguish import AnswerReader, Readings, of_one_run, of_two_runs, together
 from tacit.audit.ledger_checks import (
     Answers,
     find_changed,
@@ -199,7 +199,7 @@ def _run(
         faults += find_unrecorded(entries, invitation, last)
         faults += [*find_changed(first, again), *find_changed(first, last)]
     readings = [
-        Reader(i, *case.pair).read([*last.values()])
+        AnswerReader(i, *case.pair).read([*last.values()])
         for i, last in zip(invitations, said, strict=True)
     ]
     return _GatewayRun(together(readings), largest_charge(entries), faults)

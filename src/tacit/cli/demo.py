@@ -23,7 +23,7 @@ from tacit.cli._progress import bar
 from tacit.cli._screen import Screen, table_of
 from tacit.mechanisms.streams import seeded
 from tacit.render.document import Document
-from tacit.render.writing import write_report
+from tacit.render.report import write_report
 
 _FIT = (
     "tacit fit people.csv --label income --public mine.csv --epsilon 2 \\",

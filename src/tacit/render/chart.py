@@ -1,6 +1,5 @@
-"""What a chart shows, before anybody says where on a sheet.
-
-From values to places along an axis, and where to write numbers.
+"""What a chart shows, and its axes: from values to places, and where to write numbers. Where on a
+sheet is for `drawing` and `pictures` to say.
 """
 
 from collections.abc import Sequence
@@ -12,6 +11,8 @@ Kind = Literal["ours", "paper", "published", "public", "other"]
 Scaling = Literal["linear", "log"]
 KINDS: tuple[Kind, ...] = ("ours", "paper", "published", "public", "other")
 SCALINGS: tuple[Scaling, ...] = ("linear", "log")
+_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)  # of a grid, times a power of ten
+_CLOSE = 1e-9  # of a step: what counts as on a line of the grid
 
 
 @dataclass(frozen=True)
@@ -84,10 +85,6 @@ class Chart:
                 )
             if scale == "log" and not all(value > 0 for value in values):
                 raise ValueError(f"{self.title}: {name} must be > 0 on a log scale")
-
-
-_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
-_CLOSE = 1e-9  # of a step: what counts as on a line of the grid
 
 
 @dataclass(frozen=True)

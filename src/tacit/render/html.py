@@ -1,20 +1,10 @@
-"""Templates to HTML, with everything escaped that comes from outside a template.
-
-A document as one HTML file that needs nothing else: no network, no script, no second file.
+"""Templates to HTML, with everything escaped that comes from outside a template: what the pages of
+coordinator, owner and report are made with.
 """
 
-import base64
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.resources import files
-from itertools import groupby
-from pathlib import Path
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-
-from tacit.render.document import Chart, Document, Part
-from tacit.render.drawing import Drawing, draw
 
 
 def environment(package: str) -> Environment:
@@ -50,58 +40,3 @@ def moment(seconds: float) -> str:
     '1970-01-01 00:00:00 UTC'
     """
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-# Even if words of a document were to slip through as markup, a browser would fetch and run nothing.
-POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
-    "form-action 'none'"
-)
-
-
-@dataclass(frozen=True)
-class Charts:
-    """Charts that follow each other."""
-
-    drawings: tuple[Drawing, ...]
-
-
-def write_page(document: Document, path: Path) -> None:
-    """Write the page; its folder is made where there is none."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page_of(document), encoding="utf-8")
-
-
-def page_of(document: Document) -> str:
-    """The page as text."""
-    templates = environment("tacit.render")
-    templates.filters["tie"] = tie
-    template = templates.get_template("report.html")
-    return template.render(
-        document=document,
-        sections=[(section, list(_together(section.parts))) for section in document.sections],
-        policy=POLICY,
-        style=_read("tacit.render", "tacit.css") + _read("tacit.render", "report.css"),
-        icon=base64.b64encode(_read("tacit.render", "icon.svg").encode()).decode(),
-    )
-
-
-def tie(text: str) -> str:
-    """Text in which a number and its error stay on one line.
-
-    >>> tie("69.1 ± 3.6, 74.1") == "69.1\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}3.6, 74.1"
-    True
-    """
-    return text.replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")
-
-
-def _together(parts: Iterable[Part]) -> Iterator[Part | Charts]:
-    for are_charts, group in groupby(parts, key=lambda part: isinstance(part, Chart)):
-        if are_charts:
-            yield Charts(tuple(draw(part) for part in group if isinstance(part, Chart)))
-        else:
-            yield from group
-
-
-def _read(package: str, name: str) -> str:
-    return (files(package) / "static" / name).read_text(encoding="utf-8")

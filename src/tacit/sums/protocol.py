@@ -25,7 +25,7 @@ from tacit._util.types import BoolArray, IntArray, WordArray
 from tacit.mechanisms.streams import Stream
 from tacit.sums.base import SumAnswer, SumRefusedError
 from tacit.sums.halves import COORDINATOR, ENTRIES, HELPER, SIZES, Batch, open_halves
-from tacit.sums.two_servers import Half, Release, Server, open_sum
+from tacit.sums.two_servers import Half, Release, SumServer, open_sum
 from tacit.wire import message
 
 
@@ -69,7 +69,7 @@ class HelperSide:
     def __init__(self, relay: RelayedHalves, key: X25519PrivateKey, minimum: int) -> None:
         pieces = relay.pieces
         self._batch = relay.batch
-        self._server = Server(relay.batch.terms.sums(minimum), len(pieces), ENTRIES)
+        self._server = SumServer(relay.batch.terms.sums(minimum), len(pieces), ENTRIES)
         self._server.receive(open_halves(pieces, relay.batch, HELPER, key))
 
     def release(self, noise: Stream) -> HelperSum:
@@ -109,7 +109,7 @@ class CoordinatorSide:
             np.bool_
         )
         spec = batch.terms.sums(1)
-        server = Server(spec, n, ENTRIES)
+        server = SumServer(spec, n, ENTRIES)
         server.receive(Half(np.arange(n), self._words))
         return open_sum(
             server.release(counted, tape(batch, COORDINATOR, noise)),

@@ -10,9 +10,9 @@ what one trusted server would need. Edges: owners heard by one server only are l
 sum of the others stays exact but for the noise. An owner that does not follow the protocol can
 spoil the sum (halves cannot be seen to be in range), nobody's privacy.
 
-An owner calls `split`; a server is a `Server`; whoever holds both releases calls `open_sum`. What
-the literature calls a secret share is called a half here: in this package a share is what never
-leaves its owner.
+An owner calls `split`; a server is a `SumServer`; whoever holds both releases calls `open_sum`.
+What the literature calls a secret share is called a half here: in this package a share is what
+never leaves its owner.
 """
 
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class TwoServers(SecureSum):
 
     def total(self, terms: object, stream: Stream) -> SumAnswer:
         rows = self.accept(terms)
-        a, b = Server(self, *rows.shape), Server(self, *rows.shape)
+        a, b = SumServer(self, *rows.shape), SumServer(self, *rows.shape)
         for block in blocks(len(rows)):
             owners = np.arange(block.start, block.stop)
             half_a, half_b = split(owners, rows[block], self.steps, stream.child("masks"))
@@ -82,7 +82,7 @@ class Release:
     words: WordArray
 
 
-class Server:
+class SumServer:
     """One of the two servers, for one batch of owners 0 .. owners-1 with k entries each.
 
     `present` says whose halves have arrived; `duplicates` counts the halves refused because their

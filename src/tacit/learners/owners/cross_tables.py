@@ -53,7 +53,7 @@ class Cuts(NamedTuple):
         return cls(grid, layer, columns)
 
 
-class Replay(NamedTuple):
+class StumpReplay(NamedTuple):
     """What replaying published stumps needs.
 
     A row is on a side of stump m, x[column[m]] >= threshold[m], and its weight is multiplied with
@@ -72,7 +72,7 @@ class Replay(NamedTuple):
         told: IntArray,
         alpha: FloatArray,
         classes: int,
-    ) -> "Replay":
+    ) -> "StumpReplay":
         """Stumps that say told[m, side] with vote alpha[m]: e^alpha for rows of another class, 1
         for the others.
         """
@@ -93,7 +93,7 @@ def tabulate_weighted(rows: OwnedRows, weights: FloatArray, cuts: Cuts, tables: 
 
 @kernel
 def tabulate_replayed(
-    rows: OwnedRows, replay: Replay, unit: float, cuts: Cuts, tables: FloatArray
+    rows: OwnedRows, replay: StumpReplay, unit: float, cuts: Cuts, tables: FloatArray
 ) -> None:
     """Fill tables (owners, cuts, sides, codes) by the weights that replaying published stumps
     gives.
@@ -109,7 +109,9 @@ def tabulate_replayed(
 
 
 @kernel
-def _replay(X: FloatArray, y: IntArray, first: int, replay: Replay, weights: FloatArray) -> None:
+def _replay(
+    X: FloatArray, y: IntArray, first: int, replay: StumpReplay, weights: FloatArray
+) -> None:
     """prod_m factors of the rows from `first` on: exp of `Ensemble.log_weights`, for stumps.
 
     Looked up, not decided: which side a row is on cannot be guessed, and a wrong guess costs more

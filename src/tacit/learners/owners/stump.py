@@ -22,7 +22,7 @@ from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.cross_tables import (
     Cuts,
     OwnedRows,
-    Replay,
+    StumpReplay,
     tabulate_replayed,
     tabulate_weighted,
 )
@@ -135,7 +135,7 @@ def _is_binary(column: FloatArray) -> bool:
     return all(bool((np.abs(part) == 1.0).all()) for part in (column[:1], column))
 
 
-def _replay_of(ensemble: Ensemble, dim: int) -> Replay | None:
+def _replay_of(ensemble: Ensemble, dim: int) -> StumpReplay | None:
     """What the kernel needs to replay an ensemble of stumps; None if there are other models, or
     votes out of range.
     """
@@ -147,7 +147,7 @@ def _replay_of(ensemble: Ensemble, dim: int) -> Replay | None:
     if not ((column >= 0) & (column < dim)).all():  # kernels check nothing
         raise bad("columns of stumps", f"from 0 to {dim - 1}", column.tolist())
     told = np.array([(stump.left, stump.right) for stump in stumps], dtype=np.int64).reshape(-1, 2)
-    return Replay.of(
+    return StumpReplay.of(
         column,
         np.array([stump.threshold for stump in stumps]),
         told,
