@@ -11,7 +11,8 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 import tacit
-from tacit.data import conform, read_table
+from tacit.data.table import conform
+from tacit.data.table_file import TableFile
 
 _PLACES = ("north", "east", "south", "west")
 _WEIGHTS = np.array([1.2, -0.8, 0.6, 0.4, 0.0, -0.3])
@@ -51,7 +52,7 @@ def scores(folder: Path) -> tuple[float, float]:
     sample alone.
     """
     published = tacit.load(folder / "model.tacit")
-    test, sample = read_table(folder / "test.csv"), read_table(folder / "sample.csv")
+    test, sample = (TableFile.open(folder / name).read() for name in ("test.csv", "sample.csv"))
     rows, right = conform(test, published.schema_, "test.csv"), test.column("ill")
     own = published.schema_.encode(conform(sample, published.schema_, "sample.csv")).X
     alone = LogisticRegression(max_iter=1000).fit(own, sample.column("ill"))

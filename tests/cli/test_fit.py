@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 import tacit
 from tacit.algorithms.public_baseline import fit_public
 from tacit.cli import _fit_report, app, main
-from tacit.cli._inputs import misfits_line
-from tacit.cli.predict import _predicted
+from tacit.cli._fit_report import misfits_line
+from tacit.cli.predict import _predict_block
 from tacit.data.sample import Public
 from tests.cli.made import family_files, people, write_csv
 
@@ -156,12 +156,21 @@ def test_boosting_by_name_and_options_that_do_not_fit(folder):
     ("accuracy", "warned"), [(0.6, True), (0.778, True), (0.79, False), (0.9, False)]
 )
 def test_a_model_that_is_worse_than_public_rows_alone_is_not_recommended(accuracy, warned):
-    tested = _fit_report.Tested(Path("test.csv"), 625, accuracy, 0.8, {})
+    tested = _fit_report.Evaluation(Path("test.csv"), 625, accuracy, 0.8, {})
     own = fit_public(
         Public(np.linspace(-1, 1, 9)[:, np.newaxis], np.arange(9) % 2, 2)
     )  # it and the rest are not read
-    found = _fit_report.Fitted(
-        "boosting", None, None, own, tested, 10, 20, Path("m.tacit"), (), "income"
+    found = _fit_report.FitResult(
+        method="boosting",
+        label="income",
+        model=None,
+        path=Path("m.tacit"),
+        plan=None,
+        own=own,
+        owners=10,
+        public_rows=20,
+        notes=(),
+        tested=tested,
     )
     assert found.warning.startswith("Your public rows alone are better") is warned
     assert bool(found.warning) is warned
@@ -432,9 +441,9 @@ def test_stopping_keeps_the_predictions_that_are_done(model, folder, tmp_path, m
         blocks.append(given)
         if len(blocks) == 4:
             os.kill(os.getpid(), signal.SIGINT)
-        return _predicted(*given)
+        return _predict_block(*given)
 
-    monkeypatch.setattr("tacit.cli.predict._predicted", interrupted)
+    monkeypatch.setattr("tacit.cli.predict._predict_block", interrupted)
     out, draft = tmp_path / name, tmp_path / f"{name}.part"
     result = run(app, ["predict", str(model), str(folder / "new.csv"), "--out", str(out)])
     assert result.exit_code == 130, result.output
@@ -498,7 +507,7 @@ def test_what_a_user_can_put_right_is_one_line(folder, arguments, said, monkeypa
 
 
 def test_a_fault_of_the_program_is_called_one(monkeypatch, capsys):
-    monkeypatch.setattr("tacit.cli.plan.public_sample", lambda *given: 1 / 0)
+    monkeypatch.setattr("tacit.cli.plan.ColumnRoles", lambda *given: 1 / 0)
     monkeypatch.setattr(
         sys, "argv", ["tacit", "plan", "mine.csv", "--label", "rich", "--owners", "5"]
     )

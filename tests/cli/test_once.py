@@ -1,8 +1,9 @@
-"""What a command does once: fit the public rows, look ahead."""
+"""What a command does once: fit the public rows, look ahead, read the heading of a file."""
 
 import sys
 from collections import Counter
 from contextlib import contextmanager
+from fractions import Fraction
 
 import pytest
 from typer.testing import CliRunner
@@ -10,6 +11,10 @@ from typer.testing import CliRunner
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.refinement import look_ahead
 from tacit.cli import app
+from tacit.data.table_file import TableFile
+from tacit.owner.policy import Policy
+from tacit.service.device.join import Joining
+from tacit.service.kinds.registry import read_spec
 from tests.cli.made import family_files
 
 
@@ -58,3 +63,80 @@ def test_plan_fits_the_public_rows_once_for_all_budgets(folder):
     with entries(fit_public, look_ahead) as counts:
         assert CliRunner().invoke(app, words).exit_code in (0, 3)
     assert counts == {"fit_public": 1, "look_ahead": 4}
+
+
+OPENED = Counter[str]()
+WATCHED: list[str] = []
+
+
+def _watch(event, given):
+    """Python cannot take an audit hook back: this one is idle unless a folder is watched."""
+    path = str(given[0]) if event == "open" and WATCHED else ""
+    if path.endswith((".csv", ".parquet")) and path.startswith(WATCHED[0]):
+        OPENED[path.rpartition("/")[2]] += 1
+
+
+sys.addaudithook(_watch)
+
+
+@contextmanager
+def opens(folder):
+    """How often Python opens each table of a folder for reading; rows are read by another library,
+    which needs no heading.
+    """
+    OPENED.clear()
+    WATCHED.append(str(folder))
+    try:
+        yield OPENED
+    finally:
+        WATCHED.clear()
+
+
+@pytest.mark.parametrize("way", ["public", "given up"])
+def test_fit_reads_each_heading_once(folder, way):
+    test = ["--test", str(folder / "new.csv"), "--owners", "family", "--json"]
+    with opens(folder) as counts, entries(TableFile.open) as opened:
+        if way == "public":
+            fit(folder, *test)
+        else:
+            words = ["fit", str(folder / "people.csv"), "--label", "rich", "--public-rows", "100"]
+            out = ["--out", str(folder / "m.tacit")]
+            assert CliRunner().invoke(app, [*words, *out, *test]).exit_code == 0
+    files = {"people.csv", "new.csv", "mine.csv"} - ({"mine.csv"} if way == "given up" else set())
+    assert dict(counts) == dict.fromkeys(files, 1)
+    assert opened["open"] == len(files)
+
+
+def test_plan_and_predict_read_each_heading_once(folder):
+    fit(folder)
+    with opens(folder) as counts, entries(TableFile.open) as opened:
+        words = ["plan", str(folder / "mine.csv"), "--label", "rich", "--owners", "500"]
+        CliRunner().invoke(app, words)
+        words = ["predict", str(folder / "m.tacit"), str(folder / "people.parquet")]
+        result = CliRunner().invoke(app, [*words, "--out", str(folder / "p.tsv")])
+        assert result.exit_code == 0, result.output
+    assert counts["mine.csv"] == 1
+    assert opened["open"] == 2
+
+
+CAMPAIGN = """
+kind = "boosting"
+name = "once"
+sample = "mine.csv"
+label = "rich"
+epsilon = 1.0
+start = 2
+owners_per_round = 2
+"""
+
+
+def test_serve_and_join_read_each_heading_once(folder, tmp_path):
+    (folder / "campaign.toml").write_text(CAMPAIGN)
+    policy = Policy(epsilon_per_release=Fraction(1), epsilon_total=Fraction(1))
+    with opens(folder) as counts, entries(TableFile.open) as opened:
+        terms, _ = read_spec(folder / "campaign.toml").prepare()
+        joining = Joining(folder / "people.csv", None, policy, tmp_path, "family")
+        names, cohort = joining.rows(terms)
+    assert len(names) == len(cohort) == 2000
+    assert dict(counts) == {"mine.csv": 1, "people.csv": 1}
+    assert opened["open"] == 2

@@ -6,15 +6,15 @@ import sys
 
 import pytest
 
-from tacit.cli import _progress
-from tacit.cli._screen import Screen
+from tacit.cli import _output
+from tacit.cli._output import Screen
 
 
 @pytest.fixture
 def clock(monkeypatch):
     """A clock that is set by hand."""
     now = [100.0]
-    monkeypatch.setattr("tacit.cli._progress.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("tacit.cli._output.time.monotonic", lambda: now[0])
     return now
 
 
@@ -25,7 +25,7 @@ def left(shown, clock):
 
 
 def test_the_time_left_follows_from_the_pace(clock):
-    with _progress.bar(Screen()) as shown:
+    with _output.bar(Screen()) as shown:
         shown(0, 10, "first")
         assert left(shown, clock) is None
         clock[0] += 8
@@ -34,7 +34,7 @@ def test_the_time_left_follows_from_the_pace(clock):
 
 
 def test_what_was_done_before_took_no_time(clock):
-    with _progress.bar(Screen()) as shown:
+    with _output.bar(Screen()) as shown:
         shown(90, 100, "90 cells were done before")
         clock[0] += 5
         shown(95, 100, "one more")
@@ -42,7 +42,7 @@ def test_what_was_done_before_took_no_time(clock):
 
 
 def test_a_guess_counts_until_something_is_seen(clock):
-    with _progress.bar(Screen(), guess=0.5) as shown:
+    with _output.bar(Screen(), guess=0.5) as shown:
         shown(0, 100, "first")
         assert left(shown, clock) == pytest.approx(50)
         clock[0] += 1
@@ -51,8 +51,8 @@ def test_a_guess_counts_until_something_is_seen(clock):
 
 
 def test_steps_hand_their_pace_on(clock):
-    pace = _progress.Pace()
-    with _progress.steps(Screen(), 4.0, pace) as step:
+    pace = _output.Pace()
+    with _output.steps(Screen(), 4.0, pace) as step:
         step("reading", 1.0)
         clock[0] += 3
         step("fitting", 3.0)
@@ -64,8 +64,7 @@ def test_steps_hand_their_pace_on(clock):
 def test_a_bar_is_drawn_on_a_terminal():
     code = """
 import time
-from tacit.cli._screen import Screen
-from tacit.cli._progress import bar
+from tacit.cli._output import Screen, bar
 with bar(Screen()) as shown:
     for done in range(3):
         shown(done, 60, "x" * 200)

@@ -11,7 +11,7 @@ import tacit
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.refinement import look_ahead
 from tacit.audit.mechanisms import epsilon_in_use
-from tacit.cli.fit import _tested
+from tacit.cli._fit_report import Evaluation
 from tacit.engines.inline import Inline
 from tacit_papers.ours import trees
 from tests.cli.made import family_files
@@ -92,8 +92,8 @@ def test_turns_that_were_taken_are_the_model(program, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("where", "more", "said"),
     [
-        ("tacit.cli.fit.owned_rows", "", "nobody was asked, and nothing was written"),
-        ("tacit.cli.fit.look_ahead", "", "nobody was asked, and nothing was written"),
+        ("tacit.cli.fit.read_owned", "", "nobody was asked, and nothing was written"),
+        ("tacit.cli._fitting.look_ahead", "", "nobody was asked, and nothing was written"),
         (
             "tacit.estimators.sites.tune_site",
             "--method sites --owners town --leave-out town",
@@ -128,7 +128,7 @@ def test_the_second_one_ends_a_round_at_once(program, tmp_path, monkeypatch):
 
 
 def test_a_model_is_kept_while_it_is_tested(program, tmp_path, monkeypatch):
-    monkeypatch.setattr("tacit.cli.fit._tested", ctrl_c_at(1, _tested))
+    monkeypatch.setattr(Evaluation, "of", ctrl_c_at(1, Evaluation.of))
     said, _, status = program(FIT + "--test new.csv")
     assert status == 130
     assert document(said)["stopped"].endswith("it is whole, and only the test was left out")

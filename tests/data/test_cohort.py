@@ -6,7 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.data.cohort import Cohort, owner_weights
+from tacit.data.owned import read_owned
+from tacit.data.sample import ColumnRoles
 from tacit.data.schema import Category, Number, Schema
+from tacit.data.table_file import TableFile
 
 SCHEMA = Schema(
     features=(Number("age", 0, 100), Category("state", ("n", "s", "w"))), classes=("no", "yes")
@@ -79,7 +82,10 @@ def test_frames_give_what_columns_give(frame):
 
 def test_parquet(tmp_path):
     pd.DataFrame(TABLE).to_parquet(tmp_path / "people.parquet")
-    cohort = Cohort.of_parquet(tmp_path / "people.parquet", "label", SCHEMA, owner="who")
+    file = TableFile.open(tmp_path / "people.parquet")
+    owned = read_owned(file, ColumnRoles("label", "who"), SCHEMA)
+    labels = SCHEMA.encode_labels(owned.labels)
+    cohort = Cohort.of(SCHEMA.encode(owned.table).X, labels, owned.owners)
     np.testing.assert_array_equal(cohort.X, Cohort.of_table(TABLE, "label", SCHEMA, owner="who").X)
 
 

@@ -5,19 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.data import (
-    UserTable,
-    column_names,
-    conform,
-    describe,
-    read_blocks,
-    read_rows,
-    read_schema,
-    read_table,
-    schema_text,
-)
-from tacit.data.reading import MISSING, row_count, typed
+from tacit.data.sample import describe
 from tacit.data.schema import Category, Number, Schema
+from tacit.data.schema_file import read_schema, schema_text
+from tacit.data.table import UserTable, conform
+from tacit.data.table_file import MISSING, TableFile, type_columns
 from tests.cli.made import people, write_csv, write_parquet
 
 
@@ -26,9 +18,13 @@ def wrote(folder, text, name="t.csv"):
     return folder / name
 
 
+def read(path):
+    return TableFile.open(path).read()
+
+
 def test_columns_are_typed_as_a_whole(tmp_path):
     far = "\n".join(f"{n},{n},x,2020-01-0{n % 9 + 1},true,7" for n in range(60_000))
-    table = read_table(
+    table = read(
         wrote(tmp_path, f"whole,odd,text,day,truth,code\n{far}\n1,late,?,2020-01-01,,08\n")
     )
     assert table["whole"].dtype.kind == "i"
@@ -44,8 +40,8 @@ def test_columns_are_typed_as_a_whole(tmp_path):
 @pytest.mark.parametrize("sign", [",", ";", "\t", "|"], ids=["comma", "semicolon", "tab", "bar"])
 def test_the_usual_separators(tmp_path, sign):
     file = wrote(tmp_path, f"\ufeffage{sign} town \n 30 {sign}north\n{sign}\n")
-    table = read_table(file)
-    assert column_names(file) == ["age", "town"]
+    table = read(file)
+    assert TableFile.open(file).names == ("age", "town")
     assert table["age"][0] == 30
     assert np.isnan(table["age"][1])
     assert table["town"].tolist() == ["north", None]
@@ -53,7 +49,7 @@ def test_the_usual_separators(tmp_path, sign):
 
 @pytest.mark.parametrize("text", MISSING)
 def test_missing_texts(tmp_path, text):
-    table = read_table(wrote(tmp_path, f"a,b\n1,x\n{text},{text}\n"))
+    table = read(wrote(tmp_path, f"a,b\n1,x\n{text},{text}\n"))
     assert np.isnan(table["a"][1])
     assert table["b"].tolist() == ["x", None]
 
@@ -62,32 +58,34 @@ def test_no_message_quotes_a_row(tmp_path):
     for content in (b"a,b\n1,2\nsecret,2,3\n", b"a,b\n\xff\xfesecret\xff,1\n"):
         (tmp_path / "t.csv").write_bytes(content)
         with pytest.raises(ValueError, match="cannot be read as a table") as told:
-            read_table(tmp_path / "t.csv")
+            read(tmp_path / "t.csv")
         assert "secret" not in str(told.value)
         assert told.value.__cause__ is None
     (tmp_path / "t.parquet").write_bytes(b"secret")
     with pytest.raises(ValueError, match="cannot be read as a table"):
-        read_table(tmp_path / "t.parquet")
+        read(tmp_path / "t.parquet")
     with pytest.raises(ValueError, match="several columns of one name: a"):
-        read_table(wrote(tmp_path, "a,a\n1,2\n"))
+        read(wrote(tmp_path, "a,a\n1,2\n"))
     with pytest.raises(ValueError, match="has none of the columns x"):
-        read_rows(wrote(tmp_path, "a,b\n1,2\n"), ["x"])
+        TableFile.open(wrote(tmp_path, "a,b\n1,2\n")).read_text(["x"])
 
 
 def test_blocks_are_the_whole(tmp_path):
     columns = people(1000)
     write_csv(tmp_path / "p.csv", columns)
     write_parquet(tmp_path / "p.parquet", columns)
-    schema = describe(read_table(tmp_path / "p.csv"), "rich", owner="family").schema
+    schema = describe(read(tmp_path / "p.csv"), "rich", owner="family").schema
     names = [feature.name for feature in schema.features]
     for file in (tmp_path / "p.csv", tmp_path / "p.parquet"):
-        assert row_count(file) == 1000
-        blocks = list(read_blocks(file, names, 64))
+        assert TableFile.open(file).count_rows() == 1000
+        blocks = list(TableFile.open(file).blocks(names, 64))
         assert max(len(block) for block in blocks) == 64
         parts = np.vstack([schema.encode(conform(block, schema)).X for block in blocks])
-        whole = schema.encode(conform(read_rows(file, names), schema)).X
+        whole = schema.encode(conform(TableFile.open(file).read_text(names), schema)).X
         np.testing.assert_array_equal(parts, whole)
-    csv_rows, parquet_rows = (read_rows(tmp_path / name, names) for name in ("p.csv", "p.parquet"))
+    csv_rows, parquet_rows = (
+        TableFile.open(tmp_path / name).read_text(names) for name in ("p.csv", "p.parquet")
+    )
     np.testing.assert_array_equal(
         schema.encode(conform(csv_rows, schema)).X,
         schema.encode(conform(parquet_rows, schema)).X,
@@ -96,8 +94,8 @@ def test_blocks_are_the_whole(tmp_path):
 
 def test_some_rows_are_described_by_themselves(tmp_path):
     """The type of a column of rows that are given up does not depend on the others."""
-    raw = read_rows(wrote(tmp_path, "a,b\n1,2020-01-01\n2,2020-01-02\nx,y\n"), ["a", "b"])
-    part = typed(raw[np.array([0, 1])])
+    raw = TableFile.open(wrote(tmp_path, "a,b\n1,2020-01-01\n2,2020-01-02\nx,y\n")).read_text()
+    part = type_columns(raw[np.array([0, 1])])
     assert part["a"].tolist() == [1, 2]
     assert part.left_out == {"b": "dates"}
 
@@ -220,7 +218,7 @@ def test_decimal_commas_are_called_what_they_are(tmp_path):
         (f"{n},5", str(n), f"{n},1", f"x{n}") for n in range(40)
     ]
     lines = "\n".join(f"{n % 2};1;{';'.join(each)}" for n, each in enumerate(odd))
-    table = read_table(wrote(tmp_path, f"y;z;plain;points;lists;names\n{lines}"))
+    table = read(wrote(tmp_path, f"y;z;plain;points;lists;names\n{lines}"))
     left_out = describe(table, "y").left_out
     commas = [
         name

@@ -33,7 +33,7 @@ def test_categories():
     np.testing.assert_array_equal(
         encoded.X, [[0, 1, -1, -1, 1], [0, -1, -1, -1, -1], [0, -1, -1, 1, -1]]
     )
-    assert (encoded.moved, encoded.moved_by) == (2, (0, 1, 1))
+    assert (encoded.moved, encoded.moved_by) == (2, {"sex": 1, "state": 1})
     assert PEOPLE.columns == ["age", "sex", "state=n", "state=s", "state=w"]
     assert PEOPLE.dim == 5
     assert PEOPLE.is_binary.tolist() == [False, True, True, True, True]

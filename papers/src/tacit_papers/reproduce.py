@@ -15,9 +15,8 @@ import typer
 from rich.console import Console
 
 from tacit._util.threads import cores
-from tacit.cli._options import Seed, folder, versions
-from tacit.cli._progress import bar
-from tacit.cli._screen import Screen, table_of
+from tacit.cli._options import Seed, versions
+from tacit.cli._output import Screen, bar, folder, table_of
 from tacit.render.document import Document, Table
 from tacit.render.report import write_report
 from tacit_papers.claims import Claim, counts

@@ -1,11 +1,18 @@
-"""The command line; one file per command, imported when it is asked for: an owner need not load
-what papers need.
+"""The command line: one file per command, imported when it is asked for, so that an owner need not
+load what a data user needs; `reproduce` comes from another distribution. Nothing imports this room
+but that distribution.
+
+A command is a function whose last argument is a screen: its command gets --json instead, and its
+help ends with an example.
 """
 
+import inspect
 import json
 import os
 import sys
 import traceback
+from collections.abc import Callable
+from functools import wraps
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Annotated, Any
@@ -15,8 +22,9 @@ import typer.main
 from typer.core import TyperCommand, TyperGroup
 
 import tacit
+from tacit._util.interrupts import raise_on_interrupt
 from tacit.cli._exits import BAD_INPUT, BROKEN, DONE, INTERRUPTED, TABLE, failure, in_plain_words
-from tacit.cli._options import add
+from tacit.cli._output import Screen
 
 _UsageError: Any = typer.BadParameter.__mro__[1]  # its own name moved between releases of typer
 
@@ -39,6 +47,53 @@ _LISTING = "tacit.listing"
 # Commands of other distributions, which say so by an entry point of this group.
 _ELSEWHERE = {"reproduce": "tacit-papers"}
 _GROUP = "tacit.commands"
+
+Json = Annotated[
+    bool,
+    typer.Option("--json", help="Print one JSON document and nothing else on standard output."),
+]
+_EXAMPLE = "Example:\n"
+
+
+def add(app: typer.Typer, function: Callable[..., None]) -> None:
+    """Make a command of a function whose last argument is a `screen` and whose docstring ends
+    with an example.
+    """
+    words, _, example = inspect.cleandoc(function.__doc__ or "").partition(_EXAMPLE)
+    told = "\n\n".join(" ".join(paragraph.split()) for paragraph in words.strip().split("\n\n"))
+    lines = [_EXAMPLE.strip(), *(line.strip() for line in example.strip().splitlines())]
+    app.command(function.__name__, help=told, epilog="\n".join(lines))(speaking(function))
+
+
+def speaking(function: Callable[..., None]) -> Callable[..., None]:
+    """The function with --json in place of its screen, whose document is printed when it ends,
+    however it ends.
+    """
+
+    @wraps(function)
+    def command(*, as_json: bool, **given: Any) -> None:
+        screen = Screen(as_json)
+        try:
+            try:
+                raise_on_interrupt()
+                function(**given, screen=screen)
+            except KeyboardInterrupt:
+                screen.stop()
+        except (typer.Exit, BrokenPipeError):
+            screen.close()
+            raise
+        except Exception as problem:
+            screen.fail(*failure(problem))
+            raise
+        screen.close()
+
+    plain = inspect.signature(function)
+    asked = inspect.Parameter(
+        "as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json
+    )
+    kept = [each for each in plain.parameters.values() if each.name != "screen"]
+    vars(command)["__signature__"] = plain.replace(parameters=[*kept, asked])
+    return command
 
 
 class Commands(TyperGroup):

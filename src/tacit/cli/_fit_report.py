@@ -2,6 +2,8 @@
 
 import math
 import shlex
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -10,15 +12,18 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from tacit._util.types import IntArray
 from tacit.algorithms.boosting import all_rounds, rounds_in_words
 from tacit.algorithms.public_baseline import PublicModel
-from tacit.cli._inputs import misfits_line
+from tacit.data.table import UserTable
 from tacit.estimators.guarantee import Guarantee
 from tacit.estimators.planning import Plan
 
+_SHOWN = 5  # columns in a line of misfits
+
 
 @dataclass(frozen=True)
-class Tested:
+class Evaluation:
     """Accuracy on rows that nobody learned from; `misfits` counts their values that do not fit
     the model, by column.
     """
@@ -29,6 +34,17 @@ class Tested:
     public_only: float
     misfits: dict[str, int]
 
+    @classmethod
+    def of(
+        cls, path: Path, rows: tuple[UserTable, IntArray], model: Any, own: PublicModel
+    ) -> "Evaluation":
+        """Compare the model, and the data user's own, with the class numbers of rows."""
+        table, classes = rows
+        known, encoded = classes >= 0, model.schema_.encode(table)
+        guesses = model.schema_.encode_labels(model.predict(table)), own.model.predict(encoded.X)
+        accuracy, public_only = (float((guess == classes)[known].mean()) for guess in guesses)
+        return cls(path, int(known.sum()), accuracy, public_only, encoded.moved_by)
+
     @property
     def error(self) -> float:
         """Standard error of either accuracy, at most."""
@@ -36,19 +52,19 @@ class Tested:
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class FitResult:
     """A fit and how it came about."""
 
     method: str
+    label: str
     model: Any
+    path: Path
     plan: Plan | None
     own: PublicModel
-    tested: Tested | None
     owners: int
     public_rows: int
-    path: Path
     notes: tuple[str, ...]
-    label: str
+    tested: Evaluation | None
 
     @property
     def guarantee(self) -> Guarantee:
@@ -95,7 +111,7 @@ def show_plan(plan: Plan | None, notes: tuple[str, ...], source: str, console: C
         console.print(str(plan), markup=False)
 
 
-def show(found: Fitted, console: Console) -> None:
+def show(found: FitResult, console: Console) -> None:
     """Result against public rows alone, guarantee, where the model is, what to type next."""
     grid = _grid()
     alone = (
@@ -149,7 +165,7 @@ def show_guarantee(guarantee: Guarantee, console: Console) -> None:
     console.print(grid)
 
 
-def as_document(found: Fitted, seconds: float) -> dict[str, object]:
+def as_document(found: FitResult, seconds: float) -> dict[str, object]:
     """The same as one JSON object."""
     plan = None if found.plan is None else {**asdict(found.plan), "accuracy": found.plan.accuracy}
     return {
@@ -171,7 +187,25 @@ def as_document(found: Fitted, seconds: float) -> dict[str, object]:
     }
 
 
-def _ended(found: Fitted) -> str:
+def misfits_line(found: Mapping[str, int], path: Path) -> str:
+    """Values of a user's own file that a model cannot take as they are, the worst columns in one
+    line; empty where everything fits. Never for owners' rows.
+
+    >>> misfits_line({"age": 1, "town": 1200}, Path("new.csv")).partition("missing, ")[2]
+    'unknown to the model or beyond its bounds: town 1,200, age 1'
+    """
+    if not found:
+        return ""
+    worst = ", ".join(f"{name} {count:,}" for name, count in Counter(found).most_common(_SHOWN))
+    others = len(found) - _SHOWN
+    more = f" and {others} more column{'' if others == 1 else 's'}" if others > 0 else ""
+    return (
+        f"values of {path} that are missing, unknown to the model or beyond its bounds: "
+        f"{worst}{more}"
+    )
+
+
+def _ended(found: FitResult) -> str:
     """How the asking went, in words."""
     ended, rounds = str(found.model.ended_), len(found.model.report_)
     if ended == all_rounds(rounds):

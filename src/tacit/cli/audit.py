@@ -18,9 +18,8 @@ from tacit.audit.mechanisms import AuditRow, audit_mechanisms
 from tacit.audit.non_interference import Difference, non_interference
 from tacit.audit.picture import Measurement, draw_audit
 from tacit.cli._exits import FAILED
-from tacit.cli._options import Seed, writable
-from tacit.cli._progress import bar
-from tacit.cli._screen import Screen, table_of
+from tacit.cli._options import Seed
+from tacit.cli._output import Screen, bar, table_of, writable
 from tacit.mechanisms.registry import PRIVATE
 from tacit.mechanisms.streams import seeded
 

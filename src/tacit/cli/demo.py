@@ -17,10 +17,9 @@ from tacit._util.checks import positive
 from tacit.cli._demo_people import population, write_files
 from tacit.cli._demo_report import demo_chart, demo_document
 from tacit.cli._demo_trials import OURS, DemoRow, DemoSetting, Trial, summarise, trials
-from tacit.cli._options import Seed, folder, versions
+from tacit.cli._options import Seed, versions
+from tacit.cli._output import Screen, bar, folder, table_of
 from tacit.cli._plot import text_plot
-from tacit.cli._progress import bar
-from tacit.cli._screen import Screen, table_of
 from tacit.mechanisms.streams import seeded
 from tacit.render.document import Document
 from tacit.render.report import write_report

@@ -1,45 +1,29 @@
 """tacit fit: a private model from a file of owners' rows and a file of public rows."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from tacit._util.checks import one_of, positive, whole
-from tacit._util.interrupts import stop_on_interrupt
-from tacit._util.types import AnyArray
-from tacit.algorithms.combination import Population
-from tacit.algorithms.public_baseline import PublicModel, fit_public
-from tacit.algorithms.refinement import Outlook, look_ahead
-from tacit.cli._fit_report import Fitted, Tested, as_document, show, show_plan
-from tacit.cli._inputs import (
-    NO_PUBLIC,
-    Owned,
-    Reading,
-    Sample,
-    divided,
-    labelled,
-    misfits,
-    owned_rows,
-    public_sample,
-)
-from tacit.cli._methods import METHODS, Method
-from tacit.cli._options import Categories, Label, LeaveOut, SchemaFile, writable
-from tacit.cli._progress import Pace, Steps, steps
-from tacit.cli._screen import Screen
-from tacit.data import UserTable
-from tacit.data.schema import Schema
-from tacit.estimators.parameters import stream_of
+from tacit.cli._fit_report import Evaluation, FitResult, as_document, show, show_plan
+from tacit.cli._fitting import METHODS, WEIGHTS, Fitting
+from tacit.cli._options import Categories, Label, LeaveOut, SchemaFile
+from tacit.cli._output import Pace, Screen, steps, writable
+from tacit.data.owned import OwnedRows, divide, read_labelled, read_owned
+from tacit.data.sample import ColumnRoles, Sample, read_sample
+from tacit.data.table_file import TableFile
+from tacit.engines.inline import drawing_order
+from tacit.estimators.inputs import stream_of
 from tacit.estimators.planning import Plan
 
-_WEIGHTS = {
-    "read": 1.0,
-    "own": 2.0,
-    "plan": 2.0,
-    "ask": 4.0,
-    "test": 1.0,
-}  # about how long steps take
+_NO_PUBLIC = (
+    "--public FILE is missing: rows that you may use freely (your own, or published ones) "
+    "give bounds, categories, classes and the model to start from; or --public-rows 200 gives up "
+    "200 rows of {data}: those are NOT protected"
+)
 
 
 def fit(
@@ -100,59 +84,53 @@ def fit(
     began = time.monotonic()
     positive("epsilon", epsilon)
     chosen = METHODS[one_of("method", method, METHODS)]
+    roles = ColumnRoles(label, owners, schema, category or (), leave_out or ())
     if chosen.group != "owners" and owners is None:
         raise ValueError(f"--method {method} needs --owners, the column that names who holds a row")
-    if owners == label:
-        raise ValueError(f"--owners and --label must be two columns, got {label!r} for both")
-    if public is not None and public.exists() and data.exists() and public.samefile(data):
-        raise ValueError(
-            f"--public must be other rows than those of owners in {data}; --public-rows "
-            "gives up some"
-        )
-    writable("--out", out)
-    options = {
-        "learner": learner,
-        "rounds": rounds,
-        "mechanism": mechanism,
-        "rows_per_owner": rows_per_owner,
-    }
-    reading = Reading(label, owners, schema, category or (), leave_out or ())
+    _check_files(data, public, out, roles)
+    options: dict[str, Any] = {"learner": learner, "rounds": rounds, "mechanism": mechanism}
+    options |= {"rows_per_owner": rows_per_owner, "epsilon": epsilon, "random_state": seed}
     pace = Pace()
-    given = {"epsilon": epsilon, "random_state": seed, **options}
     try:
-        with steps(screen, _WEIGHTS["read"] + _WEIGHTS["own"] + _WEIGHTS["plan"], pace) as step:
-            sample, owned, source = _read(data, public, public_rows, reading, seed, step)
-            estimator = chosen.estimator(method, given, sample.schema)
+        with steps(screen, WEIGHTS["read"] + WEIGHTS["own"] + WEIGHTS["plan"], pace) as step:
+            step(f"reading {data.name}", WEIGHTS["read"])
+            sample, owned, source = _read(data, public, public_rows, roles, seed)
+            estimator = chosen.estimator(method, options, sample.schema)
             chosen.check_owners(method, owners, owned.count)
-            tests = None if test is None else labelled(test, label, sample.schema)
-            population = Population(owned.count, epsilon, rows_per_owner or 1)
-            own, outlook = _look_ahead(sample, population, chosen, step)
-            expected = None if outlook is None else Plan.of(outlook)
+            tests = (
+                None if test is None else read_labelled(TableFile.open(test), label, sample.schema)
+            )
+            fitting = Fitting.prepare(chosen, estimator, owned, sample, step)
+            expected = None if fitting.outlook is None else Plan.of(fitting.outlook)
     except KeyboardInterrupt:
         screen.stop("nobody was asked, and nothing was written")
     notes = (*sample.notes, *owned.notes)
     show_plan(expected, notes, source, screen.console)
-    with steps(screen, _WEIGHTS["ask"], pace) as step:
-        number = rounds or (chosen.questions if expected is None else expected.rounds)
-        known = chosen.known(own, outlook)
-        model, stopped = _asked(chosen, estimator, owned, sample, known, number, step, screen)
+    with steps(screen, WEIGHTS["ask"], pace) as step:
+        model, stopped = fitting.run(step, screen)
     if source:
         model.guarantee_ = model.guarantee_.with_first(source)
     model.label_ = label
     model.save(out)
     tested = None
     try:
-        with steps(screen, _WEIGHTS["test"], pace) as step:
-            step("testing", _WEIGHTS["test"])
-            tested = (
-                None
-                if test is None or tests is None
-                else _tested(test, tests, sample.schema, model, own)
-            )
+        with steps(screen, WEIGHTS["test"], pace) as step:
+            step("testing", WEIGHTS["test"])
+            if test is not None and tests is not None:
+                tested = Evaluation.of(test, tests, model, fitting.own)
     except KeyboardInterrupt:
         stopped = "it is whole, and only the test was left out"
-    found = Fitted(
-        method, model, expected, own, tested, owned.count, len(sample.y), out, notes, label
+    found = FitResult(
+        method=method,
+        label=label,
+        model=model,
+        path=out,
+        plan=expected,
+        own=fitting.own,
+        owners=owned.count,
+        public_rows=len(sample.public.y),
+        notes=notes,
+        tested=tested,
     )
     screen.tell(**as_document(found, time.monotonic() - began))
     show(found, screen.console)
@@ -160,92 +138,52 @@ def fit(
         screen.stop(f"the model is in {out}; {stopped}")
 
 
-def _asked(
-    chosen: Method,
-    estimator: Any,
-    owned: Owned,
-    sample: Sample,
-    known: dict[str, Any],
-    number: int | None,
-    step: Steps,
-    screen: Screen,
-) -> tuple[Any, str]:
-    """The fitted model; what is to be said of it if somebody pressed Ctrl-C meanwhile, else
-    nothing.
-    """
-    about = f"asking {owned.count:,} owners"
-    given = {chosen.group: owned.owners, "public": (sample.X, sample.y), **known}
-    if number is None:
-        step(about, _WEIGHTS["ask"])
-        try:
-            return estimator.fit(owned.X, owned.y, **given), ""
-        except KeyboardInterrupt:
-            screen.stop(
-                "all reports belong together, so those drawn so far were thrown away; nothing "
-                "was written"
-            )
-    notice = "stopping when this round is done, to keep what was asked; Ctrl-C again throws it away"
-    done = 0
-    with stop_on_interrupt(notice) as stop:
-
-        def monitor(answered: int) -> bool:
-            nonlocal done
-            done = answered
-            if answered < number:
-                more = f", {answered + 1} of {number}" if number > 1 else ""
-                step(f"{about}{more}", _WEIGHTS["ask"] / number)
-            return stop()
-
-        try:
-            model = estimator.fit(owned.X, owned.y, **given, monitor=monitor)
-        except KeyboardInterrupt:
-            screen.stop("the reports drawn so far were thrown away; nothing was written")
-        if not stop():
-            return model, ""
-    if not done and model.ended_.startswith("stopped"):
-        screen.stop("nobody was asked, and nothing was written")
-    return model, "it is whole" if not model.ended_.startswith("stopped") else f"it {model.ended_}"
+def _check_files(data: Path, public: Path | None, out: Path, roles: ColumnRoles) -> None:
+    """Refuse what cannot be meant, before anything is read."""
+    if roles.owner == roles.label:
+        raise ValueError(f"--owners and --label must be two columns, got {roles.label!r} for both")
+    if public is not None and public.exists() and data.exists() and public.samefile(data):
+        raise ValueError(
+            f"--public must be other rows than those of owners in {data}; --public-rows "
+            "gives up some"
+        )
+    writable("--out", out)
 
 
 def _read(
-    data: Path,
-    public: Path | None,
-    public_rows: int | None,
-    reading: Reading,
-    seed: int | None,
-    step: Steps,
-) -> tuple[Sample, Owned, str]:
+    data: Path, public: Path | None, public_rows: int | None, roles: ColumnRoles, seed: int | None
+) -> tuple[Sample, OwnedRows, str]:
     """Public and owners' rows; a sentence where the public ones were given up by owners."""
-    step(f"reading {data.name}", _WEIGHTS["read"])
     if public is not None and public_rows is not None:
         raise ValueError("--public and --public-rows must not be given together")
-    if public is not None:
-        sample = public_sample(public, reading)
-        return sample, owned_rows(data, reading, sample.schema, str(reading.schema or public)), ""
-    if public_rows is None:
-        raise ValueError(NO_PUBLIC.format(data=data))
-    return divided(data, reading, whole("public_rows", public_rows, 10), stream_of(seed))
-
-
-def _look_ahead(
-    sample: Sample, population: Population, chosen: Method, step: Steps
-) -> tuple[PublicModel, Outlook | None]:
-    """The data user's own model, and what owners should add to it where the method can tell."""
-    step("fitting your public rows alone", _WEIGHTS["own"])
-    known = sample.encoded
-    own = fit_public(known)
-    step("planning", _WEIGHTS["plan"])
-    return own, look_ahead(known, own, population) if chosen.planned else None
-
-
-def _tested(
-    path: Path, rows: tuple[UserTable, AnyArray], schema: Schema, model: Any, own: PublicModel
-) -> Tested:
-    X, y = rows
-    classes = schema.encode_labels(y)
-    known = classes >= 0
-    encoded = schema.encode(X)
-    alone = own.model.predict(encoded.X)
-    right = schema.encode_labels(model.predict(X))
-    accuracy, public_only = (float((guess == classes)[known].mean()) for guess in (right, alone))
-    return Tested(path, int(known.sum()), accuracy, public_only, dict(misfits(encoded, schema)))
+    if public is None and public_rows is None:
+        raise ValueError(_NO_PUBLIC.format(data=data))
+    if public is None:
+        stream = stream_of(seed)
+        return divide(
+            TableFile.open(data),
+            roles,
+            whole("public_rows", public_rows, 10),
+            lambda count: drawing_order(count, stream, "public rows"),
+        )
+    known = TableFile.open(public)
+    sample = read_sample(known, roles)
+    file = TableFile.open(data)
+    file.require(roles.label, roles.owner)
+    names = [feature.name for feature in sample.schema.features]
+    missing = sorted(set(names) - set(file.names))
+    if missing:
+        raise ValueError(
+            f"{data} lacks {', '.join(missing)}, which {roles.schema or public} has: add the "
+            f"column, or --leave-out {missing[0]}"
+        )
+    owned = read_owned(file, roles, sample.schema)
+    if roles.schema is not None:
+        return sample, owned, ""
+    used = {*names, roles.label, roles.owner, *roles.leave_out, *known.names, ""}
+    more = [
+        f"column {name!r} of {data} is left out: {public} does not have it"
+        for name in file.names
+        if name not in used
+    ]
+    return sample, replace(owned, notes=(*owned.notes, *more)), ""

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from tacit._util.durable import read_or_create
 from tacit.cli._logs import log_to_stderr
 from tacit.cli._options import LogJson, checked_port, key_of, warn_of_rehearsal
-from tacit.cli._screen import Screen
+from tacit.cli._output import Screen
 from tacit.cli.serve import checked_tls
 from tacit.mechanisms.streams import seeded
 from tacit.service.protocol.handshake import rehearse_only_here

@@ -17,8 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.cli._logs import log_to_stderr
 from tacit.cli._options import LogJson, key_of, warn_of_rehearsal
-from tacit.cli._progress import Bar, bars
-from tacit.cli._screen import Screen
+from tacit.cli._output import Bar, Screen, bars
 from tacit.owner.policy import Policy
 from tacit.service.device.client import Link
 

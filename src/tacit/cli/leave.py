@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tacit.cli._screen import Screen
+from tacit.cli._output import Screen
 
 
 def leave(

@@ -7,8 +7,9 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from tacit.cli._options import add, checked_port
-from tacit.cli._screen import Screen, table_of
+from tacit.cli import add
+from tacit.cli._options import checked_port
+from tacit.cli._output import Screen, table_of
 from tacit.owner.entry import Entry
 from tacit.owner.ledger import Ledger
 from tacit.owner.policy import Policy

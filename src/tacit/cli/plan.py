@@ -12,10 +12,10 @@ from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.refinement import look_ahead
 from tacit.cli._exits import DO_NOT_COLLECT
-from tacit.cli._inputs import Reading, public_sample
 from tacit.cli._options import Categories, Label, LeaveOut, SchemaFile
-from tacit.cli._progress import steps
-from tacit.cli._screen import Screen, table_of
+from tacit.cli._output import Screen, steps, table_of
+from tacit.data.sample import ColumnRoles, read_sample
+from tacit.data.table_file import TableFile
 from tacit.estimators.planning import Plan
 
 
@@ -49,16 +49,14 @@ def plan(
     try:
         with steps(screen, 3 + len(crowds)) as step:
             step("reading")
-            sample = public_sample(
-                public, Reading(label, None, schema, category or (), leave_out or ())
-            )
+            roles = ColumnRoles(label, None, schema, category or (), leave_out or ())
+            sample = read_sample(TableFile.open(public), roles)
             notes = sample.notes
             step("fitting your rows alone", 2)
-            known = sample.encoded
-            own = fit_public(known)
+            own = fit_public(sample.public)
             for crowd in crowds:
                 step(f"{crowd.owners:,} owners, epsilon {crowd.epsilon:g}")
-                plans.append(Plan.of(look_ahead(known, own, crowd)))
+                plans.append(Plan.of(look_ahead(sample.public, own, crowd)))
     except KeyboardInterrupt:
         stopped = True
     found = [{**asdict(each), "accuracy": each.accuracy, "says": str(each)} for each in plans]

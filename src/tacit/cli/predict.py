@@ -1,8 +1,4 @@
-"""Predictions on their way to a file: parquet where its name ends so, CSV otherwise; a block of
-rows at a time.
-
-tacit predict: a saved model on new rows.
-"""
+"""tacit predict: a saved model on new rows, a block at a time on its way from file to file."""
 
 import csv
 import os
@@ -21,14 +17,12 @@ from pyarrow import parquet
 
 from tacit._util.interrupts import stop_on_interrupt
 from tacit._util.types import AnyArray, IntArray
-from tacit.cli._inputs import misfits, misfits_line
-from tacit.cli._options import writable
-from tacit.cli._progress import bar
-from tacit.cli._screen import Screen
-from tacit.data import UserTable, column_names, conform, conform_labels, read_blocks
-from tacit.data.reading import is_parquet, row_count
+from tacit.cli._fit_report import misfits_line
+from tacit.cli._output import Screen, bar, writable
 from tacit.data.schema import Schema
-from tacit.estimators.loading import load
+from tacit.data.table import UserTable, conform, conform_labels
+from tacit.data.table_file import TableFile, is_parquet
+from tacit.estimators.persistence import load
 from tacit.wire import WireError
 
 Write = Callable[[AnyArray, int], None]
@@ -91,11 +85,13 @@ _BLOCK = 50_000  # rows at once
 
 
 @dataclass
-class _Told:
+class _Tally:
     """What happened to the rows so far; `moved` counts values that do not fit the model, by
-    column.
+    column, and `right` the predictions that are what the column `label` says.
     """
 
+    label: str | None
+    ignored: list[str] = field(default_factory=list)
     rows: int = 0
     moved: Counter[str] = field(default_factory=Counter)
     judged: int = 0
@@ -129,37 +125,37 @@ def predict(
         tacit predict model.tacit new.csv --out predictions.csv --proba
     """
     began = time.monotonic()
-    fitted = _loaded(model)
-    names = column_names(data)
+    fitted = _load(model)
+    file = TableFile.open(data)
     used = [feature.name for feature in fitted.schema_.features]
-    missing = [name for name in used if name not in names]
+    missing = [name for name in used if name not in file.names]
     if missing:
         raise ValueError(
-            f"{data} lacks {', '.join(missing)}, which the model uses; it has {', '.join(names)}"
+            f"{data} lacks {', '.join(missing)}, which the model uses; "
+            f"it has {', '.join(file.names)}"
         )
-    if label is not None and label not in names:
-        raise ValueError(f"column {label!r} is not in {data}; it has {', '.join(names)}")
+    file.require(label)
     learned = getattr(fitted, "label_", "")
-    right = label or (learned if learned in names else None)
-    ignored = [name for name in names if name not in (*used, right, "")]
+    right = label or (learned if learned in file.names else None)
     writable("--out", out)
-    draft, told = out.with_name(f"{out.name}.part"), _Told()
+    draft, tally = out.with_name(f"{out.name}.part"), _Tally(right)
+    tally.ignored = [name for name in file.names if name not in (*used, right, "")]
     try:
         with predictions(draft, fitted.schema_, proba=proba, as_parquet=is_parquet(out)) as write:
-            stopped = _all(fitted, data, right, write, told, screen)
-        if not told.rows and not stopped:
+            stopped = _predict_all(fitted, file, write, tally, screen)
+        if not tally.rows and not stopped:
             raise ValueError(f"{data} has no rows")
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
     if not stopped:
         os.replace(draft, out)
-    _tell(told, data, draft if stopped else out, ignored, right, time.monotonic() - began, screen)
+    _tell(tally, data, draft if stopped else out, time.monotonic() - began, screen)
     if stopped:
-        screen.stop(f"the first {told.rows:,} predictions are in {draft}")
+        screen.stop(f"the first {tally.rows:,} predictions are in {draft}")
 
 
-def _loaded(model: Path) -> Any:
+def _load(model: Path) -> Any:
     if not model.is_file():
         raise ValueError(f"{model} is not there: give a model that tacit fit wrote")
     try:
@@ -170,78 +166,64 @@ def _loaded(model: Path) -> Any:
         ) from None
 
 
-def _all(
-    fitted: Any, data: Path, right: str | None, write: Write, told: _Told, screen: Screen
-) -> bool:
+def _predict_all(fitted: Any, file: TableFile, write: Write, tally: _Tally, screen: Screen) -> bool:
     """Predict block by block; whether somebody stopped it between two blocks."""
     schema: Schema = fitted.schema_
-    wanted = [*(feature.name for feature in schema.features), *([] if right is None else [right])]
+    wanted = [feature.name for feature in schema.features]
+    wanted += [] if tally.label is None else [tally.label]
     with (
         stop_on_interrupt(
             "stopping after this block; Ctrl-C again throws the predictions away"
         ) as stop,
         bar(screen) as shown,
     ):
-        expected, about = row_count(data), f"predicting {data.name}"
+        expected, about = file.count_rows(), f"predicting {file.path.name}"
         shown(0, expected, about)
-        for table in read_blocks(data, wanted, _BLOCK):
-            write(_predicted(fitted, table, right, data, told), told.rows)
-            told.rows += len(table)
-            shown(told.rows, max(expected, told.rows), about)
+        for table in file.blocks(wanted, _BLOCK):
+            write(_predict_block(fitted, table, str(file.path), tally), tally.rows)
+            tally.rows += len(table)
+            shown(tally.rows, max(expected, tally.rows), about)
             if stop():
                 return True
     return False
 
 
-def _predicted(
-    fitted: Any, table: UserTable, label: str | None, data: Path, told: _Told
-) -> AnyArray:
+def _predict_block(fitted: Any, table: UserTable, where: str, tally: _Tally) -> AnyArray:
     """How likely each class is, for a block of rows; what had to be moved and what was right is
     counted.
     """
     schema: Schema = fitted.schema_
-    rows = conform(table, schema, str(data))
-    told.moved += misfits(schema.encode(rows), schema)
+    rows = conform(table, schema, where)
+    tally.moved.update(schema.encode(rows).moved_by)
     chances = np.asarray(fitted.predict_proba(rows))
-    if label is not None:
-        classes = schema.encode_labels(conform_labels(table.column(label), schema))
-        told.judged += int((classes >= 0).sum())
-        told.right += int((np.argmax(chances, axis=1) == classes).sum())
+    if tally.label is not None:
+        classes = schema.encode_labels(conform_labels(table.column(tally.label), schema))
+        tally.judged += int((classes >= 0).sum())
+        tally.right += int((np.argmax(chances, axis=1) == classes).sum())
     return chances
 
 
-def _tell(
-    told: _Told,
-    data: Path,
-    out: Path,
-    ignored: list[str],
-    label: str | None,
-    seconds: float,
-    screen: Screen,
-) -> None:
-    accuracy = told.right / told.judged if told.judged else None
+def _tell(tally: _Tally, data: Path, out: Path, seconds: float, screen: Screen) -> None:
+    accuracy = tally.right / tally.judged if tally.judged else None
     screen.tell(
-        rows=told.rows,
+        rows=tally.rows,
         out=out,
-        moved_values=told.moved.total(),
-        moved_by_column=dict(told.moved.most_common()),
-        ignored_columns=ignored,
-        label=label,
-        judged=told.judged,
+        moved_values=tally.moved.total(),
+        moved_by_column=dict(tally.moved.most_common()),
+        ignored_columns=tally.ignored,
+        label=tally.label,
+        judged=tally.judged,
         accuracy=accuracy,
         seconds=round(seconds, 1),
     )
-    lines = [
-        *([f"note: columns that the model does not use: {', '.join(ignored)}"] if ignored else []),
-        *([f"note: {misfits_line(told.moved, data)}"] if told.moved else []),
-        f"{told.rows:,} predictions: {out}",
-    ]
+    if tally.ignored:
+        screen.say(f"note: columns that the model does not use: {', '.join(tally.ignored)}")
+    if tally.moved:
+        screen.say(f"note: {misfits_line(tally.moved, data)}")
+    screen.say(f"{tally.rows:,} predictions: {out}")
     if accuracy is not None:
-        error = 0.5 / told.judged**0.5
-        lines.append(
-            f"accuracy {accuracy:.3f} (± {error:.3f}) on {told.judged:,} rows with a known {label}"
-        )
-    elif label is not None:
-        lines.append(f"no accuracy: no row has a {label} that the model knows")
-    for line in lines:
-        screen.say(line)
+        error = 0.5 / tally.judged**0.5
+        known = f"{tally.judged:,} rows with a known {tally.label}"
+        screen.say(f"accuracy {accuracy:.3f} (± {error:.3f}) on {known}")
+    elif tally.label is not None:
+        screen.say(f"no accuracy: no row has a {tally.label} that the model knows")

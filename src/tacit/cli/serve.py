@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from tacit._util.durable import read_or_create
 from tacit.cli._logs import log_to_stderr
 from tacit.cli._options import LogJson, checked_port, warn_of_rehearsal
-from tacit.cli._screen import Screen
+from tacit.cli._output import Screen
 from tacit.service.protocol.handshake import LOOPBACK, rehearse_only_here
 
 

@@ -6,7 +6,6 @@ bit, for an owner alone and for the same owner among millions.
 
 from collections.abc import Iterator
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -84,20 +83,6 @@ class Cohort:
         owners = None if owner is None else np.asarray(table[owner])
         cohort = cls.of(encoded.X, schema.encode_labels(np.asarray(table[label])), owners)
         return cls(cohort.X, cohort.y, cohort.offsets, moved=encoded.moved, ignored=cohort.ignored)
-
-    @classmethod
-    def of_parquet(
-        cls, path: str | Path, label: str, schema: Schema, owner: str | None = None
-    ) -> "Cohort":
-        """From a parquet file."""
-        from pyarrow import parquet  # here, because most that uses cohorts reads no file
-
-        names = [feature.name for feature in schema.features]
-        table = parquet.read_table(
-            path, columns=[*names, label, *([] if owner is None else [owner])]
-        )
-        columns = {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
-        return cls.of_table(columns, label, schema, owner)
 
     def __len__(self) -> int:
         return len(self.spans)

@@ -75,15 +75,17 @@ class Category:
 
 @dataclass(frozen=True)
 class Encoded:
-    """Rows as numbers, and how many values of each feature had to be moved to fit the schema."""
+    """Rows as numbers; `moved_by` counts the values that were missing, unknown or beyond the
+    bounds, by the name of the feature, and has no feature without any.
+    """
 
     X: FloatArray
-    moved_by: tuple[int, ...]
+    moved_by: dict[str, int]
 
     @property
     def moved(self) -> int:
         """How many values had to be moved in all."""
-        return sum(self.moved_by)
+        return sum(self.moved_by.values())
 
     def __repr__(self) -> str:
         return f"Encoded({self.X.shape[1]} columns)"  # no rows: logs and tracebacks print this
@@ -94,7 +96,8 @@ class Encoded:
 class Schema:
     """The public description of a classification task.
 
-    >>> people = Schema(features=(Number("age", 0, 100), Category("state", ("n", "s", "w"))), classes=("no", "yes"))
+    >>> features = (Number("age", 0, 100), Category("state", ("n", "s", "w")))
+    >>> people = Schema(features, classes=("no", "yes"))
     >>> people.encode({"age": [50, 100], "state": ["s", "?"]}).X
     array([[ 0., -1.,  1., -1.],
            [ 1., -1., -1., -1.]])
@@ -144,9 +147,10 @@ class Schema:
         parts = [
             feature.encode(column) for feature, column in zip(self.features, columns, strict=True)
         ]
-        return Encoded(
-            np.hstack([part for part, _ in parts]), tuple(int(moved.sum()) for _, moved in parts)
-        )
+        counts = [int(moved.sum()) for _, moved in parts]
+        names = [feature.name for feature in self.features]
+        moved_by = {name: count for name, count in zip(names, counts, strict=True) if count}
+        return Encoded(np.hstack([part for part, _ in parts]), moved_by)
 
     def encode_labels(self, y: Any) -> IntArray:
         """Class numbers; -1 for a label that is not in the schema."""
@@ -154,12 +158,17 @@ class Schema:
 
     @classmethod
     def of_public(cls, X: Any, y: Any, categories: Sequence[str | int] = ()) -> "Schema":
-        """Bounds, categories and classes as the data user's own (public) sample shows them."""
+        """Bounds, categories and classes as the data user's own (public) sample shows them.
+
+        `categories` are columns of numbers that are codes, beside those that a data frame declares
+        to be categories.
+        """
         names = list(X.columns) if hasattr(X, "columns") else list(range(np.shape(X)[1]))
+        declared = [name for name in getattr(X, "columns", ()) if str(X[name].dtype) == "category"]
         features: list[Number | Category] = []
         for number, name in enumerate(names):
             column = _column(X, number, name, len(names))
-            if name in categories or column.dtype.kind not in "fiub":
+            if name in (*categories, *declared) or column.dtype.kind not in "fiub":
                 seen = sorted({value for value in column.tolist() if _is_known(value)}, key=str)
                 features.append(
                     Category(str(name), tuple(seen if len(seen) > 1 else [*seen, None]))

@@ -39,7 +39,8 @@ def read_schema(path: str | Path) -> Schema:
 def schema_text(schema: Schema) -> str:
     """The file that `read_schema` reads as this schema.
 
-    >>> print(schema_text(Schema((Number("age", 0, 120), Category("state", ("n", "s"))), ("no", "yes"))))
+    >>> features = (Number("age", 0, 120), Category("state", ("n", "s")))
+    >>> print(schema_text(Schema(features, ("no", "yes"))))
     classes = ["no", "yes"]
     <BLANKLINE>
     [features]

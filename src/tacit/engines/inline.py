@@ -27,9 +27,9 @@ Monitor = Callable[[int], bool]
 Result = TypeVar("Result")
 
 
-def drawing_order(owners: int, stream: Stream) -> IntArray:
+def drawing_order(owners: int, stream: Stream, purpose: str = "order") -> IntArray:
     """The order in which owners 0 .. owners - 1 are drawn: by a coin each."""
-    coins = stream.child("order").words(np.arange(owners), 0, 1)[:, 0]
+    coins = stream.child(purpose).words(np.arange(owners), 0, 1)[:, 0]
     return np.argsort(coins, kind="stable")
 
 

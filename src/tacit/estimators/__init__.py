@@ -1,12 +1,13 @@
-"""The scikit-learn face: private classifiers, sites and peers with fit and predict, and what
-their guarantees say.
+"""The scikit-learn face: private classifiers, sites and peers with fit and predict, plans and what
+guarantees say. All parties are in one process, by way of `engines`; the service publishes models
+that are read here. Only `service`, `cli` and users import it.
 """
 
 from tacit.estimators.boosting import PrivateBoosting
 from tacit.estimators.classifier import PrivateClassifier
 from tacit.estimators.guarantee import Guarantee
-from tacit.estimators.loading import load
 from tacit.estimators.peers import PeerEnsemble
+from tacit.estimators.persistence import load
 from tacit.estimators.planning import Plan, plan
 from tacit.estimators.sites import SiteEnsemble, SiteEnsembleRegressor
 

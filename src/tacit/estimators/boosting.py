@@ -8,19 +8,18 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tacit._util.checks import one_of, positive
+from tacit._util.checks import one_of, positive, whole
 from tacit._util.types import AnyArray, FloatArray
 from tacit.algorithms.boosting import AllOwners, Judge, OwnSample, Schedule, boost
 from tacit.algorithms.public_baseline import PublicModel
-from tacit.data.frames import accept_table
 from tacit.data.schema import Schema
 from tacit.engines.inline import Inline, Monitor
 from tacit.estimators.guarantee import boosting_guarantee
-from tacit.estimators.inputs import baseline_of, prepare
-from tacit.estimators.parameters import owners_each, stream_of, terms_of
+from tacit.estimators.inputs import accept_table, baseline_of, read_inputs, stream_of
 from tacit.estimators.persistence import Savable
-from tacit.learners.learner import Learner
+from tacit.learners.learner import Learner, ReportTerms
 from tacit.learners.registry import learner_of
+from tacit.mechanisms.registry import MECHANISMS
 from tacit.sums.two_servers import TwoServers
 
 
@@ -122,19 +121,22 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
         """
         learner, stream = learner_of(self.learner), stream_of(self.random_state)
         judged = one_of("error", self.error, ("public", "owners"))
-        ready = prepare(self, X, y, owners, public, stream)
-        known, cohort, epsilon = ready.public, ready.cohort, ready.epsilon
+        mechanism = one_of("mechanism", self.mechanism, {"auto", *MECHANISMS})
+        given = read_inputs(self, X, y, owners=owners, public=public, stream=stream)
+        self.schema_ = given.sample.schema
+        self.classes_ = np.array(self.schema_.classes)
+        self.public_frequencies_ = given.frequencies
+        self.moved_values_, self.ignored_rows_ = given.moved, given.cohort.ignored
+        known, cohort, epsilon = given.sample.public, given.cohort, given.epsilon
         self.facts_ = learner.facts(known)
         self.public_only_score_ = baseline_of(known, baseline).accuracy
-        terms = terms_of(self.mechanism, learner.space(self.facts_), epsilon)
-        each, most = owners_each(self.owners_per_round, self.rounds, self.attempts, len(cohort))
+        terms = ReportTerms.of(mechanism, learner.space(self.facts_), epsilon)
+        each, most = _owners_each(self.owners_per_round, self.rounds, self.attempts, len(cohort))
         judge: Judge = OwnSample(known)
         sums = None
         if judged == "owners":
-            judge, sums = (
-                AllOwners(),
-                TwoServers(epsilon=positive("error_epsilon", self.error_epsilon) / most),
-            )
+            judge = AllOwners()
+            sums = TwoServers(epsilon=positive("error_epsilon", self.error_epsilon) / most)
         engine = Inline(cohort, epsilon, stream, sums, monitor)
         schedule = Schedule(self.rounds, each, self.attempts)
         boosted = engine.run(boost(learner, self.facts_, terms, judge, schedule))
@@ -154,7 +156,7 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
             terms.mechanism,
             epsilon,
             error_epsilon=budget,
-            source=ready.source,
+            source=given.source,
             stream=stream,
         )
         return self
@@ -197,3 +199,23 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
 
     def _winners(self, parts: FloatArray) -> AnyArray:
         return np.asarray(self.classes_[np.argmax(parts, axis=1)])
+
+
+def _owners_each(wanted: Any, rounds: Any, attempts: Any, owners: int) -> tuple[int, int]:
+    """How many owners a round asks, and how many rounds, dropped ones included, there can be at
+    most.
+
+    By default the owners of every fifth round (one at least) are kept in reserve for rounds that
+    get dropped.
+
+    >>> _owners_each(None, rounds=10, attempts=5, owners=125)
+    (10, 12)
+    """
+    rounds, attempts = whole("rounds", rounds, 1), whole("attempts", attempts, 1)
+    reserve = max(1, rounds // 5) if rounds > 1 else 0
+    each = (
+        max(1, owners // (rounds + reserve))
+        if wanted is None
+        else whole("owners_per_round", wanted, 1)
+    )
+    return each, max(1, min(rounds * attempts, owners // each))

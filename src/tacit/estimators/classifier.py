@@ -17,12 +17,10 @@ from tacit.algorithms.combination import Population
 from tacit.algorithms.gradient_trees import Growth, grow
 from tacit.algorithms.public_baseline import PublicModel
 from tacit.algorithms.refinement import MAPS, Outlook, discriminate, refine
-from tacit.data.frames import accept_table
 from tacit.data.schema import Schema
 from tacit.engines.inline import Inline, Monitor
 from tacit.estimators.guarantee import classifier_guarantee
-from tacit.estimators.inputs import baseline_of, prepare
-from tacit.estimators.parameters import stream_of
+from tacit.estimators.inputs import accept_table, baseline_of, read_inputs, stream_of
 from tacit.estimators.persistence import Savable
 from tacit.mechanisms.registry import MECHANISMS
 
@@ -138,23 +136,28 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
         mechanism = one_of("mechanism", self.mechanism, {"auto", *MECHANISMS})
         rounds = None if self.rounds is None else whole("rounds", self.rounds, 1)
         rows = whole("rows_per_owner", self.rows_per_owner, 1)
-        ready = prepare(self, X, y, owners, public, stream)
-        own = baseline_of(ready.public, baseline if outlook is None else outlook.own)
-        expected = _NO_NOISE if mechanism == "none" else float(np.median(ready.epsilon))
-        crowd = Population(len(ready.cohort), expected, rows)
-        engine = Inline(ready.cohort, ready.epsilon, stream, monitor=monitor)
+        given = read_inputs(self, X, y, owners=owners, public=public, stream=stream)
+        self.schema_ = given.sample.schema
+        self.classes_ = np.array(self.schema_.classes)
+        self.public_frequencies_ = given.frequencies
+        self.moved_values_, self.ignored_rows_ = given.moved, given.cohort.ignored
+        public_rows = given.sample.public
+        own = baseline_of(public_rows, baseline if outlook is None else outlook.own)
+        expected = _NO_NOISE if mechanism == "none" else float(np.median(given.epsilon))
+        crowd = Population(len(given.cohort), expected, rows)
+        engine = Inline(given.cohort, given.epsilon, stream, monitor=monitor)
         if combine == "private":
-            refined = engine.run(discriminate(ready.public, crowd, mechanism, ready.epsilon, own))
+            refined = engine.run(discriminate(public_rows, crowd, mechanism, given.epsilon, own))
         elif chosen == "trees":
             growth = Growth() if rounds is None else Growth(trees=rounds)
-            refined = engine.run(grow(ready.public, crowd, mechanism, ready.epsilon, growth, own))
+            refined = engine.run(grow(public_rows, crowd, mechanism, given.epsilon, growth, own))
         else:
             refined = engine.run(
                 refine(
-                    ready.public,
+                    public_rows,
                     crowd,
                     mechanism,
-                    ready.epsilon,
+                    given.epsilon,
                     maps=MAPS if chosen == "auto" else (chosen,),
                     rounds=rounds,
                     own=own,
@@ -170,7 +173,7 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
             self.ended_ = f"stopped after {rounds_in_words(len(self.report_))}"
         self.transcript_ = engine.transcript
         named = "privunit" if mechanism == "auto" else mechanism
-        promise = classifier_guarantee(named, ready.epsilon, ready.source, stream)
+        promise = classifier_guarantee(named, given.epsilon, given.source, stream)
         self.guarantee_ = promise if engine.asked else promise.without_reports
         return self
 

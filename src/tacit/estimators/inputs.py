@@ -1,76 +1,100 @@
-"""The data user's own sample: the only rows that bounds, categories, classes and thresholds are
-taken from.
+"""What every estimator does first: tell owners' rows from the data user's sample, and encode both
+by public rules.
 
-Setting aside owners as the data user's sample, when the data user has none of its own.
-
-What every estimator does first: tell owners' rows from the data user's sample, and encode both by
-public rules.
+Accepted are arrays of numbers, and data frames, which may hold categories and text. The data
+user's sample is the only thing that bounds, categories, classes and thresholds are taken from;
+where there is none, some owners are set aside as such a sample, and the guarantee says so.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil
+from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.utils import assert_all_finite, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, validate_data
 
 from tacit._util.checks import bad, positive
 from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.data.cohort import Cohort
-from tacit.data.frames import accept_labels, accept_table, categorical, owner_numbers, some_rows
-from tacit.data.sample import Public
-from tacit.data.schema import Schema
+from tacit.data.sample import Public, Sample
+from tacit.data.table import UserTable
+from tacit.engines.inline import drawing_order
 from tacit.estimators.guarantee import Source
-from tacit.estimators.parameters import epsilon_of
-from tacit.mechanisms.streams import Stream
+from tacit.mechanisms.streams import Stream, secure, seeded
+
+_LEAST = 10  # owners to set aside, unless that is more than half
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
-    """Rows with labels, which owners they were taken from (none, when they are the data user's),
-    and what a guarantee says of that.
+class PublicPart:
+    """The data user's sample, which owners it was `taken` from (nobody, when it is the data user's
+    own), and what a guarantee says of that.
     """
 
-    X: Any
-    y: AnyArray
+    sample: Sample
     taken: BoolArray
     source: Source
 
-    def schema(self, known: Schema | None) -> Schema:
-        """The schema that is known, with classes sorted as scikit-learn keeps them, or what the
-        sample shows.
-        """
-        if known is not None:
-            return replace(known, classes=tuple(sorted(known.classes)))
-        check_classification_targets(self.y)
-        if len(np.unique(self.y)) < 2:
-            raise ValueError(
-                "the data user's sample has one class; two or more are needed, or a schema "
-                "that names them"
-            )
-        return Schema.of_public(self.X, self.y, categorical(self.X))
 
-    def encoded(self, schema: Schema) -> Public:
-        """The rows whose class is in the schema, as numbers."""
-        numbers = schema.encode_labels(self.y)
-        if not (numbers >= 0).any():
-            raise ValueError("the data user's sample has no row with a class of the schema")
-        return Public(
-            schema.encode(self.X).X[numbers >= 0], numbers[numbers >= 0], len(schema.classes)
-        )
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """The data user's sample and the owners, an epsilon for each or for all; `moved` counts
+    owners' values that do not fit the schema.
+    """
+
+    sample: Sample
+    source: Source
+    cohort: Cohort
+    epsilon: float | FloatArray
+    moved: int
+
+    @property
+    def frequencies(self) -> FloatArray:
+        """How frequent classes are in the sample."""
+        public = self.sample.public
+        return np.bincount(public.y, minlength=public.classes) / len(public.y)
 
 
-def given_sample(estimator: Any, public: Any, owners: int) -> Sample:
-    """The sample that fit was given as `public`, a pair (X0, y0)."""
-    if not (isinstance(public, tuple | list) and len(public) == 2):
-        raise TypeError(f"public must be a pair (X0, y0), got {type(public).__name__}")
-    X = accept_table(estimator, public[0], reset=False)
-    y = accept_labels(estimator, X, public[1], finite=estimator.schema is None)
-    return Sample(X, y, np.zeros(owners, dtype=np.bool_), Source(len(y)))
+def read_inputs(
+    estimator: Any, X: Any, y: Any, *, owners: Any, public: Any, stream: Stream
+) -> Inputs:
+    """Checked and encoded input of an estimator with parameters schema, epsilon and
+    public_fraction.
+    """
+    table = accept_table(estimator, X, reset=True)
+    labels = accept_labels(estimator, table, y, finite=public is None and estimator.schema is None)
+    numbers = owner_numbers(owners, len(labels))
+    if public is None:
+        part = draw_sample(estimator, table, labels, numbers, stream)
+    else:
+        part = given_sample(estimator, public, owners=int(numbers.max()) + 1)
+    schema = part.sample.schema
+    rest = np.flatnonzero(~part.taken[numbers])
+    encoded = schema.encode(some_rows(table, rest))
+    cohort = Cohort.of(encoded.X, schema.encode_labels(labels[rest]), numbers[rest])
+    epsilon = epsilon_of(estimator.epsilon, part.taken)
+    return Inputs(part.sample, part.source, cohort, epsilon, encoded.moved)
 
 
-def drawn_sample(estimator: Any, X: Any, y: AnyArray, owners: IntArray, stream: Stream) -> Sample:
+def given_sample(estimator: Any, public: Any, owners: int) -> PublicPart:
+    """The sample that fit was given as `public`: a pair (X0, y0), or a `Sample`, as files give it.
+
+    Of as many owners as there are nobody was asked for it.
+    """
+    nobody = np.zeros(owners, dtype=np.bool_)
+    if isinstance(public, Sample):
+        return PublicPart(public, nobody, Source(len(public.public.y)))
+    X, y = accept_pair(estimator, public)
+    return PublicPart(_sample(estimator, X, y), nobody, Source(len(y)))
+
+
+def draw_sample(
+    estimator: Any, X: Any, y: AnyArray, owners: IntArray, stream: Stream
+) -> PublicPart:
     """The rows of some owners, drawn at random; `owners` are owner numbers by row."""
     if estimator.schema is None:
         check_classification_targets(y)
@@ -83,10 +107,20 @@ def drawn_sample(estimator: Any, X: Any, y: AnyArray, owners: IntArray, stream: 
         f"{len(rows)} rows of {np.count_nonzero(taken)} owners, drawn at random, became the "
         "data user's sample."
     )
-    return Sample(some_rows(X, rows), y[rows], taken, Source(len(rows), drawn))
+    sample = _sample(estimator, some_rows(X, rows), y[rows])
+    return PublicPart(sample, taken, Source(len(rows), drawn))
 
 
-_LEAST = 10
+def _sample(estimator: Any, X: Any, y: AnyArray) -> Sample:
+    """Public rows by the estimator's schema, or by what they show."""
+    if estimator.schema is None:
+        check_classification_targets(y)
+        if len(np.unique(y)) < 2:
+            raise ValueError(
+                "the data user's sample has one class; two or more are needed, or a schema "
+                "that names them"
+            )
+    return Sample.of(X, y, estimator.schema)
 
 
 def set_aside(classes: IntArray, owners: IntArray, fraction: float, stream: Stream) -> BoolArray:
@@ -98,7 +132,6 @@ def set_aside(classes: IntArray, owners: IntArray, fraction: float, stream: Stre
     has been looked at. `classes` are class numbers by row, -1 for labels that do not count, and
     `owners` owner numbers by row.
 
-    >>> from tacit.mechanisms.streams import seeded
     >>> int(set_aside(np.arange(100) % 2, np.arange(100), 0.2, seeded(1)).sum())
     20
     """
@@ -110,7 +143,7 @@ def set_aside(classes: IntArray, owners: IntArray, fraction: float, stream: Stre
             "one owner (n_samples = 1 or one name) is too few: one is set aside, one is "
             "asked; give public="
         )
-    order = np.argsort(stream.child("set aside").words(np.arange(size), 0, 1)[:, 0], kind="stable")
+    order = drawing_order(size, stream, "set aside")
     rank = np.empty(size, dtype=np.int64)
     rank[order] = np.arange(size)
     counted = classes >= 0
@@ -122,46 +155,10 @@ def set_aside(classes: IntArray, owners: IntArray, fraction: float, stream: Stre
             "the rows set aside for the data user have one class, or would leave no owner to ask: "
             "y needs two classes with several owners each, or give public=(X0, y0)"
         )
+    number = max(ceil(fraction * size), min(_LEAST, size // 2), second_class)
     taken = np.zeros(size, dtype=np.bool_)
-    taken[
-        order[: min(size - 1, max(ceil(fraction * size), min(_LEAST, size // 2), second_class))]
-    ] = True
+    taken[order[: min(size - 1, number)]] = True
     return taken
-
-
-@dataclass(frozen=True, eq=False)
-class Prepared:
-    """The data user's sample, the owners, an epsilon for each or for all, and where the sample
-    is from.
-    """
-
-    public: Public
-    cohort: Cohort
-    epsilon: float | FloatArray
-    source: Source
-
-
-def prepare(estimator: Any, X: Any, y: Any, owners: Any, public: Any, stream: Stream) -> Prepared:
-    """Checked and encoded input; sets the estimator's schema_, classes_, public_frequencies_ and
-    the two counts.
-    """
-    table = accept_table(estimator, X, reset=True)
-    labels = accept_labels(estimator, table, y, finite=public is None and estimator.schema is None)
-    numbers = owner_numbers(owners, len(labels))
-    if public is None:
-        sample = drawn_sample(estimator, table, labels, numbers, stream)
-    else:
-        sample = given_sample(estimator, public, owners=int(numbers.max()) + 1)
-    schema = estimator.schema_ = sample.schema(estimator.schema)
-    estimator.classes_ = np.array(schema.classes)
-    known = sample.encoded(schema)
-    estimator.public_frequencies_ = np.bincount(known.y, minlength=known.classes) / len(known.y)
-
-    rest = np.flatnonzero(~sample.taken[numbers])
-    encoded = schema.encode(some_rows(table, rest))
-    cohort = Cohort.of(encoded.X, schema.encode_labels(labels[rest]), numbers[rest])
-    estimator.moved_values_, estimator.ignored_rows_ = encoded.moved, cohort.ignored
-    return Prepared(known, cohort, epsilon_of(estimator.epsilon, sample.taken), sample.source)
 
 
 def baseline_of(public: Public, given: PublicModel | None) -> PublicModel:
@@ -174,3 +171,104 @@ def baseline_of(public: Public, given: PublicModel | None) -> PublicModel:
             f"got one of {len(given.held_out)} rows"
         )
     return given
+
+
+def accept_pair(estimator: Any, public: Any) -> tuple[Any, AnyArray]:
+    """Public rows and labels, given as a pair (X0, y0)."""
+    if not (isinstance(public, tuple | list) and len(public) == 2):
+        raise TypeError(f"public must be a pair (X0, y0), got {type(public).__name__}")
+    X = accept_table(estimator, public[0], reset=False)
+    return X, accept_labels(estimator, X, public[1], finite=estimator.schema is None)
+
+
+def accept_table(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """X as an array of numbers or the frame it is; sets or checks names and number of features.
+
+    NaN and infinities pass: the schema has a place for them. An array with text needs a schema, a
+    frame does not.
+    """
+    if isinstance(X, UserTable):
+        return _accept_user_table(estimator, X, reset)
+    if hasattr(X, "columns"):
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        if 0 in X.shape:
+            raise ValueError(
+                f"Found a data frame with 0 sample(s) or 0 feature(s) (shape={tuple(X.shape)})"
+            )
+        return X
+    dtype = "numeric" if estimator.schema is None else None
+    return validate_data(estimator, X, reset=reset, ensure_all_finite=False, dtype=dtype)
+
+
+def _accept_user_table(estimator: Any, X: UserTable, reset: bool) -> UserTable:
+    """A table of a file: its columns are found by name, more than those of the schema do not
+    matter.
+    """
+    if 0 in X.shape:
+        raise ValueError(f"Found a table with 0 sample(s) or 0 feature(s) (shape={X.shape})")
+    if reset:
+        estimator.feature_names_in_ = np.array(list(X.columns), dtype=object)
+        estimator.n_features_in_ = len(X.columns)
+    return X
+
+
+def accept_labels(estimator: Any, X: Any, y: Any, *, finite: bool) -> AnyArray:
+    """The labels as a vector, one per row of X; `finite`: none may be missing."""
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None"
+        )
+    labels: AnyArray = column_or_1d(y, warn=True)
+    if finite:
+        assert_all_finite(labels, input_name="y")
+    check_consistent_length(X, labels)
+    return labels
+
+
+def owner_numbers(owners: Any, rows: int) -> IntArray:
+    """Each row's owner as a place in the sorted order of owners; None: every row is its own
+    owner.
+    """
+    if owners is None:
+        return np.arange(rows)
+    names = np.asarray(owners)
+    if names.shape != (rows,):
+        raise ValueError(
+            f"owners must name one owner per row, got shape {names.shape} for {rows} rows"
+        )
+    return np.unique(names, return_inverse=True)[1].astype(np.int64)
+
+
+def some_rows(table: Any, rows: IntArray) -> Any:
+    """Some rows of an array, a pandas or a polars frame."""
+    return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
+
+
+def stream_of(random_state: Any) -> Stream:
+    """Secure coins for None; otherwise seeded ones, by a seed that is given or drawn from a numpy
+    generator.
+
+    >>> stream_of(None).label, stream_of(3).label
+    ('secure', 'reproducible, not private')
+    """
+    if random_state is None:
+        return secure()
+    if isinstance(random_state, Integral):
+        return seeded(int(random_state))
+    if isinstance(random_state, np.random.Generator):
+        return seeded(int(random_state.integers(2**63)))
+    return seeded(int(check_random_state(random_state).randint(2**31)))
+
+
+def epsilon_of(epsilon: Any, left_out: BoolArray) -> float | FloatArray:
+    """One number, or one for each owner that takes part; a vector counts all owners, also those
+    left out.
+    """
+    if np.ndim(epsilon) == 0:
+        return positive("epsilon", epsilon)
+    each = np.asarray(epsilon, dtype=np.float64)
+    if each.shape != left_out.shape:
+        raise bad(
+            "epsilon", f"a number or one for each of {len(left_out)} owners", f"shape {each.shape}"
+        )
+    return each[~left_out]

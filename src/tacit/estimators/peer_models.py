@@ -5,7 +5,7 @@ itself alone.
 """
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,8 +13,8 @@ import numpy as np
 from scipy.special import expit
 
 from tacit._util.types import AnyArray, FloatArray, IntArray
+from tacit.data.sample import sort_classes
 from tacit.data.schema import Schema
-from tacit.estimators.inputs import Sample
 from tacit.learners.peers.cells import Cells
 from tacit.learners.peers.own_model import OwnModel
 from tacit.learners.peers.peer_model import Additive
@@ -63,14 +63,11 @@ class PeerModel:
         return np.stack([expit(-log_odds), expit(log_odds)], axis=1)
 
 
-def two_classes(known: Schema | None, sample: Sample | None) -> Schema:
+def two_classes(known: Schema | None) -> Schema:
     """The schema with its classes sorted as scikit-learn keeps them; there must be two."""
-    if known is not None:
-        schema = replace(known, classes=tuple(sorted(known.classes)))
-    elif sample is not None:
-        schema = sample.schema(None)
-    else:
+    if known is None:
         raise ValueError("a schema or a public sample is needed: bounds and classes must be public")
+    schema = sort_classes(known)
     if len(schema.classes) != 2:
         raise ValueError(
             "Only binary classification is supported. The type of the target is multiclass: "
@@ -109,7 +106,7 @@ def keep_own(path: Path, cells: Cells, own: OwnModel) -> None:
     os.replace(draft, path)
 
 
-def kept_own(data: bytes) -> PeerModel:
+def decode_own(data: bytes) -> PeerModel:
     """The model that `keep_own` wrote."""
     kept = decode(data, KeptModel, _LARGEST)
     own = OwnModel(kept.released, kept.left_out, kept.scale, kept.offset, kept.tables)

@@ -14,12 +14,18 @@ from sklearn.utils.validation import check_is_fitted
 from tacit._util.checks import bad, one_of, positive, whole
 from tacit._util.types import AnyArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort
-from tacit.data.frames import accept_labels, accept_table, some_rows
 from tacit.data.schema import Schema
 from tacit.engines.inline import Inline, Monitor
 from tacit.estimators.guarantee import peer_guarantee
-from tacit.estimators.inputs import Sample, drawn_sample, given_sample
-from tacit.estimators.parameters import stream_of
+from tacit.estimators.inputs import (
+    PublicPart,
+    accept_labels,
+    accept_table,
+    draw_sample,
+    given_sample,
+    some_rows,
+    stream_of,
+)
 from tacit.estimators.peer_methods import METHODS
 from tacit.estimators.peer_models import PeerModel, two_classes
 from tacit.estimators.persistence import Savable
@@ -128,12 +134,12 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         table = accept_table(self, X, reset=True)
         labels = accept_labels(self, table, y, finite=public is None and self.schema is None)
         names = _names(participants, len(labels))
-        sample = self._sample(table, labels, public, stream)
-        self.schema_ = two_classes(self.schema, sample)
+        part = self._public_part(table, labels, public, stream)
+        self.schema_ = two_classes(self.schema if part is None else part.sample.schema)
         self.classes_ = np.array(self.schema_.classes)
         self.cells_ = Cells(self.schema_, self.bins)
         self.participants_ = np.unique(names).tolist()
-        stay = np.flatnonzero(~sample.taken) if sample is not None else np.arange(len(labels))
+        stay = np.arange(len(labels)) if part is None else np.flatnonzero(~part.taken)
         rows = self.schema_.encode(some_rows(table, stay)).X
         numbers = np.searchsorted(self.participants_, names[stay])
         self._held = {
@@ -146,7 +152,7 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.released_ = METHODS[self.method].nothing
         self.models_: dict[Any, PeerModel] = {}
         self.spent_: dict[Any, float] = {}
-        self._source = None if sample is None else sample.source
+        self._source = None if part is None else part.source
         self.transcript_ = b""
         self._present: dict[int, float] = {}
         return self._learn(
@@ -268,7 +274,7 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
             raise TypeError(f"{type(scores).__name__} cannot be saved")
         return ServedScores(self.cells_, scores)
 
-    def _restored(self, model: ServedScores) -> None:
+    def _take_up(self, model: ServedScores) -> None:
         self.cells_, self.served_ = model.cells, PeerModel(model.cells, model.scores)
 
     def _check_participants(self) -> None:
@@ -284,12 +290,14 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         positive("rho", self.rho)
         positive("ridge", self.ridge)
 
-    def _sample(self, table: Any, labels: AnyArray, public: Any, stream: Stream) -> Sample | None:
+    def _public_part(
+        self, table: Any, labels: AnyArray, public: Any, stream: Stream
+    ) -> PublicPart | None:
         if public is not None:
             return given_sample(self, public, owners=len(labels))
         if self.schema is not None:
             return None
-        return drawn_sample(self, table, labels, np.arange(len(labels)), stream)
+        return draw_sample(self, table, labels, np.arange(len(labels)), stream)
 
     def _attributes(
         self, name: Any, attributes: Mapping[Any, Collection[Any]] | None

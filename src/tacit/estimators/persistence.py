@@ -25,7 +25,7 @@ from tacit.learners.peers.peer_model import ServedScores
 from tacit.learners.sites.projection import LinearModel
 from tacit.wire import WireError, decode, encode, message
 
-_LARGEST = 1 << 30
+_LARGEST = 1 << 30  # bytes of a model: no file of ours comes near
 
 
 @message("saved model")
@@ -65,19 +65,20 @@ class Savable:
         fitted: Any = self
         if not hasattr(fitted, self._fitted_model):
             raise ValueError(f"{type(self).__name__} must be fitted before it can be saved")
+        frequencies = np.asarray(getattr(fitted, "public_frequencies_", ()), dtype=np.float64)
         content = SavedModel(
-            tacit.__version__,
-            type(self).__name__,
-            fitted.schema_,
-            self._to_save(),
-            np.asarray(getattr(fitted, "public_frequencies_", ()), dtype=np.float64),
-            tuple(str(name) for name in getattr(fitted, "feature_names_in_", ())),
-            int(fitted.n_features_in_),
-            fitted.guarantee_.published,
-            json.dumps(fitted.report_),
-            fitted.ended_,
-            fitted.transcript_,
-            getattr(fitted, "label_", ""),
+            program=tacit.__version__,
+            kind=type(self).__name__,
+            schema=fitted.schema_,
+            model=self._to_save(),
+            frequencies=frequencies,
+            names=tuple(str(name) for name in getattr(fitted, "feature_names_in_", ())),
+            columns=int(fitted.n_features_in_),
+            guarantee=fitted.guarantee_.published,
+            report=json.dumps(fitted.report_),
+            ended=fitted.ended_,
+            transcript=fitted.transcript_,
+            label=getattr(fitted, "label_", ""),
         )
         target = Path(path)
         draft = target.with_name(f"{target.name}.{os.getpid()}.part")
@@ -91,26 +92,44 @@ class Savable:
         """The model as it travels."""
         return getattr(self, self._fitted_model)
 
-    def _restored(self, model: Any) -> None:
+    def _take_up(self, model: Any) -> None:
         """Take up a model that was saved."""
         setattr(self, self._fitted_model, model)
 
 
-def file_bytes(path: str | Path) -> bytes:
-    """A model's file, unless it is larger than any model."""
+def load(path: str | Path) -> Any:
+    """A model in a file, ready to predict, with its guarantee.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file that `save` of an estimator wrote, or a peer's own model.
+
+    Returns
+    -------
+    estimator
+        Of the class that was saved; of a peer's own model a `PeerModel`.
+    """
+    from tacit import estimators  # here, because they import this module
+    from tacit.estimators.peer_models import decode_own
+
     size = Path(path).stat().st_size
     if not size <= _LARGEST:
         raise bad(f"bytes of {path}", f"at most {_LARGEST}", size)
-    return Path(path).read_bytes()
+    data = Path(path).read_bytes()
+    try:
+        content = decode(data, SavedModel, _LARGEST)
+    except WireError:
+        return decode_own(data)
+    kind = getattr(estimators, content.kind, None)
+    if not (isinstance(kind, type) and issubclass(kind, Savable)):
+        raise ValueError(f"{path} holds a {content.kind!r}, which this release does not know")
+    return _restore(kind, content)
 
 
-def restored(path: str | Path, kinds: dict[str, type[Any]]) -> Any:
-    """The estimator in a file, ready to predict."""
-    content = decode(file_bytes(path), SavedModel, _LARGEST)
-    if content.kind not in kinds:
-        raise ValueError(f"{path} holds a {content.kind!r}; known are {sorted(kinds)}")
-    estimator = kinds[content.kind](schema=content.schema)
-    estimator._restored(content.model)
+def _restore(kind: type[Any], content: SavedModel) -> Any:
+    estimator = kind(schema=content.schema)
+    estimator._take_up(content.model)
     estimator.schema_ = content.schema
     estimator.classes_ = np.array(content.schema.classes)
     estimator.public_frequencies_ = content.frequencies

@@ -5,14 +5,11 @@ knowledge alone.
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from tacit._util.checks import positive, whole
 from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.refinement import LEAST_GAIN, Outlook, look_ahead, too_little
-from tacit.data.frames import categorical
-from tacit.data.sample import Public
+from tacit.data.sample import Sample
 from tacit.data.schema import Schema
 
 _DRAWS, _SEED = 200, 0
@@ -131,6 +128,7 @@ def plan(
 
     Examples
     --------
+    >>> import numpy as np
     >>> coins = np.random.default_rng(1)
     >>> X = coins.normal(size=(300, 5))
     >>> y = (X[:, 0] + coins.normal(size=300) > 0).astype(int)
@@ -139,9 +137,7 @@ def plan(
     >>> plan(X, y, owners=1_000_000, epsilon=1.0).collect
     True
     """
-    known = Schema.of_public(X, y, categorical(X)) if schema is None else schema
-    labels = known.encode_labels(np.asarray(y))
-    public = Public(known.encode(X).X[labels >= 0], labels[labels >= 0], len(known.classes))
+    public = Sample.of(X, y, schema).public
     population = Population(
         whole("owners", owners, 1),
         positive("epsilon", epsilon),

@@ -8,19 +8,33 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from tacit._util.checks import one_of
-from tacit._util.types import AnyArray, FloatArray, IntArray
+from tacit._util.types import AnyArray, FloatArray
 from tacit.algorithms.site_tuning import projections_of, tune_site
 from tacit.algorithms.site_weights import COMBINE
 from tacit.algorithms.sites import ensemble_of_sites
 from tacit.data.cohort import Cohort
-from tacit.data.frames import accept_labels, accept_table, some_rows
 from tacit.data.schema import Schema
 from tacit.engines.inline import Inline
-from tacit.estimators.guarantee import Source, site_guarantee
-from tacit.estimators.inputs import drawn_sample, given_sample
-from tacit.estimators.parameters import loss_of, ridge_of, site_epsilons, site_names, stream_of
+from tacit.estimators.guarantee import site_guarantee
+from tacit.estimators.inputs import (
+    accept_labels,
+    accept_table,
+    draw_sample,
+    given_sample,
+    some_rows,
+    stream_of,
+)
 from tacit.estimators.persistence import Savable
-from tacit.estimators.regression_targets import Range, drawn_numbers, given_numbers
+from tacit.estimators.site_inputs import (
+    Range,
+    SiteInputs,
+    draw_numbers,
+    given_numbers,
+    loss_of,
+    ridge_of,
+    site_epsilons,
+    site_names,
+)
 from tacit.learners.sites.train import PRIVACY, TrainSite
 from tacit.mechanisms.streams import Stream
 
@@ -55,41 +69,36 @@ class _Sites(Savable, BaseEstimator):  # type: ignore[misc]  # scikit-learn is u
         self.public_fraction = public_fraction
         self.random_state = random_state
 
-    def _ensemble(
-        self,
-        X: FloatArray,
-        y: IntArray,
-        names: AnyArray,
-        X0: FloatArray,
-        y0: IntArray,
-        classes: int,
-        source: Source,
-        bounds: tuple[float, float] | None,
-        stream: Stream,
-    ) -> None:
-        """Ask the sites of encoded rows X, combine with the public ones X0; sets what fit leaves
-        behind.
-        """
+    def _ensemble(self, given: SiteInputs, stream: Stream) -> None:
+        """Ask the sites, combine their models with the public rows; sets what fit leaves behind."""
         one_of("combine", self.combine, COMBINE)
         one_of("privacy", self.privacy, PRIVACY)
-        self.sites_ = np.unique(names)
+        self.sites_, X0, y0 = np.unique(given.names), given.X0, given.y0
         epsilon = site_epsilons(self.epsilon, len(self.sites_))
         menu = tuple(np.unique(epsilon).tolist())
-        loss = loss_of(self.loss, numbers=classes == 0)
         projections = projections_of(X0, self.components)
         self.query_ = TrainSite(
-            1, 1, None, projections[0], loss, classes, self.privacy, menu, ridge_of(self.ridge)
+            round=1,
+            attempt=1,
+            owners=None,
+            projection=projections[0],
+            loss=loss_of(self.loss, numbers=given.classes == 0),
+            labels=given.classes,
+            privacy=self.privacy,
+            menu=menu,
+            ridge=ridge_of(self.ridge),
         )
         if not self.query_.unsound:
             self.query_ = tune_site(self.query_, X0, y0, float(np.median(epsilon)), projections)
         self.lens_ = self.query_.projection
-        self.public_frequencies_ = np.bincount(y0, minlength=classes)[:classes] / len(y0)
-        engine = Inline(Cohort.of(X, y, names), epsilon, stream)
+        counts = np.bincount(y0, minlength=given.classes)[: given.classes]
+        self.public_frequencies_ = counts / len(y0)
+        engine = Inline(Cohort.of(given.X, given.y, given.names), epsilon, stream)
         self.model_ = engine.run(ensemble_of_sites(self.query_, X0, y0, self.combine))
-        self.linear_ = self.model_.linear(self.query_, bounds)
+        self.linear_ = self.model_.linear(self.query_, given.bounds)
         self.site_models_, self.transcript_ = self.model_.models, engine.transcript
         self.ended_ = f"all {len(self.sites_)} sites"
-        self.guarantee_ = site_guarantee(self.query_, epsilon, source, stream)
+        self.guarantee_ = site_guarantee(self.query_, epsilon, given.source, stream)
         self.report_ = [
             {
                 "site": name,
@@ -138,7 +147,8 @@ class SiteEnsemble(ClassifierMixin, _Sites):  # type: ignore[misc]
 
     >>> from sklearn.datasets import make_classification
     >>> X, y = make_classification(4000, n_features=8, class_sep=2.0, random_state=1)
-    >>> model = SiteEnsemble(epsilon=1.0, random_state=1).fit(X, y, sites=[row % 5 for row in range(4000)])
+    >>> sites = [row % 5 for row in range(4000)]
+    >>> model = SiteEnsemble(epsilon=1.0, random_state=1).fit(X, y, sites=sites)
     >>> bool(model.score(X, y) > 0.9)
     True
     >>> model.guarantee_.unit
@@ -164,26 +174,22 @@ class SiteEnsemble(ClassifierMixin, _Sites):  # type: ignore[misc]
         labels = accept_labels(self, table, y, finite=public is None and self.schema is None)
         names = site_names(sites, len(labels))
         if public is None:
-            sample = drawn_sample(self, table, labels, np.arange(len(labels)), stream)
+            part = draw_sample(self, table, labels, np.arange(len(labels)), stream)
         else:
-            sample = given_sample(self, public, owners=len(labels))
-        self.schema_ = sample.schema(self.schema)
+            part = given_sample(self, public, owners=len(labels))
+        self.schema_, known = part.sample.schema, part.sample.public
         self.classes_ = np.array(self.schema_.classes)
-        known = sample.encoded(self.schema_)
-        rest = np.flatnonzero(~sample.taken)
-        encoded = self.schema_.encode(some_rows(table, rest)).X
-        numbers = self.schema_.encode_labels(labels[rest])
-        self._ensemble(
-            encoded,
-            numbers,
-            names[rest],
-            known.X,
-            known.y,
-            known.classes,
-            sample.source,
-            None,
-            stream,
+        rest = np.flatnonzero(~part.taken)
+        inputs = SiteInputs(
+            X=self.schema_.encode(some_rows(table, rest)).X,
+            y=self.schema_.encode_labels(labels[rest]),
+            names=names[rest],
+            X0=known.X,
+            y0=known.y,
+            classes=known.classes,
+            source=part.source,
         )
+        self._ensemble(inputs, stream)
         guesses = self.linear_.winners(self.model_.public_scores)
         self.public_only_score_ = float(np.mean(guesses == known.y))
         return self
@@ -218,7 +224,8 @@ class SiteEnsembleRegressor(RegressorMixin, _Sites):  # type: ignore[misc]
 
     >>> from sklearn.datasets import make_regression
     >>> X, y = make_regression(4000, n_features=8, noise=5.0, random_state=1)
-    >>> model = SiteEnsembleRegressor(epsilon=1.0, random_state=1).fit(X, y, sites=[row % 5 for row in range(4000)])
+    >>> sites = [row % 5 for row in range(4000)]
+    >>> model = SiteEnsembleRegressor(epsilon=1.0, random_state=1).fit(X, y, sites=sites)
     >>> bool(model.score(X, y) > 0.8)
     True
     """
@@ -265,17 +272,24 @@ class SiteEnsembleRegressor(RegressorMixin, _Sites):  # type: ignore[misc]
         targets = accept_labels(self, table, y, finite=public is None)
         names = site_names(sites, len(targets))
         if public is None:
-            sample = drawn_numbers(self, table, targets, stream)
+            sample = draw_numbers(self, table, targets, stream)
         else:
             sample = given_numbers(self, public, rows=len(targets))
         self.schema_ = sample.schema(self.schema)
         self.range_ = sample.range(self.target_range)
         rest = np.flatnonzero(~sample.taken)
-        encoded = self.schema_.encode(some_rows(table, rest)).X
-        X0, y0 = sample.encoded(self.schema_, self.range_)
-        bounds = (self.range_.low, self.range_.high)
-        levels = self.range_.levels(targets[rest])
-        self._ensemble(encoded, levels, names[rest], X0, y0, 0, sample.source, bounds, stream)
+        X0, y0 = sample.encode(self.schema_, self.range_)
+        inputs = SiteInputs(
+            X=self.schema_.encode(some_rows(table, rest)).X,
+            y=self.range_.levels(targets[rest]),
+            names=names[rest],
+            X0=X0,
+            y0=y0,
+            classes=0,
+            source=sample.source,
+            bounds=(self.range_.low, self.range_.high),
+        )
+        self._ensemble(inputs, stream)
         known = self.range_.numbers(y0 / Range.STEPS * 2 - 1)
         spread = float(np.sum((known - known.mean()) ** 2))
         missed = float(np.sum((known - self.range_.numbers(self.model_.public_scores[:, 0])) ** 2))
@@ -287,6 +301,6 @@ class SiteEnsembleRegressor(RegressorMixin, _Sites):  # type: ignore[misc]
         scores = self._scores(X)
         return self.range_.numbers(scores[:, 0])
 
-    def _restored(self, model: Any) -> None:
-        super()._restored(model)
+    def _take_up(self, model: Any) -> None:
+        super()._take_up(model)
         self.range_ = Range(*model.bounds)

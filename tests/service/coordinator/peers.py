@@ -8,7 +8,7 @@ import pandas as pd
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit import PeerEnsemble
-from tacit.data import read_table
+from tacit.data.table_file import TableFile
 from tacit.estimators.persistence import SavedModel
 from tacit.learners.invitation import PURPOSE, Invitation
 from tacit.learners.peers.leaf_counts import CountLeaves
@@ -62,7 +62,7 @@ def folder_of(tmp_path, text=CAMPAIGN):
 
 def table_of(path, terms):
     """Columns, labels and participants of a file."""
-    table = read_table(path)
+    table = TableFile.open(path).read()
     frame = pd.DataFrame({str(f.name): table.column(str(f.name)) for f in terms.schema.features})
     return frame, table.column("ill"), table.column("who")
 

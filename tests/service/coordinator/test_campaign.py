@@ -7,7 +7,8 @@ from typer.testing import CliRunner
 
 import tacit
 from tacit.cli import app
-from tacit.data import conform, read_table
+from tacit.data.table import conform
+from tacit.data.table_file import TableFile
 from tacit.service.coordinator.tables import ENDED
 from tacit.service.device.join import join
 from tests.service.coordinator.made import driven, folder_of, joining, running
@@ -61,6 +62,7 @@ def test_a_campaign_from_enrolment_to_model(tmp_path, database):
     told = CliRunner().invoke(app, ["predict", *files, "--out", str(out)])
     assert told.exit_code == 0, told.output
     assert "accuracy" in told.output
-    X = fitted.schema_.encode(conform(read_table(folder / "people.csv"), fitted.schema_)).X
+    people = TableFile.open(folder / "people.csv").read()
+    X = fitted.schema_.encode(conform(people, fitted.schema_)).X
     voted = [fitted.schema_.classes[place] for place in fitted.ensemble_.predict(X)]
     assert [line.split(",")[1] for line in out.read_text().splitlines()[1:]] == voted

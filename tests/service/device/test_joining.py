@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tacit.cli._inputs import Reading, owned_rows, public_sample
-from tacit.data import column_names
+from tacit.data.owned import read_owned
+from tacit.data.sample import ColumnRoles, read_sample
+from tacit.data.table_file import TableFile
 from tacit.owner.policy import Policy
 from tacit.service.device.client import Link
 from tacit.service.device.join import Joining
@@ -53,19 +54,19 @@ def made(folder: Path, owners=OWNERS, label="ill", who="who"):
 
 def test_a_file_means_what_it_means_to_tacit_fit(tmp_path):
     terms, mine = made(tmp_path)
-    reading = Reading("ill", owner="who", categories=("code",))
-    sample = public_sample(tmp_path / "mine.csv", reading)
+    roles = ColumnRoles("ill", owner="who", categories=("code",))
+    sample = read_sample(TableFile.open(tmp_path / "mine.csv"), roles)
     assert sample.schema == terms.schema
     assert [feature.name for feature in terms.schema.features] == [
         "age",
         "code",
         "town",
     ]  # dates are no feature
-    owned = owned_rows(tmp_path / "people.csv", reading, sample.schema, "the sample")
+    owned = read_owned(TableFile.open(tmp_path / "people.csv"), roles, sample.schema)
     names, cohort = mine.rows(terms)
-    known = terms.schema.encode_labels(owned.y) >= 0
+    known = terms.schema.encode_labels(owned.labels) >= 0
     assert names == ["a", "b", "c"]
-    np.testing.assert_array_equal(cohort.X, terms.schema.encode(owned.X).X[known])
+    np.testing.assert_array_equal(cohort.X, terms.schema.encode(owned.table).X[known])
     assert cohort.sizes.tolist() == [2, 1, 1]
 
 
@@ -98,10 +99,10 @@ def test_a_peer_may_lack_columns_but_not_all_of_them(tmp_path):
     _, mine = made(tmp_path, OWNERS.replace("town", "city"))
     (tmp_path / "campaign.toml").write_text('kind = "peers"\n' + CAMPAIGN)
     terms, _ = PeerSpec.read(tmp_path / "campaign.toml").prepare()
-    assert terms.attributes_of(column_names(mine.data)) == (0, 1)
+    assert terms.attributes_of(TableFile.open(mine.data).names) == (0, 1)
     _, cohort = mine.rows(terms)
     assert np.isnan(cohort.X).any(axis=0).tolist() == [False] * 4 + [True]
-    (tmp_path / "people.csv").write_text("who,ill\na,yes\n")
+    _, mine = made(tmp_path, "who,ill\na,yes\n")
     with pytest.raises(ValueError, match="has no column of the campaign"):
         mine.rows(terms)
 

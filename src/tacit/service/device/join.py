@@ -4,13 +4,14 @@ answer.
 
 import asyncio
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
-import numpy as np
-
 from tacit._util.durable import read_or_create
-from tacit.data import column_names, conform, conform_labels, conform_owners, read_rows
 from tacit.data.cohort import Cohort
+from tacit.data.owned import read_owned
+from tacit.data.sample import ColumnRoles
+from tacit.data.table_file import TableFile
 from tacit.owner.gate import Gate
 from tacit.owner.ledger import Ledger
 from tacit.owner.policy import Policy
@@ -83,7 +84,7 @@ class Joining:
         mine = {public_bytes(each.public_key()) for each in keys.values()}
         known = None if self.known is None else self.known | mine
         relayed = Relayed(self.state / "relayed", terms.relay, key, known)
-        held = terms.attributes_of(self._columns(terms))
+        held = terms.attributes_of(self._file.names)
         return terms, [
             PeerMember(
                 name,
@@ -105,28 +106,17 @@ class Joining:
         Every value is read by the schema alone: no row of one owner can change what another's rows
         mean.
         """
-        schema = terms.schema_of(self._columns(terms))
-        label = self.label or terms.label
-        wanted = [feature.name for feature in schema.features] + [label]
-        wanted += [] if self.owners is None else [self.owners]
-        raw = read_rows(self.data, wanted)
-        labels = terms.schema.encode_labels(conform_labels(raw.column(label), terms.schema))
-        if self.owners is None:
-            owner, names = np.zeros(len(raw), dtype=np.int64), [self.data.stem]
-        else:
-            names, owner = conform_owners(raw.column(self.owners))
-        table = conform(raw, schema, str(self.data))
-        return names, Cohort.of(terms.encode_rows(table), labels, owner)
+        roles = ColumnRoles(self.label or terms.label, self.owners)
+        self._file.require(roles.label, roles.owner)
+        schema = terms.schema_of(self._file.names)
+        owned = read_owned(self._file, roles, schema, one_owner=True)
+        labels = terms.schema.encode_labels(owned.labels)
+        cohort = Cohort.of(terms.encode_rows(owned.table), labels, owned.owners)
+        return list(owned.names) or [self.data.stem], cohort
 
-    def _columns(self, terms: CampaignTerms) -> list[str]:
-        """The columns of the file, if the label and the owners' names are among them."""
-        there = column_names(self.data)
-        for name in (self.label or terms.label, self.owners):
-            if name is not None and name not in there:
-                raise ValueError(
-                    f"column {name!r} is not in {self.data}; it has {', '.join(there)}"
-                )
-        return there
+    @cached_property
+    def _file(self) -> TableFile:
+        return TableFile.open(self.data)
 
 
 async def join(joining: Joining, link: Link, tokens: list[str], pinned: bytes | None = None) -> int:

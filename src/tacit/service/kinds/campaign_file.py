@@ -6,31 +6,21 @@ import logging
 import tomllib
 from abc import ABC, abstractmethod
 from dataclasses import MISSING, dataclass, fields
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypedDict, TypeVar
 
 import httpx
 
 from tacit._util.checks import bad, positive
-from tacit.data import UserTable, conform, conform_labels, describe, read_table
-from tacit.data.sample import Public
+from tacit.data.sample import ColumnRoles, Public, Sample, read_sample
 from tacit.data.schema import Schema
+from tacit.data.table_file import TableFile
 from tacit.service.kinds.kind import CampaignTerms
 
 log = logging.getLogger(__name__)
 KIND = "kind"  # the entry that says which kind of campaign it is
 DEFAULT = "classifier"  # as of `tacit fit`
 SPECS: dict[str, type["CampaignSpec"]] = {}
-
-
-@dataclass(frozen=True, eq=False)
-class Sample:
-    """The data user's own table: the schema it shows, its rows encoded, and a digest of them."""
-
-    schema: Schema
-    public: Public
-    digest: bytes
 
 
 class CommonTerms(TypedDict):
@@ -122,19 +112,11 @@ class CampaignSpec(ABC):
 
     def read_sample(self) -> Sample:
         """The data user's table, described and read as `tacit fit` does."""
-        table = read_table(self.sample)
-        found = describe(
-            table,
-            self.label,
-            owner=self.owner,
-            leave_out=self.leave_out,
-            categories=self.categories,
-        )
-        for name, why in found.left_out.items():
-            log.info("column %r of the sample is left out: it %s", name, why)
-        public = _encode(table, self.label, found.schema)
-        digest = blake2b(public.X.tobytes() + public.y.tobytes(), digest_size=32).digest()
-        return Sample(found.schema, public, digest)
+        roles = ColumnRoles(self.label, self.owner, None, self.categories, self.leave_out)
+        sample = read_sample(TableFile.open(self.sample), roles)
+        for note in sample.notes:
+            log.info("sample: %s", note)
+        return sample
 
 
 Spec = TypeVar("Spec", bound=CampaignSpec)
@@ -154,12 +136,3 @@ def entries(file: Path) -> dict[str, Any]:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError) as problem:
         raise ValueError(f"{file} cannot be read as a campaign: {problem}") from problem
-
-
-def _encode(table: UserTable, label: str, schema: Schema) -> Public:
-    """A table's rows with a known label, encoded."""
-    labels: Any = schema.encode_labels(conform_labels(table.column(label), schema))
-    rows = schema.encode(conform(table, schema, "the sample")).X
-    if not (labels >= 0).any():
-        raise bad("sample", f"rows with a label of {schema.classes}", label)
-    return Public(rows[labels >= 0], labels[labels >= 0], len(schema.classes))

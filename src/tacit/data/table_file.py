@@ -1,0 +1,278 @@
+"""A CSV or parquet file becomes columns: numbers, text and truth values.
+
+A CSV file is read as text, so that no odd value far down is an error and no message quotes one.
+`TableFile.read` then types each column as a whole, which is how a public table is described;
+`read_text` and `blocks` leave text as it is, for `conform` to read by a schema. Blanks around
+values do not count; the texts in `MISSING` are missing. Dates and nested things are left out and
+named.
+
+Where a file cannot be read as a table the error says why and what to do. No row is ever quoted.
+"""
+
+import csv as plain_csv
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv, parquet
+
+from tacit._util.types import AnyArray
+from tacit.data.table import UserTable
+
+MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "#N/A")
+_DELIMITERS = (",", ";", "\t", "|")
+_BLOCK = 1 << 22  # bytes of a CSV file at once
+_ROWS = 1 << 20  # rows of a parquet file at once
+_DATES = "dates"
+_INDEX = "__index_level_"  # how pandas names an index in a parquet file
+
+
+@dataclass(frozen=True, eq=False)
+class TableFile:
+    """A file whose heading was read; its rows are read when they are asked for.
+
+    `names` are those of its columns, in order; an index without a name is called "".
+    """
+
+    path: Path
+    names: tuple[str, ...]
+    _delimiter: str = ""
+    _parquet: Any = None
+
+    @classmethod
+    def open(cls, path: str | Path) -> "TableFile":
+        """Read the heading of a CSV or parquet file, which it is by its ending."""
+        file = Path(path)
+        if not file.is_file():
+            raise ValueError(f"{file} is not there: give the name of a CSV or parquet file")
+        if is_parquet(file):
+            try:
+                content = parquet.ParquetFile(file)
+            except (pa.ArrowException, OSError) as problem:
+                raise _unreadable(file, problem) from None
+            return cls(file, tuple(content.schema_arrow.names), _parquet=content)
+        heading = _read_heading(file)
+        sign = max(_DELIMITERS, key=heading.count)  # whichever of the usual signs it has most
+        names = next(plain_csv.reader([heading], delimiter=sign), [])
+        return cls(file, tuple(name.strip() for name in names), sign)
+
+    def require(self, *columns: str | None) -> None:
+        """An error that names the columns there are, unless these are among them."""
+        for name in columns:
+            if name is not None and name not in self.names:
+                raise ValueError(
+                    f"column {name!r} is not in {self.path}; it has {', '.join(self.names)}"
+                )
+
+    def read(self, columns: Sequence[str] | None = None) -> UserTable:
+        """All rows, each column typed; `columns`: only those of these that the file has."""
+        table = _user_table(self._whole(columns), _type_text)
+        if columns is None and "" in self.names:
+            table.left_out[""] = "values without a name, as a data frame's index"
+        return table
+
+    def read_text(self, columns: Sequence[str] | None = None) -> UserTable:
+        """The same, of CSV files the text as it is."""
+        return _user_table(self._whole(columns), _objects)
+
+    def blocks(self, columns: Sequence[str], rows: int) -> Iterator[UserTable]:
+        """`read_text` in pieces of at most so many rows, for files of any length."""
+        for batch in self._batches(columns, rows):
+            for start in range(0, batch.num_rows, rows):
+                yield _user_table(pa.Table.from_batches([batch.slice(start, rows)]), _objects)
+
+    def count_rows(self) -> int:
+        """How many rows the file has; of CSV files an estimate, by line ends."""
+        if self._parquet is not None:
+            return int(self._parquet.metadata.num_rows)
+        with self.path.open("rb") as content:
+            lines = sum(block.count(b"\n") for block in iter(lambda: content.read(_BLOCK), b""))
+        return max(1, lines - 1)
+
+    def _whole(self, columns: Sequence[str] | None) -> Any:
+        parts = list(self._batches(columns, _ROWS))
+        if not sum(part.num_rows for part in parts):
+            raise ValueError(f"{self.path} has no rows")
+        return pa.Table.from_batches(parts)
+
+    def _batches(self, columns: Sequence[str] | None, rows: int) -> Iterator[Any]:
+        """Pieces of the file: parquet as typed, CSV as text."""
+        names = list(self.names)
+        double = sorted({name for name in names if name and names.count(name) > 1})
+        if double:
+            raise ValueError(
+                f"{self.path} has several columns of one name: {', '.join(double)}; rename all but "
+                "one of each"
+            )
+        wanted = [name for name in names if name and (columns is None or name in columns)]
+        if not wanted:
+            raise ValueError(
+                f"{self.path} has none of the columns {', '.join(columns or ())}; "
+                f"it has {', '.join(names)}"
+            )
+        try:
+            if self._parquet is not None:
+                yield from self._parquet.iter_batches(rows, columns=wanted)
+                return
+            converting = csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()),
+                include_columns=wanted,
+                strings_can_be_null=False,
+            )
+            reading = csv.ReadOptions(column_names=names, skip_rows=1, block_size=_BLOCK)
+            parsing = csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True)
+            with csv.open_csv(self.path, reading, parsing, converting) as batches:
+                yield from batches
+        except (pa.ArrowException, OSError) as problem:
+            raise _unreadable(self.path, problem) from None
+
+
+def is_parquet(file: Path) -> bool:
+    """By the ending of its name."""
+    return file.suffix.lower() in (".parquet", ".pq")
+
+
+def type_columns(table: UserTable) -> UserTable:
+    """What `read` would say of these rows alone, for rows taken from what `read_text` gave."""
+    columns: dict[str, AnyArray] = {}
+    left_out = dict(table.left_out)
+    for name, column in table.columns.items():
+        values = _type_text(pa.chunked_array([pa.array(column)])) if _is_text(column) else column
+        if isinstance(values, str):
+            left_out[name] = values
+        else:
+            columns[name] = values
+    return UserTable(columns, left_out)
+
+
+def _read_heading(file: Path) -> str:
+    """The first line of a file that is said to be CSV; an error if it is of another kind."""
+    with (
+        file.open("rb") as content,
+        TextIOWrapper(content, encoding="utf-8-sig", errors="replace") as text,
+    ):
+        first = content.peek(_MOST_MAGIC)[:_MOST_MAGIC]
+        if not first:
+            raise ValueError(
+                f"{file} is empty: a table needs a line with the names of its columns, and rows"
+            )
+        if _other_kind(first):
+            raise _unreadable(file, first=first)
+        heading = text.readline()
+    if heading.count('"') % 2:
+        raise ValueError(
+            f"{file} has a column name with a line break in it: write all names in the first line"
+        )
+    return heading
+
+
+def _user_table(table: Any, of_text: Callable[[Any], AnyArray | str]) -> UserTable:
+    columns: dict[str, AnyArray] = {}
+    left_out: dict[str, str] = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        values = "a data frame's index" if name.startswith(_INDEX) else _values(column, of_text)
+        if isinstance(values, str):
+            left_out[name] = values
+        else:
+            columns[name] = values
+    return UserTable(columns, left_out)
+
+
+def _values(column: Any, of_text: Callable[[Any], AnyArray | str]) -> AnyArray | str:
+    """A column as numbers (missing: NaN) or as objects (missing: None); or what else it is, in a
+    word.
+    """
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        kind, column = kind.value_type, column.cast(kind.value_type)
+    if pa.types.is_integer(kind) and not pa.types.is_uint64(kind) and column.null_count == 0:
+        return np.asarray(column.to_numpy(), dtype=np.int64)
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        # whole numbers beyond 2^53 are rounded: an error would quote one
+        return np.asarray(column.cast("float64", safe=False).to_numpy(), dtype=np.float64)
+    if pa.types.is_boolean(kind):
+        return np.array(column.to_pylist(), dtype=object)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        text = pc.utf8_trim_whitespace(column.cast(pa.string()))
+        return of_text(pc.if_else(pc.is_in(text, pa.array(MISSING)), None, text))
+    if pa.types.is_null(kind):
+        return np.full(len(column), np.nan)
+    return _DATES if pa.types.is_temporal(kind) else f"values of type {kind}"
+
+
+def _type_text(text: Any) -> AnyArray | str:
+    """Text that is numbers, truth values or dates throughout is taken for those."""
+    if text.null_count == len(text):
+        return np.full(len(text), np.nan)
+    for kind in (pa.float64(), pa.bool_(), pa.timestamp("us")):
+        try:
+            cast = text.cast(kind)
+        except pa.ArrowException:
+            continue
+        if pa.types.is_boolean(kind):
+            return np.array(cast.to_pylist(), dtype=object)
+        if pa.types.is_timestamp(kind):
+            return _DATES
+        numbers = np.asarray(cast.to_numpy(), dtype=np.float64)
+        whole = text.null_count == 0 and bool(
+            np.all((np.abs(numbers) < 2**53) & (numbers % 1 == 0))
+        )
+        return numbers.astype(np.int64) if whole else numbers
+    return _objects(text)
+
+
+def _objects(text: Any) -> AnyArray:
+    """Text as it is; equal texts are one object."""
+    coded = text.combine_chunks().dictionary_encode()
+    values = np.array([*coded.dictionary.to_pylist(), None], dtype=object)
+    return np.asarray(
+        values[pc.fill_null(coded.indices, len(values) - 1).to_numpy(zero_copy_only=False)]
+    )
+
+
+def _is_text(column: AnyArray) -> bool:
+    return column.dtype.kind == "O" and all(
+        value is None or isinstance(value, str) for value in column.tolist()
+    )
+
+
+_RAGGED = re.compile(r"(Row #\d+: )?Expected \d+ columns, got \d+")
+_MAGIC = {  # what files begin with
+    b"\x1f\x8b": "it is compressed (gzip): unpack it first",
+    b"PK": "it is a workbook or an archive: save it as CSV first",
+    b"PAR1": "it is a parquet file: let its name end in .parquet",
+    b"\xff\xfe": "it is UTF-16 text: save it as UTF-8",
+    b"\xfe\xff": "it is UTF-16 text: save it as UTF-8",
+}
+_MOST_MAGIC = max(map(len, _MAGIC))
+
+
+def _unreadable(file: Path, problem: Exception | None = None, first: bytes = b"") -> ValueError:
+    """The library's message may quote a row: only its figures are told."""
+    said = str(problem or "")
+    ragged = _RAGGED.search(said)
+    if ragged:
+        why = (
+            f"{ragged.group(0).lower()}: every line must have as many values as the first has names"
+        )
+    elif "UTF8" in said.upper():
+        why = "it is not UTF-8 text: save it as UTF-8"
+    else:
+        if not first:
+            with file.open("rb") as content:
+                first = content.read(_MOST_MAGIC)
+        known = "" if first == b"PAR1" and is_parquet(file) else _other_kind(first)
+        why = known or "is it a CSV (UTF-8 text) or parquet file with a heading?"
+    return ValueError(f"{file} cannot be read as a table: {why}")
+
+
+def _other_kind(first: bytes) -> str:
+    """What a file is that is not CSV, by its first bytes; empty: nothing is known."""
+    kinds = (reason for begin, reason in _MAGIC.items() if first.startswith(begin))
+    return next(kinds, "")
