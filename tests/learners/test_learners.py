@@ -22,7 +22,7 @@ from tacit.learners.models.scores import Linear, ScoreModel
 from tacit.learners.models.trees import Trees
 from tacit.learners.owners.centroid import Centroid
 from tacit.learners.owners.logistic import Logistic, fit_each, fit_owners
-from tacit.learners.owners.stump import Stump, StumpModel
+from tacit.learners.owners.stump import Stump, StumpModel, best_thresholds
 from tacit.learners.query import Answer
 from tacit_papers.a.learners import PublishedCentroid, PublishedLogistic, PublishedStump
 from tests.mechanisms.membership import contains
@@ -134,7 +134,8 @@ def test_stumps_turn_themselves_the_right_way():
     query = ShareQuery(1, 1, 1, Stump(), Stump().facts(Public(X, y, 2)), Ensemble(2), TERMS)
     share = Stump().share(query, Cohort.of(X, y, np.zeros(100)))[0]
     assert (Stump().learn(query, Answer(share, 0 * share, 1)).predict(X) == y).all()
-    assert (PublishedStump().learn(query, Answer(share, 0 * share, 1)).predict(X) != y).all()
+    fixed = PublishedStump(polarity="fixed")
+    assert (fixed.learn(query, Answer(share, 0 * share, 1)).predict(X) != y).all()
 
 
 def test_owners_logistic_fits_are_scikit_learns():
@@ -214,3 +215,23 @@ def _trees(column):
     return Trees(
         nodes, np.zeros(3), np.array([1, 0, 0]), np.array([2, 0, 0]), np.ones(3), one - 1, one
     )
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_best_threshold_is_the_best_of_all(classes):
+    rng = np.random.default_rng(classes)
+    X = np.round(rng.uniform(-1, 1, (80, 6)), 1)
+    X[:, 5] = 0.5  # nothing to cut
+    y = np.digitize(X[:, 0] + 0.5 * rng.normal(size=80), np.linspace(-1, 1, classes + 1)[1:-1])
+
+    def errors(column, threshold):
+        left = X[:, column] < threshold
+        sides = [np.bincount(y[side], minlength=classes) for side in (left, ~left)]
+        return sum(int(counts.sum() - counts.max()) for counts in sides)
+
+    found = best_thresholds(Public(X, y, classes))
+    assert found[5] == 0.5
+    for column in range(5):
+        values = np.unique(X[:, column])
+        tried = [errors(column, cut) for cut in (values[1:] + values[:-1]) / 2]
+        assert errors(column, found[column]) == min(tried)

@@ -1,28 +1,14 @@
-"""Paper A again, at its own settings: the cells of Tables II to IV and of Figs. 2 to 9.
-
-Boosting (Figs. 4, 5, 7, 8) takes its votes from the data user's sample: as published, sound,
-without privacy. Beside it, what the data user gets from its own sample alone: without that line
-nobody knows what the owners added.
+"""Paper A again, at its own settings: the cells of Tables II to IV and of Figs. 2 to 9, and of how
+the paper is read.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.linear_model import LogisticRegression
-
-from tacit.algorithms import boosting
-from tacit.data.cohort import Cohort
-from tacit.engines.inline import Inline
-from tacit.learners.learner import ReportTerms
-from tacit.mechanisms.streams import Stream
-from tacit_papers.a.published import CURVES, EPSILONS
-from tacit_papers.a.tables import LEARNERS, TABLE_OF, TableCell
-from tacit_papers.datasets.split import Split
+from tacit_papers.a.curves import BoostingCell, PublicCell
+from tacit_papers.a.published import EPSILONS
+from tacit_papers.a.readings import READINGS, ReadingCell
+from tacit_papers.a.tables import TABLE_OF, TableCell
 from tacit_papers.runner import Cell
-from tacit_papers.shared.curves import CurveCell
-from tacit_papers.shared.first_learner import Line
-from tacit_papers.shared.splits import accuracy_alone, load_split, public_of
 
 DATASETS = ("synthetic", "mnist", "fashion", "brazil")
 ROUNDS = 10
@@ -39,78 +25,6 @@ _OWNERS = (100, 200, 400, 600, 800, 1_000)  # Fig. 3; the paper says from 100 to
 # A look in seconds: a few made-up rows, for logistic regression too, which the paper has not.
 _QUICK = {"centroid": (2_000, 4), "stump": (1_000, 80), "logistic": (100, 40)}
 _QUICK_CURVES = {"centroid": (2_000, 4), "stump": (200, 80), "logistic": (100, 40)}
-_ATTEMPTS = 10  # dropped rounds in a row
-
-
-@dataclass(frozen=True)
-class PublicRow:
-    """Test error of a model fitted to the data user's sample alone."""
-
-    dataset: str
-    model: str
-    rows: int
-    error: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class PublicCell(Cell):
-    """The data user's sample alone: two linear models, and the best of three kinds by
-    cross-validation.
-    """
-
-    paper: ClassVar[str] = "a"
-
-    def rows(self) -> list[PublicRow]:
-        split = load_split(self.dataset, self.quick)
-        models = {
-            "logistic regression": LogisticRegression(max_iter=1000),
-            "LDA": LinearDiscriminantAnalysis(),
-        }
-        errors = {"chosen by cross-validation": 1 - accuracy_alone(split)}
-        for name, model in models.items():
-            guesses = model.fit(split.X_public, split.y_public).predict(split.X_test)
-            errors[name] = float((guesses != split.y_test).mean())
-        return [
-            PublicRow(self.dataset, name, len(split.y_public), error)
-            for name, error in errors.items()
-        ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class BoostingCell(CurveCell):
-    """The curves of one base learner on one data set."""
-
-    paper: ClassVar[str] = "a"
-    spare: ClassVar[int] = 2
-
-    def lines(self) -> list[Line]:
-        """As published (Piecewise), sound (Piecewise and the chosen mechanism), and both without
-        privacy.
-        """
-        as_published, sound = LEARNERS[self.learner]
-        lines = [
-            Line("as published", as_published, "none", None),
-            Line("sound", sound, "none", None),
-        ]
-        for epsilon in self.epsilons:
-            lines.append(Line("as published", as_published, "piecewise", epsilon))
-            lines += [
-                Line("sound", sound, mechanism, epsilon) for mechanism in ("piecewise", "auto")
-            ]
-        return lines
-
-    def published_ends(self, line: Line) -> tuple[float, float] | None:
-        return CURVES.get((self.dataset, self.learner, line.epsilon))
-
-    def boost(self, split: Split, cohort: Cohort, line: Line, coins: Stream) -> boosting.Boosted:
-        public = public_of(split)
-        epsilon = line.epsilon or 1.0
-        facts = line.learner.facts(public)
-        terms = ReportTerms.of(line.mechanism, line.learner.space(facts), epsilon)
-        schedule = boosting.Schedule(self.rounds, self.owners, _ATTEMPTS)
-        judge = boosting.OwnSample(public)
-        algorithm = boosting.boost(line.learner, facts, terms, judge, schedule)
-        return Inline(cohort, epsilon, coins).run(algorithm)
 
 
 def cells_a(quick: bool, seed: int = 1) -> list[Cell]:
@@ -133,6 +47,8 @@ def _full_cells(seed: int) -> list[Cell]:
                 if dataset in _CURVE_EPSILONS:
                     runs, epsilons = 5 if dataset == "synthetic" else 10, _CURVE_EPSILONS[dataset]
                     cells.append(make.curve(learner, dataset, sizes[dataset], epsilons, runs))
+                    if learner in READINGS:
+                        cells.append(make.readings(learner, dataset, sizes[dataset], epsilons, 5))
         if dataset == "mnist":
             cells += [make.over_owners(dataset, owners, 10) for owners in _OWNERS]
     return cells
@@ -144,6 +60,8 @@ def _quick_cells(seed: int) -> list[Cell]:
     for learner, size in _QUICK.items():
         cells.append(make.first(learner, name, size, (1.0, 7.0), runs=2))
         cells.append(make.curve(learner, name, _QUICK_CURVES[learner], (7.0,), runs=2))
+        if learner in READINGS:
+            cells.append(make.readings(learner, name, _QUICK_CURVES[learner], (7.0,), runs=2))
     return [*cells, *(make.over_owners(name, owners, runs=2) for owners in (100, 1_000))]
 
 
@@ -211,6 +129,28 @@ class _CellsOfA:
             seed=self.seed,
             quick=self.quick,
             cost=60.0 if dataset == "synthetic" and not self.quick else 15.0,
+            learner=learner,
+            owners=size[0],
+            rows_per_owner=size[1],
+            epsilons=epsilons,
+            rounds=ROUNDS,
+        )
+
+    def readings(
+        self,
+        learner: str,
+        dataset: str,
+        size: tuple[int, int],
+        epsilons: tuple[float, ...],
+        runs: int,
+    ) -> ReadingCell:
+        return ReadingCell(
+            where="readings",
+            dataset=dataset,
+            runs=runs,
+            seed=self.seed,
+            quick=self.quick,
+            cost=60.0 if dataset == "synthetic" and not self.quick else 10.0,
             learner=learner,
             owners=size[0],
             rows_per_owner=size[1],

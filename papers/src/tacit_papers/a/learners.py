@@ -1,7 +1,8 @@
 """The learners of paper A as they were published, for its tables. Each says why it may only be
 simulated.
 
-They are binary, as in the paper, and share models with the sound learners.
+They are binary, as in the paper, and share models with the sound learners. What the text leaves
+open is a parameter; the default is the reading that comes closest to the paper's own figures.
 """
 
 from dataclasses import dataclass
@@ -9,13 +10,15 @@ from typing import ClassVar
 
 import numpy as np
 
+from tacit._util.checks import one_of
 from tacit._util.types import FloatArray
 from tacit.data.cohort import Cohort
+from tacit.data.sample import Public
 from tacit.learners.learner import Facts, ShareQuery, Simulated
 from tacit.learners.owners.centroid import CentroidModel
 from tacit.learners.owners.cross_tables import Cuts, OwnedRows, tabulate_weighted
 from tacit.learners.owners.logistic import Logistic, LogisticModel, fit_owners
-from tacit.learners.owners.stump import Stump, StumpModel
+from tacit.learners.owners.stump import Stump, StumpModel, best_thresholds
 from tacit.learners.query import Answer
 from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.no_privacy import NoPrivacy
@@ -38,14 +41,22 @@ def raw_weights(query: ShareQuery, cohort: Cohort) -> FloatArray:
 class PublishedCentroid(Simulated):
     """Algorithm 5: every row is perturbed with epsilon / N, and sent with its label and its
     weight.
+
+    `divide`: by what the data user divides a class's weighted sum of perturbed rows. "weights": by
+    the sum of their weights, which makes a weighted mean. "rows": by the number of rows, as the
+    formula has it when weights begin at 1; centroids then grow with the weights, and rounds fail.
+    Both are the same in a first round.
     """
 
     name: ClassVar[str] = "centroid, as published"
     unsound: ClassVar[str] = (
         "labels and the number of rows leave in clear, and weights are multiplied after the "
-        "noise, so that a malicious "
-        "ensemble can read rows from them"
+        "noise, so that a malicious ensemble can read rows from them"
     )
+    divide: str = "weights"
+
+    def __post_init__(self) -> None:
+        one_of("divide", self.divide, ("weights", "rows"))
 
     def space(self, facts: Facts) -> Box:
         return Box(dim=facts.dim)
@@ -56,8 +67,8 @@ class PublishedCentroid(Simulated):
         """
         rows, weights = self.perturbed_rows(query, cohort)
         hot = np.eye(query.facts.classes)[cohort.y]
-        counts = np.maximum(hot.sum(axis=0), 1.0)
-        centroids = (hot * weights[:, np.newaxis]).T @ rows / counts[:, np.newaxis]
+        sums = (hot * weights[:, np.newaxis]).T @ rows
+        centroids = sums / self.divisors(query, cohort)[:, np.newaxis]
         return np.broadcast_to(centroids.ravel(), (len(cohort), centroids.size))
 
     def simulate(
@@ -84,8 +95,7 @@ class PublishedCentroid(Simulated):
                 randomiser = make(mechanism, Box(dim=query.facts.dim), each[part])
                 estimates = randomiser.estimate(randomiser.randomize(rows[part], coins))
                 np.add.at(sums, cohort.y[part], estimates * weights[part][:, np.newaxis])
-        counts = np.maximum(np.bincount(cohort.y, minlength=query.facts.classes), 1)
-        mean = sums / counts[:, np.newaxis]
+        mean = sums / self.divisors(query, cohort)[:, np.newaxis]
         return Answer(mean.ravel(), np.zeros(mean.size), len(cohort))
 
     def learn(self, query: ShareQuery, answer: Answer) -> CentroidModel:
@@ -93,14 +103,28 @@ class PublishedCentroid(Simulated):
 
     def perturbed_rows(self, query: ShareQuery, cohort: Cohort) -> tuple[FloatArray, FloatArray]:
         """What is perturbed, and what the data user multiplies it with."""
-        # Table II is in units of unweighted centroids: weights that begin at 1.
-        return cohort.X, np.exp(np.minimum(query.ensemble.log_weights(cohort.X, cohort.y), 700.0))
+        return cohort.X, self.row_weights(query, cohort)
+
+    def row_weights(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
+        """Weights of rows, which begin at 1: Table II is in units of unweighted centroids."""
+        logs = query.ensemble.log_weights(cohort.X, cohort.y)
+        return np.asarray(np.exp(np.minimum(logs, 700.0)))
+
+    def divisors(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
+        """What makes centroids of the classes' sums."""
+        weights = self.row_weights(query, cohort) if self.divide == "weights" else None
+        found = np.bincount(cohort.y, weights, minlength=query.facts.classes).astype(np.float64)
+        return np.where(found > 0, found, 1.0)
 
 
 @dataclass(frozen=True)
 class PublishedStump(Stump):
-    """Algorithm 6: cross-table differences with weights that are never normalised, and a fixed
-    polarity.
+    """Algorithm 6: cross-table differences with weights that are never normalised.
+
+    `thresholds`: what the data user computes beforehand of its own data. "best": the cut of each
+    column with the fewest errors; "median". `polarity`: which class is on which side. "sums": by
+    the signs of the perturbed sums; "fixed": class 0 on the left, whatever the sums say, so that a
+    stump the wrong way round wastes its round.
     """
 
     name: ClassVar[str] = "stump, as published"
@@ -108,6 +132,16 @@ class PublishedStump(Stump):
         "weights leave [-1, 1] after a few rounds; only this simulation's clipping keeps the "
         "noise enough"
     )
+    thresholds: str = "best"
+    polarity: str = "sums"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        one_of("thresholds", self.thresholds, ("best", "median"))
+        one_of("polarity", self.polarity, ("sums", "fixed"))
+
+    def facts(self, public: Public) -> Facts:
+        return one_cut_per_column(public, self.thresholds)
 
     def space(self, facts: Facts) -> Box:  # type: ignore[override]
         return Box(dim=2 * len(facts.values))
@@ -123,7 +157,17 @@ class PublishedStump(Stump):
     def learn(self, query: ShareQuery, answer: Answer) -> StumpModel:
         impurity = np.abs(answer.mean.reshape(-1, 2)).sum(axis=1)
         best = int(np.argmax(impurity))
-        return StumpModel(int(query.facts.columns[best]), float(query.facts.values[best]), 0, 1)
+        sums = answer.mean.reshape(-1, 2)[best]
+        left, right = (0, 1) if self.polarity == "fixed" else (int(side > 0) for side in sums)
+        return StumpModel(
+            int(query.facts.columns[best]), float(query.facts.values[best]), left, right
+        )
+
+
+def one_cut_per_column(public: Public, thresholds: str) -> Facts:
+    """The best cut of each column in the data user's sample, or its median."""
+    values = best_thresholds(public) if thresholds == "best" else np.median(public.X, axis=0)
+    return Facts(public.dim, public.classes, values, np.arange(public.dim))
 
 
 @dataclass(frozen=True)

@@ -10,18 +10,19 @@ from typing import ClassVar
 
 import numpy as np
 
+from tacit._util.checks import one_of
 from tacit._util.types import FloatArray
 from tacit.data.cohort import Cohort
 from tacit.data.sample import Public
 from tacit.learners.learner import Facts, ShareQuery, Simulated
 from tacit.learners.owners.cross_tables import Cuts, OwnedRows, tabulate_weighted
 from tacit.learners.owners.logistic import LogisticModel, fit_owners
-from tacit.learners.owners.stump import Stump, StumpModel
+from tacit.learners.owners.stump import StumpModel
 from tacit.learners.query import Answer
 from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.spaces import Box
 from tacit.mechanisms.streams import Stream
-from tacit_papers.a.learners import PublishedCentroid, make
+from tacit_papers.a.learners import PublishedCentroid, make, one_cut_per_column
 from tacit_papers.shared.first_learner import FromShares
 
 
@@ -43,8 +44,12 @@ class WeightedCentroid(PublishedCentroid):
     )
 
     def perturbed_rows(self, query: ShareQuery, cohort: Cohort) -> tuple[FloatArray, FloatArray]:
-        rows = np.clip(cohort.X * mean_one_weights(query, cohort)[:, np.newaxis], -1.0, 1.0)
+        rows = np.clip(cohort.X * self.row_weights(query, cohort)[:, np.newaxis], -1.0, 1.0)
         return rows, np.ones(len(rows))
+
+    def row_weights(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
+        """1 on average over everybody; the sums of a class's weights are sums over owners, too."""
+        return mean_one_weights(query, cohort)
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,8 @@ class MajorityStump(Simulated):
     """Section 3.5.3: the best attribute from perturbed cross tables, then the majority class of
     each side, asked again.
 
-    The answer is the perturbed tables followed by the exact ones.
+    The answer is the perturbed tables followed by the exact ones. `thresholds` as in
+    `PublishedStump`.
     """
 
     name: ClassVar[str] = "stump, as published in B"
@@ -60,8 +66,13 @@ class MajorityStump(Simulated):
         "owners tell the majority class of each side without noise, and sums over all are exact"
     )
 
+    thresholds: str = "best"
+
+    def __post_init__(self) -> None:
+        one_of("thresholds", self.thresholds, ("best", "median"))
+
     def facts(self, public: Public) -> Facts:
-        return Stump().facts(public)
+        return one_cut_per_column(public, self.thresholds)
 
     def space(self, facts: Facts) -> Box:
         return Box(dim=2 * len(facts.values))

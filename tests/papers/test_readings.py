@@ -1,0 +1,115 @@
+"""What paper A leaves open is a parameter, and the default is what its own figures ask for."""
+
+import numpy as np
+import pytest
+
+from tacit.data.cohort import Cohort
+from tacit.data.sample import Public
+from tacit.learners.learner import ReportTerms, ShareQuery
+from tacit.learners.models.ensemble import Ensemble
+from tacit.learners.owners.stump import StumpModel
+from tacit.learners.query import Answer
+from tacit.mechanisms.no_privacy import NoPrivacy
+from tacit.mechanisms.streams import seeded
+from tacit_papers.a.experiment import cells_a
+from tacit_papers.a.learners import PublishedCentroid, PublishedStump
+from tacit_papers.a.readings import (
+    DEFAULTS,
+    READINGS,
+    ReadingCell,
+    ReadingRow,
+    hold_out,
+    mean_gaps,
+)
+from tacit_papers.a.report import report_a
+from tacit_papers.b.learners import MajorityStump, WeightedCentroid
+from tacit_papers.shared.splits import load_split
+
+
+@pytest.fixture
+def cohort():
+    """Class 1 is rare and on the left: neither the median nor a fixed polarity is of any use."""
+    X = np.random.default_rng(1).uniform(-1, 1, (60, 2))
+    return Cohort(X, (X[:, 0] < -0.6).astype(np.int64), np.arange(21) * 3)
+
+
+def query_of(learner, cohort, ensemble=None):
+    facts = learner.facts(Public(cohort.X, cohort.y, 2))
+    terms = ReportTerms("none", (1.0,))
+    return ShareQuery(1, 1, len(cohort), learner, facts, ensemble or Ensemble(2), terms)
+
+
+def exact(learner, query, cohort):
+    mean = learner.share(query, cohort).mean(axis=0)
+    return learner.learn(query, Answer(mean, np.zeros(mean.size), len(cohort)))
+
+
+def test_the_stump_takes_the_best_cut_and_the_class_that_the_sums_say(cohort):
+    learner = PublishedStump()
+    model = exact(learner, query_of(learner, cohort), cohort)
+    assert (model.column, model.left, model.right) == (0, 1, 0)
+    assert model.threshold == pytest.approx(-0.6, abs=0.1)
+    assert (model.predict(cohort.X) == cohort.y).all()
+
+
+def test_other_readings_are_parameters(cohort):
+    fixed = PublishedStump(polarity="fixed")
+    model = exact(fixed, query_of(fixed, cohort), cohort)
+    assert (model.left, model.right) == (0, 1)
+    for learner in (PublishedStump(thresholds="median"), MajorityStump(thresholds="median")):
+        values = query_of(learner, cohort).facts.values
+        np.testing.assert_array_equal(values, np.median(cohort.X, axis=0))
+    for bad in ({"thresholds": "mean"}, {"polarity": "free"}):
+        with pytest.raises(ValueError, match="must be one of"):
+            PublishedStump(**bad)
+    with pytest.raises(ValueError, match="must be one of"):
+        PublishedCentroid(divide="owners")
+
+
+@pytest.mark.parametrize("kind", [PublishedCentroid, WeightedCentroid])
+def test_centroids_are_weighted_means_or_grow_with_the_weights(cohort, kind):
+    stump = StumpModel(1, 0.0, 0, 1)
+    ensemble = Ensemble(2, ((0.3, stump),))
+    learner = kind()
+    query = query_of(learner, cohort, ensemble)
+    weights = learner.row_weights(query, cohort)
+    rows, after = learner.perturbed_rows(query, cohort)
+    answer = learner.simulate(query, cohort, NoPrivacy, 1.0, seeded(1))
+    by_rows = kind(divide="rows")
+    other = by_rows.simulate(query_of(by_rows, cohort, ensemble), cohort, NoPrivacy, 1.0, seeded(1))
+    for k in (0, 1):
+        own = cohort.y == k
+        total = (rows[own] * after[own][:, None]).sum(axis=0)
+        np.testing.assert_allclose(answer.mean.reshape(2, -1)[k], total / weights[own].sum())
+        np.testing.assert_allclose(other.mean.reshape(2, -1)[k], total / own.sum())
+
+
+def test_readings_are_compared_on_rows_that_nobody_learns_from_or_tests_on():
+    split = load_split("synthetic", quick=True)
+    rest, held = hold_out(split)
+    assert len(rest.y_train) + len(held.y_test) == len(split.y_train)
+    np.testing.assert_array_equal(np.concatenate([rest.X_train, held.X_test]), split.X_train)
+    assert rest.X_test is split.X_test
+
+
+def test_every_reading_is_measured_and_shown():
+    (cell,) = [
+        cell
+        for cell in cells_a(quick=True)
+        if isinstance(cell, ReadingCell) and cell.learner == "stump"
+    ]
+    rows = cell.rows()
+    assert {row.reading for row in rows} == set(READINGS["stump"])
+    assert {row.epsilon for row in rows} == {None, 7.0}
+    gaps = mean_gaps(rows)
+    assert gaps["stump", DEFAULTS["stump"]] < gaps["stump", "median, fixed polarity"]
+    (section,) = [each for each in report_a(rows).sections if each.title.startswith("How we read")]
+    (table,) = section.parts
+    assert [row[0] for row in table.rows] == [*READINGS["stump"], "the paper states"]
+    assert table.rows[-1][-1] == "30.0 → 19.0"
+
+
+def test_the_gap_is_that_of_held_out_rows():
+    row = ReadingRow("mnist", "stump", "x", 7.0, 0.5, 0.5, 0.2, 0.1, 0.02, 5)
+    other = ReadingRow("fashion", "stump", "x", None, 0.5, 0.5, 0.2, 0.1, None, 5)
+    assert mean_gaps([row, other]) == {("stump", "x"): 0.02}
