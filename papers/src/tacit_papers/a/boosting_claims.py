@@ -9,9 +9,9 @@ _FEATURES = (
     "the paper's visual words are not known in detail; ours separate Fashion-MNIST less "
     "(docstring of fashion_words)"
 )
-POLARITY = (
-    "as printed, Algorithm 6 has a fixed polarity: a stump the wrong way round is dropped, "
-    "and without noise the same one comes again; the sound variant takes the sign of the sums"
+READ = (
+    "Algorithm 6 is read as its own figures ask for: cuts with the fewest errors in the data "
+    "user's sample, classes by the signs of the sums (section How we read it)"
 )
 SOURCES = {
     "mnist": "visual words fitted anew",
@@ -54,7 +54,7 @@ def _curves() -> list[Statement]:
             "5 points"
         )
         judge = _end_points(dataset, learner, epsilon, stated)
-        caution = POLARITY if learner == "stump" else SOURCES[dataset]
+        caution = READ if learner == "stump" else SOURCES[dataset]
         found.append(Statement(figure, text, percent(*stated), judge, caution))
     for dataset, learner in dict.fromkeys((name, learner) for name, learner, _ in CURVES):
         figure = "Fig. 4" if learner == "centroid" else "Fig. 7"
@@ -69,7 +69,7 @@ def _curves() -> list[Statement]:
             Statement(figure, text, "", _helps(dataset, learner, epsilons), SOURCES[dataset])
         )
     text = "MNIST, epsilon 7: ten private stumps are close to ten without privacy, within 5 points"
-    return [*found, Statement("Fig. 7", text, "9, 7", _close_stumps, POLARITY)]
+    return [*found, Statement("Fig. 7", text, "9, 7", _close_stumps, READ)]
 
 
 def _end_points(
@@ -128,9 +128,9 @@ def _votes() -> list[Statement]:
             f"{after}, within 6 points"
         )
         judge = _rise("stump", dataset, epsilon, after, stated)
-        found.append(Statement("Fig. 8", text, percent(*stated), judge, POLARITY))
+        found.append(Statement("Fig. 8", text, percent(*stated), judge, READ))
         text = f"{dataset}: votes of stumps are not near 0 after ten rounds (above 0.1)"
-        found.append(Statement("Fig. 8", text, "", _last_vote(dataset, epsilon), POLARITY))
+        found.append(Statement("Fig. 8", text, "", _last_vote(dataset, epsilon), READ))
     return found
 
 

@@ -135,7 +135,7 @@ def best_thresholds(public: Public) -> FloatArray:
     >>> best_thresholds(public)
     array([-0.5])
     """
-    found = public.X[0].copy()
+    found: FloatArray = public.X[0].copy()
     for column, values in enumerate(public.X.T):
         order = np.argsort(values, kind="stable")
         ranked = values[order]
