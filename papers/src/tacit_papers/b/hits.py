@@ -6,10 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit._util.types import FloatArray
+from tacit._util.types import FloatArray, IntArray
 from tacit.data.cohort import Cohort
 from tacit.data.sample import Public
-from tacit.learners.learner import ReportTerms, ShareQuery
+from tacit.learners.learner import Learner, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.stump import Stump
 from tacit.mechanisms.streams import seeded
@@ -66,12 +66,13 @@ class HitCell(Cell):
         alone, places = list[int](), [list[int]() for _ in lines]
         for run in range(self.runs // _DRAWS):
             cohort = deal(split, self.owners, self.rows_per_owner, stream.child("owners", run))
-            shares = _shares(
-                public, cohort
-            )  # in a first round the published learner and the sound one ask the same
-            ranks = np.argsort(np.argsort(-_purity(shares.mean(axis=0)), kind="stable"))
-            alone.append(int(ranks[np.argmax(_purity(_shares(public, _one_owner(public))[0]))]))
+            learners: tuple[Learner, ...] = (PublishedStump(), Stump())
+            asked = {learner: _Asked.of(learner, public, cohort) for learner in learners}
+            ranks = asked[PublishedStump()].ranks
+            sample = _shares(PublishedStump(), public, _one_owner(public))[0]
+            alone.append(int(ranks[np.argmax(_purity(sample))]))
             for line, found in zip(lines, places, strict=True):
+                shares, ranks = asked[line.learner].shares, asked[line.learner].ranks
                 mechanism = _query(public, line, len(cohort)).mechanism(line.epsilon or 1.0)
                 for draw in range(_DRAWS):
                     coins = stream.child(line.variant, line.mechanism, str(line.epsilon), run, draw)
@@ -101,6 +102,22 @@ class HitCell(Cell):
         )
 
 
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """The shares that a learner asks for in a first round, and how attributes rank in truth: each
+    learner has cuts of its own.
+    """
+
+    shares: FloatArray
+    ranks: IntArray
+
+    @classmethod
+    def of(cls, learner: Learner, public: Public, cohort: Cohort) -> "_Asked":
+        shares = _shares(learner, public, cohort)
+        order = np.argsort(-_purity(shares.mean(axis=0)), kind="stable")
+        return cls(shares, np.argsort(order))
+
+
 def _query(public: Public, line: Line, owners: int) -> ShareQuery:
     facts = line.learner.facts(public)
     terms = ReportTerms.of(line.mechanism, line.learner.space(facts), line.epsilon or 1.0)
@@ -115,9 +132,9 @@ def _query(public: Public, line: Line, owners: int) -> ShareQuery:
     )
 
 
-def _shares(public: Public, cohort: Cohort) -> FloatArray:
-    query = _query(public, Line("sound", Stump(), "none", None), len(cohort))
-    return query.learner.share(query, cohort)
+def _shares(learner: Learner, public: Public, cohort: Cohort) -> FloatArray:
+    query = _query(public, Line("", learner, "none", None), len(cohort))
+    return learner.share(query, cohort)
 
 
 def _one_owner(public: Public) -> Cohort:
