@@ -34,7 +34,7 @@ def leave(
         tacit leave https://host:8443 north --state tacit-owner
     """
     from tacit.service.device.client import Link
-    from tacit.service.device.identity import Identity
+    from tacit.service.device.member import Identity
 
     async def run() -> bool:
         link = Link.to(url, authority, patience)

@@ -7,7 +7,7 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 from benchmarks.loopback import serve
 
-from tacit.service.coordinator.progress import Progress
+from tacit.service.coordinator.status import Progress
 from tacit.service.device.client import Link
 from tacit.service.device.join import join
 from tests.browser import browser, watched

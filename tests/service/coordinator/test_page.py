@@ -16,8 +16,7 @@ from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.centroid import Centroid
 from tacit.render.drawing import draw
 from tacit.service.coordinator.page import chart_of, page, sentence
-from tacit.service.coordinator.progress import accuracy
-from tacit.service.coordinator.status import View
+from tacit.service.coordinator.status import View, accuracy
 from tacit.service.protocol.handshake import REHEARSAL
 from tests.service.coordinator.made import ADMIN, CAMPAIGN, folder_of, running, visiting
 
@@ -195,9 +194,9 @@ def test_the_chart_puts_things_where_they_belong():
     errors = [{"error": e, "stderr": 0.01} for e in (0.3, 0.2, 0.1)]
     chart = drawn(progress=errors, public_only={"error": 0.2, "stderr": 0.01}, rounds=4)
     ours, alone = chart.curves
-    first, second, third = ours.marks
+    first, second, third = ours.points
     assert first.y < second.y < third.y  # less error is further down
-    assert second.y == pytest.approx(alone.marks[0].y)
+    assert second.y == pytest.approx(alone.points[0].y)
     assert second.x - first.x == pytest.approx(third.x - second.x)
     assert third.x < chart.right - (third.x - second.x)  # there is room for the one to come
     assert [tick.text for tick in chart.columns] == ["1", "2", "3", "4"]
@@ -217,7 +216,7 @@ def test_the_chart_puts_things_where_they_belong():
     ids=["boosting", "sites", "peers"],
 )
 def test_every_kind_has_its_own_words(kind, says):
-    assert drawn(kind=kind).curves[0].marks[0].text == f"{says}: 20 ± 4"
+    assert drawn(kind=kind).curves[0].points[0].text == f"{says}: 20 ± 4"
     text = " ".join(
         Outline(
             page(figures(kind=kind, unit="record" if kind != "boosting" else "owner"))
@@ -240,10 +239,10 @@ def test_charts_of_any_length_stay_on_their_sheet(rounds):
     chart = drawn(progress=errors, rounds=rounds)
     assert len(chart.rows) >= 2
     assert 1 <= len(chart.columns) <= 12
-    marks = [mark for curve in chart.curves for mark in curve.marks]
+    points = [point for curve in chart.curves for point in curve.points]
     assert all(
-        chart.left <= mark.x <= chart.right and chart.top <= mark.y <= chart.bottom
-        for mark in marks
+        chart.left <= point.x <= chart.right and chart.top <= point.y <= chart.bottom
+        for point in points
     )
 
 

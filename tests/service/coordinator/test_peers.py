@@ -19,8 +19,8 @@ from tacit.service.coordinator.page import page
 from tacit.service.coordinator.peers import Rosters
 from tacit.service.coordinator.status import View
 from tacit.service.coordinator.tables import CLOSED, VOID
-from tacit.service.device.identity import Identity
 from tacit.service.device.join import Joining, join
+from tacit.service.device.member import Identity
 from tacit.service.device.preview import preview
 from tacit.service.device.rehearsal_gate import RehearsalPart
 from tacit.service.kinds.peers import PeerSpec

@@ -7,16 +7,9 @@ import time
 import pytest
 from sqlalchemy.exc import IntegrityError
 
+from tacit.service.coordinator.sql import StoreError
 from tacit.service.coordinator.store import Store
-from tacit.service.coordinator.tables import (
-    ENDED,
-    ENROLLING,
-    OPEN,
-    PAUSED,
-    RUNNING,
-    Question,
-    StoreError,
-)
+from tacit.service.coordinator.tables import ENDED, ENROLLING, OPEN, PAUSED, RUNNING, Question
 from tests.service.coordinator.made import at_once, enrol
 
 TOKENS = [f"token number {i:04d}" for i in range(40)]

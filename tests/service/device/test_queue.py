@@ -7,8 +7,8 @@ import pytest
 
 from tacit.owner.gate import Reason, RefusedError
 from tacit.owner.ledger import LedgerError
-from tacit.service.device import gate_queue
-from tacit.service.device.gate_queue import GateQueue
+from tacit.service.device import member
+from tacit.service.device.member import GateQueue
 from tests.owner.made import gate, question, rows
 
 NAMES = [f"owner {i}" for i in range(8)]
@@ -70,7 +70,7 @@ def test_one_whose_budget_is_spent_does_not_stop_the_others(slow):
 
 
 def test_batches_have_a_largest_size(slow, monkeypatch):
-    monkeypatch.setattr(gate_queue, "_LARGEST", 3)
+    monkeypatch.setattr(member, "_LARGEST", 3)
     first = question()
     said = told(slow, *((first, name) for name in NAMES))
     assert slow.batches == [3, 3, 2]

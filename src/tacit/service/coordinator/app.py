@@ -90,7 +90,7 @@ class Coordinator:
             lifespan=self._lifespan,
             exception_handlers={
                 HTTPException: _http_error,
-                UnsignedError: _unsigned_error,
+                UnsignedError: _answer_unsigned,
                 Exception: leave_to_guard,
             },
         )
@@ -222,5 +222,5 @@ async def _http_error(request: Request, problem: Exception) -> Response:
     return JSONResponse({"error": kinds.get(code, "refused")}, code, headers)
 
 
-async def _unsigned_error(request: Request, problem: Exception) -> Response:
+async def _answer_unsigned(request: Request, problem: Exception) -> Response:
     return error("unsigned", 401)

@@ -18,10 +18,10 @@ from tacit.service.coordinator.peers import Rosters
 from tacit.service.coordinator.replay import Campaign
 from tacit.service.coordinator.status import View
 from tacit.service.coordinator.store import Store
-from tacit.service.coordinator.sums import Sums, sum_key
+from tacit.service.coordinator.sums import Sums
 from tacit.service.kinds.registry import read_spec
 from tacit.service.protocol.guard import Guard, Limits
-from tacit.service.protocol.handshake import greeting, rehearse_only_here
+from tacit.service.protocol.handshake import greeting, rehearse_only_here, sum_key
 from tacit.wire import encode
 from tacit.wire.signing import public_bytes
 
@@ -59,6 +59,7 @@ def coordinator(
     key: Ed25519PrivateKey,
     admin: str,
     rehearsal: int | None = None,
+    *,
     helper: httpx.Client | None = None,
     noise: Stream | None = None,
     limits: Limits = Limits(),  # noqa: B008 - frozen

@@ -17,8 +17,8 @@ from tacit.learners.learner import Tally
 from tacit.learners.owners.sum_query import SumQuery
 from tacit.learners.query import Query
 from tacit.service.coordinator.peers import Rosters
-from tacit.service.coordinator.progress import Progress
 from tacit.service.coordinator.replay import Campaign, Replay, read_reports
+from tacit.service.coordinator.status import Progress
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.sums import AwayError, Sums
 from tacit.service.coordinator.tables import (

@@ -141,10 +141,8 @@ def _get(what: str, content: Part, *errors: int, **more: Any) -> Part:
 
 
 def _post(what: str, body: Part, answer: Part, *errors: int, **more: Any) -> Part:
-    answers = {
-        "200": {"description": "Done.", **_content(answer)},
-        **_errors(400, 401, 408, 413, *errors),
-    }
+    done = {"200": {"description": "Done.", **_content(answer)}}
+    answers = done | _errors(400, 401, 408, 413, *errors)
     return {
         "post": {
             "summary": what,

@@ -159,7 +159,7 @@ class Rosters:
                 select(spoken.c.data).where(spoken.c.question == asked.number)
             ).scalar()
 
-    def signed_report(self, number: int) -> bytes:
+    def find_signed(self, number: int) -> bytes:
         """What was signed for a question; empty: nothing."""
         with self._store.reading() as connection:
             return (
@@ -187,7 +187,7 @@ class Rosters:
         if found is None or found.state not in (CLOSED, VOID):
             return None
         return sign(
-            Turn(found.data, self.signed_report(number) if found.state == CLOSED else b""),
+            Turn(found.data, self.find_signed(number) if found.state == CLOSED else b""),
             TURN,
             self._key,
         )

@@ -23,7 +23,7 @@ from tacit.learners.learner import ShareQuery, Tally
 from tacit.learners.query import Answer, Query
 from tacit.mechanisms.reports import Reports
 from tacit.service.coordinator.peers import Rosters
-from tacit.service.coordinator.progress import Accuracy, accuracy
+from tacit.service.coordinator.status import Accuracy, accuracy
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import CLOSED, VOID, Question
 from tacit.service.kinds.kind import CampaignTerms
@@ -104,7 +104,7 @@ class Replay:
         if isinstance(query, Tally):
             return decode(question.answer or b"", Verdict)
         if question.state == VOID or (
-            self._rosters is not None and not self._rosters.signed_report(question.number)
+            self._rosters is not None and not self._rosters.find_signed(question.number)
         ):
             return None
         reports, epsilons = read_reports(self._store, question, query)

@@ -1,4 +1,5 @@
-"""Statements for many owners at once: one text and a few parameters, however many there are.
+"""A database to keep a campaign in, SQLite made durable or PostgreSQL as it is, and statements for
+many owners at once: one text and a few parameters, however many there are.
 
 A list travels as one text, with commas for PostgreSQL and as JSON for SQLite, so that statements
 are parsed once, never meet a limit of parameters, and nothing is done for each element but to join
@@ -6,13 +7,49 @@ them.
 """
 
 import json
+import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Table, TextClause, text
+from sqlalchemy import Connection, Table, TextClause, create_engine, event, text
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import Engine
 
+from tacit._util.durable import use_journal
 from tacit.service.coordinator.tables import owners
+
+
+class StoreError(RuntimeError):
+    """The database cannot serve this campaign; the message says what to do."""
+
+
+def open_engine(url: str) -> Engine:
+    """An engine for `sqlite:///file` or `postgresql://...`; SQLite is made durable and begins
+    with its write lock.
+    """
+    if not url.startswith(("sqlite:///", "postgresql://")):
+        kind = url.partition(":")[0][:40]  # not all of it: there may be a password
+        raise StoreError(
+            "database must be sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME, got "
+            f"{kind!r}..."
+        )
+    if url.startswith("postgresql://"):
+        url = "postgresql+psycopg://" + url.removeprefix("postgresql://")
+    engine = create_engine(url, pool_pre_ping=True, hide_parameters=True)
+    if engine.dialect.name == "sqlite":
+
+        @event.listens_for(engine, "connect")
+        def prepare(connection: sqlite3.Connection, record: object) -> None:
+            connection.isolation_level = None  # we say BEGIN ourselves
+            use_journal(connection)
+            connection.execute("PRAGMA foreign_keys = ON")
+
+        @event.listens_for(engine, "begin")
+        def begin(connection: Connection) -> None:
+            reading = connection.get_execution_options().get("reading", False)
+            connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
+
+    return engine
 
 
 def _among(statement: str, locked: str = "") -> dict[str, TextClause]:

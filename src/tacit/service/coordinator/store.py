@@ -21,6 +21,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, case, func, insert, select, update
 
 from tacit.service.coordinator import sql
+from tacit.service.coordinator.sql import StoreError, open_engine
 from tacit.service.coordinator.tables import (
     ADDING,
     COUNTED,
@@ -31,11 +32,9 @@ from tacit.service.coordinator.tables import (
     RUNNING,
     Question,
     Standing,
-    StoreError,
     campaign,
     invitations,
     metadata,
-    open_engine,
     outcomes,
     owners,
     questions,

@@ -12,16 +12,18 @@ from collections.abc import Sequence
 
 import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from tacit.algorithms.boosting import Verdict
 from tacit.learners.learner import Tally
 from tacit.learners.owners.sum_query import SumQuery
 from tacit.mechanisms.streams import Stream, secure
-from tacit.service.protocol.bodies import fetch_blocking
-from tacit.service.protocol.signed_requests import Request, TheirClock, request_headers
+from tacit.service.protocol.handshake import sum_key
+from tacit.service.protocol.signed_requests import (
+    Request,
+    TheirClock,
+    fetch_blocking,
+    request_headers,
+)
 from tacit.sums.base import SumRefusedError
 from tacit.sums.halves import SumTerms
 from tacit.sums.protocol import CoordinatorSide, HelperSum
@@ -34,14 +36,6 @@ _FIRST, _LONGEST = 0.5, 30.0  # seconds between tries
 
 class AwayError(Exception):
     """The helper cannot be asked now; the same relay may be sent again later."""
-
-
-def sum_key(key: Ed25519PrivateKey) -> X25519PrivateKey:
-    """The key that owners seal the coordinator's halves to, derived from the campaign's signing
-    key.
-    """
-    raw = HKDF(SHA256(), 32, salt=None, info=b"tacit sum key").derive(key.private_bytes_raw())
-    return X25519PrivateKey.from_private_bytes(raw)
 
 
 class Sums:

@@ -1,15 +1,13 @@
-"""What a campaign keeps in its database: the tables, the same in SQLite and PostgreSQL, the states
-that a campaign and its questions are in, and an engine that makes them durable.
+"""What a campaign keeps in its database: the tables, the same in SQLite and PostgreSQL, and the
+states that a campaign and its questions are in.
 """
 
-import sqlite3
 from dataclasses import dataclass
 
 from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
-    Connection,
     Float,
     ForeignKey,
     Integer,
@@ -17,12 +15,7 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
-    create_engine,
-    event,
 )
-from sqlalchemy.engine import Engine
-
-from tacit._util.durable import use_journal
 
 ENROLLING, RUNNING, PAUSED, ENDED = "enrolling", "running", "paused", "ended"
 OPEN, ADDING, CLOSED, VOID = "open", "adding", "closed", "void"
@@ -148,36 +141,3 @@ spoken = Table(
     Column("question", Integer, ForeignKey("questions.number"), primary_key=True),
     Column("data", LargeBinary, nullable=False),  # what the peer signed, for the others
 )
-
-
-class StoreError(RuntimeError):
-    """The database cannot serve this campaign; the message says what to do."""
-
-
-def open_engine(url: str) -> Engine:
-    """An engine for `sqlite:///file` or `postgresql://...`; SQLite is made durable and begins
-    with its write lock.
-    """
-    if not url.startswith(("sqlite:///", "postgresql://")):
-        kind = url.partition(":")[0][:40]  # not all of it: there may be a password
-        raise StoreError(
-            "database must be sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME, got "
-            f"{kind!r}..."
-        )
-    if url.startswith("postgresql://"):
-        url = "postgresql+psycopg://" + url.removeprefix("postgresql://")
-    engine = create_engine(url, pool_pre_ping=True, hide_parameters=True)
-    if engine.dialect.name == "sqlite":
-
-        @event.listens_for(engine, "connect")
-        def prepare(connection: sqlite3.Connection, record: object) -> None:
-            connection.isolation_level = None  # we say BEGIN ourselves
-            use_journal(connection)
-            connection.execute("PRAGMA foreign_keys = ON")
-
-        @event.listens_for(engine, "begin")
-        def begin(connection: Connection) -> None:
-            reading = connection.get_execution_options().get("reading", False)
-            connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
-
-    return engine

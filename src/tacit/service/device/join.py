@@ -16,9 +16,7 @@ from tacit.owner.gate import Gate
 from tacit.owner.ledger import Ledger
 from tacit.owner.policy import Policy
 from tacit.service.device.client import Link
-from tacit.service.device.gate_queue import GateQueue
-from tacit.service.device.identity import Identity
-from tacit.service.device.member import Member
+from tacit.service.device.member import GateQueue, Identity, Member
 from tacit.service.device.peer import PeerMember, Relayed
 from tacit.service.device.rehearsal_gate import RehearsalGate, RehearsalPart
 from tacit.service.kinds.kind import CampaignTerms

@@ -1,18 +1,23 @@
-"""One owner's part in a campaign, from enrolment to the end: poll, ask the gate, post the
-report.
+"""One owner's part in a campaign, from enrolment to the end: its key, its place before the gate,
+and the loop that polls, asks the gate, and posts the report.
 """
 
+import asyncio
 import logging
+import os
 import sqlite3
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 
 import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from tacit.owner.gate import Reason, RefusedError
+from tacit._util.durable import read_or_create
+from tacit.owner.gate import Gate, Reason, RefusedError
 from tacit.owner.ledger import LedgerError
 from tacit.service.device.client import Link
-from tacit.service.device.gate_queue import GateQueue
 from tacit.wire.signing import public_bytes
 
 log = logging.getLogger(__name__)
@@ -31,7 +36,7 @@ class Member:
 
     owner: str
     key: Ed25519PrivateKey
-    gate: GateQueue
+    gate: "GateQueue"
     link: Link
     held: tuple[int, ...] = ()  # numbers of the attributes that it has, where it matters
 
@@ -111,3 +116,91 @@ def _pause(response: httpx.Response, coin: float) -> float:
     value = response.headers.get("retry-after", "")
     told = float(value) if value.isascii() and value.isdigit() else _POLL
     return min(told, _LONGEST) * (0.25 + 1.5 * coin)
+
+
+_LARGEST = 200  # owners in one transaction of the ledger: a fraction of the usual time step
+Answered = asyncio.Future[bytes]
+
+
+class GateQueue:
+    """One gate for many owners, whoever comes when; an owner alone does not wait.
+
+    Those that come with the same question meanwhile are answered together: a gate writes down what
+    it releases before it leaves, on disk, which takes as long for many owners as for one.
+    """
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+        self._waiting: dict[bytes, list[tuple[str, Answered]]] = {}  # by question
+        self._work: asyncio.Task[None] | None = None
+
+    async def answer(self, question: bytes, owner: str) -> bytes:
+        """The report of one owner, or `RefusedError`, or why the ledger could not be written."""
+        future: Answered = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(question, []).append((owner, future))
+        if self._work is None or self._work.done():
+            self._work = asyncio.create_task(self._answer_all())
+        return await future
+
+    async def _answer_all(self) -> None:
+        """Batch after batch, until nobody waits."""
+        while self._waiting:
+            question = next(iter(self._waiting))
+            waiting = self._waiting.pop(question)
+            batch, rest = waiting[:_LARGEST], waiting[_LARGEST:]
+            if rest:
+                self._waiting[question] = rest
+            answers = await self._ask_gate(question, [owner for owner, _ in batch])
+            for (_, future), each in zip(batch, answers, strict=True):
+                if future.done():  # cancelled: nobody wants to know any more
+                    continue
+                if isinstance(each, Exception):
+                    future.set_exception(each)
+                else:
+                    future.set_result(each)
+
+    async def _ask_gate(
+        self, question: bytes, owners: list[str]
+    ) -> list[bytes | RefusedError] | list[Exception]:
+        """What the gate says to each; what befalls the batch befalls every owner in it."""
+        try:
+            return await asyncio.to_thread(self._gate.answers, question, owners)
+        except Exception as problem:
+            # refused for everybody, or a disk that is full: its members know what to do
+            return [problem for _ in owners]
+
+
+_SECRET = 32
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The secret of a folder, and the key of each owner in it.
+
+    A gateway holds many owners in one file; deriving their keys from one secret keeps the folder as
+    small as for one owner.
+    """
+
+    secret: bytes = field(repr=False)
+
+    @classmethod
+    def at(cls, folder: Path) -> "Identity":
+        """The identity kept in a folder; made on first use, readable by its user alone."""
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        secret = read_or_create(folder / "identity", lambda: os.urandom(_SECRET))
+        if len(secret) != _SECRET:
+            raise ValueError(
+                f"{folder / 'identity'} must hold {_SECRET} bytes, got {len(secret)}: damaged?"
+            )
+        return cls(secret)
+
+    def key(self, owner: str) -> Ed25519PrivateKey:
+        """The signing key of one owner."""
+        derived = HKDF(SHA256(), _SECRET, salt=None, info=b"tacit owner " + owner.encode()).derive(
+            self.secret
+        )
+        return Ed25519PrivateKey.from_private_bytes(derived)
+
+    def name(self, owner: str) -> str:
+        """The public key of one owner, in hex: its name in the campaign."""
+        return public_bytes(self.key(owner).public_key()).hex()

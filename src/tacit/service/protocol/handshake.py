@@ -15,6 +15,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from tacit.wire import WireError
 from tacit.wire.signing import public_bytes, sign, verified
@@ -60,6 +63,14 @@ def read_greeting(data: bytes, pinned: bytes | None) -> tuple[Ed25519PublicKey, 
         )
     key = Ed25519PublicKey.from_public_bytes(data[:_KEY])
     return key, verified(data[_KEY:], _PURPOSE, key)
+
+
+def sum_key(key: Ed25519PrivateKey) -> X25519PrivateKey:
+    """The key that owners seal the coordinator's halves to, derived from the campaign's signing
+    key.
+    """
+    raw = HKDF(SHA256(), 32, salt=None, info=b"tacit sum key").derive(key.private_bytes_raw())
+    return X25519PrivateKey.from_private_bytes(raw)
 
 
 def is_rehearsal(name: str) -> bool:

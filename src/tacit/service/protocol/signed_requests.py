@@ -1,4 +1,5 @@
-"""Requests that an owner signs: who asks, when, for what, with which body.
+"""Requests that an owner signs: who asks, when, for what, with which body; and how answers to them
+are read.
 
 Headers carry the owner's public key, the time, and an Ed25519 signature over method, path, time and
 the body's hash. A signature is good for a few minutes; within them a replay changes nothing,
@@ -6,6 +7,10 @@ because every call of an owner does the same when it is made twice.
 
 The time is that of the other side, learned from the dates of its answers: a sender whose clock is
 hours off, or jumps, has to know by how much. Nothing private rests on it.
+
+Answers are read as they come over the line: never unpacked, never longer than expected. A
+compressed answer of a few bytes may mean gigabytes. We ask for plain ones, refuse others, and stop
+reading a plain one where it is longer than any honest answer.
 """
 
 import time
@@ -15,9 +20,11 @@ from email.utils import parsedate_to_datetime
 from hashlib import sha256
 from typing import NamedTuple
 
+import httpx
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from tacit.wire.codec import LARGEST
 from tacit.wire.signing import public_bytes
 
 OWNER, TIME, SIGNATURE = "x-tacit-owner", "x-tacit-time", "x-tacit-signature"
@@ -90,7 +97,7 @@ class Claim(NamedTuple):
     @classmethod
     def of(cls, method: str, path: str, headers: Mapping[str, str], body: bytes) -> "Claim":
         owner, at, signature = (headers.get(name, "") for name in (OWNER, TIME, SIGNATURE))
-        return cls(method, path, owner, at, signature, body)
+        return cls(method, path, owner=owner, time=at, signature=signature, body=body)
 
     def read(self, now: float) -> Signed:
         """What is claimed; signed by nobody if it is too old, too new or cannot be read."""
@@ -132,3 +139,57 @@ class TheirClock:
         off = theirs - time.time()
         if abs(off - self.ahead) > _DRIFT:
             self.ahead = off
+
+
+MOST = LARGEST + (1 << 12)  # bytes of an answer: a message with its signature and key
+_PLAIN = {"accept-encoding": "identity"}
+
+
+class UnwantedBodyError(httpx.TransportError):
+    """An answer that is compressed, or longer than any honest one."""
+
+
+async def fetch(
+    client: httpx.AsyncClient, method: str, path: str, body: bytes, headers: dict[str, str]
+) -> httpx.Response:
+    """One request, and its answer read to the end."""
+    wanted = {**headers, **_PLAIN}
+    async with client.stream(method, path, content=body or None, headers=wanted) as response:
+        _only_plain(response)
+        read = bytearray()
+        async for piece in response.aiter_bytes():
+            _add(read, piece)
+    return _whole(response, read)
+
+
+def fetch_blocking(
+    client: httpx.Client, method: str, path: str, body: bytes, headers: dict[str, str]
+) -> httpx.Response:
+    """`fetch` without a loop."""
+    wanted = {**headers, **_PLAIN}
+    with client.stream(method, path, content=body or None, headers=wanted) as response:
+        _only_plain(response)
+        read = bytearray()
+        for piece in response.iter_bytes():
+            _add(read, piece)
+    return _whole(response, read)
+
+
+def _only_plain(response: httpx.Response) -> None:
+    if not response.headers.get("content-encoding", "identity").strip().lower() == "identity":
+        raise UnwantedBodyError("the answer is compressed, which nobody asked for")
+
+
+def _add(read: bytearray, piece: bytes) -> None:
+    if not len(read) + len(piece) <= MOST:
+        raise UnwantedBodyError(f"the answer is longer than {MOST} bytes")
+    read += piece
+
+
+def _whole(response: httpx.Response, read: bytearray) -> httpx.Response:
+    return httpx.Response(
+        response.status_code,
+        headers=response.headers,
+        content=bytes(read),
+        request=response.request,
+    )
