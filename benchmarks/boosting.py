@@ -107,7 +107,7 @@ def _fits(sizes: _Sizes, goal: float | None, repetitions: int) -> Table:
         terms = ReportTerms("piecewise", (_EPSILON,))
         engine = Inline(cohort, _EPSILON, seeded(1))
         engine.run(boost(learner, facts, terms, OwnSample(public), schedule))
-        return engine.asked
+        return engine.speakers
 
     def plain() -> int:
         return plain_fit(cohort, public, schedule, _EPSILON, seed=1)

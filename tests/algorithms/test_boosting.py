@@ -143,7 +143,7 @@ def test_every_mechanism_works_with_every_learner(learner, mechanism):
     public = Public(X[:300], y[:300], 2)
     engine = Inline(Cohort.of(X[300:], y[300:], np.arange(2700) // 3), 6.0, seeded(1))
     result = engine.run(loop(learner, public, mechanism, 6.0, 2, 200, 2))
-    assert engine.asked <= 900
+    assert engine.speakers <= 900
     assert result.records[0].owners == 200
 
 
@@ -182,7 +182,7 @@ def test_nobody_is_asked_twice_and_owners_run_out_clearly():
     engine = Inline(Cohort.of(X, y), 1.0, seeded(1))
     result = engine.run(loop(Stump(), public, "none", 1.0, 10, 300, 2))
     assert result.ended == f"owners ran out after {len(result.ensemble)} of 10 rounds"
-    assert engine.asked == 900 == sum(record.owners for record in result.records)
+    assert engine.speakers == 900 == sum(record.owners for record in result.records)
     assert len(result.ensemble) >= 2
     assert len(np.unique(engine._waiting[:900])) == 900
 
@@ -199,7 +199,7 @@ def test_rounds_no_better_than_chance_are_dropped_and_redrawn():
     assert [r.kept for r in result.records] == [False] * 4
     assert [r.attempt for r in result.records] == [1, 2, 3, 4]
     assert "no better than chance" in result.ended
-    assert engine.asked == 2000
+    assert engine.speakers == 2000
 
 
 def test_owners_with_their_own_epsilon_count_by_precision():

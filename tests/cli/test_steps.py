@@ -58,7 +58,7 @@ def test_steps_hand_their_pace_on(clock):
         step("fitting", 3.0)
         assert left(step, clock) == pytest.approx(9)
         clock[0] += 9
-    assert pace.expected(1.0) == pytest.approx(3)
+    assert pace.seconds_for(1.0) == pytest.approx(3)
 
 
 def test_a_bar_is_drawn_on_a_terminal():

@@ -41,7 +41,7 @@ def test_a_model_comes_back_as_it_was(tmp_path, name):
     model.save(tmp_path / "m.tacit")
     again = tacit.load(tmp_path / "m.tacit")
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-    assert again.guarantee_ == model.guarantee_.published
+    assert again.guarantee_ == model.guarantee_.of_model
     assert "moved_values_" in str(model.guarantee_)  # which a file does not have
     assert "moved_values_" not in str(again.guarantee_)
     assert again.transcript_ == model.transcript_
@@ -79,7 +79,7 @@ def test_models_of_sites_and_peers_come_back_without_anybody_in_them(tmp_path, n
     again = tacit.load(tmp_path / "m.tacit")
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     assert (again.guarantee_, again.transcript_, again.report_) == (
-        model.guarantee_.published,
+        model.guarantee_.of_model,
         model.transcript_,
         model.report_,
     )

@@ -77,21 +77,21 @@ def in_plain_words(wrong: Any) -> str:
         (found.expand(ours) for theirs, ours in _RULES if (found := theirs.search(said))), ""
     )
     if rule and getattr(wrong, "param", None) is not None:
-        said = _told(wrong.param, rule)
+        said = _rule_text(wrong.param, rule)
     return f"{said.rstrip('.')}. See: {command} --help"
 
 
-def _told(param: Any, rule: str) -> str:
+def _rule_text(param: Any, rule: str) -> str:
     name, about = (
         max(param.opts, key=len),
         str(getattr(param, "help", None) or "").partition(";")[0].rstrip("."),
     )
-    given = ", ".join(repr(value) for value in _given(name))
+    given = ", ".join(repr(value) for value in _values_of(name))
     meant = f": {about[0].lower()}{about[1:]}" if about else ""
     return f"{name} must be {rule}{meant}" + (f"; got {given}" if given else "")
 
 
-def _given(name: str) -> list[str]:
+def _values_of(name: str) -> list[str]:
     """What the command line has for an option, each time that it is there."""
     words = sys.argv[1:]
     after = [value for word, value in pairwise(words) if word == name]

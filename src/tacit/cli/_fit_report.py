@@ -69,7 +69,7 @@ class FitResult:
     @property
     def guarantee(self) -> Guarantee:
         """That of the model that was written."""
-        published: Guarantee = self.model.guarantee_.published
+        published: Guarantee = self.model.guarantee_.of_model
         return published
 
     @property
@@ -119,7 +119,7 @@ def show(found: FitResult, console: Console) -> None:
         if found.own.accuracy is None
         else f"{found.own.accuracy:.3f}, cross-validated"
     )
-    grid.add_row("owners", f"{found.owners:,}; {_ended(found)}")
+    grid.add_row("owners", f"{found.owners:,}; {_end_in_words(found)}")
     grid.add_row(
         "your rows", f"{found.public_rows:,} public rows alone: {alone} ({found.own.name})"
     )
@@ -205,7 +205,7 @@ def misfits_line(found: Mapping[str, int], path: Path) -> str:
     )
 
 
-def _ended(found: FitResult) -> str:
+def _end_in_words(found: FitResult) -> str:
     """How the asking went, in words."""
     ended, rounds = str(found.model.ended_), len(found.model.report_)
     if ended == all_rounds(rounds):

@@ -11,7 +11,7 @@ from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.refinement import Outlook, look_ahead
 from tacit.cli._output import Screen, Steps
-from tacit.data.owned import OwnedRows
+from tacit.data.owned import OwnerTable
 from tacit.data.sample import Sample
 from tacit.data.schema import Schema
 from tacit.estimators.boosting import PrivateBoosting
@@ -111,14 +111,14 @@ class Fitting:
 
     method: FitMethod
     estimator: Any
-    owned: OwnedRows
+    owned: OwnerTable
     sample: Sample
     own: PublicModel
     outlook: Outlook | None
 
     @classmethod
     def prepare(
-        cls, method: FitMethod, estimator: Any, owned: OwnedRows, sample: Sample, step: Steps
+        cls, method: FitMethod, estimator: Any, owned: OwnerTable, sample: Sample, step: Steps
     ) -> "Fitting":
         """Fit the public rows alone, and look ahead."""
         step("fitting your public rows alone", WEIGHTS["own"])
@@ -139,7 +139,7 @@ class Fitting:
         return rounds if self.outlook is None else rounds or self.outlook.rounds
 
     @property
-    def _given(self) -> dict[str, Any]:
+    def _arguments(self) -> dict[str, Any]:
         """The arguments of fit: what was computed is not computed again."""
         known = {"baseline": self.own, "outlook": self.outlook}
         return {
@@ -171,7 +171,7 @@ class Fitting:
 
             try:
                 model = self.estimator.fit(
-                    self.owned.table, self.owned.labels, **self._given, monitor=monitor
+                    self.owned.table, self.owned.labels, **self._arguments, monitor=monitor
                 )
             except KeyboardInterrupt:
                 screen.stop("the reports drawn so far were thrown away; nothing was written")
@@ -185,7 +185,7 @@ class Fitting:
     def _run_at_once(self, about: str, step: Steps, screen: Screen) -> Any:
         step(about, WEIGHTS["ask"])
         try:
-            return self.estimator.fit(self.owned.table, self.owned.labels, **self._given)
+            return self.estimator.fit(self.owned.table, self.owned.labels, **self._arguments)
         except KeyboardInterrupt:
             screen.stop(
                 "all reports belong together, so those drawn so far were thrown away; nothing "

@@ -43,7 +43,7 @@ def warn_of_rehearsal() -> None:
     typer.secho(line, fg=typer.colors.RED, bold=True, err=True)
 
 
-def checked_port(host: str, port: int) -> None:
+def check_port(host: str, port: int) -> None:
     """Refuse a port that is taken, before anything is said of it."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:

@@ -203,7 +203,7 @@ class Pace:
     seconds: float = 0.0
     weight: float = 0.0
 
-    def expected(self, weight: float) -> float | None:
+    def seconds_for(self, weight: float) -> float | None:
         """Seconds for so much work, None as long as nothing was seen."""
         return self.seconds / self.weight * weight if self.weight else None
 
@@ -225,8 +225,8 @@ class Steps:
         self.pace.seconds += now - self._began if self._weight else 0.0
         self.pace.weight += self._weight
         self.left -= self._weight
-        expected = self.pace.expected(self.left)
-        ends = None if expected is None else now + expected
+        left = self.pace.seconds_for(self.left)
+        ends = None if left is None else now + left
         self.progress.update(self.task, advance=self._weight, description=what, ends=ends)
         self._weight, self._began = weight, now
 

@@ -29,11 +29,11 @@ _FIT = (
     "    --test test.csv --out model.tacit",
 )
 
-_MEANING = """\
-Guarantee: unit owner, the epsilon above between any two sets of its rows, against all who see its
-report. All rows in one place: no privacy at all, for comparison.
-This run is seeded: reproducible, not private.
-"""
+_MEANING = (
+    "Guarantee: unit owner, the epsilon above between any two sets of its rows, against all who "
+    "see its report. All rows in one place: no privacy at all, for comparison. This run is "
+    "seeded: reproducible, not private.\n"
+)
 
 
 def demo(

@@ -12,7 +12,7 @@ from tacit.cli._fit_report import Evaluation, FitResult, as_document, show, show
 from tacit.cli._fitting import METHODS, WEIGHTS, Fitting
 from tacit.cli._options import Categories, Label, LeaveOut, SchemaFile
 from tacit.cli._output import Pace, Screen, steps, writable
-from tacit.data.owned import OwnedRows, divide, read_labelled, read_owned
+from tacit.data.owned import OwnerTable, divide, read_labelled, read_owned
 from tacit.data.sample import ColumnRoles, Sample, read_sample
 from tacit.data.table_file import TableFile
 from tacit.engines.inline import drawing_order
@@ -152,7 +152,7 @@ def _check_files(data: Path, public: Path | None, out: Path, roles: ColumnRoles)
 
 def _read(
     data: Path, public: Path | None, public_rows: int | None, roles: ColumnRoles, seed: int | None
-) -> tuple[Sample, OwnedRows, str]:
+) -> tuple[Sample, OwnerTable, str]:
     """Public and owners' rows; a sentence where the public ones were given up by owners."""
     if public is not None and public_rows is not None:
         raise ValueError("--public and --public-rows must not be given together")

@@ -8,9 +8,9 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from tacit._util.durable import read_or_create
 from tacit.cli._logs import log_to_stderr
-from tacit.cli._options import LogJson, checked_port, key_of, warn_of_rehearsal
+from tacit.cli._options import LogJson, check_port, key_of, warn_of_rehearsal
 from tacit.cli._output import Screen
-from tacit.cli.serve import checked_tls
+from tacit.cli.serve import check_tls
 from tacit.mechanisms.streams import seeded
 from tacit.service.protocol.handshake import rehearse_only_here
 from tacit.sums.protocol import rehearsal_key
@@ -52,13 +52,13 @@ def helper(
     Example:
         tacit helper --state helper
     """
-    checked_tls(host, certificate, key)
+    check_tls(host, certificate, key)
     for each in campaign or []:
         key_of(each)
     if rehearsal is not None:
         rehearse_only_here(host)
         warn_of_rehearsal()
-    checked_port(host, port)
+    check_port(host, port)
     import uvicorn
 
     from tacit.service.helper.answers import Answers

@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from tacit.cli import add
-from tacit.cli._options import checked_port
+from tacit.cli._options import check_port
 from tacit.cli._output import Screen, table_of
 from tacit.owner.entry import Entry
 from tacit.owner.ledger import Ledger
@@ -87,7 +87,7 @@ def serve(
 
     mark = mark or _beside(file)
     Ledger(file, mark).close()  # an old copy is refused here, not in the browser
-    checked_port("127.0.0.1", port)
+    check_port("127.0.0.1", port)
     page = LedgerPage(file, mark, None if policy is None else Policy.read(policy))
     with socket.create_server(("127.0.0.1", port)) as listening:
         address = f"http://127.0.0.1:{listening.getsockname()[1]}{page.root}/"

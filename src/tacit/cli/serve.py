@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from tacit._util.durable import read_or_create
 from tacit.cli._logs import log_to_stderr
-from tacit.cli._options import LogJson, checked_port, warn_of_rehearsal
+from tacit.cli._options import LogJson, check_port, warn_of_rehearsal
 from tacit.cli._output import Screen
 from tacit.service.protocol.handshake import LOOPBACK, rehearse_only_here
 
@@ -56,11 +56,11 @@ def serve(
     Example:
         tacit serve campaign.toml --tokens 50
     """
-    checked_tls(host, certificate, key)
+    check_tls(host, certificate, key)
     if rehearsal is not None:
         rehearse_only_here(host)
         warn_of_rehearsal()
-    checked_port(host, port)
+    check_port(host, port)
     from tacit.service.coordinator.assemble import coordinator
     from tacit.service.coordinator.server import serve_forever
     from tacit.service.protocol.guard import Guard
@@ -96,7 +96,7 @@ def serve(
     )  # it returns on Ctrl-C alone
 
 
-def checked_tls(host: str, certificate: Path | None, key: Path | None) -> None:
+def check_tls(host: str, certificate: Path | None, key: Path | None) -> None:
     """Refuse to listen off this machine without TLS."""
     if (certificate is None) != (key is None):
         raise ValueError("certificate and key must be given together")

@@ -18,7 +18,7 @@ from tacit.data.table_file import TableFile, type_columns
 
 
 @dataclass(frozen=True, eq=False)
-class OwnedRows:
+class OwnerTable:
     """Rows as a schema reads them, their labels, and the number of each row's owner.
 
     `names` are the names of owners by their numbers, empty where no column has them; `notes` what
@@ -39,17 +39,17 @@ class OwnedRows:
 
 def read_owned(
     file: TableFile, roles: ColumnRoles, schema: Schema, *, one_owner: bool = False
-) -> OwnedRows:
+) -> OwnerTable:
     """Owners' rows; without a column that names owners each row is one, or all are `one_owner`."""
     file.require(roles.label, roles.owner)
     named = [] if roles.owner is None else [roles.owner]
     raw = file.read_text([*(feature.name for feature in schema.features), roles.label, *named])
-    return _owned(raw, file, roles, schema, one_owner=one_owner)
+    return _rows_of(raw, file, roles, schema, one_owner=one_owner)
 
 
 def divide(
     file: TableFile, roles: ColumnRoles, rows: int, draw: Callable[[int], IntArray]
-) -> tuple[Sample, OwnedRows, str]:
+) -> tuple[Sample, OwnerTable, str]:
     """A file of owners of whom some give up their rows, `rows` or more in all: a public sample, the
     others' rows, and a sentence that says so.
 
@@ -70,7 +70,7 @@ def divide(
     given_up = np.isin(numbers, order[:drawn])
     public_rows = f"{int(held[drawn - 1]):,} rows"
     sample = sample_of(type_columns(raw[given_up]), roles, f"the {public_rows} given up")
-    rest = _owned(raw[~given_up], file, roles, sample.schema, one_owner=False)
+    rest = _rows_of(raw[~given_up], file, roles, sample.schema, one_owner=False)
     source = f"{public_rows} of {drawn:,} owners were given up as public rows"
     return sample, rest, f"{source}: they are not protected."
 
@@ -85,14 +85,14 @@ def read_labelled(file: TableFile, label: str, schema: Schema) -> tuple[UserTabl
     return conform(raw, schema, str(file.path)), classes
 
 
-def _owned(
+def _rows_of(
     raw: UserTable, file: TableFile, roles: ColumnRoles, schema: Schema, *, one_owner: bool
-) -> OwnedRows:
+) -> OwnerTable:
     labels = conform_labels(raw.column(roles.label), schema)
     names, numbers = _number_owners(raw, roles.owner, one_owner=one_owner)
     nobody = f"rows of {file.path} without a {roles.owner} count as one owner together"
     table = conform(raw, schema, str(file.path))
-    return OwnedRows(table, labels, numbers, names, (nobody,) if "" in names else ())
+    return OwnerTable(table, labels, numbers, names, (nobody,) if "" in names else ())
 
 
 def _number_owners(

@@ -106,7 +106,9 @@ def read_sample(file: "TableFile", roles: ColumnRoles) -> Sample:
 
 def sample_of(table: UserTable, roles: ColumnRoles, where: str) -> Sample:
     """The sample in a table of public rows; `where` names it in messages."""
-    schema, notes = _described(table, roles) if roles.schema is None else _known(table, roles)
+    schema, notes = (
+        _infer_schema(table, roles) if roles.schema is None else _take_schema(table, roles)
+    )
     labels = conform_labels(table.column(roles.label), schema)
     numbers = schema.encode_labels(labels)
     there = numbers >= 0
@@ -119,7 +121,7 @@ def sample_of(table: UserTable, roles: ColumnRoles, where: str) -> Sample:
     return Sample(schema, Public(rows, numbers[there], len(schema.classes)), tuple(notes))
 
 
-def _described(table: UserTable, roles: ColumnRoles) -> tuple[Schema, list[str]]:
+def _infer_schema(table: UserTable, roles: ColumnRoles) -> tuple[Schema, list[str]]:
     """The schema that public rows show, and notes on columns."""
     found = describe(
         table,
@@ -137,7 +139,7 @@ def _described(table: UserTable, roles: ColumnRoles) -> tuple[Schema, list[str]]
     return found.schema, notes
 
 
-def _known(table: UserTable, roles: ColumnRoles) -> tuple[Schema, list[str]]:
+def _take_schema(table: UserTable, roles: ColumnRoles) -> tuple[Schema, list[str]]:
     """The schema in a file, and notes on columns that it does not have."""
     schema = sort_classes(read_schema(str(roles.schema)))
     known = {feature.name for feature in schema.features} | {roles.label, roles.owner}

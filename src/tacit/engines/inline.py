@@ -68,7 +68,7 @@ class Inline:
             )
 
     @property
-    def asked(self) -> int:
+    def speakers(self) -> int:
         """How many owners have spoken."""
         return self._asked
 

@@ -174,7 +174,7 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
         self.transcript_ = engine.transcript
         named = "privunit" if mechanism == "auto" else mechanism
         promise = classifier_guarantee(named, given.epsilon, given.source, stream)
-        self.guarantee_ = promise if engine.asked else promise.without_reports
+        self.guarantee_ = promise if engine.speakers else promise.without_reports
         return self
 
     def predict(self, X: Any) -> AnyArray:

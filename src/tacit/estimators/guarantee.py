@@ -35,7 +35,7 @@ class Guarantee:
     all error estimates together, None when owners are not asked for them. `void` says why this run
     protects nobody, and is empty where the guarantee holds. `protects`, `notion` and `reporter` are
     the words for it: by default those of owners that protect all their rows from everybody. `held`
-    says what the fitted object knows beyond the model; what is saved does not, and `published` is
+    says what the fitted object knows beyond the model; what is saved does not, and `of_model` is
     its guarantee.
 
     >>> names = ("The names.",)
@@ -61,7 +61,7 @@ class Guarantee:
     held: str = ""
 
     @property
-    def published(self) -> "Guarantee":
+    def of_model(self) -> "Guarantee":
         """The guarantee of the model alone, without the object that was fitted."""
         return replace(self, held="")
 

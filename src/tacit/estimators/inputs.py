@@ -71,7 +71,7 @@ def read_inputs(
     if public is None:
         part = draw_sample(estimator, table, labels, numbers, stream)
     else:
-        part = given_sample(estimator, public, owners=int(numbers.max()) + 1)
+        part = accept_sample(estimator, public, owners=int(numbers.max()) + 1)
     schema = part.sample.schema
     rest = np.flatnonzero(~part.taken[numbers])
     encoded = schema.encode(some_rows(table, rest))
@@ -80,7 +80,7 @@ def read_inputs(
     return Inputs(part.sample, part.source, cohort, epsilon, encoded.moved)
 
 
-def given_sample(estimator: Any, public: Any, owners: int) -> PublicPart:
+def accept_sample(estimator: Any, public: Any, owners: int) -> PublicPart:
     """The sample that fit was given as `public`: a pair (X0, y0), or a `Sample`, as files give it.
 
     Of as many owners as there are nobody was asked for it.

@@ -27,7 +27,7 @@ _DEPTH = 2  # of passed trees
 
 
 @dataclass(frozen=True)
-class Plan:
+class TurnPlan:
     """How often each participant speaks, and what one answer costs it; `rounds` as they were
     asked for.
     """
@@ -42,7 +42,7 @@ class Plan:
         return tuple(sorted(set(self.each.values())))
 
     @classmethod
-    def of(cls, rounds: int, turns: Mapping[int, int], epsilons: Mapping[int, float]) -> "Plan":
+    def of(cls, rounds: int, turns: Mapping[int, int], epsilons: Mapping[int, float]) -> "TurnPlan":
         return cls(
             rounds,
             turns,
@@ -57,35 +57,35 @@ class Method:
     """
 
     nothing: Any
-    plan: Callable[[Mapping[int, float], int, int], Plan]
+    plan: Callable[[Mapping[int, float], int, int], TurnPlan]
     algorithm: Callable[..., Generator[Any, Any, Any]]
     served: Callable[[Any], Scores]
     own: Callable[[Cells, Cohort, Any, float, float, int], Scores]
 
 
-def _in_turns(epsilons: Mapping[int, float], rounds: int, participants: int) -> Plan:
+def _in_turns(epsilons: Mapping[int, float], rounds: int, participants: int) -> TurnPlan:
     turns = {who: turns_each(rounds, participants, epsilon) for who, epsilon in epsilons.items()}
-    return Plan.of(rounds, turns, epsilons)
+    return TurnPlan.of(rounds, turns, epsilons)
 
 
-def _in_all_rounds(epsilons: Mapping[int, float], rounds: int, participants: int) -> Plan:
-    return Plan.of(rounds, dict.fromkeys(epsilons, rounds), epsilons)
+def _in_all_rounds(epsilons: Mapping[int, float], rounds: int, participants: int) -> TurnPlan:
+    return TurnPlan.of(rounds, dict.fromkeys(epsilons, rounds), epsilons)
 
 
 def _turns(
-    cells: Cells, held: Mapping[int, tuple[int, ...]], plan: Plan, coins: Stream, known: Any
+    cells: Cells, held: Mapping[int, tuple[int, ...]], plan: TurnPlan, coins: Stream, known: Any
 ) -> Generator[Any, Any, Additive]:
     return take_turns(cells, held, speakers(plan.turns, coins), plan.menu, known)
 
 
 def _stumps(
-    cells: Cells, held: Mapping[int, tuple[int, ...]], plan: Plan, coins: Stream, known: Any
+    cells: Cells, held: Mapping[int, tuple[int, ...]], plan: TurnPlan, coins: Stream, known: Any
 ) -> Generator[Any, Any, SharedStumps]:
     return exchange_stumps(cells, held, plan.rounds, plan.menu, coins, known)
 
 
 def _trees(
-    cells: Cells, held: Mapping[int, tuple[int, ...]], plan: Plan, coins: Stream, known: Any
+    cells: Cells, held: Mapping[int, tuple[int, ...]], plan: TurnPlan, coins: Stream, known: Any
 ) -> Generator[Any, Any, NoisyTrees]:
     return pass_trees(cells, held, speakers(plan.turns, coins), _DEPTH, plan.menu, known)
 

@@ -20,9 +20,9 @@ from tacit.estimators.guarantee import peer_guarantee
 from tacit.estimators.inputs import (
     PublicPart,
     accept_labels,
+    accept_sample,
     accept_table,
     draw_sample,
-    given_sample,
     some_rows,
     stream_of,
 )
@@ -146,8 +146,8 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
             number: self._attributes(name, attributes)
             for number, name in enumerate(self.participants_)
         }
-        _known("attributes", attributes, self.participants_)
-        self._cohort = self._grouped(rows, self.schema_.encode_labels(labels[stay]), numbers)
+        _check_names("attributes", attributes, self.participants_)
+        self._cohort = self._group(rows, self.schema_.encode_labels(labels[stay]), numbers)
         self._stream = stream
         self.released_ = METHODS[self.method].nothing
         self.models_: dict[Any, PeerModel] = {}
@@ -294,7 +294,7 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self, table: Any, labels: AnyArray, public: Any, stream: Stream
     ) -> PublicPart | None:
         if public is not None:
-            return given_sample(self, public, owners=len(labels))
+            return accept_sample(self, public, owners=len(labels))
         if self.schema is not None:
             return None
         return draw_sample(self, table, labels, np.arange(len(labels)), stream)
@@ -306,7 +306,7 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
     def _epsilons(self, given: Any) -> list[float]:
         if isinstance(given, Mapping):
-            _known("epsilon", given, self.participants_)
+            _check_names("epsilon", given, self.participants_)
             missing = [name for name in self.participants_ if name not in given]
             if missing:
                 raise ValueError(
@@ -315,7 +315,7 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
             return [_budget(given[name]) for name in self.participants_]
         return [_budget(given)] * len(self.participants_)
 
-    def _grouped(self, X: FloatArray, y: IntArray, numbers: IntArray) -> Cohort:
+    def _group(self, X: FloatArray, y: IntArray, numbers: IntArray) -> Cohort:
         """Rows by participant, with absent attributes taken out; a participant without usable
         rows stays.
         """
@@ -344,7 +344,7 @@ def _names(participants: Any, rows: int) -> AnyArray:
     return names
 
 
-def _known(what: str, given: Mapping[Any, Any] | None, participants: list[Any]) -> None:
+def _check_names(what: str, given: Mapping[Any, Any] | None, participants: list[Any]) -> None:
     unknown = [name for name in given or {} if name not in participants]
     if unknown:
         raise ValueError(f"{what} must be for participants, got {unknown}")

@@ -74,7 +74,7 @@ class Savable:
             frequencies=frequencies,
             names=tuple(str(name) for name in getattr(fitted, "feature_names_in_", ())),
             columns=int(fitted.n_features_in_),
-            guarantee=fitted.guarantee_.published,
+            guarantee=fitted.guarantee_.of_model,
             report=json.dumps(fitted.report_),
             ended=fitted.ended_,
             transcript=fitted.transcript_,

@@ -134,7 +134,7 @@ class NumberSample:
         return schema.encode(self.X).X[levels >= 0], levels[levels >= 0]
 
 
-def given_numbers(estimator: Any, public: Any, rows: int) -> NumberSample:
+def accept_numbers(estimator: Any, public: Any, rows: int) -> NumberSample:
     """The sample that fit was given as `public`, a pair (X0, y0)."""
     X, y = accept_pair(estimator, public)
     nobody = np.zeros(rows, dtype=np.bool_)

@@ -18,9 +18,9 @@ from tacit.engines.inline import Inline
 from tacit.estimators.guarantee import site_guarantee
 from tacit.estimators.inputs import (
     accept_labels,
+    accept_sample,
     accept_table,
     draw_sample,
-    given_sample,
     some_rows,
     stream_of,
 )
@@ -28,8 +28,8 @@ from tacit.estimators.persistence import Savable
 from tacit.estimators.site_inputs import (
     Range,
     SiteInputs,
+    accept_numbers,
     draw_numbers,
-    given_numbers,
     loss_of,
     ridge_of,
     site_epsilons,
@@ -176,7 +176,7 @@ class SiteEnsemble(ClassifierMixin, _Sites):  # type: ignore[misc]
         if public is None:
             part = draw_sample(self, table, labels, np.arange(len(labels)), stream)
         else:
-            part = given_sample(self, public, owners=len(labels))
+            part = accept_sample(self, public, owners=len(labels))
         self.schema_, known = part.sample.schema, part.sample.public
         self.classes_ = np.array(self.schema_.classes)
         rest = np.flatnonzero(~part.taken)
@@ -274,7 +274,7 @@ class SiteEnsembleRegressor(RegressorMixin, _Sites):  # type: ignore[misc]
         if public is None:
             sample = draw_numbers(self, table, targets, stream)
         else:
-            sample = given_numbers(self, public, rows=len(targets))
+            sample = accept_numbers(self, public, rows=len(targets))
         self.schema_ = sample.schema(self.schema)
         self.range_ = sample.range(self.target_range)
         rest = np.flatnonzero(~sample.taken)

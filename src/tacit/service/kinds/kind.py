@@ -213,7 +213,7 @@ class CampaignTerms(ABC):
             frequencies=np.bincount(public.y, minlength=public.classes) / len(public.y),
             names=columns,
             columns=len(columns),
-            guarantee=content.guarantee.published,
+            guarantee=content.guarantee.of_model,
             report=json.dumps(content.report),
             ended=content.ended,
             transcript=blake2b(b"".join(questions), digest_size=32).digest(),
