@@ -14,7 +14,7 @@ from tacit.algorithms.boosting import Schedule
 from tacit.data.cohort import Cohort
 from tacit.data.sample import Public
 
-_PER_COORDINATE = 2.5
+_PER_COORDINATE = 2.5  # epsilon that one sampled coordinate is worth
 
 
 class PlainStump(NamedTuple):

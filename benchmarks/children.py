@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-_REPETITIONS = 3
+_REPETITIONS = 3  # the least of them counts
 
 
 def figures_of(module: str, *arguments: object) -> dict[str, float]:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from tacit._util.types import FloatArray, IntArray
 
 _BLOCK = 1 << 16  # rows
-_PER_COORDINATE = 2.5
+_PER_COORDINATE = 2.5  # epsilon that one sampled coordinate is worth
 
 
 def coordinate_count(epsilon: float, dim: int) -> int:

@@ -12,7 +12,7 @@ from tacit import Ball, Mechanism, Piecewise, PrivUnit, seeded
 from tacit._util.types import FloatArray
 
 _EPSILONS = (1.0, 3.0, 5.0, 7.0)
-_LEAST_GAIN = 10
+_LEAST_GAIN = 10  # goal
 _NOTE = (
     "Error is the mean of ||estimate - share||^2, by formula. Gain is Piecewise's error over "
     "PrivUnit's; the goal is "

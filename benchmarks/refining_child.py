@@ -20,10 +20,9 @@ from tacit.learners.invitation import report_size
 from tacit.mechanisms.streams import seeded
 
 DIM, PUBLIC = 20, 1_000
-_EXPECTED = (
-    10_000_000  # owners that the plan believes in, whoever comes: the same share for all sizes
-)
-_WARM = 1_000
+# owners that the plan believes in, whoever comes: the same share for all sizes
+_EXPECTED = 10_000_000
+_WARM = 1_000  # owners
 
 
 def rows(n: int) -> tuple[FloatArray, IntArray]:

@@ -16,6 +16,7 @@ from tacit import Box, Piecewise, secure, seeded
 from tacit._util.types import FloatArray, WordArray
 
 _EPSILONS = (1.0, 5.0)
+# goals
 _MOST_WORDS = 8
 _LEAST_OVER_FLOAT = 1
 _LEAST_OVER_OPENDP = 200

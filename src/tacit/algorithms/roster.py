@@ -6,7 +6,7 @@ from tacit._util.checks import bad, whole
 from tacit.learners.peers.peer_model import Additive
 from tacit.wire import message
 
-_KEY = 32
+_KEY = 32  # bytes of an Ed25519 public key
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from scipy.stats import beta
 
 from tacit._util.types import BoolArray, FloatArray, IntArray
 
-_BINS = 64
+_BINS = 64  # enough to follow a likelihood ratio, few enough to be filled
 _ENOUGH = 50_000  # values that say well enough where bins should be
 _COMMON = 200  # a value that is more often than one in this many is not chance
 

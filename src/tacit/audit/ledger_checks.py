@@ -39,7 +39,7 @@ from tacit.owner.policy import Policy
 
 _LEVEL = 7  # where a report names its level: see learners/invitation.py
 _HEADER = 8  # bytes of a report before what the mechanism drew
-_OWNERS = 300
+_OWNERS = 300  # at each of two gateways, two questions each
 Answers = Mapping[str, bytes | RefusedError]  # by owner
 
 

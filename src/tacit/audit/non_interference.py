@@ -60,7 +60,7 @@ from tacit.wire.signing import sign
 
 LEARNERS: tuple[Learner, ...] = (Stump(), Centroid(), Logistic())
 PRIVATE = tuple(name for name in MECHANISMS if name != "none")
-MENU = (0.5, 1.0)
+MENU = (0.5, 1.0)  # two levels: what is left of a budget decides between them
 _OWNERS = names(3)
 
 

@@ -47,7 +47,7 @@ from tacit.owner.policy import Policy
 from tacit.wire.signing import sign
 
 REHEARSAL = "rehearsal: reproducible, not private"  # the only campaign that these gates answer
-DIM = 3
+DIM = 3  # columns: enough for every mechanism and learner to have something to choose
 SCHEMA = Schema(tuple(Number(f"x{i}", -1, 1) for i in range(DIM)), (0, 1))
 FIRST_ROUND = Ensemble(2)
 LATER_ROUND = Ensemble(

@@ -24,9 +24,9 @@ from tacit.wire import encode, message
 
 PURPOSE = "invitation"
 _VERSION = 1
-_TAG = 6
-_HEADER = 2 + _TAG
-_DIGEST = 32
+_TAG = 6  # bytes
+_HEADER = 2 + _TAG  # version, tag, level
+_DIGEST = 32  # bytes
 _LARGEST_NUMBER = (1 << 63) - 1  # what a ledger can write down
 
 

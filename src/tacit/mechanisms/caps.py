@@ -13,12 +13,11 @@ import numpy as np
 from scipy.special import betainc
 
 from tacit._util.types import FloatArray
-from tacit.mechanisms.odds import odds
+from tacit.mechanisms.odds import BASE, odds
 
-_BASE = 1 << 32
-_PANELS, _NODES = 64, 48
+_PANELS, _NODES = 64, 48  # of the quadrature: about 1e-12
 _GAIN = 0.02  # doubling the codewords must lower the error by more than this to be worth the time
-_BITS = range(3, 13)
+_BITS = range(3, 13)  # of the number of candidates: 8 to 4,096
 
 
 @dataclass(frozen=True)
@@ -111,7 +110,7 @@ def _best(dim: int, epsilon: float, candidates: int) -> Cap:
     """The cap with the largest pull; pull rises and then falls with the number of favoured
     codewords.
     """
-    chances = odds(epsilon, _BASE)
+    chances = odds(epsilon, BASE)
 
     def cap(favoured: int) -> Cap:
         return Cap(dim, candidates, favoured, chances.high, chances.low)

@@ -8,7 +8,7 @@ import numpy as np
 
 from tacit._util.kernels import kernel
 
-_LOW = np.uint64(0xFFFFFFFF)
+_LOW = np.uint64(0xFFFFFFFF)  # the low half of a word
 _HALF = np.uint64(32)
 _TWO_32 = 4294967296.0
 _TWO_53 = 9007199254740992.0

@@ -19,10 +19,8 @@ from tacit._util.kernels import kernel
 from tacit._util.types import AnyArray, BoolArray, FloatArray, WordArray
 from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.coins import high_half, high_product, low_half, round_up, unfair_below
-from tacit.mechanisms.odds import Odds, odds
+from tacit.mechanisms.odds import BASE, Odds, odds
 from tacit.mechanisms.reports import Reports
-
-_BASE = 1 << 32
 
 
 @dataclass(frozen=True)
@@ -89,7 +87,7 @@ class Duchi(Mechanism):
     @cached_property
     def laws(self) -> list[DuchiLaw]:
         """The law of each level."""
-        return [DuchiLaw(self.space.dim, odds(e, _BASE)) for e in self.levels.tolist()]
+        return [DuchiLaw(self.space.dim, odds(e, BASE)) for e in self.levels.tolist()]
 
     @property
     def report_bits(self) -> int:

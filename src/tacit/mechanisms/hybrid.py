@@ -27,7 +27,7 @@ from tacit.mechanisms.piecewise import PiecewiseLaw, point_of, step_of
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.sampled import Sampled
 
-_STEPS = 1 << 20
+_STEPS = 1 << 20  # of Piecewise's grid
 _THRESHOLD = 0.610986  # below this epsilon Duchi alone has the smaller worst-case variance
 
 

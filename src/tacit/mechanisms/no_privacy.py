@@ -13,7 +13,7 @@ from tacit._util.types import AnyArray, BoolArray, FloatArray, WordArray
 from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.reports import Reports
 
-_STEPS = 1 << 40
+_STEPS = 1 << 40  # of the grid, in the radius
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

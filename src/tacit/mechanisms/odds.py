@@ -16,7 +16,8 @@ from functools import lru_cache
 from tacit._util.checks import bad, positive
 
 # epsilon of one released value, as whole-number weights of 64 bits carry it
-SMALLEST, LARGEST = (1e-4, 20.0)
+SMALLEST, LARGEST = 1e-4, 20.0
+BASE = 1 << 32  # weight B of mechanisms without a grid: sums of weights stay within 64 bits
 _BITS = 320  # fixed-point bits of the exponential; far beyond what any base here resolves
 
 

@@ -19,11 +19,10 @@ from tacit._util.kernels import kernel
 from tacit._util.types import AnyArray, BoolArray, FloatArray, WordArray
 from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.coins import high_product, unfair_below, unit
-from tacit.mechanisms.odds import Odds, odds
+from tacit.mechanisms.odds import BASE, Odds, odds
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.spaces import Simplex
 
-_BASE = 1 << 32
 _MOST = 1 << 28  # vertices: keeps the total weight within 64 bits
 
 
@@ -94,7 +93,7 @@ class RandomizedResponse(Mechanism):
     @cached_property
     def laws(self) -> list[ResponseLaw]:
         """The law of each level."""
-        return [ResponseLaw(self.vertices, odds(e, _BASE)) for e in self.levels.tolist()]
+        return [ResponseLaw(self.vertices, odds(e, BASE)) for e in self.levels.tolist()]
 
     @property
     def report_bits(self) -> int:

@@ -6,13 +6,12 @@ from itertools import count
 
 from tacit.render.chart import Chart, Line, Scale, nice_ends, short, widen
 
-WIDTH, HEIGHT = 620, 380
-_LEFT, _RIGHT, _TOP, _BOTTOM = 74, 16, 16, 66
+WIDTH, HEIGHT = 620, 380  # of the sheet, in units of its own
+_LEFT, _RIGHT, _TOP, _BOTTOM = 74, 16, 16, 66  # margins: numbers and labels fit in
 # least distance of numbers along the x axis; on a narrow screen they are larger
-_GAP, _NARROW_GAP = (46.0, 104.0)
-_APART = (
-    4.0  # between points of different lines at one x, so that their bars do not hide each other
-)
+_GAP, _NARROW_GAP = 46.0, 104.0
+# between points of different lines at one x, so that their bars do not hide each other
+_APART = 4.0
 _MARKERS = (  # around 0, 0; filled or hollow, so that twice as many lines differ without colour
     "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0Z",
     "M-4.2 -4.2H4.2V4.2H-4.2Z",

@@ -1,5 +1,7 @@
-"""Cross tables of owners' rows: per cut and side, the weight of the rows by class. Kernels that
-read rows in place.
+"""Cross tables of owners' rows: per cut and side, the weight of the rows by class.
+
+Weights are given, or replayed from the published stumps. Kernels read rows in place, wherever in a
+table an owner's rows lie.
 
 A row is read in order, once from memory: an owner's rows are few enough to stay in the cache while
 their weights are replayed and their tables filled. Nothing is computed across owners, so an owner's
@@ -87,7 +89,7 @@ def tabulate_weighted(rows: OwnedRows, weights: FloatArray, cuts: Cuts, tables: 
     begin = 0
     for owner in range(len(rows.spans)):
         size = rows.spans[owner, 1] - rows.spans[owner, 0]
-        _tabulate(rows, owner, weights[begin : begin + size], cuts, left, tables[owner])
+        _tabulate(rows, owner, weights[begin : begin + size], cuts, left, table=tables[owner])
         begin += size
 
 
@@ -105,7 +107,7 @@ def tabulate_replayed(
         own = weights[: spans[owner, 1] - spans[owner, 0]]
         _replay(rows.X, rows.y, spans[owner, 0], replay, own)
         share_out(own, unit)
-        _tabulate(rows, owner, own, cuts, left, tables[owner])
+        _tabulate(rows, owner, own, cuts, left, table=tables[owner])
 
 
 @kernel

@@ -134,19 +134,19 @@ def fit_each(
     for owner in range(len(offsets) - 1):
         most = max(most, offsets[owner + 1] - offsets[owner])
     room = _Room(
-        np.zeros((most + 4, size)),
-        np.zeros(most + 4),
-        np.empty(most + 4),
-        np.empty(size),
-        np.empty(size),
-        np.zeros((size, size)),
+        rows=np.zeros((most + 4, size)),
+        curve=np.zeros(most + 4),
+        score=np.empty(most + 4),
+        gradient=np.empty(size),
+        step=np.empty(size),
+        factor=np.zeros((size, size)),
     )
     for owner in range(len(offsets) - 1):
         own = slice(offsets[owner], offsets[owner + 1])
         _load(X[own], room)
         for target in range(theta.shape[1] if offsets[owner + 1] > offsets[owner] else 0):
             truth = 1 if theta.shape[1] == 1 else target
-            _fit(room, y[own], weights[own], truth, ridge, theta[owner, target])
+            _fit(room, y[own], weights[own], truth, ridge, coefficients=theta[owner, target])
 
 
 @kernel

@@ -19,7 +19,7 @@ from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.schema import Number, Schema
 from tacit.wire import message
 
-ABSENT = -1
+ABSENT = -1  # the cell of an attribute that a participant does not hold
 _MOST_LEAVES = 1 << 16  # of one cut: finer than any attribute that is worth counting
 
 

@@ -46,7 +46,7 @@ from tacit.wire import message
 STEPS = 1 << 16  # a weight of 1, in whole numbers
 CHOICE = Fraction(1, 4)  # of epsilon, for the choice among several cuts
 _LARGEST_SCALE = 1 << 40  # noise stays far below 2^63
-_LARGEST_COUNT = 1 << 62
+_LARGEST_COUNT = 1 << 62  # steps
 _MOST_LEAVES = 1 << 17  # of all cuts together
 _CLIP = 2.0  # of one part's scores
 _RIDGE = 6.0  # in standard deviations of a count
