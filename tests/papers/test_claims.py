@@ -20,7 +20,7 @@ from tacit_papers.shared.first_learner import FirstRow
 
 def as_published(table="II", scale=1.0):
     """Rows that say what the paper says, times a factor."""
-    measure = {"II": "l2", "III": "square", "IV": "rmse"}[table]
+    measure = {"II": "l2", "III": "square", "IV": "mse"}[table]
     rows = []
     for dataset, mechanism in TABLES[table]:
         for epsilon in EPSILONS:
@@ -63,6 +63,22 @@ def test_other_numbers_differ_and_say_why():
         if "five values" in claim.text
     ]
     assert {claim.verdict for claim in close if claim.where == "Table II"} == {"holds"}
+
+
+def test_table_iv_is_compared_in_the_unit_of_its_laplace_row():
+    """Mean squares of shares that were scaled; a wrong law of epsilon is found in any unit."""
+
+    def verdicts(rows):
+        found = judged("a", rows).values()
+        own = [claim for claim in found if claim.where == "Table IV" and "five" in claim.text]
+        assert len(own) == 9
+        return own
+
+    scaled = verdicts(as_published("IV", scale=0.4))
+    assert {claim.verdict for claim in scaled} == {"holds"}
+    assert all("(measured times 2.5)" in claim.measured for claim in scaled)
+    roots = [replace(row, mean=row.mean**0.5) for row in as_published("IV")]
+    assert "differs" in {claim.verdict for claim in verdicts(roots)}
 
 
 @pytest.mark.parametrize("paper", sorted(PAPERS))
@@ -127,8 +143,20 @@ def test_table_2_is_judged_by_its_own_numbers():
     claims = [claim for claim in judged("b", squares()).values() if claim.where == "Table 2"]
     assert len(claims) == 9 + 1 + 4
     assert {claim.verdict for claim in claims} == {"holds"}
-    more = [claim for claim in judged("b", squares(2.0)).values() if "five" in claim.text]
-    assert {claim.verdict for claim in more} == {"differs"}
+    other_unit = [claim for claim in judged("b", squares(2.0)).values() if "five" in claim.text]
+    assert {claim.verdict for claim in other_unit} == {"holds"}
+    assert all("(measured times 0.5)" in claim.measured for claim in other_unit)
+    louder = [
+        replace(row, error=2 * (row.error or 0.0)) if row.mechanism == "duchi" else row
+        for row in squares()
+    ]
+    verdicts = {
+        claim.text.split(":")[0]: claim.verdict
+        for claim in judged("b", louder).values()
+        if "five" in claim.text
+    }
+    assert verdicts["mnist, duchi"] == "differs"
+    assert verdicts["mnist, piecewise"] == verdicts["mnist, laplace"] == "holds"
     swapped = {"laplace": "piecewise", "piecewise": "laplace", "duchi": "duchi"}
     rows = [replace(row, mechanism=swapped[row.mechanism]) for row in squares()]
     order = judged("b", rows)["Table 2", "Piecewise has the smallest error in all settings but one"]

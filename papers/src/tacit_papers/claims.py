@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import prod
 from typing import Any, Literal
 
 from tacit_papers.rows import Kind, select
@@ -110,6 +111,17 @@ def percent(*values: float) -> str:
     '37.1, 17.0'
     """
     return ", ".join(f"{100 * value:.1f}" for value in values)
+
+
+def unit_factor(published: Sequence[float], measured: Sequence[float]) -> float:
+    """The one factor that takes measured values to the unit of the published ones: the geometric
+    mean of their ratios.
+
+    >>> unit_factor([8.0, 2.0], [2.0, 2.0])
+    2.0
+    """
+    ratios = [paper / own for paper, own in zip(published, measured, strict=True)]
+    return prod(ratios) ** (1 / len(ratios))
 
 
 def near(values: Iterable[float], published: Iterable[float], distance: float) -> bool:

@@ -24,6 +24,7 @@ from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.no_privacy import NoPrivacy
 from tacit.mechanisms.spaces import Box
 from tacit.mechanisms.streams import Stream
+from tacit_papers.shared.textbook_duchi import as_published
 
 _BLOCK = 1 << 21  # numbers of a block of estimates
 
@@ -197,8 +198,11 @@ class PublishedLogistic(Logistic):
 
 
 def make(mechanism: type[Mechanism], space: Box, epsilon: FloatArray) -> Mechanism:
-    """A mechanism for one epsilon per row; nothing but the row where there is no privacy."""
+    """A mechanism as papers mean it, for one epsilon per row; nothing but the row where there is
+    no privacy.
+    """
     if mechanism is NoPrivacy:
         return NoPrivacy(space=space)
     same = bool((epsilon == epsilon[:1]).all())
-    return mechanism(space=space, epsilon=float(epsilon[0]) if same else epsilon)
+    kind = as_published(mechanism)
+    return kind(space=space, epsilon=float(epsilon[0]) if same else epsilon)

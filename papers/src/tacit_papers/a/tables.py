@@ -69,8 +69,8 @@ class TableCell(FirstCell):
         return LEARNERS[self.learner]
 
     def measures(self, learned: Learned) -> Measured:
-        """The paper's measure. For Table IV the one it names, RMSE, and MSE: its numbers fall
-        with 1 / epsilon^2.
+        """The paper's measure. For Table IV the one it names, RMSE, and MSE, which is what it has:
+        its numbers fall with 1 / epsilon^2.
         """
         if learned.exact is None:
             return {}

@@ -12,11 +12,13 @@ from tacit.data.sample import Public
 from tacit.learners.learner import Learner, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.stump import Stump
+from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.streams import seeded
 from tacit_papers.a.learners import PublishedStump
 from tacit_papers.runner import Cell
 from tacit_papers.shared.first_learner import Line
 from tacit_papers.shared.splits import deal, load_split, public_of
+from tacit_papers.shared.textbook_duchi import as_published
 
 _DRAWS = 10  # of coins for each deal of rows: shares are computed once for these
 
@@ -73,7 +75,7 @@ class HitCell(Cell):
             alone.append(int(ranks[np.argmax(_purity(sample))]))
             for line, found in zip(lines, places, strict=True):
                 shares, ranks = asked[line.learner].shares, asked[line.learner].ranks
-                mechanism = _query(public, line, len(cohort)).mechanism(line.epsilon or 1.0)
+                mechanism = _mechanism(_query(public, line, len(cohort)), line.epsilon or 1.0)
                 for draw in range(_DRAWS):
                     coins = stream.child(line.variant, line.mechanism, str(line.epsilon), run, draw)
                     mean = mechanism.totals(mechanism.randomize(shares, coins)).mean
@@ -130,6 +132,14 @@ def _query(public: Public, line: Line, owners: int) -> ShareQuery:
         ensemble=Ensemble(public.classes),
         terms=terms,
     )
+
+
+def _mechanism(query: ShareQuery, epsilon: float) -> Mechanism:
+    """That of the query; where it is as published, as papers mean it."""
+    own = query.mechanism(epsilon)
+    if not query.learner.unsound:
+        return own
+    return as_published(type(own))(space=own.space, epsilon=epsilon)
 
 
 def _shares(learner: Learner, public: Public, cohort: Cohort) -> FloatArray:

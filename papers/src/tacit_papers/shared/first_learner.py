@@ -18,7 +18,9 @@ from tacit.learners.learner import Learner, ReportTerms, ShareQuery, Simulated
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.query import Answer
 from tacit.mechanisms.base import Mechanism
+from tacit.mechanisms.no_privacy import NoPrivacy
 from tacit.mechanisms.registry import MECHANISMS as MECHANISM_OF
+from tacit.mechanisms.spaces import Space
 from tacit.mechanisms.streams import Stream, seeded
 from tacit_papers.datasets.split import Split
 from tacit_papers.runner import Cell
@@ -30,6 +32,7 @@ from tacit_papers.shared.splits import (
     our_accuracy,
     public_of,
 )
+from tacit_papers.shared.textbook_duchi import as_published
 
 MECHANISMS = ("laplace", "duchi", "piecewise")
 _MOST = 1 << 26  # numbers of shares that are kept
@@ -259,6 +262,10 @@ def _answer(
     if shares is not None and isinstance(query.learner, FromShares):
         mechanism = MECHANISM_OF[query.terms.mechanism]
         return query.learner.answer(query, shares, mechanism, epsilon, coins)
+    if shares is not None and query.learner.unsound and not isinstance(query.learner, Simulated):
+        space = query.learner.space(query.facts)
+        mean = published_mean(query.terms.mechanism, space, epsilon, shares, coins)
+        return Answer(mean, np.zeros(mean.size), len(shares))
     if shares is not None and not isinstance(query.learner, Simulated):
         return query.answer(
             query.collect(query.mechanism(epsilon).randomize(shares, coins), epsilon)
@@ -267,6 +274,15 @@ def _answer(
     if not isinstance(answer, Answer):
         raise ValueError(f"a round of {query.owners} owners needs as many, got {len(cohort)}")
     return answer
+
+
+def published_mean(
+    mechanism: str, space: Space, epsilon: float, shares: FloatArray, coins: Stream
+) -> FloatArray:
+    """The mean of shares through a mechanism as papers mean it."""
+    kind = as_published(MECHANISM_OF[mechanism])
+    made = NoPrivacy(space=space) if kind is NoPrivacy else kind(space=space, epsilon=epsilon)
+    return np.asarray(made.totals(made.randomize(shares, coins)).mean)
 
 
 def mean_and_spread(values: Sequence[float]) -> tuple[float, float]:
