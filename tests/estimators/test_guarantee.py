@@ -9,7 +9,13 @@ import pytest
 
 from tacit.algorithms.public_baseline import fit_public
 from tacit.data.sample import Public
-from tacit.estimators import PrivateBoosting, PrivateClassifier, load
+from tacit.estimators import (
+    PrivateBoosting,
+    PrivateClassifier,
+    SiteEnsemble,
+    UsedInClearWarning,
+    load,
+)
 from tacit.estimators.inputs import set_aside
 from tacit.learners.owners.stump import Stump
 from tacit.mechanisms.streams import seeded
@@ -165,3 +171,33 @@ def test_public_only_score():
     score = fit_public(Public(rows, lonely, 3)).accuracy
     assert score is not None
     assert 0.8 < score < 1.0
+
+
+@pytest.mark.parametrize(
+    ("make", "named", "words"),
+    [
+        (PrivateClassifier, {}, "60 of 300 owners, drawn at random, are not protected at all"),
+        (PrivateBoosting, {}, "60 of 300 owners, drawn at random, are not protected at all"),
+        (
+            SiteEnsemble,
+            {"sites": [row % 3 for row in range(300)]},
+            "60 of 300 records, drawn at random, are not protected at all",
+        ),
+    ],
+)
+def test_without_a_public_sample_fit_warns_once_and_the_headline_says_so(make, named, words):
+    X, y = task(rows=300)
+    with pytest.warns(UsedInClearWarning, match=words) as heard:
+        model = make().fit(X, y, **named)
+    assert len(heard) == 1
+    assert words in model.guarantee_.headline
+    assert words not in make().fit(X, y, public=(X[:50], y[:50]), **named).guarantee_.headline
+
+
+def test_the_guarantee_says_what_one_report_can_do():
+    X, y = task(rows=300)
+    model = PrivateBoosting(Stump(cuts=3), random_state=1).fit(X, y, public=(X[:50], y[:50]))
+    assert "one report, true or not, moves the mean of n shares by at most" in str(model.guarantee_)
+    sites = [row % 3 for row in range(300)]
+    found = SiteEnsemble().fit(X, y, sites=sites, public=(X[:50], y[:50])).guarantee_
+    assert "one report, true or not, is read as models of length" in found.influence

@@ -14,7 +14,14 @@ from scipy.stats import chisquare
 from tacit.audit.events import epsilon_lower_bound
 from tacit.data.cohort import Cohort
 from tacit.learners.peers.cells import Cut
-from tacit.learners.peers.leaf_counts import CHOICE, STEPS, CountLeaves, std_of, whole_weights
+from tacit.learners.peers.leaf_counts import (
+    CHOICE,
+    STEPS,
+    CountLeaves,
+    count_range,
+    std_of,
+    whole_weights,
+)
 from tacit.learners.peers.peer_model import Additive, ScorePart
 from tacit.learners.peers.voted_model import OwnBoosting
 from tacit.learners.query import Query
@@ -264,7 +271,11 @@ def test_reports_are_checked():
     honest = asked.release(cohort([20, 0]), 1.0, seeded(2))
     assert asked.valid(honest, 1.0).all()
     assert honest.form == asked.blank(2).form
-    for place, value in ((0, 2), (0, -1), (1, (1 << 62) + 1)):
+    low, high = count_range(asked.scales(1.0)[1])
+    edges = Reports.of(honest.points.copy())
+    edges.points[0, 0], edges.points[0, 1], edges.points[0, 1 + asked.leaves] = 0, low, high
+    assert asked.valid(edges, 1.0).all()
+    for place, value in ((0, 2), (0, -1), (1, high + 1), (1, low - 1), (2, 1 << 62)):
         broken = Reports.of(honest.points.copy())
         broken.points[0, place] = value
         assert asked.valid(broken, 1.0).tolist() == [False, True]

@@ -129,6 +129,8 @@ def test_reports_are_checked_and_queries_travel():
     assert asked.valid(honest, 1.0).all()
     honest.points[0, 0] = len(CUTS)
     assert asked.valid(honest, 1.0).tolist() == [False, True]
+    honest.points[0, 0], honest.points[0, -1] = 0, 1 << 50
+    assert asked.valid(honest, 1.0).tolist() == [False, True]
     assert encode(decode(encode(asked), Query)) == encode(asked)
     assert (
         NoisyTrees((*KNOWN.trees, Tree(2, CUTS[:1], (1.0, 2.0), 5))).without({0}).trees[0].speaker

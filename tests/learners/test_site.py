@@ -288,7 +288,7 @@ def test_only_what_an_honest_site_could_send_is_valid(privacy, labels):
         assert query.valid(report, epsilon).tolist() == [True, False]
         assert query.valid(reports_negated(query, report), epsilon).tolist() == [True, False]
         one = query.collect(report, epsilon).values[0]
-        assert float(np.linalg.norm(one)) <= query.influence(epsilon)
+        assert float(np.linalg.norm(one)) <= query.longest(epsilon)
         honest = query.release(odd_cohort(), epsilon, seeded(2))
         assert np.abs(honest.points).max() < plan.limit / 5
 

@@ -160,6 +160,8 @@ def show_guarantee(guarantee: Guarantee, console: Console) -> None:
         "mechanism", f"{guarantee.mechanism}, {guarantee.reports} per {guarantee.reporter}"
     )
     grid.add_row("coins", guarantee.stream)
+    if guarantee.influence:
+        grid.add_row("influence", escape(guarantee.influence))
     for number, sentence in enumerate(guarantee.not_protected):
         grid.add_row("" if number else "not protected", escape(sentence))
     console.print(grid)

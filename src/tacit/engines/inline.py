@@ -40,7 +40,8 @@ class Inline:
     `epsilon` is what one answer may cost an owner, `spent` what each has been charged so far,
     `transcript` the digest of all questions and answers in order. `monitor` hears before each
     question how many were answered; once it says True nobody is asked any more, and `stopped` is
-    set: an algorithm then ends with what it has. `answered` counts.
+    set: an algorithm then ends with what it has. `answered` counts. `influence` says what one
+    report to the widest question could do.
     """
 
     cohort: Cohort
@@ -50,11 +51,13 @@ class Inline:
     monitor: Monitor | None = None
     stopped: bool = field(init=False, default=False)
     answered: int = field(init=False, default=0)
+    influence: str = field(init=False, default="")
     spent: FloatArray = field(init=False, repr=False)
     transcript: bytes = field(init=False, repr=False, default=b"")
     _waiting: IntArray = field(init=False, repr=False)
     _asked: int = field(init=False, default=0)
     _tallies: int = field(init=False, default=0)
+    _widest: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
         if np.ndim(self.epsilon) == 0:
@@ -122,6 +125,8 @@ class Inline:
         coins = self.stream.child("round", query.round, query.attempt)
         epsilon = self.epsilon if isinstance(self.epsilon, float) else self.epsilon[owners]
         self.spent[owners] += epsilon
+        if query.width > self._widest and not query.unsound:
+            self._widest, self.influence = query.width, query.influence
         if isinstance(query, ShareQuery) and isinstance(query.learner, Simulated):
             kind = MECHANISMS[query.terms.mechanism]
             return query.learner.simulate(

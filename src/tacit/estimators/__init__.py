@@ -6,6 +6,7 @@ that are read here. Only `service`, `cli` and users import it.
 from tacit.estimators.boosting import PrivateBoosting
 from tacit.estimators.classifier import PrivateClassifier
 from tacit.estimators.guarantee import Guarantee
+from tacit.estimators.inputs import UsedInClearWarning
 from tacit.estimators.peers import PeerEnsemble
 from tacit.estimators.persistence import load
 from tacit.estimators.planning import Plan, plan
@@ -19,6 +20,7 @@ __all__ = [
     "PrivateClassifier",
     "SiteEnsemble",
     "SiteEnsembleRegressor",
+    "UsedInClearWarning",
     "load",
     "plan",
 ]

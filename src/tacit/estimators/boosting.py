@@ -158,6 +158,7 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
             error_epsilon=budget,
             source=given.source,
             stream=stream,
+            influence=engine.influence,
         )
         return self
 

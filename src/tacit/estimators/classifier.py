@@ -173,7 +173,7 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
             self.ended_ = f"stopped after {rounds_in_words(len(self.report_))}"
         self.transcript_ = engine.transcript
         named = "privunit" if mechanism == "auto" else mechanism
-        promise = classifier_guarantee(named, given.epsilon, given.source, stream)
+        promise = classifier_guarantee(named, given.epsilon, given.source, stream, engine.influence)
         self.guarantee_ = promise if engine.speakers else promise.without_reports
         return self
 

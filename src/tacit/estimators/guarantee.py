@@ -36,7 +36,8 @@ class Guarantee:
     protects nobody, and is empty where the guarantee holds. `protects`, `notion` and `reporter` are
     the words for it: by default those of owners that protect all their rows from everybody. `held`
     says what the fitted object knows beyond the model; what is saved does not, and `of_model` is
-    its guarantee.
+    its guarantee. `influence` says what one report can do at most, and `in_clear` whose rows were
+    used without any protection, if somebody's were.
 
     >>> names = ("The names.",)
     >>> promise = Guarantee(epsilon=(1, 1), mechanism="m", stream="secure", not_protected=names)
@@ -59,6 +60,8 @@ class Guarantee:
     reporter: str = "owner"
     reports: str = "one report"
     held: str = ""
+    influence: str = ""
+    in_clear: str = ""
 
     @property
     def of_model(self) -> "Guarantee":
@@ -77,6 +80,7 @@ class Guarantee:
             reports=_NO_REPORT,
             stream="none drawn",
             void="",
+            influence="",
         )
 
     def with_first(self, sentence: str) -> "Guarantee":
@@ -96,6 +100,7 @@ class Guarantee:
             f"  adversary: {self.adversary}",
             f"  mechanism: {self.mechanism}, {self.reports} per {self.reporter}",
             f"  coins: {self.stream}",
+            *([f"  influence: {self.influence}"] if self.influence else []),
             *(["Not protected:"] if self.not_protected or self.held else []),
             *(
                 f"  {sentence}"
@@ -108,14 +113,16 @@ class Guarantee:
 
     @property
     def headline(self) -> str:
-        """What is promised, in one sentence."""
+        """What is promised, in one sentence; a second one where somebody's rows were used in
+        clear.
+        """
         if self.reports == _NO_REPORT:
-            return f"Nobody was asked: no {self.reporter} made a report, and no epsilon was spent."
-        return (
-            f"No guarantee: {self.void}."
-            if self.void
-            else f"{self.protects} protected by {self._claim}."
-        )
+            said = f"Nobody was asked: no {self.reporter} made a report, and no epsilon was spent."
+        elif self.void:
+            said = f"No guarantee: {self.void}."
+        else:
+            said = f"{self.protects} protected by {self._claim}."
+        return f"{said} {self.in_clear}" if self.in_clear else said
 
     @property
     def _claim(self) -> str:
@@ -135,10 +142,13 @@ class Guarantee:
 
 @dataclass(frozen=True)
 class Source:
-    """Where the data user's sample is from: its own `rows`, unless `drawn` says whose they were."""
+    """Where the data user's sample is from: its own `rows`, unless `drawn` says whose they were,
+    and `in_clear` that nothing protects them.
+    """
 
     rows: int
     drawn: str = ""
+    in_clear: str = ""
 
     def sentence(self, places: str) -> str:
         """That the sample is not protected, and in which places of the model it shows."""
@@ -153,16 +163,17 @@ _COUNTS = (
 
 
 def classifier_guarantee(
-    mechanism: str, epsilon: float | FloatArray, source: Source, stream: Stream
+    mechanism: str, epsilon: float | FloatArray, source: Source, stream: Stream, influence: str = ""
 ) -> Guarantee:
     """The guarantee of the data user's own model that owners have refined."""
-    return _owners_guarantee(
+    whole = _owners_guarantee(
         Discriminant.unsound,
         mechanism,
         epsilon,
         source.sentence("bounds, the model that was refined, its features and its weights"),
         stream,
     )
+    return replace(whole, in_clear=source.in_clear, influence=influence)
 
 
 def boosting_guarantee(
@@ -172,11 +183,14 @@ def boosting_guarantee(
     error_epsilon: float | None,
     source: Source,
     stream: Stream,
+    influence: str = "",
 ) -> Guarantee:
     """The guarantee of an ensemble; `unsound` says why its learner protects nobody, if so."""
     sample = source.sentence("bounds, thresholds and votes")
     whole = _owners_guarantee(unsound, mechanism, epsilon, sample, stream)
-    return replace(whole, error_epsilon=error_epsilon)
+    return replace(
+        whole, error_epsilon=error_epsilon, in_clear=source.in_clear, influence=influence
+    )
 
 
 def _owners_guarantee(
@@ -226,6 +240,8 @@ def site_guarantee(
         protects="Each record of a site is",
         notion="differential privacy",
         reporter="site",
+        influence="" if query.unsound else query.influence,
+        in_clear=source.in_clear,
     )
 
 
@@ -244,7 +260,11 @@ _OWN = (
 
 
 def peer_guarantee(
-    epsilons: Sequence[float], reports: int, source: Source | None, stream: Stream
+    epsilons: Sequence[float],
+    reports: int,
+    source: Source | None,
+    stream: Stream,
+    influence: str = "",
 ) -> Guarantee:
     """The guarantee when participants spend these budgets on up to so many reports each; `source`
     None: bounds and classes were known without a sample.
@@ -268,6 +288,8 @@ def peer_guarantee(
         reporter="participant",
         reports="one report" if reports == 1 else f"up to {reports} reports",
         held=_OWN,
+        influence=influence,
+        in_clear="" if source is None else source.in_clear,
     )
 
 

@@ -6,6 +6,7 @@ user's sample is the only thing that bounds, categories, classes and thresholds 
 where there is none, some owners are set aside as such a sample, and the guarantee says so.
 """
 
+import warnings
 from dataclasses import dataclass
 from math import ceil
 from numbers import Integral
@@ -92,8 +93,26 @@ def accept_sample(estimator: Any, public: Any, owners: int) -> PublicPart:
     return PublicPart(_sample(estimator, X, y), nobody, Source(len(y)))
 
 
+class UsedInClearWarning(UserWarning):
+    """Rows of some owners became the data user's sample: nothing protects them."""
+
+
+def warn_used_in_clear(taken: BoolArray, unit: str) -> str:
+    """The sentence that a headline says of owners or records set aside, after a loud warning."""
+    sentence = (
+        f"{np.count_nonzero(taken):,} of {len(taken):,} {unit}s, drawn at random, are not "
+        "protected at all: they were used in clear as the data user's sample."
+    )
+    warnings.warn(
+        f"fit got no public=(X0, y0). {sentence} Give public= to protect everybody.",
+        UsedInClearWarning,
+        stacklevel=5,
+    )
+    return sentence
+
+
 def draw_sample(
-    estimator: Any, X: Any, y: AnyArray, owners: IntArray, stream: Stream
+    estimator: Any, X: Any, y: AnyArray, owners: IntArray, stream: Stream, unit: str = "owner"
 ) -> PublicPart:
     """The rows of some owners, drawn at random; `owners` are owner numbers by row."""
     if estimator.schema is None:
@@ -108,7 +127,7 @@ def draw_sample(
         "data user's sample."
     )
     sample = _sample(estimator, some_rows(X, rows), y[rows])
-    return PublicPart(sample, taken, Source(len(rows), drawn))
+    return PublicPart(sample, taken, Source(len(rows), drawn, warn_used_in_clear(taken, unit)))
 
 
 def _sample(estimator: Any, X: Any, y: AnyArray) -> Sample:

@@ -229,7 +229,11 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
             self.participants_[number]: float(engine.spent[number]) for number in newcomers
         }
         self.guarantee_ = peer_guarantee(
-            list(self._present.values()), max(plan.turns.values()), self._source, self._stream
+            list(self._present.values()),
+            max(plan.turns.values()),
+            self._source,
+            self._stream,
+            engine.influence,
         )
         self._settle()
         if engine.stopped:
@@ -297,7 +301,7 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
             return accept_sample(self, public, owners=len(labels))
         if self.schema is not None:
             return None
-        return draw_sample(self, table, labels, np.arange(len(labels)), stream)
+        return draw_sample(self, table, labels, np.arange(len(labels)), stream, unit="record")
 
     def _attributes(
         self, name: Any, attributes: Mapping[Any, Collection[Any]] | None

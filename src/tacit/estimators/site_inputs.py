@@ -11,7 +11,7 @@ from tacit._util.checks import bad, one_of, positive
 from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
 from tacit.data.schema import Schema
 from tacit.estimators.guarantee import Source
-from tacit.estimators.inputs import accept_pair, set_aside, some_rows
+from tacit.estimators.inputs import accept_pair, set_aside, some_rows, warn_used_in_clear
 from tacit.learners.sites.losses import LOSSES, Loss
 from tacit.learners.sites.train import LEVELS
 from tacit.mechanisms.streams import Stream
@@ -148,4 +148,5 @@ def draw_numbers(estimator: Any, X: Any, y: AnyArray, stream: Stream) -> NumberS
     rows = np.flatnonzero(taken)
     drawn = f"{len(rows)} rows, drawn at random, became the data user's sample."
     targets = np.asarray(y, dtype=np.float64)[rows]
-    return NumberSample(some_rows(X, rows), targets, taken, Source(len(rows), drawn))
+    source = Source(len(rows), drawn, warn_used_in_clear(taken, "record"))
+    return NumberSample(some_rows(X, rows), targets, taken, source)

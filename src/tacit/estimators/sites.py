@@ -174,7 +174,7 @@ class SiteEnsemble(ClassifierMixin, _Sites):  # type: ignore[misc]
         labels = accept_labels(self, table, y, finite=public is None and self.schema is None)
         names = site_names(sites, len(labels))
         if public is None:
-            part = draw_sample(self, table, labels, np.arange(len(labels)), stream)
+            part = draw_sample(self, table, labels, np.arange(len(labels)), stream, unit="record")
         else:
             part = accept_sample(self, public, owners=len(labels))
         self.schema_, known = part.sample.schema, part.sample.public

@@ -179,6 +179,15 @@ class ShareQuery(Query):
     def width(self) -> int:
         return self.learner.space(self.facts).dim
 
+    @property
+    def influence(self) -> str:
+        furthest = self.mechanism(np.array(self.epsilons)).influence(1)
+        honest = 2 * self.learner.space(self.facts).radius_2
+        return (
+            f"one report, true or not, moves the mean of n shares by at most {furthest:.3g} / n; "
+            f"a share itself, by at most {honest:.3g} / n"
+        )
+
     def mechanism(self, epsilon: float | FloatArray) -> Mechanism:
         """What randomises shares, for one epsilon or for one per owner."""
         space = self.learner.space(self.facts)

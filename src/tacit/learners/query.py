@@ -81,6 +81,11 @@ class Query(ABC):
     def width(self) -> int:
         """Numbers that one owner computes: what a block of owners is sized by."""
 
+    @property
+    @abstractmethod
+    def influence(self) -> str:
+        """What one valid report can do at most, whoever sent it: one sentence."""
+
     @abstractmethod
     def blank(self, n: int) -> Reports:
         """Room for n reports: their types and widths are public."""

@@ -112,6 +112,13 @@ class SumQuery(Query):
             terms = self.ensemble.error_terms(self.model, cohort)
         return Reports.of(seal_halves(terms, self.batch, stream))
 
+    @property
+    def influence(self) -> str:
+        return (
+            "what an owner adds to a sum is sealed: one false half moves the sum to anything, "
+            "unless the two servers check proofs of it"
+        )
+
     def valid(self, reports: Reports, epsilon: float | FloatArray) -> BoolArray:
         """Halves are sealed: only their servers find out whether they open, and leave out those
         that do not.

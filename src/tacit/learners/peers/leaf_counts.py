@@ -24,6 +24,7 @@ table when the size of its noise is known.
             about its number of leaves, and says nothing.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, isinf, sqrt
@@ -46,7 +47,8 @@ from tacit.wire import message
 STEPS = 1 << 16  # a weight of 1, in whole numbers
 CHOICE = Fraction(1, 4)  # of epsilon, for the choice among several cuts
 _LARGEST_SCALE = 1 << 40  # noise stays far below 2^63
-_LARGEST_COUNT = 1 << 62  # steps
+MOST_ROWS = 1 << 24  # that a count may stand for: larger ones are cut
+_TAIL = 128  # scales of noise that a report may show
 _MOST_LEAVES = 1 << 17  # of all cuts together
 _CLIP = 2.0  # of one part's scores
 _RIDGE = 6.0  # in standard deviations of a count
@@ -127,6 +129,10 @@ class CountLeaves(Query):
         """Standard deviation of the noise in one count of one participant, in rows."""
         return std_of(self.scales(epsilon)[1])
 
+    @property
+    def influence(self) -> str:
+        return influence_of_counts(self.scales(self.menu[0])[1])
+
     def blank(self, n: int) -> Reports:
         return Reports.of(np.zeros((n, self.width), dtype=np.int64))
 
@@ -150,6 +156,7 @@ class CountLeaves(Query):
                 said = noise[takers].reshape(-1, 2, self.leaves)
                 said[:, :, size:] = 0
                 said[:, :, :size] += exact[cut][owners[takers]]
+                said = np.clip(said, *count_range(for_counts))
                 reports.points[owners[takers], 0] = cut
                 reports.points[owners[takers], 1:] = said.reshape(len(said), -1)
         return reports
@@ -178,7 +185,9 @@ class CountLeaves(Query):
         known = (chosen >= 0) & (chosen < len(self.cuts))
         beyond = np.arange(self.leaves) >= sizes[np.where(known, chosen, 0)][:, np.newaxis]
         empty = ~(counts.reshape(len(counts), 2, -1).any(axis=1) & beyond).any(axis=1)
-        return np.asarray(known & empty & (np.abs(counts) <= _LARGEST_COUNT).all(axis=1))
+        each = np.broadcast_to(np.asarray(epsilon, dtype=np.float64), (len(counts),))
+        scales = [self.scales(level)[1] for level in each.tolist()]
+        return np.asarray(known & empty & within_ranges(counts, scales))
 
     def collect(self, reports: Reports, epsilon: float | FloatArray) -> Estimates:
         said = reports.points.astype(np.float64)
@@ -224,6 +233,26 @@ def scale_of(epsilon: float, part: Fraction = Fraction(1)) -> int:
             "epsilon of one answer", f"at least {STEPS / _LARGEST_SCALE / float(part):.2g}", epsilon
         )
     return scale
+
+
+def count_range(scale: int) -> tuple[int, int]:
+    """The least and the largest count, in steps, that an honest participant reports: what is beyond
+    is cut after the noise, which tells nothing.
+    """
+    return -_TAIL * scale, MOST_ROWS * STEPS + _TAIL * scale
+
+
+def within_ranges(counts: IntArray, scales: Sequence[int]) -> BoolArray:
+    """Whether all counts of a report, (reports, counts), are such as its noise scale allows."""
+    ranges = np.array([count_range(scale) for scale in scales], dtype=np.int64).reshape(-1, 2)
+    low, high = ranges[:, :1], ranges[:, 1:]
+    return np.asarray(((counts >= low) & (counts <= high)).all(axis=1))
+
+
+def influence_of_counts(scale: int) -> str:
+    """In words, for the widest noise that occurs."""
+    rows = count_range(scale)[1] / STEPS
+    return f"one report, true or not, counts in each leaf for at most {rows:,.0f} rows"
 
 
 def std_of(scale: int) -> float:

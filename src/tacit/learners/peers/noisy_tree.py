@@ -23,7 +23,16 @@ from tacit._util.checks import bad, rising, whole
 from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort
 from tacit.learners.peers.cells import Cells, Cut
-from tacit.learners.peers.leaf_counts import STEPS, cell_scores, scale_of, std_of, whole_weights
+from tacit.learners.peers.leaf_counts import (
+    STEPS,
+    cell_scores,
+    count_range,
+    influence_of_counts,
+    scale_of,
+    std_of,
+    whole_weights,
+    within_ranges,
+)
 from tacit.learners.peers.peer_model import NoisyTrees, Tree, loss_weights
 from tacit.learners.query import Estimates, Query
 from tacit.mechanisms.reports import Reports
@@ -103,6 +112,10 @@ class GrowTree(Query):
     def width(self) -> int:
         return self.nodes + 2 * (self.nodes + 1)
 
+    @property
+    def influence(self) -> str:
+        return influence_of_counts(scale_of(self.menu[0], _LEAVES_PART))
+
     def blank(self, n: int) -> Reports:
         return Reports.of(np.zeros((n, self.width), dtype=np.int64))
 
@@ -136,6 +149,7 @@ class GrowTree(Query):
         if not isinf(epsilon):
             scale, coins = scale_of(epsilon, _LEAVES_PART), stream.child("leaves")
             counts = counts + two_sided_geometric_rows(1, len(counts), scale, coins)[0]
+        counts = np.clip(counts, *count_range(scale_of(epsilon, _LEAVES_PART)))
         return np.concatenate([chosen, counts])
 
     def _sides(self, cells: IntArray) -> FloatArray:
@@ -147,7 +161,10 @@ class GrowTree(Query):
         if reports.form != self.blank(0).form:
             return np.zeros(len(reports), dtype=np.bool_)
         chosen = reports.points[:, : self.nodes]
-        return np.asarray(((chosen >= 0) & (chosen < len(self.candidates))).all(axis=1))
+        known = ((chosen >= 0) & (chosen < len(self.candidates))).all(axis=1)
+        each = np.broadcast_to(np.asarray(epsilon, dtype=np.float64), (len(reports),))
+        scales = [scale_of(level, _LEAVES_PART) for level in each.tolist()]
+        return np.asarray(known & within_ranges(reports.points[:, self.nodes :], scales))
 
     def collect(self, reports: Reports, epsilon: float | FloatArray) -> Estimates:
         each = np.broadcast_to(np.asarray(epsilon, dtype=np.float64), (len(reports),))

@@ -160,10 +160,16 @@ class TrainSite(Query):
         low, high = reports.points.min(axis=1), reports.points.max(axis=1)
         return np.asarray((-limits <= low) & (high <= limits))
 
-    def influence(self, epsilon: float) -> float:
-        """The longest vector that a report can be taken for: n sites have a mean that one of them
-        moves by at most twice that over n.
-        """
+    @property
+    def influence(self) -> str:
+        longest = max(self.longest(epsilon) for epsilon in (self.menu[0], self.menu[-1]))
+        return (
+            f"one report, true or not, is read as models of length {longest:.3g} at most, and "
+            f"moves the mean of n of them by at most {2 * longest:.3g} / n"
+        )
+
+    def longest(self, epsilon: float) -> float:
+        """The longest vector that a report can be taken for."""
         plan = self.plan(epsilon)
         return float(plan.limit * plan.step * self.width**0.5)
 

@@ -79,6 +79,7 @@ SCHEMAS: Part = {
         mechanism=_TEXT,
         unit=_TEXT,
         adjacency=_TEXT,
+        influence=_TEXT,
         epsilons=_list(_NUMBER),
         answers=_COUNT,
         sum_epsilon=_or_null(_NUMBER),

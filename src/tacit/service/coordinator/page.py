@@ -135,6 +135,7 @@ def promise(status: dict[str, Any]) -> dict[str, Any]:
         unit=status["unit"],
         adjacency=status["adjacency"],
         notion=words.notion,
+        influence=status["influence"],
     )
     return {
         "guarantee": guarantee,

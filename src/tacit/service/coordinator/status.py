@@ -82,6 +82,7 @@ class View:
             "mechanism": query.how,
             "unit": query.unit,
             "adjacency": query.adjacency,
+            "influence": query.influence,
             "epsilons": list(terms.epsilons),
             "answers": terms.answers,
             "sum_epsilon": None if terms.sum_terms is None else terms.sum_terms.epsilon,

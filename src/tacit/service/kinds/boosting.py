@@ -139,6 +139,7 @@ class BoostingTerms(CampaignTerms):
                 error_epsilon=None if self.sums is None else sums * self.sums.epsilon,
                 source=Source(len(public.y)),
                 stream=self.owner_coins,
+                influence=self.example().influence,
             ),
             report=[asdict(record) for record in result.records],
             ended=result.ended,

@@ -129,6 +129,7 @@ class ClassifierTerms(CampaignTerms):
                 np.array(self.epsilons),
                 Source(len(public.y)),
                 self.owner_coins,
+                self.query.influence,
             ),
             report=[asdict(record) for record in result.records],
             ended=result.ended,

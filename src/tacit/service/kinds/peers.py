@@ -144,7 +144,11 @@ class PeerTerms(CampaignTerms):
             estimator="PeerEnsemble",
             model=ServedScores(self.cells, result.model),
             guarantee=peer_guarantee(
-                [self.epsilon], self.answers, Source(len(public.y)), self.owner_coins
+                [self.epsilon],
+                self.answers,
+                Source(len(public.y)),
+                self.owner_coins,
+                self.example().influence,
             ),
             report=[
                 {
