@@ -12,6 +12,7 @@ from tacit.algorithms.boosting import OwnSample, Schedule, boost
 from tacit.data.cohort import Cohort
 from tacit.data.sample import Public
 from tacit.engines.inline import Inline
+from tacit.learners.cost import Cost, table
 from tacit.learners.learner import Facts, Learner, ReportTerms, ShareQuery
 from tacit.learners.owners.centroid import class_sums
 from tacit.learners.query import Answer
@@ -27,6 +28,9 @@ class BayesModel:
         if not self.means.shape == self.variances.shape == (classes, dim):
             raise ValueError(f"means must be ({classes}, {dim}), got {self.means.shape}")
 
+    def cost(self, dim: int, rows: int) -> Cost:
+        return table(rows, 4 * self.means.size)
+
     def predict(self, X: FloatArray) -> IntArray:
         distance = (X[:, np.newaxis] - self.means) ** 2 / self.variances + np.log(self.variances)
         return np.asarray(np.argmin(distance.sum(axis=2), axis=1))
@@ -38,6 +42,11 @@ class Bayes(Learner):
 
     def space(self, facts: Facts) -> Mixture:
         return Mixture(blocks=facts.classes, size=2 * facts.dim + 1)
+
+    def cost(self, query: ShareQuery, rows: int) -> Cost:
+        dim, classes = query.facts.dim, query.facts.classes
+        moments = table(rows, 4 * dim) + table(classes, 2 * dim + 1)
+        return query.ensemble.cost(dim, rows) + moments
 
     def share(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
         sums = np.zeros((len(cohort), query.facts.classes, 2 * query.facts.dim + 1))

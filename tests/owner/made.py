@@ -59,5 +59,6 @@ def policy(**kwargs):
 def gate(folder, cohort=None, owners=None, **limits):
     cohort = cohort or rows()
     owners = owners or [f"owner {i}" for i in range(len(cohort))]
+    folder.mkdir(exist_ok=True)
     ledger = Ledger(folder / "ledger.db", folder / "ledger.mark")
     return Gate(cohort, owners, SCHEMA, policy(**limits), ledger, KEY.public_key())

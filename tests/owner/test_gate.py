@@ -290,18 +290,24 @@ def test_refusals_and_sizes_do_not_depend_on_rows(tmp_path):
     assert said[0] == said[1] == said[2]
 
 
-def test_answers_leave_at_multiples_of_the_time_step(tmp_path, monkeypatch):
+def test_answers_leave_at_the_moment_that_question_and_policy_name(tmp_path, monkeypatch):
     slept: list[float] = []
-    monkeypatch.setattr("tacit.owner.gate.time.sleep", slept.append)
     door = gate(tmp_path, time_step="0.5")
+    door.answer(question(2, expires=1 << 40))  # kernels are there
+    monkeypatch.setattr("tacit.owner.gate.time.sleep", slept.append)
+    with pytest.raises(RefusedError):
+        door.answer(question())
+    assert len(slept) == 1  # refusals at multiples of the step
+    assert 0 <= slept[0] <= 0.5
+    slept.clear()
+    door = gate(tmp_path / "other", time_step="0.5")
     began = time.monotonic()
     door.answer(question())
     took = time.monotonic() - began
-    assert len(slept) == 1
-    assert 0.5 - took <= slept[0] <= 0.5
-    with pytest.raises(RefusedError):
-        door.answer(b"")
-    assert len(slept) == 2  # refusals too
+    named = float(policy(time_step="0.5").moment(query(), 1))
+    assert named == 0.5
+    assert named - took <= slept[0] <= named  # then the ledger is written
+    assert 0 <= slept[1] <= 0.5
 
 
 def test_a_gate_is_not_copied(tmp_path):

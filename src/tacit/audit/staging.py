@@ -204,6 +204,10 @@ class SeededGate(Gate):
         self._asked += 1
         return super()._admitted(question)
 
+    @property
+    def _computes_apart(self) -> bool:
+        return False  # where everything it does can be watched, and coins repeated
+
     def _coins(self, query: Query) -> Stream:
         return self._stream.child("question", self._asked)
 

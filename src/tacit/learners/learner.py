@@ -17,6 +17,7 @@ from tacit._util.checks import bad, whole
 from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort
 from tacit.data.sample import Public
+from tacit.learners.cost import CALL, Cost
 from tacit.learners.models.ensemble import LARGEST, Ensemble, Model
 from tacit.learners.query import Answer, Query
 from tacit.mechanisms.base import Mechanism
@@ -73,6 +74,12 @@ class Learner(ABC):
         """Where shares live, known before anything is asked."""
 
     @abstractmethod
+    def cost(self, query: "ShareQuery", rows: int) -> Cost:
+        """What computing one owner's share takes at most, of so many rows: from the question
+        alone.
+        """
+
+    @abstractmethod
     def share(self, query: "ShareQuery", cohort: Cohort) -> FloatArray:
         """What each owner computes from its own rows, (owners, dim); an owner without rows says
         0.
@@ -87,6 +94,9 @@ class Simulated(Learner):
     """A learner that releases something other than a randomised share: to show what was
     published, never to run.
     """
+
+    def cost(self, query: "ShareQuery", rows: int) -> Cost:
+        raise TypeError(f"{self.name} may only be simulated: no owner is asked for it")
 
     @abstractmethod
     def simulate(
@@ -192,6 +202,11 @@ class ShareQuery(Query):
         """What randomises shares, for one epsilon or for one per owner."""
         space = self.learner.space(self.facts)
         return mechanism_for(self.terms.mechanism, space, epsilon, np.array(self.terms.epsilons))
+
+    def cost(self, rows: int) -> Cost:
+        mechanism = self.mechanism(np.array(self.epsilons))
+        drawing = Cost(CALL + mechanism.work, (1 << 20) + 256 * self.width)
+        return self.learner.cost(self, rows) + drawing
 
     def blank(self, n: int) -> Reports:
         return self.mechanism(np.array(self.epsilons)).blank(n)

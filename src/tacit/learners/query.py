@@ -16,6 +16,7 @@ import numpy as np
 from tacit._util.checks import bad, whole
 from tacit._util.types import BoolArray, FloatArray
 from tacit.data.cohort import Cohort
+from tacit.learners.cost import Cost
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.streams import Stream
 
@@ -85,6 +86,12 @@ class Query(ABC):
     @abstractmethod
     def influence(self) -> str:
         """What one valid report can do at most, whoever sent it: one sentence."""
+
+    @abstractmethod
+    def cost(self, rows: int) -> Cost:
+        """What one owner's release takes at most, if no owner has more than `rows` rows: from
+        the question alone.
+        """
 
     @abstractmethod
     def blank(self, n: int) -> Reports:

@@ -158,6 +158,11 @@ class Mechanism(ABC):
         """The largest mean squared error of one estimate, over the space and over owners."""
         return float(self.risks.max())
 
+    @property
+    def work(self) -> int:
+        """Steps that randomising one share takes at most: what is clipped, drawn and packed."""
+        return 16 * (self.space.dim + max(self._words(level) for level in range(len(self.levels))))
+
     def select(self, rows: slice | IntArray) -> Self:
         """The same mechanism for some of the rows (itself, when epsilon is one number)."""
         return (

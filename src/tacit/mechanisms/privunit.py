@@ -72,6 +72,11 @@ class PrivUnit(Mechanism):
         _draw_codewords(shares, self._latest(level, tape), law, out.points, done)
         return done
 
+    @property
+    def work(self) -> int:
+        """Every candidate is compared with the share."""
+        return 2 * (16 + max(cap.candidates for cap in self.laws)) * (16 + self.space.dim)
+
     def _decode(self, level: int, reports: Reports) -> FloatArray:
         return np.asarray(self._scales[level] * codewords(reports.points[:, 0], self.space.dim))
 

@@ -1,7 +1,8 @@
 """The gate: the only way out of an owner.
 
-    verify the signature -> check the policy -> take the ledger's lock -> repeat what was said
-    before, or check the budget -> compute, clip, randomise with fresh coins -> write debit and
+    verify the signature -> check the policy and the bound of the work -> take the ledger's lock
+    -> repeat what was said before, or check the budget -> compute, clip, randomise with fresh
+    coins, in a process of its own that ends by the bound -> wait for the bound -> write debit and
     report down -> return bytes
 
 Claim: for each owner (unit and adjacency as the query says), all that leaves in the owner's
@@ -9,7 +10,8 @@ lifetime is pure epsilon-DP with the sum of the charged epsilons, at most `polic
 against whoever signs the questions and sees all answers. Proof: gate.md.
 
 A refusal depends on the question, the policy and the ledger, never on rows: everything about a
-question that could fail is tried on an owner without rows before anything is charged.
+question that could fail is tried on an owner without rows before anything is charged. The moment
+when an answer leaves is a function of question and policy, too.
 """
 
 import logging
@@ -31,13 +33,16 @@ from tacit.mechanisms.odds import rational
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.streams import Stream, secure
 from tacit.owner.entry import Entry
+from tacit.owner.job import JOB_LARGEST, Done, Job
 from tacit.owner.ledger import Book, Ledger
 from tacit.owner.policy import Policy
+from tacit.owner.worker import Worker
 from tacit.sums.protocol import no_rehearsal
-from tacit.wire import WireError
+from tacit.wire import WireError, decode, encode
 from tacit.wire.signing import opened
 
 log = logging.getLogger(__name__)
+_PACKING = 0.05  # seconds before its moment that work on rows ends: for the way back
 
 
 class Reason(Enum):
@@ -95,6 +100,10 @@ class Gate:
         if policy.helper is not None:
             no_rehearsal("helper of the policy", bytes.fromhex(policy.helper))
         self._cohort = cohort
+        self._first = {
+            unit: _first_rows(cohort, most)
+            for unit, most in (("owner", policy.rows), ("record", policy.records))
+        }
         self._place = {owner: place for place, owner in enumerate(owners)}
         self._schema = schema
         self._schema_digest = digest_of(schema)
@@ -102,6 +111,14 @@ class Gate:
         self._ledger = ledger
         self._key = key
         self._clock = clock
+        self._worker: Worker | None = None
+        if self._computes_apart:
+            self._worker = Worker(self._try_there, self._compute_there)
+
+    @property
+    def _computes_apart(self) -> bool:
+        """Whether rows are worked on in a process of their own: always, but in trials."""
+        return self._policy.time_step > 0
 
     def answer(self, question: bytes, owner: str | None = None) -> bytes:
         """The report of one owner (of the only one, by default), or `RefusedError`."""
@@ -122,7 +139,9 @@ class Gate:
         try:
             return self._answers(question, owners)
         finally:
-            self._wait(began)
+            step = float(self._policy.time_step)
+            if step > 0:
+                time.sleep(-(time.monotonic() - began) % step)
 
     def _answers(self, question: bytes, owners: Sequence[str]) -> list[bytes | RefusedError]:
         invitation = self._admitted(question)
@@ -140,7 +159,7 @@ class Gate:
                     said[owner] = RefusedError(Reason.SPENT)
                 else:
                     fresh.append((owner, level))
-            reports = self._released(invitation, fresh) if fresh else []
+            reports = self._reports(invitation, fresh) if fresh else []
             at = int(time.time())
             query = invitation.query
             for (owner, level), report in zip(fresh, reports, strict=True):
@@ -161,7 +180,8 @@ class Gate:
                     )
                 )
                 said[owner] = report
-        log.info("answered question %s of campaign %s", invitation.number, invitation.campaign)
+        if fresh:
+            log.info("answered question %s of campaign %s", invitation.number, invitation.campaign)
         return [said[owner] for owner in owners]
 
     def _admitted(self, question: bytes) -> Invitation:
@@ -183,7 +203,10 @@ class Gate:
         highest = self._policy.level(query.epsilons, Fraction(0))
         if highest is None:
             raise RefusedError(Reason.SPENT)
-        if not self._harmless(query, np.array([query.epsilons[0], query.epsilons[highest]])):
+        objection = self._excess(query)
+        if objection:
+            raise RefusedError(Reason.FORBIDDEN, objection)
+        if not self._works(invitation, highest):
             raise RefusedError(
                 Reason.FORBIDDEN, "the question cannot be answered by an owner without rows"
             )
@@ -201,17 +224,44 @@ class Gate:
         except Exception:  # of a question of which we know nothing but who signed it
             return "the question contradicts itself"
 
-    def _harmless(self, query: Query, epsilons: FloatArray) -> bool:
-        """Whether it works at all, tried at owners without rows: a question that fails must fail
-        for everybody.
-        """
+    def _excess(self, query: Query) -> str:
+        """Why the question is too much work, whatever the rows; empty: it is not."""
         try:
-            reports = self._release(
-                query, self._nobody(len(epsilons)), epsilons, self._coins(query)
-            )
-            return bool(query.valid(reports, epsilons).all())
+            return self._policy.too_costly(query)
+        except Exception:  # of a question of which we know nothing but who signed it
+            return "the question contradicts itself"
+
+    def _works(self, invitation: Invitation, highest: int) -> bool:
+        """Whether the question works at all, tried where it will be answered: what can be
+        compiled is compiled then, before time counts.
+        """
+        if self._worker is None:
+            return self._harmless(invitation.query, highest)
+        job = Job(invitation, np.zeros(0, dtype=np.int64), np.array([highest]))
+        return self._worker.prepare(encode(job)) is not None
+
+    def _try_there(self, request: bytes) -> bytes:
+        """`_works`, in the worker."""
+        job = decode(request, Job, JOB_LARGEST)
+        if not self._harmless(job.invitation.query, int(job.levels[0])):
+            raise ValueError("it fails for everybody")
+        return b""
+
+    def _harmless(self, query: Query, highest: int) -> bool:
+        """Whether it works at all, tried at owners without rows: a question that fails must fail
+        for everybody. Then at one with a few made-up rows, so that no owner's rows are the first.
+        """
+        epsilons = np.array([query.epsilons[0], query.epsilons[highest]])
+        try:
+            coins = self._coins(query)
+            reports = self._release(query, self._nobody(len(epsilons)), epsilons, coins)
+            works = bool(query.valid(reports, epsilons).all())
         except Exception:  # whatever it is: no rows were looked at
             return False
+        if self._computes_apart:
+            with suppress(Exception):
+                self._release(query, self._somebody(), epsilons[:1], coins)
+        return works
 
     def _level(self, book: Book, owner: str, invitation: Invitation) -> int | None:
         """Which of the offered epsilons this owner can still pay; None: none, or no release is
@@ -222,26 +272,67 @@ class Gate:
             return None
         return self._policy.level(invitation.query.epsilons, spent)
 
+    def _reports(self, invitation: Invitation, fresh: list[tuple[str, int]]) -> list[bytes]:
+        """Reports of owners that can pay, all at the moment that question and policy name."""
+        query = invitation.query
+        seconds = float(self._policy.moment(query, len(fresh)))
+        ends = time.monotonic() + seconds
+        if self._worker is None:
+            reports: list[bytes] | None = self._released(invitation, fresh)
+        else:
+            reports = self._computed(invitation, fresh, seconds - _PACKING)
+        if reports is None:  # abandoned: as from owners without rows
+            reports = [self._from_nobody(invitation, *each) for each in fresh]
+        if self._policy.time_step:
+            time.sleep(max(0.0, ends - time.monotonic()))
+        return reports
+
+    def _computed(
+        self, invitation: Invitation, fresh: list[tuple[str, int]], seconds: float
+    ) -> list[bytes] | None:
+        """What the worker makes of owners' rows; None: nothing, in that time and memory."""
+        if self._worker is None:
+            raise RuntimeError("this gate has no worker")
+        places = np.array([self._place[owner] for owner, _ in fresh])
+        job = Job(invitation, places, np.array([level for _, level in fresh]))
+        cost = invitation.query.cost(self._policy.rows_of(invitation.query)).times(len(fresh))
+        said = self._worker.compute(encode(job), seconds, cost.memory)
+        if said is None:
+            return None
+        reports = decode(said, Done, JOB_LARGEST).reports
+        return list(reports) if len(reports) == len(fresh) else None
+
+    def _compute_there(self, request: bytes) -> bytes:
+        """`_released`, in the worker."""
+        job = decode(request, Job, JOB_LARGEST)
+        names = list(self._place)
+        levels = job.levels.tolist()
+        fresh = [(names[place], level) for place, level in zip(job.places, levels, strict=True)]
+        return encode(Done(tuple(self._released(job.invitation, fresh))))
+
     def _released(self, invitation: Invitation, fresh: list[tuple[str, int]]) -> list[bytes]:
         """Reports of owners that can pay; rows that a learner stumbles over count as none."""
         query, digest = invitation.query, invitation.digest
         places = np.array([self._place[owner] for owner, _ in fresh])
         epsilons = np.array([query.epsilons[level] for _, level in fresh])
-        cohort, coins = self._cohort[places], self._coins(query).of(places)
+        cohort, coins = self._first[query.unit][places], self._coins(query).of(places)
         with suppress(Exception):
             reports = self._release(query, cohort, epsilons, coins)
             return [pack(digest, level, reports[i : i + 1]) for i, (_, level) in enumerate(fresh)]
-        if (
-            len(fresh) > 1
-        ):  # in halves, so that nobody's report depends on another's rows, and time hardly does
+        if len(fresh) > 1:  # in halves, so that nobody's report depends on another's rows
             half = len(fresh) // 2
             return [
                 *self._released(invitation, fresh[:half]),
                 *self._released(invitation, fresh[half:]),
             ]
-        if query.unit == "record":
-            return [b""]  # charged, and nothing said: see gate.md
-        return [pack(digest, fresh[0][1], self._release(query, self._nobody(1), epsilons, coins))]
+        return [self._from_nobody(invitation, *fresh[0])]
+
+    def _from_nobody(self, invitation: Invitation, owner: str, level: int) -> bytes:
+        """The owner's report, had it no rows."""
+        query = invitation.query
+        epsilons, place = np.array([query.epsilons[level]]), np.array([self._place[owner]])
+        reports = self._release(query, self._nobody(1), epsilons, self._coins(query).of(place))
+        return pack(invitation.digest, level, reports)
 
     def _release(
         self, query: Query, cohort: Cohort, epsilons: FloatArray, coins: Stream
@@ -253,6 +344,11 @@ class Gate:
         """Owners without rows."""
         return Cohort(self._cohort.X[:0], self._cohort.y[:0], np.zeros(owners + 1, dtype=np.int64))
 
+    def _somebody(self) -> Cohort:
+        """An owner with two made-up rows, as public as the schema."""
+        rows, labels = np.zeros((2, self._cohort.table.shape[1])), np.array([0, 1])
+        return Cohort(rows, labels, np.array([0, 2]))
+
     def _coins(self, query: Query) -> Stream:
         """Fresh coins from the operating system. A gate takes no seed."""
         return secure()
@@ -260,15 +356,15 @@ class Gate:
     def _now(self) -> float:
         return time.time() if self._clock is None else self._clock()
 
-    def _wait(self, began: float) -> None:
-        """Leave at the next multiple of the policy's time step."""
-        step = float(self._policy.time_step)
-        if step > 0:
-            taken = time.monotonic() - began
-            time.sleep(-taken % step)
-
     def __reduce__(self) -> str:
         raise TypeError("a gate cannot be copied or pickled: it holds an owner's rows")
 
     def __repr__(self) -> str:
         return f"Gate({len(self._place)} owners)"
+
+
+def _first_rows(cohort: Cohort, most: int) -> Cohort:
+    """The first so many rows of every owner; no copy."""
+    first, last = cohort.spans[:, 0], cohort.spans[:, 1]
+    spans = np.stack([first, np.minimum(last, first + most)], axis=1)
+    return Cohort(cohort.table, cohort.labels, spans)

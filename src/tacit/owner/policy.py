@@ -8,12 +8,14 @@ import tomllib
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
+from math import ceil
 from pathlib import Path
 from typing import Any
 
 from tacit._util.checks import bad, whole
 from tacit.learners.invitation import Invitation
 from tacit.learners.owners.sum_query import HOW, SumQuery
+from tacit.learners.query import Query
 from tacit.mechanisms.odds import rational
 from tacit.mechanisms.registry import MECHANISMS
 
@@ -34,12 +36,19 @@ class Policy:
     helper : the key (hex) of the second server to trust in sums over all owners, from those who run
     it; None: take part
         in no such sum, because a coordinator that names its own second server would see your terms.
-    time_step : answers leave at multiples of this many seconds, so that how long they took tells
-    nothing finer.
+    rows, records : how many rows of an owner count, the first so many: `rows` where the unit is the
+    owner, `records` where it is the record. Public: how long an answer takes is computed from it.
+    longest, largest_memory : seconds and bytes that an answer may take by the bound of its
+    question; a question that may take more is refused.
+    time_step : an answer leaves at the multiple of this many seconds that the question, `rows` and
+    `records` name, so that how long it took tells nothing. 0: as soon as it is there, without that
+    protection, for trials.
 
     >>> policy = Policy(epsilon_per_release="0.5", epsilon_total=1, releases=2)
-    >>> policy.level((0.25, 0.5, 2.0), spent=Fraction(0)), policy.level((0.25, 0.5), spent=Fraction(3, 4))
-    (1, 0)
+    >>> policy.level((0.25, 0.5, 2.0), spent=Fraction(0))
+    1
+    >>> policy.level((0.25, 0.5), spent=Fraction(3, 4))
+    0
     """
 
     epsilon_per_release: Fraction
@@ -53,16 +62,22 @@ class Policy:
     campaign: str | None = None
     helper: str | None = None
     time_step: Fraction = Fraction(1, 10)
+    rows: int = 1 << 10
+    records: int = 1 << 16
+    longest: Fraction = Fraction(300)
+    largest_memory: int = 1 << 31
 
     def __post_init__(self) -> None:
-        for name in ("epsilon_per_release", "epsilon_total", "time_step"):
+        for name in ("epsilon_per_release", "epsilon_total", "time_step", "longest"):
             object.__setattr__(self, name, exact(name, getattr(self, name)))
         for name in ("epsilon_per_release", "epsilon_total"):
             if not getattr(self, name) > 0:
                 raise bad(name, "> 0", str(getattr(self, name)))
         if not 0 <= self.time_step <= 3600:
             raise bad("time_step", "0 to 3600 seconds", str(self.time_step))
-        for name in ("releases", "largest_share", "largest_query"):
+        if not 0 < self.longest <= 86400:
+            raise bad("longest", "above 0, at most 86400 seconds", str(self.longest))
+        for name in _COUNTS:
             whole(name, getattr(self, name), 1)
         for name in ("learners", "mechanisms", "units"):
             given = getattr(self, name)
@@ -101,6 +116,26 @@ class Policy:
         allowed = [place for place, epsilon in enumerate(epsilons) if rational(epsilon) <= most]
         return allowed[-1] if allowed else None
 
+    def rows_of(self, query: Query) -> int:
+        """How many rows of an owner count for a question."""
+        return self.records if query.unit == "record" else self.rows
+
+    def moment(self, query: Query, owners: int) -> Fraction:
+        """Seconds after which the answers of so many owners are done, whatever their rows: a
+        function of question and policy. Multiples of the time step; some for what is not counted.
+        """
+        bound = _OVERHEAD + Fraction(query.cost(self.rows_of(query)).times(owners).seconds)
+        return self.time_step * ceil(bound / self.time_step) if self.time_step else bound
+
+    def too_costly(self, query: Query) -> str:
+        """Why an answer may take too much, by the bound of its question; empty: it does not."""
+        cost = query.cost(self.rows_of(query))
+        if not cost.seconds <= self.longest:
+            return f"an answer may take longer than {float(self.longest):g} s"
+        if not cost.memory <= self.largest_memory:
+            return f"an answer may take more than {self.largest_memory} bytes of memory"
+        return ""
+
     def objection(self, invitation: Invitation) -> str:
         """Why this question may not be answered whatever the budget; empty: it may. No rows are
         looked at.
@@ -123,6 +158,8 @@ class Policy:
         return ""
 
 
+_COUNTS = ("releases", "largest_share", "largest_query", "rows", "records", "largest_memory")
+_OVERHEAD = Fraction(1, 10)  # seconds: two processes, and a busy machine
 _TRAININGS = (
     "objective",
     "output",

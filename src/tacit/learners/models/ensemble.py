@@ -11,6 +11,7 @@ import numpy as np
 from tacit._util.checks import bad, whole
 from tacit._util.types import FloatArray, IntArray
 from tacit.data.cohort import Cohort, owner_weights
+from tacit.learners.cost import Cost, table
 from tacit.wire import message
 
 LARGEST = 1 << 20  # numbers of a row, classes
@@ -27,6 +28,10 @@ class Model(Protocol):
         """Refuse rows of another width, and classes beyond the ensemble's. From shapes and
         numbers alone, in time linear in their size: strangers send them.
         """
+
+    def cost(self, dim: int, rows: int) -> Cost:
+        """What predicting so many rows takes at most."""
+        ...
 
 
 @message("ensemble")
@@ -57,6 +62,13 @@ class Ensemble:
             raise bad("classes of the ensemble", f"{classes} as in the question", self.classes)
         for _, model in self.members:
             model.check(dim, classes)
+
+    def cost(self, dim: int, rows: int) -> Cost:
+        """What replaying all members on so many rows takes at most, and sharing weights out."""
+        total = table(rows, 8, passes=4)
+        for _, model in self.members:
+            total += model.cost(dim, rows) + table(rows, 2)
+        return total
 
     def __len__(self) -> int:
         return len(self.members)

@@ -15,6 +15,7 @@ import numpy as np
 from tacit._util.checks import bad, whole
 from tacit._util.kernels import kernel
 from tacit._util.types import FloatArray
+from tacit.learners.cost import Cost, table
 from tacit.learners.models.trees import Trees
 from tacit.wire import message
 
@@ -25,6 +26,10 @@ class Expansion(ABC):
     @abstractmethod
     def width(self, dim: int) -> int:
         """How many numbers it makes of a row of `dim` numbers."""
+
+    @abstractmethod
+    def cost(self, dim: int, rows: int) -> Cost:
+        """What expanding so many rows takes at most."""
 
     @abstractmethod
     def expand(self, X: FloatArray) -> FloatArray:
@@ -38,6 +43,9 @@ class Rows(Expansion):
 
     def width(self, dim: int) -> int:
         return dim
+
+    def cost(self, dim: int, rows: int) -> Cost:
+        return Cost()
 
     def expand(self, X: FloatArray) -> FloatArray:
         return X
@@ -64,6 +72,10 @@ class Products(Expansion):
         coordinates = int(self.axes.shape[1])
         return coordinates + coordinates * (coordinates + 1) // 2
 
+    def cost(self, dim: int, rows: int) -> Cost:
+        flat = table(rows, 2 * int(self.axes.shape[1]))
+        return Cost(rows * self.axes.size) + flat + table(rows, self.width(dim), passes=2)
+
     def expand(self, X: FloatArray) -> FloatArray:
         flat = np.empty((len(X), self.axes.shape[1]))
         affine(X, self.centre, self.axes, flat)
@@ -89,6 +101,9 @@ class Waves(Expansion):
             raise bad("columns", f"{len(self.centre)} as in the axes", dim)
         return 2 * int(self.axes.shape[1])
 
+    def cost(self, dim: int, rows: int) -> Cost:
+        return Cost(rows * self.axes.size) + table(rows, 3 * self.width(dim), passes=6)
+
     def expand(self, X: FloatArray) -> FloatArray:
         angle = np.empty((len(X), self.axes.shape[1]))
         affine(X, self.centre, self.axes, angle)
@@ -105,6 +120,9 @@ class Leaves(Expansion):
     def width(self, dim: int) -> int:
         self.trees.check(dim)
         return int(np.count_nonzero(self.trees.column < 0))
+
+    def cost(self, dim: int, rows: int) -> Cost:
+        return self.trees.cost(rows) + table(rows, self.width(dim), passes=2)
 
     def expand(self, X: FloatArray) -> FloatArray:
         return self.trees.indicators(X)
@@ -139,6 +157,11 @@ class FeatureMap:
                 f"{len(self.centre)} as in the map",
                 self.expansion.width(dim),
             )
+
+    def cost(self, dim: int, rows: int) -> Cost:
+        """What mapping so many rows takes at most."""
+        product = Cost(rows * self.matrix.size) + table(rows, self.dim, passes=2)
+        return self.expansion.cost(dim, rows) + product
 
     def transform(self, X: FloatArray) -> FloatArray:
         """Features (rows, dim)."""

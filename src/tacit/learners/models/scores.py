@@ -10,6 +10,7 @@ from scipy.linalg import helmert
 
 from tacit._util.checks import bad, whole
 from tacit._util.types import FloatArray, IntArray
+from tacit.learners.cost import Cost, table
 from tacit.learners.models.features import FeatureMap, affine
 from tacit.learners.models.trees import Trees
 from tacit.wire import message
@@ -21,6 +22,10 @@ class Term(ABC):
     @abstractmethod
     def check(self, dim: int, classes: int) -> None:
         """Refuse rows of another width or another number of classes."""
+
+    @abstractmethod
+    def cost(self, dim: int, rows: int) -> Cost:
+        """What scoring so many rows takes at most; called after `check`."""
 
     @abstractmethod
     def scores(self, X: FloatArray, classes: int) -> FloatArray:
@@ -40,6 +45,9 @@ class Linear(Term):
             raise bad(
                 "weights", f"({dim}, {classes}) with a level ({classes},)", self.weights.shape
             )
+
+    def cost(self, dim: int, rows: int) -> Cost:
+        return Cost(rows * self.weights.size) + table(rows, 2 * self.weights.shape[1])
 
     def scores(self, X: FloatArray, classes: int) -> FloatArray:
         out = np.empty((len(X), classes))
@@ -61,6 +69,9 @@ class Forest(Term):
         if not (self.level.shape == (classes,) and (self.trees.classes < classes).all()):
             raise bad("level", f"({classes},)", self.level.shape)
 
+    def cost(self, dim: int, rows: int) -> Cost:
+        return self.trees.cost(rows) + table(rows, 3 * len(self.level))
+
     def scores(self, X: FloatArray, classes: int) -> FloatArray:
         return self.temperature * self.trees.scores(X, classes) + self.level
 
@@ -77,6 +88,11 @@ class Mapped(Term):
         self.features.check(dim)
         if not self.weights.shape == (self.features.dim, classes):
             raise bad("weights", f"({self.features.dim}, {classes})", self.weights.shape)
+
+    def cost(self, dim: int, rows: int) -> Cost:
+        features, classes = self.weights.shape
+        own = Cost(rows * features * classes) + table(rows, classes)
+        return self.features.cost(dim, rows) + own
 
     def scores(self, X: FloatArray, classes: int) -> FloatArray:
         phi = self.features.transform(X)
@@ -115,6 +131,13 @@ class ScoreModel:
         total = np.zeros((len(X), self.classes))
         for term in self.terms:
             total += term.scores(X, self.classes)
+        return total
+
+    def cost(self, dim: int, rows: int) -> Cost:
+        """What the scores, and their softmax, of so many rows take at most."""
+        total = table(rows, 6 * self.classes, passes=4)
+        for term in self.terms:
+            total += term.cost(dim, rows) + table(rows, self.classes)
         return total
 
     def predict(self, X: FloatArray) -> IntArray:

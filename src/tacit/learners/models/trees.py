@@ -8,6 +8,7 @@ import numpy as np
 from tacit._util.checks import bad
 from tacit._util.kernels import kernel
 from tacit._util.types import BoolArray, FloatArray, IntArray
+from tacit.learners.cost import CALL, Cost
 from tacit.wire import message
 
 
@@ -51,6 +52,16 @@ class Trees:
         if not (self.column < dim).all():
             raise bad("columns of the trees", f"below {dim}", int(self.column.max()))
 
+    def cost(self, rows: int) -> Cost:
+        """Every row walks every tree to its deepest leaf."""
+        walk = int(_heights(self.left, self.right, self.column)[self.roots].sum())
+        return Cost(CALL + 4 * rows * walk + len(self.column), 0)
+
+    @property
+    def leaves(self) -> int:
+        """Nodes that ask nothing."""
+        return int(np.count_nonzero(self.column < 0))
+
     def scores(self, X: FloatArray, classes: int) -> FloatArray:
         """Summed values, (rows, classes)."""
         if not (self.classes < classes).all():
@@ -72,6 +83,16 @@ class Trees:
     @property
     def _walk(self) -> "_Walk":
         return _Walk(self.roots, self.column, self.cut, self.left, self.right)
+
+
+@kernel
+def _heights(left: IntArray, right: IntArray, column: IntArray) -> IntArray:
+    """Nodes on the longest walk from each node to a leaf; children come after their node."""
+    height = np.ones(len(column), dtype=np.int64)
+    for node in range(len(column) - 1, -1, -1):
+        if column[node] >= 0:
+            height[node] = 1 + max(height[left[node]], height[right[node]])
+    return height
 
 
 def _between(values: IntArray, low: IntArray | int, high: int) -> np.bool_:

@@ -15,6 +15,7 @@ from tacit._util.checks import bad
 from tacit._util.kernels import kernel
 from tacit._util.types import FloatArray, IntArray
 from tacit.data.cohort import Cohort
+from tacit.learners.cost import FLOP, Cost, table
 from tacit.learners.learner import Facts, Learner, ShareQuery
 from tacit.learners.query import Answer
 from tacit.mechanisms.product_spaces import Mixture
@@ -36,6 +37,10 @@ class CentroidModel:
         if not (self.centroids.shape[1] == dim and 1 <= len(self.centroids) <= classes):
             raise bad("centroids", f"(classes, {dim})", self.centroids.shape)
 
+    def cost(self, dim: int, rows: int) -> Cost:
+        classes, dim = self.centroids.shape
+        return Cost(rows * classes * dim // FLOP + classes * dim) + table(rows, 3 * classes)
+
     def predict(self, X: FloatArray) -> IntArray:
         # ||x - c||^2 without ||x||^2, which is the same for all classes
         distance = (self.centroids**2).sum(axis=1) - 2 * (X @ self.centroids.T)
@@ -51,6 +56,14 @@ class Centroid(Learner):
 
     def space(self, facts: Facts) -> Mixture:
         return Mixture(blocks=facts.classes, size=facts.dim + 1)
+
+    def cost(self, query: ShareQuery, rows: int) -> Cost:
+        dim, classes = query.facts.dim, query.facts.classes
+        return (
+            query.ensemble.cost(query.facts.dim, rows)
+            + Cost(rows * (dim + 1))
+            + table(classes, dim + 1, 2)
+        )
 
     def share(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
         weights = query.ensemble.weights(cohort)

@@ -18,6 +18,7 @@ from tacit._util.checks import positive
 from tacit._util.kernels import kernel
 from tacit._util.types import FloatArray, IntArray
 from tacit.data.cohort import Cohort
+from tacit.learners.cost import Cost, table
 from tacit.learners.learner import Facts, Learner, ShareQuery
 from tacit.learners.models.features import FeatureMap
 from tacit.learners.models.scores import Mapped, ScoreModel, contrasts, softmax
@@ -46,6 +47,19 @@ class Discriminant(Learner):
         self.features.check(facts.dim)
         self.model.check(facts.dim, facts.classes)
         return Ball(dim=(facts.classes - 1) * self.features.dim, radius=self.radius)
+
+    def cost(self, query: ShareQuery, rows: int) -> Cost:
+        """The map, the model, and a product of residuals and features for every row."""
+        dim, classes = query.facts.dim, query.facts.classes
+        width = (classes - 1) * self.features.dim
+        residuals = table(rows, 4 * classes, passes=classes) + table(classes, 3 * classes)
+        shares = Cost(2 * rows * width) + table(1, width, passes=2)
+        return (
+            self.features.cost(dim, rows)
+            + self.model.cost(query.facts.dim, rows)
+            + residuals
+            + shares
+        )
 
     def share(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
         phi = self.features.transform(cohort.X)

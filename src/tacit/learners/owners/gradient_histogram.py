@@ -16,6 +16,7 @@ from tacit._util.checks import bad, positive
 from tacit._util.kernels import kernel
 from tacit._util.types import FloatArray, IntArray
 from tacit.data.cohort import Cohort
+from tacit.learners.cost import Cost, table
 from tacit.learners.learner import Facts, Learner, ShareQuery
 from tacit.learners.models.ensemble import LARGEST
 from tacit.learners.models.scores import ScoreModel
@@ -72,6 +73,12 @@ class GradientHistogram(Learner):
     @property
     def bins(self) -> int:
         return int(self.edges.shape[1]) + 1
+
+    def cost(self, query: ShareQuery, rows: int) -> Cost:
+        """The model, the leaf of every row, and every edge of every column for every row."""
+        leaf = self.tree.cost(rows) + table(rows, self.leaves, passes=3)
+        cells = Cost(rows * self.edges.size) + table(1, 2 * self.cells, passes=2)
+        return self.model.cost(query.facts.dim, rows) + leaf + cells
 
     def share(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
         wrong = cohort.y - self.model.probabilities(cohort.X)[:, 1]

@@ -21,6 +21,7 @@ from tacit._util.kernels import dot_kernel, kernel
 from tacit._util.threads import pieces, spread
 from tacit._util.types import FloatArray, IntArray
 from tacit.data.cohort import Cohort
+from tacit.learners.cost import FLOP, Cost, table
 from tacit.learners.learner import Facts, Learner, ShareQuery
 from tacit.learners.query import Answer
 from tacit.mechanisms.spaces import Ball
@@ -51,6 +52,10 @@ class LogisticModel:
         if not (width == dim + 1 and count <= classes):
             raise bad("coefficients", f"(1 or classes, {dim + 1})", self.coefficients.shape)
 
+    def cost(self, dim: int, rows: int) -> Cost:
+        count, width = self.coefficients.shape
+        return Cost(rows * count * width // FLOP) + table(rows, 3 * count)
+
     def predict(self, X: FloatArray) -> IntArray:
         scores = X @ self.coefficients[:, :-1].T + self.coefficients[:, -1]
         return (
@@ -78,6 +83,13 @@ class Logistic(Learner):
     def space(self, facts: Facts) -> Ball:
         targets = _targets(facts.classes)
         return Ball(dim=targets * (facts.dim + 1), radius=self.bound * float(np.sqrt(targets)))
+
+    def cost(self, query: ShareQuery, rows: int) -> Cost:
+        """All steps of Newton's method for every target, each with a new second derivative."""
+        width, targets = query.facts.dim + 1, _targets(query.facts.classes)
+        step = 8 * rows * width + (rows + 4) * width**2 // 2 + width**3 // 3
+        room = table(rows + 4, width + 2) + table(width, width + targets + 2)
+        return query.ensemble.cost(query.facts.dim, rows) + Cost(targets * _STEPS * step) + room
 
     def share(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
         weights = query.ensemble.weights(cohort)

@@ -17,6 +17,7 @@ from tacit._util.threads import pieces, spread
 from tacit._util.types import FloatArray, IntArray
 from tacit.data.cohort import Cohort
 from tacit.data.sample import Public
+from tacit.learners.cost import Cost, table
 from tacit.learners.learner import Facts, Learner, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.cross_tables import (
@@ -52,6 +53,9 @@ class StumpModel:
     def check(self, dim: int, classes: int) -> None:
         if not (self.column < dim and max(self.left, self.right) < classes):
             raise bad("column and classes", f"below {dim} and {classes}", self.column)
+
+    def cost(self, dim: int, rows: int) -> Cost:
+        return table(rows, 3)
 
     def predict(self, X: FloatArray) -> IntArray:
         return self.left + (self.right - self.left) * (X[:, self.column] >= self.threshold)
@@ -96,6 +100,14 @@ class Stump(Learner):
                 "cuts", "pairs of a column and a value", (facts.columns.shape, facts.values.shape)
             )
         return Crosses(blocks=len(facts.values), size=2 * _codes(facts.classes))
+
+    def cost(self, query: ShareQuery, rows: int) -> Cost:
+        """Replaying the ensemble, then every cell of the cuts' grid for every row and code."""
+        facts, codes = query.facts, _codes(query.facts.classes)
+        layers = int(np.bincount(facts.columns).max(initial=1))
+        grid = layers * facts.dim
+        tables = table(len(facts.values), 4 * codes, passes=4) + table(codes + 1, grid, passes=2)
+        return query.ensemble.cost(query.facts.dim, rows) + Cost(2 * rows * codes * grid) + tables
 
     def share(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
         facts, ensemble = query.facts, query.ensemble

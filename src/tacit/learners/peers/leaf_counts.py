@@ -35,6 +35,7 @@ import numpy as np
 from tacit._util.checks import bad, rising
 from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort
+from tacit.learners.cost import CALL, Cost, table
 from tacit.learners.peers.cells import Cells, Cut
 from tacit.learners.peers.peer_model import Additive
 from tacit.learners.query import Estimates, Query
@@ -132,6 +133,14 @@ class CountLeaves(Query):
     @property
     def influence(self) -> str:
         return influence_of_counts(self.scales(self.menu[0])[1])
+
+    def cost(self, rows: int) -> Cost:
+        """Cells and weights of every row, then every cut in a few passes over the rows."""
+        model = table(rows, len(self.cells), passes=4) + table(1, self.cells.schema.dim * rows)
+        weights = table(rows, len(self.model.tables) + 8, passes=4)
+        counting = Cost(len(self.cuts) * (4 * CALL + 32 * rows), 64 * rows)
+        noise = table(len(self.cuts) + 2 * self.leaves, 1, passes=400)
+        return model + weights + counting + noise + table(2, sum(c.size for c in self.cuts), 4)
 
     def blank(self, n: int) -> Reports:
         return Reports.of(np.zeros((n, self.width), dtype=np.int64))

@@ -22,6 +22,7 @@ import numpy as np
 from tacit._util.checks import bad, rising, whole
 from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort
+from tacit.learners.cost import CALL, Cost, table
 from tacit.learners.peers.cells import Cells, Cut
 from tacit.learners.peers.leaf_counts import (
     STEPS,
@@ -115,6 +116,17 @@ class GrowTree(Query):
     @property
     def influence(self) -> str:
         return influence_of_counts(scale_of(self.menu[0], _LEAVES_PART))
+
+    def cost(self, rows: int) -> Cost:
+        """Cells and scores of every row, every candidate's side of it, and per node a look at
+        all rows, a product over those in it, and noise.
+        """
+        reading = table(rows, self.cells.schema.dim + len(self.cells), passes=4)
+        known = Cost(sum(len(tree.cuts) for tree in self.model.trees) * (4 * CALL + 16 * rows))
+        sides = table(rows, 4 * len(self.candidates), passes=1)
+        nodes = Cost(self.nodes * (8 * CALL + 8 * rows + 400 * len(self.candidates)))
+        gains = Cost(4 * self.depth * rows * len(self.candidates))
+        return reading + known + sides + nodes + gains + table(1, self.width, passes=400)
 
     def blank(self, n: int) -> Reports:
         return Reports.of(np.zeros((n, self.width), dtype=np.int64))

@@ -20,6 +20,7 @@ import numpy as np
 from tacit._util.checks import bad, positive, rising
 from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort
+from tacit.learners.cost import CALL, Cost, table
 from tacit.learners.query import Estimates, Query
 from tacit.learners.sites.descent import Tiles, descend
 from tacit.learners.sites.losses import Loss
@@ -139,6 +140,21 @@ class TrainSite(Query):
         plan = self.plan(epsilon)
         noise = plan.tilt_size**2 + (plan.ridge * plan.noise_size) ** 2
         return plan.ridge / noise if noise > 0 else 1.0
+
+    def cost(self, rows: int) -> Cost:
+        """The projection of every row, then the steps that the descent counts for so many rows,
+        of the epsilon that needs most, for each vector.
+        """
+        dim, count = self.projection.dim, rows * self.projection.directions.size
+        projecting = Cost(count) + table(rows, 2 * self.dim + 4 * dim, passes=4)
+        steps = max(self._steps(self.plan(epsilon), rows) for epsilon in self.menu)
+        step = 4 * dim + rows * (2 + dim // 2)
+        noise = table(self.width, 1, passes=40 * CALL)
+        return projecting + Cost(self.vectors * steps * step) + noise
+
+    @staticmethod
+    def _steps(plan: Perturbation, rows: int) -> int:
+        return 0 if plan.descent is None else plan.descent.steps(min(rows, plan.rows))
 
     def blank(self, n: int) -> Reports:
         return Reports.of(np.zeros((n, self.width), dtype=np.int64))

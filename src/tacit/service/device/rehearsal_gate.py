@@ -70,5 +70,9 @@ class RehearsalGate(Gate):
             raise RefusedError(Reason.FORBIDDEN, f"the campaign is no {REHEARSAL}")
         return invitation
 
+    @property
+    def _computes_apart(self) -> bool:
+        return False  # rehearsals protect nobody
+
     def _coins(self, query: Query) -> Stream:
         return self._stream.child("round", query.round, query.attempt)

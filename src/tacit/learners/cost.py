@@ -1,0 +1,50 @@
+"""What answering a question takes at most, from public facts alone: work in steps, memory in bytes.
+
+A step is some ten machine instructions: one entry of an array looked at, added or compared. `CALL`
+is what a call into a library costs whatever the size of what it is given, `FLOP` how many products
+of a matrix product go into a step. Bounds are for the worst rows that the public number of rows
+allows; they say nothing about the rows that are there, so that a gate may act on them.
+
+Claim: `seconds` bounds the time of one core that is at least a fifth as quick as a processor of
+2020. tests/learners/test_cost.py measures bounds against clocks; a machine that is slower loses
+its own answers, never its privacy (owner/gate.md).
+"""
+
+from dataclasses import dataclass
+
+STEP = 1e-8  # seconds
+CALL = 5_000  # steps
+FLOP = 16  # products in a step
+NUMBER = 8  # bytes
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Bounds that add up: of parts done one after the other, whose memory may stay in use.
+
+    >>> Cost(10, 100) + Cost(5, 50)
+    Cost(work=15, memory=150)
+    >>> Cost(10, 100).times(3)
+    Cost(work=30, memory=300)
+    """
+
+    work: int = 0
+    memory: int = 0
+
+    def __add__(self, other: "Cost") -> "Cost":
+        return Cost(self.work + other.work, self.memory + other.memory)
+
+    def times(self, count: int) -> "Cost":
+        """Of so many owners in one go."""
+        return Cost(count * self.work, count * self.memory)
+
+    @property
+    def seconds(self) -> float:
+        """The time that it takes at most."""
+        return self.work * STEP
+
+
+def table(rows: int, columns: int, passes: int = 1) -> Cost:
+    """A table of numbers that is made and gone over several times."""
+    size = rows * columns
+    return Cost(CALL + passes * size, NUMBER * size)

@@ -1,0 +1,204 @@
+"""Work on private rows where it can be stopped: in a process of its own, with a deadline and a
+limit of memory.
+
+A worker is a process that was forked when its gate was made. It holds the rows, answers over a
+pipe, and has no file, socket or output of its gate's. `prepare` runs in it and stays in its memory
+(kernels that are compiled, constants); `compute` runs in a process forked from it for that one
+piece of work, which ends at its deadline by an alarm that the system rings, whatever it is doing
+then, or where it asks for more memory than was allowed. So nothing is left of work that was
+abandoned, and the next piece begins as if it had not been.
+
+What failed, whatever the reason, is None; no words, and no output, tell one reason from another.
+"""
+
+import io
+import logging
+import os
+import resource
+import select
+import signal
+import struct
+import sys
+import threading
+import time
+import warnings
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+
+Work = Callable[[bytes], bytes]
+_HEADER = struct.Struct("<cdqq")  # what is asked, seconds, bytes of memory, length of the request
+_LENGTH = struct.Struct("<q")
+_PREPARE, _COMPUTE = b"p", b"c"
+_FAILED = -1
+_PATIENCE = 600.0  # seconds for preparing: kernels are compiled where none are kept on disk
+_GRACE = 10.0  # seconds beyond a deadline before the worker itself is given up
+_SLACK = 1 << 29  # bytes that libraries take for themselves
+
+
+class Worker:
+    """A process that prepares and computes; `prepare` and `compute` are functions of bytes that
+    run there. Threads may share it: they wait for each other.
+    """
+
+    def __init__(self, prepare: Work, compute: Work) -> None:
+        self._prepare, self._compute = prepare, compute
+        self._lock = threading.Lock()
+        self._running: bool = False
+        self._start()
+
+    def prepare(self, request: bytes) -> bytes | None:
+        """What `prepare` makes of a request; None: it failed."""
+        return self._ask(_PREPARE, request, _PATIENCE, 0)
+
+    def compute(self, request: bytes, seconds: float, memory: int) -> bytes | None:
+        """What `compute` makes of a request within these limits; None: nothing."""
+        return self._ask(_COMPUTE, request, seconds, memory)
+
+    def _ask(self, kind: bytes, request: bytes, seconds: float, memory: int) -> bytes | None:
+        with self._lock:
+            if not (self._running and self._parent == os.getpid()):  # a worker is not shared
+                self._start()
+            try:
+                _write(self._to, _HEADER.pack(kind, seconds, memory, len(request)) + request)
+                return _read_reply(self._from, time.monotonic() + seconds + _GRACE)
+            except (OSError, EOFError):  # it is gone, or late: another one next time
+                self._running = False
+                self._stop()
+                return None
+
+    def _start(self) -> None:
+        """Fork the process that holds the rows as they are now."""
+        ours_in, theirs_out = os.pipe()
+        theirs_in, ours_out = os.pipe()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # that other threads stay behind
+            process = os.fork()
+        if not process:
+            _serve(theirs_in, theirs_out, self._prepare, self._compute)
+        os.close(theirs_in)
+        os.close(theirs_out)
+        self._from, self._to = ours_in, ours_out
+        self._running = True
+        self._parent: int = os.getpid()
+        self._stop: Callable[[], object] = weakref.finalize(
+            self, _end, self._parent, process, ours_in, ours_out
+        )
+
+    def __repr__(self) -> str:
+        return "Worker()"
+
+
+def _serve(requests: int, replies: int, prepare: Work, compute: Work) -> None:
+    """The life of a worker; it ends with its pipe, and does not return."""
+    try:
+        _leave_everything(requests, replies)
+        while True:
+            kind, seconds, memory, length = _HEADER.unpack(_read(requests, _HEADER.size))
+            request = _read(requests, length)
+            reply: bytes | None = None
+            with suppress(Exception):
+                reply = (
+                    prepare(request)
+                    if kind == _PREPARE
+                    else _compute_apart(compute, request, seconds, memory)
+                )
+            _write(replies, _framed(reply))
+    finally:
+        os._exit(1)
+
+
+def _compute_apart(compute: Work, request: bytes, seconds: float, memory: int) -> bytes | None:
+    """One piece of work in a process of its own, which its deadline ends."""
+    ours, theirs = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.close(ours)
+            _limit(seconds, memory)
+            _write(theirs, _framed(compute(request)))
+            os._exit(0)
+        finally:
+            os._exit(1)
+    os.close(theirs)
+    try:
+        return _read_reply(ours, time.monotonic() + seconds)
+    finally:
+        os.close(ours)
+        with suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def _limit(seconds: float, memory: int) -> None:
+    """An alarm that ends this process, and no more memory than this beyond what it has."""
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3))
+    with open("/proc/self/statm") as file:
+        now = int(file.read().split()[0]) * resource.getpagesize()
+    most = now + memory + _SLACK
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _leave_everything(*pipes: int) -> None:
+    """Close what was the gate's: its ledger, its sockets, its terminal. Nothing is logged."""
+    for name in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(name, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupted gate closes the pipe
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(nowhere, standard)
+    kept = sorted(pipes)
+    before = 3
+    for pipe in kept:
+        os.closerange(before, pipe)
+        before = pipe + 1
+    os.closerange(before, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    sys.stdout = sys.stderr = io.StringIO()
+    logging.disable(logging.CRITICAL)
+    warnings.simplefilter("ignore")
+
+
+def _end(parent: int, process: int, *pipes: int) -> None:
+    """Let a worker go; a process that was forked from its parent has no say in it."""
+    for pipe in pipes:
+        with suppress(OSError):
+            os.close(pipe)
+    if parent != os.getpid():
+        return
+    with suppress(ProcessLookupError):
+        os.kill(process, signal.SIGKILL)
+    with suppress(ChildProcessError):
+        os.waitpid(process, 0)
+
+
+def _framed(reply: bytes | None) -> bytes:
+    return _LENGTH.pack(_FAILED) if reply is None else _LENGTH.pack(len(reply)) + reply
+
+
+def _read_reply(pipe: int, until: float) -> bytes | None:
+    """A reply, if all of it comes in time; else `TimeoutError` or `EOFError`."""
+    (length,) = _LENGTH.unpack(_read(pipe, _LENGTH.size, until))
+    return None if length < 0 else _read(pipe, length, until)
+
+
+def _read(pipe: int, size: int, until: float | None = None) -> bytes:
+    """So many bytes; `EOFError` where the pipe ends before, `TimeoutError` where time does."""
+    read = bytearray()
+    while len(read) < size:
+        if until is not None:
+            left = max(0.0, until - time.monotonic())
+            if not select.select([pipe], [], [], left)[0]:
+                raise TimeoutError
+        piece = os.read(pipe, min(size - len(read), 1 << 20))
+        if not piece:
+            raise EOFError
+        read += piece
+    return bytes(read)
+
+
+def _write(pipe: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(pipe, view) :]

@@ -1,0 +1,136 @@
+"""The moment of an answer: from question and policy alone, and never from rows."""
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tacit import Cohort
+from tacit.learners.learner import Facts, ReportTerms, ShareQuery
+from tacit.learners.models.ensemble import Ensemble
+from tacit.learners.models.features import FeatureMap, Products, Rows
+from tacit.learners.models.scores import Forest, ScoreModel
+from tacit.learners.models.trees import Trees
+from tacit.learners.owners.discriminant import Discriminant
+from tacit.learners.owners.stump import Stump
+from tacit.owner.gate import Gate, Reason, RefusedError
+from tests.owner.made import gate, invitation, policy, query, question, rows
+
+CLOCK = {"time_step": "0.05", "releases": 50, "epsilon_total": 50}
+
+
+def chain(length, roots):
+    """Many roots above one chain that only rows with x1 > 0.25 walk."""
+    column = np.zeros(length + 2, dtype=np.int64)
+    column[0], column[-1] = 1, -1
+    cut = np.full(length + 2, 1e9)
+    cut[0] = 0.25
+    left, right = np.arange(1, length + 3), np.full(length + 2, length + 1)
+    left[0], left[-1], right[0], right[-1] = length + 1, 0, 1, 0
+    zeros = np.zeros(roots, dtype=np.int64)
+    tree = Trees(column, cut, left, right, np.zeros(length + 2), zeros, zeros)
+    learner = Discriminant(
+        FeatureMap(Rows(), np.zeros(3), np.eye(3)),
+        ScoreModel(2, (Forest(tree, np.zeros(2)),)),
+        1.0,
+    )
+    return ShareQuery(1, 1, 1, learner, Facts(3, 2), Ensemble(2), ReportTerms("privunit", (0.5,)))
+
+
+def wide(coordinates):
+    """A map of very many features of few bytes each."""
+    width = coordinates + coordinates * (coordinates + 1) // 2
+    expansion = Products(np.zeros(3), np.full((3, coordinates), 0.01))
+    learner = Discriminant(
+        FeatureMap(expansion, np.zeros(width), np.zeros((width, 1))), ScoreModel(2), 1.0
+    )
+    return ShareQuery(1, 1, 1, learner, Facts(3, 2), Ensemble(2), ReportTerms("privunit", (0.5,)))
+
+
+def owner(value, count):
+    X = np.full((count, 3), value)
+    return Cohort(X, np.arange(count) % 2, np.array([0, count]))
+
+
+def took(door, asked):
+    began = time.monotonic()
+    door.answer(asked)
+    return time.monotonic() - began
+
+
+@pytest.mark.parametrize("asked", [chain(150, 150), wide(40)], ids=["chain", "wide"])
+def test_rows_do_not_decide_when_an_answer_leaves(tmp_path, asked):
+    """Two owners, opposite rows: the work differs a hundredfold, the moments do not."""
+    doors = [gate(tmp_path / str(i), owner(*rows), **CLOCK)
+             for i, rows in enumerate([(0.0, 1), (0.9, 1000)])]  # fmt: skip
+    for door in doors:
+        door.answer(question(1, asked=asked))
+    seen = [[took(door, question(2 + i, asked=asked)) for door in doors] for i in range(5)]
+    named = float(policy(**CLOCK).moment(asked, 1))
+    assert min(map(min, seen)) >= named
+    near = [abs(one - other) for one, other in seen]
+    assert sorted(near)[2] < 0.06  # at most a step apart, by the scheduler and the disk
+
+
+def test_a_question_that_may_take_too_long_is_refused_before_rows_are_touched(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(Gate, "_works", lambda *_: pytest.fail("tried"))
+    door = gate(tmp_path, longest=1, largest_memory=1 << 24)
+    for asked, why in ((chain(12_000, 30_000), "longer than 1 s"), (wide(90), "memory")):
+        with pytest.raises(RefusedError, match=why) as caught:
+            door.answer(question(asked=asked))
+        assert caught.value.reason is Reason.FORBIDDEN
+
+
+def test_work_that_outlives_its_bound_is_answered_as_from_nobody(tmp_path, monkeypatch):
+    real = Stump.share
+
+    def stalling(learner, asked, cohort):
+        if len(cohort.y) > 2:  # neither nobody nor the made-up rows
+            time.sleep(60)
+        return real(learner, asked, cohort)
+
+    monkeypatch.setattr(Stump, "share", stalling)
+    door = gate(tmp_path, time_step="0.05")
+    began = time.monotonic()
+    report = door.answer(question())
+    assert time.monotonic() - began < 59
+    assert len(report) == 16
+    (entry,) = door._ledger.entries()
+    assert (entry.report, entry.cost) == (report, 1)
+
+
+def test_only_the_first_rows_count(tmp_path):
+    many = rows(2, each=50)
+    few = Cohort(many.X, many.y, np.array([[0, 7], [50, 57]]))
+    door = gate(tmp_path, many, rows=7)
+    cohort = door._first["owner"]
+    assert cohort.sizes.tolist() == [7, 7]
+    np.testing.assert_array_equal(cohort.X, few.X)
+    assert gate(tmp_path / "b", many, records=9)._first["record"].sizes.tolist() == [9, 9]
+
+
+def test_the_moment_is_a_function_of_question_and_policy():
+    small, large = policy(time_step="0.1", rows=10), policy(time_step="0.1", rows=100_000)
+    heavy = chain(200, 200)
+    assert small.moment(heavy, 1) < large.moment(heavy, 1)
+    assert small.moment(heavy, 1) % small.time_step == 0
+    assert large.moment(heavy, 1) < large.moment(heavy, 4)
+    assert replace(small, longest=1).too_costly(heavy) == ""
+    assert "longer" in replace(large, longest=1).too_costly(heavy)
+
+
+def test_a_gate_in_a_thread_of_others_answers(tmp_path):
+    """Gateways answer in threads: a worker serves them one after the other."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    names = [f"owner {i}" for i in range(6)]
+    door = gate(tmp_path, rows(6), names, time_step="0.05")
+    asked = question(asked=query())
+    with ThreadPoolExecutor(3) as pool:
+        said = list(pool.map(lambda name: door.answer(asked, name), names))
+    assert len(set(said)) == 6
+    assert all(len(each) == 16 for each in said)
+    assert invitation().number == 1

@@ -1,0 +1,85 @@
+"""Work in a process of its own: it ends by its deadline and its memory, and says nothing else."""
+
+import gc
+import os
+import time
+
+import numpy as np
+import pytest
+
+from tacit.owner.worker import Worker
+
+
+def echo(request):
+    return request[::-1]
+
+
+def hog(request):
+    match request:
+        case b"sleep":
+            time.sleep(60)
+        case b"spin":
+            while True:
+                pass
+        case b"memory":
+            return bytes(np.ones(1 << 28)[:1].astype(np.uint8))  # 2 GiB
+        case b"fail":
+            raise RuntimeError("a value of somebody's rows")
+        case b"die":
+            os.abort()
+        case b"shout":
+            print("a value of somebody's rows", flush=True)
+            os.write(2, b"and another")
+            return b"said"
+        case b"files":
+            return b" ".join(each.encode() for each in os.listdir("/proc/self/fd"))
+    return request
+
+
+def alive(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_what_is_computed_comes_back_whole():
+    worker = Worker(echo, echo)
+    for size in (0, 1, 70_000, 3_000_000):
+        data = os.urandom(size)
+        assert worker.compute(data, 20.0, 1 << 24) == worker.prepare(data) == data[::-1]
+
+
+@pytest.mark.parametrize("request_", [b"sleep", b"spin", b"memory", b"fail", b"die"])
+def test_what_is_abandoned_is_nothing_and_the_next_is_not_touched_by_it(request_):
+    worker = Worker(echo, hog)
+    began = time.monotonic()
+    assert worker.compute(request_, 0.5, 1 << 24) is None
+    assert time.monotonic() - began < 5.0
+    assert worker.compute(b"quick", 20.0, 1 << 24) == b"quick"
+
+
+def test_nothing_is_printed_and_no_file_of_the_gate_is_there(capfd, tmp_path):
+    with open(tmp_path / "ledger", "w"):
+        worker = Worker(echo, hog)
+        assert worker.compute(b"shout", 20.0, 1 << 24) == b"said"
+        open_files = worker.compute(b"files", 20.0, 1 << 24)
+    assert capfd.readouterr() == ("", "")
+    assert open_files is not None
+    assert len(open_files.split()) <= 7  # three standard ones, its pipes, and the listing
+
+
+def test_a_worker_that_is_gone_is_replaced():
+    worker = Worker(lambda request: os._exit(3), echo)
+    assert worker.prepare(b"end") is None
+    assert worker.compute(b"ab", 20.0, 1 << 24) == b"ba"
+
+
+def test_a_worker_ends_with_whoever_holds_it():
+    worker = Worker(lambda _: str(os.getpid()).encode(), echo)
+    process = int(worker.prepare(b"") or 0)
+    assert alive(process)
+    del worker
+    gc.collect()
+    assert not alive(process)
