@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 from reliability.canaries import canaries
 from reliability.questions import questions
+from reliability.reports import reports
 from reliability.schedules import schedules
 
 from tacit import Cohort
 from tacit.owner.gate import Gate
 from tacit.owner.ledger import Book
 from tacit.owner.policy import Policy
+from tacit.service.coordinator.intake import Intake
 
 ROOT = Path(__file__).parent.parent.parent
 pytestmark = pytest.mark.skipif(
@@ -53,6 +55,16 @@ def test_planted_values_are_seen_in_a_repr_and_in_a_log(monkeypatch):
 def test_a_gate_that_forgets_what_it_said_is_seen(monkeypatch):
     monkeypatch.setattr(Book, "spent", lambda self, owner: (0, 0))
     assert "owners with a second release" in faults(schedules(20))
+
+
+def test_an_intake_that_takes_everything_is_seen(monkeypatch):
+    monkeypatch.setattr(Intake, "_good", lambda self, tag, reports: [True] * len(reports))
+    assert "errors and crashes" in faults(reports(1000))
+
+
+def test_an_intake_that_forgets_what_it_left_out_is_seen(monkeypatch):
+    monkeypatch.setattr(Intake, "_count", lambda self, connection, numbers, found: None)
+    assert faults(reports(1000)) == {"counts that do not add up"}
 
 
 def test_a_gate_without_policy_is_seen(tmp_path, monkeypatch):

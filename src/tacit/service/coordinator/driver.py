@@ -17,7 +17,7 @@ from tacit.learners.learner import Tally
 from tacit.learners.owners.sum_query import SumQuery
 from tacit.learners.query import Query
 from tacit.service.coordinator.peers import Rosters
-from tacit.service.coordinator.replay import Campaign, Replay, read_reports
+from tacit.service.coordinator.replay import Campaign, TranscriptReplay, read_reports
 from tacit.service.coordinator.status import Progress
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.sums import AwayError, Sums
@@ -71,7 +71,7 @@ class Driver:
         self._draw = draw
         self._sums = sums
         self._rosters = rosters
-        self._replay = Replay(store, campaign, rosters)
+        self._replay = TranscriptReplay(store, campaign, rosters)
         self._worker = secrets.token_hex(8)
         self._schema = digest_of(campaign.terms.schema)
         # when to count reports, and owners, again: on a clock without jumps

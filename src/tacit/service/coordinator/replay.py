@@ -46,7 +46,7 @@ class Campaign:
         return opened(question.data, Invitation, PURPOSE, self.key.public_key()).query
 
 
-class Replay:
+class TranscriptReplay:
     """The algorithm of a campaign, told what the database knows.
 
     `query` is what it asks now, `accuracies` how precise answers to it were, by question.
