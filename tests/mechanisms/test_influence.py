@@ -51,7 +51,8 @@ def test_one_report_moves_a_mean_by_at_most_its_influence():
             other = mechanism.blank(50)
             other[np.arange(50)] = reports
             other[np.array([7])] = reports[np.array([i])]
-            moved = max(moved, np.linalg.norm(mechanism.mean(other) - mechanism.mean(reports)))
+            shift = mechanism.mean(other) - mechanism.mean(reports)
+            moved = max(moved, float(np.linalg.norm(shift)))
         assert 0.8 * mechanism.influence(50) < moved <= mechanism.influence(50)
 
 
