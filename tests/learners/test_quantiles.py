@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tacit.learners.owners.quantiles import quantiles
+from tacit.learners.owners.stump import quantiles
 
 RNG = np.random.default_rng(0)
 TABLES = {

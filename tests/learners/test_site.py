@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tacit.audit.events import epsilon_lower_bound
+from tacit.audit.bounds import epsilon_lower_bound
 from tacit.data.cohort import Cohort
 from tacit.learners.query import Query
 from tacit.learners.sites.losses import Huber, HuberHinge, LogisticLoss, Squared

@@ -1,8 +1,16 @@
 """A document with every kind of part, and text that tries to be markup."""
 
 from tacit.estimators.guarantee import Guarantee
-from tacit.render.document import Chart, Document, Figures, Line, Paragraph, Section, Table
-from tacit.render.sections import protection
+from tacit.render.document import (
+    Chart,
+    Document,
+    Figures,
+    Line,
+    Paragraph,
+    Section,
+    Table,
+    protection,
+)
 
 EVIL = '<script>alert("x")</script> & <img src=http://elsewhere.example/x.png> **bold** | `code`'
 EPSILONS = (0.025, 0.05, 0.1, 0.15, 0.2, 0.25)

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import chisquare, norm
 
 from tacit import secure, seeded
-from tacit.audit.events import epsilon_lower_bound
+from tacit.audit.bounds import epsilon_lower_bound
 from tacit.audit.statistical import bias_z, variance_z
 from tacit.mechanisms.streams import Stream
 from tacit.sums import noise

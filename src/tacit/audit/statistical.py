@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats import norm
 
 from tacit._util.types import FloatArray
-from tacit.audit.events import Event, best_event, bin_edges, epsilon_lower_bound, histogram
+from tacit.audit.bounds import Event, best_event, bin_edges, epsilon_lower_bound, histogram
 from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.streams import Stream
 

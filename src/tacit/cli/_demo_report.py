@@ -4,8 +4,18 @@ from collections.abc import Sequence
 
 from tacit.cli._demo_trials import BOOSTED, OURS, PUBLIC, DemoRow
 from tacit.render.chart import Kind
-from tacit.render.document import Chart, Document, Figures, Line, Section, Table
-from tacit.render.sections import SPREAD, percent, percents, protection
+from tacit.render.document import (
+    SPREAD,
+    Chart,
+    Document,
+    Figures,
+    Line,
+    Section,
+    Table,
+    percent,
+    percents,
+    protection,
+)
 
 _TERMS = (
     ("Unit", "the owner: its one report hides everything about its rows"),

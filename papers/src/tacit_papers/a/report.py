@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tacit.render.document import Chart, Document, Line, Section, Table
-from tacit.render.sections import SPREAD, percent, protection
+from tacit.render.document import SPREAD, Chart, Document, Line, Section, Table, percent, protection
 from tacit_papers.a.curves import PublicRow
 from tacit_papers.a.published import CURVES
 from tacit_papers.a.readings import DEFAULTS, ReadingRow, mean_gaps

@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tacit.render.document import Chart, Document, Line, Section, Table
-from tacit.render.sections import mark_unsound, protection
+from tacit.render.document import Chart, Document, Line, Section, Table, mark_unsound, protection
 from tacit_papers.b.hits import HitRow
 from tacit_papers.b.published import published_square
 from tacit_papers.rows import select

@@ -3,8 +3,20 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tacit.render.document import Chart, Document, Kind, Line, Scaling, Section, Table
-from tacit.render.sections import SPREAD, mark_unsound, percent, percents, protection
+from tacit.render.document import (
+    SPREAD,
+    Chart,
+    Document,
+    Kind,
+    Line,
+    Scaling,
+    Section,
+    Table,
+    mark_unsound,
+    percent,
+    percents,
+    protection,
+)
 from tacit_papers.c.experiment import SiteRow
 from tacit_papers.datasets.heart import SITES
 from tacit_papers.ours.hospitals import HospitalRow

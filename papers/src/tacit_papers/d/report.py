@@ -3,8 +3,19 @@
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from tacit.render.document import Chart, Document, Kind, Line, Section, Table
-from tacit.render.sections import SPREAD, mark_unsound, percent, percents, protection
+from tacit.render.document import (
+    SPREAD,
+    Chart,
+    Document,
+    Kind,
+    Line,
+    Section,
+    Table,
+    mark_unsound,
+    percent,
+    percents,
+    protection,
+)
 from tacit_papers.d.events import EventRow
 from tacit_papers.d.experiment import PeerRow
 from tacit_papers.rows import select

@@ -7,8 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from tacit.algorithms.refinement import LEAST_GAIN
-from tacit.render.document import Chart, Document, Line, Section, Table
-from tacit.render.sections import mark_unsound, percent, protection
+from tacit.render.document import (
+    Chart,
+    Document,
+    Line,
+    Section,
+    Table,
+    mark_unsound,
+    percent,
+    protection,
+)
 from tacit_papers.ours.ahead import AheadRow, best_of_paper
 from tacit_papers.ours.break_even import BreakEvenRow
 from tacit_papers.ours.break_even_chart import draw_break_even

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tacit.render.document import Document, Section, Table
-from tacit.render.sections import percent, protection
+from tacit.render.document import Document, Section, Table, percent, protection
 from tacit_papers.ours.trees import TreeRow
 from tacit_papers.rows import select
 

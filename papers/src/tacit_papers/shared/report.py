@@ -2,8 +2,18 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from tacit.render.document import Chart, Kind, Line, Part, Section, Table
-from tacit.render.sections import SPREAD, mark_unsound, percent, percents
+from tacit.render.document import (
+    SPREAD,
+    Chart,
+    Kind,
+    Line,
+    Part,
+    Section,
+    Table,
+    mark_unsound,
+    percent,
+    percents,
+)
 from tacit_papers.shared.curves import CurveRow, OursRow
 from tacit_papers.shared.first_learner import FirstRow
 
