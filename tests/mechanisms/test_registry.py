@@ -13,6 +13,7 @@ from tacit import (
     choose,
     seeded,
 )
+from tacit.mechanisms.registry import best_mechanism
 
 
 @pytest.mark.parametrize(
@@ -53,3 +54,19 @@ def test_the_choice_is_right_in_a_sample():
 def test_bad_epsilon():
     with pytest.raises(ValueError, match=r"^epsilon must be"):
         choose(Box(dim=3), float("nan"))
+
+
+@pytest.mark.parametrize("dim", [2, 3, 4, 5, 8, 20, 300])
+def test_on_a_ball_it_is_privunit_up_to_epsilon_twice_the_dimension(dim):
+    """What `best_mechanism` relies on, at budgets between which errors change by less than the
+    factor that is left.
+    """
+    for epsilon in np.geomspace(0.01, min(2 * dim, 16), 25).tolist():
+        choice = choose(Ball(dim=dim), epsilon)
+        privunit, second, *_ = choice.risks.values()
+        assert isinstance(choice.mechanism, PrivUnit)
+        assert second / privunit > 1.19
+        assert best_mechanism(Ball(dim=dim), epsilon).risk == privunit
+    beyond = best_mechanism(Ball(dim=2), 8.0)
+    assert type(beyond) is type(choose(Ball(dim=2), 8.0).mechanism) is Piecewise
+

@@ -20,7 +20,7 @@ from tacit.data.sample import Public
 from tacit.learners.models.scores import Mapped, ScoreModel, contrasts, softmax
 from tacit.learners.owners.discriminant import Discriminant, class_residuals
 from tacit.learners.query import Answer
-from tacit.mechanisms.registry import choose
+from tacit.mechanisms.registry import best_mechanism
 from tacit.mechanisms.spaces import Ball
 
 _SCALES = np.exp(
@@ -56,7 +56,7 @@ class Population:
         """The variance of a coordinate of one report, in units of the squared radius of the
         ball.
         """
-        return choose(Ball(dim=dim), self.epsilon).mechanism.risk / dim
+        return best_mechanism(Ball(dim=dim), self.epsilon).risk / dim
 
 
 @dataclass(eq=False)
