@@ -26,9 +26,22 @@ class Cohort:
     kernel may read them in place. `X` and `y` are copied from there when they are first asked for,
     unless they lie like that already.
 
-    `moved` counts values that had to be changed to fit the schema, `ignored` rows whose label is
-    not in it; both are private figures of the simulation, never released.
+    Parameters
+    ----------
+    X : array of shape (rows, columns)
+        Rows as numbers.
+    y : array of shape (rows,)
+        Their class numbers.
+    offsets : array of shape (owners + 1,) or (owners, 2)
+        Where owners begin and end: one after the other, or anywhere.
+    moved : int, default=0
+        Values that had to be changed to fit the schema: a private figure of the simulation, never
+        released.
+    ignored : int, default=0
+        Rows whose label is not in the schema: as private.
 
+    Examples
+    --------
     >>> cohort = Cohort.of(np.zeros((4, 2)), np.array([0, 1, 1, 0]), owners=["b", "a", "b", "b"])
     >>> len(cohort), cohort.sizes.tolist(), cohort[1:2].y.tolist()
     (2, [1, 3], [0, 1, 0])
@@ -37,9 +50,6 @@ class Cohort:
     def __init__(
         self, X: FloatArray, y: IntArray, offsets: IntArray, moved: int = 0, ignored: int = 0
     ) -> None:
-        """`offsets` says where owners begin and end: (owners + 1,) one after the other, or
-        (owners, 2) anywhere.
-        """
         self.table, self.labels = X, y
         self.spans = offsets if offsets.ndim == 2 else np.stack([offsets[:-1], offsets[1:]], axis=1)
         self.moved, self.ignored = moved, ignored

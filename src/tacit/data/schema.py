@@ -23,6 +23,13 @@ from tacit.wire import message
 class Number:
     """A column of numbers between public bounds. Missing becomes the middle, beyond the bounds
     becomes the bound.
+
+    Parameters
+    ----------
+    name : str
+        Of the column.
+    low, high : float
+        The bounds.
     """
 
     name: str
@@ -51,8 +58,15 @@ class Number:
 @message("category")
 @dataclass(frozen=True)
 class Category:
-    """A column with a public set of values: -1 / +1 for two, one column per value for more.
-    Unseen becomes all -1.
+    """A column with a public set of values: -1 / +1 for two, one column per value for more. Unseen
+    becomes all -1.
+
+    Parameters
+    ----------
+    name : str
+        Of the column.
+    values : tuple
+        At least two, all different.
     """
 
     name: str
@@ -96,6 +110,15 @@ class Encoded:
 class Schema:
     """The public description of a classification task.
 
+    Parameters
+    ----------
+    features : tuple of Number and Category
+        The columns to learn from, in order.
+    classes : tuple
+        What is to be predicted: at least two, all different.
+
+    Examples
+    --------
     >>> features = (Number("age", 0, 100), Category("state", ("n", "s", "w")))
     >>> people = Schema(features, classes=("no", "yes"))
     >>> people.encode({"age": [50, 100], "state": ["s", "?"]}).X

@@ -28,34 +28,52 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
 
     Parameters
     ----------
-    learner : "stump", "centroid", "logistic" or a Learner.
-    epsilon : the budget of an owner's one report; a number, or one per owner in the sorted order of
-    owners.
-    mechanism : "auto" (the least error for the learner's shares) or a name of
-    `tacit.mechanisms.registry.MECHANISMS`.
-    rounds : how many base models to publish, at most.
-    owners_per_round : how many owners a round asks; None shares them out evenly, with a reserve for
-    dropped rounds.
-    error : "public" estimates a base model's error on the data user's sample, "owners" by secure
-    sums over all owners.
-    error_epsilon : with error="owners", the budget of all these sums together, on top of `epsilon`.
-    schema : bounds, categories and classes, where they are known; None takes them from the data
-    user's sample.
-    public_fraction : how many of the owners to set aside as the data user's sample when fit gets no
-    `public`.
-    attempts : how often a round may be tried with other owners before boosting ends.
-    random_state : None draws secure coins. A seed makes runs reproducible, and void of privacy.
+    learner : str or Learner, default="stump"
+        "stump", "centroid", "logistic" or a learner of one's own.
+    epsilon : float or array of shape (owners,), default=1.0
+        The budget of an owner's one report; one per owner in the sorted order of owners.
+    mechanism : str, default="auto"
+        "auto" (the least error for the shares) or a name of `tacit.mechanisms.registry.MECHANISMS`.
+    rounds : int, default=10
+        How many base models to publish, at most.
+    owners_per_round : int, default=None
+        How many owners a round asks; None shares them out evenly, with a reserve for dropped
+        rounds.
+    error : str, default="public"
+        "public" estimates a base model's error on the data user's sample, "owners" by secure sums
+        over all owners.
+    error_epsilon : float, default=1.0
+        With error="owners", the budget of all these sums together, on top of `epsilon`.
+    schema : Schema, default=None
+        Bounds, categories and classes, where they are known; None takes them from the data user's
+        sample.
+    public_fraction : float, default=0.2
+        How many of the owners to set aside as the data user's sample when fit gets no `public`.
+    attempts : int, default=5
+        How often a round may be tried with other owners before boosting ends.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws secure coins. A seed makes runs reproducible, and void of privacy.
 
     Attributes
     ----------
-    guarantee_ : what is protected, from whom, and what is not; print it.
-    report_ : one dict per round, dropped ones included.
-    ended_ : why boosting ended.
-    public_only_score_ : accuracy that the data user's sample reaches alone, or None when it is too
-    small. ensemble_, schema_, facts_, public_frequencies_ : the model and the public knowledge
-    behind it. moved_values_, ignored_rows_ : owners' values outside the schema's bounds and rows
-    outside its classes.
+    guarantee_ : Guarantee
+        What is protected, from whom, and what is not; print it.
+    report_ : list of dict
+        One per round, dropped ones included.
+    ended_ : str
+        Why boosting ended.
+    public_only_score_ : float or None
+        Accuracy that the data user's sample reaches alone; None when it is too small.
+    ensemble_ : Ensemble
+        The model.
+    schema_, facts_, public_frequencies_ : Schema, Facts, array of shape (classes,)
+        The public knowledge behind it.
+    moved_values_, ignored_rows_ : int
+        Owners' values outside the schema's bounds and rows outside its classes; not to be
+        published.
 
+    Examples
+    --------
     >>> from sklearn.datasets import make_classification
     >>> X, y = make_classification(3000, n_features=5, class_sep=2.0, random_state=1)
     >>> model = PrivateBoosting("centroid", epsilon=2.0, rounds=3, random_state=1).fit(X, y)
@@ -110,14 +128,27 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
         monitor: Monitor | None = None,
         baseline: PublicModel | None = None,
     ) -> Self:
-        """Boost over the owners of the rows of X; `owners` names one per row, None makes every row
-        an owner.
+        """Boost over the owners of the rows of X.
 
-        `public` is the data user's own sample (X0, y0). All that is not paid for with epsilon
-        (bounds, categories, classes, thresholds) comes from it or from the schema. Without it some
-        owners are set aside as such a sample, and `guarantee_` says that they are not protected.
-        `monitor` hears before each question how many were answered; once it says True nobody is
-        asked any more, and the base models so far are the model.
+        All that is not paid for with epsilon (bounds, categories, classes, thresholds) comes from
+        the data user's sample or from the schema.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (rows, columns)
+            The rows of all owners.
+        y : array of shape (rows,)
+            Their classes.
+        owners : array of shape (rows,), default=None
+            The owner of each row; None makes every row an owner.
+        public : pair (X0, y0) or Sample, default=None
+            The data user's own sample. Without it some owners are set aside as such a sample, and
+            `guarantee_` says that they are not protected.
+        monitor : callable, default=None
+            Hears before each question how many were answered; once it says True nobody is asked any
+            more, and the base models so far are the model.
+        baseline : PublicModel, default=None
+            What `fit_public` made of the sample, where it is known.
         """
         learner, stream = learner_of(self.learner), stream_of(self.random_state)
         judged = one_of("error", self.error, ("public", "owners"))

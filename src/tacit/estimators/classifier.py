@@ -36,44 +36,60 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
 
     Parameters
     ----------
-    epsilon : the budget of an owner's one report; a number, or one per owner in the sorted order of
-    owners.
-    combine : "precision" weighs public and private knowledge by their precision; "private" uses the
-    owners' answers
-        alone, in a space that public rows give (and has nothing to compare itself with).
-    features : "auto", or one of "linear", "products", "waves", "leaves": the public feature map of
-    the correction;
+    epsilon : float or array of shape (owners,), default=1.0
+        The budget of an owner's one report; one per owner in the sorted order of owners.
+    combine : str, default="precision"
+        "precision" weighs public and private knowledge by their precision; "private" uses the
+        owners' answers alone, in a space that public rows give (and has nothing to compare itself
+        with).
+    features : str, default="auto"
+        The public feature map of the correction: "auto", "linear", "products", "waves" or "leaves";
         "trees" grows trees from the owners' answers instead (two classes, very many owners: see
         `tacit reproduce trees`).
-    rounds : in how many rounds to ask, each with other owners; None decides by the predicted
-    change. With
-        "trees", how many trees.
-    rows_per_owner : how many rows an owner is believed to hold. Only accuracy depends on it, not
-    privacy.
-    mechanism : "auto" (the least error, PrivUnit as a rule) or a name of
-    `tacit.mechanisms.registry.MECHANISMS`.
-    schema : bounds, categories and classes, where they are known; None takes them from the data
-    user's sample.
-    public_fraction : how many of the owners to set aside as the data user's sample when fit gets no
-    `public`.
-    random_state : None draws secure coins. A seed makes runs reproducible, and void of privacy.
+    rounds : int, default=None
+        In how many rounds to ask, each with other owners; None decides by the predicted change.
+        With "trees", how many trees.
+    rows_per_owner : int, default=1
+        How many rows an owner is believed to hold. Only accuracy depends on it, not privacy.
+    mechanism : str, default="auto"
+        "auto" (the least error for the shares) or a name of `tacit.mechanisms.registry.MECHANISMS`.
+    schema : Schema, default=None
+        Bounds, categories and classes, where they are known; None takes them from the data user's
+        sample.
+    public_fraction : float, default=0.2
+        How many of the owners to set aside as the data user's sample when fit gets no `public`.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws secure coins. A seed makes runs reproducible, and void of privacy.
 
     Attributes
     ----------
-    guarantee_ : what is protected, from whom, and what is not; print it.
-    public_only_score_ : cross-validated accuracy of the data user's sample alone, or None when it
-    is too small.
-    public_model_ : which model that is ("boosted trees", ...), and predicted_gain_, what owners
-    should add, in nats.
-    report_ : one dict per round; ended_ : why it ended, or why nobody was asked. model_, stages_,
-    schema_ : the model, the models after each round, and the public knowledge behind them.
-    moved_values_, ignored_rows_ : owners' values outside the schema's bounds and rows outside its
-    classes.
+    guarantee_ : Guarantee
+        What is protected, from whom, and what is not; print it.
+    public_only_score_ : float or None
+        Cross-validated accuracy of the data user's sample alone; None when it is too small.
+    public_model_ : str
+        Which model that is ("boosted trees", ...).
+    predicted_gain_ : float
+        What owners should add, in nats.
+    report_ : list of dict
+        One per round.
+    ended_ : str
+        Why it ended, or why nobody was asked.
+    model_, stages_ : ScoreModel, tuple of ScoreModel
+        The model, and the models after each round.
+    schema_ : Schema
+        The public knowledge behind it.
+    moved_values_, ignored_rows_ : int
+        Owners' values outside the schema's bounds and rows outside its classes; not to be
+        published.
 
+    Examples
+    --------
     >>> from sklearn.datasets import make_classification
     >>> X, y = make_classification(30_000, n_features=10, n_informative=6, random_state=1)
-    >>> model = PrivateClassifier(epsilon=2.0, random_state=1).fit(X[100:], y[100:], public=(X[:100], y[:100]))
-    >>> bool(model.score(X, y) > model.stages_[0].probabilities(model.schema_.encode(X).X).shape[1] * 0.4)
+    >>> public = X[:100], y[:100]
+    >>> model = PrivateClassifier(epsilon=2.0, random_state=1)
+    >>> bool(model.fit(X[100:], y[100:], public=public).score(X, y) > 0.8)
     True
     """
 
@@ -119,14 +135,30 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
         baseline: PublicModel | None = None,
         outlook: Outlook | None = None,
     ) -> Self:
-        """Ask the owners of the rows of X; `owners` names one per row, None makes every row an
-        owner.
+        """Ask the owners of the rows of X.
 
-        `public` is the data user's own sample (X0, y0): its model is the start, and all that is not
-        paid for with epsilon comes from it or from the schema. Without it some owners are set aside
-        as such a sample, and `guarantee_` says that they are not protected. `monitor` hears before
-        each question how many were answered; once it says True nobody is asked any more, and what
-        was answered so far makes the model.
+        The model of the data user's sample is the start; all that is not paid for with epsilon
+        comes from it or from the schema.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (rows, columns)
+            The rows of all owners.
+        y : array of shape (rows,)
+            Their classes.
+        owners : array of shape (rows,), default=None
+            The owner of each row; None makes every row an owner.
+        public : pair (X0, y0) or Sample, default=None
+            The data user's own sample. Without it some owners are set aside as such a sample, and
+            `guarantee_` says that they are not protected.
+        monitor : callable, default=None
+            Hears before each question how many were answered; once it says True nobody is asked any
+            more, and what was answered so far makes the model.
+        baseline : PublicModel, default=None
+            What `fit_public` made of the sample, where it is known.
+        outlook : Outlook, default=None
+            What `look_ahead` made of the sample and these owners, where it is known; it stays as it
+            is.
         """
         stream = stream_of(self.random_state)
         combine = one_of("combine", self.combine, ("precision", "private"))

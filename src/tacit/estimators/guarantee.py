@@ -28,17 +28,37 @@ _NO_REPORT = "no report"
 @message("guarantee")
 @dataclass(frozen=True, kw_only=True)
 class Guarantee:
-    """A guarantee with its unit, adjacency and adversary.
+    """A guarantee with its unit, adjacency and adversary; print it.
 
-    `epsilon` holds the smallest and the largest over owners, each for the one report of an owner;
-    None: no guarantee; 0: nobody was asked, there is no report. `error_epsilon` is the budget of
-    all error estimates together, None when owners are not asked for them. `void` says why this run
-    protects nobody, and is empty where the guarantee holds. `protects`, `notion` and `reporter` are
-    the words for it: by default those of owners that protect all their rows from everybody. `held`
-    says what the fitted object knows beyond the model; what is saved does not, and `of_model` is
-    its guarantee. `influence` says what one report can do at most, and `in_clear` whose rows were
-    used without any protection, if somebody's were.
+    Parameters
+    ----------
+    epsilon : pair of float or None
+        The smallest and the largest over owners, each for the one report of an owner; None: no
+        guarantee; 0: nobody was asked, there is no report.
+    mechanism : str
+        What drew the reports.
+    stream : str
+        What may be said of its coins.
+    not_protected : tuple of str
+        Sentences on what is public or in the clear.
+    void : str, default=""
+        Why this run protects nobody; empty where the guarantee holds.
+    error_epsilon : float, default=None
+        The budget of all error estimates together; None when owners are not asked for them.
+    unit, adjacency : str
+        What is protected, and between which data sets; by default owners, with any rows.
+    protects, notion, reporter, reports : str
+        The words for it; by default those of owners that protect all their rows from everybody.
+    held : str, default=""
+        What the fitted object knows beyond the model. What is saved does not: `of_model` is its
+        guarantee.
+    influence : str, default=""
+        What one report can do at most.
+    in_clear : str, default=""
+        Whose rows were used without any protection, if somebody's were.
 
+    Examples
+    --------
     >>> names = ("The names.",)
     >>> promise = Guarantee(epsilon=(1, 1), mechanism="m", stream="secure", not_protected=names)
     >>> print(promise.headline)

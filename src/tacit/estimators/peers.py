@@ -44,33 +44,46 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
     Parameters
     ----------
-    epsilon : what each record may cost in all, over all rounds; a number, or {participant: number}.
-    Infinity: no noise.
-    rounds : about how many rounds there are; with "stumps" everybody speaks in all of them,
-    otherwise one in each.
-    method : "turns" (participants take turns and choose an attribute), "stumps" (everybody shares
-    random stumps, as in
-        paper D) or "trees" (boosted trees passed along, after InPriv).
-    rho : which peers a participant leaves out of its own model: those that fit its rows as badly as
-    this. 0 is as well
-        as its own rows could, 1 is chance, 2 the opposite.
-    bins : cells that a number's range is cut into.
-    ridge : how strongly a participant's own model is held to what was released.
-    schema : bounds, categories and classes, where they are known; None takes them from public rows.
-    public_fraction : how many rows to set aside as public when there is neither a schema nor
-    `public`.
-    random_state : None draws secure coins. A seed makes runs reproducible, and void of privacy.
+    epsilon : float or dict, default=1.0
+        What each record may cost in all, over all rounds; or {participant: number}. Infinity: no
+        noise.
+    rounds : int, default=30
+        About how many rounds there are; with "stumps" everybody speaks in all of them, otherwise
+        one in each.
+    method : str, default="turns"
+        "turns" (participants take turns and choose an attribute), "stumps" (everybody shares random
+        stumps, as in paper D) or "trees" (boosted trees passed along, after InPriv).
+    rho : float, default=RHO
+        Which peers a participant leaves out of its own model: those that fit its rows as badly as
+        this. 0 is as well as its own rows could, 1 is chance, 2 the opposite.
+    bins : int, default=16
+        Cells that a number's range is cut into.
+    ridge : float, default=RIDGE
+        How strongly a participant's own model is held to what was released.
+    schema : Schema, default=None
+        Bounds, categories and classes, where they are known; None takes them from public rows.
+    public_fraction : float, default=0.2
+        How many rows to set aside as public when there is neither a schema nor `public`.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws secure coins. A seed makes runs reproducible, and void of privacy.
 
     Attributes
     ----------
-    guarantee_ : what is protected, from whom, and what is not; print it.
-    served_ : the model that is made of released numbers only. predict, predict_proba and
-    decision_function use it.
-    models_ : {participant: its own model}, which knows that participant's exact rows: for itself
-    alone.
-    released_ : everything that left the participants, in order.
-    spent_ : {participant: epsilon charged}.  participants_, schema_, cells_, classes_ : the rest.
+    guarantee_ : Guarantee
+        What is protected, from whom, and what is not; print it.
+    served_ : PeerModel
+        Made of released numbers only; predict, predict_proba and decision_function use it.
+    models_ : dict
+        {participant: its own model}, which knows that participant's exact rows: for itself alone.
+    released_ : object
+        Everything that left the participants, in order.
+    spent_ : dict
+        {participant: epsilon charged}.
+    participants_, schema_, cells_, classes_ : list, Schema, Cells, array
+        The rest.
 
+    Examples
+    --------
     >>> from sklearn.datasets import make_classification
     >>> X, y = make_classification(6000, n_features=5, class_sep=1.5, random_state=1)
     >>> who = [f"site {row % 5}" for row in range(6000)]

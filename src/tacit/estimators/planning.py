@@ -17,11 +17,36 @@ _DRAWS, _SEED = 200, 0
 
 @dataclass(frozen=True)
 class Plan:
-    """What collecting is expected to bring.
+    """What collecting is expected to bring; its text says it in words.
 
-    `public_accuracy` is the data user's own, cross-validated; `rise` what owners should add to it;
-    `gain` the same in nats of log loss. `numbers` is the length of a share, `bytes` what an owner
-    sends. `collect` says whether to ask at all.
+    Parameters
+    ----------
+    owners : int
+        How many are asked.
+    epsilon : float
+        What each of them may spend.
+    rows_per_owner : int
+        How many rows an owner is believed to hold.
+    public_rows : int
+        The data user's own rows.
+    public_model : str
+        Which model is best for them.
+    public_accuracy : float or None
+        Its accuracy, cross-validated; None where rows are too few to tell.
+    rise : float
+        What owners should add to it.
+    gain : float
+        The same in nats of log loss.
+    features : str
+        The public feature map of the correction.
+    numbers : int
+        The length of a share.
+    rounds : int
+        In how many rounds to ask, each with other owners.
+    collect : bool
+        Whether to ask at all.
+    bytes : int, default=16
+        What an owner sends.
     """
 
     owners: int

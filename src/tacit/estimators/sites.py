@@ -122,29 +122,45 @@ class SiteEnsemble(ClassifierMixin, _Sites):  # type: ignore[misc]
 
     Parameters
     ----------
-    combine : "guarded" (never worse than the public-only model beyond noise), "feature" (Algorithm
-    1) or "average".
-    privacy : "objective" or "output" perturbation; "none" and "published" are simulations without a
-    guarantee.
-    epsilon : of each record, for all that its site reports; a number, or one per site in the sorted
-    order of sites.
-    loss : "auto", which is "huber_hinge", or "logistic".
-    ridge : "auto", or the public ridge of what a site minimises, a sum over its records.
-    components : of the principal components of the public rows, how many sites see; None: all.
-    schema : bounds, categories and classes, where they are known; None takes them from the public
-    rows.
-    public_fraction : how many rows to set aside as public when fit gets no `public`.
-    random_state : None draws secure coins. A seed makes runs reproducible, and void of privacy.
+    combine : str, default="guarded"
+        "guarded" (never worse than the public-only model beyond noise), "feature" (Algorithm 1) or
+        "average".
+    privacy : str, default="objective"
+        "objective" or "output" perturbation; "none" and "published" are simulations without a
+        guarantee.
+    epsilon : float or array of shape (sites,), default=1.0
+        Of each record, for all that its site reports; one per site in the sorted order of sites.
+    loss : str, default="auto"
+        "auto", which is "huber_hinge", or "logistic".
+    ridge : float or "auto", default="auto"
+        The public ridge of what a site minimises, a sum over its records.
+    components : int, default=None
+        Of the principal components of the public rows, how many sites see; None: all.
+    schema : Schema, default=None
+        Bounds, categories and classes, where they are known; None takes them from the public rows.
+    public_fraction : float, default=0.2
+        How many rows to set aside as public when fit gets no `public`.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws secure coins. A seed makes runs reproducible, and void of privacy.
 
     Attributes
     ----------
-    guarantee_ : what is protected, from whom, and what is not; print it.
-    report_ : one dict per site: its epsilon, ridge and weights. No count of records, which is
-    private.
-    public_only_score_ : cross-validated accuracy of the public rows alone.
-    site_models_ : (sites, vectors, dim), as released. model_, lens_, query_, schema_, sites_ : the
-    rest.
+    guarantee_ : Guarantee
+        What is protected, from whom, and what is not; print it.
+    report_ : list of dict
+        One per site: its epsilon, ridge and weights. No count of records, which is private.
+    public_only_score_ : float
+        Cross-validated accuracy of the public rows alone.
+    site_models_ : array of shape (sites, vectors, dim)
+        As released.
+    sites_ : array of shape (sites,)
+        Their names, in order.
+    model_, linear_, lens_, query_, schema_ : objects
+        How models were combined, the linear model that predicts, the public projection, the
+        question that sites were asked, and the schema.
 
+    Examples
+    --------
     >>> from sklearn.datasets import make_classification
     >>> X, y = make_classification(4000, n_features=8, class_sep=2.0, random_state=1)
     >>> sites = [row % 5 for row in range(4000)]
@@ -217,11 +233,44 @@ class SiteEnsemble(ClassifierMixin, _Sites):  # type: ignore[misc]
 class SiteEnsembleRegressor(RegressorMixin, _Sites):  # type: ignore[misc]
     """A regressor from sites that each train one private linear model, combined with public rows.
 
-    Parameters and attributes are those of `SiteEnsemble`, with targets between the public bounds
-    `target_range` (None: as the public rows show them; beyond becomes the bound), loss "auto",
-    which is "huber" ("squared" has slopes without bound: only with privacy="none"), and
-    `public_only_score_` a cross-validated R^2.
+    Parameters
+    ----------
+    combine : str, default="guarded"
+        "guarded" (never worse than the public-only model beyond noise), "feature" (Algorithm 1) or
+        "average".
+    privacy : str, default="objective"
+        "objective" or "output" perturbation; "none" and "published" are simulations without a
+        guarantee.
+    epsilon : float or array of shape (sites,), default=1.0
+        Of each record, for all that its site reports; one per site in the sorted order of sites.
+    loss : str, default="auto"
+        "auto", which is "huber"; "squared" has slopes without bound: only with privacy="none".
+    ridge : float or "auto", default="auto"
+        The public ridge of what a site minimises, a sum over its records.
+    components : int, default=None
+        Of the principal components of the public rows, how many sites see; None: all.
+    target_range : pair of float, default=None
+        Public bounds of targets; beyond becomes the bound. None: as the public rows show them.
+    schema : Schema, default=None
+        Bounds and categories, where they are known; None takes them from the public rows.
+    public_fraction : float, default=0.2
+        How many rows to set aside as public when fit gets no `public`.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws secure coins. A seed makes runs reproducible, and void of privacy.
 
+    Attributes
+    ----------
+    guarantee_ : Guarantee
+        What is protected, from whom, and what is not; print it.
+    public_only_score_ : float
+        Cross-validated R^2 of the public rows alone.
+    range_ : Range
+        The bounds of targets.
+    report_, site_models_, sites_, model_, linear_, lens_, query_, schema_ : objects
+        As in `SiteEnsemble`.
+
+    Examples
+    --------
     >>> from sklearn.datasets import make_regression
     >>> X, y = make_regression(4000, n_features=8, noise=5.0, random_state=1)
     >>> sites = [row % 5 for row in range(4000)]
