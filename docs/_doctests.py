@@ -1,5 +1,5 @@
-"""Docstrings as Markdown: examples become blocks of code (>>> would be a quotation), parameters a
-list.
+"""Examples of docstrings that have no section for them become blocks of code: as Markdown, >>>
+would be a quotation.
 """
 
 import re
@@ -8,8 +8,7 @@ from typing import Any
 import griffe
 
 _EXAMPLE = re.compile(r"(?:^|(?<=\n))(>>> (?:.+\n?)+)")
-_HEADING = re.compile(r"^(\w+)\n-{3,}\n", flags=re.M)
-_TERM = re.compile(r"^(\w[\w, ]*) : ", flags=re.M)
+_SECTION = re.compile(r"^Examples\n-{3,}\n", flags=re.M)
 
 
 class Doctests(griffe.Extension):
@@ -17,18 +16,9 @@ class Doctests(griffe.Extension):
 
     def on_instance(self, *, obj: griffe.Object, **kwargs: Any) -> None:
         """Rewrite the docstring of one object."""
-        if obj.docstring is not None:
-            obj.docstring.value = "".join(map(_rewritten, _EXAMPLE.split(obj.docstring.value)))
+        if obj.docstring is not None and not _SECTION.search(obj.docstring.value):
+            obj.docstring.value = _EXAMPLE.sub(_block, obj.docstring.value)
 
 
-def _rewritten(part: str) -> str:
-    if part.startswith(">>> "):
-        return f"\n```pycon\n{part.rstrip()}\n```\n"
-    listed = _TERM.sub(r"- **\1**: ", _HEADING.sub(r"**\1**\n\n", part))
-    return re.sub(r"(?<=[^\n])\n(?=- \*\*)", _apart, listed)
-
-
-def _apart(found: re.Match[str]) -> str:
-    """A list begins after an empty line."""
-    line = found.string[: found.start()].rpartition("\n")[2]
-    return "\n" if line.startswith(("- **", " ")) else "\n\n"
+def _block(example: re.Match[str]) -> str:
+    return f"\n```pycon\n{example.group(1).rstrip()}\n```\n"

@@ -72,3 +72,28 @@ def test_the_version_is_written_once():
         if re.search(r"^__version__ =", path.read_text(), re.M)
     ]
     assert written == [ROOT / "src" / "tacit" / "__init__.py"]
+
+
+def test_the_package_lists_its_public_names():
+    """Also those that are not imported yet, and nothing else."""
+    code = "import tacit; print(*dir(tacit)); [getattr(tacit, name) for name in dir(tacit)]"
+    told = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout.split()
+    assert told == sorted(tacit.__all__)
+    assert {"PrivateClassifier", "Schema", "plan", "load", "PrivUnit"} <= set(told)
+
+
+def test_without_the_papers_reproduce_says_how_to_get_them():
+    """In one line, in a process whose entry points are those of `tacit` alone."""
+    code = (
+        "import sys, tacit.cli; tacit.cli.entry_points = lambda **given: ();"
+        "sys.argv = ['tacit', 'reproduce', 'a']; tacit.cli.main()"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ended.returncode == 2
+    assert ended.stdout == ""
+    assert ended.stderr == (
+        "tacit: tacit reproduce comes with tacit-papers: pip install tacit-papers "
+        "(in a clone: pip install ./papers)\n"
+    )
