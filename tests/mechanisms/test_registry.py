@@ -69,4 +69,3 @@ def test_on_a_ball_it_is_privunit_up_to_epsilon_twice_the_dimension(dim):
         assert best_mechanism(Ball(dim=dim), epsilon).risk == privunit
     beyond = best_mechanism(Ball(dim=2), 8.0)
     assert type(beyond) is type(choose(Ball(dim=2), 8.0).mechanism) is Piecewise
-

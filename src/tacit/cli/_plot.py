@@ -23,7 +23,8 @@ def text_plot(chart: Chart, width: int) -> Text:
     line's mark.
 
     >>> from tacit.render.chart import Chart, Line
-    >>> plot = text_plot(Chart("t", "x", "y", (Line("a", (1, 2), (0, 10)), Line("b", (), (5,)))), 30).plain
+    >>> lines = Line("a", (1, 2), (0, 10)), Line("b", (), (5,))
+    >>> plot = text_plot(Chart("t", "x", "y", lines), 30).plain
     >>> plot.count("●"), "─ b" in plot
     (3, True)
     """
