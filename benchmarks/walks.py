@@ -182,7 +182,7 @@ def walk_join(folder: Path) -> list[WalkRow]:
     with _coordinator(folder) as url:
         first, *others = (folder / "campaign" / "tokens").read_text().split()
         (folder / "others").write_text("\n".join(others))
-        given = ["--policy", "policy.toml", *_SEED, "--state"]
+        given = ["--policy", "policy.toml", *_SEED, "--home"]
         many = ["--data", "others.csv", "--owners", "who", "--tokens", "others"]
         one = ["--data", "table.csv", "--token", first, "--first", str(_OTHERS)]
         gateway = _command(folder, None, "join", url, *many, *given, "gateway")

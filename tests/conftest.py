@@ -13,6 +13,16 @@ if sys.platform != "win32":
     from benchmarks.service.postgres import programs, which
 
 
+@pytest.fixture(scope="session", autouse=True)
+def folders_of_the_user(tmp_path_factory):
+    """Homes and marks of the tests are not among the user's own."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("XDG_STATE_HOME", "XDG_DATA_HOME"):
+            patch.setenv(name, str(tmp_path_factory.mktemp(name.lower())))
+        patch.delenv("TACIT_HOME", raising=False)
+        yield
+
+
 @pytest.fixture(scope="session")
 def postgres():
     """A PostgreSQL server on loopback, stopped at the end of the session."""

@@ -10,13 +10,15 @@ from sqlalchemy import select
 
 from benchmarks.service.stage import Stage
 from tacit.cli.serve import signing_key
+from tacit.data.table import conform_owners
+from tacit.data.table_file import TableFile
 from tacit.learners.invitation import PURPOSE, Invitation
 from tacit.learners.owners.sum_query import WHAT as SUM
 from tacit.learners.owners.sum_query import SumQuery
-from tacit.owner.ledger import Ledger
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import invitations, owners, reports
-from tacit.wire.signing import opened
+from tacit.service.device.home import Home
+from tacit.wire.signing import opened, public_bytes
 
 Spoken = tuple[str, int]  # an owner, and the sum that it takes part in; 0 for its one report
 
@@ -64,14 +66,12 @@ def evidence(stage: Stage) -> Evidence:
     store = Store(stage.database)
     sums = _sums(stage, store)
     with store.reading() as connection:
-        label = {
-            row.id: row.label for row in connection.execute(select(owners.c.id, owners.c.label))
-        }
+        key = {row.id: row.owner for row in connection.execute(select(owners.c.id, owners.c.owner))}
         invited = connection.execute(select(invitations.c.owner, invitations.c.question)).all()
         rows = connection.execute(select(reports.c.owner, reports.c.question, reports.c.data)).all()
     store.close()
-    asked = Counter((label[row.owner], sums[row.question]) for row in invited)
-    counted = Counter((label[row.owner], sums[row.question]) for row in rows)
+    asked = Counter((key[row.owner], sums[row.question]) for row in invited)
+    counted = Counter((key[row.owner], sums[row.question]) for row in rows)
     said = _said(stage)
     return Evidence(
         invited=len(invited),
@@ -80,7 +80,7 @@ def evidence(stage: Stage) -> Evidence:
         asked_twice=_twice(asked),
         charged_twice=_twice(Counter({spoken: len(each) for spoken, each in said.items()})),
         not_in_ledger=sum(
-            row.data not in said.get((label[row.owner], sums[row.question]), ()) for row in rows
+            row.data not in said.get((key[row.owner], sums[row.question]), ()) for row in rows
         ),
     )
 
@@ -99,13 +99,23 @@ def _sums(stage: Stage, store: Store) -> dict[int, int]:
 def _said(stage: Stage) -> dict[Spoken, list[bytes]]:
     """What the ledgers say that every owner has said."""
     said: dict[Spoken, list[bytes]] = {}
+    campaign = public_bytes(signing_key(stage.folder / "state").public_key())
     for folder in sorted(stage.folder.glob("owner-*")):
         if (folder / "ledger.db").exists():
-            ledger = Ledger(folder / "ledger.db", folder / "ledger.mark")
-            for entry in ledger.entries():
-                spoken = (entry.owner, entry.number if entry.what == SUM else 0)
+            home, number = Home.at(folder), folder.name.removeprefix("owner-")
+            people = (
+                TableFile.open(stage.folder / f"owners-{number}.csv")
+                .read_text(["who"])
+                .column("who")
+            )
+            key = {
+                home.owner(value): public_bytes(home.key(campaign, value).public_key()).hex()
+                for value in conform_owners(people)[0]
+            }
+            for entry in home.ledger.entries():
+                spoken = (key[entry.owner], entry.number if entry.what == SUM else 0)
                 said.setdefault(spoken, []).append(entry.report)
-            ledger.close()
+            home.ledger.close()
     return said
 
 

@@ -235,7 +235,7 @@ class Stage:
             "who",
         ]
         options += ["--policy", str(self.folder / "policy.toml"), "--tokens", str(mine)]
-        options += ["--state", str(self.folder / f"owner-{number:03d}")]
+        options += ["--home", str(self.folder / f"owner-{number:03d}")]
         options += (
             []
             if self.plan.seed is None

@@ -16,6 +16,8 @@ from benchmarks.service.postgres import free_port
 
 import tacit
 from tacit.cli import _exits
+from tacit.service.device.adoption import adopt_folder
+from tacit.service.device.home import Home
 from tests.cli.made import people, write_csv, write_parquet
 from tests.cli.spoken import commands, document, example, run_program
 from tests.owner.made import gate, query, question
@@ -52,7 +54,7 @@ WRONG = {  # each command, asked for something that its user has to change
     "serve": "campaign.toml --host 192.0.2.1",
     "helper": "--campaign key",
     "join": "http://127.0.0.1:9 --data mine.csv --label income --policy policy.toml",
-    "leave": "ftp://127.0.0.1 north",
+    "leave": "ftp://127.0.0.1",
     "ledger show": "mine.csv",
     "ledger serve": "mine.csv",
     "ledger adopt": "mine.csv",
@@ -63,7 +65,6 @@ WRONG = {  # each command, asked for something that its user has to change
 def folder(tmp_path_factory):
     """The files that the examples name."""
     made = tmp_path_factory.mktemp("examples")
-    (made / "tacit-owner").mkdir()
     whole = people(2500)
     whole["income"], whole["state"] = whole.pop("rich"), whole.pop("family")
     parts = {"mine": slice(0, 200), "new": slice(200, 500), "people": slice(500, None)}
@@ -86,9 +87,9 @@ def folder(tmp_path_factory):
         "owners_per_round = 5\nstart = 9\nminimum = 2\ndeadline = 600\n"
     )
     (made / "policy.toml").write_text("epsilon_per_release = 1\nepsilon_total = 1\nreleases = 3")
-    for place in ("tacit-owner", "moved"):
-        (made / place).mkdir(exist_ok=True)
-        gate(made / place).answer(question(1, asked=query(epsilons=(0.3,))))
+    (made / "moved").mkdir()
+    gate(made / "moved").answer(question(1, asked=query(epsilons=(0.3,))))
+    adopt_folder(made / "moved", Home.at(made / "tacit-owner"), None)
     return made
 
 
@@ -235,7 +236,7 @@ def test_services_say_their_document_first_and_owners_theirs_at_the_end(here, mo
         assert set(told["ledger serve"]) == {"address"}
         _, *words = example(COMMANDS["join"])
         words = ["join", f"http://127.0.0.1:{port}", *words[1:], "--json"]
-        said, _, status = run_program([*words, "--state", "tried"], monkeypatch, capfd)
+        said, _, status = run_program([*words, "--home", "tried"], monkeypatch, capfd)
         assert status == 0
         shown = document(said)
         assert shown["allowed"]
@@ -244,7 +245,7 @@ def test_services_say_their_document_first_and_owners_theirs_at_the_end(here, mo
 
         words.remove("--dry-run")
         token = (here / told["serve"]["tokens_file"]).read_text().split()[0]
-        owner = started([*words, "--state", "owner", "--token", token], here)
+        owner = started([*words, "--home", "owner", "--token", token], here)
         try:
             _wait_until_enrolled(f"http://127.0.0.1:{port}/v1/status")
             said, line, status = stopped(owner)
@@ -254,9 +255,9 @@ def test_services_say_their_document_first_and_owners_theirs_at_the_end(here, mo
         assert "what was released is charged in owner/ledger.db" in document(said)["stopped"]
         assert line.endswith(document(said)["stopped"])
 
-        words = ["leave", f"http://127.0.0.1:{port}", "mine", "--state", "owner", "--json"]
+        words = ["leave", f"http://127.0.0.1:{port}", "--home", "owner", "--json"]
         said, _, status = run_program(words, monkeypatch, capfd)
-        assert (status, document(said)["left"]) == (0, "mine")
+        assert (status, document(said)["left"]) == (0, "me")
         for name, process in services.items():
             rest, line, status = stopped(process)
             assert (name, status, rest) == (name, 130, "")

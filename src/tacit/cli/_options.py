@@ -1,6 +1,7 @@
 """Options that several commands share, and checks of what they are given."""
 
 import socket
+import sys
 from importlib.metadata import version
 from pathlib import Path
 from platform import python_version
@@ -25,6 +26,31 @@ LeaveOut = Annotated[
     list[str] | None, typer.Option(help="A column that is no feature; repeat for more.")
 ]
 LogJson = Annotated[bool, typer.Option("--log-json", help="Log one JSON object per line.")]
+HomeFolder = Annotated[
+    Path | None,
+    typer.Option(
+        help="Your home: identity, ledger, pins; default: tacit in the user's data folder.",
+        envvar="TACIT_HOME",
+    ),
+]
+
+
+def home_folder(given: Path | None, rehearsal: bool = False) -> Path:
+    """The home that was given, else the user's; a rehearsal's lies apart."""
+    from tacit.service.device.home import default_home
+
+    if given is not None:
+        return given
+    return default_home() / "rehearsal" if rehearsal else default_home()
+
+
+def read_token(given: str | None) -> list[str]:
+    """A token as it was given, in a file (@FILE) or on standard input (-); none: no token."""
+    if given == "-":
+        return sys.stdin.readline().split()
+    if given is not None and given.startswith("@"):
+        return Path(given[1:]).read_text(encoding="utf-8").split()
+    return [given] if given else []
 
 
 def key_of(text: str, what: str = "campaign") -> bytes:

@@ -16,7 +16,14 @@ import typer
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.cli._logs import log_to_stderr
-from tacit.cli._options import LogJson, key_of, warn_of_rehearsal
+from tacit.cli._options import (
+    HomeFolder,
+    LogJson,
+    home_folder,
+    key_of,
+    read_token,
+    warn_of_rehearsal,
+)
 from tacit.cli._output import Bar, Screen, bars
 from tacit.owner.policy import Policy
 from tacit.service.device.client import Link
@@ -81,7 +88,11 @@ def join(
         str | None, typer.Option(help="Your column to predict; default: its name in the campaign.")
     ] = None,
     token: Annotated[
-        str | None, typer.Option(help="Your one-time token.", envvar="TACIT_TOKEN")
+        str | None,
+        typer.Option(
+            help="Your one-time token; @FILE reads it from a file, - from standard input.",
+            envvar="TACIT_TOKEN",
+        ),
     ] = None,
     tokens: Annotated[
         Path | None, typer.Option(help="A file of tokens, one per owner, for a gateway.")
@@ -95,9 +106,19 @@ def join(
     campaign_key: Annotated[
         str | None, typer.Option(help="The campaign key (hex) to pin before first use.")
     ] = None,
-    state: Annotated[
-        Path, typer.Option(help="Folder for your key, ledger and the pinned key.")
-    ] = Path("tacit-owner"),
+    home: HomeFolder = None,
+    guard: Annotated[
+        list[Path] | None,
+        typer.Option(help="A second place for the ledger's mark, e.g. on a share or a token."),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(help="What a site or peer is called, for all to see; owners send no name."),
+    ] = None,
+    attributes: Annotated[
+        str | None,
+        typer.Option(help="Of a peer that lacks some: the columns it holds, a,b,c; all are told."),
+    ] = None,
     peers: Annotated[
         Path | None,
         typer.Option(
@@ -143,10 +164,24 @@ def join(
         if peers is None
         else frozenset(key_of(line, "a peer's key") for line in peers.read_text().split())
     )
-    joining = Joining(data, label, Policy.read(policy), state, owners, part, known)
-    given = tokens.read_text().split() if tokens is not None else [token] if token else []
+    folder = home_folder(home, rehearsal=part is not None)
+    joining = Joining(
+        data,
+        label,
+        Policy.read(policy),
+        folder,
+        owners,
+        rehearsal=part,
+        known=known,
+        name=name,
+        attributes=None if attributes is None else tuple(attributes.split(",")),
+        guards=tuple(guard or ()),
+    )
+    given = tokens.read_text().split() if tokens is not None else read_token(token)
     if not given and not dry_run:
-        raise ValueError("token must be given: --token, --tokens FILE or TACIT_TOKEN")
+        raise ValueError(
+            "token must be given: --token TOKEN, @FILE or -, --tokens FILE, or TACIT_TOKEN"
+        )
 
     async def run(link: WatchedLink) -> int | Preview:
         """What would leave, or how many questions were answered."""
@@ -165,7 +200,7 @@ def join(
         raise ValueError(str(problem)) from problem
     except KeyboardInterrupt:
         screen.stop(
-            f"what was released is charged in {state / 'ledger.db'}; the same command goes on "
+            f"what was released is charged in {folder / 'ledger.db'}; the same command goes on "
             "from there"
         )
     if isinstance(told, Preview):
@@ -174,5 +209,5 @@ def join(
             screen.say(line)
     else:
         many = "1 question" if told == 1 else f"{told} questions"
-        screen.tell(dry_run=False, answered=told, ledger=state / "ledger.db")
-        screen.say(f"done: {many} answered; see: tacit ledger show {state / 'ledger.db'}")
+        screen.tell(dry_run=False, answered=told, ledger=folder / "ledger.db")
+        screen.say(f"done: {many} answered; see: tacit ledger show --home {folder}")

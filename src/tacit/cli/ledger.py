@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from tacit.cli import add
-from tacit.cli._options import check_port
+from tacit.cli._options import HomeFolder, check_port, home_folder
 from tacit.cli._output import Screen, table_of
 from tacit.owner.entry import Entry
 from tacit.owner.ledger import Ledger
@@ -20,7 +20,10 @@ app = typer.Typer(
     add_completion=False,
     help="What an owner has released, to whom, for how much, and what is left.",
 )
-File = Annotated[Path, typer.Argument(help="The ledger's file.", exists=True, dir_okay=False)]
+File = Annotated[
+    Path | None,
+    typer.Argument(help="A ledger's file; default: the home's.", exists=True, dir_okay=False),
+]
 Mark = Annotated[
     Path | None,
     typer.Option(help="The ledger's mark, if not beside it or in the user's state folder."),
@@ -31,9 +34,10 @@ Limit = Annotated[
 
 
 def show(
-    file: File,
+    file: File = None,
     policy: Limit = None,
     mark: Mark = None,
+    home: HomeFolder = None,
     *,
     screen: Screen,
 ) -> None:
@@ -41,9 +45,9 @@ def show(
     copy.
 
     Example:
-        tacit ledger show tacit-owner/ledger.db --policy policy.toml
+        tacit ledger show --home tacit-owner --policy policy.toml
     """
-    entries = Ledger(file, mark or _beside(file)).entries()
+    entries = Ledger(*_place(file, mark, home_folder(home))).entries()
     limit = None if policy is None else Policy.read(policy)
     screen.tell(releases=[figures(entry) for entry in entries], owners=owners(entries, limit))
     console = screen.console
@@ -62,9 +66,10 @@ def show(
 
 
 def serve(
-    file: File,
+    file: File = None,
     policy: Limit = None,
     mark: Mark = None,
+    home: HomeFolder = None,
     port: Annotated[
         int, typer.Option(help="Port on this machine; 0: any that is free.", min=0, max=65535)
     ] = 8420,
@@ -77,7 +82,7 @@ def serve(
     the page is there.
 
     Example:
-        tacit ledger serve tacit-owner/ledger.db --policy policy.toml
+        tacit ledger serve --home tacit-owner --policy policy.toml
     """
     import socket
 
@@ -85,10 +90,10 @@ def serve(
 
     from tacit.service.device.ledger_page import LedgerPage
 
-    mark = mark or _beside(file)
-    Ledger(file, mark).close()  # an old copy is refused here, not in the browser
+    place = _place(file, mark, home_folder(home))
+    Ledger(*place).close()  # an old copy is refused here, not in the browser
     check_port("127.0.0.1", port)
-    page = LedgerPage(file, mark, None if policy is None else Policy.read(policy))
+    page = LedgerPage(*place, None if policy is None else Policy.read(policy))
     with socket.create_server(("127.0.0.1", port)) as listening:
         address = f"http://127.0.0.1:{listening.getsockname()[1]}{page.root}/"
         screen.say(f"the ledger is at {address} until you press Ctrl-C")
@@ -100,22 +105,62 @@ def serve(
         uvicorn.Server(config).run(sockets=[listening])
 
 
-def adopt(file: File, mark: Mark = None, *, screen: Screen) -> None:
-    """Take a ledger that was moved here for the latest one, and begin a new mark for it.
+def adopt(
+    old: Annotated[
+        Path,
+        typer.Argument(help="A folder, home or ledger that was moved or used before.", exists=True),
+    ],
+    home: HomeFolder = None,
+    owners: Annotated[
+        str | None, typer.Option(help="The column that named owners, for a gateway's folder.")
+    ] = None,
+    mark: Mark = None,
+    *,
+    screen: Screen,
+) -> None:
+    """Move an old folder into your home, every release and what it cost; or take a home, or a
+    ledger's file, that was moved here for the latest one and begin a new mark for it.
 
     Only for a move on purpose: adopting an old copy gives away what was spent since.
 
     Example:
-        tacit ledger adopt moved/ledger.db
+        tacit ledger adopt moved --home tacit-owner
     """
-    ledger = Ledger.adopted(file, mark or _beside(file))
-    releases = len(ledger.entries())
-    screen.tell(ledger=file, releases=releases, mark=ledger.mark)
-    screen.say(f"{file}: adopted with {_releases(releases)}; its mark is {ledger.mark}")
+    from tacit.service.device.adoption import adopt_folder, adopt_home
+    from tacit.service.device.home import Home
+
+    folder = home_folder(home)
+    if old.is_file():
+        ledger = Ledger.adopted(old, mark or _beside(old))
+        releases, into = len(ledger.entries()), f"its mark is {ledger.mark}"
+    elif old.resolve() == folder.resolve():
+        releases, into = adopt_home(old), "its mark was written anew"
+    else:
+        kept = Home.at(folder)
+        releases, into = adopt_folder(old, kept, owners), f"now in the home {folder}"
+    screen.tell(ledger=old, releases=releases, into=into)
+    screen.say(f"{old}: adopted with {_releases(releases)}; {into}")
+
+
+def _place(
+    file: Path | None, mark: Path | None, home: Path
+) -> tuple[Path, Path | None, list[Path]]:
+    """The file of a ledger, its mark, and further marks: of a home, or as `Ledger` keeps them."""
+    from tacit.service.device.home import guard_of, guards_of
+    from tacit.service.device.identity import Identity
+
+    if file is None and not (home / "ledger.db").exists():
+        raise ValueError(f"{home} is no home: nothing was released from there")
+    folder, file = (home, home / "ledger.db") if file is None else (file.parent, file)
+    if mark is None and (folder / "identity").exists():
+        guard = guard_of(Identity.at(folder))
+        if guard.exists() or _beside(file) is None:
+            return file, guard, guards_of(folder)
+    return file, mark or _beside(file), []
 
 
 def _beside(file: Path) -> Path | None:
-    """The mark beside a ledger, as `tacit join` keeps it; None: there is none."""
+    """The mark beside a ledger; None: there is none."""
     mark = file.with_suffix(".mark")
     return mark if mark.exists() else None
 

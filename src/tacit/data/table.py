@@ -8,6 +8,7 @@ same rows.
 
 from dataclasses import dataclass, field
 from typing import Any, overload
+from unicodedata import normalize
 
 import numpy as np
 
@@ -109,14 +110,23 @@ def conform_owners(owners: AnyArray) -> tuple[list[str], IntArray]:
     """The names of owners in order, and the number of each row's; rows without a name are of one
     owner, called "".
 
-    >>> conform_owners(np.array(["b", None, "a", float("nan")], dtype=object))
-    (['', 'a', 'b'], array([2, 0, 1, 0]))
+    Values that say the same number are one owner however a file stores them, up to the precision
+    of a float: two owners may become one that way, never one two.
+
+    >>> conform_owners(np.array(["b", None, "a", float("nan"), "17", 17.0], dtype=object))
+    (['', '17', 'a', 'b'], array([3, 0, 2, 0, 1, 1]))
     """
-    named = np.array(
-        ["" if value is None or value != value else str(value) for value in owners.tolist()]
-    )
-    names, numbers = np.unique(named, return_inverse=True)
+    values = owners.tolist()
+    name_of = {value: _owner_name(value) for value in values}
+    names, numbers = np.unique([name_of[value] for value in values], return_inverse=True)
     return names.tolist(), numbers.astype(np.int64)
+
+
+def _owner_name(value: Any) -> str:
+    if value is None or value != value:
+        return ""
+    number = float("nan") if isinstance(value, bool) else _number(value)
+    return _plain_text(normalize("NFC", str(value)) if np.isnan(number) else number + 0.0)
 
 
 def _match(column: AnyArray, values: tuple[Any, ...]) -> AnyArray:

@@ -110,7 +110,9 @@ class Ledger:
                     write_mark(each, Mark(identity, book.count, book.head, ()))
 
     @classmethod
-    def adopted(cls, path: str | Path, mark: str | Path | None = None) -> "Ledger":
+    def adopted(
+        cls, path: str | Path, mark: str | Path | None = None, also: Sequence[str | Path] = ()
+    ) -> "Ledger":
         """Take a ledger as it is for true, write its mark anew, and open it.
 
         For one that was moved here on purpose. Whoever adopts an old copy gives away what it
@@ -123,11 +125,12 @@ class Ledger:
             )
             connection.execute("BEGIN IMMEDIATE")  # nobody else writes a mark meanwhile
             (identity,) = connection.execute("SELECT identity FROM ledger").fetchone()
-            write_mark(target, Mark(bytes(identity), *_end(connection), ()))
+            for each in (target, *(Path(other) for other in also)):
+                write_mark(each, Mark(bytes(identity), *_end(connection), ()))
             connection.close()
         except (sqlite3.Error, OSError) as problem:
             raise LedgerError(f"ledger {path} cannot be adopted: {problem}") from problem
-        return cls(path, mark)
+        return cls(path, mark, also)
 
     @contextmanager
     def transaction(self) -> Iterator[Book]:

@@ -44,11 +44,16 @@ class Mark:
         return self.count + len(self.pending), head
 
 
+def state_folder() -> Path:
+    """The folder `tacit` in the user's state folder."""
+    base = os.environ.get("XDG_STATE_HOME", "")
+    return (Path(base) if base else Path.home() / ".local" / "state") / "tacit"
+
+
 def default_mark(ledger: Path) -> Path:
     """Where the mark of a ledger is kept: in the user's state folder, by the ledger's full path."""
-    base = os.environ.get("XDG_STATE_HOME", "")
-    folder = (Path(base) if base else Path.home() / ".local" / "state") / "tacit"
-    return folder / f"{hashlib.sha256(str(ledger.absolute()).encode()).hexdigest()[:32]}.mark"
+    name = hashlib.sha256(str(ledger.absolute()).encode()).hexdigest()[:32]
+    return state_folder() / f"{name}.mark"
 
 
 def read_mark(path: Path) -> Mark | None:

@@ -118,9 +118,11 @@ async def visiting(guard):
         yield client
 
 
-def joining(folder: Path, rehearsal=None, **limits):
+def joining(folder: Path, rehearsal=None, name="here", **limits):
     policy = Policy(**{"epsilon_per_release": 8, "epsilon_total": 8, "time_step": 0, **limits})
-    return Joining(folder / "people.csv", "ill", policy, folder / "owner", "who", rehearsal)
+    return Joining(
+        folder / "people.csv", "ill", policy, folder / "owner", "who", rehearsal, name=name
+    )
 
 
 def driven(running, work):

@@ -17,7 +17,7 @@ from tacit.owner.ledger import Ledger
 from tacit.owner.policy import Policy
 from tacit.service.coordinator.intake import Intake
 from tacit.service.coordinator.peers import Rosters
-from tacit.service.device.member import Identity
+from tacit.service.device.identity import Identity
 from tacit.service.kinds.peers import PeerSpec
 from tacit.service.protocol.peer_replay import SPOKEN, Following, Spoken
 from tacit.wire import decode
@@ -104,7 +104,7 @@ class Trial:
             policy = Policy(**{**LIMITS, "time_step": 0})
             gate = Gate(cohort, names, self.terms.schema, policy, ledger, KEY.public_key())
             for name in names:
-                self.keys[name], self.gates[name] = identity.key(name), gate
+                self.keys[name], self.gates[name] = identity.key(name.encode()), gate
         for name in list(self.keys)[:founders]:
             self.enrol(name)
 

@@ -68,14 +68,15 @@ def test_in_one_batch_everybody_gets_what_it_would_get_alone(store):
         (name(1), f"{TOKENS[1]}\none"),  # revoked
         (name(2), f"{TOKENS[2]}\ntwo"),
         (name(6), "no such token\nsix"),
-        (name(7), TOKENS[7]),  # no label
+        (name(8), TOKENS[6]),  # an owner sends nothing but a token
+        (name(7), ""),
         (name(7), f"{TOKENS[7]}\nse\x07ven"),
         (name(7), f"{TOKENS[7]}\nseven\n1,x"),
     ]
-    expected = [YES, YES, NO, NO, YES, NO, YES, NO, MALFORMED, MALFORMED, MALFORMED]
+    expected = [YES, YES, NO, NO, YES, NO, YES, NO, YES, *[MALFORMED] * 3]
     assert Enrolment(store).enrol([(owner, text.encode()) for owner, text in batch]) == expected
-    assert owners(store) == ["five", "one", "three", "two"]
-    assert store.owner_counts() == {"enrolled": 4, "waiting": 3, "revoked": 1}
+    assert owners(store) == ["", "five", "one", "three", "two"]
+    assert store.owner_counts() == {"enrolled": 5, "waiting": 4, "revoked": 1}
     assert enrol(store, name(7), TOKENS[7], "seven, at last"), (
         "what was malformed must not have used the token"
     )

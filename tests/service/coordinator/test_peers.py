@@ -19,14 +19,14 @@ from tacit.service.coordinator.page import page
 from tacit.service.coordinator.peers import Rosters
 from tacit.service.coordinator.status import View
 from tacit.service.coordinator.tables import CLOSED, VOID
+from tacit.service.device.home import Home
 from tacit.service.device.join import Joining, join
-from tacit.service.device.member import Identity
 from tacit.service.device.preview import preview
 from tacit.service.device.rehearsal_gate import RehearsalPart
 from tacit.service.kinds.peers import PeerSpec
 from tacit.service.protocol.peer_replay import ROSTER, TURN, Following, ForgeryError, Turn
 from tacit.wire import decode, encode
-from tacit.wire.signing import opened, sign
+from tacit.wire.signing import opened, public_bytes, sign
 from tests.service.coordinator.made import driven, joining, running
 from tests.service.coordinator.peers import (
     CAMPAIGN,
@@ -59,9 +59,10 @@ def test_a_newcomer_joins_over_http_and_everybody_has_the_model_of_one_process(
     service = running(folder, database, rehearsal=SEED)
     service.store.add_tokens(TOKENS)
     founders = joining(folder, RehearsalPart(SEED), **LIMITS)
-    identity = Identity.at(folder / "owner")
+    home, campaign = Home.at(folder / "owner"), bytes.fromhex(service.fingerprint)
     others = frozenset(
-        bytes.fromhex(identity.name(f"person {number:03d}")) for number in range(PEERS)
+        public_bytes(home.key(campaign, f"person {number:03d}").public_key())
+        for number in range(PEERS)
     )
     later = Joining(
         folder / "new.csv",
@@ -98,8 +99,8 @@ def test_a_newcomer_joins_over_http_and_everybody_has_the_model_of_one_process(
     np.testing.assert_array_equal(again.decision_function(X), same.decision_function(X))
     assert again.score(X, y) > 0.75
     for name, file in (
-        ("person 002", "owner/own-model-2.tacit"),
-        ("person 003", "later/own-model.tacit"),
+        ("person 002", f"owner/peers/{campaign.hex()}/own-model-2.tacit"),
+        ("person 003", f"later/peers/{campaign.hex()}/own-model.tacit"),
     ):
         own = tacit.load(folder / file)
         np.testing.assert_array_equal(

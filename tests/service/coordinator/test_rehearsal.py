@@ -62,7 +62,7 @@ def test_neither_end_rehearses_with_one_that_does_not(tmp_path):
         asyncio.run(greeted(running(folder, rehearsal=SEED), None))
     with pytest.raises(ValueError, match="give --rehearsal for a rehearsal, and only then"):
         asyncio.run(greeted(running(folder, f"sqlite:///{folder}/other.db"), RehearsalPart(SEED)))
-    assert not (folder / "owner" / "campaign.key").exists()  # nothing was pinned on the way
+    assert not (folder / "owner" / "pins").exists()  # nothing was pinned on the way
 
 
 def test_a_rehearsal_stays_on_this_machine_and_away_from_real_ledgers(tmp_path):
@@ -77,10 +77,15 @@ def test_a_rehearsal_stays_on_this_machine_and_away_from_real_ledgers(tmp_path):
     with pytest.raises(ValueError, match="must stay on this machine"):
         asyncio.run(greeted("example.org", RehearsalPart(SEED)))
     asyncio.run(greeted("localhost", RehearsalPart(SEED)))
-    from tests.owner.made import gate, question
+    from tacit.owner.gate import Gate
+    from tacit.service.device.home import Home
+    from tests.owner.made import KEY, SCHEMA, policy, question, rows
 
-    (folder / "owner").joinpath("ledger.db").unlink()
-    gate(folder / "owner").answer(question())  # a release to a campaign that is no rehearsal
+    # a release to a campaign that is no rehearsal
+    made = Gate(
+        rows(), ["me"], SCHEMA, policy(), Home.at(folder / "owner").ledger, KEY.public_key()
+    )
+    made.answer(question())
     with pytest.raises(ValueError, match="the ledger of a real owner"):
         asyncio.run(greeted("localhost", RehearsalPart(SEED)))
 

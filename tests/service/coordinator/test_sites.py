@@ -92,9 +92,7 @@ def test_sites_train_and_the_model_is_that_of_one_process_byte_for_byte(tmp_path
         "record",
     )
     assert [voice["answered"] for voice in status["voices"]] == [1] * SITES
-    assert {voice["name"] for voice in status["voices"]} == {
-        f"person {i:03d}" for i in range(SITES)
-    }
+    assert {voice["name"] for voice in status["voices"]} == {f"{i:09d}" for i in range(SITES)}
     published = decode(model.content, SavedModel)
     assert encode(published.model) == encode(in_process(folder, 2.0))
     assert encode(published.model) != encode(in_process(folder, 1.0))

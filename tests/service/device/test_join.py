@@ -3,6 +3,7 @@ another's.
 """
 
 import asyncio
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -100,10 +101,15 @@ def test_a_peer_may_lack_columns_but_not_all_of_them(tmp_path):
     (tmp_path / "campaign.toml").write_text('kind = "peers"\n' + CAMPAIGN)
     terms, _ = PeerSpec.read(tmp_path / "campaign.toml").prepare()
     assert terms.attributes_of(TableFile.open(mine.data).names) == (0, 1)
+    with pytest.raises(ValueError, match=r"lacks town; .* type those to be told: --attributes age"):
+        mine.rows(terms)
+    with pytest.raises(ValueError, match="attributes must be among those of the campaign"):
+        replace(mine, attributes=("age", "city")).rows(terms)
+    mine = replace(mine, attributes=("age", "code"))
     _, cohort = mine.rows(terms)
     assert np.isnan(cohort.X).any(axis=0).tolist() == [False] * 4 + [True]
     _, mine = made(tmp_path, "who,ill\na,yes\n")
-    with pytest.raises(ValueError, match="has no column of the campaign"):
+    with pytest.raises(ValueError, match="lacks age, code, town"):
         mine.rows(terms)
 
 
@@ -118,7 +124,7 @@ def test_a_key_that_is_given_counts_beside_the_one_that_was_pinned(tmp_path):
 
     with pytest.raises(WireError, match="is pinned: another campaign"):
         asyncio.run(greeted(wrong))
-    assert not (folder / "owner" / "campaign.key").exists()
+    assert not (folder / "owner" / "pins").exists()
     asyncio.run(greeted(None))  # whatever answered first is pinned
     asyncio.run(greeted(right))
     with pytest.raises(WireError, match="is pinned: another campaign"):

@@ -22,7 +22,7 @@ def ledger(folder, owner="owner 0", campaign="trial"):
     door.answer(question(1, asked=query(epsilons=(0.3,)), campaign=campaign))
     door.answer(question(2, asked=query(epsilons=(0.25,), mechanism="duchi"), campaign=campaign))
     return LedgerPage(
-        folder / "ledger.db", folder / "ledger.mark", policy(epsilon_total=1, releases=3)
+        folder / "ledger.db", folder / "ledger.mark", (), policy(epsilon_total=1, releases=3)
     )
 
 
@@ -76,7 +76,7 @@ def test_other_names_for_this_machine_are_refused(tmp_path, host):
 def test_without_the_secret_there_is_nothing(tmp_path):
     page = ledger(tmp_path)
     assert len(page.root) > 20
-    assert page.root != LedgerPage(tmp_path / "ledger.db", None, None).root
+    assert page.root != LedgerPage(tmp_path / "ledger.db", None, (), None).root
     for path in ("/", "/ledger", f"/{'x' * 22}/", "/static/tacit.css", page.root):
         answer = fetched(page, path)
         assert (answer.status_code, answer.text) == (404, "refused")

@@ -244,9 +244,9 @@ DOCUMENT: Part = {
             "The published model.", _content(_BYTES, "application/octet-stream"), 404
         ),
         "/v1/enrol": _post(
-            "Enrol with a one-time token: the token, a line feed, a label; peers add a line "
-            "of attributes they hold.",
-            _line(r"^[!-~]{1,200}\n[ -~]{0,200}(\n([0-9]{1,6}(,[0-9]{1,6}){0,999})?)?$"),
+            "Enrol with a one-time token: the token; sites and peers add a line with a name, "
+            "peers one of attributes they hold.",
+            _line(r"^[!-~]{1,200}(\n[ -~]{0,200}(\n([0-9]{1,6}(,[0-9]{1,6}){0,999})?)?)?$"),
             _all_of(enrolled={"const": True}),
             403,
             security=_SIGNED,

@@ -114,10 +114,10 @@ class Newcomer(NamedTuple):
     def read(cls, owner: str, body: bytes) -> "Newcomer | None":
         """From the lines of a request; None: malformed."""
         try:
-            token, label, *more = (part.decode() for part in body.split(b"\n", 2))
+            token, *more = (part.decode() for part in body.split(b"\n", 2))
         except ValueError:
             return None
-        held = "".join(more)
+        label, held = [*more, "", ""][:2]
         good = (
             1 <= len(token) <= _LONGEST and len(label) <= _LONGEST and (token + label).isprintable()
         )

@@ -6,17 +6,19 @@ import asyncio
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
-from tacit._util.durable import read_or_create
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
 from tacit.data.cohort import Cohort
 from tacit.data.owned import read_owned
 from tacit.data.sample import ColumnRoles
 from tacit.data.table_file import TableFile
 from tacit.owner.gate import Gate
-from tacit.owner.ledger import Ledger
 from tacit.owner.policy import Policy
 from tacit.service.device.client import Link
-from tacit.service.device.member import GateQueue, Identity, Member
+from tacit.service.device.home import Home
+from tacit.service.device.member import GateQueue, Member
 from tacit.service.device.peer import PeerMember, Relayed
 from tacit.service.device.rehearsal_gate import RehearsalGate, RehearsalPart
 from tacit.service.kinds.kind import CampaignTerms
@@ -31,72 +33,108 @@ class Joining:
 
     `data` is read by the campaign's schema: `label` names its column to predict (None: what the
     campaign calls it), `owners` the column that names owners (None: the whole file is one owner).
-    `state` holds identity, ledger and the pinned key. `rehearsal` is the part in a rehearsal, None
-    for a campaign; one is refused in place of the other. `known` are the public keys of the only
-    other peers to take part with, None: any that the coordinator has enrolled.
+    `home` holds identity, ledger and pins; `guards` are further places of the ledger's mark.
+    `rehearsal` is the part in a rehearsal, None for a campaign; one is refused in place of the
+    other. `known` are the public keys of the only other peers to take part with, None: any that the
+    coordinator has enrolled.
+
+    What the coordinator is told at enrolment is a public key, a token, and what was typed: for
+    sites and peers `name`, for peers that lack some `attributes` those that they hold.
     """
 
     data: Path
     label: str | None
     policy: Policy
-    state: Path
+    home: Path
     owners: str | None = None
     rehearsal: RehearsalPart | None = None
     known: frozenset[bytes] | None = None
+    name: str | None = None
+    attributes: tuple[str, ...] | None = None
+    guards: tuple[Path, ...] = ()
 
     async def members(
-        self, link: Link, pinned: bytes | None = None
+        self, link: Link, pinned: bytes | None = None, *, pin: bool = True
     ) -> tuple[CampaignTerms, list[Member]]:
         """Greet the campaign, pin its key, and make a member of every owner in the file."""
-        pin = self.state / "campaign.key"
         response = await link.call("GET", "/v1/campaign", None)
         key, data = read_greeting(response.content, pinned)
-        if pin.exists():
-            read_greeting(response.content, pin.read_bytes())
+        campaign = public_bytes(key)
         terms = read_terms(data)
         if is_rehearsal(terms.name) != (self.rehearsal is not None):
             raise ValueError(
                 f"the campaign is {terms.name!r}: give --rehearsal for a rehearsal, and only then"
             )
-        read_or_create(pin, lambda: response.content[:32])
-        names, cohort = self.rows(terms)
-        ledger = Ledger(self.state / "ledger.db", self.state / "ledger.mark")
-        if self.rehearsal is None:
-            gate = Gate(cohort, names, terms.schema, self.policy, ledger, key=key, clock=link.now)
-        else:
-            rehearse_only_here(link.address.host)
-            gate = RehearsalGate(
-                cohort,
-                names,
-                terms.schema,
-                self.policy,
-                ledger,
-                key=key,
-                part=self.rehearsal,
-                clock=link.now,
-            )
-        queue, identity = GateQueue(gate), Identity.at(self.state)
-        keys = {name: identity.key(name) for name in names}
+        values, cohort = self.rows(terms)
+        home = Home.at(self.home, self.guards)
+        home.check(campaign, str(link.address), pinned)
+        home.settle(self.owners)
+        named = [None] if self.owners is None else values
+        keys = [home.key(campaign, value) for value in named]
+        members = self._members(
+            _Greeted(terms, key, home, cohort, [home.owner(value) for value in named], keys), link
+        )
+        if pin:
+            home.pin(campaign, str(link.address))
+        return terms, members
+
+    def _members(self, greeted: "_Greeted", link: Link) -> list[Member]:
+        terms, names, cohort = greeted.terms, greeted.names, greeted.cohort
+        queue = GateQueue(self._gate(greeted, link))
+        labels = self._labels(terms, names)
         if terms.relay is None:
-            return terms, [Member(name, keys[name], queue, link) for name in names]
-        mine = {public_bytes(each.public_key()) for each in keys.values()}
+            return [
+                Member(name, key, queue, link, labels[name])
+                for name, key in zip(names, greeted.keys, strict=True)
+            ]
+        mine = {public_bytes(each.public_key()) for each in greeted.keys}
         known = None if self.known is None else self.known | mine
-        relayed = Relayed(self.state / "relayed", terms.relay, key, known)
-        held = terms.attributes_of(self._file.names)
-        return terms, [
+        folder = greeted.home.peers(public_bytes(greeted.key))
+        relayed = Relayed(folder / "relayed", terms.relay, greeted.key, known)
+        held = terms.attributes_of(self._attributes(terms))
+        return [
             PeerMember(
                 name,
-                keys[name],
+                key,
                 queue,
                 link,
+                labels[name],
                 held=held,
                 relayed=relayed,
                 rows=cohort[place : place + 1],
-                model=self.state
+                model=folder
                 / ("own-model.tacit" if len(names) == 1 else f"own-model-{place}.tacit"),
             )
-            for place, name in enumerate(names)
+            for place, (name, key) in enumerate(zip(names, greeted.keys, strict=True))
         ]
+
+    def _gate(self, greeted: "_Greeted", link: Link) -> Gate:
+        cohort, names, schema = greeted.cohort, greeted.names, greeted.terms.schema
+        ledger, key = greeted.home.ledger, greeted.key
+        if self.rehearsal is None:
+            return Gate(cohort, names, schema, self.policy, ledger, key=key, clock=link.now)
+        rehearse_only_here(link.address.host)
+        part = self.rehearsal
+        return RehearsalGate(
+            cohort, names, schema, self.policy, ledger, key=key, part=part, clock=link.now
+        )
+
+    def _labels(self, terms: CampaignTerms, names: list[str]) -> dict[str, str]:
+        """What each owner is called at the coordinator: nothing, but for sites and peers what was
+        typed, with a number where a file has several; in a rehearsal its number among all.
+        """
+        if self.rehearsal is not None:
+            return {name: f"{self.rehearsal.first + i:09d}" for i, name in enumerate(names)}
+        if not terms.named:
+            return dict.fromkeys(names, "")
+        if not self.name:
+            raise ValueError(
+                f"name must be given: a {terms.words.one} goes by the name that you type with "
+                "--name, for all to see"
+            )
+        if len(names) == 1:
+            return {names[0]: self.name}
+        return {name: f"{self.name} {i}" for i, name in enumerate(sorted(names), 1)}
 
     def rows(self, terms: CampaignTerms) -> tuple[list[str], Cohort]:
         """The owners of the file, and their rows by the campaign's schema.
@@ -104,17 +142,60 @@ class Joining:
         Every value is read by the schema alone: no row of one owner can change what another's rows
         mean.
         """
+        self._check_columns(terms)
         roles = ColumnRoles(self.label or terms.label, self.owners)
-        self._file.require(roles.label, roles.owner)
-        schema = terms.schema_of(self._file.names)
+        schema = terms.schema_of(self._attributes(terms))
         owned = read_owned(self._file, roles, schema, one_owner=True)
         labels = terms.schema.encode_labels(owned.labels)
         cohort = Cohort.of(terms.encode_rows(owned.table), labels, owned.owners)
-        return list(owned.names) or [self.data.stem], cohort
+        return list(owned.names) or [""], cohort
 
     @cached_property
     def _file(self) -> TableFile:
         return TableFile.open(self.data)
+
+    def told(self, terms: CampaignTerms) -> dict[str, Any]:
+        """What enrolment tells beside a key and a token: nothing that was not typed."""
+        if not terms.named or self.rehearsal is not None:
+            return {}
+        attributes = {} if terms.relay is None else {"attributes": self._attributes(terms)}
+        return {"name": self.name, **attributes}
+
+    def _attributes(self, terms: CampaignTerms) -> list[str]:
+        """The columns to take part with: those that were typed, else all of the campaign."""
+        known = [str(feature.name) for feature in terms.schema.features]
+        if self.attributes is None:
+            return known
+        if not set(self.attributes) <= set(known):
+            raise ValueError(
+                f"attributes must be among those of the campaign, {', '.join(known)}, got "
+                f"{', '.join(sorted(set(self.attributes) - set(known)))}"
+            )
+        return list(self.attributes)
+
+    def _check_columns(self, terms: CampaignTerms) -> None:
+        """The label, the owners' names and a peer's attributes must be among the columns."""
+        there = self._file.names
+        self._file.require(self.label or terms.label, self.owners)
+        lacking = sorted(set(self._attributes(terms)) - set(there))
+        if lacking and terms.relay is not None:
+            held = ",".join(name for name in self._attributes(terms) if name in there)
+            raise ValueError(
+                f"{self.data} lacks {', '.join(lacking)}; which attributes you hold is told to all "
+                f"participants, so type those to be told: --attributes {held or 'NAMES'}"
+            )
+
+
+@dataclass(frozen=True)
+class _Greeted:
+    """A campaign that was greeted, and the owners of a file: names in the ledger, and keys."""
+
+    terms: CampaignTerms
+    key: Ed25519PublicKey
+    home: Home
+    cohort: Cohort
+    names: list[str]
+    keys: list[Ed25519PrivateKey]
 
 
 async def join(joining: Joining, link: Link, tokens: list[str], pinned: bytes | None = None) -> int:
@@ -124,6 +205,8 @@ async def join(joining: Joining, link: Link, tokens: list[str], pinned: bytes | 
     terms, members = await joining.members(link, pinned)
     if len(tokens) < len(members):
         raise ValueError(f"tokens must be one for each of {len(members)} owners, got {len(tokens)}")
+    if joining.rehearsal is None:  # in no order that the rows have
+        members.sort(key=lambda member: member.owner)
     given = zip(members, tokens[: len(members)], strict=True)
     await asyncio.gather(*(member.enrol(token) for member, token in given))
     return sum(await asyncio.gather(*(member.take_part(once=terms.once) for member in members)))

@@ -6,6 +6,7 @@ here and read along.
 """
 
 import secrets
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -34,8 +35,10 @@ _HERE = ["127.0.0.1", "localhost", "[::1]"]
 class LedgerPage:
     """The page of one ledger."""
 
-    def __init__(self, file: Path, mark: Path | None, policy: Policy | None) -> None:
-        self._file, self._mark, self._policy = file, mark, policy
+    def __init__(
+        self, file: Path, mark: Path | None, also: Sequence[Path], policy: Policy | None
+    ) -> None:
+        self._file, self._mark, self._also, self._policy = file, mark, also, policy
         self.root = f"/{secrets.token_urlsafe(16)}"
 
     def app(self) -> Starlette:
@@ -64,7 +67,7 @@ class LedgerPage:
             return HTMLResponse(text, 503)
 
     def _html(self) -> str:
-        ledger = Ledger(self._file, self._mark)
+        ledger = Ledger(self._file, self._mark, self._also)
         try:
             entries = ledger.entries()
         finally:

@@ -1,20 +1,15 @@
-"""One owner's part in a campaign, from enrolment to the end: its key, its place before the gate,
-and the loop that polls, asks the gate, and posts the report.
+"""One owner's part in a campaign, from enrolment to the end: its place before the gate, and the
+loop that polls, asks the gate, and posts the report.
 """
 
 import asyncio
 import logging
-import os
 import sqlite3
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 
 import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from tacit._util.durable import read_or_create
 from tacit.owner.gate import Gate, Reason, RefusedError
 from tacit.owner.ledger import LedgerError
 from tacit.service.device.client import Link
@@ -38,6 +33,7 @@ class Member:
     key: Ed25519PrivateKey
     gate: "GateQueue"
     link: Link
+    label: str = ""  # what it is called at the coordinator: typed by its owner, where at all
     held: tuple[int, ...] = ()  # numbers of the attributes that it has, where it matters
 
     @property
@@ -46,11 +42,12 @@ class Member:
         return public_bytes(self.key.public_key()).hex()
 
     async def enrol(self, token: str) -> None:
-        """Introduce the owner; doing it again with the same token changes nothing."""
+        """Introduce the owner by its public key and a token, and what was typed; doing it again
+        with the same token changes nothing.
+        """
         held = ",".join(str(number) for number in self.held)
-        response = await self.link.call(
-            "POST", "/v1/enrol", self.key, f"{token}\n{self.owner}\n{held}".encode()
-        )
+        body = "\n".join([token, self.label, held]).rstrip("\n").encode()
+        response = await self.link.call("POST", "/v1/enrol", self.key, body)
         if response.status_code != 200:
             raise EnrolmentError(
                 f"owner {self.owner!r} was not enrolled: the token is unknown, or another "
@@ -171,36 +168,3 @@ class GateQueue:
 
 
 _SECRET = 32
-
-
-@dataclass(frozen=True)
-class Identity:
-    """The secret of a folder, and the key of each owner in it.
-
-    A gateway holds many owners in one file; deriving their keys from one secret keeps the folder as
-    small as for one owner.
-    """
-
-    secret: bytes = field(repr=False)
-
-    @classmethod
-    def at(cls, folder: Path) -> "Identity":
-        """The identity kept in a folder; made on first use, readable by its user alone."""
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        secret = read_or_create(folder / "identity", lambda: os.urandom(_SECRET))
-        if len(secret) != _SECRET:
-            raise ValueError(
-                f"{folder / 'identity'} must hold {_SECRET} bytes, got {len(secret)}: damaged?"
-            )
-        return cls(secret)
-
-    def key(self, owner: str) -> Ed25519PrivateKey:
-        """The signing key of one owner."""
-        derived = HKDF(SHA256(), _SECRET, salt=None, info=b"tacit owner " + owner.encode()).derive(
-            self.secret
-        )
-        return Ed25519PrivateKey.from_private_bytes(derived)
-
-    def name(self, owner: str) -> str:
-        """The public key of one owner, in hex: its name in the campaign."""
-        return public_bytes(self.key(owner).public_key()).hex()

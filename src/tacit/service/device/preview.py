@@ -2,6 +2,7 @@
 is charged.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,11 +27,12 @@ class Preview:
 
 async def preview(joining: Joining, link: Link, pinned: bytes | None) -> Preview:
     """For the owner alone: it shows a report that is never sent."""
-    terms, members = await joining.members(link, pinned)
+    terms, members = await joining.members(link, pinned, pin=False)
     query = terms.example()
     policy = joining.policy
     level = policy.level(query.epsilons, rational(0))
     objection = policy.objection(Invitation(terms.name, 1, 0, digest_of(terms.schema), query))
+    told = joining.told(terms)
     lines = [
         f"campaign: {terms.name}, to predict {joining.label or terms.label}",
         f"asks for: {terms.words.asks_for or f'the {query.what} share of your rows'} "
@@ -43,6 +45,7 @@ async def preview(joining: Joining, link: Link, pinned: bytes | None) -> Preview
         "in all, "
         f"{policy.releases} release{'' if policy.releases == 1 else 's'}",
         f"owners in your file: {len(members)}",
+        f"told at enrolment: {_told_in_words(told)}",
     ]
     figures = {
         "campaign": terms.name,
@@ -54,6 +57,7 @@ async def preview(joining: Joining, link: Link, pinned: bytes | None) -> Preview
         "adjacency": query.adjacency,
         "offered_epsilons": list(query.epsilons),
         "owners": len(members),
+        "told_at_enrolment": told,
     }
     if objection or level is None:
         why = (
@@ -67,7 +71,7 @@ async def preview(joining: Joining, link: Link, pinned: bytes | None) -> Preview
         )
     epsilon = query.epsilons[level]
     _, cohort = joining.rows(terms)
-    notes = terms.notes(policy, {member.owner: member.name for member in members})
+    notes = terms.notes(policy, {member.label: member.name for member in members})
     example = pack(bytes(32), level, query.release(cohort[:1], np.array([epsilon]), secure()))
     lines += [
         f"would leave: {report_size(query)} bytes per owner, {_often(terms.answers)}; "
@@ -85,6 +89,16 @@ async def preview(joining: Joining, link: Link, pinned: bytes | None) -> Preview
         **notes.figures,
     }
     return Preview([*lines, "nothing was sent and nothing was charged"], figures)
+
+
+def _told_in_words(told: Mapping[str, Any]) -> str:
+    """What the coordinator learns before it asks anything."""
+    words = ["a public key made for this campaign and your token"]
+    if "name" in told:
+        words.append(f"the name {told['name']!r}")
+    if "attributes" in told:
+        words.append(f"that you hold the attributes {', '.join(told['attributes'])}")
+    return "; ".join(words)
 
 
 def _often(times: int) -> str:

@@ -57,7 +57,7 @@ class RehearsalGate(Gate):
     ) -> None:
         if not all(is_rehearsal(entry.campaign) for entry in ledger.entries()):
             raise ValueError(
-                f"{ledger.path} is the ledger of a real owner: rehearse with another --state"
+                f"{ledger.path} is the ledger of a real owner: rehearse with another --home"
             )
         super().__init__(cohort, owners, schema, policy, ledger, key=key, clock=clock)
         self._policy = replace(policy, helper=REHEARSAL_HELPER.hex())

@@ -155,6 +155,11 @@ class CampaignTerms(ABC):
         return 1
 
     @property
+    def named(self) -> bool:
+        """Whether those who take part go by a name, which they type themselves."""
+        return False
+
+    @property
     def once(self) -> bool:
         """Whether an owner is asked at most once."""
         return True

@@ -92,6 +92,10 @@ class PeerTerms(CampaignTerms):
             raise bad("cells", "made for the schema, with two classes", len(self.schema.classes))
 
     @property
+    def named(self) -> bool:
+        return True
+
+    @property
     def epsilons(self) -> tuple[float, ...]:
         return (self.epsilon,)
 

@@ -75,6 +75,10 @@ class SiteTerms(CampaignTerms):
         return self.minimum
 
     @property
+    def named(self) -> bool:
+        return True
+
+    @property
     def epsilons(self) -> tuple[float, ...]:
         return self.query.epsilons
 

@@ -1,0 +1,158 @@
+"""A person's home: one identity, one ledger for all campaigns, and one pin for each campaign.
+
+    home/identity             the secret that every key and every owner's number comes from
+    home/ledger.db            what was released, to whom, for how much, in all campaigns
+    home/guards               further places of the ledger's mark, one path in a line (optional)
+    home/owners               "one owner", or the column that names a gateway's owners
+    home/pins/KEY             the address at which the campaign with this key was joined
+    home/pins/KEY.identity    the secret and name of a folder that was moved here (optional)
+    home/peers/KEY/           what a peer took in, and the model of its own
+
+Claim: who an owner is depends on the identity and on what the rows say, never on the name of a file
+or folder, on the file's format, or on the campaign; so one budget covers all that it ever releases.
+A gateway's owners are known by a keyed digest of the value that names them: no value is written
+down. The ledger's mark lies apart, in the user's state folder, under a name made of the identity: a
+home that was put back or copied is noticed. An identity without its ledger is refused, and so is
+the other way round. Edge: whoever begins a home elsewhere on purpose begins another budget.
+"""
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from tacit._util.durable import read_or_create
+from tacit.owner.ledger import Ledger, LedgerError
+from tacit.owner.rollback_guard import state_folder
+from tacit.service.device.identity import SECRET, Identity
+
+ONE = "one owner"  # in home/owners; and the name of that owner in the ledger is:
+ME = "me"
+_DIGITS = 32  # of an owner's digest
+_KEY = 32  # bytes of a campaign's key
+
+
+def default_home() -> Path:
+    """The folder `tacit` in the user's data folder."""
+    base = os.environ.get("XDG_DATA_HOME", "")
+    return (Path(base) if base else Path.home() / ".local" / "share") / "tacit"
+
+
+@dataclass(frozen=True)
+class Home:
+    """A home that is open."""
+
+    folder: Path
+    identity: Identity
+    ledger: Ledger
+
+    @classmethod
+    def at(cls, folder: Path, guards: Sequence[Path] = ()) -> "Home":
+        """The home in a folder, made on first use; `guards` are added to those it has."""
+        record = state_folder() / f"{_hash(str(folder.absolute()))}.home"
+        secret, ledger = folder / "identity", folder / "ledger.db"
+        if (secret.exists() and not ledger.exists()) or (record.exists() and not secret.exists()):
+            lost = "ledger.db" if secret.exists() else "identity"
+            raise LedgerError(
+                f"home {folder} has lost its {lost}, and with it what was spent: put the latest "
+                f"{lost} back; to begin another budget on purpose give another --home"
+            )
+        if (folder / "campaign.key").exists():
+            raise LedgerError(
+                f"{folder} is a folder of before there were homes: move it into one with tacit "
+                f"ledger adopt {folder} --home HOME"
+            )
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        also = _guards(folder, guards)
+        # the identity comes last: a kill before leaves a ledger that nothing was released from
+        identity = Identity(os.urandom(SECRET)) if not secret.exists() else Identity.at(folder)
+        opened = Ledger(ledger, guard_of(identity), also)
+        if read_or_create(secret, lambda: identity.secret) != identity.secret:
+            raise LedgerError(f"home {folder} is being made by another process: try again")
+        read_or_create(record, lambda: str(folder.absolute()).encode())
+        return cls(folder, identity, opened)
+
+    def owner(self, value: str | None) -> str:
+        """The name in the ledger of the owner whom rows name so (None: the only one)."""
+        return ME if value is None else self.identity.digest(value)
+
+    def key(self, campaign: bytes, value: str | None) -> Ed25519PrivateKey:
+        """The signing key of an owner in one campaign: keys of two campaigns show no connection."""
+        moved = self.moved_identity(campaign)
+        if moved.exists():
+            content = moved.read_bytes()
+            name = content[SECRET:].decode() if value is None else value
+            return Identity(content[:SECRET]).key(name.encode())
+        name = f"{ONE}\n" if value is None else f"owner\n{value}"
+        return self.identity.key(campaign + name.encode())
+
+    def settle(self, column: str | None) -> None:
+        """Refuse owners of another kind than those the home is for: they would have other
+        budgets.
+        """
+        wanted = ONE if column is None else f"column {column}"
+        known = read_or_create(self.folder / "owners", lambda: wanted.encode()).decode()
+        if known != wanted:
+            raise ValueError(
+                f"the home {self.folder} is for {known}, not for {wanted}: give another --home; "
+                f"if a column was only renamed, write {wanted!r} into {self.folder / 'owners'}"
+            )
+
+    def check(self, campaign: bytes, address: str, pinned: bytes | None) -> None:
+        """Refuse a campaign that answers where another was joined before, unless its key was
+        `pinned` by hand.
+        """
+        if pinned is not None or self._pin(campaign).exists():
+            return
+        for pin in (self.folder / "pins").glob("[0-9a-f]*"):
+            if len(pin.name) == 2 * _KEY and pin.read_text() == address:
+                raise ValueError(
+                    f"the campaign's key is {campaign.hex()}, but {pin.name} is pinned: another "
+                    f"campaign? to join it as well: --campaign-key {campaign.hex()}"
+                )
+
+    def pin(self, campaign: bytes, address: str) -> None:
+        """Remember the campaign that was joined at an address."""
+        read_or_create(self._pin(campaign), lambda: address.encode())
+
+    def has_joined(self, campaign: bytes) -> bool:
+        return self._pin(campaign).exists()
+
+    def moved_identity(self, campaign: bytes) -> Path:
+        """The file with the secret of a folder that was moved here, good in this campaign."""
+        return self._pin(campaign, ".identity")
+
+    def peers(self, campaign: bytes) -> Path:
+        """The folder of what a peer keeps of a campaign."""
+        return self.folder / "peers" / campaign.hex()
+
+    def _pin(self, campaign: bytes, more: str = "") -> Path:
+        return self.folder / "pins" / f"{campaign.hex()}{more}"
+
+
+def guard_of(identity: Identity) -> Path:
+    """Where the mark of this identity's ledger is kept."""
+    return state_folder() / f"{identity.digest('guard')}.mark"
+
+
+def guards_of(folder: Path) -> list[Path]:
+    """Further places of the mark, as the home knows them."""
+    listed = folder / "guards"
+    return [Path(line) for line in listed.read_text().splitlines()] if listed.exists() else []
+
+
+def _guards(folder: Path, more: Sequence[Path]) -> list[Path]:
+    """Those that are known, and new ones written down."""
+    known = guards_of(folder)
+    new = [path.absolute() for path in more if path.absolute() not in known]
+    if new:
+        with (folder / "guards").open("a", encoding="utf-8") as file:
+            file.writelines(f"{path}\n" for path in new)
+    return [*known, *new]
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
