@@ -23,10 +23,7 @@ from tests.cli.spoken import commands, document, example, run_program
 from tests.owner.made import gate, query, question
 
 COMMANDS = commands()
-ENVIRONMENT = {
-    **os.environ,
-    "PYTHONPATH": str(Path(tacit.__file__).parents[1]),
-}  # wherever a process begins
+ENVIRONMENT = {"PYTHONPATH": str(Path(tacit.__file__).parents[1])}  # wherever a process begins
 EXAMPLES = {  # what a document must have, of commands whose example runs by itself
     "demo": {"rows", "report", "files", "seconds"},
     "plan": {"plans", "collect", "notes"},
@@ -35,7 +32,7 @@ EXAMPLES = {  # what a document must have, of commands whose example runs by its
     "audit": {"sound", "mechanisms", "seconds"},
     "reproduce": {"claims", "counts", "rows_file", "command", "notes"},
     "ledger show": {"releases", "owners"},
-    "ledger adopt": {"ledger", "releases", "mark"},
+    "ledger adopt": {"ledger", "releases", "into"},
 }
 SERVED = {
     "serve",
@@ -175,7 +172,7 @@ def test_what_is_not_installed_is_named(here):
     )
     words = [sys.executable, "-c", without, "serve", "campaign.toml", "--json"]
     done = subprocess.run(
-        words, cwd=here, env=ENVIRONMENT, capture_output=True, text=True, timeout=60
+        words, cwd=here, env=os.environ | ENVIRONMENT, capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 2
     assert document(done.stdout)["error"].startswith(
@@ -197,7 +194,7 @@ def started(words, folder):
     return subprocess.Popen(
         [sys.executable, "-m", "tacit", *words],
         cwd=folder,
-        env=ENVIRONMENT,
+        env={**os.environ, **ENVIRONMENT},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
