@@ -165,6 +165,3 @@ class GateQueue:
         except Exception as problem:
             # refused for everybody, or a disk that is full: its members know what to do
             return [problem for _ in owners]
-
-
-_SECRET = 32
