@@ -1,6 +1,7 @@
 from decimal import Decimal
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from tacit.owner.policy import Policy, exact
@@ -68,3 +69,32 @@ def test_levels():
 def test_only_exact_numbers_are_budgets(value):
     with pytest.raises(ValueError, match="b must be an exact number"):
         exact("b", value)
+
+
+def test_peers_counts_count_twice_once_kinds_are_mixed():
+    """Counts prove twice their epsilon for one record replaced: a mixed sum must hold for all."""
+    policy = Policy(epsilon_per_release=1, epsilon_total=2, releases=9)
+    half, one = Fraction(1, 2), Fraction(1)
+    offers = (0.25, 0.5, 1.0)
+    assert policy.level(offers, one, one, "counts") == 2  # counts alone: 1 + 1 of 2
+    assert policy.level(offers, one, one, "privunit") is None  # 2 + 1/4 is above 2
+    assert policy.level(offers, half, half, "objective") == 2  # 2/2 + 1
+    assert policy.level(offers, one, Fraction(0), "counts") == 1  # 1 + 2/2
+    assert policy.level(offers, one, Fraction(0), "privunit") == 2
+
+
+def test_no_order_of_kinds_spends_more_than_the_total_for_a_record_replaced():
+    rng = np.random.default_rng(1)
+    for _ in range(300):
+        policy = Policy(epsilon_per_release=1, epsilon_total=3, releases=99)
+        spent = counts = Fraction(0)
+        for _ in range(12):
+            how = str(rng.choice(["counts", "objective", "privunit"]))
+            offers = (0.1, 0.3, 0.7)
+            level = policy.level(offers, spent, counts, how)
+            if level is not None:
+                epsilon = Fraction(repr(offers[level]))
+                spent, counts = spent + epsilon, counts + epsilon * (how == "counts")
+        if spent != counts:
+            assert spent + counts <= 3
+        assert spent <= 3

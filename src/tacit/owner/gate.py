@@ -32,7 +32,7 @@ from tacit.learners.query import Query
 from tacit.mechanisms.odds import rational
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.streams import Stream, secure
-from tacit.owner.entry import Entry
+from tacit.owner.entry import COUNTS, Entry
 from tacit.owner.job import JOB_LARGEST, Done, Job
 from tacit.owner.ledger import Book, Ledger
 from tacit.owner.policy import Policy
@@ -270,7 +270,8 @@ class Gate:
         spent, releases = book.spent(owner)
         if not releases < self._policy.releases:
             return None
-        return self._policy.level(invitation.query.epsilons, spent)
+        query = invitation.query
+        return self._policy.level(query.epsilons, spent, book.spent_on(owner, COUNTS), query.how)
 
     def _reports(self, invitation: Invitation, fresh: list[tuple[str, int]]) -> list[bytes]:
         """Reports of owners that can pay, all at the moment that question and policy name."""

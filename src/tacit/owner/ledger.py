@@ -69,6 +69,13 @@ class Book:
         ).fetchall()
         return sum((Fraction(cost) for (cost,) in costs), Fraction(0)), len(costs)
 
+    def spent_on(self, owner: str, how: str) -> Fraction:
+        """The part of it that one kind of release has cost."""
+        costs = self.connection.execute(
+            "SELECT epsilon FROM releases WHERE owner = ? AND how = ?", (owner, how)
+        ).fetchall()
+        return sum((Fraction(cost) for (cost,) in costs), Fraction(0))
+
     def add(self, entry: Entry) -> None:
         """Write a release down; it counts when the transaction ends."""
         self.head = linked(self.head, entry)

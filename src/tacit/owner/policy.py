@@ -18,6 +18,7 @@ from tacit.learners.owners.sum_query import HOW, SumQuery
 from tacit.learners.query import Query
 from tacit.mechanisms.odds import rational
 from tacit.mechanisms.registry import MECHANISMS
+from tacit.owner.entry import COUNTS, budget_used
 
 _LARGEST_QUERY = 1 << 20
 
@@ -108,13 +109,22 @@ class Policy:
             raise ValueError(f"{path}: {', '.join(sorted(missing))} must be given")
         return cls(**content)
 
-    def level(self, epsilons: tuple[float, ...], spent: Fraction) -> int | None:
-        """The place of the largest epsilon on offer that is allowed after `spent`; None: none
-        is.
+    def level(
+        self,
+        epsilons: tuple[float, ...],
+        spent: Fraction,
+        counts: Fraction = Fraction(0),
+        how: str = "",
+    ) -> int | None:
+        """The place of the largest epsilon on offer that is allowed after `spent`, of which
+        `counts` went for counts, if this release is made as `how` says; None: none is.
         """
-        most = min(self.epsilon_per_release, self.epsilon_total - spent)
-        allowed = [place for place, epsilon in enumerate(epsilons) if rational(epsilon) <= most]
-        return allowed[-1] if allowed else None
+        allowed = None
+        for place, epsilon in enumerate(map(rational, epsilons)):
+            then = budget_used(spent + epsilon, counts + epsilon if how == COUNTS else counts)
+            if epsilon <= self.epsilon_per_release and then <= self.epsilon_total:
+                allowed = place
+        return allowed
 
     def rows_of(self, query: Query) -> int:
         """How many rows of an owner count for a question."""

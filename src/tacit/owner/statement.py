@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from fractions import Fraction
 
-from tacit.owner.entry import Entry
+from tacit.owner.entry import COUNTS, Entry, budget_used
 from tacit.owner.policy import Policy
 
 
@@ -29,11 +29,12 @@ def rounded_down(left: Fraction) -> str:
 def owners(entries: list[Entry], limit: Policy | None) -> dict[str, dict[str, object]]:
     """What each owner has spent, and what the policy leaves it; by name."""
     found: dict[str, dict[str, object]] = {}
-    charged: dict[str, list[Fraction]] = {}
+    charged: dict[str, list[Entry]] = {}
     for entry in entries:
-        charged.setdefault(entry.owner, []).append(entry.cost)
+        charged.setdefault(entry.owner, []).append(entry)
     for owner, costs in sorted(charged.items()):
-        spent = sum(costs, Fraction(0))
+        counts = sum((entry.cost for entry in costs if entry.how == COUNTS), Fraction(0))
+        spent = budget_used(sum((entry.cost for entry in costs), Fraction(0)), counts)
         found[owner] = {"spent": rounded_up(spent), "releases": len(costs)}
         if limit is not None:
             found[owner]["left"] = rounded_down(max(limit.epsilon_total - spent, Fraction(0)))
