@@ -131,6 +131,16 @@ def near(values: Iterable[float], published: Iterable[float], distance: float) -
     )
 
 
+def moves(ends: Sequence[float], published: Sequence[float]) -> bool:
+    """Whether a value moves as published from first to last: that way, and at least half as far.
+
+    >>> moves([0.35, 0.15], [0.37, 0.17]), moves([0.077, 0.077], [0.09, 0.04])
+    (True, False)
+    """
+    own, paper = ends[-1] - ends[0], published[-1] - published[0]
+    return own * paper > 0 and abs(own) >= abs(paper) / 2
+
+
 def falling(values: Sequence[float], slack: float = 0.0) -> bool:
     """Whether the last value is below the first and no step goes up by more than `slack`.
 

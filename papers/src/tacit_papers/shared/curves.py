@@ -7,6 +7,7 @@ Beside the papers' lines, the data user's model refined by as many owners, once 
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import hypot, sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -166,6 +167,14 @@ class CurveCell(Cell):
                 )
             )
         return rows
+
+
+def errs_less(one: CurveRow, other: CurveRow) -> bool:
+    """Whether one error is below another by more than two standard errors of their difference,
+    taken as if runs were independent, which they are not: on the safe side.
+    """
+    error = hypot(one.std, other.std) / sqrt(one.runs)
+    return other.mean - one.mean > 2 * error
 
 
 def staged_errors(ensemble: Ensemble, split: Split, rounds: int) -> FloatArray:
