@@ -479,7 +479,8 @@ def test_plan_tells_a_table_and_its_verdict_is_the_exit_status(folder):
         ("plan mine.csv --label rich --owners 9 --epsilon x", "--epsilon must be a number: "),
         ("fit people.csv --label rich --method m", "method must be one of boosting, classifier, "
             "peers, sites, got 'm'"),
-        ("fit people.csv --label name --public mine.csv", "label 'name' must have 2 to 100 classes"),
+        ("fit people.csv --label name --public mine.csv", "label 'name' must have 2 to 100 "
+            "classes"),
         ("fit people.csv --label rich --public mine.csv --epsilon nan", "epsilon must be a finite "
             "number > 0"),
         ("fit people.csv --label rich --public bad.csv", "bad.csv cannot be read as a table: "),

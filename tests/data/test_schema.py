@@ -51,8 +51,11 @@ def test_a_schema_of_the_public_sample():
     )
     schema = Schema.of_public(frame, ["u", "v", "u"], categories=["d"])
     assert schema.features == (
-        Number("a", 1.0, 5.0), Category("b", ("x", "y")), Number("c", 7.0, 14.0), Category("d", (1, 2, 3)),
-    )  # fmt: skip
+        Number("a", 1.0, 5.0),
+        Category("b", ("x", "y")),
+        Number("c", 7.0, 14.0),
+        Category("d", (1, 2, 3)),
+    )
     assert schema.classes == ("u", "v")
     assert schema.encode(frame).X.shape == (3, 6)
 

@@ -23,7 +23,7 @@ from tacit._util.types import BoolArray, FloatArray
 from tacit.data.sample import Public
 from tacit.learners.learner import Facts, Learner, ReportTerms, ShareQuery, Tally
 from tacit.learners.models.ensemble import Ensemble, Model
-from tacit.learners.query import Answer
+from tacit.learners.query import Answer, all_rounds, rounds_in_words
 from tacit.sums.base import SumAnswer
 from tacit.wire import message
 
@@ -215,21 +215,3 @@ def vote(error: float, classes: int) -> float:
 
 def _size(vector: FloatArray) -> float:
     return float(np.sqrt(np.sum(vector**2)))
-
-
-def rounds_in_words(number: int) -> str:
-    """A number of rounds.
-
-    >>> rounds_in_words(1), rounds_in_words(2)
-    ('1 round', '2 rounds')
-    """
-    return f"{number} round{'' if number == 1 else 's'}"
-
-
-def all_rounds(number: int) -> str:
-    """Why an algorithm ended that did all it was told to do.
-
-    >>> all_rounds(1), all_rounds(2)
-    ('1 round', 'all 2 rounds')
-    """
-    return rounds_in_words(number) if number == 1 else f"all {rounds_in_words(number)}"

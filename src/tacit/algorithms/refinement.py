@@ -16,7 +16,6 @@ import numpy as np
 
 from tacit._util.checks import whole
 from tacit._util.types import FloatArray
-from tacit.algorithms.boosting import all_rounds, rounds_in_words
 from tacit.algorithms.combination import Combination, Population
 from tacit.algorithms.feature_maps import spectrum_of, within_classes
 from tacit.algorithms.public_baseline import PublicModel, fit_public, frequencies
@@ -25,7 +24,7 @@ from tacit.learners.learner import Facts, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.scores import ScoreModel
 from tacit.learners.owners.discriminant import Discriminant, class_residuals
-from tacit.learners.query import Answer
+from tacit.learners.query import Answer, all_rounds, rounds_in_words
 
 MAPS = ("linear", "products")
 LEAST_GAIN = 1e-3  # nats of mean log loss: below, nobody is asked

@@ -13,11 +13,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from tacit._util.types import IntArray
-from tacit.algorithms.boosting import all_rounds, rounds_in_words
 from tacit.algorithms.public_baseline import PublicModel
 from tacit.data.table import UserTable
 from tacit.estimators.guarantee import Guarantee
 from tacit.estimators.planning import Plan
+from tacit.learners.query import all_rounds, rounds_in_words
 
 _SHOWN = 5  # columns in a line of misfits
 

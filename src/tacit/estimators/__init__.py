@@ -10,7 +10,8 @@ from tacit.estimators.inputs import UsedInClearWarning
 from tacit.estimators.peers import PeerEnsemble
 from tacit.estimators.persistence import load
 from tacit.estimators.planning import Plan, plan
-from tacit.estimators.sites import SiteEnsemble, SiteEnsembleRegressor
+from tacit.estimators.site_regressor import SiteEnsembleRegressor
+from tacit.estimators.sites import SiteEnsemble
 
 __all__ = [
     "Guarantee",

@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from tacit._util.checks import one_of, whole
 from tacit._util.types import AnyArray, FloatArray
-from tacit.algorithms.boosting import rounds_in_words
 from tacit.algorithms.combination import Population
 from tacit.algorithms.gradient_trees import Growth, grow
 from tacit.algorithms.public_baseline import PublicModel
@@ -22,6 +21,7 @@ from tacit.engines.inline import Inline, Monitor
 from tacit.estimators.guarantee import classifier_guarantee
 from tacit.estimators.inputs import accept_table, baseline_of, read_inputs, stream_of
 from tacit.estimators.persistence import Savable
+from tacit.learners.query import rounds_in_words
 from tacit.mechanisms.registry import MECHANISMS
 
 _NO_NOISE = 16.0  # epsilon that predictions assume where shares are reported as they are

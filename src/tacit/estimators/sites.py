@@ -1,21 +1,22 @@
 """Ensembles of sites as scikit-learn estimators: sites and aggregator in one process (paper C)."""
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tacit._util.checks import one_of
-from tacit._util.types import AnyArray, FloatArray
+from tacit._util.checks import bad, one_of, positive
+from tacit._util.types import AnyArray, FloatArray, IntArray
 from tacit.algorithms.site_tuning import projections_of, tune_site
 from tacit.algorithms.site_weights import COMBINE
 from tacit.algorithms.sites import ensemble_of_sites
 from tacit.data.cohort import Cohort
 from tacit.data.schema import Schema
 from tacit.engines.inline import Inline
-from tacit.estimators.guarantee import site_guarantee
+from tacit.estimators.guarantee import Source, site_guarantee
 from tacit.estimators.inputs import (
     accept_labels,
     accept_sample,
@@ -25,21 +26,30 @@ from tacit.estimators.inputs import (
     stream_of,
 )
 from tacit.estimators.persistence import Savable
-from tacit.estimators.site_inputs import (
-    Range,
-    SiteInputs,
-    accept_numbers,
-    draw_numbers,
-    loss_of,
-    ridge_of,
-    site_epsilons,
-    site_names,
-)
+from tacit.learners.sites.losses import LOSSES, Loss
 from tacit.learners.sites.train import PRIVACY, TrainSite
 from tacit.mechanisms.streams import Stream
 
 
-class _Sites(Savable, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+@dataclass(frozen=True, eq=False)
+class SiteInputs:
+    """Encoded rows X of sites with targets y (class numbers, or levels of a range) and the `names`
+    of their sites; the public ones X0, y0, and what a guarantee says of them.
+
+    `classes` is 0 for targets that are numbers, which lie between `bounds`.
+    """
+
+    X: FloatArray
+    y: IntArray
+    names: AnyArray
+    X0: FloatArray
+    y0: IntArray
+    classes: int
+    source: Source
+    bounds: tuple[float, float] | None = None
+
+
+class SiteModels(Savable, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """What classifier and regressor share: the question to the sites, and what is kept of the
     answer.
     """
@@ -117,7 +127,7 @@ class _Sites(Savable, BaseEstimator):  # type: ignore[misc]  # scikit-learn is u
         return self.linear_.scores(self.schema_.encode(accept_table(self, X, reset=False)).X)
 
 
-class SiteEnsemble(ClassifierMixin, _Sites):  # type: ignore[misc]
+class SiteEnsemble(ClassifierMixin, SiteModels):  # type: ignore[misc]
     """A classifier from sites that each train one private linear model, combined with public rows.
 
     Parameters
@@ -230,126 +240,35 @@ class SiteEnsemble(ClassifierMixin, _Sites):  # type: ignore[misc]
         return np.asarray(chances / chances.sum(axis=1, keepdims=True))
 
 
-class SiteEnsembleRegressor(RegressorMixin, _Sites):  # type: ignore[misc]
-    """A regressor from sites that each train one private linear model, combined with public rows.
+def loss_of(name: Any, *, numbers: bool) -> Loss:
+    """A loss by name; "auto" is the Huber hinge for classes and the Huber loss for numbers."""
+    fitting = [known for known, loss in LOSSES.items() if loss.of_numbers == numbers]
+    chosen = one_of("loss", name, ["auto", *fitting])
+    return LOSSES[("huber" if numbers else "huber_hinge") if chosen == "auto" else chosen]
 
-    Parameters
-    ----------
-    combine : str, default="guarded"
-        "guarded" (never worse than the public-only model beyond noise), "feature" (Algorithm 1) or
-        "average".
-    privacy : str, default="objective"
-        "objective" or "output" perturbation; "none" and "published" are simulations without a
-        guarantee.
-    epsilon : float or array of shape (sites,), default=1.0
-        Of each record, for all that its site reports; one per site in the sorted order of sites.
-    loss : str, default="auto"
-        "auto", which is "huber"; "squared" has slopes without bound: only with privacy="none".
-    ridge : float or "auto", default="auto"
-        The public ridge of what a site minimises, a sum over its records.
-    components : int, default=None
-        Of the principal components of the public rows, how many sites see; None: all.
-    target_range : pair of float, default=None
-        Public bounds of targets; beyond becomes the bound. None: as the public rows show them.
-    schema : Schema, default=None
-        Bounds and categories, where they are known; None takes them from the public rows.
-    public_fraction : float, default=0.2
-        How many rows to set aside as public when fit gets no `public`.
-    random_state : None, int, RandomState or Generator, default=None
-        None draws secure coins. A seed makes runs reproducible, and void of privacy.
 
-    Attributes
-    ----------
-    guarantee_ : Guarantee
-        What is protected, from whom, and what is not; print it.
-    public_only_score_ : float
-        Cross-validated R^2 of the public rows alone.
-    range_ : Range
-        The bounds of targets.
-    report_, site_models_, sites_, model_, linear_, lens_, query_, schema_ : objects
-        As in `SiteEnsemble`.
+def ridge_of(ridge: Any) -> float | None:
+    """A ridge that is given, or None for "auto"."""
+    return None if isinstance(ridge, str) and ridge == "auto" else positive("ridge", ridge)
 
-    Examples
-    --------
-    >>> from sklearn.datasets import make_regression
-    >>> X, y = make_regression(4000, n_features=8, noise=5.0, random_state=1)
-    >>> sites = [row % 5 for row in range(4000)]
-    >>> model = SiteEnsembleRegressor(epsilon=1.0, random_state=1).fit(X, y, sites=sites)
-    >>> bool(model.score(X, y) > 0.8)
-    True
-    """
 
-    def __init__(
-        self,
-        *,
-        combine: str = "guarded",
-        privacy: str = "objective",
-        epsilon: Any = 1.0,
-        loss: str = "auto",
-        ridge: Any = "auto",
-        components: int | None = None,
-        target_range: tuple[float, float] | None = None,
-        schema: Schema | None = None,
-        public_fraction: float = 0.2,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            combine=combine,
-            privacy=privacy,
-            epsilon=epsilon,
-            loss=loss,
-            ridge=ridge,
-            components=components,
-            schema=schema,
-            public_fraction=public_fraction,
-            random_state=random_state,
+def site_names(sites: Any, rows: int) -> AnyArray:
+    """The site of each row; None: all rows are of one site."""
+    if sites is None:
+        return np.zeros(rows, dtype=np.int64)
+    names: AnyArray = np.asarray(sites)
+    if names.shape != (rows,):
+        raise ValueError(
+            f"sites must name one site per row, got shape {names.shape} for {rows} rows"
         )
-        self.target_range = target_range
+    return names
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.regressor_tags.poor_score = True
-        return tags
 
-    def fit(self, X: Any, y: Any, *, sites: Any = None, public: Any = None) -> Self:
-        """Train over the sites of the rows of X, as `SiteEnsemble.fit` does; rows without a
-        target are left out.
-        """
-        stream = stream_of(self.random_state)
-        table = accept_table(self, X, reset=True)
-        targets = accept_labels(self, table, y, finite=public is None)
-        names = site_names(sites, len(targets))
-        if public is None:
-            sample = draw_numbers(self, table, targets, stream)
-        else:
-            sample = accept_numbers(self, public, rows=len(targets))
-        self.schema_ = sample.schema(self.schema)
-        self.range_ = sample.range(self.target_range)
-        rest = np.flatnonzero(~sample.taken)
-        X0, y0 = sample.encode(self.schema_, self.range_)
-        inputs = SiteInputs(
-            X=self.schema_.encode(some_rows(table, rest)).X,
-            y=self.range_.levels(targets[rest]),
-            names=names[rest],
-            X0=X0,
-            y0=y0,
-            classes=0,
-            source=sample.source,
-            bounds=(self.range_.low, self.range_.high),
-        )
-        self._ensemble(inputs, stream)
-        known = self.range_.numbers(y0 / Range.STEPS * 2 - 1)
-        spread = float(np.sum((known - known.mean()) ** 2))
-        missed = float(np.sum((known - self.range_.numbers(self.model_.public_scores[:, 0])) ** 2))
-        self.public_only_score_ = 1 - missed / spread if spread > 0 else 0.0
-        return self
-
-    def predict(self, X: Any) -> FloatArray:
-        """Targets, inside the public range."""
-        scores = self._scores(X)
-        return self.range_.numbers(scores[:, 0])
-
-    def _take_up(self, model: Any) -> None:
-        super()._take_up(model)
-        self.range_ = Range(*model.bounds)
+def site_epsilons(epsilon: Any, sites: int) -> FloatArray:
+    """One epsilon per site."""
+    if np.ndim(epsilon) == 0:
+        return np.full(sites, positive("epsilon", epsilon))
+    each = np.asarray(epsilon, dtype=np.float64)
+    if each.shape != (sites,):
+        raise bad("epsilon", f"a number or one for each of {sites} sites", f"shape {each.shape}")
+    return each

@@ -13,7 +13,7 @@ from tacit.algorithms.site_weights import COMBINE
 from tacit.algorithms.sites import SiteEnsembleModel, ensemble_of_sites
 from tacit.data.sample import Public
 from tacit.estimators.guarantee import Source, site_guarantee
-from tacit.estimators.site_inputs import loss_of
+from tacit.estimators.sites import loss_of
 from tacit.learners.query import Query
 from tacit.learners.sites.train import TrainSite
 from tacit.service.kinds.campaign_file import CampaignSpec, register

@@ -1,0 +1,234 @@
+"""Sites that predict numbers: targets in a public range, the public sample of rows with such
+targets, and the regressor (paper C).
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from tacit._util.checks import bad
+from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
+from tacit.data.schema import Schema
+from tacit.estimators.guarantee import Source
+from tacit.estimators.inputs import (
+    accept_labels,
+    accept_pair,
+    accept_table,
+    set_aside,
+    some_rows,
+    stream_of,
+    warn_used_in_clear,
+)
+from tacit.estimators.sites import SiteInputs, SiteModels, site_names
+from tacit.learners.sites.train import LEVELS
+from tacit.mechanisms.streams import Stream
+
+
+@dataclass(frozen=True)
+class Range:
+    """Public bounds of a target. A cohort holds targets in whole steps, a model scores them in [-1,
+    1].
+
+    >>> bounds = Range(0.0, 10.0)
+    >>> bounds.levels(np.array([0.0, 20.0, np.nan])).tolist()
+    [0, 1048576, -1]
+    >>> bounds.numbers(np.array([0.0, 3.0])).tolist()
+    [5.0, 10.0]
+    """
+
+    STEPS: ClassVar[int] = LEVELS
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not -np.inf < self.low < self.high < np.inf:
+            raise bad("target_range", "finite with low < high", (self.low, self.high))
+
+    def levels(self, y: AnyArray) -> IntArray:
+        """Whole steps; -1 for what is not a number."""
+        given = np.asarray(y, dtype=np.float64)
+        placed = np.clip((given - self.low) / (self.high - self.low), 0.0, 1.0)
+        return np.where(np.isnan(placed), -1, np.rint(np.nan_to_num(placed) * self.STEPS)).astype(
+            np.int64
+        )
+
+    def numbers(self, scores: FloatArray) -> FloatArray:
+        """Targets of scores in [-1, 1]; beyond becomes the bound."""
+        return np.asarray(self.low + (np.clip(scores, -1.0, 1.0) + 1) / 2 * (self.high - self.low))
+
+
+@dataclass(frozen=True, eq=False)
+class NumberSample:
+    """Public rows with targets, which rows of the sites they were taken from, and what a
+    guarantee says of that.
+    """
+
+    X: Any
+    y: FloatArray
+    taken: BoolArray
+    source: Source
+
+    def schema(self, known: Schema | None) -> Schema:
+        """The schema that is known, or what the sample shows; its classes play no part."""
+        return known or Schema.of_public(self.X, [0, 1])
+
+    def range(self, known: Any) -> Range:
+        """Bounds that are known, or the least and the largest target of the sample."""
+        if known is not None:
+            return Range(*(float(bound) for bound in known))
+        finite = self.y[np.isfinite(self.y)]
+        if not finite.size:
+            raise ValueError("the public rows have no target that is a number")
+        low, high = float(finite.min()), float(finite.max())
+        return Range(low, high if high > low else low + max(1.0, abs(low)))
+
+    def encode(self, schema: Schema, bounds: Range) -> tuple[FloatArray, IntArray]:
+        """The rows that have a target, as numbers."""
+        levels = bounds.levels(self.y)
+        return schema.encode(self.X).X[levels >= 0], levels[levels >= 0]
+
+
+def accept_numbers(estimator: Any, public: Any, rows: int) -> NumberSample:
+    """The sample that fit was given as `public`, a pair (X0, y0)."""
+    X, y = accept_pair(estimator, public)
+    nobody = np.zeros(rows, dtype=np.bool_)
+    return NumberSample(X, np.asarray(y, dtype=np.float64), nobody, Source(len(y)))
+
+
+def draw_numbers(estimator: Any, X: Any, y: AnyArray, stream: Stream) -> NumberSample:
+    """Rows set aside at random."""
+    every = np.arange(len(y))
+    taken = set_aside(every % 2, every, estimator.public_fraction, stream)
+    rows = np.flatnonzero(taken)
+    drawn = f"{len(rows)} rows, drawn at random, became the data user's sample."
+    targets = np.asarray(y, dtype=np.float64)[rows]
+    source = Source(len(rows), drawn, warn_used_in_clear(taken, "record"))
+    return NumberSample(some_rows(X, rows), targets, taken, source)
+
+
+class SiteEnsembleRegressor(RegressorMixin, SiteModels):  # type: ignore[misc]
+    """A regressor from sites that each train one private linear model, combined with public rows.
+
+    Parameters
+    ----------
+    combine : str, default="guarded"
+        "guarded" (never worse than the public-only model beyond noise), "feature" (Algorithm 1) or
+        "average".
+    privacy : str, default="objective"
+        "objective" or "output" perturbation; "none" and "published" are simulations without a
+        guarantee.
+    epsilon : float or array of shape (sites,), default=1.0
+        Of each record, for all that its site reports; one per site in the sorted order of sites.
+    loss : str, default="auto"
+        "auto", which is "huber"; "squared" has slopes without bound: only with privacy="none".
+    ridge : float or "auto", default="auto"
+        The public ridge of what a site minimises, a sum over its records.
+    components : int, default=None
+        Of the principal components of the public rows, how many sites see; None: all.
+    target_range : pair of float, default=None
+        Public bounds of targets; beyond becomes the bound. None: as the public rows show them.
+    schema : Schema, default=None
+        Bounds and categories, where they are known; None takes them from the public rows.
+    public_fraction : float, default=0.2
+        How many rows to set aside as public when fit gets no `public`.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws secure coins. A seed makes runs reproducible, and void of privacy.
+
+    Attributes
+    ----------
+    guarantee_ : Guarantee
+        What is protected, from whom, and what is not; print it.
+    public_only_score_ : float
+        Cross-validated R^2 of the public rows alone.
+    range_ : Range
+        The bounds of targets.
+    report_, site_models_, sites_, model_, linear_, lens_, query_, schema_ : objects
+        As in `SiteEnsemble`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_regression
+    >>> X, y = make_regression(4000, n_features=8, noise=5.0, random_state=1)
+    >>> sites = [row % 5 for row in range(4000)]
+    >>> model = SiteEnsembleRegressor(epsilon=1.0, random_state=1).fit(X, y, sites=sites)
+    >>> bool(model.score(X, y) > 0.8)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        combine: str = "guarded",
+        privacy: str = "objective",
+        epsilon: Any = 1.0,
+        loss: str = "auto",
+        ridge: Any = "auto",
+        components: int | None = None,
+        target_range: tuple[float, float] | None = None,
+        schema: Schema | None = None,
+        public_fraction: float = 0.2,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            combine=combine,
+            privacy=privacy,
+            epsilon=epsilon,
+            loss=loss,
+            ridge=ridge,
+            components=components,
+            schema=schema,
+            public_fraction=public_fraction,
+            random_state=random_state,
+        )
+        self.target_range = target_range
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.regressor_tags.poor_score = True
+        return tags
+
+    def fit(self, X: Any, y: Any, *, sites: Any = None, public: Any = None) -> Self:
+        """Train over the sites of the rows of X, as `SiteEnsemble.fit` does; rows without a
+        target are left out.
+        """
+        stream = stream_of(self.random_state)
+        table = accept_table(self, X, reset=True)
+        targets = accept_labels(self, table, y, finite=public is None)
+        names = site_names(sites, len(targets))
+        if public is None:
+            sample = draw_numbers(self, table, targets, stream)
+        else:
+            sample = accept_numbers(self, public, rows=len(targets))
+        self.schema_ = sample.schema(self.schema)
+        self.range_ = sample.range(self.target_range)
+        rest = np.flatnonzero(~sample.taken)
+        X0, y0 = sample.encode(self.schema_, self.range_)
+        inputs = SiteInputs(
+            X=self.schema_.encode(some_rows(table, rest)).X,
+            y=self.range_.levels(targets[rest]),
+            names=names[rest],
+            X0=X0,
+            y0=y0,
+            classes=0,
+            source=sample.source,
+            bounds=(self.range_.low, self.range_.high),
+        )
+        self._ensemble(inputs, stream)
+        known = self.range_.numbers(y0 / Range.STEPS * 2 - 1)
+        spread = float(np.sum((known - known.mean()) ** 2))
+        missed = float(np.sum((known - self.range_.numbers(self.model_.public_scores[:, 0])) ** 2))
+        self.public_only_score_ = 1 - missed / spread if spread > 0 else 0.0
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """Targets, inside the public range."""
+        scores = self._scores(X)
+        return self.range_.numbers(scores[:, 0])
+
+    def _take_up(self, model: Any) -> None:
+        super()._take_up(model)
+        self.range_ = Range(*model.bounds)
