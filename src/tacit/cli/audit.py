@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 from tacit._util.checks import positive
+from tacit.audit import clock
+from tacit.audit.clock import ClockRow
 from tacit.audit.gate import CASES, GateRow, audit_gate
 from tacit.audit.ledger_checks import find_repeated_coins
 from tacit.audit.mechanisms import AuditRow, audit_mechanisms
@@ -30,6 +32,7 @@ class Part(Enum):
     MECHANISMS = "mechanisms"
     GATE = "gate"
     NON_INTERFERENCE = "non-interference"
+    CLOCK = "clock"
 
 
 @dataclass
@@ -40,11 +43,13 @@ class _Findings:
     gate: list[GateRow] = field(default_factory=list)
     coins: list[str] | None = None
     differences: list[Difference] | None = None
+    clock: list[ClockRow] = field(default_factory=list)
 
     @property
     def sound(self) -> bool:
         rows = all(row.sound for row in self.mechanisms) and all(row.sound for row in self.gate)
-        return rows and not self.coins and not self.differences
+        quiet = all(row.sound for row in self.clock)
+        return rows and quiet and not self.coins and not self.differences
 
 
 def audit(
@@ -69,7 +74,7 @@ def audit(
     screen: Screen,
 ) -> None:
     """Check mechanisms and gate from outside: exact tables, proven lower bounds of epsilon, books,
-    non-interference.
+    non-interference, and whether a clock tells owners apart.
 
     Exit status 1 if anything fails. Ctrl-C (130) shows what was checked.
 
@@ -134,6 +139,12 @@ def _check(
             told(0, 1, "non-interference")
             shown = partial(told, what="non-interference")
             found.differences = list(non_interference(seeded(seed), progress=shown))
+    if Part.CLOCK in parts:
+        with bar(screen) as told:
+            told(0, len(clock.CASES), "clock")
+            for timed in clock.audit_clock(seeded(seed)):
+                found.clock.append(timed)
+                told(len(found.clock), len(clock.CASES), f"clock: {timed.name}")
 
 
 def _show(found: _Findings, console: Console) -> None:
@@ -175,6 +186,11 @@ def _show(found: _Findings, console: Console) -> None:
         console.print(f"Non-interference: {told}", end="" if found.differences else ".\n")
         for difference in found.differences[:1]:
             console.print(str(difference), markup=False)
+    for row in found.clock:
+        console.print(
+            f"Clock: by {row.name}, {row.right} of {row.pairs} pairs of answers told apart "
+            f"(at least {row.threshold} would be no accident, 99.9 %): {_verdict(row.sound)}."
+        )
 
 
 def _mechanism_table(rows: list[AuditRow]) -> Table:
@@ -273,4 +289,6 @@ def _document(found: _Findings, seconds: float) -> dict[str, object]:
         document["coins"] = found.coins
     if found.differences is not None:
         document["non_interference"] = [vars(each) for each in found.differences]
+    if found.clock:
+        document["clock"] = [{**vars(row), "sound": row.sound} for row in found.clock]
     return document

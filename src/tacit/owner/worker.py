@@ -89,6 +89,24 @@ class Worker:
         return "Worker()"
 
 
+def run_apart(work: Callable[[], None]) -> bool:
+    """Work whose time nobody may see, done in a process of its own that steps back behind all
+    others; whether it ended well.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # that other threads stay behind
+        child = os.fork()
+    if not child:
+        try:
+            _leave_everything()
+            os.nice(10)
+            work()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    return os.waitpid(child, 0)[1] == 0
+
+
 def _serve(requests: int, replies: int, prepare: Work, compute: Work) -> None:
     """The life of a worker; it ends with its pipe, and does not return."""
     try:

@@ -18,6 +18,7 @@ from tacit._util.durable import read_or_create
 from tacit.data.cohort import Cohort
 from tacit.learners.invitation import PURPOSE, Invitation
 from tacit.owner.gate import Reason
+from tacit.owner.worker import run_apart
 from tacit.service.device.client import Link
 from tacit.service.device.member import Member
 from tacit.service.protocol.peer_replay import (
@@ -75,20 +76,24 @@ log = logging.getLogger(__name__)
 class PeerMember(Member):
     """A participant behind its gate; `rows` are its own, for the model that it keeps in `model`.
 
-    `made` has how far it had come when models were made.
+    `made` has how far it had come when models were made. They are made beside the polling, in a
+    process of their own: how long that takes depends on the exact rows, when to poll does not.
     """
 
     relayed: Relayed
     rows: Cohort
     model: Path
     made: set[tuple[int, int]] = field(default_factory=set)
+    making: list[asyncio.Task[None]] = field(default_factory=list)
 
     async def take_part(self, once: bool = False) -> int:
         """Answer in turn until the campaign ends; how many questions were answered.
         `ForgeryError`: no more.
         """
         answered = await super().take_part(once=False)
+        await asyncio.gather(*self.making)
         await self._idle()
+        await asyncio.gather(*self.making)
         return answered
 
     async def _answer(self, question: bytes) -> Reason | None:
@@ -111,9 +116,10 @@ class PeerMember(Member):
         """
         await self.relayed.catch_up(self.link, self.key)
         mine, now = self._check_myself(), self.relayed.position
-        if mine is not None and self.relayed.following.is_settled and now not in self.made:
-            await asyncio.to_thread(self._keep_model, mine)
+        busy = any(not task.done() for task in self.making)
+        if mine is not None and self.relayed.following.is_settled and not busy | (now in self.made):
             self.made.add(now)
+            self.making.append(asyncio.create_task(self._keep_model(mine)))
 
     def _check_myself(self) -> int | None:
         """My number; None: I am not on the roster yet. `ForgeryError`: it says something else
@@ -124,7 +130,10 @@ class PeerMember(Member):
             raise ForgeryError("the roster says that you hold other attributes than you do")
         return None if mine is None else mine.number
 
-    def _keep_model(self, me: int) -> None:
+    async def _keep_model(self, me: int) -> None:
         released = self.relayed.following.model
-        self.relayed.terms.keep_own_model(self.model, self.rows, released, me)
-        log.info("your own model was written; it knows your rows and is for you alone")
+        keep = partial(self.relayed.terms.keep_own_model, self.model, self.rows, released, me)
+        if await asyncio.to_thread(run_apart, keep):
+            log.info("your own model was written; it knows your rows and is for you alone")
+        else:
+            log.warning("your own model could not be written to %s", self.model)

@@ -1,0 +1,167 @@
+"""The audit with a real clock: can an asker tell two owners apart by when their answers come?
+
+Two gates hold rows as far apart as the work on them can be: for one the question is slow, for the
+other quick. Both are asked the same questions in pairs, in an order that a coin decides, and an
+outsider notes how long each answer took. It guesses that the slower answer of a pair is the one of
+the owner whose rows are slow.
+
+Claim: a gate whose moments do not depend on rows is called unsound with a chance of at most
+`FALSE_ALARM` for each case. Proof: then the two times of a pair are exchangeable, because a coin
+decided their order, so every guess is right with chance 1/2 whatever the machine does, and the
+number of right ones is binomial; the threshold is its quantile, fixed before anybody is asked.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from scipy.stats import binom
+
+from tacit.audit.staging import (
+    DIM,
+    FIRST_ROUND,
+    REHEARSAL,
+    gateway,
+    invite,
+    ledger_in,
+    sign_invitation,
+)
+from tacit.data.cohort import Cohort
+from tacit.learners.learner import Facts, Learner, ReportTerms, ShareQuery
+from tacit.learners.models.features import FeatureMap, Rows
+from tacit.learners.models.scores import Forest, ScoreModel
+from tacit.learners.models.trees import Trees
+from tacit.learners.owners.discriminant import Discriminant
+from tacit.learners.owners.logistic import Logistic
+from tacit.mechanisms.streams import SeededStream
+from tacit.owner.gate import Gate
+from tacit.owner.policy import Policy
+
+FALSE_ALARM = 0.001
+_EPSILON = 0.01
+_ROWS = 200  # that count, by the policy, and that the slow owner has
+_STEP = Fraction(1, 100)  # seconds
+_TREES, _CHAIN = 200, 200
+
+
+@dataclass(frozen=True)
+class ClockCase:
+    """A question, and two owners: one whose rows make it slow, one whose rows do not."""
+
+    name: str
+    learner: Learner
+    slow: Cohort
+    quick: Cohort
+
+    @property
+    def query(self) -> ShareQuery:
+        terms = ReportTerms("privunit", (_EPSILON,))
+        return ShareQuery(1, 1, None, self.learner, Facts(DIM, 2), FIRST_ROUND, terms)
+
+
+@dataclass(frozen=True)
+class ClockRow:
+    """How many of `pairs` guesses were right; from `threshold` on it is no accident."""
+
+    name: str
+    pairs: int
+    right: int
+    threshold: int
+    apart: float  # seconds between the owners' median answers
+
+    @property
+    def sound(self) -> bool:
+        return self.right < self.threshold
+
+
+def owner(value: float, rows: int) -> Cohort:
+    """One owner whose rows are all alike, of both classes in turn."""
+    return Cohort(np.full((rows, DIM), value), np.arange(rows) % 2, np.array([0, rows]))
+
+
+def long_walks(trees: int, length: int) -> Learner:
+    """Many trees over one chain of questions, which only rows with x0 > 1/4 walk to its end."""
+    nodes = length + 2
+    column = np.zeros(nodes, dtype=np.int64)
+    cut, left, right = np.full(nodes, 9.0), np.arange(1, nodes + 1), np.full(nodes, nodes - 1)
+    cut[0], left[0], right[0] = 0.25, nodes - 1, 1
+    column[-1], left[-1], right[-1] = -1, 0, 0
+    roots = np.zeros(trees, dtype=np.int64)
+    forest = Trees(column, cut, left, right, np.zeros(nodes), roots, roots)
+    features = FeatureMap(Rows(), np.zeros(DIM), np.eye(DIM))
+    return Discriminant(features, ScoreModel(2, (Forest(forest, np.zeros(2)),)), 1.0)
+
+
+CASES = (
+    ClockCase("one value", long_walks(_TREES, _CHAIN), owner(0.9, _ROWS), owner(-0.9, _ROWS)),
+    ClockCase("number of rows", Logistic(), owner(0.9, _ROWS), owner(0.9, 1)),
+)
+
+
+def audit_clock(
+    stream: SeededStream,
+    pairs: int = 20,
+    cases: Sequence[ClockCase] = CASES,
+    kind: type[Gate] = Gate,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Iterator[ClockRow]:
+    """Ask a kind of gate, in so many pairs for each case."""
+    for case in cases:
+        with TemporaryDirectory() as folder:
+            yield _audit_case(case, pairs, stream.child(case.name), kind, clock, Path(folder))
+
+
+def _audit_case(
+    case: ClockCase,
+    pairs: int,
+    stream: SeededStream,
+    kind: type[Gate],
+    clock: Callable[[], float],
+    folder: Path,
+) -> ClockRow:
+    gates = [
+        gateway(kind, cohort, _policy(pairs), ledger_in(_made(folder / str(number))))
+        for number, cohort in enumerate((case.slow, case.quick))
+    ]
+    for gate in gates:  # kernels are compiled before time counts
+        gate.answer(sign_invitation(invite(case.query, 1)))
+    coins = stream.words(np.arange(pairs), 0, 1)[:, 0] & np.uint64(1)
+    took = np.zeros((pairs, 2))
+    for pair, coin in enumerate(coins.tolist()):
+        for world in (coin, 1 - coin):
+            question = sign_invitation(invite(case.query, 2 + pair))
+            began = clock()
+            gates[world].answer(question)
+            took[pair, world] = clock() - began
+    slow, quick = np.median(took, axis=0).tolist()
+    right = int(np.count_nonzero(took[:, 0] > took[:, 1]))
+    return ClockRow(case.name, pairs, right, threshold(pairs), slow - quick)
+
+
+def threshold(pairs: int) -> int:
+    """The least number of right guesses that chance reaches with at most `FALSE_ALARM`.
+
+    >>> threshold(20)
+    18
+    """
+    return int(binom.isf(FALSE_ALARM, pairs, 0.5)) + 1
+
+
+def _policy(pairs: int) -> Policy:
+    return Policy(
+        epsilon_per_release=Fraction(str(_EPSILON)),
+        epsilon_total=Fraction(str(_EPSILON)) * (pairs + 1),
+        releases=pairs + 1,
+        campaign=REHEARSAL,
+        rows=_ROWS,
+        time_step=_STEP,
+    )
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder

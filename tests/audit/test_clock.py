@@ -1,0 +1,31 @@
+"""The audit with a real clock: quiet on the gate, loud on one that leaves when it is done."""
+
+from tacit import seeded
+from tacit.audit.clock import CASES, audit_clock, threshold
+from tacit.owner.gate import Gate
+
+
+class InSteps(Gate):
+    """The gate as it was: answers leave at the next multiple of the step after they are done."""
+
+    @property
+    def _computes_apart(self):
+        return False
+
+    def _reports(self, invitation, fresh):
+        return self._released(invitation, fresh)
+
+
+def test_the_gate_says_nothing_by_its_clock():
+    for row in audit_clock(seeded(3), pairs=12):
+        assert row.sound, row
+
+
+def test_a_gate_that_leaves_when_it_is_done_is_caught():
+    (row,) = audit_clock(seeded(4), pairs=12, cases=CASES[:1], kind=InSteps)
+    assert not row.sound, row
+
+
+def test_thresholds_are_quantiles():
+    assert threshold(12) == 12
+    assert threshold(9) == 10  # nine pairs cannot prove anything at this rate
