@@ -9,7 +9,7 @@ from typing import Any, Union, get_args, get_origin
 import msgpack
 import numpy as np
 
-from tacit.algorithms.roster import Peer, Roster
+from tacit.algorithms.peers import Peer, Roster
 from tacit.audit.staging import LATER_ROUND, SCHEMA, invite, record_queries, share_query
 from tacit.data.schema import Category, Number, Schema
 from tacit.estimators.peer_models import KeptModel
@@ -30,8 +30,7 @@ from tacit.learners.peers.peer_model import Additive, ScorePart
 from tacit.service.kinds.boosting import BoostingTerms
 from tacit.service.kinds.kind import CampaignTerms
 from tacit.service.protocol.peer_replay import Spoken, Turn
-from tacit.sums.halves import Batch, SumTerms
-from tacit.sums.protocol import HelperSum, RelayedHalves
+from tacit.sums.protocol import Batch, HelperSum, RelayedHalves, SumTerms
 from tacit.wire.codec import VERSION, plain
 from tacit.wire.registry import _class_of, fields_of
 

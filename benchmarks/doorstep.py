@@ -17,11 +17,11 @@ from benchmarks.loopback import Authority, serve
 from tacit.data.cohort import Cohort
 from tacit.learners.invitation import PURPOSE, Invitation, pack
 from tacit.mechanisms.streams import secure
-from tacit.service.coordinator.assemble import coordinator
+from tacit.service.coordinator.server import coordinator
 from tacit.service.coordinator.store import Store
 from tacit.service.protocol.guard import Limits
 from tacit.service.protocol.signed_requests import OWNER, Request, request_headers
-from tacit.wire.signing import opened
+from tacit.wire.envelopes import opened
 
 ADMIN = "the administrator's key"
 _CAMPAIGN = """

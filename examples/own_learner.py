@@ -16,7 +16,7 @@ from tacit.learners.cost import Cost, table
 from tacit.learners.learner import Facts, Learner, ReportTerms, ShareQuery
 from tacit.learners.owners.centroid import class_sums
 from tacit.learners.query import Answer
-from tacit.mechanisms.product_spaces import Mixture
+from tacit.mechanisms.spaces import Mixture
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ from tacit.learners.query import Query
 from tacit.owner.gate import Gate
 from tacit.owner.ledger import Ledger
 from tacit.owner.policy import Policy
-from tacit.wire.signing import sign
+from tacit.wire.envelopes import sign
 
 NAME = "trial"
 PRIVATE = ("privunit", "piecewise", "hybrid", "duchi", "laplace", "randomized_response")

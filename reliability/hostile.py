@@ -18,7 +18,7 @@ from reliability.hostile_peers import PEER_CHANGES, is_peers, peer_queries, term
 from tacit.learners.invitation import PURPOSE
 from tacit.learners.query import Query
 from tacit.wire.codec import plain
-from tacit.wire.signing import _preimage
+from tacit.wire.envelopes import _preimage
 
 Content = list[Any]  # ["invitation", campaign, number, expires, schema, query]
 CAMPAIGN, NUMBER, EXPIRES, SCHEMA, QUERY = 1, 2, 3, 4, 5

@@ -21,7 +21,7 @@ from tacit.learners.query import Query
 from tacit.learners.sites.losses import HuberHinge, LogisticLoss
 from tacit.learners.sites.projection import Projection
 from tacit.learners.sites.train import TrainSite
-from tacit.sums.halves import SumTerms
+from tacit.sums.protocol import SumTerms
 
 HELPER = bytes(range(32))
 _WHOLE = (-2, -1, 0, 1, 2, 3, 4, 5, 6, 7, 9, 255, 2**16, 2**20, 2**31, 2**40, 2**63 - 1)

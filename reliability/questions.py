@@ -34,7 +34,7 @@ from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.streams import Stream
 from tacit.owner.gate import Gate, RefusedError
 from tacit.owner.policy import Policy
-from tacit.wire.signing import opened
+from tacit.wire.envelopes import opened
 
 _PROCESSES = 2
 _DAMAGED = 0.3  # of the questions are changed after they were signed

@@ -22,7 +22,7 @@ from tacit.service.coordinator.owner_api import Admission, Enrolment, Newcomer
 from tacit.service.coordinator.replay import read_reports
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import CLOSED, OPEN, Question
-from tacit.wire.signing import sign
+from tacit.wire.envelopes import sign
 
 _BATCH = 1000
 NAMES = [f"{number:064x}" for number in range(_BATCH)]

@@ -12,7 +12,7 @@ from tacit.learners.invitation import PURPOSE, Invitation, pack
 from tacit.mechanisms.streams import secure
 from tacit.service.coordinator.owner_api import ENROL, QUESTION, REPORT
 from tacit.service.protocol.signed_requests import Request, request_headers
-from tacit.wire.signing import opened
+from tacit.wire.envelopes import opened
 
 _ROWS = 4
 

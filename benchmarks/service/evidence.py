@@ -18,7 +18,7 @@ from tacit.learners.owners.sum_query import SumQuery
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import invitations, owners, reports
 from tacit.service.device.home import Home
-from tacit.wire.signing import opened, public_bytes
+from tacit.wire.envelopes import opened, public_bytes
 
 Spoken = tuple[str, int]  # an owner, and the sum that it takes part in; 0 for its one report
 

@@ -30,7 +30,7 @@ from tacit.owner.policy import Policy
 from tacit.service.device.join import Joining
 from tacit.service.kinds.boosting import BoostingSpec
 from tacit.wire import decode
-from tacit.wire.signing import public_bytes
+from tacit.wire.envelopes import public_bytes
 
 _UP = 120.0
 

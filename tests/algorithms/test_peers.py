@@ -26,7 +26,7 @@ from tacit.owner.gate import Gate, Reason, RefusedError
 from tacit.owner.ledger import Ledger
 from tacit.owner.policy import Policy
 from tacit.wire import encode
-from tacit.wire.signing import sign
+from tacit.wire.envelopes import sign
 from tacit_papers.d.learners import UNSOUND, simulate_published
 from tests.learners.peers import CELLS, SCHEMA, cohort, rows
 

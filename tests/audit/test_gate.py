@@ -25,7 +25,7 @@ from tacit.audit.staging import (
 )
 from tacit.learners.owners.stump import Stump
 from tacit.owner.gate import Gate, Reason, RefusedError
-from tacit.wire.signing import sign
+from tacit.wire.envelopes import sign
 from tests.audit.mutants import MISKEEPING, RESEEDING, TELLING, RawSometimes, Watermark
 from tests.mechanisms.cases import name
 from tests.owner.made import policy, question, rows

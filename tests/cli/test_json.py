@@ -15,7 +15,7 @@ import pytest
 from benchmarks.service.postgres import free_port
 
 import tacit
-from tacit.cli import _exits
+from tacit.cli import _options as _exits
 from tacit.service.device.adoption import adopt_folder
 from tacit.service.device.home import Home
 from tests.cli.made import people, write_csv, write_parquet

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tacit.cli import app
-from tacit.cli._logs import JsonFormatter, LineFormatter, log_to_stderr
+from tacit.cli._options import JsonFormatter, LineFormatter, log_to_stderr
 
 SENT = "a token, a key, a label"
 

@@ -51,20 +51,17 @@ from tacit.estimators.persistence import SavedModel
 from tacit.learners.invitation import PURPOSE, Invitation, digest_of, pack
 from tacit.learners.owners.sum_query import SumQuery
 from tacit.learners.query import Query
-from tacit.mechanisms.product_spaces import Crosses, Mixture
 from tacit.mechanisms.registry import MECHANISMS, mechanism_for
-from tacit.service.coordinator.assemble import coordinator
+from tacit.mechanisms.spaces import Crosses, Mixture
+from tacit.service.coordinator.server import coordinator
 from tacit.service.device import member
 from tacit.service.device.join import join
 from tacit.service.device.rehearsal_gate import RehearsalPart
-from tacit.service.helper.answers import Answers
-from tacit.service.helper.service import Helper
-from tacit.sums.halves import seal_halves
-from tacit.sums.noise import two_sided_geometric
-from tacit.sums.protocol import rehearsal_key
-from tacit.sums.two_servers import TwoServers
+from tacit.service.helper.service import Answers, Helper
+from tacit.sums.protocol import rehearsal_key, seal_halves
+from tacit.sums.two_servers import TwoServers, two_sided_geometric
 from tacit.wire import decode, encode
-from tacit.wire.signing import opened, public_bytes, sign
+from tacit.wire.envelopes import opened, public_bytes, sign
 from tests.cli.made import family_files
 from tests.service.coordinator import made as campaigns
 from tests.service.helper.made import client_of

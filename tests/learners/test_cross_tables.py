@@ -86,7 +86,7 @@ def test_shares_do_not_depend_on_threads(monkeypatch):
     query = asked(Stump(), cohort, stumps(2, 3), 2)
     shares = Stump().share(query, cohort)
     monkeypatch.setattr("tacit.learners.owners.stump._WORTH", 1)
-    monkeypatch.setattr("tacit._util.threads.cores", lambda: 3)
+    monkeypatch.setattr("tacit._util.kernels.cores", lambda: 3)
     np.testing.assert_array_equal(Stump().share(query, cohort), shares)
 
 

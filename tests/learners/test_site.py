@@ -19,7 +19,7 @@ from tacit.learners.sites.projection import Projection
 from tacit.learners.sites.solver import minimise
 from tacit.learners.sites.train import LEVELS, TrainSite, published
 from tacit.mechanisms.streams import secure, seeded
-from tacit.sums.noise import variance
+from tacit.sums.two_servers import variance
 from tacit.wire import decode, encode
 
 LOSSES = [HuberHinge(), LogisticLoss(), Huber()]

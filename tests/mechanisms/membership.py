@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from tacit.mechanisms.product_spaces import Crosses, Mixture
-from tacit.mechanisms.spaces import Ball, Box, Simplex, Space
+from tacit.mechanisms.spaces import Ball, Box, Crosses, Mixture, Simplex, Space
 
 _SLACK = 1e-12  # what rounding in `clip` can add, and nothing more
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tacit import Ball, Box, Piecewise, Simplex, seeded
-from tacit.mechanisms.product_spaces import Crosses, Mixture
+from tacit.mechanisms.spaces import Crosses, Mixture
 from tests.mechanisms.membership import contains
 
 SPACES = [

@@ -14,7 +14,7 @@ from tacit.learners.owners.stump import Stump, StumpModel
 from tacit.owner.gate import Gate
 from tacit.owner.ledger import Ledger
 from tacit.owner.policy import Policy
-from tacit.wire.signing import sign
+from tacit.wire.envelopes import sign
 
 KEY = Ed25519PrivateKey.generate()
 SCHEMA = Schema(tuple(Number(f"x{i}", -1, 1) for i in range(3)), (0, 1))

@@ -14,7 +14,7 @@ from tacit.learners.owners.sum_query import SumQuery
 from tacit.owner.gate import Reason, RefusedError
 from tacit.owner.ledger import Ledger
 from tacit.wire import WireError, decode, encode
-from tacit.wire.signing import sign
+from tacit.wire.envelopes import sign
 from tests.owner.made import KEY, MEMBERS, gate, invitation, policy, rows
 from tests.sums.made import HELPER_KEY, added_up, plain, public, sum_terms, without_noise
 

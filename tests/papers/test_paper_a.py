@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from tacit.mechanisms.streams import seeded
-from tacit.render.report import page_of
+from tacit.render.html import page_of
 from tacit_papers.a.curves import PublicRow
 from tacit_papers.a.experiment import DATASETS, cells_a
 from tacit_papers.a.published import CURVES, EPSILONS, TABLES, published_cell

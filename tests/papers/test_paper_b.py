@@ -14,7 +14,7 @@ from tacit.learners.owners.stump import StumpModel
 from tacit.mechanisms.no_privacy import NoPrivacy
 from tacit.mechanisms.piecewise import Piecewise
 from tacit.mechanisms.streams import seeded
-from tacit.render.report import page_of
+from tacit.render.html import page_of
 from tacit_papers.b.experiment import SUMS_SHARE, ErrorCell, SummedCell, cells_b
 from tacit_papers.b.hits import HitRow
 from tacit_papers.b.learners import MajorityStump, OneAgainstRest, WeightedCentroid

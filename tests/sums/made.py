@@ -8,9 +8,17 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from tacit import seeded
-from tacit.sums.halves import COORDINATOR, HELPER, Batch, SumTerms, seal_halves
-from tacit.sums.noise import two_sided_geometric
-from tacit.sums.protocol import CoordinatorSide, HelperSide, tape
+from tacit.sums.protocol import (
+    COORDINATOR,
+    HELPER,
+    Batch,
+    CoordinatorSide,
+    HelperSide,
+    SumTerms,
+    seal_halves,
+    tape,
+)
+from tacit.sums.two_servers import two_sided_geometric
 
 COORDINATOR_KEY = X25519PrivateKey.from_private_bytes(bytes(range(32)))
 HELPER_KEY = X25519PrivateKey.from_private_bytes(bytes(range(1, 33)))

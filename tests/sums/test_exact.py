@@ -13,8 +13,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from tacit import secure, seeded
 from tacit.sums import base
 from tacit.sums.base import SumRefusedError
-from tacit.sums.noise import two_sided_geometric
-from tacit.sums.two_servers import Half, SumServer, TwoServers, open_sum, split
+from tacit.sums.two_servers import Half, SumServer, TwoServers, open_sum, split, two_sided_geometric
 from tacit_papers.b.ring import RingSum
 
 SUM = TwoServers(epsilon=1.0)

@@ -6,8 +6,8 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from scipy.stats import chi2_contingency, chisquare
 
 from tacit import secure, seeded
-from tacit.sums import halves
-from tacit.sums.halves import (
+from tacit.sums import protocol as halves
+from tacit.sums.protocol import (
     COORDINATOR,
     HELPER,
     SIZE,

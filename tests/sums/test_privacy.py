@@ -13,9 +13,14 @@ from tacit import secure, seeded
 from tacit.audit.bounds import epsilon_lower_bound
 from tacit.audit.statistical import bias_z, variance_z
 from tacit.mechanisms.streams import Stream
-from tacit.sums import noise
-from tacit.sums.noise import two_sided_geometric, two_sided_geometric_rows, variance
-from tacit.sums.two_servers import TwoServers, split
+from tacit.sums import two_servers as noise
+from tacit.sums.two_servers import (
+    TwoServers,
+    split,
+    two_sided_geometric,
+    two_sided_geometric_rows,
+    variance,
+)
 
 ALARM = 1e-6
 CONFIDENCE = 1 - 1e-6

@@ -11,8 +11,14 @@ from hypothesis import strategies as st
 
 from tacit import secure, seeded
 from tacit.sums.base import SumRefusedError
-from tacit.sums.halves import COORDINATOR, SIZES
-from tacit.sums.protocol import CoordinatorSide, HelperSide, HelperSum, RelayedHalves
+from tacit.sums.protocol import (
+    COORDINATOR,
+    SIZES,
+    CoordinatorSide,
+    HelperSide,
+    HelperSum,
+    RelayedHalves,
+)
 from tacit.sums.two_servers import TwoServers
 from tacit.wire import WireError, decode, encode
 from tests.sums.made import (

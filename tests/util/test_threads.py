@@ -2,7 +2,7 @@ import threading
 
 import pytest
 
-from tacit._util.threads import cores, pieces, spread
+from tacit._util.kernels import cores, pieces, spread
 
 
 @pytest.mark.parametrize(

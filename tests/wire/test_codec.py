@@ -17,7 +17,7 @@ from tacit.learners.owners.logistic import Logistic, LogisticModel
 from tacit.learners.owners.stump import Stump, StumpModel
 from tacit.learners.query import Query
 from tacit.wire import WireError, decode, encode, message
-from tacit.wire.signing import opened, sign
+from tacit.wire.envelopes import opened, sign
 
 MEMBERS = (
     (0.5, StumpModel(1, 0.25, 0, 1)),

@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.wire.sealing import OVERHEAD, seal, unseal
+from tacit.wire.envelopes import OVERHEAD, seal, unseal
 
 KEY = X25519PrivateKey.from_private_bytes(bytes(range(32)))
 TO = KEY.public_key().public_bytes_raw()

@@ -14,11 +14,11 @@ from typing import Annotated, Literal
 import typer
 from rich.console import Console
 
-from tacit._util.threads import cores
+from tacit._util.kernels import cores
 from tacit.cli._options import Seed, versions
 from tacit.cli._output import Screen, bar, folder, table_of
 from tacit.render.document import Document, Table
-from tacit.render.report import write_report
+from tacit.render.html import write_report
 from tacit_papers.claims import Claim, counts
 from tacit_papers.overview import claims_section, claims_table, overview, say_counts
 from tacit_papers.registry import (

@@ -56,7 +56,7 @@ from tacit.mechanisms.streams import SeededStream
 from tacit.owner.gate import Gate, RefusedError
 from tacit.owner.policy import Policy
 from tacit.wire import encode
-from tacit.wire.signing import sign
+from tacit.wire.envelopes import sign
 
 LEARNERS: tuple[Learner, ...] = (Stump(), Centroid(), Logistic())
 PRIVATE = tuple(name for name in MECHANISMS if name != "none")

@@ -44,7 +44,7 @@ from tacit.mechanisms.streams import SeededStream, Stream
 from tacit.owner.gate import Gate
 from tacit.owner.ledger import Ledger
 from tacit.owner.policy import Policy
-from tacit.wire.signing import sign
+from tacit.wire.envelopes import sign
 
 REHEARSAL = "rehearsal: reproducible, not private"  # the only campaign that these gates answer
 DIM = 3  # columns: enough for every mechanism and learner to have something to choose

@@ -23,7 +23,7 @@ from typer.core import TyperCommand, TyperGroup
 
 import tacit
 from tacit._util.interrupts import raise_on_interrupt
-from tacit.cli._exits import BAD_INPUT, BROKEN, DONE, INTERRUPTED, TABLE, failure, in_plain_words
+from tacit.cli._options import BAD_INPUT, BROKEN, DONE, INTERRUPTED, TABLE, failure, in_plain_words
 from tacit.cli._output import Screen
 
 _UsageError: Any = typer.BadParameter.__mro__[1]  # its own name moved between releases of typer
@@ -47,6 +47,7 @@ _LISTING = "tacit.listing"
 # Commands of other distributions, which say so by an entry point of this group.
 _ELSEWHERE = {"reproduce": "tacit-papers"}
 _GROUP = "tacit.commands"
+_FILES = {"leave": "join"}  # a command that is in the file of another
 
 Json = Annotated[
     bool,
@@ -124,7 +125,7 @@ class Commands(TyperGroup):
 def _module_of(command: str) -> Any:
     """The file of a command; one of another distribution may not be installed."""
     if command not in _ELSEWHERE:
-        return import_module(f"tacit.cli.{command}")
+        return import_module(f"tacit.cli.{_FILES.get(command, command)}")
     for entry in entry_points(group=_GROUP, name=command):
         return entry.load()
     raise ValueError(

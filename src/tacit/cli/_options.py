@@ -1,15 +1,110 @@
-"""Options that several commands share, and checks of what they are given."""
+"""What commands share: options, what an exit status means, wrong options in plain words, checks of
+what was given, logs of services (events with a few figures, never what was sent).
+"""
 
+import json
+import logging
+import re
 import socket
 import sys
+from datetime import UTC, datetime
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 from platform import python_version
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import tacit
+
+DONE = 0
+FAILED = 1  # a check found something wrong
+BAD_INPUT = 2  # an option, a file or a setting must be changed; the message says how
+DO_NOT_COLLECT = 3  # the plan advises against asking owners
+BROKEN = 70  # a fault of the program itself, with a traceback to report
+INTERRUPTED = 130  # Ctrl-C; what was done is kept, and a line says where
+
+TABLE = (
+    "Begin with: tacit demo. With --json every command speaks to programs. Exit status: 0 "
+    "done; 1 a check failed; "
+    "2 something you gave must be changed (one line says what); 3 the plan says do not "
+    "collect; 70 a fault of tacit "
+    "itself; 130 stopped by Ctrl-C (what is done is kept, one line says where)."
+)
+
+# What a user can put right: options, files, keys, other machines. Errors of our own classes were
+# raised to be read.
+_USERS_OWN = (ValueError, OSError, MemoryError)
+_READABLE = ("tacit.", "sqlalchemy.exc", "httpx")
+
+
+def failure(problem: BaseException) -> tuple[int, str]:
+    """The exit status of an error, and the line that says what to do.
+
+    >>> failure(ValueError("epsilon must be > 0,\\n got -1"))
+    (2, 'epsilon must be > 0, got -1')
+    >>> failure(ZeroDivisionError("inside"))[0]
+    70
+    """
+    if (
+        isinstance(problem, ModuleNotFoundError)
+        and problem.name
+        and not problem.name.startswith("tacit")
+    ):
+        missing = problem.name.partition(".")[0]
+        return (
+            BAD_INPUT,
+            f"{missing} is missing: pip install 'tacit[service]' adds all that the network needs",
+        )
+    if isinstance(problem, _USERS_OWN):
+        return BAD_INPUT, " ".join(str(problem).split()) or type(problem).__name__
+    if type(problem).__module__.startswith(_READABLE):
+        return BAD_INPUT, (str(problem).splitlines() or [type(problem).__name__])[0]
+    return (
+        BROKEN,
+        f"this is a fault of tacit {tacit.__version__}; please report it with the lines above",
+    )
+
+
+_RULES = (  # the library's wording, and ours
+    (re.compile(r"Input should be a valid integer.*"), "a whole number"),
+    (re.compile(r"Input should be a valid number.*"), "a number"),
+    (re.compile(r"Input should be greater than or equal to (\S+)"), r"\1 or more"),
+    (re.compile(r"Input should be less than or equal to (\S+)"), r"\1 or less"),
+)
+
+
+def in_plain_words(wrong: Any) -> str:
+    """One line for an error of the library that reads options; its own words where they are
+    plain enough.
+    """
+    command = wrong.ctx.command_path if wrong.ctx is not None else "tacit"
+    said = " ".join(wrong.format_message().split())
+    rule = next(
+        (found.expand(ours) for theirs, ours in _RULES if (found := theirs.search(said))), ""
+    )
+    if rule and getattr(wrong, "param", None) is not None:
+        said = _rule_text(wrong.param, rule)
+    return f"{said.rstrip('.')}. See: {command} --help"
+
+
+def _rule_text(param: Any, rule: str) -> str:
+    name, about = (
+        max(param.opts, key=len),
+        str(getattr(param, "help", None) or "").partition(";")[0].rstrip("."),
+    )
+    given = ", ".join(repr(value) for value in _values_of(name))
+    meant = f": {about[0].lower()}{about[1:]}" if about else ""
+    return f"{name} must be {rule}{meant}" + (f"; got {given}" if given else "")
+
+
+def _values_of(name: str) -> list[str]:
+    """What the command line has for an option, each time that it is there."""
+    words = sys.argv[1:]
+    after = [value for word, value in pairwise(words) if word == name]
+    return after + [word.partition("=")[2] for word in words if word.startswith(f"{name}=")]
+
 
 Seed = Annotated[
     int, typer.Option(help="Seed of the simulation: reproducible, not private.", min=0)
@@ -87,3 +182,55 @@ def versions(seed: int) -> tuple[tuple[str, str], ...]:
     names = ("numpy", "scipy", "scikit-learn", "numba")
     found = tuple((name, version(name)) for name in names)
     return ("seed", str(seed)), ("tacit", tacit.__version__), ("Python", python_version()), *found
+
+
+_FIGURES = (
+    "status",
+    "route",
+    "kind",
+    "question",
+    "reports",
+    "invited",
+    "owners",
+)  # extra fields that are shown
+
+
+class LineFormatter(logging.Formatter):
+    """One line per event, for people."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        event = event_of(record)
+        time, level, where, text = (event.pop(name) for name in ("time", "level", "where", "event"))
+        return " ".join(
+            [time, level, where, text, *(f"{name}={value}" for name, value in event.items())]
+        )
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object per event, for machines."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return json.dumps(event_of(record))
+
+
+def event_of(record: logging.LogRecord) -> dict[str, str]:
+    """What may be said of an event: no traceback, no text of an exception, no line breaks."""
+    event = {
+        "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+        "level": record.levelname.lower(),
+        "where": record.name,
+        "event": " ".join(record.getMessage().splitlines()),
+    }
+    if record.exc_info and record.exc_info[0] is not None:
+        event["event"] = "failed"
+        event["kind"] = record.exc_info[0].__name__
+    return event | {name: str(getattr(record, name)) for name in _FIGURES if hasattr(record, name)}
+
+
+def log_to_stderr(as_json: bool) -> None:
+    """Send the events of this process to standard error."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonFormatter() if as_json else LineFormatter())
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    for noisy in ("httpx", "httpcore"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)  # their lines hold addresses

@@ -26,7 +26,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, Tim
 from rich.table import Table
 from rich.text import Text
 
-from tacit.cli._exits import INTERRUPTED
+from tacit.cli._options import INTERRUPTED
 
 _OTHERS = 48  # columns of the terminal for bar, time and time left
 

@@ -18,12 +18,11 @@ from tacit.audit.gate import CASES, GateRow, audit_gate
 from tacit.audit.ledger_checks import find_repeated_coins
 from tacit.audit.mechanisms import AuditRow, audit_mechanisms
 from tacit.audit.non_interference import Difference, non_interference
-from tacit.audit.picture import Measurement, draw_audit
-from tacit.cli._exits import FAILED
-from tacit.cli._options import Seed
+from tacit.cli._options import FAILED, Seed
 from tacit.cli._output import Screen, bar, table_of, writable
 from tacit.mechanisms.registry import PRIVATE
 from tacit.mechanisms.streams import seeded
+from tacit.render.pictures import Measurement, draw_audit
 
 
 class Part(Enum):

@@ -7,8 +7,7 @@ import typer
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from tacit._util.durable import read_or_create
-from tacit.cli._logs import log_to_stderr
-from tacit.cli._options import LogJson, check_port, key_of, warn_of_rehearsal
+from tacit.cli._options import LogJson, check_port, key_of, log_to_stderr, warn_of_rehearsal
 from tacit.cli._output import Screen
 from tacit.cli.serve import check_tls
 from tacit.mechanisms.streams import seeded
@@ -61,8 +60,7 @@ def helper(
     check_port(host, port)
     import uvicorn
 
-    from tacit.service.helper.answers import Answers
-    from tacit.service.helper.service import Helper
+    from tacit.service.helper.service import Answers, Helper
 
     log_to_stderr(log_json)
     if rehearsal is None:

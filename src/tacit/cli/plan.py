@@ -11,8 +11,7 @@ from tacit._util.checks import positive
 from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.refinement import look_ahead
-from tacit.cli._exits import DO_NOT_COLLECT
-from tacit.cli._options import Categories, Label, LeaveOut, SchemaFile
+from tacit.cli._options import DO_NOT_COLLECT, Categories, Label, LeaveOut, SchemaFile
 from tacit.cli._output import Screen, steps, table_of
 from tacit.data.sample import ColumnRoles, read_sample
 from tacit.data.table_file import TableFile

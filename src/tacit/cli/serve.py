@@ -10,8 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from tacit._util.durable import read_or_create
-from tacit.cli._logs import log_to_stderr
-from tacit.cli._options import LogJson, check_port, warn_of_rehearsal
+from tacit.cli._options import LogJson, check_port, log_to_stderr, warn_of_rehearsal
 from tacit.cli._output import Screen
 from tacit.service.protocol.handshake import LOOPBACK, rehearse_only_here
 
@@ -61,8 +60,7 @@ def serve(
         rehearse_only_here(host)
         warn_of_rehearsal()
     check_port(host, port)
-    from tacit.service.coordinator.assemble import coordinator
-    from tacit.service.coordinator.server import serve_forever
+    from tacit.service.coordinator.server import coordinator, serve_forever
     from tacit.service.protocol.guard import Guard
 
     log_to_stderr(log_json)

@@ -17,7 +17,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from tacit._util.checks import bad, matrix, positive, whole
-from tacit._util.threads import pieces, spread
+from tacit._util.kernels import pieces, spread
 from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray, WordArray
 from tacit.mechanisms.reports import Reports, Totals
 from tacit.mechanisms.spaces import Space

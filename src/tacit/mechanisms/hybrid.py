@@ -14,7 +14,11 @@ import numpy as np
 
 from tacit._util.kernels import kernel
 from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray, WordArray
-from tacit.mechanisms.coins import (
+from tacit.mechanisms.odds import rational
+from tacit.mechanisms.piecewise import PiecewiseLaw, point_of, step_of
+from tacit.mechanisms.reports import Reports
+from tacit.mechanisms.sampled import Sampled
+from tacit.mechanisms.streams import (
     clip,
     high_half,
     high_product,
@@ -22,10 +26,6 @@ from tacit.mechanisms.coins import (
     round_up,
     unfair_below,
 )
-from tacit.mechanisms.odds import rational
-from tacit.mechanisms.piecewise import PiecewiseLaw, point_of, step_of
-from tacit.mechanisms.reports import Reports
-from tacit.mechanisms.sampled import Sampled
 
 _STEPS = 1 << 20  # of Piecewise's grid
 _THRESHOLD = 0.610986  # below this epsilon Duchi alone has the smaller worst-case variance

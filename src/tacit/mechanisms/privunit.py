@@ -18,8 +18,8 @@ from tacit._util.types import AnyArray, BoolArray, FloatArray, WordArray
 from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.caps import Cap, best_cap
 from tacit.mechanisms.codewords import STEPS, closeness, codeword_sums, codewords, normal_table
-from tacit.mechanisms.coins import high_product, unfair_below, unit
 from tacit.mechanisms.reports import Reports
+from tacit.mechanisms.streams import high_product, unfair_below, unit
 
 _SQUARE_SHIFT = 10  # squares of a block of codewords must fit 64 bits
 

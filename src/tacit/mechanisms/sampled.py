@@ -14,9 +14,9 @@ import numpy as np
 from tacit._util.kernels import kernel, prefetch
 from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray, WordArray
 from tacit.mechanisms.base import Mechanism
-from tacit.mechanisms.coins import high_half, low_half
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.spaces import Box
+from tacit.mechanisms.streams import high_half, low_half
 
 _PER_COORDINATE = 2.5  # epsilon that one sampled coordinate is worth
 _AHEAD = 128  # rows that memory is asked for before they are read: measured best

@@ -1,18 +1,5 @@
-"""Randomness: `secure()` for releases, `seeded(seed)` for simulation, behind one method.
-
-Every owner has its own endless tape of 64-bit words, and a report is a deterministic function of
-the owner's share and tape. `stream.words(rows, start, count)` reads a piece of the tapes of some
-owners.
-
-- `secure()` has no seed and keeps no state: each call takes a fresh 256-bit key from the operating
-  system, expands it with AES-256-CTR and forgets it. So a forked process, a thread or a copied
-  object cannot repeat a word, and nothing that stays in memory helps to recover past coins.
-- `seeded(seed)` computes word p of owner o as AES-256 under a key derived from the seed, of the
-  block (o, p // 2). An owner's coins are therefore the same drawn alone, in a block, or on another
-  worker. Runs with it are reproducible, not private: never use it for a release.
-
-A seeded stream is a value, like a key, not a generator that moves on: asked twice, it answers the
-same. For fresh coins derive another stream, `stream.child("round", 3)`.
+"""Randomness: `secure()` for releases, `seeded(seed)` for simulation, behind one method that gives
+every owner a tape of 64-bit words; and the coins that kernels read from such a tape.
 """
 
 import os
@@ -24,6 +11,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from tacit._util.checks import whole
+from tacit._util.kernels import kernel
 from tacit._util.types import IntArray, WordArray
 
 
@@ -135,3 +123,57 @@ def _derive(key: bytes, path: tuple[int | str | bytes, ...]) -> bytes:
         raw = part if isinstance(part, bytes) else str(part).encode()
         digest.update(type(part).__name__[:1].encode() + len(raw).to_bytes(8, "little") + raw)
     return digest.digest()
+
+
+_LOW = np.uint64(0xFFFFFFFF)  # the low half of a word
+_HALF = np.uint64(32)
+_TWO_32 = 4294967296.0
+_TWO_53 = 9007199254740992.0
+
+
+@kernel
+def high_product(a: np.uint64, b: np.uint64) -> np.uint64:
+    """The upper 64 bits of a * b."""
+    a0, a1, b0, b1 = a & _LOW, a >> _HALF, b & _LOW, b >> _HALF
+    middle = a1 * b0 + ((a0 * b0) >> _HALF)
+    lower = a0 * b1 + (middle & _LOW)
+    return np.uint64(a1 * b1 + (middle >> _HALF) + (lower >> _HALF))
+
+
+@kernel
+def unfair_below(bound: np.uint64) -> np.uint64:
+    """2^64 mod bound: the word is rejected when the low half of word * bound is under this.
+
+    Of the 2^64 words each value 0 .. bound-1 keeps exactly floor(2^64 / bound), so
+    `high_product(word, bound)` of an accepted word is uniform (Lemire 2019).
+    """
+    return np.uint64((np.uint64(0) - bound) % bound)
+
+
+@kernel
+def low_half(word: np.uint64) -> np.uint64:
+    return np.uint64(word & _LOW)
+
+
+@kernel
+def high_half(word: np.uint64) -> np.uint64:
+    return np.uint64(word >> _HALF)
+
+
+@kernel
+def round_up(fraction: float, coin32: np.uint64) -> int:
+    """1 with probability `fraction` (to a resolution of 2^-32), else 0. For 0 <= fraction <= 1."""
+    return int(np.float64(np.int64(coin32)) < fraction * _TWO_32)
+
+
+@kernel
+def unit(word: np.uint64) -> float:
+    """A uniform multiple of 2^-53 in [0, 1)."""
+    return float(np.float64(np.int64(word >> np.uint64(11))) / _TWO_53)
+
+
+@kernel
+def clip(value: float, radius: float) -> float:
+    """`value` in [-radius, radius], NaN as 0: one coordinate of `Box.clip`."""
+    kept = value if value == value else 0.0
+    return radius if kept > radius else (-radius if kept < -radius else kept)

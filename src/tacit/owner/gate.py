@@ -39,7 +39,7 @@ from tacit.owner.policy import Policy
 from tacit.owner.worker import Worker
 from tacit.sums.protocol import no_rehearsal
 from tacit.wire import WireError, decode, encode
-from tacit.wire.signing import opened
+from tacit.wire.envelopes import opened
 
 log = logging.getLogger(__name__)
 _PACKING = 0.05  # seconds before its moment that work on rows ends: for the way back

@@ -70,4 +70,5 @@ def time_of(entry: Entry) -> str:
 
 def _digits(value: Fraction, rounding: str) -> str:
     context = Context(prec=6, rounding=rounding)
-    return f"{context.divide(context.create_decimal(value.numerator), value.denominator).normalize(context):f}"
+    digits = context.divide(context.create_decimal(value.numerator), value.denominator)
+    return f"{digits.normalize(context):f}"

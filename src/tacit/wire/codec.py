@@ -3,25 +3,233 @@ accepted.
 
 A class opts in with ``@message("tag")``. It travels as [tag, field, field, ...] in msgpack, fields
 in their declared order; arrays travel as shape and little-endian values. Decoding is led by the
-declared types of the fields (reading.py): nothing on the wire can name a class that was not
+declared types of the fields: nothing on the wire can name a class that was not
 registered or that does not belong there. Numbers must be finite, the class's own checks run, and
 bytes that are not exactly what encoding the result would give are refused. No pickle, no code.
 
 Bytes of untrusted origin cost time and memory in proportion to their length (`largest` bounds it;
 `python -m benchmarks.decoding` searches for those that cost most), and any defect is a `WireError`.
+
+Reading a message in one pass, led by the declared types: nothing is made that does not belong.
+
+The first byte of a value says what it is: a number, a text, a list, ... A `Plan` maps that to the
+one way of reading which the declared type allows there, so a union is decided by a look at one
+byte, and an object by its tag, before anything inside it is read. There is no trying and no going
+back.
+
+Claim: reading takes time and memory in proportion to the bytes, whatever they are. Proof: every
+byte is read once, since each step either takes bytes and goes on or refuses for good; a list makes
+room entry by entry, and an entry is at least one byte; constructors are linear in their fields
+(`message`), and each object is constructed once. Depth and objects are bounded beside it.
 """
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import lru_cache
+from math import isfinite
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin
 
 import msgpack
 import numpy as np
 
-from tacit.wire.arrays import pack_array
-from tacit.wire.reading import Reader, plan_of
-from tacit.wire.registry import WireError, fields_of, message, tag_of
+from tacit._util.types import AnyArray
+from tacit.wire.registry import (
+    WireError,
+    class_of,
+    fields_of,
+    message,
+    pack_array,
+    tag_of,
+    unpack_array,
+)
 
-__all__ = ["LARGEST", "VERSION", "WireError", "decode", "encode", "message", "plain"]
+DEEPEST = 32  # lists and objects inside each other; what we send has below ten
+MOST_OBJECTS = 1 << 17  # registered objects in one message
+
+_SCALARS = (bool, int, float, str, bytes, NoneType)
+_ANYTHING = (bool, int, float, str, NoneType)  # what a field declared as Any may hold
+_ARRAYS = {np.float64: np.dtype(np.float64), np.int64: np.dtype(np.int64)}
+
+
+class Reader:
+    """A place in the bytes of one message."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._unpacker = msgpack.Unpacker(
+            raw=False, ext_hook=unpack_array, max_buffer_size=len(data) + 1, read_size=1
+        )
+        self._unpacker.feed(data)
+        self._objects = 0
+
+    def value(self, plan: "Plan", depth: int) -> Any:
+        """The next value, which must be one that `plan` allows."""
+        at = self._unpacker.tell()
+        form = _FORM[self._data[at]] if at < len(self._data) else None
+        way = plan.ways.get(form) if form is not None else None
+        if way is None:
+            raise WireError(f"a field must be {plan.wanted}")
+        return way(self, depth)
+
+    def scalar(self, depth: int) -> Any:
+        """A number, text or truth value as it stands; numbers must be finite."""
+        found = self._unpacker.unpack()
+        if type(found) is float and not isfinite(found):
+            raise WireError("a number must be finite")
+        return found
+
+    def entries(self, depth: int) -> int:
+        """How many entries the list has that begins here."""
+        if not depth < DEEPEST:
+            raise WireError(f"a message must be nested at most {DEEPEST} deep")
+        return int(self._unpacker.read_array_header())
+
+    def array(self, wanted: Any) -> AnyArray:
+        """An array of one type."""
+        found: AnyArray = self._unpacker.unpack()
+        if not found.dtype == wanted:
+            raise WireError(f"a field must be an array of {wanted}")
+        return found
+
+    def object(self, kinds: "Kinds", depth: int) -> Any:
+        """An object of one of some kinds; its class's own checks run."""
+        count = self.entries(depth)
+        tag = self.value(_TEXT, depth) if count else ""
+        cls: Any = kinds.admitted(tag)
+        if cls is None:
+            raise WireError(f"a field must be a known {kinds.name}")
+        plans = _plans_of(cls)
+        if not count == len(plans) + 1:
+            raise WireError(f"{cls.__name__} must have {len(plans)} fields, got {count - 1}")
+        self._objects += 1
+        if not self._objects <= MOST_OBJECTS:
+            raise WireError(f"a message must have at most {MOST_OBJECTS} objects")
+        fields = {name: self.value(plan, depth + 1) for name, plan in plans}
+        try:
+            return cls(**fields)
+        except (ValueError, TypeError, OverflowError, ArithmeticError, IndexError) as problem:
+            raise WireError(f"{cls.__name__}: a field is out of range") from problem
+
+
+Way = Callable[[Reader, int], Any]
+
+
+class Plan:
+    """How to read one declared type: for each form that a value can have, the one way to read
+    it; `wanted` says in words what belongs there.
+    """
+
+    def __init__(self, ways: dict[Any, Way], wanted: str) -> None:
+        self.ways, self.wanted = ways, wanted
+
+
+class Kinds:
+    """The classes that may stand in a place: those named, and their subclasses."""
+
+    def __init__(self, kinds: tuple[Any, ...]) -> None:
+        self._kinds = kinds
+        self._known: dict[str, type] = {}  # grows with registered tags only
+        self.name = " or ".join(str(getattr(kind, "__name__", "object")) for kind in kinds)
+
+    def admitted(self, tag: str) -> type | None:
+        """The class behind a tag, if it may stand here."""
+        found = self._known.get(tag)
+        if found is None:
+            found = class_of(tag)
+            if found is None or not issubclass(found, self._kinds):
+                return None
+            self._known[tag] = found
+        return found
+
+    def read(self, reader: Reader, depth: int) -> Any:
+        return reader.object(self, depth)
+
+
+@lru_cache(maxsize=1024)
+def plan_of(hint: Any) -> Plan:
+    """The plan of a declared type. One that two ways of reading would fit is a mistake of ours."""
+    members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    ways: dict[Any, Way] = {}
+    classes = []
+    for member in members:
+        origin = get_origin(member)
+        if member is Any:
+            found: dict[Any, Way] = dict.fromkeys(_ANYTHING, Reader.scalar)
+        elif member in _SCALARS:
+            found = {member: Reader.scalar}
+        elif origin is tuple:
+            found = {list: _tuple_of(get_args(member))}
+        elif origin is np.ndarray:
+            found = {np.ndarray: _array_of(_ARRAYS[get_args(get_args(member)[1])[0]])}
+        else:
+            classes.append(member)
+            continue
+        if ways.keys() & found.keys():
+            raise TypeError(f"{hint} cannot be told apart by its first byte")
+        ways |= found
+    if classes:
+        if list in ways:
+            raise TypeError(f"{hint} cannot be told apart by its first byte")
+        kinds = Kinds(tuple(classes))
+        return Plan(ways | {list: kinds.read}, f"a known {kinds.name}")
+    return Plan(ways, " or ".join(sorted(_WORDS[form] for form in ways)))
+
+
+@lru_cache(maxsize=1024)
+def _plans_of(cls: type) -> tuple[tuple[str, Plan], ...]:
+    return tuple((name, plan_of(hint)) for name, hint in fields_of(cls))
+
+
+def _tuple_of(hints: tuple[Any, ...]) -> Way:
+    many = len(hints) == 2 and hints[1] is Ellipsis
+    plans = tuple(plan_of(hint) for hint in hints[: 1 if many else None])
+
+    def read(reader: Reader, depth: int) -> tuple[Any, ...]:
+        count = reader.entries(depth)
+        if many:
+            return tuple([reader.value(plans[0], depth + 1) for _ in range(count)])
+        if not count == len(plans):
+            raise WireError(f"a list must have {len(plans)} entries, got {count}")
+        return tuple([reader.value(plan, depth + 1) for plan in plans])
+
+    return read
+
+
+def _array_of(wanted: Any) -> Way:
+    return lambda reader, depth: reader.array(wanted)
+
+
+def _form(first: int) -> Any:
+    """What a value is, by its first byte; None for maps and all else that we never send."""
+    for form, ranges in _BYTES.items():
+        if any(low <= first <= high for low, high in ranges):
+            return form
+    return None
+
+
+_BYTES: dict[Any, tuple[tuple[int, int], ...]] = {
+    int: ((0x00, 0x7F), (0xE0, 0xFF), (0xCC, 0xD3)),
+    float: ((0xCB, 0xCB),),
+    str: ((0xA0, 0xBF), (0xD9, 0xDB)),
+    bytes: ((0xC4, 0xC6),),
+    bool: ((0xC2, 0xC3),),
+    NoneType: ((0xC0, 0xC0),),
+    list: ((0x90, 0x9F), (0xDC, 0xDD)),
+    np.ndarray: ((0xC7, 0xC9), (0xD4, 0xD8)),
+}
+_WORDS = {
+    int: "a whole number",
+    float: "a number with a point",
+    str: "a text",
+    bytes: "bytes",
+    bool: "a truth value",
+    NoneType: "nothing",
+    list: "a list",
+    np.ndarray: "an array",
+}
+_FORM = tuple(_form(first) for first in range(256))
+_TEXT = Plan({str: Reader.scalar}, "a tag")
+
 
 VERSION = 1
 LARGEST = 4 << 20  # bytes of one message

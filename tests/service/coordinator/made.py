@@ -13,8 +13,8 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.owner.policy import Policy
-from tacit.service.coordinator.assemble import coordinator
 from tacit.service.coordinator.owner_api import Admission, Enrolment, Newcomer, QuestionLookup
+from tacit.service.coordinator.server import coordinator
 from tacit.service.device.client import Link
 from tacit.service.device.join import Joining
 

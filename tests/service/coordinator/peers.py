@@ -21,7 +21,7 @@ from tacit.service.device.identity import Identity
 from tacit.service.kinds.peers import PeerSpec
 from tacit.service.protocol.peer_replay import SPOKEN, Following, Spoken
 from tacit.wire import decode
-from tacit.wire.signing import opened, public_bytes, sign
+from tacit.wire.envelopes import opened, public_bytes, sign
 from tests.service.coordinator.made import enrol, joining, question_for, rows, running, write
 
 PEERS = 3

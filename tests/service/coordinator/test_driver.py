@@ -29,7 +29,7 @@ from tacit.service.coordinator.tables import (
 from tacit.service.device.rehearsal_gate import RehearsalGate, RehearsalPart
 from tacit.service.kinds.boosting import BoostingSpec
 from tacit.wire import decode, encode
-from tacit.wire.signing import opened
+from tacit.wire.envelopes import opened
 from tests.service.coordinator.made import (
     CAMPAIGN,
     enrol,

@@ -14,7 +14,7 @@ from tacit.learners.invitation import PURPOSE, pack
 from tacit.service.coordinator.intake import Intake, Outcome
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import CLOSED, OPEN, Question
-from tacit.wire.signing import sign
+from tacit.wire.envelopes import sign
 from tests.owner.made import KEY, invitation, rows
 from tests.service.coordinator.made import enrol
 

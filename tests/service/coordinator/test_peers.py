@@ -10,7 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import tacit
-from tacit.algorithms.roster import Peer, Roster
+from tacit.algorithms.peers import Peer, Roster
 from tacit.estimators.persistence import SavedModel
 from tacit.learners.invitation import PURPOSE
 from tacit.learners.peers.peer_model import Additive
@@ -26,7 +26,7 @@ from tacit.service.device.rehearsal_gate import RehearsalPart
 from tacit.service.kinds.peers import PeerSpec
 from tacit.service.protocol.peer_replay import ROSTER, TURN, Following, ForgeryError, Turn
 from tacit.wire import decode, encode
-from tacit.wire.signing import opened, public_bytes, sign
+from tacit.wire.envelopes import opened, public_bytes, sign
 from tests.service.coordinator.made import driven, joining, running
 from tests.service.coordinator.peers import (
     CAMPAIGN,

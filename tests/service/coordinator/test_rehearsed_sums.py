@@ -12,16 +12,15 @@ from tacit.cli import app
 from tacit.engines.inline import Inline
 from tacit.estimators.persistence import SavedModel
 from tacit.learners.models.ensemble import Ensemble
-from tacit.service.coordinator.assemble import coordinator
+from tacit.service.coordinator.server import coordinator
 from tacit.service.device.join import join
 from tacit.service.device.rehearsal_gate import RehearsalPart
-from tacit.service.helper.answers import Answers
-from tacit.service.helper.service import Helper
+from tacit.service.helper.service import Answers, Helper
 from tacit.service.kinds.boosting import BoostingSpec
 from tacit.sums.protocol import REHEARSAL_HELPER, rehearsal_key
 from tacit.sums.two_servers import TwoServers
 from tacit.wire import decode, encode
-from tacit.wire.signing import public_bytes
+from tacit.wire.envelopes import public_bytes
 from tests.service.coordinator.made import ADMIN, driven, folder_of, joining
 from tests.service.coordinator.test_sums import CAMPAIGN, KEY, PEOPLE, TOKENS
 from tests.service.helper.made import client_of

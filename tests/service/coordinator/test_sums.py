@@ -18,17 +18,16 @@ from tacit.learners.owners.sum_query import SumQuery
 from tacit.owner.gate import Gate, RefusedError
 from tacit.owner.ledger import Ledger
 from tacit.service.coordinator import sums as coordinator_sums
-from tacit.service.coordinator.assemble import coordinator
 from tacit.service.coordinator.intake import Intake, Outcome
+from tacit.service.coordinator.server import coordinator
 from tacit.service.coordinator.tables import ADDING, CLOSED, OPEN, VOID
 from tacit.service.device.join import join
 from tacit.service.device.preview import preview
 from tacit.service.kinds.boosting import BoostingSpec
-from tacit.sums.halves import SIZE
-from tacit.sums.protocol import CoordinatorSide
+from tacit.sums.protocol import SIZE, CoordinatorSide
 from tacit.sums.two_servers import TwoServers
 from tacit.wire import decode, encode
-from tacit.wire.signing import opened, public_bytes
+from tacit.wire.envelopes import opened, public_bytes
 from tests.service.coordinator.made import ADMIN, driven, enrol, folder_of, joining, question_for
 from tests.service.helper.made import client_of, helper
 from tests.sums.made import HELPER_KEY, public

@@ -16,7 +16,7 @@ from tacit.service.device.client import Link
 from tacit.service.device.join import Joining, join
 from tacit.service.kinds.boosting import BoostingTerms
 from tacit.service.protocol.handshake import greeting
-from tacit.wire.signing import sign
+from tacit.wire.envelopes import sign
 
 SCHEMA = Schema((Number("age", 0, 100),), ("no", "yes"))
 ONE = Fraction(1)

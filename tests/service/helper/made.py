@@ -4,8 +4,7 @@ import asyncio
 
 import httpx
 
-from tacit.service.helper.answers import Answers
-from tacit.service.helper.service import Helper
+from tacit.service.helper.service import Answers, Helper
 from tests.sums.made import HELPER_KEY
 
 

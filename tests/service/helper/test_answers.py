@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tacit.service.helper.answers import Answers
+from tacit.service.helper.service import Answers
 from tacit.sums.base import SumRefusedError
 
 FORK = multiprocessing.get_context("fork")

@@ -16,10 +16,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tacit import seeded
 from tacit.service.helper.service import LARGEST
 from tacit.service.protocol.signed_requests import Request, request_headers
-from tacit.sums.halves import Batch, SumTerms
-from tacit.sums.protocol import CoordinatorSide, HelperSum, RelayedHalves
+from tacit.sums.protocol import Batch, CoordinatorSide, HelperSum, RelayedHalves, SumTerms
 from tacit.wire import decode, encode
-from tacit.wire.signing import public_bytes
+from tacit.wire.envelopes import public_bytes
 from tests.service.helper.made import client_of, helper
 from tests.sums.made import (
     COORDINATOR_KEY,

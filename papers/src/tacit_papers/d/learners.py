@@ -14,7 +14,7 @@ from tacit.learners.peers.own_model import weight_of
 from tacit.learners.peers.random_stump import RandomStump, random_cut
 from tacit.learners.peers.voted_model import OwnBoosting, VotedModel
 from tacit.mechanisms.streams import Stream
-from tacit.sums.noise import two_sided_geometric_rows
+from tacit.sums.two_servers import two_sided_geometric_rows
 
 UNSOUND = (
     "AdaBoost's weights are normalised over a participant's rows, so that one record moves "

@@ -18,7 +18,7 @@ from tacit.data.cohort import Cohort
 from tacit.learners.cost import FLOP, Cost, table
 from tacit.learners.learner import Facts, Learner, ShareQuery
 from tacit.learners.query import Answer
-from tacit.mechanisms.product_spaces import Mixture
+from tacit.mechanisms.spaces import Mixture
 from tacit.wire import message
 
 

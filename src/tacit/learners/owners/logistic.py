@@ -17,8 +17,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from tacit._util.checks import bad, positive
-from tacit._util.kernels import dot_kernel, kernel
-from tacit._util.threads import pieces, spread
+from tacit._util.kernels import dot_kernel, kernel, pieces, spread
 from tacit._util.types import FloatArray, IntArray
 from tacit.data.cohort import Cohort
 from tacit.learners.cost import FLOP, Cost, table

@@ -13,8 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from tacit._util.checks import bad, whole
-from tacit._util.kernels import kernel
-from tacit._util.threads import pieces, spread
+from tacit._util.kernels import kernel, pieces, spread
 from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort
 from tacit.data.sample import Public
@@ -29,7 +28,7 @@ from tacit.learners.owners.cross_tables import (
     tabulate_weighted,
 )
 from tacit.learners.query import Answer
-from tacit.mechanisms.product_spaces import Crosses
+from tacit.mechanisms.spaces import Crosses
 from tacit.wire import message
 
 _WORTH = 1 << 17  # rows that are worth a thread: with fewer, a busy core makes the others wait

@@ -20,7 +20,7 @@ from tacit.learners.models.ensemble import Ensemble, Model
 from tacit.learners.query import Query
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.streams import Stream
-from tacit.sums.halves import ENTRIES, SIZE, Batch, SumTerms, seal_halves
+from tacit.sums.protocol import ENTRIES, SIZE, Batch, SumTerms, seal_halves
 from tacit.wire import message
 
 WHAT, HOW = "error sum", "two servers"

@@ -42,7 +42,7 @@ from tacit.learners.query import Estimates, Query
 from tacit.mechanisms.odds import rational
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.streams import Stream
-from tacit.sums.noise import two_sided_geometric_rows, variance
+from tacit.sums.two_servers import two_sided_geometric_rows, variance
 from tacit.wire import message
 
 STEPS = 1 << 16  # a weight of 1, in whole numbers

@@ -38,7 +38,7 @@ from tacit.learners.peers.peer_model import NoisyTrees, Tree, loss_weights
 from tacit.learners.query import Estimates, Query
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.streams import Stream
-from tacit.sums.noise import two_sided_geometric_rows
+from tacit.sums.two_servers import two_sided_geometric_rows
 from tacit.wire import message
 
 _LEAVES_PART = Fraction(1, 2)  # of epsilon, for the leaves; the rest is for the cuts

@@ -35,7 +35,7 @@ from tacit.learners.sites.solver import minimise
 from tacit.mechanisms.odds import rational
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.streams import Stream
-from tacit.sums.noise import two_sided_geometric
+from tacit.sums.two_servers import two_sided_geometric
 from tacit.wire import message
 
 LEVELS = 1 << 20  # steps of a number's public range, as a cohort holds targets

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tacit.algorithms.roster import Roll
+from tacit.algorithms.peers import Roll
 from tacit.learners.invitation import PURPOSE, Invitation, digest_of
 from tacit.learners.learner import Tally
 from tacit.learners.owners.sum_query import SumQuery
@@ -33,7 +33,7 @@ from tacit.service.coordinator.tables import (
     Question,
 )
 from tacit.wire import encode
-from tacit.wire.signing import sign
+from tacit.wire.envelopes import sign
 
 log = logging.getLogger(__name__)
 Draw = Callable[[Sequence[int], int], list[int]]  # of owners never asked, so many

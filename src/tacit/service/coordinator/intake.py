@@ -25,7 +25,7 @@ from tacit.service.coordinator.sql import (
 )
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import COUNTED, OPEN, outcomes, questions
-from tacit.wire.signing import opened
+from tacit.wire.envelopes import opened
 
 _NONE = 0  # the number of no question
 

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tacit.algorithms.roster import Peer, Roster
+from tacit.algorithms.peers import Peer, Roster
 from tacit.service.coordinator.batching import Batches, BusyError
 from tacit.service.coordinator.intake import Outcome
 from tacit.service.coordinator.owner_api import STATUS
@@ -35,7 +35,7 @@ from tacit.service.coordinator.tables import (
 from tacit.service.protocol.peer_replay import ROSTER, SPOKEN, TURN, RelayTerms, Spoken, Turn
 from tacit.service.protocol.signed_requests import Claim, signer
 from tacit.wire import WireError
-from tacit.wire.signing import opened, sign
+from tacit.wire.envelopes import opened, sign
 
 
 class Rosters:

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit._util.types import FloatArray
 from tacit.algorithms.boosting import Verdict
-from tacit.algorithms.roster import Roll
+from tacit.algorithms.peers import Roll
 from tacit.data.sample import Public
 from tacit.learners.invitation import PURPOSE, Invitation, unpack
 from tacit.learners.learner import ShareQuery, Tally
@@ -28,7 +28,7 @@ from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import CLOSED, VOID, Question
 from tacit.service.kinds.kind import CampaignTerms
 from tacit.wire import decode
-from tacit.wire.signing import opened
+from tacit.wire.envelopes import opened
 
 _NOT_BEGUN = -1
 

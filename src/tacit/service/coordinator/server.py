@@ -1,5 +1,5 @@
-"""One process or several behind one port, for weeks: workers that die are replaced, and memory
-that is no longer used is given back.
+"""A coordinator put together from its parts, and run: one process or several behind one port,
+for weeks.
 """
 
 import ctypes
@@ -11,13 +11,32 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import httpx
 import uvicorn
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from tacit.engines.inline import drawing_order
+from tacit.mechanisms.streams import Stream, seeded
+from tacit.service.coordinator.app import Coordinator
+from tacit.service.coordinator.driver import Draw, Driver, draw_at_random
+from tacit.service.coordinator.intake import Intake
+from tacit.service.coordinator.peers import Rosters
+from tacit.service.coordinator.replay import Campaign
+from tacit.service.coordinator.status import View
+from tacit.service.coordinator.store import Store
+from tacit.service.coordinator.sums import Sums
+from tacit.service.kinds.registry import read_spec
+from tacit.service.protocol.guard import Guard, Limits
+from tacit.service.protocol.handshake import greeting, rehearse_only_here, sum_key
+from tacit.wire import encode
+from tacit.wire.envelopes import public_bytes
 
 _GARBAGE = 20_000  # new objects between looks for garbage: a few hundred requests
 
@@ -165,3 +184,76 @@ def _end_without(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(_ORPHAN)
     os.kill(os.getpid(), signal.SIGTERM)
+
+
+class SeededDraw:
+    """Draws owners in the order in which the engine in one process does: by their place in the
+    sorted order of their names.
+    """
+
+    def __init__(self, store: Store, stream: Stream) -> None:
+        self._store = store
+        self._stream = stream
+
+    def __call__(self, waiting: Sequence[int], count: int) -> list[int]:
+        names = self._store.labels()
+        ids = sorted(names, key=lambda owner_id: names[owner_id])
+        order = [ids[place] for place in drawing_order(len(ids), self._stream)]
+        fresh = set(waiting)
+        return [owner_id for owner_id in order if owner_id in fresh][:count]
+
+
+@dataclass(frozen=True, eq=False)
+class Running:
+    """The service, its store, and the campaign key that owners may pin."""
+
+    app: Guard
+    store: Store
+    driver: Driver
+    fingerprint: str
+
+
+def coordinator(
+    campaign: Path,
+    database: str,
+    key: Ed25519PrivateKey,
+    admin: str,
+    rehearsal: int | None = None,
+    *,
+    helper: httpx.Client | None = None,
+    noise: Stream | None = None,
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+) -> Running:
+    """Read the campaign file, begin or take up the campaign in the database, and make the service.
+
+    `rehearsal` is the seed of one: reproducible, not private. `helper` is where the campaign's
+    helper answers (default: at the address in the file), `noise` the coordinator's own for sums
+    (default: secure, in a rehearsal seeded).
+    """
+    spec = read_spec(campaign)
+    terms, public = spec.prepare(sum_key(key).public_key().public_bytes_raw())
+    store = Store(database)
+    draw: Draw = draw_at_random
+    if rehearsal is not None:
+        stream = seeded(rehearsal)
+        terms, draw, noise = terms.rehearsal(rehearsal), SeededDraw(store, stream), noise or stream
+    sums = None
+    if terms.sum_terms is not None:
+        client = helper or spec.helper_client()
+        if rehearsal is not None:
+            rehearse_only_here(client.base_url.host)
+        sums = Sums(terms.sum_terms, key, client, noise)
+    store.create_or_resume(terms.name, encode(terms))
+    rosters = None if terms.relay is None else Rosters(store, terms.relay, key)
+    driver = Driver(store, Campaign(terms, public, key), draw, sums, rosters)
+    service = Coordinator(
+        store=store,
+        intake=Intake(store, key.public_key()),
+        view=View(store, key.public_key()),
+        driver=driver,
+        rosters=rosters,
+        greeting=greeting(terms, key),
+        admin=admin,
+        limits=limits,
+    )
+    return Running(service.app(), store, driver, public_bytes(key.public_key()).hex())

@@ -31,7 +31,7 @@ from tacit.learners.query import Answer
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import Question, invitations, owners, reports
 from tacit.service.kinds.registry import read_terms
-from tacit.wire.signing import opened
+from tacit.wire.envelopes import opened
 
 _FRESH = 0.5  # seconds that figures are good for: many viewers cost the database as much as one
 

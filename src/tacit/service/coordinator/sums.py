@@ -25,8 +25,7 @@ from tacit.service.protocol.signed_requests import (
     request_headers,
 )
 from tacit.sums.base import SumRefusedError
-from tacit.sums.halves import SumTerms
-from tacit.sums.protocol import CoordinatorSide, HelperSum
+from tacit.sums.protocol import CoordinatorSide, HelperSum, SumTerms
 from tacit.wire import WireError, decode, encode
 
 log = logging.getLogger(__name__)

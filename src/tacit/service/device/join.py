@@ -24,7 +24,7 @@ from tacit.service.device.rehearsal_gate import RehearsalGate, RehearsalPart
 from tacit.service.kinds.kind import CampaignTerms
 from tacit.service.kinds.registry import read_terms
 from tacit.service.protocol.handshake import is_rehearsal, read_greeting, rehearse_only_here
-from tacit.wire.signing import public_bytes
+from tacit.wire.envelopes import public_bytes
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tacit.owner.gate import Gate, Reason, RefusedError
 from tacit.owner.ledger import LedgerError
 from tacit.service.device.client import Link
-from tacit.wire.signing import public_bytes
+from tacit.wire.envelopes import public_bytes
 
 log = logging.getLogger(__name__)
 _POLL = 2.0  # seconds, where the coordinator names none

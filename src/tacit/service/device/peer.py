@@ -28,7 +28,7 @@ from tacit.service.protocol.peer_replay import (
     RelayTerms,
     Spoken,
 )
-from tacit.wire.signing import opened, public_bytes, sign
+from tacit.wire.envelopes import opened, public_bytes, sign
 
 
 class Relayed:

@@ -1,13 +1,16 @@
-"""The helper as an ASGI service: its public key for everybody, sums for the campaigns it serves.
-
-A relay is signed by a campaign's key. Privacy does not rest on that: halves open for one question
-only, and a question is answered once, whoever asks. It keeps strangers from using a question up, or
-the machine.
+"""The helper: the second server of sums over all owners, as an ASGI service with its public key for
+everybody and sums for the campaigns it serves. What it has released is kept durably: a question is
+answered once, and the same answer repeated ever after.
 """
 
 import logging
+import sqlite3
+import threading
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from starlette.applications import Starlette
@@ -18,13 +21,78 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from tacit._util.checks import whole
+from tacit._util.durable import use_journal
 from tacit.mechanisms.streams import Stream, secure
-from tacit.service.helper.answers import Answers
 from tacit.service.protocol.guard import Guard, Limits, leave_to_guard
 from tacit.service.protocol.signed_requests import UnsignedError, signer
 from tacit.sums.base import SumRefusedError
 from tacit.sums.protocol import HelperSide, RelayedHalves
 from tacit.wire import WireError, decode, encode
+
+
+class Answers:
+    """Releases on disk."""
+
+    def __init__(self, path: Path) -> None:
+        self._lock = threading.Lock()
+        self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        use_journal(self._connection)
+        with self._transaction():
+            self._connection.execute(
+                "CREATE TABLE IF NOT EXISTS releases "
+                "(question BLOB PRIMARY KEY, relay BLOB NOT NULL, answer BLOB NOT NULL) "
+                "WITHOUT ROWID"
+            )
+
+    def find(self, question: bytes, relay: bytes) -> bytes | None:
+        """The answer that was given; None: none yet. Other halves than it was given for are a
+        `SumRefusedError`.
+        """
+        with self._transaction():
+            return self._find(question, relay)
+
+    def answer(self, question: bytes, relay: bytes, draw: Callable[[], bytes]) -> bytes:
+        """The answer that was given, or the one that `draw` gives now, once and for all."""
+        with self._transaction():
+            found = self._find(question, relay)
+            if found is None:
+                found = draw()
+                row = question, _digest(relay), found
+                self._connection.execute(
+                    "INSERT INTO releases (question, relay, answer) VALUES (?, ?, ?)", row
+                )
+            return found
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _find(self, question: bytes, relay: bytes) -> bytes | None:
+        wanted = "SELECT relay, answer FROM releases WHERE question = ?"
+        known = self._connection.execute(wanted, (question,)).fetchone()
+        if known is None:
+            return None
+        if known[0] != _digest(relay):
+            raise SumRefusedError(
+                "this question was answered for other halves; a helper releases a batch once"
+            )
+        return bytes(known[1])
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._lock:  # threads of this process; BEGIN IMMEDIATE keeps processes apart
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+
+def _digest(relay: bytes) -> bytes:
+    return blake2b(relay, digest_size=32).digest()
+
 
 log = logging.getLogger(__name__)
 LARGEST = 16 << 20  # bytes of a relay: a quarter of a million owners

@@ -28,8 +28,7 @@ from tacit.service.kinds.kind import (
     Publication,
 )
 from tacit.service.protocol.handshake import check_url, trust
-from tacit.sums.halves import SIZE, SumTerms
-from tacit.sums.protocol import REHEARSAL_HELPER, no_rehearsal
+from tacit.sums.protocol import REHEARSAL_HELPER, SIZE, SumTerms, no_rehearsal
 from tacit.wire import message
 
 _WORDS = KindWords(

@@ -31,7 +31,7 @@ from tacit.mechanisms.streams import Stream, secure, seeded
 from tacit.owner.policy import Policy
 from tacit.service.protocol.handshake import REHEARSAL, is_rehearsal
 from tacit.service.protocol.peer_replay import RelayTerms
-from tacit.sums.halves import SumTerms
+from tacit.sums.protocol import SumTerms
 
 
 @dataclass(frozen=True, kw_only=True)

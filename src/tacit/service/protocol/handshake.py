@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from tacit.wire import WireError
-from tacit.wire.signing import public_bytes, sign, verified
+from tacit.wire.envelopes import public_bytes, sign, verified
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 REHEARSAL = "rehearsal: reproducible, not private"

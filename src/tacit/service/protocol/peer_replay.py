@@ -19,7 +19,7 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from tacit._util.checks import bad
-from tacit.algorithms.roster import Peer, Roll, Roster
+from tacit.algorithms.peers import Peer, Roll, Roster
 from tacit.data.cohort import Cohort
 from tacit.data.schema import Schema
 from tacit.learners.invitation import PURPOSE, Invitation, digest_of, unpack
@@ -27,7 +27,7 @@ from tacit.learners.peers.leaf_counts import CountLeaves
 from tacit.learners.peers.peer_model import Additive
 from tacit.learners.query import Query
 from tacit.wire import WireError, encode, message
-from tacit.wire.signing import opened
+from tacit.wire.envelopes import opened
 
 SPOKEN, ROSTER, TURN = "spoken", "roster", "turn"  # purposes of signatures
 _DIGEST = 32
