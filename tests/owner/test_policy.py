@@ -73,7 +73,7 @@ def test_only_exact_numbers_are_budgets(value):
 
 def test_peers_counts_count_twice_once_kinds_are_mixed():
     """Counts prove twice their epsilon for one record replaced: a mixed sum must hold for all."""
-    policy = Policy(epsilon_per_release=1, epsilon_total=2, releases=9)
+    policy = Policy(epsilon_per_release=Fraction(1), epsilon_total=Fraction(2), releases=9)
     half, one = Fraction(1, 2), Fraction(1)
     offers = (0.25, 0.5, 1.0)
     assert policy.level(offers, one, one, "counts") == 2  # counts alone: 1 + 1 of 2
@@ -86,7 +86,7 @@ def test_peers_counts_count_twice_once_kinds_are_mixed():
 def test_no_order_of_kinds_spends_more_than_the_total_for_a_record_replaced():
     rng = np.random.default_rng(1)
     for _ in range(300):
-        policy = Policy(epsilon_per_release=1, epsilon_total=3, releases=99)
+        policy = Policy(epsilon_per_release=Fraction(1), epsilon_total=Fraction(3), releases=99)
         spent = counts = Fraction(0)
         for _ in range(12):
             how = str(rng.choice(["counts", "objective", "privunit"]))

@@ -37,7 +37,6 @@ from tacit.wire.registry import (
     WireError,
     class_of,
     fields_of,
-    message,
     pack_array,
     tag_of,
     unpack_array,

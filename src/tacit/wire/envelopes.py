@@ -13,7 +13,8 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from tacit.wire.codec import LARGEST, WireError, decode, encode
+from tacit.wire.codec import LARGEST, decode, encode
+from tacit.wire.registry import WireError
 
 Kind = TypeVar("Kind")
 _SIGNATURE = 64
