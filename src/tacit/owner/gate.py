@@ -36,6 +36,7 @@ from tacit.owner.entry import COUNTS, Entry
 from tacit.owner.job import JOB_LARGEST, Done, Job
 from tacit.owner.ledger import Book, Ledger
 from tacit.owner.policy import Policy
+from tacit.owner.template import Template
 from tacit.owner.worker import Worker
 from tacit.sums.protocol import no_rehearsal
 from tacit.wire import WireError, decode, encode
@@ -72,7 +73,8 @@ class Gate:
 
     One owner is the usual case; a gateway holds many. `schema` is the public description by which
     rows were read. `clock` only says when questions have expired, which no budget depends on: it
-    may be the campaign's. Times in the ledger are this machine's.
+    may be the campaign's. With a `template` only questions within it are answered, as often as it
+    says, at the epsilon that the policy allows whatever was spent elsewhere. Times in the ledger are this machine's.
     """
 
     def __init__(
@@ -84,6 +86,7 @@ class Gate:
         ledger: Ledger,
         key: Ed25519PublicKey,
         clock: Callable[[], float] | None = None,
+        template: Template | None = None,
     ) -> None:
         if not len(owners) == len(set(owners)) == len(cohort):
             raise ValueError(
@@ -111,6 +114,7 @@ class Gate:
         self._ledger = ledger
         self._key = key
         self._clock = clock
+        self._template = template
         self._worker: Worker | None = None
         if self._computes_apart:
             self._worker = Worker(self._try_there, self._compute_there)
@@ -220,6 +224,12 @@ class Gate:
                 return "the question is made for another schema than the owner's rows"
             if (query.dim, query.classes) != (schema.dim, len(schema.classes)):
                 return "the question is made for other rows than the schema says"
+            if self._template is not None:
+                columns, label = self._template.columns, self._template.label
+                barred = self._policy.refuse_columns(columns, label)
+                outside = barred or self._template.objection(invitation)
+                if outside:
+                    return outside
             return self._policy.objection(invitation)
         except Exception:  # of a question of which we know nothing but who signed it
             return "the question contradicts itself"
@@ -271,7 +281,15 @@ class Gate:
         if not releases < self._policy.releases:
             return None
         query = invitation.query
-        return self._policy.level(query.epsilons, spent, book.spent_on(owner, COUNTS), query.how)
+        able = self._policy.level(query.epsilons, spent, book.spent_on(owner, COUNTS), query.how)
+        form = None if self._template is None else self._template.form_of(query)
+        if form is None:
+            return able
+        # with a template: what the policy allows, whatever was spent elsewhere, or nothing
+        agreed = self._policy.level(query.epsilons, Fraction(0), how=query.how)
+        answered = book.answered(owner, invitation.campaign, query.what)
+        payable = able is not None and agreed is not None and agreed <= able
+        return agreed if payable and answered < form.times else None
 
     def _reports(self, invitation: Invitation, fresh: list[tuple[str, int]]) -> list[bytes]:
         """Reports of owners that can pay, all at the moment that question and policy name."""

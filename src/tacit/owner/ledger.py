@@ -76,6 +76,11 @@ class Book:
         ).fetchall()
         return sum((Fraction(cost) for (cost,) in costs), Fraction(0))
 
+    def answered(self, owner: str, campaign: str, what: str) -> int:
+        """How many questions for this the owner has answered in a campaign of this name."""
+        wanted = "SELECT count(*) FROM releases WHERE owner = ? AND campaign = ? AND what = ?"
+        return int(self.connection.execute(wanted, (owner, campaign, what)).fetchone()[0])
+
     def add(self, entry: Entry) -> None:
         """Write a release down; it counts when the transaction ends."""
         self.head = linked(self.head, entry)

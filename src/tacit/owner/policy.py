@@ -5,6 +5,7 @@ Budgets are exact: decimals of the file become rationals, and every comparison i
 
 import re
 import tomllib
+from collections.abc import Collection
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
@@ -29,6 +30,8 @@ class Policy:
 
     epsilon_per_release, epsilon_total : budgets, exact; give strings, decimals or whole numbers.
     releases : how many questions may be answered in all.
+    columns, labels : columns that may be used, and predicted; None allows every one.
+    columns_never : columns that may be neither.
     learners, mechanisms : names that are allowed; None allows every sound one.
     units : whose change must be hidden: "owner" (everything this owner has) or "record" (each of
     its rows).
@@ -55,6 +58,9 @@ class Policy:
     epsilon_per_release: Fraction
     epsilon_total: Fraction
     releases: int = 1
+    columns: tuple[str, ...] | None = None
+    columns_never: tuple[str, ...] = ()
+    labels: tuple[str, ...] | None = None
     learners: tuple[str, ...] | None = None
     mechanisms: tuple[str, ...] | None = None
     units: tuple[str, ...] = ("owner",)
@@ -80,7 +86,7 @@ class Policy:
             raise bad("longest", "above 0, at most 86400 seconds", str(self.longest))
         for name in _COUNTS:
             whole(name, getattr(self, name), 1)
-        for name in ("learners", "mechanisms", "units"):
+        for name in ("learners", "mechanisms", "units", "columns", "columns_never", "labels"):
             given = getattr(self, name)
             if given is not None:
                 if isinstance(given, str) or not all(isinstance(each, str) for each in given):
@@ -125,6 +131,17 @@ class Policy:
             if epsilon <= self.epsilon_per_release and then <= self.epsilon_total:
                 allowed = place
         return allowed
+
+    def refuse_columns(self, columns: Collection[str], label: str) -> str:
+        """Why these columns may not be used, or this one predicted; empty: they may."""
+        barred = {*columns, label} & set(self.columns_never)
+        if self.columns is not None:
+            barred |= set(columns) - set(self.columns)
+        if barred:
+            return f"the policy does not allow the columns {', '.join(sorted(barred))}"
+        if self.labels is not None and label not in self.labels:
+            return f"the policy does not allow to predict {label}"
+        return ""
 
     def rows_of(self, query: Query) -> int:
         """How many rows of an owner count for a question."""

@@ -5,6 +5,7 @@
     home/guards               further places of the ledger's mark, one path in a line (optional)
     home/owners               "one owner", or the column that names a gateway's owners
     home/pins/KEY             the address at which the campaign with this key was joined
+    home/pins/KEY.template    what the campaign may ask, as it was agreed to
     home/pins/KEY.identity    the secret and name of a folder that was moved here (optional)
     home/peers/KEY/           what a peer took in, and the model of its own
 
@@ -114,8 +115,19 @@ class Home:
                     f"campaign? to join it as well: --campaign-key {campaign.hex()}"
                 )
 
-    def pin(self, campaign: bytes, address: str) -> None:
-        """Remember the campaign that was joined at an address."""
+    def check_template(self, campaign: bytes, template: bytes) -> None:
+        """Refuse a campaign that would ask for something else than when it was joined."""
+        pinned = self._pin(campaign, ".template")
+        if pinned.exists() and pinned.read_bytes() != template:
+            raise ValueError(
+                "the campaign would ask for something else than what you agreed to when you "
+                f"joined; nothing was sent (what you agreed to: {pinned})"
+            )
+
+    def pin(self, campaign: bytes, address: str, template: bytes = b"") -> None:
+        """Remember the campaign that was joined at an address, and what it may ask."""
+        if template:
+            read_or_create(self._pin(campaign, ".template"), lambda: template)
         read_or_create(self._pin(campaign), lambda: address.encode())
 
     def has_joined(self, campaign: bytes) -> bool:

@@ -24,6 +24,7 @@ from tacit.service.device.rehearsal_gate import RehearsalGate, RehearsalPart
 from tacit.service.kinds.kind import CampaignTerms
 from tacit.service.kinds.registry import read_terms
 from tacit.service.protocol.handshake import is_rehearsal, read_greeting, rehearse_only_here
+from tacit.wire import encode
 from tacit.wire.envelopes import public_bytes
 
 
@@ -74,8 +75,13 @@ class Joining:
         members = self._members(
             _Greeted(terms, key, home, cohort, [home.owner(value) for value in named], keys), link
         )
+        template = terms.template()
+        barred = self.policy.refuse_columns(template.columns, template.label)
+        if barred and pin:
+            raise ValueError(f"{barred}: nothing was sent")
+        home.check_template(campaign, encode(template))
         if pin:
-            home.pin(campaign, str(link.address))
+            home.pin(campaign, str(link.address), encode(template))
         return terms, members
 
     def _members(self, greeted: "_Greeted", link: Link) -> list[Member]:
@@ -111,13 +117,16 @@ class Joining:
     def _gate(self, greeted: "_Greeted", link: Link) -> Gate:
         cohort, names, schema = greeted.cohort, greeted.names, greeted.terms.schema
         ledger, key = greeted.home.ledger, greeted.key
+        given: dict[str, Any] = {
+            "key": key,
+            "clock": link.now,
+            "template": greeted.terms.template(),
+        }
         if self.rehearsal is None:
-            return Gate(cohort, names, schema, self.policy, ledger, key=key, clock=link.now)
+            return Gate(cohort, names, schema, self.policy, ledger, **given)
         rehearse_only_here(link.address.host)
         part = self.rehearsal
-        return RehearsalGate(
-            cohort, names, schema, self.policy, ledger, key=key, part=part, clock=link.now
-        )
+        return RehearsalGate(cohort, names, schema, self.policy, ledger, part=part, **given)
 
     def _labels(self, terms: CampaignTerms, names: list[str]) -> dict[str, str]:
         """What each owner is called at the coordinator: nothing, but for sites and peers what was

@@ -31,8 +31,11 @@ async def preview(joining: Joining, link: Link, pinned: bytes | None) -> Preview
     query = terms.example()
     policy = joining.policy
     level = policy.level(query.epsilons, rational(0))
-    objection = policy.objection(Invitation(terms.name, 1, 0, digest_of(terms.schema), query))
-    told = joining.told(terms)
+    barred = policy.refuse_columns(terms.template().columns, terms.label)
+    objection = barred or policy.objection(
+        Invitation(terms.name, 1, 0, digest_of(terms.schema), query)
+    )
+    told, template = joining.told(terms), terms.template()
     lines = [
         f"campaign: {terms.name}, to predict {joining.label or terms.label}",
         f"asks for: {terms.words.asks_for or f'the {query.what} share of your rows'} "
@@ -45,6 +48,7 @@ async def preview(joining: Joining, link: Link, pinned: bytes | None) -> Preview
         "in all, "
         f"{policy.releases} release{'' if policy.releases == 1 else 's'}",
         f"owners in your file: {len(members)}",
+        *template.lines(),
         f"told at enrolment: {_told_in_words(told)}",
     ]
     figures = {
@@ -58,6 +62,8 @@ async def preview(joining: Joining, link: Link, pinned: bytes | None) -> Preview
         "offered_epsilons": list(query.epsilons),
         "owners": len(members),
         "told_at_enrolment": told,
+        "columns": list(template.columns),
+        "trust": template.trust,
     }
     if objection or level is None:
         why = (

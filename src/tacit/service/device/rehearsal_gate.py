@@ -22,6 +22,7 @@ from tacit.mechanisms.streams import Stream, seeded
 from tacit.owner.gate import Gate, Reason, RefusedError
 from tacit.owner.ledger import Ledger
 from tacit.owner.policy import Policy
+from tacit.owner.template import Template
 from tacit.service.protocol.handshake import REHEARSAL, is_rehearsal
 from tacit.sums.protocol import REHEARSAL_HELPER
 
@@ -54,12 +55,15 @@ class RehearsalGate(Gate):
         key: Ed25519PublicKey,
         part: RehearsalPart,
         clock: Callable[[], float] = time.time,
+        template: Template | None = None,
     ) -> None:
         if not all(is_rehearsal(entry.campaign) for entry in ledger.entries()):
             raise ValueError(
                 f"{ledger.path} is the ledger of a real owner: rehearse with another --home"
             )
-        super().__init__(cohort, owners, schema, policy, ledger, key=key, clock=clock)
+        super().__init__(
+            cohort, owners, schema, policy, ledger, key=key, clock=clock, template=template
+        )
         self._policy = replace(policy, helper=REHEARSAL_HELPER.hex())
         tapes = max(len(owners), 2)  # a question is first tried on two owners without rows
         self._stream = seeded(part.seed).of(np.arange(part.first, part.first + tapes))

@@ -13,11 +13,14 @@ from tacit._util.types import IntArray
 from tacit.algorithms.boosting import AllOwners, Boosted, Judge, OwnSample, Schedule, boost
 from tacit.data.sample import Public
 from tacit.estimators.guarantee import Source, boosting_guarantee
-from tacit.learners.learner import Facts, Learner, ReportTerms, ShareQuery
+from tacit.learners.learner import Facts, Learner, ReportTerms, ShareQuery, Tally
 from tacit.learners.models.ensemble import Ensemble
+from tacit.learners.owners.stump import StumpModel
+from tacit.learners.owners.sum_query import SumQuery
 from tacit.learners.query import Query
 from tacit.learners.registry import learner_of
 from tacit.owner.policy import Policy
+from tacit.owner.template import ALWAYS_FREE, QuestionForm, bounds_of
 from tacit.service.kinds.campaign_file import CampaignSpec, register
 from tacit.service.kinds.kind import (
     ONE_REPORT,
@@ -115,6 +118,32 @@ class BoostingTerms(CampaignTerms):
             terms=self.terms,
         )
 
+    @property
+    def trust(self) -> str:
+        if self.sums is None:
+            return super().trust
+        return "your own machine; for sums that one of two servers, the helper, is honest"
+
+    def forms(self) -> tuple[QuestionForm, ...]:
+        """The ensemble grows by a model each round; sums ask how wrong the next one is."""
+        (form,) = super().forms()
+        bounds = bounds_of(form.example, self.rounds, growth=self.rounds * _MODEL)
+        asked = replace(form, free=(*ALWAYS_FREE, "ensemble"), bounds=bounds)
+        if self.sums is None:
+            return (asked,)
+        ensemble = Ensemble(self.facts.classes)
+        example = SumQuery.of(
+            Tally(StumpModel(0, 0.0, 0, 1), ensemble), self.facts.dim, 1, 1, self.sums
+        )
+        summed = QuestionForm(
+            example,
+            (*ALWAYS_FREE, "model", "ensemble", "number"),
+            bounds_of(example, self.rounds + 1, growth=(self.rounds + 1) * _MODEL),
+            self.rounds * self.attempts,
+            self.sums.epsilon,
+        )
+        return asked, summed
+
     def run(self, public: Public) -> Generator[Any, Any, Boosted]:
         return self.algorithm(OwnSample(public) if self.sums is None else AllOwners())
 
@@ -169,6 +198,7 @@ class BoostingTerms(CampaignTerms):
         return replace(self, sums=replace(self.sums, helper=REHEARSAL_HELPER))
 
 
+_MODEL = 1 << 14  # bytes that a base model may have
 _SUMS = {"error_epsilon", "helper", "helper_key"}
 
 

@@ -3,7 +3,7 @@ the network.
 """
 
 from collections.abc import Generator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +18,7 @@ from tacit.estimators.guarantee import Source, classifier_guarantee
 from tacit.estimators.planning import Plan
 from tacit.learners.learner import ShareQuery
 from tacit.learners.query import Query
+from tacit.owner.template import ALWAYS_FREE, QuestionForm, bounds_of
 from tacit.service.kinds.campaign_file import CampaignSpec, register
 from tacit.service.kinds.kind import (
     ONE_REPORT,
@@ -100,6 +101,12 @@ class ClassifierTerms(CampaignTerms):
     def example(self) -> Query:
         return self.query
 
+    def forms(self) -> tuple[QuestionForm, ...]:
+        """The published model is part of what an owner computes with: it differs each round."""
+        (form,) = super().forms()
+        bounds = bounds_of(self.query, self.rounds, growth=_GROWTH)
+        return (replace(form, free=(*ALWAYS_FREE, "learner"), bounds=bounds),)
+
     def run(self, public: Public) -> Generator[Any, Any, Refined]:
         return refine(
             public,
@@ -136,6 +143,7 @@ class ClassifierTerms(CampaignTerms):
         )
 
 
+_GROWTH = 1 << 16  # bytes by which a published model may grow in later rounds
 _FEATURES = ("auto", "linear", "products", "waves", "leaves")
 
 

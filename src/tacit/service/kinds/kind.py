@@ -22,6 +22,7 @@ from tacit.data.schema import Schema
 from tacit.data.table import UserTable
 from tacit.estimators.guarantee import Guarantee
 from tacit.estimators.persistence import SavedModel
+from tacit.learners.invitation import digest_of
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.scores import ScoreModel
 from tacit.learners.peers.peer_model import ServedScores
@@ -29,6 +30,7 @@ from tacit.learners.query import Query
 from tacit.learners.sites.projection import LinearModel
 from tacit.mechanisms.streams import Stream, secure, seeded
 from tacit.owner.policy import Policy
+from tacit.owner.template import ALWAYS_FREE, QuestionForm, Template, bounds_of
 from tacit.service.protocol.handshake import REHEARSAL, is_rehearsal
 from tacit.service.protocol.peer_replay import RelayTerms
 from tacit.sums.protocol import SumTerms
@@ -182,6 +184,24 @@ class CampaignTerms(ABC):
     @abstractmethod
     def example(self) -> Query:
         """A question as it may come first: what an owner is shown before it joins."""
+
+    @property
+    def trust(self) -> str:
+        """On whom the guarantee rests, in words."""
+        return "nobody but your own machine"
+
+    def forms(self) -> tuple[QuestionForm, ...]:
+        """All forms that its questions have; those of the first form are the ones that cost."""
+        example = self.example()
+        bounds = bounds_of(example, self.rounds_expected)
+        most = example.epsilons[-1]
+        return (QuestionForm(example, ALWAYS_FREE, bounds, self.answers, most),)
+
+    def template(self) -> Template:
+        """What an owner agrees to by joining."""
+        columns = tuple(str(feature.name) for feature in self.schema.features)
+        schema = digest_of(self.schema)
+        return Template(self.name, schema, columns, self.label, self.trust, self.forms())
 
     # How it runs, and what it publishes
     # --------------------------------------------------------------

@@ -27,6 +27,7 @@ from tacit.learners.peers.peer_model import Additive, ServedScores
 from tacit.learners.query import Query
 from tacit.mechanisms.streams import seeded
 from tacit.owner.policy import Policy
+from tacit.owner.template import ALWAYS_FREE, QuestionForm, bounds_of
 from tacit.service.kinds.campaign_file import CampaignSpec, register
 from tacit.service.kinds.kind import (
     MEANING,
@@ -58,6 +59,10 @@ _WORDS = KindWords(
         MEANING,
     ),
 )
+
+
+_LATER = 100  # newcomers may add turns, so many times those that were planned
+_PART = 1 << 10  # bytes of what a turn released
 
 
 @message("campaign.peers")
@@ -129,6 +134,18 @@ class PeerTerms(CampaignTerms):
             model=Additive(),
             menu=(fair_share(self.epsilon, self.answers),),
         )
+
+    @property
+    def trust(self) -> str:
+        return "your own machine; the coordinator only relays what participants sign"
+
+    def forms(self) -> tuple[QuestionForm, ...]:
+        """What was released so far, the cuts and the part of epsilon differ from turn to turn."""
+        example = self.example()
+        bounds = bounds_of(example, self.rounds * _LATER, growth=self.rounds * _LATER * _PART)
+        times = turns_each(self.rounds, 1, self.epsilon)
+        free = (*ALWAYS_FREE, "cuts", "model", "menu")
+        return (QuestionForm(example, free, bounds, times, self.epsilon),)
 
     def run(self, public: Public) -> Generator[Any, Any, TurnsTaken]:
         return self.replay()

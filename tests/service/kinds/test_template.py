@@ -1,0 +1,115 @@
+"""Consent that binds: what a campaign may ask is fixed when an owner joins."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from benchmarks.templates import campaigns, search
+
+from tacit.learners.invitation import PURPOSE, Invitation, digest_of
+from tacit.learners.learner import ReportTerms
+from tacit.learners.models.ensemble import Ensemble
+from tacit.learners.owners.stump import StumpModel
+from tacit.owner.gate import Gate, Reason, RefusedError
+from tacit.owner.ledger import Ledger
+from tacit.service.kinds.boosting import BoostingTerms
+from tacit.wire.signing import sign
+from tests.owner.made import KEY, policy
+from tests.service.device.coordinators import POLICY, Watching, run, terms_of
+
+
+def test_no_question_outside_the_template_is_accepted():
+    assert search(questions=300, seed=1) == 0  # 100,000: python -m benchmarks.templates
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_what_a_campaign_asks_is_within_its_template(place):
+    terms = campaigns()[place]
+    asked = Invitation(terms.name, 1, 1, digest_of(terms.schema), terms.example())
+    assert terms.template().objection(asked) == ""
+    later = replace(asked, number=7, query=replace(asked.query, round=2, attempt=3))
+    assert terms.template().objection(later) == ""
+
+
+def ask(terms, gate, number, **changes):
+    query = replace(terms.example(), **changes)
+    asked = Invitation(terms.name, number, 1 << 40, digest_of(terms.schema), query)
+    return gate.answer(sign(asked, PURPOSE, KEY))
+
+
+def gate_of(terms, folder, template=True, **limits):
+    from tacit import Cohort
+
+    rows = Cohort(np.zeros((2, terms.schema.dim)), np.array([0, 1]), np.array([0, 2]))
+    ledger = Ledger(folder / "l.db", folder / "l.mark")
+    given = terms.template() if template else None
+    limits = {"epsilon_total": 9, "releases": 9, **limits}
+    return Gate(
+        rows, ["me"], terms.schema, policy(**limits), ledger, KEY.public_key(), template=given
+    )
+
+
+def test_a_gate_answers_within_the_template_and_as_often_as_it_says(tmp_path):
+    terms = campaigns()[0]
+    gate = gate_of(terms, tmp_path)
+    grown = Ensemble(2).plus(0.5, StumpModel(1, 0.25, 0, 1))
+    assert ask(terms, gate, 1, round=2, ensemble=grown)
+    with pytest.raises(RefusedError) as second:
+        ask(terms, gate, 2)
+    assert second.value.reason is Reason.SPENT
+    assert ask(terms, gate_of(terms, tmp_path, template=False), 3)  # the template alone refused it
+
+
+def test_the_epsilon_is_the_one_agreed_to_whatever_was_spent_elsewhere(tmp_path):
+    terms = campaigns()[0]  # offers 0.5 and 1
+    assert isinstance(terms, BoostingTerms)
+    other = replace(terms, name="other", terms=ReportTerms("privunit", (0.25,)))
+    limits = {"epsilon_total": Fraction(6, 5)}
+    ask(other, gate_of(other, tmp_path, **limits), 1)
+    with pytest.raises(RefusedError) as refused:
+        ask(terms, gate_of(terms, tmp_path, **limits), 1)
+    assert refused.value.reason is Reason.SPENT  # and not 0.5, which would tell of the other
+    assert ask(terms, gate_of(terms, tmp_path, template=False, **limits), 1)
+
+
+@pytest.mark.parametrize(
+    ("limits", "why"),
+    [
+        ({"columns": ("town",)}, "does not allow the columns age"),
+        ({"columns_never": ("age",)}, "does not allow the columns age"),
+        ({"columns_never": ("ill",)}, "does not allow the columns ill"),
+        ({"labels": ("rich",)}, "does not allow to predict ill"),
+    ],
+)
+def test_policies_name_columns_and_labels(tmp_path, limits, why):
+    terms = campaigns()[0]
+    with pytest.raises(RefusedError, match=why):
+        ask(terms, gate_of(terms, tmp_path, **limits), 1)
+    (tmp_path / "a.csv").write_text("age,ill\n41,yes\n")
+    coordinator = Watching()
+    with pytest.raises(ValueError, match=why):
+        run(coordinator, tmp_path / "a.csv", tmp_path / "home", policy=replace(POLICY, **limits))
+    assert [path for _, path, _, _ in coordinator.seen] == ["/v1/campaign"]
+
+
+def test_allowed_columns_and_labels_are_allowed(tmp_path):
+    terms = campaigns()[0]
+    gate = gate_of(terms, tmp_path, columns=("age", "town", "more"), labels=("ill",))
+    assert ask(terms, gate, 1)
+
+
+def test_a_campaign_that_asks_for_something_else_later_is_refused(tmp_path):
+    (tmp_path / "a.csv").write_text("age,ill\n41,yes\n")
+    coordinator = Watching()
+    run(coordinator, tmp_path / "a.csv", tmp_path / "home")
+    coordinator.terms = replace(terms_of("trial"), rounds=5)
+    with pytest.raises(ValueError, match="something else than what you agreed to"):
+        run(coordinator, tmp_path / "a.csv", tmp_path / "home")
+
+
+def test_the_template_is_shown_in_plain_words():
+    lines = campaigns()[0].template().lines()
+    assert lines[0] == "columns used: age, town; to predict ill"
+    words = "may ask at most 1 times: stump through privunit, unit owner, epsilon at most 1"
+    assert words in lines[2]
