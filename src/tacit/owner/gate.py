@@ -73,8 +73,9 @@ class Gate:
 
     One owner is the usual case; a gateway holds many. `schema` is the public description by which
     rows were read. `clock` only says when questions have expired, which no budget depends on: it
-    may be the campaign's. With a `template` only questions within it are answered, as often as it
-    says, at the epsilon that the policy allows whatever was spent elsewhere. Times in the ledger are this machine's.
+    may be the campaign's. Times in the ledger are this machine's. With a `template` only questions
+    within it are answered, as often as it says, at the epsilon that the policy allows whatever was
+    spent elsewhere.
     """
 
     def __init__(
