@@ -34,7 +34,7 @@ from tacit.owner.policy import Policy
 from tacit.service.kinds.boosting import BoostingTerms
 from tacit.service.kinds.kind import CampaignTerms
 from tacit.service.kinds.peers import PeerTerms
-from tacit.wire.signing import sign
+from tacit.wire.envelopes import sign
 
 _FOREVER = 1 << 40
 _SCHEMA = Schema((Number("age", 0, 100), Category("town", ("n", "s"))), ("no", "yes"))

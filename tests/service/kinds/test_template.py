@@ -14,7 +14,7 @@ from tacit.learners.owners.stump import StumpModel
 from tacit.owner.gate import Gate, Reason, RefusedError
 from tacit.owner.ledger import Ledger
 from tacit.service.kinds.boosting import BoostingTerms
-from tacit.wire.signing import sign
+from tacit.wire.envelopes import sign
 from tests.owner.made import KEY, policy
 from tests.service.device.coordinators import POLICY, Watching, run, terms_of
 
