@@ -27,6 +27,22 @@ def positive(name: str, value: object) -> float:
     return number
 
 
+def positives(name: str, value: object) -> float | FloatArray:
+    """`value` as a finite float above zero, or as a vector of such that nobody can change."""
+    if np.ndim(value) == 0:  # type: ignore[arg-type]
+        return positive(name, value.item() if isinstance(value, np.generic | np.ndarray) else value)
+    array = np.array(value)
+    if array.dtype.kind not in "fiu" or array.ndim != 1:
+        shape = f"{array.dtype} of shape {array.shape}"
+        raise bad(name, "a number or a vector of numbers", shape)
+    wrong = array[~((array > 0) & (array < np.inf))]
+    if wrong.size:
+        raise bad(name, "finite and > 0 in every row", wrong[0].item())
+    array = array.astype(np.float64)
+    array.setflags(write=False)
+    return array
+
+
 def whole(name: str, value: object, least: int) -> int:
     """`value` as an int of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or not int(value) >= least:

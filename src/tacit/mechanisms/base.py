@@ -1,5 +1,4 @@
-"""The protocol of a mechanism: share in a known space -> report -> unbiased estimate of known
-variance.
+"""The protocol of a mechanism: share -> report -> unbiased estimate of known variance.
 
 A mechanism is a specification (epsilon and space) that knows how to draw and how to read reports.
 What all of them share is here: checking and clipping input, walking over owners in blocks, feeding
@@ -16,7 +15,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from tacit._util.checks import bad, matrix, positive, whole
+from tacit._util.checks import bad, matrix, positives, whole
 from tacit._util.kernels import pieces, spread
 from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray, WordArray
 from tacit.mechanisms.reports import Reports, Totals
@@ -128,25 +127,7 @@ class Mechanism(ABC):
     # What all mechanisms share
 
     def _accept(self, epsilon: object) -> float | FloatArray:
-        """Check epsilon: one number, or a vector of numbers."""
-        if np.ndim(epsilon) == 0:  # type: ignore[arg-type]
-            return positive(
-                "epsilon",
-                epsilon.item() if isinstance(epsilon, np.generic | np.ndarray) else epsilon,
-            )
-        array = np.array(epsilon)
-        if array.dtype.kind not in "fiu" or array.ndim != 1:
-            raise bad(
-                "epsilon",
-                "a number or a vector of numbers",
-                f"{array.dtype} of shape {array.shape}",
-            )
-        wrong = array[~((array > 0) & (array < np.inf))]
-        if wrong.size:
-            raise bad("epsilon", "finite and > 0 in every row", wrong[0].item())
-        array = array.astype(np.float64)
-        array.setflags(write=False)
-        return array
+        return positives("epsilon", epsilon)
 
     @cached_property
     def levels(self) -> FloatArray:
@@ -165,11 +146,9 @@ class Mechanism(ABC):
 
     def select(self, rows: slice | IntArray) -> Self:
         """The same mechanism for some of the rows (itself, when epsilon is one number)."""
-        return (
-            self
-            if isinstance(self.epsilon, float)
-            else replace(self, epsilon=self.epsilon[rows], menu=self.levels)
-        )
+        if isinstance(self.epsilon, float):
+            return self
+        return replace(self, epsilon=self.epsilon[rows], menu=self.levels)
 
     def randomize(self, shares: object, stream: Stream) -> Reports:
         """One report per row of `shares` (n, dim). Row i uses tape i of `stream`."""
@@ -260,9 +239,7 @@ class Mechanism(ABC):
         chosen: slice | IntArray,
         stream: Stream,
     ) -> None:
-        """Draw some rows of one level. A longer tape begins with the shorter one: a report is a
-        function of it.
-        """
+        """Draw some rows of one level. A longer tape begins with the shorter one."""
         rows, words = _numbers(chosen), self._words(level)
         tape = stream.words(rows, 0, words)
         fresh = reports[chosen] if isinstance(chosen, slice) else self.blank(len(rows))
@@ -299,9 +276,8 @@ class Mechanism(ABC):
             raise ValueError("reports have another form than this mechanism's; see valid()")
         wrong = np.count_nonzero(~self._valid(level, reports))
         if wrong:
-            raise ValueError(
-                f"{wrong} of {len(reports)} reports are not of this mechanism; see valid()"
-            )
+            some = f"{wrong} of {len(reports)} reports"
+            raise ValueError(f"{some} are not of this mechanism; see valid()")
         return reports
 
 
