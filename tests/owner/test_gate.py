@@ -305,7 +305,7 @@ def test_answers_leave_at_the_moment_that_question_and_policy_name(tmp_path, mon
     door.answer(question())
     took = time.monotonic() - began
     named = float(policy(time_step="0.5").moment(query(), 1))
-    assert named == 0.5
+    assert 0.1 < named < 0.5
     assert named - took <= slept[0] <= named  # then the ledger is written
     assert 0 <= slept[1] <= 0.5
 

@@ -20,31 +20,33 @@ NUMBER = 8  # bytes
 
 @dataclass(frozen=True)
 class Cost:
-    """Bounds that add up: of parts done one after the other, whose memory may stay in use.
+    """Bounds that add up: of parts done one after the other, whose memory may stay in use. `calls`
+    into libraries are made once for all owners that are answered in one go.
 
-    >>> Cost(10, 100) + Cost(5, 50)
-    Cost(work=15, memory=150)
-    >>> Cost(10, 100).times(3)
-    Cost(work=30, memory=300)
+    >>> Cost(10, 100, 1) + Cost(5, 50, 2)
+    Cost(work=15, memory=150, calls=3)
+    >>> Cost(10, 100, 1).times(3)
+    Cost(work=30, memory=300, calls=1)
     """
 
     work: int = 0
     memory: int = 0
+    calls: int = 0
 
     def __add__(self, other: "Cost") -> "Cost":
-        return Cost(self.work + other.work, self.memory + other.memory)
+        return Cost(self.work + other.work, self.memory + other.memory, self.calls + other.calls)
 
-    def times(self, count: int) -> "Cost":
+    def times(self, owners: int) -> "Cost":
         """Of so many owners in one go."""
-        return Cost(count * self.work, count * self.memory)
+        return Cost(owners * self.work, owners * self.memory, self.calls)
 
     @property
     def seconds(self) -> float:
         """The time that it takes at most."""
-        return self.work * STEP
+        return (self.work + CALL * self.calls) * STEP
 
 
 def table(rows: int, columns: int, passes: int = 1) -> Cost:
     """A table of numbers that is made and gone over several times."""
     size = rows * columns
-    return Cost(CALL + passes * size, NUMBER * size)
+    return Cost(passes * size, NUMBER * size, 1)

@@ -17,7 +17,7 @@ from tacit._util.checks import bad, whole
 from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort
 from tacit.data.sample import Public
-from tacit.learners.cost import CALL, Cost
+from tacit.learners.cost import Cost
 from tacit.learners.models.ensemble import LARGEST, Ensemble, Model
 from tacit.learners.query import Answer, Query
 from tacit.mechanisms.base import Mechanism
@@ -205,7 +205,7 @@ class ShareQuery(Query):
 
     def cost(self, rows: int) -> Cost:
         mechanism = self.mechanism(np.array(self.epsilons))
-        drawing = Cost(CALL + mechanism.work, (1 << 20) + 256 * self.width)
+        drawing = Cost(mechanism.work, (1 << 20) + 256 * self.width, 20)
         return self.learner.cost(self, rows) + drawing
 
     def blank(self, n: int) -> Reports:

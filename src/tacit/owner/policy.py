@@ -9,7 +9,6 @@ from collections.abc import Collection
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
-from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +43,8 @@ class Policy:
     owner, `records` where it is the record. Public: how long an answer takes is computed from it.
     longest, largest_memory : seconds and bytes that an answer may take by the bound of its
     question; a question that may take more is refused.
-    time_step : an answer leaves at the multiple of this many seconds that the question, `rows` and
-    `records` name, so that how long it took tells nothing. 0: as soon as it is there, without that
+    time_step : answers leave at multiples of this many seconds, after the moment that the question,
+    `rows` and `records` name, so that how long they took tells nothing. 0: as soon as it is there, without that
     protection, for trials.
 
     >>> policy = Policy(epsilon_per_release="0.5", epsilon_total=1, releases=2)
@@ -149,10 +148,9 @@ class Policy:
 
     def moment(self, query: Query, owners: int) -> Fraction:
         """Seconds after which the answers of so many owners are done, whatever their rows: a
-        function of question and policy. Multiples of the time step; some for what is not counted.
+        function of question and policy, with some for what is not counted.
         """
-        bound = _OVERHEAD + Fraction(query.cost(self.rows_of(query)).times(owners).seconds)
-        return self.time_step * ceil(bound / self.time_step) if self.time_step else bound
+        return _OVERHEAD + Fraction(query.cost(self.rows_of(query)).times(owners).seconds)
 
     def too_costly(self, query: Query) -> str:
         """Why an answer may take too much, by the bound of its question; empty: it does not."""

@@ -8,7 +8,7 @@ import numpy as np
 from tacit._util.checks import bad
 from tacit._util.kernels import kernel
 from tacit._util.types import BoolArray, FloatArray, IntArray
-from tacit.learners.cost import CALL, Cost
+from tacit.learners.cost import Cost
 from tacit.wire import message
 
 
@@ -55,7 +55,7 @@ class Trees:
     def cost(self, rows: int) -> Cost:
         """Every row walks every tree to its deepest leaf."""
         walk = int(_heights(self.left, self.right, self.column)[self.roots].sum())
-        return Cost(CALL + 4 * rows * walk + len(self.column), 0)
+        return Cost(4 * rows * walk, 0, 1) + Cost(len(self.column))
 
     @property
     def leaves(self) -> int:

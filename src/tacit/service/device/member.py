@@ -115,7 +115,7 @@ def _pause(response: httpx.Response, coin: float) -> float:
     return min(told, _LONGEST) * (0.25 + 1.5 * coin)
 
 
-_LARGEST = 200  # owners in one transaction of the ledger: a fraction of the usual time step
+_LARGEST = 1000  # owners in one transaction of the ledger: they share one bound of work
 Answered = asyncio.Future[bytes]
 
 

@@ -1,0 +1,69 @@
+"""Bounds of work hold on this machine, with room to spare, for the slowest rows that we know."""
+
+from time import process_time
+
+import numpy as np
+import pytest
+
+from tacit import Cohort, secure
+from tacit.audit.clock import long_walks
+from tacit.audit.staging import DIM, FIRST_ROUND, LATER_ROUND, record_queries, share_query
+from tacit.learners.learner import Facts, ReportTerms, ShareQuery
+from tacit.learners.models.features import FeatureMap, Products, Waves
+from tacit.learners.models.scores import ScoreModel
+from tacit.learners.owners.centroid import Centroid
+from tacit.learners.owners.discriminant import Discriminant
+from tacit.learners.owners.logistic import Logistic
+from tacit.learners.owners.stump import Stump
+
+ROWS = 3000
+
+
+def mapped(kind, coordinates):
+    axes = np.random.default_rng(1).normal(size=(DIM, coordinates))
+    expansion = kind(np.zeros(DIM), axes)
+    width = expansion.width(DIM)
+    features = FeatureMap(expansion, np.zeros(width), np.ones((width, 5)))
+    return Discriminant(features, ScoreModel(2), 1.0)
+
+
+def asked(learner):
+    terms = ReportTerms("privunit", (0.5, 8.0))
+    return ShareQuery(1, 1, None, learner, Facts(DIM, 2), FIRST_ROUND, terms)
+
+
+QUERIES = {
+    "stump": share_query(Stump(9), "privunit", (0.5, 8.0), LATER_ROUND),
+    "laplace": share_query(Stump(9), "laplace", (1.0,), LATER_ROUND),
+    "centroid": share_query(Centroid(), "hybrid", (1.0,), LATER_ROUND),
+    "logistic": share_query(Logistic(ridge=1e-6), "duchi", (1.0,), FIRST_ROUND),
+    "trees": asked(long_walks(100, 100)),
+    "products": asked(mapped(Products, 30)),
+    "waves": asked(mapped(Waves, 100)),
+    **{f"{query.what} {query.how}": query for query in record_queries((0.5, 4.0))},
+}
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_a_release_takes_less_than_its_bound(name):
+    query = QUERIES[name]
+    rng = np.random.default_rng(2)
+    X = np.where(rng.random((ROWS, DIM)) < 0.5, 0.9, rng.uniform(-1, 1, (ROWS, DIM)))
+    cohort = Cohort(X, rng.integers(0, 2, ROWS), np.array([0, ROWS]))
+    epsilon = np.array([query.epsilons[-1]])
+    query.release(cohort, epsilon, secure())  # compiled
+    least = np.inf
+    for _ in range(5):
+        began = process_time()
+        query.release(cohort, epsilon, secure())
+        least = min(least, process_time() - began)
+    assert least < query.cost(ROWS).seconds / 2 + 0.01
+
+
+def test_bounds_grow_with_rows_and_with_what_is_asked():
+    for name, query in QUERIES.items():
+        few, many = query.cost(10), query.cost(10_000)
+        assert few.work < many.work, name
+        assert few.memory <= many.memory, name
+    assert asked(long_walks(100, 100)).cost(9).work < asked(long_walks(100, 900)).cost(9).work
+    assert asked(mapped(Products, 30)).cost(9).memory < asked(mapped(Products, 90)).cost(9).memory
