@@ -10,8 +10,8 @@ import numpy as np
 
 from benchmarks.children import measure
 from tacit._util.types import FloatArray, IntArray
-from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import fit_public
+from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import refine
 from tacit.data.cohort import Cohort
 from tacit.data.sample import Public

@@ -7,8 +7,8 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 import tacit
-from tacit.algorithms.combination import Population
 from tacit.algorithms.gradient_trees import Growth, blank, grow
+from tacit.algorithms.question import Population
 from tacit.data.cohort import Cohort
 from tacit.data.sample import Public
 from tacit.engines.inline import Inline

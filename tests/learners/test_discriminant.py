@@ -8,9 +8,9 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
-from tacit.algorithms.combination import Population
-from tacit.algorithms.feature_maps import spectrum_of, within_classes
+from tacit.algorithms.feature_maps import basis_of, within_classes
 from tacit.algorithms.public_baseline import as_scores, fit_public
+from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import discriminate
 from tacit.data.cohort import Cohort
 from tacit.data.sample import Public
@@ -42,7 +42,8 @@ def query(learner, classes=2, dim=4, owners=10):
 def learner_of(name, classes=2, model=None):
     X, y = blobs(200, classes)
     public = Public(X, y, classes)
-    features = within_classes(public) if name == "within" else spectrum_of(name, public).features
+    basis = basis_of((name,) if name != "within" else (), public)
+    features = within_classes(public) if name == "within" else basis.scaled(np.ones(basis.dim))
     return Discriminant(features, model or fit_public(public).model, 1.0)
 
 

@@ -1,314 +1,223 @@
-"""Public and private knowledge weighted by their precision. Derivation: combination.md.
+"""Public and private knowledge in one posterior. Derivation: combination.md.
 
-The data user starts from its own model f0 and believes that the best model is f0 + phi theta with
-theta ~ N(0, s^2 S), S the strengths of a public spectrum. Owners answer with the gradient of the
-likelihood at the current model, g = H (theta* - theta) + noise of known variance, H the curvature
-on the data user's rows. The posterior mean is the next model. How large s^2 is comes from the
-evidence: what the model still gets wrong out of fold on the public sample, and the answer itself.
-With much noise nothing changes, and what will be gained is known before anybody is asked.
+The data user's rows enter by their likelihood, each answer of owners by its known variance: with
+few owners or a tiny epsilon the data user's rows decide, with many the owners do, and between them
+both count by their precision. The data user's own model is one of the features, unless the
+posterior alone predicts public rows better than it does. What owners will add is known before
+anybody is asked.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from tacit._util.types import FloatArray
-from tacit.algorithms.feature_maps import Spectrum, water_filling
-from tacit.algorithms.public_baseline import PublicModel
+from tacit.algorithms.feature_maps import Basis, Group, basis_of, with_model
+from tacit.algorithms.posterior import Posterior, Scale
+from tacit.algorithms.public_baseline import PublicModel, temperature
+from tacit.algorithms.question import Population, next_question
 from tacit.data.sample import Public
-from tacit.learners.models.scores import Mapped, ScoreModel, contrasts, softmax
-from tacit.learners.owners.discriminant import Discriminant, class_residuals
+from tacit.learners.models.scores import Linear, Mapped, ScoreModel, contrasts, softmax
+from tacit.learners.owners.gradient import Gradient
 from tacit.learners.query import Answer
-from tacit.mechanisms.registry import best_mechanism
-from tacit.mechanisms.spaces import Ball
 
-_SCALES = np.exp(
-    np.linspace(np.log(1e-3), np.log(1e3), 61)
-)  # of s^2, in units of the sampling variance 1 / (n0 w)
-_SPREAD = 1.5  # of log s^2 around that unit, before any evidence
-_QUANTILES = (
-    0.1,
-    0.3,
-    0.5,
-    0.7,
-    0.9,
-    0.97,
-    1.0,
-)  # of the lengths of shares: longer ones are clipped
-_DRAWN = 4000  # made-up owners that tell the lengths of shares
-_DOUBT = 0.5  # spread of how far a step should be gone
-# part of the first prior that a later round believes in again: curvature changes along the way
-_AGAIN = 0.25
-
-
-@dataclass(frozen=True)
-class Population:
-    """What is public about those to be asked: how many, their epsilon, how many rows they are
-    believed to hold.
-    """
-
-    owners: int
-    epsilon: float
-    rows: int = 1
-
-    def cost(self, dim: int) -> float:
-        """The variance of a coordinate of one report, in units of the squared radius of the
-        ball.
-        """
-        return best_mechanism(Ball(dim=dim), self.epsilon).risk / dim
+_LEVEL = 4.0  # variance of the intercept
+_LINEAR, _OTHER = (1.0, 1.0), (0.1, 3.0)  # variance of scores by a group, spread of its logarithm
+_MODEL = 0.25  # variance of the weight of the data user's own model around 1
+_THEIR_LEVEL, _THEIR_SLOPES = (1e-2, 2.0), (1e-4, 2.0)  # the same for what owners have of their own
+_DOUBTS = 2.0  # standard errors by which public rows must contradict owners to be believed
 
 
 @dataclass(eq=False)
 class Combination:
-    """A belief about what to add to the data user's model; `learner` asks, `update` takes the
-    answer in.
-    """
+    """A belief about the best model; `learner` asks, `update` takes the answer in."""
 
     public: Public
     own: PublicModel
-    spectrum: Spectrum
-    crowd: Population
+    maps: Sequence[str]
+    population: Population
 
     def __post_init__(self) -> None:
-        public, classes = self.public, self.public.classes
-        self.model: ScoreModel = self.own.model
-        self._contrasts = contrasts(classes)
-        whole = self.spectrum.features.transform(public.X)
-        residuals = class_residuals(self.own.held_out, public.y)
-        weight = max(float((residuals**2).sum(axis=1).mean()) / (classes - 1), 1e-6)
-        self._grid = _SCALES / (len(public.y) * weight)
-        self._log_prior = -0.5 * (np.log(_SCALES) / _SPREAD) ** 2
-        self._log_prior = self._log_prior + self._public_evidence(whole, residuals)
-        scale = _average(self._log_prior, self._grid)
-        cost = self.crowd.cost((classes - 1) * whole.shape[1]) / (
-            self.crowd.owners * self.crowd.rows
-        )
-        kappa = cost * (classes - 1) / weight
-        shares = water_filling(scale * self.spectrum.strength, kappa)
-        shares[shares < 1e-3 * shares.max()] = 0.0
-        shares[0] = max(shares[0], 1e-3 * shares.max())  # the intercept always stays
-        kept = shares > 0
-        self.features = self.spectrum.scaled(np.sqrt(shares / shares.sum()))
-        self._phi = self.features.transform(public.X)
-        self._strength = np.tile(
-            (self.spectrum.strength / np.where(kept, shares / shares.sum(), 1.0))[kept], classes - 1
-        )
-        self._theta = np.zeros((classes - 1) * self.features.dim)
-        self._covariance = scale * np.diag(self._strength)
-        self._rounds = 0
-        self._look()
+        self.basis = basis_of(self.maps, self.public)
+        self._posterior = _posterior_of(self.basis, self.public, self.own)
+        if not _all_linear(self.own) and self._lead.sum() < 0:
+            self.basis = with_model(self.basis, self.own)
+            self._posterior = _posterior_of(self.basis, self.public, self.own)
+        self._left = self.population.owners
+        self._question = next_question(self._posterior, self.population)
+
+    @property
+    def features(self) -> str:
+        """What the next question is about, in words."""
+        scale = np.zeros(self.basis.dim)
+        scale[self._question.kept] = 1.0
+        names = [each.name for each in self.basis.groups]
+        asked = [name for name in names if scale[self.basis.columns(name)].any()]
+        return " + ".join(asked) or "intercept"
+
+    @property
+    def numbers(self) -> int:
+        """The length of a share."""
+        return (self.public.classes - 1) * len(self._question.kept)
+
+    @property
+    def learner(self) -> Gradient:
+        """What the next round asks for."""
+        return self._question.learner(self.basis)
+
+    @property
+    def model(self) -> ScoreModel:
+        """The mean of the belief."""
+        weights = (contrasts(self.public.classes) @ self._posterior.theta).T
+        term = Mapped(self.basis.scaled(np.ones(self.basis.dim)), np.ascontiguousarray(weights))
+        return ScoreModel(self.public.classes, (term,))
+
+    @property
+    def held_out(self) -> FloatArray:
+        """Scores of each public row by the model as it would be without its label."""
+        return self._posterior.left_out
+
+    def update(self, answer: Answer) -> None:
+        """The posterior after an answer; too few owners tell nothing."""
+        noise = float(np.mean(answer.stderr**2))
+        if np.isfinite(noise):
+            self._posterior.take(self._question.heard(answer.mean, max(noise, 1e-15)))
+        self._left = max(1, self._left - answer.n)
+        left = Population(self._left, self.population.epsilon, self.population.rows)
+        self._question = next_question(self._posterior, left)
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether public rows speak against the model, and for the data user's own: it is wrong
+        more often, and less likely by more than two standard errors, on rows it has not seen.
+        """
+        lead, y = self._lead, self.public.y
+        wrong = [np.argmax(scores, axis=1) != y for scores in (self.held_out, self.own.held_out)]
+        error = float(lead.std()) * np.sqrt(len(lead))
+        return bool(lead.sum() < -_DOUBTS * error and wrong[0].sum() >= wrong[1].sum())
 
     @property
     def gain(self) -> float:
-        """Expected fall of the mean log loss if everybody answers in one round, in nats."""
-        pulled = self._curvature @ self._covariance @ self._curvature
-        read = np.linalg.solve(
-            pulled + self._noise(self.crowd.owners) * np.eye(len(pulled)), pulled
-        )
-        return 0.5 * float(np.trace(read @ self._covariance @ self._curvature))
+        """Expected fall of the mean log loss if everybody answers, in nats."""
+        chances = softmax(self._posterior.scores(self._posterior.theta))
+        return 0.5 * self._mean_square(self._explained[0], 1 - (chances**2).sum(axis=1))
 
     @property
     def change(self) -> float:
-        """How far scores are expected to move, root mean square: when it is large, one straight
-        step is not enough.
+        """How far scores are expected to move, root mean square: when it is large, one question is
+        not enough.
         """
-        pulled = self._covariance @ self._curvature
-        noise = self._noise(self.crowd.owners) * np.eye(len(pulled))
-        explained = pulled @ np.linalg.solve(self._curvature @ pulled + noise, pulled.T)
-        classes, features = self.public.classes - 1, self.features.dim
-        second = self._phi.T @ self._phi / len(self._phi)
-        blocks = explained.reshape(classes, features, classes, features)
-        return float(np.sqrt(max(np.einsum("aiaj,ij->", blocks, second), 0.0)))
+        return float(np.sqrt(self._mean_square(self._explained[0], np.ones(len(self.public.y)))))
 
     def expected_rise(self, draws: int, seed: int) -> float:
-        """Expected rise of accuracy, in the data user's own eyes: truths drawn from the belief,
-        answers from their law.
-
-        For each drawn truth the model with and without an answer of predicted noise is judged by
-        the true probabilities.
+        """Expected rise of accuracy over the data user's own model: models drawn as answers would
+        make them, truths around them.
         """
-        coins, size = np.random.default_rng(seed), len(self._theta)
-        pulled = self._curvature @ self._covariance
-        noise = self._noise(self.crowd.owners)
-        gain = np.linalg.solve(pulled @ self._curvature + noise * np.eye(size), pulled).T
-        root = np.sqrt(np.diag(self._covariance))
-        rows, rise = np.arange(len(self._phi)), 0.0
+        explained, after = self._explained
+        coins, size = np.random.default_rng(seed), len(after)
+        roots = [_root(part) for part in (explained, after)]
+        rows, rise = np.arange(len(self.public.y)), 0.0
+        before = np.argmax(self._start, axis=1)
         for _ in range(draws):
-            truth = root * coins.normal(size=size)
-            heard = gain @ (self._curvature @ truth + np.sqrt(noise) * coins.normal(size=size))
-            chance = softmax(self._scores + self._moves(truth))
-            after = np.argmax(self._scores + self._moves(heard), axis=1)
-            rise += (
-                float(np.mean(chance[rows, after] - chance[rows, np.argmax(self._scores, axis=1)]))
-                / draws
-            )
+            steps = [root @ coins.normal(size=size) for root in roots]
+            heard = self._posterior.theta + steps[0].reshape(self._posterior.theta.shape)
+            truth = heard + steps[1].reshape(heard.shape)
+            chance = softmax(self._posterior.scores(truth))
+            guess = np.argmax(self._posterior.scores(heard), axis=1)
+            rise += float(np.mean(chance[rows, guess] - chance[rows, before])) / draws
         return rise
 
     @property
-    def learner(self) -> Discriminant:
-        """What the next round asks for."""
-        return Discriminant(self.features, self.model, self._radius)
+    def _start(self) -> FloatArray:
+        """Scores of public rows by the data user's own model, as the basis has them."""
+        inside = any(group.name == "model" for group in self.basis.groups)
+        return self.own.held_out if inside else self.own.model.scores(self.public.X)
 
-    def update(self, answer: Answer) -> None:
-        """The posterior after an answer, and the model that is its mean."""
-        gradient = answer.mean / self._clipped
-        noise = (float(np.mean(answer.stderr**2)) + self._bias) / self._clipped**2
-        if not np.isfinite(noise):
-            return  # too few owners to know anything
-        if self._rounds == 0:
-            pulled = self._curvature * self._strength @ self._curvature
-            values, vectors = np.linalg.eigh(pulled)
-            values, seen = np.maximum(values, 0.0), vectors.T @ gradient
-            evidence = self._log_prior + _log_evidence(self._grid, values, seen, noise)
-            self._covariance = _average(evidence, self._grid) * np.diag(self._strength)
-        prior = self._covariance
-        pulled = self._curvature @ prior
-        gain = np.linalg.solve(pulled @ self._curvature + noise * np.eye(len(pulled)), pulled).T
-        self._theta = self._theta + self._trusted(gain @ gradient)
-        again = _AGAIN * prior if self._rounds == 0 else 0.0
-        self._covariance = prior - gain @ pulled + again
-        self._rounds += 1
-        weights = (self._contrasts @ self._theta.reshape(self.public.classes - 1, -1)).T
-        self.model = self.own.model.plus(Mapped(self.features, np.ascontiguousarray(weights)))
-        self._look()
+    @property
+    def _explained(self) -> tuple[FloatArray, FloatArray]:
+        """What everybody's answers would explain of the coefficients' covariance, and the rest."""
+        asked = self._question
+        noise = asked.spread / self._left
+        told = asked.heard(np.zeros((self.public.classes - 1) * len(asked.kept)), noise)
+        after = self._posterior.covariance_after(told)
+        return self._posterior.covariance - after, after
 
-    def _trusted(self, step: FloatArray) -> FloatArray:
-        """The step times how far it should be gone: 1, give or take one half, unless the public
-        rows say otherwise.
-
-        The step knows nothing of public labels, so that scores out of fold can judge it. Owners who
-        differ from the data user's population, or from each other, would otherwise lead it astray.
+    @property
+    def _lead(self) -> FloatArray:
+        """By how much public rows are likelier than under the data user's own model, unseen by
+        either.
         """
-        flat = self._moves(step)
-        rows = np.arange(len(flat))
+        rows, y = np.arange(len(self.public.y)), self.public.y
+        said = self.held_out
+        said = temperature(said, y) * said  # the data user's own model has had the same favour
+        sides = [softmax(scores)[rows, y] for scores in (said, self.own.held_out)]
+        return np.asarray(np.log(np.maximum(sides[0], 1e-12) / np.maximum(sides[1], 1e-12)))
 
-        def loss(part: float) -> float:
-            right = softmax(self._scores + part * flat)[rows, self.public.y]
-            return (
-                float(-np.log(np.maximum(right, 1e-300)).sum()) + 0.5 * ((part - 1) / _DOUBT) ** 2
+    def _mean_square(self, covariance: FloatArray, weights: FloatArray) -> float:
+        """Mean over public rows of weight times the variance of a contrast of scores."""
+        size, phi = self.public.classes - 1, self._posterior.phi
+        blocks = covariance.reshape(size, phi.shape[1], size, -1)
+        one = np.einsum("aiaj->ij", blocks) / size
+        return float(np.mean(weights * ((phi @ one) * phi).sum(axis=1)))
+
+
+def _posterior_of(basis: Basis, public: Public, own: PublicModel) -> Posterior:
+    """Before anybody has answered: the data user's rows alone."""
+    phi = basis.transform(public.X)
+    fitted = (own.model.scores(public.X), own.held_out) if _is_linear(basis, own) else None
+    mean = np.zeros((public.classes - 1, basis.dim))
+    scales = [Scale(slice(0, 1), np.ones(1), _LEVEL, 0.0)]
+    for group in basis.groups:
+        columns = basis.columns(group.name)
+        if group.name == "model":
+            width = 1 / np.diag(group.matrix)
+            phi[:, columns] = own.held_out @ contrasts(public.classes) / width
+            mean[:, columns] = np.diag(width)
+            scales.append(Scale(columns, width**2, _MODEL, 0.0))
+        elif group.name == "linear":
+            guess = _LINEAR[0] / group.dim
+            if fitted is not None:
+                mean[:, : columns.stop] = _coefficients(group, own.model)
+                guess = max(guess, float((mean[:, columns] ** 2 / group.strength).mean()))
+            scales.append(
+                Scale(columns, group.strength, guess, _LINEAR[1], late=fitted is not None)
             )
-
-        return float(minimize_scalar(loss, bounds=(0.0, 2.0), method="bounded").x) * step
-
-    def _moves(self, theta: FloatArray) -> FloatArray:
-        """What theta adds to the scores of the public rows."""
-        return np.asarray(
-            self._phi @ theta.reshape(self.public.classes - 1, -1).T @ self._contrasts.T
-        )
-
-    def _look(self) -> None:
-        """Curvature, lengths of shares and what clipping leaves of them, at the current model,
-        from public rows.
-        """
-        self._scores = scores = self.own.held_out + self._moves(self._theta)
-        self._curvature = self._regular(scores, self._phi)
-        self._set_radius(scores)
-
-    def _set_radius(self, scores: FloatArray) -> None:
-        """The radius with the least predicted error: a small one means little noise, but clipping
-        leaves a bias.
-
-        Clipped shares c(g) answer a small change of the model with E[c(g) g^T] instead of the
-        curvature E[g g^T], so the part E[c(g) g] / E[g g] of it is left; and they have a mean of
-        their own even if the model were true.
-        """
-        shares = self._made_up(class_residuals(scores, self.public.y))
-        drawn = np.random.default_rng(1).random((len(scores), 1))
-        labels = (
-            (softmax(scores).cumsum(axis=1) < drawn).sum(axis=1).clip(max=self.public.classes - 1)
-        )
-        if_true = self._made_up(class_residuals(scores, labels))
-        cost = self.crowd.cost(len(self._theta)) / self.crowd.owners
-        lengths = np.sqrt((shares**2).sum(axis=1))
-        found = []
-        for radius in np.quantile(lengths, _QUANTILES):
-            radius = float(np.clip(radius, 1e-9, 1e9))
-            left = float(
-                (np.minimum(lengths, radius) * lengths).sum() / max((lengths**2).sum(), 1e-300)
-            )
-            bias = _bias(if_true, radius, len(scores) // self.crowd.rows)
-            noise = cost * radius**2
-            found.append(
-                ((bias / len(self._theta) + noise) / left**2, radius, left, bias / len(self._theta))
-            )
-        _, self._radius, self._clipped, self._bias = min(found)
-
-    def _made_up(self, residuals: FloatArray) -> FloatArray:
-        """Shares of made-up owners with rows drawn from the sample."""
-        products = _products(residuals, self._phi)
-        drawn = np.random.default_rng(0).integers(0, len(products), size=(_DRAWN, self.crowd.rows))
-        total = np.zeros((_DRAWN, products.shape[1]))
-        for column in drawn.T:
-            total += products[column]
-        return total / self.crowd.rows
-
-    def _noise(self, owners: int) -> float:
-        """Predicted variance of a coordinate of the answer, clipping undone."""
-        return (
-            self.crowd.cost(len(self._theta)) * self._radius**2 / owners + self._bias
-        ) / self._clipped**2
-
-    def _regular(self, scores: FloatArray, phi: FloatArray) -> FloatArray:
-        """The curvature of the log loss, shrunk towards that of uncorrelated features: few rows
-        tell it badly.
-        """
-        p, matrix = softmax(scores), self._contrasts
-        first = p @ matrix
-        each = (
-            np.einsum("ik,ka,kb->iab", p, matrix, matrix)
-            - first[:, :, np.newaxis] * first[:, np.newaxis]
-        )
-        size = each.shape[1] * phi.shape[1]
-        full = np.einsum("iab,ij,il->ajbl", each, phi, phi, optimize=True).reshape(
-            size, size
-        ) / len(phi)
-        weight = phi.shape[1] / (phi.shape[1] + len(phi))
-        plain = np.kron(each.mean(axis=0), np.diag((phi**2).mean(axis=0)))
-        return np.asarray((1 - weight) * full + weight * plain)
-
-    def _public_evidence(self, phi: FloatArray, residuals: FloatArray) -> FloatArray:
-        """How likely the out-of-fold gradient of the public sample is under each scale."""
-        classes, rows = self.public.classes, len(phi)
-        strength = np.tile(self.spectrum.strength, classes - 1)
-        products = _products(residuals, phi)
-        curvature = self._regular(self.own.held_out, phi)
-        weight = phi.shape[1] / (phi.shape[1] + rows)
-        spread = (1 - weight) * products.T @ products / rows + weight * np.diag(
-            (products**2).mean(axis=0) + 1e-12
-        )
-        root = np.linalg.cholesky(
-            (spread + 1e-10 * np.trace(spread) / len(spread) * np.eye(len(spread))) / rows
-        )
-        pulled = np.linalg.solve(root, curvature * np.sqrt(strength))
-        values, vectors = np.linalg.eigh(pulled @ pulled.T)
-        seen = vectors.T @ np.linalg.solve(root, products.mean(axis=0))
-        return _log_evidence(self._grid, np.maximum(values, 0.0), seen, 1.0)
+        else:
+            scales.append(Scale(columns, group.strength, _OTHER[0] / group.dim, _OTHER[1]))
+    linear, dim = basis.columns("linear").stop, basis.dim
+    scales.append(Scale(slice(dim, dim + 1), np.ones(1), *_THEIR_LEVEL, late=True))
+    slopes = slice(dim + 1, dim + linear)
+    scales.append(Scale(slopes, np.ones(linear - 1), *_THEIR_SLOPES, late=True))
+    return Posterior(phi, public.y, public.classes, scales, mean, slice(0, linear), fitted)
 
 
-def _products(residuals: FloatArray, phi: FloatArray) -> FloatArray:
-    """Residual x phi of each row, flat."""
-    return np.asarray((residuals[:, :, np.newaxis] * phi[:, np.newaxis]).reshape(len(phi), -1))
+def _is_linear(basis: Basis, own: PublicModel) -> bool:
+    """Whether the data user's own model is a sum of features that the basis has."""
+    linear = basis.groups[0]
+    whole = linear.dim == np.linalg.matrix_rank(linear.matrix) == _varying(linear)
+    return bool(own.model.classes == 2 and whole and _all_linear(own))
 
 
-def _bias(shares: FloatArray, radius: float, owners: int) -> float:
-    """Squared length of the mean of clipped shares, less what chance makes of it with so many
-    different owners.
-    """
-    lengths = np.sqrt((shares**2).sum(axis=1, keepdims=True))
-    clipped = shares * np.minimum(1.0, radius / np.maximum(lengths, 1e-300))
-    chance = float(clipped.var(axis=0).sum()) * (1 / max(owners, 1) + 1 / len(shares))
-    return max(0.0, float((clipped.mean(axis=0) ** 2).sum()) - chance)
+def _all_linear(own: PublicModel) -> bool:
+    return all(isinstance(term, Linear) for term in own.model.terms)
 
 
-def _log_evidence(
-    grid: FloatArray, values: FloatArray, seen: FloatArray, noise: float
-) -> FloatArray:
-    """Log N(seen; 0, scale * values + noise) for each scale of the grid, up to a constant."""
-    variance = grid[:, np.newaxis] * values + noise
-    return np.asarray(-0.5 * (np.log(variance) + seen**2 / variance).sum(axis=1))
+def _coefficients(linear: Group, model: ScoreModel) -> FloatArray:
+    """Intercepts and coefficients of a linear model in the group's features, (classes - 1, ...)."""
+    weights = sum(term.weights for term in model.terms if isinstance(term, Linear))
+    level = sum(term.level for term in model.terms if isinstance(term, Linear))
+    slopes = np.linalg.pinv(linear.matrix) @ weights
+    both = np.vstack([level + linear.centre @ weights, slopes]) @ contrasts(model.classes)
+    return np.ascontiguousarray(both.T)
 
 
-def _average(log_weights: FloatArray, grid: FloatArray) -> float:
-    weights = np.exp(log_weights - log_weights.max())
-    return float(weights @ grid / weights.sum())
+def _varying(linear: Group) -> int:
+    """How many columns vary on public rows."""
+    return int((linear.matrix != 0).any(axis=1).sum())
+
+
+def _root(covariance: FloatArray) -> FloatArray:
+    """A matrix whose square is the covariance."""
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))

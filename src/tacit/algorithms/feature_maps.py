@@ -1,26 +1,38 @@
-"""Fitting public feature maps to the data user's sample, and how much of a share each feature gets.
+"""Fitting public features to the data user's sample, and how much of a share each of them gets.
 
-A spectrum is a map into uncorrelated features of unit variance, strongest first, with their
-strengths: what a difference in a model is likely to be in each of them. Noise is shared out by
-water-filling: with features scaled by a_j the variance of coordinate j is kappa / a_j^2 for sum
-a_j^2 = 1; if its prior variance is tau_j^2, the expected loss is least for a_j^2 = (c - kappa /
-tau_j^2)_+. So weak features are left out, the more the noisier the answer will be: the size of a
-map follows from the predicted signal to noise.
+A basis is made of groups: the rows themselves, products of columns, waves, leaves of trees, and
+what the data user's own model says. Features of a group are uncorrelated on public rows, of unit
+variance, strongest first; their strengths say how large coefficients are likely to be.
+
+Noise is shared out by water-filling: with features scaled by a_j the variance of coordinate j is
+kappa / a_j^2 for sum a_j^2 = 1; if its variance before is tau_j^2, the expected loss is least for
+a_j^2 = (c - kappa / tau_j^2)_+. So weak features are left out, the more the noisier the answer will
+be: the size of a map follows from the predicted signal to noise.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import block_diag
 from sklearn.covariance import ledoit_wolf_shrinkage
 from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits  # a dependency of scikit-learn
 
 from tacit._util.checks import bad, positive
 from tacit._util.types import FloatArray
-from tacit.algorithms.public_baseline import as_scores
+from tacit.algorithms.public_baseline import PublicModel, as_scores
 from tacit.data.sample import Public
-from tacit.learners.models.features import Expansion, FeatureMap, Leaves, Products, Rows, Waves
-from tacit.learners.models.scores import Forest
+from tacit.learners.models.features import (
+    Expansion,
+    FeatureMap,
+    Joined,
+    Leaves,
+    Products,
+    Rows,
+    Waves,
+)
+from tacit.learners.models.scores import Forest, ModelScores, contrasts
 
 MOST = 480  # numbers of a share: an owner's time grows with it
 _COORDINATES = 15  # of which products are made
@@ -28,40 +40,96 @@ _WAVES, _TREES = 200, 12
 
 
 @dataclass(frozen=True, eq=False)
-class Spectrum:
-    """Uncorrelated features of unit variance and their strengths, (features,); the constant one
-    first, strength 1.
-    """
+class Group:
+    """Features (expand(x) - centre) @ matrix of one kind, and their strengths, 1 on average."""
 
     name: str
-    features: FeatureMap
+    expansion: Expansion
+    centre: FloatArray
+    matrix: FloatArray
     strength: FloatArray
 
+    @property
+    def dim(self) -> int:
+        return int(self.matrix.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """All features that a model may have: the constant one first, then group by group."""
+
+    groups: tuple[Group, ...]
+
+    @property
+    def dim(self) -> int:
+        return 1 + sum(group.dim for group in self.groups)
+
+    def columns(self, name: str) -> slice:
+        """Where the features of a group are; none where there is no such group."""
+        start = 1
+        for group in self.groups:
+            if group.name == name:
+                return slice(start, start + group.dim)
+            start += group.dim
+        return slice(0, 0)
+
     def scaled(self, scale: FloatArray) -> FeatureMap:
-        """The map with features multiplied by `scale`; those with scale 0 are gone. The constant
-        one must stay.
+        """Features multiplied by `scale`; those with scale 0 are gone, and so are groups without
+        any. The constant one must stay.
         """
-        kept = np.flatnonzero(scale[1:] > 0)
-        whole = self.features
-        matrix = np.ascontiguousarray(whole.matrix[:, kept] * scale[1:][kept])
-        return FeatureMap(whole.expansion, whole.centre, matrix, whole.level * float(scale[0]))
+        parts, centres, blocks = [], [], []
+        for group in self.groups:
+            own = scale[self.columns(group.name)]
+            if (own > 0).any():
+                parts.append(group.expansion)
+                centres.append(group.centre)
+                blocks.append((group.matrix * own)[:, own > 0])
+        if not parts:
+            first = self.groups[0]
+            return FeatureMap(first.expansion, first.centre, first.matrix[:, :0], float(scale[0]))
+        expansion = parts[0] if len(parts) == 1 else Joined(tuple(parts))
+        matrix = np.ascontiguousarray(block_diag(*blocks))
+        return FeatureMap(expansion, np.concatenate(centres), matrix, float(scale[0]))
+
+    def transform(self, X: FloatArray) -> FloatArray:
+        """All features of rows, (rows, dim)."""
+        return self.scaled(np.ones(self.dim)).transform(X)
 
 
-def spectrum_of(name: str, public: Public) -> Spectrum:
-    """The spectrum of an expansion by name: "linear", "products", "waves" or "leaves"."""
-    if name == "linear":
-        return _components(name, Rows(), public)
+def basis_of(names: Sequence[str], public: Public) -> Basis:
+    """The rows' own columns, and the groups of these names: "products", "waves", "leaves"."""
+    room = MOST // (public.classes - 1) - 1
+    groups = [_components("linear", Rows(), public, room)]
+    for name in names:
+        room -= groups[-1].dim
+        if name != "linear" and room > 0:
+            groups.append(_components(name, _expansion(name, public), public, room))
+    return Basis(tuple(groups))
+
+
+def with_model(basis: Basis, own: PublicModel) -> Basis:
+    """The basis, and what the data user's own model says, of unit variance out of fold."""
+    said = own.held_out @ contrasts(own.held_out.shape[1])
+    width = np.maximum(said.std(axis=0), 1e-3)
+    group = Group(
+        "model",
+        ModelScores(own.model),
+        np.zeros(len(width)),
+        np.diag(1 / width),
+        np.ones(len(width)),
+    )
+    return Basis((*basis.groups, group))
+
+
+def _expansion(name: str, public: Public) -> Expansion:
     if name == "products":
-        centre, axes = _whitening(public.X, _COORDINATES)
-        return _components(name, Products(centre, axes), public)
+        return Products(*_whitening(public.X, _COORDINATES))
     if name == "waves":
         centre, axes = _whitening(public.X, public.dim)
-        turns = np.random.default_rng(0).normal(size=(axes.shape[1], _WAVES)) / np.sqrt(
-            axes.shape[1]
-        )
-        return _components(name, Waves(centre, axes @ turns), public)
+        turns = np.random.default_rng(0).normal(size=(axes.shape[1], _WAVES))
+        return Waves(centre, axes @ turns / np.sqrt(axes.shape[1]))
     if name == "leaves":
-        return _components(name, _leaves(public), public)
+        return _leaves(public)
     raise bad("features", "one of ['leaves', 'linear', 'products', 'waves']", name)
 
 
@@ -99,17 +167,22 @@ def water_filling(variances: FloatArray, kappa: float) -> FloatArray:
     return np.asarray(np.maximum(level[count - 1] - price, 0.0))
 
 
-def _components(name: str, expansion: Expansion, public: Public) -> Spectrum:
-    """Principal components of the standardised expansion, scaled to unit variance."""
+def _components(name: str, expansion: Expansion, public: Public, room: int) -> Group:
+    """Principal components of the standardised expansion, scaled to unit variance; of products
+    only those of two columns: the columns themselves are in the linear group.
+    """
     raw = expansion.expand(public.X)
+    single = expansion.axes.shape[1] if isinstance(expansion, Products) else 0
     centre, width = raw.mean(axis=0), raw.std(axis=0)
     width = np.where(width > 1e-9, width, np.inf)
-    values, vectors = _shrunk((raw - centre) / width)
-    most = max(1, min(MOST // (public.classes - 1), len(public.y)) - 1)
+    width[:single] = np.inf
+    values, vectors = _shrunk(((raw - centre) / width)[:, single:])
+    most = len(public.y) - 1 if name == "linear" else len(public.y) // (public.classes - 1) - 1
+    most = max(1, min(room, most))
     values, vectors = values[:most], vectors[:, :most]
-    matrix = np.ascontiguousarray((vectors / np.sqrt(values)) / width[:, np.newaxis])
-    strength = np.concatenate([[1.0], values / values[0]])
-    return Spectrum(name, FeatureMap(expansion, centre, matrix), strength)
+    matrix = np.zeros((raw.shape[1], len(values)))
+    matrix[single:] = (vectors / np.sqrt(values)) / width[single:, np.newaxis]
+    return Group(name, expansion, centre, matrix, values / values.mean())
 
 
 def _shrunk(rows: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -20,8 +20,8 @@ from scipy.optimize import minimize_scalar
 
 from tacit._util.checks import bad
 from tacit._util.types import FloatArray
-from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import PublicModel, fit_public
+from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import Refined, StepRecord, record_of
 from tacit.data.sample import Public
 from tacit.learners.learner import Facts, ReportTerms, ShareQuery
@@ -63,9 +63,14 @@ def grow(
     own = fit_public(public) if own is None else own
     facts, each = Facts(public.dim, 2), max(1, crowd.owners // growth.questions)
     edges = np.quantile(public.X, np.linspace(0, 1, _BINS + 1)[1:-1], axis=0).T.copy()
-    scores, stages, records = own.held_out, [own.model], list[StepRecord]()
+    stages, held_out, records = [own.model], [own.held_out], list[StepRecord]()
+
+    def ending(why: str) -> Refined:
+        return Refined(tuple(stages), tuple(held_out), own, tuple(records), 0.0, why)
+
     for _ in range(growth.trees):
-        tree, wrong = _bud(), np.abs(public.y - softmax(scores)[:, 1])
+        chance = softmax(held_out[-1])[:, 1]
+        tree, wrong = _bud(), np.abs(public.y - chance)
         radius = max(float(np.quantile(wrong, _QUANTILE)), 1e-3)
         for _ in range(growth.depth):
             learner, number = GradientHistogram(stages[-1], tree, edges, radius), len(records) + 1
@@ -80,15 +85,14 @@ def grow(
                 terms=terms,
             )
             if answer is None:
-                why = f"owners ran out after {number - 1} questions"
-                return Refined(tuple(stages), own, tuple(records), 0.0, why)
-            tree = _split(learner, answer, public, softmax(scores)[:, 1])
+                return ending(f"owners ran out after {number - 1} questions")
+            tree = _split(learner, answer, public, chance)
             records.append(record_of(number, answer, "trees"))
-        added = Forest(tree, np.zeros(2), _trust(scores, tree.scores(public.X, 2), public))
+        grown = tree.scores(public.X, 2)
+        added = Forest(tree, np.zeros(2), _trust(held_out[-1], grown, public))
         stages.append(stages[-1].plus(added))
-        scores = scores + added.scores(public.X, 2)
-    why = f"all {growth.trees} trees of depth {growth.depth}"
-    return Refined(tuple(stages), own, tuple(records), 0.0, why)
+        held_out.append(held_out[-1] + added.scores(public.X, 2))
+    return ending(f"all {growth.trees} trees of depth {growth.depth}")
 
 
 def _bud() -> Trees:

@@ -71,7 +71,7 @@ def fit_public(public: Public) -> PublicModel:
         name: float(np.mean(np.argmax(own, axis=1) == public.y)) for name, own in held_out.items()
     }
     best = max(some, key=lambda name: accuracy[name])
-    heat = _temperature(held_out[best], public.y)
+    heat = temperature(held_out[best], public.y)
     fitted = _fitted(CANDIDATES[best], public.X, public.y)
     model = as_scores(fitted, public.classes, heat)
     return PublicModel(best, model, heat * held_out[best], accuracy[best], accuracy)
@@ -125,7 +125,7 @@ def _fitted(make: Callable[[], Any], X: FloatArray, y: IntArray) -> Any:
         return make().fit(X, y)
 
 
-def _temperature(scores: FloatArray, y: IntArray) -> float:
+def temperature(scores: FloatArray, y: IntArray) -> float:
     """The factor of all scores that makes the out-of-fold labels most likely."""
 
     def loss(log_heat: float) -> float:

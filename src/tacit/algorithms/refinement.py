@@ -1,24 +1,27 @@
 """Refining the data user's own model with one share per owner, as a generator that yields queries.
 
-    combine:  for m = 1 .. M: ask the next owners for the gradient at the current model; take the
-    posterior mean private:  ask all owners once for class-wise means in a space of unit covariance;
-    linear discriminants
+    combine:  for m = 1 .. M: ask the next owners what the model gets wrong along the features that
+              promise most; take the posterior mean.  Keep the data user's own model where public
+              rows contradict the end
+    private:  ask all owners once for class-wise means in a space of unit covariance; linear
+              discriminants
 
-Which feature map, how many rounds, and whether to ask at all are decided beforehand by what each is
-predicted to gain.
+Which features, how many rounds, and whether to ask at all are decided by what is predicted to be
+gained.
 """
 
 from collections.abc import Generator, Sequence
-from copy import copy
+from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
 
 from tacit._util.checks import whole
 from tacit._util.types import FloatArray
-from tacit.algorithms.combination import Combination, Population
-from tacit.algorithms.feature_maps import spectrum_of, within_classes
+from tacit.algorithms.combination import Combination
+from tacit.algorithms.feature_maps import within_classes
 from tacit.algorithms.public_baseline import PublicModel, fit_public, frequencies
+from tacit.algorithms.question import Population
 from tacit.data.sample import Public
 from tacit.learners.learner import Facts, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
@@ -28,8 +31,8 @@ from tacit.learners.query import Answer, all_rounds, rounds_in_words
 
 MAPS = ("linear", "products")
 LEAST_GAIN = 1e-3  # nats of mean log loss: below, nobody is asked
+_TWO, _FOUR = 0.15, 0.3  # expected movement of scores from which on to ask in so many rounds
 _PRIVATE_QUANTILE = 0.1
-_MARGIN = 1.5
 
 
 @dataclass(frozen=True)
@@ -50,9 +53,12 @@ class StepRecord:
 class Refined:
     """The model after each round (the data user's own first, when there is one), how it came
     about, why it ended.
+
+    `held_out` are scores of the public rows under each of them, as if it had not seen the row.
     """
 
     stages: tuple[ScoreModel, ...]
+    held_out: tuple[FloatArray, ...]
     own: PublicModel
     records: tuple[StepRecord, ...]
     predicted_gain: float
@@ -65,9 +71,7 @@ class Refined:
 
 @dataclass(frozen=True, eq=False)
 class Outlook:
-    """The best way to ask that was found: a combination, what it should gain, in how many
-    rounds.
-    """
+    """How to ask: a combination, what it should gain, in how many rounds."""
 
     combination: Combination
     gain: float
@@ -82,17 +86,10 @@ class Outlook:
 def look_ahead(
     public: Public, own: PublicModel, crowd: Population, maps: Sequence[str] = MAPS
 ) -> Outlook:
-    """The feature map with the largest predicted gain, and rounds by how far scores should move.
-
-    A later map must promise half as much again as the one before: predictions from few rows are
-    rough.
-    """
-    found = [Combination(public, own, spectrum_of(name, public), crowd) for name in maps]
-    best = found[0]
-    for other in found[1:]:
-        best = other if other.gain > _MARGIN * best.gain else best
-    change = best.change
-    return Outlook(best, best.gain, 1 if change < 0.5 else 2 if change < 1.0 else 4)
+    """What to expect of these owners, and rounds by how far scores should move."""
+    belief = Combination(public, own, maps, crowd)
+    change = belief.change
+    return Outlook(belief, belief.gain, 1 if change < _TWO else 2 if change < _FOUR else 4)
 
 
 def too_little(gain: float) -> str:
@@ -122,31 +119,39 @@ def refine(
     """
     own = own or (fit_public(public) if outlook is None else outlook.own)
     look = look_ahead(public, own, crowd, maps) if outlook is None else outlook
+    belief, records = deepcopy(look.combination), list[StepRecord]()
+    stages, held_out = [own.model], [own.held_out]
+
+    def ending(why: str) -> Refined:
+        if records and belief.contradicted:
+            stages.append(own.model)
+            held_out.append(own.held_out)
+            why = f"{why}; the sample contradicts what owners say, so its own model was kept"
+        return Refined(tuple(stages), tuple(held_out), own, tuple(records), look.gain, why)
+
     if look.gain < LEAST_GAIN:
-        return Refined(
-            (own.model,), own, (), look.gain, f"nobody was asked: {too_little(look.gain)}"
-        )
+        return ending(f"nobody was asked: {too_little(look.gain)}")
     number = look.rounds if rounds is None else whole("rounds", rounds, 1)
-    belief, stages, records = copy(look.combination), [own.model], list[StepRecord]()
-    facts, each = Facts(public.dim, public.classes), crowd.owners // number
+    facts = Facts(public.dim, public.classes)
     for place in range(1, number + 1):
-        learner = belief.learner
+        learner, features = belief.learner, belief.features
         terms = ReportTerms.of(mechanism, learner.space(facts), epsilon)
         answer = yield ShareQuery(
-            place, 1, max(1, each), learner, facts, Ensemble(public.classes), terms
+            round=place,
+            attempt=1,
+            owners=max(1, crowd.owners // number),
+            learner=learner,
+            facts=facts,
+            ensemble=Ensemble(public.classes),
+            terms=terms,
         )
         if answer is None:
-            return Refined(
-                tuple(stages),
-                own,
-                tuple(records),
-                look.gain,
-                f"owners ran out after {rounds_in_words(place - 1)}",
-            )
+            return ending(f"owners ran out after {rounds_in_words(place - 1)}")
         belief.update(answer)
         stages.append(belief.model)
-        records.append(record_of(place, answer, belief.spectrum.name))
-    return Refined(tuple(stages), own, tuple(records), look.gain, all_rounds(number))
+        held_out.append(belief.held_out)
+        records.append(record_of(place, answer, features))
+    return ending(all_rounds(number))
 
 
 def discriminate(
@@ -172,10 +177,10 @@ def discriminate(
     query = ShareQuery(1, 1, max(1, crowd.owners), learner, facts, Ensemble(public.classes), terms)
     answer = yield query
     if answer is None:
-        return Refined((blank,), own, (), 0.0, "owners ran out before the first round")
-    return Refined(
-        (learner.learn(query, answer),), own, (record_of(1, answer, "linear"),), 0.0, "one round"
-    )
+        scores = (blank.scores(public.X),)
+        return Refined((blank,), scores, own, (), 0.0, "owners ran out before the first round")
+    model, record = learner.learn(query, answer), record_of(1, answer, "linear")
+    return Refined((model,), (model.scores(public.X),), own, (record,), 0.0, "one round")
 
 
 def record_of(place: int, answer: Answer, features: str) -> StepRecord:

@@ -13,8 +13,8 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from tacit.algorithms.boosting import OwnSample, Schedule, boost
-from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import PublicModel, fit_public
+from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import refine
 from tacit.cli._demo_people import MadeUpRows
 from tacit.data.cohort import Cohort

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacit._util.interrupts import stop_on_interrupt
-from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import PublicModel, fit_public
+from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import Outlook, look_ahead
 from tacit.cli._output import Screen, Steps
 from tacit.data.owned import OwnerTable

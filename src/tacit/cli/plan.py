@@ -8,8 +8,8 @@ import typer
 from rich.console import Console
 
 from tacit._util.checks import positive
-from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import fit_public
+from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import look_ahead
 from tacit.cli._options import DO_NOT_COLLECT, Categories, Label, LeaveOut, SchemaFile
 from tacit.cli._output import Screen, steps, table_of

@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from tacit._util.checks import one_of, whole
 from tacit._util.types import AnyArray, FloatArray
-from tacit.algorithms.combination import Population
 from tacit.algorithms.gradient_trees import Growth, grow
 from tacit.algorithms.public_baseline import PublicModel
+from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import MAPS, Outlook, discriminate, refine
 from tacit.data.schema import Schema
 from tacit.engines.inline import Inline, Monitor
@@ -43,7 +43,8 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
         owners' answers alone, in a space that public rows give (and has nothing to compare itself
         with).
     features : str, default="auto"
-        The public feature map of the correction: "auto", "linear", "products", "waves" or "leaves";
+        What the model may have beside the columns themselves: "linear" (nothing), "products",
+        "waves" or "leaves"; "auto" is products of columns, as far as the evidence says;
         "trees" grows trees from the owners' answers instead (two classes, very many owners: see
         `tacit reproduce trees`).
     rounds : int, default=None

@@ -11,7 +11,7 @@ from math import isinf
 import numpy as np
 
 from tacit._util.types import FloatArray
-from tacit.learners.owners.discriminant import Discriminant
+from tacit.learners.owners.gradient import Gradient
 from tacit.learners.peers.leaf_counts import CountLeaves
 from tacit.learners.sites.train import TrainSite
 from tacit.mechanisms.streams import SecureStream, Stream
@@ -187,7 +187,7 @@ def classifier_guarantee(
 ) -> Guarantee:
     """The guarantee of the data user's own model that owners have refined."""
     whole = _owners_guarantee(
-        Discriminant.unsound,
+        Gradient.unsound,
         mechanism,
         epsilon,
         source.sentence("bounds, the model that was refined, its features and its weights"),

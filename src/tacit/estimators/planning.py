@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacit._util.checks import positive, whole
-from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import PublicModel, fit_public
+from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import LEAST_GAIN, Outlook, look_ahead, too_little
 from tacit.data.sample import Sample
 from tacit.data.schema import Schema
@@ -72,7 +72,7 @@ class Plan:
     def of(cls, outlook: Outlook) -> "Plan":
         """An outlook in the words of a plan."""
         belief = outlook.combination
-        population, public = belief.crowd, belief.public
+        population, public = belief.population, belief.public
         return cls(
             owners=population.owners,
             epsilon=population.epsilon,
@@ -82,8 +82,8 @@ class Plan:
             public_accuracy=belief.own.accuracy,
             rise=belief.expected_rise(_DRAWS, _SEED),
             gain=outlook.gain,
-            features=belief.spectrum.name,
-            numbers=(public.classes - 1) * belief.features.dim,
+            features=belief.features,
+            numbers=belief.numbers,
             rounds=outlook.rounds,
             collect=outlook.gain >= LEAST_GAIN,
         )

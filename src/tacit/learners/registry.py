@@ -12,6 +12,7 @@ from tacit.learners.models import features, scores, trees
 from tacit.learners.owners import (
     centroid,
     discriminant,
+    gradient,
     gradient_histogram,
     logistic,
     stump,
@@ -22,7 +23,7 @@ from tacit.learners.sites import losses, projection, train
 
 MESSAGES = (
     *(features, scores, trees),
-    *(centroid, discriminant, gradient_histogram, logistic, stump, sum_query),
+    *(centroid, discriminant, gradient, gradient_histogram, logistic, stump, sum_query),
     *(cells, leaf_counts, noisy_tree, peer_model),
     *(losses, projection, train),
 )

@@ -14,8 +14,8 @@ from typing import ClassVar
 import numpy as np
 
 from tacit.algorithms.boosting import OwnSample, Schedule, boost
-from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import PublicModel, fit_public
+from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import discriminate, refine
 from tacit.data.cohort import Cohort
 from tacit.data.sample import Public

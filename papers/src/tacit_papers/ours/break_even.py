@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import fit_public
+from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import LEAST_GAIN, look_ahead
 from tacit_papers.ours import plan_check
 from tacit_papers.ours.ahead import AheadCell, AheadRow, AheadRun, ahead_cells, ahead_rows

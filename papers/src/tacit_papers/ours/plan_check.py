@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import fit_public
+from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import LEAST_GAIN, look_ahead
 from tacit_papers.ours.ahead import AheadRow
 from tacit_papers.ours.tasks import task_for

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit.algorithms.combination import Population
 from tacit.algorithms.gradient_trees import Growth, blank, grow
 from tacit.algorithms.public_baseline import fit_public
+from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import discriminate, refine
 from tacit.engines.inline import Inline
 from tacit.mechanisms.streams import Stream, seeded

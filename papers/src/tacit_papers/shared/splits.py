@@ -11,8 +11,8 @@ from functools import lru_cache
 import numpy as np
 
 from tacit._util.checks import bad
-from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import PublicModel, fit_public
+from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import refine
 from tacit.data.cohort import Cohort
 from tacit.data.sample import Public

@@ -128,6 +128,27 @@ class Leaves(Expansion):
         return self.trees.indicators(X)
 
 
+@message("features.joined")
+@dataclass(frozen=True, eq=False)
+class Joined(Expansion):
+    """What several expansions make of a row, side by side."""
+
+    parts: tuple[Expansion, ...]
+
+    def __post_init__(self) -> None:
+        if not self.parts:
+            raise bad("parts", "at least one expansion", self.parts)
+
+    def width(self, dim: int) -> int:
+        return sum(part.width(dim) for part in self.parts)
+
+    def cost(self, dim: int, rows: int) -> Cost:
+        return sum((part.cost(dim, rows) for part in self.parts), table(rows, self.width(dim)))
+
+    def expand(self, X: FloatArray) -> FloatArray:
+        return np.hstack([part.expand(X) for part in self.parts])
+
+
 @message("features")
 @dataclass(frozen=True, eq=False)
 class FeatureMap:

@@ -11,7 +11,7 @@ from scipy.linalg import helmert
 from tacit._util.checks import bad, whole
 from tacit._util.types import FloatArray, IntArray
 from tacit.learners.cost import Cost, table
-from tacit.learners.models.features import FeatureMap, affine
+from tacit.learners.models.features import Expansion, FeatureMap, affine
 from tacit.learners.models.trees import Trees
 from tacit.wire import message
 
@@ -146,6 +146,29 @@ class ScoreModel:
     def probabilities(self, X: FloatArray) -> FloatArray:
         """(rows, classes), adding up to 1."""
         return softmax(self.scores(X))
+
+
+@message("features.model")
+@dataclass(frozen=True, eq=False)
+class ModelScores(Expansion):
+    """What a published model says of a row, as classes - 1 contrasts of its scores."""
+
+    model: ScoreModel
+
+    def width(self, dim: int) -> int:
+        self.model.check(dim, self.model.classes)
+        return self.model.classes - 1
+
+    def cost(self, dim: int, rows: int) -> Cost:
+        classes = self.model.classes
+        said = Cost(rows * classes * classes) + table(rows, classes) + table(classes, 3 * classes)
+        return self.model.cost(dim, rows) + said
+
+    def expand(self, X: FloatArray) -> FloatArray:
+        matrix = contrasts(self.model.classes)
+        out = np.empty((len(X), matrix.shape[1]))
+        affine(self.model.scores(X), np.zeros(len(matrix)), matrix, out)
+        return out
 
 
 def softmax(scores: FloatArray) -> FloatArray:

@@ -10,8 +10,8 @@ import numpy as np
 
 from tacit._util.checks import bad, one_of, whole
 from tacit._util.types import IntArray
-from tacit.algorithms.combination import Population
 from tacit.algorithms.public_baseline import fit_public
+from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import LEAST_GAIN, MAPS, Refined, look_ahead, refine
 from tacit.data.sample import Public
 from tacit.estimators.guarantee import Source, classifier_guarantee
@@ -118,14 +118,10 @@ class ClassifierTerms(CampaignTerms):
         )
 
     def guesses(self, at: Any, public: Public) -> Sequence[IntArray]:
-        """Of a result: each row by the data user's model that was not fitted to it, and what
-        owners added to it.
-        """
+        """Of a result: each row by models that have not seen it."""
         if not isinstance(at, Refined):
             return []
-        start = at.own.model.scores(public.X)
-        added = [stage.scores(public.X) - start for stage in at.stages[1:]]
-        return [np.argmax(at.own.held_out + each, axis=1) for each in added]
+        return [np.argmax(scores, axis=1) for scores in at.held_out[1:]]
 
     def publication(self, result: Refined, public: Public, sums: int) -> Publication:
         return Publication(

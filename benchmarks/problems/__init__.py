@@ -1,0 +1,1 @@
+"""Made-up problems that say whether what owners answer counts."""

@@ -1,0 +1,120 @@
+"""One problem at one epsilon: public only, private only, combined, and what the plan said."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.problems.problem import Setting, problem_of
+from tacit import seeded
+from tacit.algorithms.public_baseline import fit_public
+from tacit.algorithms.question import Population
+from tacit.algorithms.refinement import LEAST_GAIN, discriminate, look_ahead, refine
+from tacit.engines.inline import Inline
+
+CHOOSING, JUDGING = 0, 1000  # first seeds: constants were chosen on the former, never on the latter
+_DRAWS = 50
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Accuracies of one run; `promised` is what the plan expects combined to add to public only."""
+
+    setting: Setting
+    epsilon: float
+    best: float
+    public: float
+    private: float
+    combined: float
+    promised: float
+    collect: bool
+
+    @property
+    def place(self) -> tuple[str, int, int, float]:
+        """Everything but the seed."""
+        each = self.setting
+        return each.family, each.owners, each.public_rows, self.epsilon
+
+
+def trials(setting: Setting, epsilons: Sequence[float]) -> Iterator[Trial]:
+    """The same rows at every epsilon."""
+    problem = problem_of(setting)
+    public, cohort = problem.public, problem.cohort
+    own = fit_public(public)
+    alone = problem.accuracy(own.model.predict(problem.X_test))
+    for epsilon in epsilons:
+        crowd, stream = Population(setting.owners, epsilon, setting.rows), seeded(setting.seed)
+        outlook = look_ahead(public, own, crowd)
+        asks = {
+            "private": discriminate(public, crowd, "auto", epsilon, own),
+            "combined": refine(public, crowd, "auto", epsilon, outlook=outlook),
+        }
+        found = {
+            name: Inline(cohort, epsilon, stream.child(name, str(epsilon))).run(ask)
+            for name, ask in asks.items()
+        }
+        right = {
+            name: problem.accuracy(refined.model.predict(problem.X_test))
+            for name, refined in found.items()
+        }
+        yield Trial(
+            setting=setting,
+            epsilon=epsilon,
+            best=problem.best,
+            public=alone,
+            private=right["private"],
+            combined=right["combined"],
+            promised=outlook.combination.expected_rise(_DRAWS, 0),
+            collect=outlook.gain >= LEAST_GAIN,
+        )
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Means over the runs of one setting, and standard errors of differences run by run."""
+
+    place: tuple[str, int, int, float]
+    runs: int
+    best: float
+    public: float
+    private: float
+    combined: float
+    lead: float
+    lead_error: float
+    rise: float
+    rise_error: float
+    promised: float
+    collect: float
+
+    @classmethod
+    def of(cls, runs: Sequence[Trial]) -> "Verdict":
+        values = {
+            name: np.array([getattr(each, name) for each in runs])
+            for name in ("best", "public", "private", "combined", "promised", "collect")
+        }
+        better = max((values["public"], values["private"]), key=lambda each: float(each.mean()))
+        lead, rise = values["combined"] - better, values["combined"] - values["public"]
+        errors = [
+            float(each.std(ddof=1) / np.sqrt(len(each))) if len(each) > 1 else 0.0
+            for each in (lead, rise)
+        ]
+        means = {name: float(each.mean()) for name, each in values.items()}
+        return cls(
+            place=runs[0].place,
+            runs=len(runs),
+            lead=float(lead.mean()),
+            lead_error=errors[0],
+            rise=float(rise.mean()),
+            rise_error=errors[1],
+            **means,
+        )
+
+    @property
+    def not_behind(self) -> bool:
+        """Combined is not below the better of the two by more than one standard error."""
+        return self.lead >= -max(self.lead_error, 1e-3)
+
+    @property
+    def harmless(self) -> bool:
+        """Combined is not below public only beyond two standard errors."""
+        return self.rise >= -2 * max(self.rise_error, 1e-3)

@@ -1,0 +1,164 @@
+"""What to ask owners next: which features, about which model, and how long a share may be.
+
+Everything here is chosen by predicted variances from public rows, before anybody is asked.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from tacit._util.types import FloatArray, IntArray
+from tacit.algorithms.feature_maps import Basis, water_filling
+from tacit.algorithms.posterior import Heard, Posterior
+from tacit.learners.models.scores import contrasts, softmax
+from tacit.learners.owners.gradient import Gradient, longest_residuals
+from tacit.mechanisms.registry import best_mechanism
+from tacit.mechanisms.spaces import Ball
+
+_PART = 0.5  # of its scores that the model has when owners are asked about it
+_WEAKEST = 1e-3  # features with less of a share than this part of the largest are left out
+_REACHES = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)  # quantiles of the lengths of rows
+_RADII = (0.5, 0.7, 0.9, 0.97)  # quantiles of the lengths of shares of several rows
+_DRAWN = 2000  # made-up owners that tell these lengths
+
+
+@dataclass(frozen=True)
+class Population:
+    """What is public about those to be asked: how many, their epsilon, how many rows they are
+    believed to hold.
+    """
+
+    owners: int
+    epsilon: float
+    rows: int = 1
+
+    def cost(self, dim: int) -> float:
+        """The variance of a coordinate of one report, in units of the squared radius of the
+        ball.
+        """
+        return _cost(dim, self.epsilon)
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """Features `kept`, scaled by `scale`, of the model `reference`; `weights` are those of public
+    rows, `left` what clipping leaves, `spread` the predicted variance of a coordinate of one
+    report.
+    """
+
+    kept: IntArray
+    scale: FloatArray
+    reference: FloatArray
+    reach: float
+    radius: float
+    weights: FloatArray
+    left: float
+    spread: float
+
+    def learner(self, basis: Basis) -> Gradient:
+        """The same for owners."""
+        scale = np.zeros(basis.dim)
+        scale[self.kept] = self.scale
+        matrix = contrasts(len(self.reference) + 1)
+        weights = (matrix @ (self.reference[:, self.kept] / self.scale)).T
+        return Gradient(basis.scaled(scale), np.ascontiguousarray(weights), self.reach, self.radius)
+
+    def heard(self, mean: FloatArray, noise: float) -> Heard:
+        """With its answer."""
+        return Heard(
+            kept=self.kept,
+            scale=self.scale,
+            reference=self.reference,
+            weights=self.weights,
+            left=self.left,
+            mean=mean,
+            noise=noise,
+        )
+
+
+def next_question(posterior: Posterior, population: Population) -> Question:
+    """The question for the owners that are left: `population` says how many those are.
+
+    Features get what water-filling gives them. Owners are asked about half of the model's scores:
+    far enough from certainty that labels still tell something (the least likely label, which bounds
+    a row's length, is not that unlikely), near enough that public rows can say what to expect.
+    """
+    classes = posterior.classes
+    chances = posterior.owners_chances
+    kept, scale = _features(posterior, population, chances)
+    reference = np.zeros_like(posterior.theta)
+    reference[:, kept] = _PART * posterior.theta[:, kept]
+    asked = softmax(posterior.scores(reference))
+    features = posterior.phi[:, kept] * scale
+    squares, numbers = (features**2).sum(axis=1), (classes - 1) * len(kept)
+    lengths = longest_residuals(asked) * np.sqrt(squares)
+    signal = squares * (1 - (chances**2).sum(axis=1))
+    surprise = squares * ((chances * (1 - 2 * asked)).sum(axis=1) + (asked**2).sum(axis=1))
+    cost, drawn = population.cost(numbers), _Drawn.of(posterior, population.rows)
+    found = []
+    for reach in np.quantile(lengths, _REACHES).clip(1e-9, 1e9).tolist():
+        weights = np.minimum(1.0, reach / np.maximum(lengths, 1e-300))
+        own = float((weights**2 * surprise).mean()) / population.rows / numbers
+        said = float((weights * signal).mean())
+        for radius, left in drawn.radii(asked, weights, features, reach):
+            spread = cost * radius**2 + left**2 * own
+            found.append((spread / max(left * said, 1e-300) ** 2, reach, radius, left, spread))
+    _, reach, radius, left, spread = min(found)
+    weights = np.minimum(1.0, reach / np.maximum(lengths, 1e-300))
+    return Question(kept, scale, reference, reach, radius, weights, left, spread)
+
+
+def _features(
+    posterior: Posterior, population: Population, chances: FloatArray
+) -> tuple[IntArray, FloatArray]:
+    """Which features are asked for, and their scales: squares add up to 1."""
+    size = posterior.classes - 1
+    variances = np.diag(posterior.open_covariance).reshape(size, -1).mean(axis=0)
+    weight = max(float((1 - (chances**2).sum(axis=1)).mean()) / size, 1e-6)
+    cost = population.cost(size * len(variances))
+    kappa = cost * size / (weight * population.owners * population.rows)
+    shares = water_filling(variances, kappa)
+    shares[shares < _WEAKEST * shares.max()] = 0.0
+    shares[0] = max(shares[0], _WEAKEST * shares.max())  # the intercept always stays
+    kept = np.flatnonzero(shares > 0)
+    return kept, np.sqrt(shares[kept] / shares[kept].sum())
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    """Made-up owners: which public rows they hold, with labels as owners would have them."""
+
+    rows: IntArray
+    labels: IntArray
+    classes: int
+
+    @classmethod
+    def of(cls, posterior: Posterior, rows: int) -> "_Drawn":
+        coins, chances = np.random.default_rng(0), posterior.owners_chances
+        drawn = coins.integers(0, len(chances), size=(_DRAWN, rows))
+        labels = (chances[drawn].cumsum(axis=2) < coins.random((_DRAWN, rows, 1))).sum(axis=2)
+        return cls(drawn, labels.clip(max=posterior.classes - 1), posterior.classes)
+
+    def radii(
+        self, asked: FloatArray, weights: FloatArray, features: FloatArray, reach: float
+    ) -> list[tuple[float, float]]:
+        """Radii of the ball of shares, and the part that clipping leaves of a small change.
+
+        A single row is never longer than its reach. Of several, clipped shares c(g) answer with
+        E[c(g) g] / E[g g] of what they would say.
+        """
+        if self.rows.shape[1] == 1:
+            return [(reach, 1.0)]
+        residuals = (np.eye(self.classes)[self.labels] - asked[self.rows]) @ contrasts(self.classes)
+        residuals = residuals * weights[self.rows][:, :, np.newaxis]
+        shares = np.einsum("nra,nrj->naj", residuals, features[self.rows]) / self.rows.shape[1]
+        lengths = np.sqrt((shares**2).sum(axis=(1, 2)))
+        total = max(float((lengths**2).sum()), 1e-300)
+        radii = np.quantile(lengths, _RADII).clip(1e-9, 1e9).tolist()
+        return [(r, float((np.minimum(lengths, r) * lengths).sum()) / total) for r in radii]
+
+
+@lru_cache(maxsize=1024)
+def _cost(dim: int, epsilon: float) -> float:
+    return best_mechanism(Ball(dim=dim), epsilon).risk / dim
