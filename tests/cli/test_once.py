@@ -14,7 +14,7 @@ from tacit.cli import app
 from tacit.data.table_file import TableFile
 from tacit.owner.policy import Policy
 from tacit.service.device.join import Joining
-from tacit.service.kinds.registry import read_spec
+from tacit.service.kinds import read_spec
 from tests.cli.made import family_files
 
 

@@ -14,9 +14,8 @@ from fractions import Fraction
 
 import pytest
 
-from tacit.owner.entry import Entry
 from tacit.owner.ledger import Ledger, LedgerError
-from tacit.owner.rollback_guard import Mark, read_mark, write_mark
+from tacit.owner.rollback_guard import Entry, Mark, read_mark, write_mark
 from tacit.owner.statement import time_of
 
 

@@ -33,9 +33,9 @@ from tacit.audit.staging import (
 from tacit.learners.invitation import Invitation
 from tacit.learners.owners.stump import Stump
 from tacit.mechanisms.odds import rational
-from tacit.owner.entry import Entry
 from tacit.owner.gate import Gate, RefusedError
 from tacit.owner.policy import Policy
+from tacit.owner.rollback_guard import Entry
 
 _LEVEL = 7  # where a report names its level: see learners/invitation.py
 _HEADER = 8  # bytes of a report before what the mechanism drew

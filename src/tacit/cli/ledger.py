@@ -10,9 +10,9 @@ from rich.table import Table
 from tacit.cli import add
 from tacit.cli._options import HomeFolder, check_port, home_folder
 from tacit.cli._output import Screen, table_of
-from tacit.owner.entry import Entry
 from tacit.owner.ledger import Ledger
 from tacit.owner.policy import Policy
+from tacit.owner.rollback_guard import Entry
 from tacit.owner.statement import figures, owners, rounded_up, time_of
 
 app = typer.Typer(
@@ -146,8 +146,7 @@ def _place(
     file: Path | None, mark: Path | None, home: Path
 ) -> tuple[Path, Path | None, list[Path]]:
     """The file of a ledger, its mark, and further marks: of a home, or as `Ledger` keeps them."""
-    from tacit.service.device.home import guard_of, guards_of
-    from tacit.service.device.identity import Identity
+    from tacit.service.device.home import Identity, guard_of, guards_of
 
     if file is None and not (home / "ledger.db").exists():
         raise ValueError(f"{home} is no home: nothing was released from there")

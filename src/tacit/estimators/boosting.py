@@ -17,8 +17,8 @@ from tacit.engines.inline import Inline, Monitor
 from tacit.estimators.guarantee import boosting_guarantee
 from tacit.estimators.inputs import accept_table, baseline_of, read_inputs, stream_of
 from tacit.estimators.persistence import Savable
+from tacit.learners import learner_of
 from tacit.learners.learner import Learner, ReportTerms
-from tacit.learners.registry import learner_of
 from tacit.mechanisms.registry import MECHANISMS
 from tacit.sums.two_servers import TwoServers
 

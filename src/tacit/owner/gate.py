@@ -32,12 +32,11 @@ from tacit.learners.query import Query
 from tacit.mechanisms.odds import rational
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.streams import Stream, secure
-from tacit.owner.entry import COUNTS, Entry
-from tacit.owner.job import JOB_LARGEST, Done, Job
 from tacit.owner.ledger import Book, Ledger
 from tacit.owner.policy import Policy
+from tacit.owner.rollback_guard import COUNTS, Entry
 from tacit.owner.template import Template
-from tacit.owner.worker import Worker
+from tacit.owner.worker import JOB_LARGEST, Done, Job, Worker
 from tacit.sums.protocol import no_rehearsal
 from tacit.wire import WireError, decode, encode
 from tacit.wire.envelopes import opened

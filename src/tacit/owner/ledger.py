@@ -24,8 +24,15 @@ from pathlib import Path
 from typing import NoReturn
 
 from tacit._util.durable import use_journal
-from tacit.owner.entry import EMPTY, Entry, linked
-from tacit.owner.rollback_guard import Mark, default_mark, read_mark, write_mark
+from tacit.owner.rollback_guard import (
+    EMPTY,
+    Entry,
+    Mark,
+    default_mark,
+    linked,
+    read_mark,
+    write_mark,
+)
 from tacit.wire import WireError
 
 log = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from tacit.learners.owners.sum_query import HOW, SumQuery
 from tacit.learners.query import Query
 from tacit.mechanisms.odds import rational
 from tacit.mechanisms.registry import MECHANISMS
-from tacit.owner.entry import COUNTS, budget_used
+from tacit.owner.rollback_guard import COUNTS, budget_used
 
 _LARGEST_QUERY = 1 << 20
 
@@ -44,8 +44,8 @@ class Policy:
     longest, largest_memory : seconds and bytes that an answer may take by the bound of its
     question; a question that may take more is refused.
     time_step : answers leave at multiples of this many seconds, after the moment that the question,
-    `rows` and `records` name, so that how long they took tells nothing. 0: as soon as it is there, without that
-    protection, for trials.
+    `rows` and `records` name, so that how long they took tells nothing. 0: as soon as it is there,
+    without that protection, for trials.
 
     >>> policy = Policy(epsilon_per_release="0.5", epsilon_total=1, releases=2)
     >>> policy.level((0.25, 0.5, 2.0), spent=Fraction(0))

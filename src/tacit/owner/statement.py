@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from fractions import Fraction
 
-from tacit.owner.entry import COUNTS, Entry, budget_used
 from tacit.owner.policy import Policy
+from tacit.owner.rollback_guard import COUNTS, Entry, budget_used
 
 
 def rounded_up(cost: Fraction) -> str:

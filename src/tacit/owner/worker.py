@@ -25,6 +25,32 @@ import warnings
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
+
+from tacit._util.types import IntArray
+from tacit.learners.invitation import Invitation
+from tacit.wire import message
+
+JOB_LARGEST = 1 << 30  # bytes: both sides are ours
+
+
+@message("gate job")
+@dataclass(frozen=True, eq=False)
+class Job:
+    """Owners by their places in the gate's cohort, and the level that each of them pays."""
+
+    invitation: Invitation
+    places: IntArray
+    levels: IntArray
+
+
+@message("gate reports")
+@dataclass(frozen=True)
+class Done:
+    """One report for each owner of a job."""
+
+    reports: tuple[bytes, ...]
+
 
 Work = Callable[[bytes], bytes]
 _HEADER = struct.Struct("<cdqq")  # what is asked, seconds, bytes of memory, length of the request

@@ -12,8 +12,8 @@ Bytes of untrusted origin cost time and memory in proportion to their length (`l
 
 Reading a message in one pass, led by the declared types: nothing is made that does not belong.
 
-The first byte of a value says what it is: a number, a text, a list, ... A `Plan` maps that to the
-one way of reading which the declared type allows there, so a union is decided by a look at one
+The first byte of a value says what it is: a number, a text, a list, ... A `ReadPlan` maps that to
+the one way of reading which the declared type allows there, so a union is decided by a look at one
 byte, and an object by its tag, before anything inside it is read. There is no trying and no going
 back.
 
@@ -61,7 +61,7 @@ class Reader:
         self._unpacker.feed(data)
         self._objects = 0
 
-    def value(self, plan: "Plan", depth: int) -> Any:
+    def value(self, plan: "ReadPlan", depth: int) -> Any:
         """The next value, which must be one that `plan` allows."""
         at = self._unpacker.tell()
         form = _FORM[self._data[at]] if at < len(self._data) else None
@@ -113,7 +113,7 @@ class Reader:
 Way = Callable[[Reader, int], Any]
 
 
-class Plan:
+class ReadPlan:
     """How to read one declared type: for each form that a value can have, the one way to read
     it; `wanted` says in words what belongs there.
     """
@@ -145,7 +145,7 @@ class Kinds:
 
 
 @lru_cache(maxsize=1024)
-def plan_of(hint: Any) -> Plan:
+def plan_of(hint: Any) -> ReadPlan:
     """The plan of a declared type. One that two ways of reading would fit is a mistake of ours."""
     members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     ways: dict[Any, Way] = {}
@@ -170,12 +170,12 @@ def plan_of(hint: Any) -> Plan:
         if list in ways:
             raise TypeError(f"{hint} cannot be told apart by its first byte")
         kinds = Kinds(tuple(classes))
-        return Plan(ways | {list: kinds.read}, f"a known {kinds.name}")
-    return Plan(ways, " or ".join(sorted(_WORDS[form] for form in ways)))
+        return ReadPlan(ways | {list: kinds.read}, f"a known {kinds.name}")
+    return ReadPlan(ways, " or ".join(sorted(_WORDS[form] for form in ways)))
 
 
 @lru_cache(maxsize=1024)
-def _plans_of(cls: type) -> tuple[tuple[str, Plan], ...]:
+def _plans_of(cls: type) -> tuple[tuple[str, ReadPlan], ...]:
     return tuple((name, plan_of(hint)) for name, hint in fields_of(cls))
 
 
@@ -227,7 +227,7 @@ _WORDS = {
     np.ndarray: "an array",
 }
 _FORM = tuple(_form(first) for first in range(256))
-_TEXT = Plan({str: Reader.scalar}, "a tag")
+_TEXT = ReadPlan({str: Reader.scalar}, "a tag")
 
 
 VERSION = 1

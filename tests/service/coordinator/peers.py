@@ -17,7 +17,7 @@ from tacit.owner.ledger import Ledger
 from tacit.owner.policy import Policy
 from tacit.service.coordinator.intake import Intake
 from tacit.service.coordinator.peers import Rosters
-from tacit.service.device.identity import Identity
+from tacit.service.device.home import Identity
 from tacit.service.kinds.peers import PeerSpec
 from tacit.service.protocol.peer_replay import SPOKEN, Following, Spoken
 from tacit.wire import decode

@@ -187,7 +187,7 @@ def test_an_old_folder_is_moved_with_all_it_spent(tmp_path):
     assert result.exit_code == 0, result.output
     assert spent(home) == {ME: Fraction(1, 4)}
     kept = Home.at(home)
-    from tacit.service.device.identity import Identity
+    from tacit.service.device.home import Identity
 
     before = Identity(bytes(range(32))).key(b"north")  # the key it is enrolled with stays good
     assert kept.key(bytes(32), None).private_bytes_raw() == before.private_bytes_raw()

@@ -95,7 +95,7 @@ def test_a_kind_of_another_distribution_is_found_by_its_entry_point(tmp_path):
     folder = folder_of(tmp_path, owners=1, text=CAMPAIGN)
     script = (
         "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1])\n"
-        "from tacit.service.kinds.registry import read_spec, read_terms\n"
+        "from tacit.service.kinds import read_spec, read_terms\n"
         "from tacit.wire import encode\n"
         "terms, _ = read_spec(Path(sys.argv[1]) / 'campaign.toml').prepare()\n"
         "print(read_terms(encode(terms)).kind)\n"

@@ -10,7 +10,7 @@ import pytest
 from tacit.sums.prio3 import instances
 from tacit.sums.prio3.batch import Code, open_sum, verify_block
 from tacit.sums.prio3.flp import extend
-from tacit.sums.prio3.prio3 import LeaderShare, Reports
+from tacit.sums.prio3.prio3 import LeaderShare, SplitReports
 from tacit.sums.prio3.scalars import NotValidError
 from tests.sums.prio3.cheats import (
     cheat,
@@ -117,7 +117,7 @@ def test_forged_copied_and_inconsistent_reports_are_refused():
     lies = {
         "copied proofs": replace(made, leader=replace(leader, proofs=leader.proofs[turned])),
         "copied measurements": replace(made, leader=replace(leader, meas=leader.meas[turned])),
-        "copied halves": Reports(
+        "copied halves": SplitReports(
             made.public,
             LeaderShare(leader.meas[turned], leader.proofs[turned], leader.blind[turned]),
             made.helpers,

@@ -12,7 +12,7 @@ from tacit.render.chart import Chart, Line
 from tacit.render.drawing import draw
 from tacit.render.html import environment
 from tacit.service.coordinator.tables import ENDED, ENROLLING, OPEN, PAUSED, RUNNING
-from tacit.service.kinds.registry import words_of
+from tacit.service.kinds import words_of
 from tacit.service.protocol.handshake import is_rehearsal
 
 _TEMPLATES = environment("tacit.service.coordinator")

@@ -32,7 +32,7 @@ from tacit.service.coordinator.replay import Campaign
 from tacit.service.coordinator.status import View
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.sums import Sums
-from tacit.service.kinds.registry import read_spec
+from tacit.service.kinds import read_spec
 from tacit.service.protocol.guard import Guard, Limits
 from tacit.service.protocol.handshake import greeting, rehearse_only_here, sum_key
 from tacit.wire import encode

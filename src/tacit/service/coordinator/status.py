@@ -30,7 +30,7 @@ from tacit.learners.learner import ShareQuery
 from tacit.learners.query import Answer
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import Question, invitations, owners, reports
-from tacit.service.kinds.registry import read_terms
+from tacit.service.kinds import read_terms
 from tacit.wire.envelopes import opened
 
 _FRESH = 0.5  # seconds that figures are good for: many viewers cost the database as much as one

@@ -15,10 +15,9 @@ import numpy as np
 
 from tacit._util.durable import read_or_create
 from tacit.data.table import conform_owners
-from tacit.owner.entry import Entry
 from tacit.owner.ledger import Book, Ledger
-from tacit.service.device.home import Home, guard_of, guards_of
-from tacit.service.device.identity import Identity
+from tacit.owner.rollback_guard import Entry
+from tacit.service.device.home import Home, Identity, guard_of, guards_of
 
 _DONE = "adopted."  # what the names of files begin with that were moved
 

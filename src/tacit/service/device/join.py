@@ -21,8 +21,8 @@ from tacit.service.device.home import Home
 from tacit.service.device.member import GateQueue, Member
 from tacit.service.device.peer import PeerMember, Relayed
 from tacit.service.device.rehearsal_gate import RehearsalGate, RehearsalPart
+from tacit.service.kinds import read_terms
 from tacit.service.kinds.kind import CampaignTerms
-from tacit.service.kinds.registry import read_terms
 from tacit.service.protocol.handshake import is_rehearsal, read_greeting, rehearse_only_here
 from tacit.wire import encode
 from tacit.wire.envelopes import public_bytes

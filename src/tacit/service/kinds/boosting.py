@@ -13,12 +13,12 @@ from tacit._util.types import IntArray
 from tacit.algorithms.boosting import AllOwners, Boosted, Judge, OwnSample, Schedule, boost
 from tacit.data.sample import Public
 from tacit.estimators.guarantee import Source, boosting_guarantee
+from tacit.learners import learner_of
 from tacit.learners.learner import Facts, Learner, ReportTerms, ShareQuery, Tally
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.stump import StumpModel
 from tacit.learners.owners.sum_query import SumQuery
 from tacit.learners.query import Query
-from tacit.learners.registry import learner_of
 from tacit.owner.policy import Policy
 from tacit.owner.template import ALWAYS_FREE, QuestionForm, bounds_of
 from tacit.service.kinds.campaign_file import CampaignSpec, register

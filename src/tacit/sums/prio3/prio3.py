@@ -41,7 +41,7 @@ class HelperShare:
 
 
 @dataclass(frozen=True, eq=False)
-class Reports:
+class SplitReports:
     """What n owners send: parts of the joint randomness (n, servers or 0, 32) to all, a share to
     each server.
     """
@@ -103,7 +103,7 @@ class Prio3:
 
     def shard(
         self, context: bytes, meas: WordArray, nonces: ByteArray, coins: ByteArray
-    ) -> Reports:
+    ) -> SplitReports:
         """Reports of encoded measurements (n, meas_len, words), nonces (n, 16), coins (n,
         rand_size).
         """
@@ -123,7 +123,7 @@ class Prio3:
         proofs = self._prove(context, meas, prove_seed, joint)
         for k, each in enumerate(helpers, 1):
             proofs = field.subtract(proofs, self._helper_proofs(context, k, each.seed))
-        return Reports(public, LeaderShare(first, proofs, blind), helpers)
+        return SplitReports(public, LeaderShare(first, proofs, blind), helpers)
 
     def verify_init(
         self,

@@ -29,7 +29,7 @@ class MismatchError(Exception):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class VectorVerdict:
     """What became of a file: `passed` is None where it could not be judged."""
 
     name: str
@@ -41,31 +41,33 @@ class Verdict:
         return f"{word:10} {self.name}: {self.detail}"
 
 
-def judge_folder(folder: Path) -> list[Verdict]:
+def judge_folder(folder: Path) -> list[VectorVerdict]:
     """A verdict for every JSON file of a folder, in the order of their names."""
     return [judge_file(path) for path in sorted(folder.glob("*.json"))]
 
 
-def judge_file(path: Path) -> Verdict:
+def judge_file(path: Path) -> VectorVerdict:
     try:
         vector = json.loads(path.read_text())
     except (OSError, ValueError) as error:
-        return Verdict(path.name, None, f"not a readable JSON file ({error})")
+        return VectorVerdict(path.name, None, f"not a readable JSON file ({error})")
     kind = re.split(r"[_.]", path.name)[0]
     if kind != "XofTurboShake128" and kind not in _INSTANCES:
-        return Verdict(path.name, None, f"{kind} is no kind that is judged here")
+        return VectorVerdict(path.name, None, f"{kind} is no kind that is judged here")
     try:
-        return Verdict(
+        return VectorVerdict(
             path.name,
             True,
             judge_xof(vector) if kind == "XofTurboShake128" else judge(kind, vector),
         )
     except MismatchError as error:
-        return Verdict(path.name, False, str(error))
+        return VectorVerdict(path.name, False, str(error))
     except (KeyError, IndexError, TypeError, AttributeError) as error:
-        return Verdict(path.name, None, f"no vector of this kind ({type(error).__name__}: {error})")
+        return VectorVerdict(
+            path.name, None, f"no vector of this kind ({type(error).__name__}: {error})"
+        )
     except ValueError as error:
-        return Verdict(path.name, False, str(error))
+        return VectorVerdict(path.name, False, str(error))
 
 
 def judge_xof(vector: dict[str, Any]) -> str:
