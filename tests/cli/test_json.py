@@ -16,8 +16,7 @@ from benchmarks.service.postgres import free_port
 
 import tacit
 from tacit.cli import _options as _exits
-from tacit.service.device.adoption import adopt_folder
-from tacit.service.device.home import Home
+from tacit.service.device.home import Home, adopt_folder
 from tests.cli.made import people, write_csv, write_parquet
 from tests.cli.spoken import commands, document, example, run_program
 from tests.owner.made import gate, query, question

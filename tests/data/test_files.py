@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.data.sample import describe
+from tacit.data.sample import describe, read_schema, schema_text
 from tacit.data.schema import Category, Number, Schema
-from tacit.data.schema_file import read_schema, schema_text
 from tacit.data.table import UserTable, conform
 from tacit.data.table_file import MISSING, TableFile, type_columns
 from tests.cli.made import people, write_csv, write_parquet

@@ -22,7 +22,8 @@ def rows_of(size, classes, seed):
 
 
 def asked(classes, names=("products",), reach=0.5, radius=10.0):
-    public = Public(*rows_of(150, classes, 1), classes)
+    X, y = rows_of(150, classes, 1)
+    public = Public(X, y, classes)
     basis = with_model(basis_of(names, public), fit_public(public))
     features = basis.scaled(np.linspace(0.5, 1.0, basis.dim))
     weights = 0.1 * np.random.default_rng(2).normal(size=(features.dim, classes))

@@ -232,9 +232,8 @@ def leave(
     Example:
         tacit leave https://host:8443 --home tacit-owner
     """
-    from tacit.service.device.adoption import owner_called
     from tacit.service.device.client import Link
-    from tacit.service.device.home import ME, Home
+    from tacit.service.device.home import ME, Home, owner_called
     from tacit.service.protocol.handshake import read_greeting
     from tacit.wire.envelopes import public_bytes
 

@@ -126,8 +126,7 @@ def adopt(
     Example:
         tacit ledger adopt moved --home tacit-owner
     """
-    from tacit.service.device.adoption import adopt_folder, adopt_home
-    from tacit.service.device.home import Home
+    from tacit.service.device.home import Home, adopt_folder, adopt_home
 
     folder = home_folder(home)
     if old.is_file():

@@ -113,8 +113,8 @@ def open_halves(sealed: Sequence[bytes], batch: Batch, server: str, key: X25519P
     """At a server: the halves that open, named by their places; a copy of one that has opened is
     left out.
 
-    Sealed bytes open only as they are (wire/sealing.py), so a copy has the same first 32 bytes, and
-    an honest owner uses them once: whoever relays halves cannot make a term count twice.
+    Sealed bytes open only as they are (wire/envelopes.py), so a copy has the same first 32 bytes,
+    and an honest owner uses them once: whoever relays halves cannot make a term count twice.
     """
     context = batch.context(server)
     places: list[int] = []
