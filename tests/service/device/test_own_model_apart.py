@@ -12,6 +12,9 @@ from tacit.data.cohort import Cohort
 from tacit.service.device.peer import PeerMember
 
 
+MINE = SimpleNamespace(number=0, held=(0,))
+
+
 class Terms:
     """Makes a model that takes its time."""
 
@@ -24,13 +27,10 @@ class Relayed:
     """A campaign in which all turns are over."""
 
     terms, position = Terms(), (1, 4)
-    following = SimpleNamespace(is_settled=True, model=None, me=lambda key: mine)
+    following = SimpleNamespace(is_settled=True, model=None, me=lambda key: MINE)
 
     async def catch_up(self, link, key):
         pass
-
-
-mine = SimpleNamespace(number=0, held=(0,))
 
 
 def test_polling_goes_on_while_the_own_model_is_made(tmp_path):
