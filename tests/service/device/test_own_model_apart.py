@@ -11,7 +11,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tacit.data.cohort import Cohort
 from tacit.service.device.peer import PeerMember
 
-
 MINE = SimpleNamespace(number=0, held=(0,))
 
 
