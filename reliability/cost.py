@@ -34,6 +34,7 @@ class Forgetful:
     def __init__(self) -> None:
         self._entries: dict[tuple[str, bytes], Entry] = {}
         self._spent: dict[str, tuple[Fraction, int]] = {}
+        self._of: dict[str, list[Entry]] = {}
 
     @contextmanager
     def transaction(self) -> Iterator["Forgetful"]:
@@ -45,8 +46,17 @@ class Forgetful:
     def spent(self, owner: str) -> tuple[Fraction, int]:
         return self._spent.get(owner, (Fraction(0), 0))
 
+    def spent_on(self, owner: str, how: str) -> Fraction:
+        own = self._of.get(owner, ())
+        return sum((entry.cost for entry in own if entry.how == how), Fraction(0))
+
+    def answered(self, owner: str, campaign: str, what: str) -> int:
+        own = self._of.get(owner, ())
+        return sum(entry.campaign == campaign and entry.what == what for entry in own)
+
     def add(self, entry: Entry) -> None:
         self._entries[entry.owner, entry.digest] = entry
+        self._of.setdefault(entry.owner, []).append(entry)
         spent, releases = self.spent(entry.owner)
         self._spent[entry.owner] = spent + entry.cost, releases + 1
 

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from tacit import __version__
 from tacit.audit.gate import CASES, audit_gate
-from tacit.audit.non_interference import non_interference
+from tacit.audit.non_interference import non_interference, script
 from tacit.cli import app, main
 from tacit.cli._demo_trials import Trial
 from tacit.learners.owners.stump import Stump
@@ -128,9 +128,8 @@ def test_audit_fails_on_a_leak(monkeypatch):
 def test_audit_fails_on_a_gate_that_tells_of_rows(monkeypatch):
     from tests.audit.mutants import LogsRows, NeverSpent
 
-    monkeypatch.setattr(
-        non_interference, "__defaults__", ((Stump(),), ("duchi",), (), LogsRows, None)
-    )
+    few = script((Stump(),), ("duchi",), ())
+    monkeypatch.setattr(non_interference, "__defaults__", (few, LogsRows, None))
     monkeypatch.setattr(audit_gate, "__defaults__", (CASES[1:2], NeverSpent, 0.999))
     result = run(app, ["audit", "--part", "non-interference", "--part", "gate", "--owners", "400"])
     assert result.exit_code == 1
