@@ -14,7 +14,7 @@ import numpy as np
 
 from tacit._util.types import FloatArray
 from tacit.algorithms.feature_maps import Basis, Group, basis_of, with_model
-from tacit.algorithms.posterior import Posterior, Scale
+from tacit.algorithms.posterior import Posterior, PriorScale
 from tacit.algorithms.public_baseline import PublicModel, temperature
 from tacit.algorithms.question import Population, next_question
 from tacit.data.sample import Public
@@ -167,28 +167,28 @@ def _posterior_of(basis: Basis, public: Public, own: PublicModel) -> Posterior:
     phi = basis.transform(public.X)
     fitted = (own.model.scores(public.X), own.held_out) if _is_linear(basis, own) else None
     mean = np.zeros((public.classes - 1, basis.dim))
-    scales = [Scale(slice(0, 1), np.ones(1), _LEVEL, 0.0)]
+    scales = [PriorScale(slice(0, 1), np.ones(1), _LEVEL, 0.0)]
     for group in basis.groups:
         columns = basis.columns(group.name)
         if group.name == "model":
             width = 1 / np.diag(group.matrix)
             phi[:, columns] = own.held_out @ contrasts(public.classes) / width
             mean[:, columns] = np.diag(width)
-            scales.append(Scale(columns, width**2, _MODEL, 0.0))
+            scales.append(PriorScale(columns, width**2, _MODEL, 0.0))
         elif group.name == "linear":
             guess = _LINEAR[0] / group.dim
             if fitted is not None:
                 mean[:, : columns.stop] = _coefficients(group, own.model)
                 guess = max(guess, float((mean[:, columns] ** 2 / group.strength).mean()))
             scales.append(
-                Scale(columns, group.strength, guess, _LINEAR[1], late=fitted is not None)
+                PriorScale(columns, group.strength, guess, _LINEAR[1], late=fitted is not None)
             )
         else:
-            scales.append(Scale(columns, group.strength, _OTHER[0] / group.dim, _OTHER[1]))
+            scales.append(PriorScale(columns, group.strength, _OTHER[0] / group.dim, _OTHER[1]))
     linear, dim = basis.columns("linear").stop, basis.dim
-    scales.append(Scale(slice(dim, dim + 1), np.ones(1), *_THEIR_LEVEL, late=True))
+    scales.append(PriorScale(slice(dim, dim + 1), np.ones(1), *_THEIR_LEVEL, late=True))
     slopes = slice(dim + 1, dim + linear)
-    scales.append(Scale(slopes, np.ones(linear - 1), *_THEIR_SLOPES, late=True))
+    scales.append(PriorScale(slopes, np.ones(linear - 1), *_THEIR_SLOPES, late=True))
     return Posterior(phi, public.y, public.classes, scales, mean, slice(0, linear), fitted)
 
 

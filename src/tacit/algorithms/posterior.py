@@ -27,7 +27,7 @@ _GRID = np.linspace(-9.0, 9.0, 73)  # of the logarithm of a scale around its gue
 
 
 @dataclass(frozen=True, eq=False)
-class Scale:
+class PriorScale:
     """A guess of how large the coefficients in `columns` are: their variance is s times `strength`,
     log s is normal around log `guess` with deviation `spread`; spread 0: s is the guess. `late`:
     only answers tell more.
@@ -72,7 +72,7 @@ class Posterior:
     phi: FloatArray
     labels: IntArray
     classes: int
-    scales: Sequence[Scale]
+    scales: Sequence[PriorScale]
     mean: FloatArray
     own: slice
     fitted: tuple[FloatArray, FloatArray] | None = None

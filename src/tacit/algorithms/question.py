@@ -41,7 +41,7 @@ class Population:
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class RoundQuestion:
     """Features `kept`, scaled by `scale`, of the model `reference`; `weights` are those of public
     rows, `left` what clipping leaves, `spread` the predicted variance of a coordinate of one
     report.
@@ -77,7 +77,7 @@ class Question:
         )
 
 
-def next_question(posterior: Posterior, population: Population) -> Question:
+def next_question(posterior: Posterior, population: Population) -> RoundQuestion:
     """The question for the owners that are left: `population` says how many those are.
 
     Features get what water-filling gives them. Owners are asked about half of the model's scores:
@@ -106,7 +106,7 @@ def next_question(posterior: Posterior, population: Population) -> Question:
             found.append((spread / max(left * said, 1e-300) ** 2, reach, radius, left, spread))
     _, reach, radius, left, spread = min(found)
     weights = np.minimum(1.0, reach / np.maximum(lengths, 1e-300))
-    return Question(kept, scale, reference, reach, radius, weights, left, spread)
+    return RoundQuestion(kept, scale, reference, reach, radius, weights, left, spread)
 
 
 def _features(
