@@ -1,5 +1,6 @@
 """Promises about the repository itself."""
 
+import ast
 import inspect
 import re
 import subprocess
@@ -63,3 +64,12 @@ def test_nothing_of_one_machine_is_in_the_repository():
             and path != Path(__file__)
         ):
             assert not home.search(path.read_text()), name
+
+
+def test_a_class_name_means_one_thing_in_the_package():
+    places: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "src" / "tacit").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}
