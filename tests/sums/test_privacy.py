@@ -106,8 +106,11 @@ def test_noise_does_not_stop_at_63_scales(runs, sign):
     counted = [*success * min(runs, 63), *(failure if runs < 63 else [])]
     beyond = [*success * (runs - 63), *failure] if runs >= 63 else []
     tape = np.array([*rest, *counted, *side, *beyond], dtype=np.uint64)
-    assert noise._endless(tape, np.uint64(scale)) == (sign * (1 + runs * scale), len(tape))
-    assert noise._endless(tape[:-1], np.uint64(scale))[1] == -1
+    assert noise.endless_laplace(tape, 0, np.uint64(scale)) == (
+        sign * (1 + runs * scale),
+        len(tape),
+    )
+    assert noise.endless_laplace(tape[:-1], 0, np.uint64(scale))[1] == -1
 
 
 def opened(spec, runs, k, seed):

@@ -63,7 +63,7 @@ def two_sided_geometric_rows(rows: int, each: int, scale: int, stream: Stream) -
         row, longer, at = np.array([draw // each]), tape[draw], ((draw % each) + 1) << _OWN_PART
         while not done[draw]:
             longer = np.append(longer, stream.words(row, at, _WORDS)[0])
-            drawn[draw], end = _endless(longer, np.uint64(scale))
+            drawn[draw], end = endless_laplace(longer, 0, np.uint64(scale))
             done[draw], at = end >= 0, at + _WORDS
     return drawn.reshape(rows, each)
 
@@ -90,9 +90,9 @@ def _draw_rows(rows: IntArray, scale: np.uint64, stream: Stream) -> IntArray:
 
 
 @kernel
-def _endless(tape: WordArray, scale: np.uint64) -> tuple[int, int]:
-    """One draw and the next place on the tape, -1 when the tape has ended."""
-    z, at = draw_noise(tape, 0, scale)
+def endless_laplace(tape: WordArray, at: int, scale: np.uint64) -> tuple[int, int]:
+    """One draw from place `at` on, and the next place on the tape, -1 when the tape has ended."""
+    z, at = draw_noise(tape, at, scale)
     step = int(scale) if z > 0 else -int(scale)
     going = abs(z) >= RUNS * int(scale)
     while going and at >= 0:
@@ -105,7 +105,7 @@ def _endless(tape: WordArray, scale: np.uint64) -> tuple[int, int]:
 @kernel
 def _fill(tape: WordArray, scale: np.uint64, drawn: IntArray, done: BoolArray) -> None:
     for i in range(len(tape)):
-        drawn[i], at = _endless(tape[i], scale)
+        drawn[i], at = endless_laplace(tape[i], 0, scale)
         done[i] = at >= 0
 
 

@@ -1,0 +1,313 @@
+"""What both sides agree on about ONE sum of vectors, and the four things that are done under it: a
+share becomes small whole numbers, a server draws its noise, a total becomes a mean, a sum has a
+price.
+
+    owner:   shorten to `radius`, turn, divide by `step`, round by coins     -> whole numbers
+    server:  add them up, add noise of law and `noise`                       -> total
+    public:  total / n, turned back                                          -> mean, standard error
+
+Claim: whatever the share is, its numbers are at most 2^(bits-1) - 1, their squares add up to at
+most `bound`, and (where the noise is Laplace) their sizes to at most `reach`. Proof: entries are
+clipped, and what coins make too long is drawn again a few times, then rounded towards zero, then
+its largest entry is lowered until it fits; vectors of zeros fit. Variance: 2 sigma^2 steps^2 by the
+servers' noise and at most n / 4 steps^2 by rounding, in each entry of a total. Edges: NaN counts as
+0, as in `Ball.clip`. The turn is public and orthogonal: it spreads a share over its entries, so
+that few are clipped (entries have a standard deviation of at most 1.5 steps). Clipping, a later
+draw and lowering bias the longest shares a little, nothing else.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, sqrt
+
+import numpy as np
+
+from tacit._util.checks import bad, matrix, one_of, positive, whole
+from tacit._util.kernels import kernel, pieces, spread
+from tacit._util.types import AnyArray, FloatArray, IntArray, WordArray
+from tacit.mechanisms.spaces import Ball, Space
+from tacit.mechanisms.streams import Stream, high_half, low_half, round_up, seeded
+from tacit.sums.accounting import check_delta, epsilon_of, least_scale, least_sigma, rho_of
+from tacit.sums.discrete_gaussian import LARGEST_SIGMA, discrete_gaussian
+from tacit.sums.two_servers import two_sided_geometric, variance
+from tacit.wire import message
+
+GAUSSIAN, LAPLACE = "discrete gaussian", "discrete laplace"
+MINIMUM = 10  # owners, unless more are asked for
+_BITS = 4
+_SPREAD = 1.5  # steps: the standard deviation of a turned share's entries, at most
+_ATTEMPTS = 4  # draws of a share's rounding before it is rounded towards zero
+_BLOCK = 1024  # owners rounded at a time
+
+
+@message("sum.vector")
+@dataclass(frozen=True)
+class VectorTerms:
+    """The terms of one sum of vectors of `dim` whole numbers of `bits` bits, squared length at most
+    `bound`.
+
+    `noise` is what each server's law has for its scale, in steps: sigma of the Gaussian, t of
+    Laplace, for which sizes add up to at most `reach`. Fewer than `minimum` owners are not opened.
+    """
+
+    dim: int
+    radius: float
+    step: float
+    bound: int
+    reach: int
+    law: str
+    noise: int
+    delta: float
+    minimum: int = MINIMUM
+    bits: int = _BITS
+
+    def __post_init__(self) -> None:
+        whole("dim", self.dim, 1)
+        whole("minimum", self.minimum, 1)
+        one_of("law", self.law, (GAUSSIAN, LAPLACE))
+        if not 2 <= whole("bits", self.bits, 2) <= 6:
+            raise bad("bits", "from 2 to 6", self.bits)
+        for name in ("radius", "step"):
+            if not 1e-100 <= positive(name, getattr(self, name)) <= 1e100:
+                raise bad(name, "between 1e-100 and 1e100", getattr(self, name))
+        if not whole("bound", self.bound, 1) <= self.dim * self.largest**2:
+            raise bad("bound", f"at most {self.dim * self.largest**2}", self.bound)
+        if not whole("reach", self.reach, 1) <= self.dim * self.largest:
+            raise bad("reach", f"at most {self.dim * self.largest}", self.reach)
+        if not whole("noise", self.noise, 1) <= LARGEST_SIGMA:
+            raise bad("noise", f"at most {LARGEST_SIGMA} steps: a larger epsilon", self.noise)
+        if not (check_delta(self.delta) > 0) == (self.law == GAUSSIAN):
+            raise bad("delta", "0 with Laplace noise, above 0 with Gaussian noise", self.delta)
+
+    @classmethod
+    def of(
+        cls,
+        space: Space,
+        epsilon: float,
+        delta: float,
+        *,
+        answers: int = 1,
+        minimum: int = MINIMUM,
+    ) -> "VectorTerms":
+        """Terms of each of `answers` sums of the same owners, which together cost (epsilon, delta).
+
+        >>> from tacit import Ball
+        >>> terms = VectorTerms.of(Ball(dim=1000), 1.0, 1e-6)
+        >>> terms.law, terms.bound, terms.epsilon <= 1.0
+        ('discrete gaussian', 2464, True)
+        """
+        dim, largest = space.dim, (1 << (_BITS - 1)) - 1
+        if check_delta(delta) == 0:
+            step = space.radius_inf / largest
+            long, sizes = space.radius_2 / step, space.radius_1 / step
+            reach = min(dim * largest, ceil(sizes + sqrt(sizes)))
+            bound = min(dim * largest**2, largest * reach, ceil(long**2 + sizes + 3 * long))
+            scale = least_scale(reach, Fraction(positive("epsilon", epsilon)) / answers)
+            return cls(dim, space.radius_2, step, bound, reach, LAPLACE, scale, 0.0, minimum)
+        long = max(float(largest), _SPREAD * sqrt(dim))
+        rough = long**2 + dim / 6 + sqrt(dim * (2 * (long**2 / dim + 1) / 3))
+        bound = min(dim * largest**2, ceil(rough))
+        sigma = least_sigma(bound, rho_of(epsilon, delta) / whole("answers", answers, 1))
+        radius = space.radius_2
+        reach = dim * largest
+        return cls(dim, radius, radius / long, bound, reach, GAUSSIAN, sigma, delta, minimum)
+
+    @property
+    def largest(self) -> int:
+        """The largest size of an entry."""
+        return (1 << (self.bits - 1)) - 1
+
+    @property
+    def rho(self) -> Fraction:
+        """What one sum costs an owner, as zero-concentrated privacy; pure epsilon gives epsilon^2
+        / 2.
+        """
+        if self.law == GAUSSIAN:
+            return Fraction(2 * self.bound, self.noise**2)
+        return Fraction(2 * self.reach, self.noise) ** 2 / 2
+
+    @property
+    def epsilon(self) -> float:
+        """What one sum costs an owner, at `delta`."""
+        if self.law == GAUSSIAN:
+            return epsilon_of(self.rho, self.delta)
+        return float(Fraction(2 * self.reach, self.noise))
+
+    @property
+    def variance(self) -> float:
+        """Of an entry of an opened sum by the noise of both servers, in squares of shares."""
+        each = float(self.noise) ** 2 if self.law == GAUSSIAN else variance(self.noise)
+        return 2 * each * self.step**2
+
+    @property
+    def influence(self) -> float:
+        """How far one valid owner moves a sum at most, in Euclidean length."""
+        return 2 * sqrt(self.bound) * self.step
+
+
+def round_shares(shares: object, terms: VectorTerms, stream: Stream) -> IntArray:
+    """Shares (n, dim) as whole numbers that always keep the terms; row i reads tape i of
+    `stream`.
+    """
+    dim, turned = terms.dim, terms.law == GAUSSIAN
+    rows = Ball(dim=dim, radius=terms.radius).clip(matrix("shares", shares, dim))
+    rounded = np.empty((len(rows), dim), dtype=np.int64)
+    signs, words = _signs(dim), (dim + 1) // 2
+
+    def work(part: slice) -> None:
+        owners = np.arange(part.start, part.stop)
+        mine = rows[part] / terms.step
+        if turned:
+            turn(mine, signs)
+        done = _round(mine, stream.words(owners, 0, words), terms_limits(terms), rounded[part])
+        for row in np.flatnonzero(~done).tolist():
+            tape = stream.words(owners[row : row + 1], words, (_ATTEMPTS - 1) * words)
+            _round_again(mine[row], tape[0], terms_limits(terms), rounded[part.start + row])
+
+    spread(work, pieces(len(rows), least=_BLOCK, most=_BLOCK))
+    return rounded
+
+
+def draw_server_noise(terms: VectorTerms, stream: Stream) -> IntArray:
+    """One server's noise for the sum, (dim,), from a tape per entry."""
+    if terms.law == GAUSSIAN:
+        return discrete_gaussian(terms.dim, terms.noise, stream)
+    return two_sided_geometric(terms.dim, terms.noise, stream)
+
+
+def server_tape(noise: Stream, round_number: int, attempt: int, server: str) -> Stream:
+    """The tape of server "a" (the coordinator) or "b" (the helper) in one sum: in a rehearsal over
+    the network that of the sum in one process.
+    """
+    return noise.child("sum", round_number, attempt).child("noise", server)
+
+
+def mean_of(total: IntArray, n: int, terms: VectorTerms) -> tuple[FloatArray, FloatArray]:
+    """The mean share of n owners from a sum with both servers' noise, and its standard error.
+
+    Beside the noise the error has rounding, and what owners drawn at random differ by: at most the
+    squared radius shared out over the entries.
+    """
+    mean = np.asarray(total, dtype=np.float64)[np.newaxis] * (terms.step / n)
+    if terms.law == GAUSSIAN:
+        turn_back(mean, _signs(terms.dim))
+    return mean[0], np.full(terms.dim, sqrt(coordinate_variance(terms, n)))
+
+
+def coordinate_variance(terms: VectorTerms, n: int) -> float:
+    """Of a coordinate of the mean of n owners, on average over coordinates, at most."""
+    own = terms.step**2 / 4 + terms.radius**2 / terms.dim
+    return terms.variance / n**2 + own / n
+
+
+def terms_limits(terms: VectorTerms) -> tuple[int, int, int]:
+    """The largest entry, the largest sum of squares, and of sizes."""
+    return terms.largest, terms.bound, terms.reach
+
+
+def _signs(dim: int) -> FloatArray:
+    """Two rows of public signs, the same for everybody."""
+    words = seeded(0).child("turn", dim).words(np.arange(dim), 0, 1)[:, 0]
+    bits = np.stack([words & np.uint64(1), words >> np.uint64(1) & np.uint64(1)])
+    return 1.0 - 2.0 * bits.astype(np.float64)
+
+
+@kernel
+def turn(rows: FloatArray, signs: FloatArray) -> None:
+    """Each row through two orthogonal turns in place: signs and Hadamard's matrix over its first
+    and then over its last 2^k entries, with 2^k <= dim < 2^(k+1).
+    """
+    size = 1
+    while 2 * size <= rows.shape[1]:
+        size *= 2
+    for i in range(len(rows)):
+        for j in range(rows.shape[1]):
+            rows[i, j] *= signs[0, j]
+        _hadamard(rows[i, :size])
+        for j in range(rows.shape[1]):
+            rows[i, j] *= signs[1, j]
+        _hadamard(rows[i, rows.shape[1] - size :])
+
+
+@kernel
+def turn_back(rows: FloatArray, signs: FloatArray) -> None:
+    """The inverse of `turn`."""
+    size = 1
+    while 2 * size <= rows.shape[1]:
+        size *= 2
+    for i in range(len(rows)):
+        _hadamard(rows[i, rows.shape[1] - size :])
+        for j in range(rows.shape[1]):
+            rows[i, j] *= signs[1, j]
+        _hadamard(rows[i, :size])
+        for j in range(rows.shape[1]):
+            rows[i, j] *= signs[0, j]
+
+
+@kernel
+def _hadamard(row: FloatArray) -> None:
+    """Times Hadamard's matrix over the root of its size: symmetric, orthogonal, its own inverse."""
+    half = 1
+    while half < len(row):
+        for start in range(0, len(row), 2 * half):
+            for j in range(start, start + half):
+                a, b = row[j], row[j + half]
+                row[j], row[j + half] = a + b, a - b
+        half *= 2
+    scale = 1.0 / np.sqrt(float(len(row)))
+    for j in range(len(row)):
+        row[j] *= scale
+
+
+@kernel
+def _round(
+    rows: FloatArray, tape: WordArray, limits: tuple[int, int, int], out: AnyArray
+) -> AnyArray:
+    """Each row rounded by the coins of its tape; answers which keep the limits."""
+    done = np.empty(len(rows), dtype=np.bool_)
+    for i in range(len(rows)):
+        done[i] = _round_row(rows[i], tape[i], 0, limits, out[i])
+    return done
+
+
+@kernel
+def _round_again(
+    row: FloatArray, tape: WordArray, limits: tuple[int, int, int], out: AnyArray
+) -> None:
+    """More attempts; then towards zero, and down until the limits are kept."""
+    words = (len(row) + 1) // 2
+    for attempt in range(len(tape) // words):
+        if _round_row(row, tape, attempt * words, limits, out):
+            return
+    largest, bound, reach = limits
+    squares, sizes = 0, 0
+    for j in range(len(row)):
+        size = min(int(np.floor(abs(row[j]))), largest)
+        out[j] = size if row[j] >= 0 else -size
+        squares += size * size
+        sizes += size
+    while squares > bound or sizes > reach:
+        place = int(np.argmax(np.abs(out)))
+        size = abs(out[place])
+        out[place] += -1 if out[place] > 0 else 1
+        squares -= 2 * size - 1
+        sizes -= 1
+
+
+@kernel
+def _round_row(
+    row: FloatArray, tape: WordArray, at: int, limits: tuple[int, int, int], out: AnyArray
+) -> bool:
+    """One attempt: each entry up or down by a coin of 32 bits."""
+    largest, bound, reach = limits
+    squares, sizes = 0, 0
+    for j in range(len(row)):
+        coins = tape[at + j // 2]
+        coin = low_half(coins) if j % 2 == 0 else high_half(coins)
+        value = min(max(row[j], -float(largest)), float(largest))
+        floor = np.floor(value)
+        size = int(floor) + round_up(value - floor, coin)
+        out[j] = size
+        squares += size * size
+        sizes += abs(size)
+    return squares <= bound and sizes <= reach

@@ -1,0 +1,138 @@
+"""A share becomes whole numbers that always keep the terms, and a sum of them an unbiased mean."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.linalg import hadamard
+
+from tacit import Ball, Box, Simplex, seeded
+from tacit.sums.prio3.bounded import bounded_vector
+from tacit.sums.vector_terms import (
+    VectorTerms,
+    coordinate_variance,
+    draw_server_noise,
+    mean_of,
+    round_shares,
+    server_tape,
+    turn,
+    turn_back,
+)
+from tacit.wire import decode, encode
+
+SPACES = [Ball(dim=1), Ball(dim=3, radius=0.1), Ball(dim=40), Ball(dim=300, radius=9.0)]
+
+
+def terms_of(space, delta, epsilon=1.0):
+    return VectorTerms.of(space, epsilon, delta)
+
+
+@settings(deadline=None)  # the first call compiles
+@given(data=st.data(), space=st.sampled_from(SPACES), delta=st.sampled_from([0.0, 1e-6]))
+def test_whatever_the_share_its_numbers_keep_the_terms(data, space, delta):
+    terms = terms_of(space, delta)
+    shares = data.draw(arrays(np.float64, (3, space.dim), elements=st.floats(width=64)))
+    numbers = round_shares(shares, terms, seeded(data.draw(st.integers(0, 99))))
+    assert np.abs(numbers).max() <= terms.largest
+    assert (numbers**2).sum(axis=1).max() <= terms.bound
+    assert np.abs(numbers).sum(axis=1).max() <= terms.reach
+    bounded_vector(terms.dim, terms.bound, terms.bits, 2).encode_all(numbers)  # refuses others
+
+
+def test_what_coins_make_too_long_is_lowered_until_it_fits():
+    terms = VectorTerms(
+        dim=8,
+        radius=100.0,
+        step=1.0,
+        bound=20,
+        reach=9,
+        law="discrete laplace",
+        noise=5,
+        delta=0.0,
+    )
+    numbers = round_shares(np.full((5, 8), 30.0), terms, seeded(1))
+    assert (np.abs(numbers).sum(axis=1) <= 9).all()
+    assert ((numbers**2).sum(axis=1) <= 20).all()
+    assert (numbers.sum(axis=1) >= 8).all()
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_an_owner_alone_says_what_it_says_in_a_crowd(delta):
+    terms = terms_of(Ball(dim=70), delta)
+    shares = np.random.default_rng(2).normal(size=(2500, 70))
+    together = round_shares(shares, terms, seeded(3))
+    alone = round_shares(shares[2100:2101], terms, seeded(3).of(np.array([2100])))
+    assert (alone[0] == together[2100]).all()
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 7, 8, 100])
+def test_the_turn_is_orthogonal_and_goes_back(dim):
+    signs = np.where(np.random.default_rng(1).random((2, dim)) < 0.5, -1.0, 1.0)
+    rows = np.eye(dim)
+    turn(rows, signs)
+    assert np.allclose(rows @ rows.T, np.eye(dim))
+    size = 1 << (dim.bit_length() - 1)
+    block = hadamard(size) / np.sqrt(size)
+    first, last = np.eye(dim), np.eye(dim)
+    first[:size, :size], last[dim - size :, dim - size :] = block, block
+    assert np.allclose(rows, np.diag(signs[0]) @ first @ np.diag(signs[1]) @ last)
+    turn_back(rows, signs)
+    assert np.allclose(rows, np.eye(dim))
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_a_mean_is_unbiased_with_the_error_it_states(delta):
+    """Half of the allowed length, so that nothing is clipped; false alarms below 1e-6."""
+    space, n, noise = Ball(dim=200), 4000, seeded(9)
+    terms = terms_of(space, delta)
+    shares = np.random.default_rng(4).normal(size=(n, 200))
+    shares *= 0.5 / np.linalg.norm(shares, axis=1, keepdims=True)
+    total = round_shares(shares, terms, seeded(5)).sum(axis=0)
+    for server in "ab":
+        total = total + draw_server_noise(terms, server_tape(noise, 1, 1, server))
+    mean, stderr = mean_of(total, n, terms)
+    assert (stderr == np.sqrt(coordinate_variance(terms, n))).all()
+    ratio = float((((mean - shares.mean(axis=0)) / stderr) ** 2).mean())
+    assert 0.55 < ratio < 1.5  # a chi-square of 200 over 200
+
+
+def test_several_sums_cost_together_what_was_asked():
+    for answers in (1, 4, 12):
+        terms = VectorTerms.of(Ball(dim=500), 1.0, 1e-6, answers=answers)
+        assert 0.9 < terms.rho * answers / VectorTerms.of(Ball(dim=500), 1.0, 1e-6).rho <= 1.02
+    assert VectorTerms.of(Ball(dim=50), 1.0, 0.0, answers=4).epsilon <= 0.25
+
+
+def test_noise_of_short_vectors_is_that_of_their_own_norm():
+    """A class as a vector has size 1 and length 1: Laplace noise follows the first, not dim."""
+    narrow = VectorTerms.of(Simplex(dim=64), 1.0, 0.0)
+    wide = VectorTerms.of(Box(dim=64), 1.0, 0.0)
+    assert narrow.variance < wide.variance / 1000
+
+
+def test_terms_travel():
+    terms = terms_of(Ball(dim=9), 1e-6)
+    assert decode(encode(terms), VectorTerms) == terms
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("dim", 0),
+        ("bits", 7),
+        ("radius", np.nan),
+        ("step", 0.0),
+        ("bound", 9 * 49 + 1),
+        ("reach", 0),
+        ("law", "gaussian"),
+        ("noise", 0),
+        ("delta", 0.0),
+        ("delta", 0.5),
+        ("minimum", 0),
+    ],
+)
+def test_bad_terms_are_refused(field, value):
+    fine = terms_of(Ball(dim=9), 1e-6)
+    with pytest.raises(ValueError, match=field):
+        VectorTerms(**{**vars(fine), field: value})
