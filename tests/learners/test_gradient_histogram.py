@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tacit.data.cohort import Cohort
+from tacit.data.cohort import BlockOwners, Cohort
 from tacit.learners.learner import Facts, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.scores import ScoreModel
@@ -39,7 +39,7 @@ def test_shares_fit_into_the_ball_and_an_empty_owner_says_nothing():
 def test_histograms_as_in_numpy():
     weights, leaf, offsets = np.linspace(-1, 1, 60), np.arange(60) % 2, np.array([0, 10, 10, 60])
     out = np.zeros((3, 2 * 4 * 4))
-    mean_histograms(weights, leaf, X, EDGES, offsets, out)
+    mean_histograms(weights, leaf, X, EDGES, BlockOwners(offsets, np.diff(offsets)), out)
     expected = np.zeros((3, 2, 4, 4))
     for owner in range(3):
         for i in range(offsets[owner], offsets[owner + 1]):

@@ -21,6 +21,7 @@ from tacit.learners.models.features import FeatureMap, Rows
 from tacit.learners.models.scores import Linear, ScoreModel
 from tacit.learners.models.trees import Trees
 from tacit.learners.owners.centroid import Centroid
+from tacit.learners.owners.cross_tables import OwnedRows
 from tacit.learners.owners.logistic import Logistic, fit_each, fit_owners
 from tacit.learners.owners.stump import Stump, StumpModel, best_thresholds
 from tacit.learners.query import Answer
@@ -186,8 +187,8 @@ def test_a_neighbour_with_endless_rows_changes_nobodys_fit():
     X[:5] = np.inf
     y = np.array([0, 1, 0, 1, 0, 0, 1])
     together, alone = np.zeros((2, 1, 3)), np.zeros((1, 1, 3))
-    fit_each(X, y, np.full(7, 0.2), np.array([0, 5, 7]), 0.1, together)
-    fit_each(X[5:], y[5:], np.full(2, 0.2), np.array([0, 2]), 0.1, alone)
+    fit_each(OwnedRows(X, y, np.array([[0, 5], [5, 7]])), np.full(7, 0.2), 0.1, together)
+    fit_each(OwnedRows(X[5:], y[5:], np.array([[0, 2]])), np.full(2, 0.2), 0.1, alone)
     np.testing.assert_array_equal(together[1], alone[0])
 
 

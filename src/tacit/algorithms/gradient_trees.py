@@ -23,6 +23,7 @@ from tacit._util.types import FloatArray
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import Refined, StepRecord, record_of
+from tacit.data.cohort import Cohort
 from tacit.data.sample import Public
 from tacit.learners.learner import Facts, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
@@ -114,8 +115,8 @@ def _split(learner: GradientHistogram, answer: Answer, public: Public, chance: F
     shape = (learner.leaves, learner.columns, learner.bins)
     gradient = np.sqrt(learner.columns) * answer.mean.reshape(shape)
     noise = learner.columns * (answer.stderr**2).reshape(shape)
-    everybody = np.array([0, len(public.y)])
-    curvature = learner.histograms(chance * (1 - chance), public.X, everybody).reshape(shape)
+    everybody = Cohort(public.X, public.y, np.array([0, len(public.y)]))
+    curvature = learner.histograms(chance * (1 - chance), everybody).reshape(shape)
     # a cell without public rows is not empty
     curvature = curvature + 0.25 / (len(public.y) * learner.bins)
     tree, places = learner.tree, np.flatnonzero(learner.tree.column < 0)

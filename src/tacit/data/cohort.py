@@ -6,7 +6,7 @@ bit, for an owner alone and for the same owner among millions.
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,27 @@ from tacit._util.kernels import kernel
 from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
 from tacit.data.schema import Schema
 
+ROWS_IN_BLOCK = 1 << 12  # rows that are worked on at a time
 _QUIETEST = 1e-300  # unit of loudness: it is divided by, however quiet the published votes are
+
+
+class BlockOwners(NamedTuple):
+    """Whose the rows of a block are: offsets[i] .. offsets[i+1]-1 belong to its owner i, who has
+    sizes[i] rows in all.
+    """
+
+    offsets: IntArray
+    sizes: IntArray
+
+
+class RowBlock(NamedTuple):
+    """Some rows of a cohort: those of the numbers `rows`, of the owners of the numbers `owners`."""
+
+    X: FloatArray
+    y: IntArray
+    rows: slice
+    owners: slice
+    of: BlockOwners
 
 
 class Cohort:
@@ -133,10 +153,42 @@ class Cohort:
         """Some owners, in the order given."""
         return Cohort(self.table, self.labels, self.spans[owners])
 
+    def row_blocks(self, most: int = ROWS_IN_BLOCK) -> Iterator[RowBlock]:
+        """All rows in order, so many at a time, so that what is made of them needs no more room
+        than that. An owner's rows may fall into several blocks.
+
+        >>> cohort = Cohort(np.zeros((5, 1)), np.arange(5), np.array([0, 1, 1, 5]))
+        >>> [(block.y.tolist(), block.owners) for block in cohort.row_blocks(3)]
+        [([0, 1, 2], slice(0, 3, None)), ([3, 4], slice(2, 3, None))]
+        """
+        ends = self.offsets
+        for first in range(0, int(ends[-1]), most):
+            last = min(first + most, int(ends[-1]))
+            owners = slice(
+                int(np.searchsorted(ends, first, "right")) - 1,
+                int(np.searchsorted(ends, last, "left")),
+            )
+            offsets = np.clip(ends[owners.start : owners.stop + 1], first, last) - first
+            shift = np.repeat(self.spans[owners, 0] - ends[owners], np.diff(offsets))
+            rows: slice | IntArray = shift + np.arange(first, last)
+            if (shift == shift[0]).all():  # they lie together: no copy
+                rows = slice(int(shift[0]) + first, int(shift[0]) + last)
+            of = BlockOwners(offsets, self.sizes[owners])
+            yield RowBlock(self.table[rows], self.labels[rows], slice(first, last), owners, of)
+
     def blocks(self, owners: int) -> Iterator["Cohort"]:
         """The cohort in pieces of so many owners."""
         for start in range(0, len(self), owners):
             yield self[start : start + owners]
+
+
+@kernel
+def add_by_owner(values: FloatArray, of: BlockOwners, sums: FloatArray) -> None:
+    """Add the values of a block's rows, (rows, parts), to its owners' sums, (owners, parts)."""
+    for owner in range(len(of.sizes)):
+        for i in range(of.offsets[owner], of.offsets[owner + 1]):
+            for j in range(values.shape[1]):
+                sums[owner, j] += values[i, j]
 
 
 @kernel

@@ -10,7 +10,10 @@ Claim: `seconds` bounds the time of one core that is at least a fifth as quick a
 its own answers, never its privacy (owner/gate.md).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+
+from tacit.data.cohort import ROWS_IN_BLOCK
 
 STEP = 1e-8  # seconds
 CALL = 5_000  # steps
@@ -44,6 +47,19 @@ class Cost:
     def seconds(self) -> float:
         """The time that it takes at most."""
         return (self.work + CALL * self.calls) * STEP
+
+
+def in_blocks(cost: Callable[[int], Cost], rows: int) -> Cost:
+    """What takes `cost` of so many rows, done block by block (`Cohort.row_blocks`): the work of
+    all rows, the memory of two blocks (one is made while the last is still there), and calls again
+    for every block.
+
+    >>> in_blocks(lambda rows: Cost(rows, 8 * rows, 1), 10 * ROWS_IN_BLOCK)
+    Cost(work=90960, memory=65536, calls=1)
+    """
+    whole, block = cost(rows), cost(min(rows, ROWS_IN_BLOCK))
+    again = -(-rows * CALL * whole.calls // ROWS_IN_BLOCK)
+    return Cost(whole.work + again, 2 * block.memory, whole.calls)
 
 
 def table(rows: int, columns: int, passes: int = 1) -> Cost:

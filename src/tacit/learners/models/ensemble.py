@@ -10,8 +10,8 @@ import numpy as np
 
 from tacit._util.checks import bad, whole
 from tacit._util.types import FloatArray, IntArray
-from tacit.data.cohort import Cohort, owner_weights
-from tacit.learners.cost import Cost, table
+from tacit.data.cohort import Cohort, add_by_owner, owner_weights
+from tacit.learners.cost import Cost, in_blocks, table
 from tacit.wire import message
 
 LARGEST = 1 << 20  # numbers of a row, classes
@@ -65,10 +65,12 @@ class Ensemble:
 
     def cost(self, dim: int, rows: int) -> Cost:
         """What replaying all members on so many rows takes at most, and sharing weights out."""
-        total = table(rows, 8, passes=4)
-        for _, model in self.members:
-            total += model.cost(dim, rows) + table(rows, 2)
-        return total
+
+        def replaying(rows: int) -> Cost:
+            parts = (model.cost(dim, rows) + table(rows, 2) for _, model in self.members)
+            return sum(parts, Cost())
+
+        return table(rows, 8, passes=4) + in_blocks(replaying, rows)
 
     def __len__(self) -> int:
         return len(self.members)
@@ -125,14 +127,13 @@ class Ensemble:
         A row's weight is exp(log weight) in units of four times the mean weight, clipped to 1, and
         averaged over the owner's rows; an owner without rows says (0, 0).
         """
-        logs = self.log_weights(cohort.X, cohort.y)
-        weights = np.minimum(np.exp(np.minimum(logs, 700.0)) / (4 * self.mean_weight), 1.0)
-        wrong = model.predict(cohort.X) != cohort.y
-        owner = np.repeat(np.arange(len(cohort)), cohort.sizes)
-        sums = [
-            np.bincount(owner, part, minlength=len(cohort)) for part in (weights * wrong, weights)
-        ]
-        return np.stack(sums, axis=1) / np.maximum(cohort.sizes, 1)[:, np.newaxis]
+        sums = np.zeros((len(cohort), 2))
+        for block in cohort.row_blocks():
+            logs = self.log_weights(block.X, block.y)
+            weights = np.minimum(np.exp(np.minimum(logs, 700.0)) / (4 * self.mean_weight), 1.0)
+            wrong = model.predict(block.X) != block.y
+            add_by_owner(np.stack([weights * wrong, weights], axis=1), block.of, sums[block.owners])
+        return sums / np.maximum(cohort.sizes, 1)[:, np.newaxis]
 
     @property
     def unit(self) -> float:
@@ -149,4 +150,7 @@ class Ensemble:
         Equal to multiplying everybody's weights in every round, because a weight depends on its own
         row and on the published members only.
         """
-        return owner_weights(self.log_weights(cohort.X, cohort.y), cohort.offsets, self.unit)
+        logs = np.empty(int(cohort.offsets[-1]))
+        for block in cohort.row_blocks():
+            logs[block.rows] = self.log_weights(block.X, block.y)
+        return owner_weights(logs, cohort.offsets, self.unit)

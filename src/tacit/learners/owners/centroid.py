@@ -15,8 +15,9 @@ from tacit._util.checks import bad
 from tacit._util.kernels import kernel
 from tacit._util.types import FloatArray, IntArray
 from tacit.data.cohort import Cohort
-from tacit.learners.cost import FLOP, Cost, table
+from tacit.learners.cost import Cost, table
 from tacit.learners.learner import Facts, Learner, ShareQuery
+from tacit.learners.models.features import affine
 from tacit.learners.query import Answer
 from tacit.mechanisms.spaces import Mixture
 from tacit.wire import message
@@ -39,12 +40,13 @@ class CentroidModel:
 
     def cost(self, dim: int, rows: int) -> Cost:
         classes, dim = self.centroids.shape
-        return Cost(rows * classes * dim // FLOP + classes * dim) + table(rows, 3 * classes)
+        return Cost(rows * classes * dim + classes * dim) + table(rows, 4 * classes)
 
     def predict(self, X: FloatArray) -> IntArray:
         # ||x - c||^2 without ||x||^2, which is the same for all classes
-        distance = (self.centroids**2).sum(axis=1) - 2 * (X @ self.centroids.T)
-        return np.asarray(np.argmin(distance, axis=1))
+        products = np.empty((len(X), len(self.centroids)))
+        affine(X, np.zeros(X.shape[1]), np.ascontiguousarray(self.centroids.T), products)
+        return np.asarray(np.argmin((self.centroids**2).sum(axis=1) - 2 * products, axis=1))
 
 
 @message("centroid")
@@ -68,7 +70,9 @@ class Centroid(Learner):
     def share(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
         weights = query.ensemble.weights(cohort)
         sums = np.zeros((len(cohort), query.facts.classes, query.facts.dim + 1))
-        class_sums(cohort.X, cohort.y, weights, cohort.offsets, sums)
+        for block in cohort.row_blocks():
+            parts = weights[block.rows], block.of.offsets
+            class_sums(block.X, block.y, *parts, sums[block.owners])
         return sums.reshape(len(cohort), -1)
 
     def learn(self, query: ShareQuery, answer: Answer) -> CentroidModel:

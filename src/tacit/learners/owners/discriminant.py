@@ -17,8 +17,8 @@ import numpy as np
 from tacit._util.checks import positive
 from tacit._util.kernels import kernel
 from tacit._util.types import FloatArray, IntArray
-from tacit.data.cohort import Cohort
-from tacit.learners.cost import Cost, table
+from tacit.data.cohort import BlockOwners, Cohort
+from tacit.learners.cost import Cost, in_blocks, table
 from tacit.learners.learner import Facts, Learner, ShareQuery
 from tacit.learners.models.features import FeatureMap
 from tacit.learners.models.scores import Mapped, ScoreModel, contrasts, softmax
@@ -52,20 +52,20 @@ class Discriminant(Learner):
         """The map, the model, and a product of residuals and features for every row."""
         dim, classes = query.facts.dim, query.facts.classes
         width = (classes - 1) * self.features.dim
-        residuals = table(rows, 4 * classes, passes=classes) + table(classes, 3 * classes)
-        shares = Cost(2 * rows * width) + table(1, width, passes=2)
-        return (
-            self.features.cost(dim, rows)
-            + self.model.cost(query.facts.dim, rows)
-            + residuals
-            + shares
-        )
+
+        def block(rows: int) -> Cost:
+            residuals = table(rows, 4 * classes, passes=classes) + table(classes, 3 * classes)
+            scores = self.features.cost(dim, rows) + self.model.cost(dim, rows)
+            return scores + residuals + Cost(2 * rows * width)
+
+        return in_blocks(block, rows) + table(1, width, passes=2)
 
     def share(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
-        phi = self.features.transform(cohort.X)
-        residuals = class_residuals(self.model.scores(cohort.X), cohort.y)
-        shares = np.zeros((len(cohort), residuals.shape[1], phi.shape[1]))
-        mean_products(residuals, phi, cohort.offsets, shares)
+        shares = np.zeros((len(cohort), query.facts.classes - 1, self.features.dim))
+        for block in cohort.row_blocks():
+            phi = self.features.transform(block.X)
+            residuals = class_residuals(self.model.scores(block.X), block.y)
+            mean_products(residuals, phi, block.of, shares[block.owners])
         return shares.reshape(len(cohort), -1)
 
     def learn(self, query: ShareQuery, answer: Answer) -> ScoreModel:
@@ -110,14 +110,11 @@ def class_residuals(scores: FloatArray, y: IntArray) -> FloatArray:
 
 
 @kernel
-def mean_products(
-    residuals: FloatArray, phi: FloatArray, offsets: IntArray, out: FloatArray
-) -> None:
-    """Per owner the mean over its rows of residual x phi; an owner without rows says 0."""
-    for owner in range(len(offsets) - 1):
-        rows = offsets[owner + 1] - offsets[owner]
-        for i in range(offsets[owner], offsets[owner + 1]):
+def mean_products(residuals: FloatArray, phi: FloatArray, of: BlockOwners, out: FloatArray) -> None:
+    """Add to every owner's mean over its rows of residual x phi what the rows of a block add."""
+    for owner in range(len(of.sizes)):
+        for i in range(of.offsets[owner], of.offsets[owner + 1]):
             for a in range(residuals.shape[1]):
-                weight = residuals[i, a] / rows
+                weight = residuals[i, a] / of.sizes[owner]
                 for j in range(phi.shape[1]):
                     out[owner, a, j] += weight * phi[i, j]

@@ -14,9 +14,9 @@ import numpy as np
 
 from tacit._util.checks import bad, positive
 from tacit._util.kernels import kernel
-from tacit._util.types import FloatArray, IntArray
-from tacit.data.cohort import Cohort
-from tacit.learners.cost import Cost, table
+from tacit._util.types import FloatArray
+from tacit.data.cohort import BlockOwners, Cohort
+from tacit.learners.cost import Cost, in_blocks, table
 from tacit.learners.learner import Facts, Learner, ShareQuery
 from tacit.learners.models.features import FeatureMap, affine
 from tacit.learners.models.scores import Mapped, ScoreModel, softmax
@@ -53,18 +53,24 @@ class Gradient(Learner):
     def cost(self, query: ShareQuery, rows: int) -> Cost:
         """The map, its scores, and a product of residuals and features for every row."""
         classes, width = query.facts.classes, (query.facts.classes - 1) * self.features.dim
-        scores = Cost(rows * self.weights.size) + table(rows, 12 * classes, passes=4)
-        residuals = table(rows, 4 * classes, passes=classes) + table(classes, 3 * classes)
-        shares = Cost(2 * rows * (width + self.features.dim)) + table(1, width, passes=2)
-        return self.features.cost(query.facts.dim, rows) + scores + residuals + shares
+
+        def block(rows: int) -> Cost:
+            scores = Cost(rows * self.weights.size) + table(rows, 12 * classes, passes=4)
+            residuals = table(rows, 4 * classes, passes=classes) + table(classes, 3 * classes)
+            products = Cost(2 * rows * (width + self.features.dim))
+            return self.features.cost(query.facts.dim, rows) + scores + residuals + products
+
+        return in_blocks(block, rows) + table(1, width, passes=2)
 
     def share(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
-        phi = self.features.transform(cohort.X)
-        scores = np.empty((len(phi), self.weights.shape[1]))
-        affine(phi, np.zeros(phi.shape[1]), self.weights, scores)
-        residuals, longest = class_residuals(scores, cohort.y), longest_residuals(softmax(scores))
-        shares = np.zeros((len(cohort), residuals.shape[1], phi.shape[1]))
-        mean_shortened(residuals, phi, longest, self.reach, cohort.offsets, shares)
+        shares = np.zeros((len(cohort), query.facts.classes - 1, self.features.dim))
+        for block in cohort.row_blocks():
+            phi = self.features.transform(block.X)
+            scores = np.empty((len(phi), self.weights.shape[1]))
+            affine(phi, np.zeros(phi.shape[1]), self.weights, scores)
+            residuals = class_residuals(scores, block.y)
+            longest, own = longest_residuals(softmax(scores)), shares[block.owners]
+            mean_shortened(residuals, phi, longest, self.reach, of=block.of, out=own)
         return shares.reshape(len(cohort), -1)
 
     def learn(self, query: ShareQuery, answer: Answer) -> ScoreModel:
@@ -90,20 +96,19 @@ def mean_shortened(
     phi: FloatArray,
     longest: FloatArray,
     reach: float,
-    offsets: IntArray,
+    of: BlockOwners,
     out: FloatArray,
 ) -> None:
-    """Per owner the mean over its rows of w residual x phi, w = min(1, reach / (longest |phi|)); an
-    owner without rows says 0.
+    """Add to every owner's mean over its rows of w residual x phi, w = min(1, reach / (longest
+    |phi|)), what the rows of a block add.
     """
-    for owner in range(len(offsets) - 1):
-        rows = offsets[owner + 1] - offsets[owner]
-        for i in range(offsets[owner], offsets[owner + 1]):
+    for owner in range(len(of.sizes)):
+        for i in range(of.offsets[owner], of.offsets[owner + 1]):
             length = 0.0
             for j in range(phi.shape[1]):
                 length += phi[i, j] * phi[i, j]
             length = longest[i] * np.sqrt(length)
-            w = (reach / length if length > reach else 1.0) / rows
+            w = (reach / length if length > reach else 1.0) / of.sizes[owner]
             for a in range(residuals.shape[1]):
                 weight = w * residuals[i, a]
                 for j in range(phi.shape[1]):

@@ -15,8 +15,8 @@ import numpy as np
 from tacit._util.checks import bad, positive
 from tacit._util.kernels import kernel
 from tacit._util.types import FloatArray, IntArray
-from tacit.data.cohort import Cohort
-from tacit.learners.cost import Cost, table
+from tacit.data.cohort import BlockOwners, Cohort
+from tacit.learners.cost import Cost, in_blocks, table
 from tacit.learners.learner import Facts, Learner, ShareQuery
 from tacit.learners.models.ensemble import LARGEST
 from tacit.learners.models.scores import ScoreModel
@@ -76,19 +76,27 @@ class GradientHistogram(Learner):
 
     def cost(self, query: ShareQuery, rows: int) -> Cost:
         """The model, the leaf of every row, and every edge of every column for every row."""
-        leaf = self.tree.cost(rows) + table(rows, self.leaves, passes=3)
-        cells = Cost(rows * self.edges.size) + table(1, 2 * self.cells, passes=2)
-        return self.model.cost(query.facts.dim, rows) + leaf + cells
+
+        def block(rows: int) -> Cost:
+            leaf = self.tree.cost(rows) + table(rows, self.leaves, passes=3)
+            edges = Cost(rows * self.edges.size)
+            return self.model.cost(query.facts.dim, rows) + leaf + edges
+
+        return in_blocks(block, rows) + table(rows, 1) + table(1, 2 * self.cells, passes=2)
 
     def share(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
-        wrong = cohort.y - self.model.probabilities(cohort.X)[:, 1]
-        return np.asarray(self.histograms(wrong, cohort.X, cohort.offsets) / np.sqrt(self.columns))
+        wrong = np.empty(int(cohort.offsets[-1]))
+        for block in cohort.row_blocks():
+            wrong[block.rows] = block.y - self.model.probabilities(block.X)[:, 1]
+        return np.asarray(self.histograms(wrong, cohort) / np.sqrt(self.columns))
 
-    def histograms(self, weights: FloatArray, X: FloatArray, offsets: IntArray) -> FloatArray:
+    def histograms(self, weights: FloatArray, cohort: Cohort) -> FloatArray:
         """Mean of each owner's weights by leaf, column and bin, (owners, cells)."""
-        leaf = np.argmax(self.tree.indicators(X), axis=1)
-        out = np.zeros((len(offsets) - 1, self.cells))
-        mean_histograms(weights, leaf, X, self.edges, offsets=offsets, out=out)
+        out = np.zeros((len(cohort), self.cells))
+        for block in cohort.row_blocks():
+            leaf = np.argmax(self.tree.indicators(block.X), axis=1)
+            parts = weights[block.rows], leaf, block.X, self.edges
+            mean_histograms(*parts, of=block.of, out=out[block.owners])
         return out
 
     def learn(self, query: ShareQuery, answer: Answer) -> ScoreModel:
@@ -102,18 +110,17 @@ def mean_histograms(
     leaf: IntArray,
     X: FloatArray,
     edges: FloatArray,
-    offsets: IntArray,
+    of: BlockOwners,
     out: FloatArray,
 ) -> None:
-    """Per owner the mean over rows of weight x onehot(leaf, column, bin); an owner without rows
-    says 0.
+    """Add to every owner's mean over its rows of weight x onehot(leaf, column, bin) what the rows
+    of a block add.
     """
     columns, bins = edges.shape[0], edges.shape[1] + 1
-    for owner in range(len(offsets) - 1):
-        rows = offsets[owner + 1] - offsets[owner]
-        for i in range(offsets[owner], offsets[owner + 1]):
+    for owner in range(len(of.sizes)):
+        for i in range(of.offsets[owner], of.offsets[owner + 1]):
             for j in range(columns):
                 b = 0
                 while b < bins - 1 and X[i, j] > edges[j, b]:
                     b += 1
-                out[owner, (leaf[i] * columns + j) * bins + b] += weights[i] / rows
+                out[owner, (leaf[i] * columns + j) * bins + b] += weights[i] / of.sizes[owner]

@@ -6,9 +6,10 @@ Learn: their mean. Ridge keeps coefficients bounded on separable rows: lambda/2 
 at the optimum, so ||theta|| <= sqrt(2 log 2 / lambda) whatever the rows; `bound` may be smaller.
 
 Many small regressions are fitted by Newton's method, one after another in one kernel. An owner's
-fit depends on its own rows only, so it is the same alone and among others. The second derivative
-costs most: its factor is kept while it still brings the gradient down fivefold per step, and
-renewed otherwise.
+fit depends on its own rows only, so it is the same alone and among others. How many steps there
+are, and which of them renew the second derivative, follows from lambda alone (`newton_steps`): rows
+cannot make it stop early. Rows are gone through in blocks and in one order, so that memory does not
+grow with them.
 """
 
 from dataclasses import dataclass
@@ -20,17 +21,19 @@ from tacit._util.checks import bad, positive
 from tacit._util.kernels import dot_kernel, kernel, pieces, spread
 from tacit._util.types import FloatArray, IntArray
 from tacit.data.cohort import Cohort
-from tacit.learners.cost import FLOP, Cost, table
+from tacit.learners.cost import Cost, table
 from tacit.learners.learner import Facts, Learner, ShareQuery
+from tacit.learners.models.features import affine
+from tacit.learners.owners.cross_tables import OwnedRows
 from tacit.learners.query import Answer
 from tacit.mechanisms.spaces import Ball
 from tacit.wire import message
 
-_STEPS = 60  # of Newton's method, at most: far more than it takes
-_SMALL = 1e-9  # the largest entry of the gradient at the end
+_MOST_STEPS = 58  # that renew the second derivative
+_LAST_STEPS = 2  # that do not: they polish
 _LONGEST = 5.0  # step: longer ones overshoot where the loss is flat
-_FIVEFOLD = 0.2  # what a step must leave of the gradient for its factor to be kept
 _OWNERS = 512  # in one piece of work
+_ROWS = 256  # of an owner in one block: a multiple of four
 
 
 @message("linear.model")
@@ -53,10 +56,13 @@ class LogisticModel:
 
     def cost(self, dim: int, rows: int) -> Cost:
         count, width = self.coefficients.shape
-        return Cost(rows * count * width // FLOP) + table(rows, 3 * count)
+        return Cost(rows * count * width) + table(rows, 4 * count)
 
     def predict(self, X: FloatArray) -> IntArray:
-        scores = X @ self.coefficients[:, :-1].T + self.coefficients[:, -1]
+        scores = np.empty((len(X), len(self.coefficients)))
+        slopes = np.ascontiguousarray(self.coefficients[:, :-1].T)
+        affine(X, np.zeros(X.shape[1]), slopes, scores)
+        scores += self.coefficients[:, -1]
         return (
             (scores[:, 0] > 0).astype(np.int64)
             if len(self.coefficients) == 1
@@ -84,11 +90,14 @@ class Logistic(Learner):
         return Ball(dim=targets * (facts.dim + 1), radius=self.bound * float(np.sqrt(targets)))
 
     def cost(self, query: ShareQuery, rows: int) -> Cost:
-        """All steps of Newton's method for every target, each with a new second derivative."""
+        """All steps of Newton's method for every target, and the second derivatives of some."""
         width, targets = query.facts.dim + 1, _targets(query.facts.classes)
-        step = 8 * rows * width + (rows + 4) * width**2 // 2 + width**3 // 3
-        room = table(rows + 4, width + 2) + table(width, width + targets + 2)
-        return query.ensemble.cost(query.facts.dim, rows) + Cost(targets * _STEPS * step) + room
+        renewing = newton_steps(self.ridge)
+        steps = (renewing + _LAST_STEPS) * (9 * rows * width + 2 * width**2)
+        curvature = renewing * ((rows + 4) * width**2 // 2 + width**3 // 3)
+        room = table(min(rows, _ROWS) + 4, width + 2) + table(width, width + targets + 2)
+        fitting = Cost(targets * (steps + curvature)) + room
+        return query.ensemble.cost(query.facts.dim, rows) + fitting
 
     def share(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
         weights = query.ensemble.weights(cohort)
@@ -103,21 +112,31 @@ def _targets(classes: int) -> int:
     return 1 if classes == 2 else classes
 
 
+@kernel
+def newton_steps(ridge: float) -> int:
+    """How many steps renew the second derivative: three, and two for every digit of 1 / ridge.
+
+    Enough for a gradient below 1e-9 where ridge is at least 1e-3, on all rows that were tried; with
+    less a fit of rows that are all but separable ends early, outside the ball that clips it.
+    """
+    return min(3 + 2 * int(np.ceil(max(0.0, -np.log10(ridge)))), _MOST_STEPS)
+
+
 def fit_owners(cohort: Cohort, weights: FloatArray, classes: int, ridge: float) -> FloatArray:
     """Every owner's own fits, (owners, targets, dim + 1), spread over the cores."""
-    theta = np.zeros((len(cohort), _targets(classes), cohort.X.shape[1] + 1))
+    theta = np.zeros((len(cohort), _targets(classes), cohort.table.shape[1] + 1))
 
     def fit(owners: slice) -> None:
-        offsets = cohort.offsets[owners.start : owners.stop + 1]
-        fit_each(cohort.X, cohort.y, weights, offsets, ridge=ridge, theta=theta[owners])
+        own = weights[cohort.offsets[owners.start] : cohort.offsets[owners.stop]]
+        fit_each(OwnedRows.of(cohort, owners), own, ridge, theta[owners])
 
     spread(fit, pieces(len(cohort), least=1, most=_OWNERS))
     return theta
 
 
 class _Room(NamedTuple):
-    """Room for one fit: rows with a 1 for the intercept, their curvatures and scores, gradient and
-    step, and the factor of the second derivative.
+    """Room for one fit: a block of rows with a 1 for the intercept, their curvatures and scores,
+    gradient and step, and the factor of the second derivative.
     """
 
     rows: FloatArray
@@ -128,22 +147,23 @@ class _Room(NamedTuple):
     factor: FloatArray
 
 
+class _FitRows(NamedTuple):
+    """One owner's rows, classes and weights."""
+
+    X: FloatArray
+    y: IntArray
+    weights: FloatArray
+
+
 @kernel
-def fit_each(
-    X: FloatArray,
-    y: IntArray,
-    weights: FloatArray,
-    offsets: IntArray,
-    ridge: float,
-    theta: FloatArray,
-) -> None:
-    """Fit every owner and target, from zero, into theta (owners, targets, dim + 1); intercepts are
-    regularised too.
+def fit_each(owned: OwnedRows, weights: FloatArray, ridge: float, theta: FloatArray) -> None:
+    """Fit every owner and target, from zero, into theta (owners, targets, dim + 1), by weights of
+    one owner's rows after another's; intercepts are regularised too.
     """
-    size = X.shape[1] + 1
+    size = owned.X.shape[1] + 1
     most = 0
-    for owner in range(len(offsets) - 1):
-        most = max(most, offsets[owner + 1] - offsets[owner])
+    for owner in range(len(owned.spans)):
+        most = max(most, min(_ROWS, owned.spans[owner, 1] - owned.spans[owner, 0]))
     room = _Room(
         rows=np.zeros((most + 4, size)),
         curve=np.zeros(most + 4),
@@ -152,18 +172,22 @@ def fit_each(
         step=np.empty(size),
         factor=np.zeros((size, size)),
     )
-    for owner in range(len(offsets) - 1):
-        own = slice(offsets[owner], offsets[owner + 1])
-        _load(X[own], room)
-        for target in range(theta.shape[1] if offsets[owner + 1] > offsets[owner] else 0):
+    begin = 0
+    for owner in range(len(owned.spans)):
+        first, last = owned.spans[owner]
+        rows = _FitRows(
+            owned.X[first:last], owned.y[first:last], weights[begin : begin + last - first]
+        )
+        begin += last - first
+        for target in range(theta.shape[1] if last > first else 0):
             truth = 1 if theta.shape[1] == 1 else target
-            _fit(room, y[own], weights[own], truth, ridge, coefficients=theta[owner, target])
+            _fit(rows, room, truth, ridge, theta[owner, target])
 
 
 @kernel
 def _load(X: FloatArray, room: _Room) -> None:
-    """An owner's rows into the room, and zeros behind them: rows are taken four at a time, and
-    nothing of another owner may be left there.
+    """A block of rows into the room, and zeros behind them: rows are taken four at a time, and
+    nothing of another block may be left there.
     """
     n, dim = X.shape
     for i in range(n):
@@ -177,30 +201,26 @@ def _load(X: FloatArray, room: _Room) -> None:
 
 
 @kernel
-def _fit(
-    room: _Room,
-    y: IntArray,
-    weights: FloatArray,
-    truth: int,
-    ridge: float,
-    coefficients: FloatArray,
-) -> None:
+def _fit(rows: _FitRows, room: _Room, truth: int, ridge: float, coefficients: FloatArray) -> None:
     """Newton's method: is a row of class `truth`?"""
-    before = 0.0  # no factor yet
-    for _ in range(_STEPS):
-        _scores(room.rows, len(y), coefficients, room.score)
+    renewing, n = newton_steps(ridge), len(rows.y)
+    for step in range(renewing + _LAST_STEPS):
+        renewed = step < renewing
         for a in range(len(coefficients)):
             room.gradient[a] = ridge * coefficients[a]
-        _add_slopes(room, y, weights, truth)
-        largest = 0.0
-        for a in range(len(coefficients)):
-            largest = max(largest, abs(room.gradient[a]))
-        if largest < _SMALL:
-            break
-        if largest > _FIVEFOLD * before:
-            _second_derivative(room.rows, len(y), room.curve, ridge, room.factor)
+            if renewed:
+                room.factor[a, : a + 1] = 0.0
+                room.factor[a, a] = ridge
+        for first in range(0, n, _ROWS):
+            last = min(first + _ROWS, n)
+            if step == 0 or n > _ROWS:  # one block stays where it is
+                _load(rows.X[first:last], room)
+            _scores(room.rows, last - first, coefficients, room.score)
+            _add_slopes(room, rows.y[first:last], rows.weights[first:last], truth)
+            if renewed:
+                _add_curvature(room.rows, last - first, room.curve, room.factor)
+        if renewed:
             _cholesky(room.factor)
-        before = largest
         _solve(room.factor, room.gradient, room.step)
         _take_step(coefficients, room.step)
 
@@ -237,17 +257,10 @@ def _scores(rows: FloatArray, n: int, coefficients: FloatArray, score: FloatArra
 
 
 @kernel
-def _second_derivative(
-    rows: FloatArray, n: int, curve: FloatArray, ridge: float, out: FloatArray
-) -> None:
-    """The lower triangle of ridge I + sum of curve_i x_i x_i^T, four rows at a time."""
-    size = len(out)
-    for a in range(size):
-        for b in range(a + 1):
-            out[a, b] = 0.0
-        out[a, a] = ridge
+def _add_curvature(rows: FloatArray, n: int, curve: FloatArray, out: FloatArray) -> None:
+    """Add the sum of curve_i x_i x_i^T to the lower triangle of `out`, four rows at a time."""
     for i in range(0, n, 4):
-        for a in range(size):
+        for a in range(len(out)):
             p, q = curve[i] * rows[i, a], curve[i + 1] * rows[i + 1, a]
             r, s = curve[i + 2] * rows[i + 2, a], curve[i + 3] * rows[i + 3, a]
             if p != 0.0 or q != 0.0 or r != 0.0 or s != 0.0:

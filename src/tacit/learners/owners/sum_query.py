@@ -13,7 +13,7 @@ import numpy as np
 from tacit._util.checks import bad, whole
 from tacit._util.types import BoolArray, FloatArray
 from tacit.data.cohort import Cohort
-from tacit.learners.cost import CALL, Cost, table
+from tacit.learners.cost import CALL, Cost, in_blocks, table
 from tacit.learners.invitation import digest_of
 from tacit.learners.learner import Tally
 from tacit.learners.models.ensemble import Ensemble, Model
@@ -104,7 +104,7 @@ class SumQuery(Query):
     def cost(self, rows: int) -> Cost:
         sealing = Cost(200 * CALL, 1 << 16)
         all_of_it = self.ensemble.plus(0.0, self.model).cost(self.columns, rows)
-        return all_of_it + table(rows, 8, 4) + sealing
+        return all_of_it + in_blocks(lambda block: table(block, 8, 4), rows) + sealing
 
     def blank(self, n: int) -> Reports:
         return Reports.of(np.zeros((n, SIZE), dtype=np.uint8))

@@ -35,7 +35,7 @@ import numpy as np
 from tacit._util.checks import bad, rising
 from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort
-from tacit.learners.cost import CALL, Cost, table
+from tacit.learners.cost import Cost, in_blocks, table
 from tacit.learners.peers.cells import Cells, Cut
 from tacit.learners.peers.peer_model import Additive
 from tacit.learners.query import Estimates, Query
@@ -136,11 +136,15 @@ class CountLeaves(Query):
 
     def cost(self, rows: int) -> Cost:
         """Cells and weights of every row, then every cut in a few passes over the rows."""
-        model = table(rows, len(self.cells), passes=4) + table(1, self.cells.schema.dim * rows)
-        weights = table(rows, len(self.model.tables) + 8, passes=4)
-        counting = Cost(len(self.cuts) * (4 * CALL + 32 * rows), 64 * rows)
+
+        def block(rows: int) -> Cost:
+            model = table(rows, len(self.cells), passes=4) + table(1, self.cells.schema.dim * rows)
+            weights = table(rows, len(self.model.tables) + 8, passes=4)
+            counting = Cost(len(self.cuts) * 32 * rows, 64 * rows, 4 * len(self.cuts))
+            return model + weights + counting
+
         noise = table(len(self.cuts) + 2 * self.leaves, 1, passes=400)
-        return model + weights + counting + noise + table(2, sum(c.size for c in self.cuts), 4)
+        return in_blocks(block, rows) + noise + table(2, sum(c.size for c in self.cuts), 4)
 
     def blank(self, n: int) -> Reports:
         return Reports.of(np.zeros((n, self.width), dtype=np.int64))
@@ -174,16 +178,18 @@ class CountLeaves(Query):
         """Of every cut the exact sums in steps, (participants, classes, leaves): never to be
         released.
         """
-        owner = np.repeat(np.arange(len(cohort)), cohort.sizes)
-        cells = self.cells.read(cohort.X)
-        weights = whole_weights(self.model.weights(cells, cohort.y))
-        tables = []
-        for cut in self.cuts:
-            leaf = cut.leaf_of(cells)
-            there = (leaf >= 0) & (cohort.y >= 0) & (cohort.y < 2)
-            place = ((owner * 2 + cohort.y) * cut.size + leaf)[there]
-            sums = np.bincount(place, weights[there], minlength=len(cohort) * 2 * cut.size)
-            tables.append(sums.astype(np.int64).reshape(len(cohort), 2, cut.size))
+        tables = [np.zeros((len(cohort), 2, cut.size), dtype=np.int64) for cut in self.cuts]
+        for block in cohort.row_blocks():
+            owners = len(block.of.sizes)
+            owner = np.repeat(np.arange(owners), np.diff(block.of.offsets))
+            cells = self.cells.read(block.X)
+            weights = whole_weights(self.model.weights(cells, block.y))
+            for cut, counted in zip(self.cuts, tables, strict=True):
+                leaf = cut.leaf_of(cells)
+                there = (leaf >= 0) & (block.y >= 0) & (block.y < 2)
+                place = ((owner * 2 + block.y) * cut.size + leaf)[there]
+                sums = np.bincount(place, weights[there], minlength=owners * 2 * cut.size)
+                counted[block.owners] += sums.astype(np.int64).reshape(owners, 2, cut.size)
         return tables
 
     def valid(self, reports: Reports, epsilon: float | FloatArray) -> BoolArray:
