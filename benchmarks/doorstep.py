@@ -20,8 +20,8 @@ from tacit.mechanisms.streams import secure
 from tacit.service.coordinator.server import coordinator
 from tacit.service.coordinator.store import Store
 from tacit.service.protocol.guard import Limits
-from tacit.service.protocol.signed_requests import OWNER, Request, request_headers
-from tacit.wire.envelopes import opened
+from tacit.service.protocol.signed_requests import Request, request_headers
+from tacit.wire.envelopes import opened, public_bytes
 
 ADMIN = "the administrator's key"
 _CAMPAIGN = """
@@ -49,6 +49,7 @@ class Doorstep:
     client: httpx.AsyncClient
     trust: ssl.SSLContext
     store: Store
+    campaign: bytes
     invitation: Invitation
     invited: Ed25519PrivateKey
     silent: Ed25519PrivateKey
@@ -77,7 +78,7 @@ class Doorstep:
         keys = [Ed25519PrivateKey.generate() for _ in range(4)]
         with serve(made.app, mine) as url:
             async with httpx.AsyncClient(base_url=url, verify=trust, timeout=30.0) as client:
-                found = _Setting(client)
+                found = _Setting(client, public_bytes(key.public_key()))
                 await found.admin(
                     "/v1/admin/tokens", "\n".join(_token(place) for place in range(4))
                 )
@@ -93,6 +94,7 @@ class Doorstep:
                     client=client,
                     trust=trust,
                     store=made.store,
+                    campaign=found.campaign,
                     invitation=invitation,
                     invited=keys[0],
                     silent=keys[1],
@@ -117,13 +119,19 @@ class Doorstep:
         answer = await self.send("GET", "/v1/question", self.invited)
         return b"" if answer is None else answer.content
 
-    @staticmethod
     def headers(
-        method: str, path: str, key: Ed25519PrivateKey, body: bytes = b"", at: float | None = None
+        self,
+        method: str,
+        path: str,
+        key: Ed25519PrivateKey,
+        body: bytes = b"",
+        *,
+        at: float | None = None,
+        campaign: bytes = b"",
     ) -> dict[str, str]:
-        return request_headers(
-            Request(method, path, int(time.time() if at is None else at), body), key
-        )
+        """Signed now for this campaign, unless it is said otherwise."""
+        when = int(time.time() if at is None else at)
+        return request_headers(Request(campaign or self.campaign, method, path, when, body), key)
 
     async def send(
         self, method: str, path: str, key: Ed25519PrivateKey, body: bytes = b""
@@ -146,10 +154,11 @@ class _Setting:
     """What is done before strangers come; anything that fails here is a mistake of ours."""
 
     client: httpx.AsyncClient
+    campaign: bytes
 
     @staticmethod
     def name(key: Ed25519PrivateKey) -> str:
-        return Doorstep.headers("GET", "/", key)[OWNER]
+        return public_bytes(key.public_key()).hex()
 
     async def admin(self, path: str, body: str) -> None:
         (
@@ -159,7 +168,8 @@ class _Setting:
     async def send_signed(
         self, method: str, path: str, key: Ed25519PrivateKey, body: bytes = b""
     ) -> httpx.Response:
-        headers = Doorstep.headers(method, path, key, body)
+        asked = Request(self.campaign, method, path, int(time.time()), body)
+        headers = request_headers(asked, key)
         answer = await self.client.request(method, path, headers=headers, content=body or None)
         return answer.raise_for_status()
 

@@ -105,7 +105,7 @@ async def impersonate(door: Doorstep) -> httpx.Response | None:
 async def replay_late(door: Doorstep) -> httpx.Response | None:
     """A report as the invited owner signed it, too long ago."""
     body = door.report()
-    old = door.headers("POST", "/v1/report", door.invited, body, time.time() - LIFETIME - 2)
+    old = door.headers("POST", "/v1/report", door.invited, body, at=time.time() - LIFETIME - 2)
     return await door.raw("POST", "/v1/report", old, body)
 
 
@@ -113,6 +113,13 @@ async def replay_elsewhere(door: Doorstep) -> httpx.Response | None:
     """What the invited owner signed just now for one route, sent to another."""
     headers = door.headers("GET", "/v1/question", door.invited)
     return await door.raw("POST", "/v1/report", headers, door.report())
+
+
+async def replay_abroad(door: Doorstep) -> httpx.Response | None:
+    """A report as the invited owner signed it for another campaign."""
+    body = door.report()
+    headers = door.headers("POST", "/v1/report", door.invited, body, campaign=bytes(32))
+    return await door.raw("POST", "/v1/report", headers, body)
 
 
 async def tamper(door: Doorstep) -> httpx.Response | None:
@@ -201,6 +208,7 @@ KINDS: dict[str, tuple[Attempt, tuple[int, ...]]] = {
     "another owner's identity": (impersonate, (401,)),
     "replayed after its time": (replay_late, (401,)),
     "replayed on another route": (replay_elsewhere, (401,)),
+    "signed for another campaign": (replay_abroad, (401,)),
     "signature over other bytes": (tamper, (401,)),
     "another's token": (reuse_token, (403,)),
     "oversized, announced": (send_large, (413, 0)),  # 0: it hung up while we were still sending

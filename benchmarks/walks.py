@@ -182,9 +182,10 @@ def walk_join(folder: Path) -> list[WalkRow]:
     with _coordinator(folder) as url:
         first, *others = (folder / "campaign" / "tokens").read_text().split()
         (folder / "others").write_text("\n".join(others))
+        (folder / "token").write_text(first)
         given = ["--policy", "policy.toml", *_SEED, "--home"]
         many = ["--data", "others.csv", "--owners", "who", "--tokens", "others"]
-        one = ["--data", "table.csv", "--token", first, "--first", str(_OTHERS)]
+        one = ["--data", "table.csv", "--token", "@token", "--first", str(_OTHERS)]
         gateway = _command(folder, None, "join", url, *many, *given, "gateway")
         try:
             owner = _walk(folder, "owner", "join", url, *one, *given, "owner")

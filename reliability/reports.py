@@ -104,7 +104,7 @@ def _mechanism(name: str, size: int, seed: int) -> tuple[dict[str, int], Counter
 def _store(folder: Path) -> Store:
     """A database in which everybody has enrolled."""
     store = Store(f"sqlite:///{folder}/campaign.db")
-    store.create_or_resume("trial", b"terms")
+    store.create_or_resume("trial", b"terms", b"key")
     store.add_tokens(NAMES)
     enrolled = Enrolment(store).admit([Newcomer(name, name) for name in NAMES])
     if set(enrolled) != {Admission.YES}:

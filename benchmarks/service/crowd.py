@@ -5,37 +5,39 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from tacit.data.cohort import Cohort
 from tacit.learners.invitation import PURPOSE, Invitation, pack
 from tacit.mechanisms.streams import secure
 from tacit.service.coordinator.owner_api import ENROL, QUESTION, REPORT
 from tacit.service.protocol.signed_requests import Request, request_headers
-from tacit.wire.envelopes import opened
+from tacit.wire.envelopes import opened, public_bytes
 
 _ROWS = 4
 
 
 @dataclass(frozen=True, eq=False)
 class Crowd:
-    """Owners by their keys."""
+    """Owners by their keys, and the campaign (its public key) that they take part in."""
 
     keys: list[Ed25519PrivateKey]
+    campaign: Ed25519PublicKey
 
     @classmethod
-    def of(cls, size: int) -> "Crowd":
-        return cls([Ed25519PrivateKey.generate() for _ in range(size)])
+    def of(cls, size: int, signing: Path) -> "Crowd":
+        """So many, in the campaign whose signing key is in a file."""
+        campaign = Ed25519PrivateKey.from_private_bytes(signing.read_bytes()).public_key()
+        return cls([Ed25519PrivateKey.generate() for _ in range(size)], campaign)
 
     @property
     def tokens(self) -> list[str]:
         """What each of them needs to be let in."""
         return [f"token of owner {at:07d}" for at in range(len(self.keys))]
 
-    def reports(self, question: bytes, signing: Path) -> list[bytes]:
+    def reports(self, question: bytes) -> list[bytes]:
         """Everybody's report to a question, honestly drawn from rows of its own."""
-        key = Ed25519PrivateKey.from_private_bytes(signing.read_bytes()).public_key()
-        invitation = opened(question, Invitation, PURPOSE, key)
+        invitation = opened(question, Invitation, PURPOSE, self.campaign)
         query, n = invitation.query, len(self.keys)
         rng = np.random.default_rng(3)
         X = rng.uniform(-1, 1, size=(n * _ROWS, query.dim))
@@ -46,15 +48,18 @@ class Crowd:
 
     def enrolments(self) -> "Requests":
         """Everybody's first request."""
-        return Requests(self.keys, ENROL, [f"{token}\n{token}".encode() for token in self.tokens])
+        return self._requests(ENROL, [token.encode() for token in self.tokens])
 
     def asking(self) -> "Requests":
         """Everybody's second: is there a question?"""
-        return Requests(self.keys, QUESTION, [b""] * len(self.keys))
+        return self._requests(QUESTION, [b""] * len(self.keys))
 
     def reporting(self, reports: list[bytes]) -> "Requests":
         """Everybody's third and last."""
-        return Requests(self.keys, REPORT, reports)
+        return self._requests(REPORT, reports)
+
+    def _requests(self, route: tuple[str, str], bodies: list[bytes]) -> "Requests":
+        return Requests(self.keys, public_bytes(self.campaign), route, bodies)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +67,7 @@ class Requests:
     """One request of every owner."""
 
     keys: list[Ed25519PrivateKey]
+    campaign: bytes
     route: tuple[str, str]
     bodies: list[bytes]
 
@@ -72,7 +78,7 @@ class Requests:
         """HTTP requests of some owners, signed now."""
         now = int(time.time())
         return [
-            self._text(body, request_headers(Request(*self.route, now, body), key))
+            self._text(body, request_headers(Request(self.campaign, *self.route, now, body), key))
             for key, body in zip(self.keys[start:stop], self.bodies[start:stop], strict=True)
         ]
 

@@ -129,15 +129,13 @@ class Load:
             stage.start_coordinator()
             stage.start_blank(blank)
             stage.up()
-            crowd = Crowd.of(n)
+            crowd = Crowd.of(n, stage.folder / "state" / "signing.key")
             store = Store(stage.database)
             store.add_tokens(crowd.tokens)
             self._alone(stage, crowd.enrolments(), found.enrolled)
             stage.until(lambda: bool(store.questions()), 120.0, "the question")
             self._alone(stage, crowd.asking(), found.asked)
-            reports = crowd.reports(
-                store.questions()[0].data, stage.folder / "state" / "signing.key"
-            )
+            reports = crowd.reports(store.questions()[0].data)
             for start in range(0, n, _PIECE):
                 self._piece(
                     stage, blank, crowd.reporting(reports).signed(start, start + _PIECE), found

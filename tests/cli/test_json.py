@@ -241,7 +241,11 @@ def test_services_say_their_document_first_and_owners_theirs_at_the_end(here, mo
 
         words.remove("--dry-run")
         token = (here / told["serve"]["tokens_file"]).read_text().split()[0]
-        owner = started([*words, "--home", "owner", "--token", token], here)
+        said, line, status = run_program([*words, "--token", token], monkeypatch, capfd)
+        assert status == 2
+        assert "seen by everybody" in line
+        (here / "token").write_text(token)
+        owner = started([*words, "--home", "owner", "--token", "@token"], here)
         try:
             _wait_until_enrolled(f"http://127.0.0.1:{port}/v1/status")
             said, line, status = stopped(owner)

@@ -1,14 +1,18 @@
 """Files of users: what they say, however they are written."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import parquet
 
 from tacit.data.sample import describe, read_schema, schema_text
 from tacit.data.schema import Category, Number, Schema
 from tacit.data.table import UserTable, conform
 from tacit.data.table_file import MISSING, TableFile, type_columns
+from tacit.owner.policy import Policy
+from tacit.service.kinds.campaign_file import entries
 from tests.cli.made import people, write_csv, write_parquet
 
 
@@ -226,3 +230,22 @@ def test_decimal_commas_are_called_what_they_are(tmp_path):
     ]
     assert commas == ["plain", "points"]
     assert list(left_out) == ["plain", "points", "lists", "names"]
+
+
+def test_a_small_file_of_more_rows_than_memory_is_refused(tmp_path, monkeypatch):
+    file = tmp_path / "bomb.parquet"
+    parquet.write_table(pa.table({"a": np.zeros(3_000_000), "b": np.zeros(3_000_000)}), file)
+    assert file.stat().st_size < 100_000
+    sizes = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": (64 << 20) // 4096}
+    monkeypatch.setattr("tacit.data.table_file.os.sysconf", sizes.__getitem__)
+    with pytest.raises(ValueError, match=r"3,000,000 rows of 2 columns, more than this machine"):
+        TableFile.open(file).read()
+    assert len(TableFile.open(file).read(["a"])) == 3_000_000  # one of them fits
+    assert sum(len(block) for block in TableFile.open(file).blocks(["a", "b"], 100_000)) == 3e6
+
+
+@pytest.mark.parametrize("reader", [read_schema, Policy.read, entries])
+def test_settings_that_are_nested_too_deep_are_an_error_of_the_file(tmp_path, reader):
+    file = wrote(tmp_path, f"a = {'[' * 5000}{']' * 5000}", "deep.toml")
+    with pytest.raises(ValueError, match=r"deep\.toml cannot be read as a"):
+        reader(file)

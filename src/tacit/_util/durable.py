@@ -31,6 +31,19 @@ def use_journal(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA synchronous = FULL")
 
 
+def make_private(path: Path) -> None:
+    """Have a file that its user alone can read, empty if there was none; SQLite gives its journals
+    the same rights.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        if os.fstat(handle).st_mode & 0o077:
+            os.fchmod(handle, 0o600)
+    finally:
+        os.close(handle)
+
+
 def read_or_create(path: Path, make: Callable[[], bytes]) -> bytes:
     """The content of a file that its user alone can read; made on first use, and never again.
 

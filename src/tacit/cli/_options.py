@@ -140,7 +140,15 @@ def home_folder(given: Path | None, rehearsal: bool = False) -> Path:
 
 
 def read_token(given: str | None) -> list[str]:
-    """A token as it was given, in a file (@FILE) or on standard input (-); none: no token."""
+    """A token from a file (@FILE), standard input (-) or the environment; none: no token.
+
+    One that stands on the command line is refused: everybody on the machine sees it there.
+    """
+    if given and given != "-" and not given.startswith("@") and given in _values_of("--token"):
+        raise ValueError(
+            "a token on the command line is seen by everybody on this machine: put it into a file "
+            "and give --token @FILE, --token - for standard input, or TACIT_TOKEN"
+        )
     if given == "-":
         return sys.stdin.readline().split()
     if given is not None and given.startswith("@"):

@@ -38,7 +38,14 @@ class WatchedLink(Link):
     @classmethod
     def of(cls, link: Link, watch: Callable[[str], None]) -> "WatchedLink":
         """The same link, and who is told."""
-        return cls(link.clients, link.patience, link.clock, link.news, link.coin, watch)
+        return cls(
+            link.clients,
+            link.patience,
+            clock=link.clock,
+            news=link.news,
+            coin=link.coin,
+            watch=watch,
+        )
 
     async def call(
         self, method: str, path: str, key: Ed25519PrivateKey | None, body: bytes = b""
@@ -88,7 +95,7 @@ def join(
     token: Annotated[
         str | None,
         typer.Option(
-            help="Your one-time token; @FILE reads it from a file, - from standard input.",
+            help="Where your one-time token is: @FILE, - for standard input; or TACIT_TOKEN.",
             envvar="TACIT_TOKEN",
         ),
     ] = None,
@@ -177,9 +184,7 @@ def join(
     )
     given = tokens.read_text().split() if tokens is not None else read_token(token)
     if not given and not dry_run:
-        raise ValueError(
-            "token must be given: --token TOKEN, @FILE or -, --tokens FILE, or TACIT_TOKEN"
-        )
+        raise ValueError("token must be given: --token @FILE or -, --tokens FILE, or TACIT_TOKEN")
 
     async def run(link: WatchedLink) -> int | Preview:
         """What would leave, or how many questions were answered."""
@@ -247,6 +252,7 @@ def leave(
         try:
             greeted = await link.call("GET", "/v1/campaign", None)
             campaign = public_bytes(read_greeting(greeted.content, None)[0])
+            link.campaign = campaign
             key = kept.key(campaign, None if owner is None else owner_called(owner))
             response = await link.call("POST", "/v1/leave", key, b"leave")
             return kept.has_joined(campaign) and response.status_code == 200

@@ -29,7 +29,7 @@ def read_schema(path: str | Path) -> Schema:
     file = Path(path)
     try:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as problem:
         raise ValueError(f"{file} cannot be read as a schema: {problem}") from problem
     features, classes = content.get("features"), content.get("classes")
     if (

@@ -10,6 +10,7 @@ Where a file cannot be read as a table the error says why and what to do. No row
 """
 
 import csv as plain_csv
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "#
 _DELIMITERS = (",", ";", "\t", "|")
 _BLOCK = 1 << 22  # bytes of a CSV file at once
 _ROWS = 1 << 20  # rows of a parquet file at once
+_VALUE = 16  # bytes of a value in memory, at least: as read, and as typed
 _DATES = "dates"
 _INDEX = "__index_level_"  # how pandas names an index in a parquet file
 
@@ -96,10 +98,25 @@ class TableFile:
         return max(1, lines - 1)
 
     def _whole(self, columns: Sequence[str] | None) -> Any:
+        self._check_size(columns)
         parts = list(self._batches(columns, _ROWS))
         if not sum(part.num_rows for part in parts):
             raise ValueError(f"{self.path} has no rows")
         return pa.Table.from_batches(parts)
+
+    def _check_size(self, columns: Sequence[str] | None) -> None:
+        """Refuse a parquet file that says it has more values than memory: a few bytes of it may
+        mean billions.
+        """
+        if self._parquet is None:
+            return
+        read = sum(columns is None or name in columns for name in self.names)
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        if not self.count_rows() * read * _VALUE <= memory:
+            raise ValueError(
+                f"{self.path} has {self.count_rows():,} rows of {read} columns, more than this "
+                f"machine's memory of {memory >> 30} GB holds: give a part of it"
+            )
 
     def _batches(self, columns: Sequence[str] | None, rows: int) -> Iterator[Any]:
         """Pieces of the file: parquet as typed, CSV as text."""

@@ -15,8 +15,8 @@ from tacit.learners.peers.leaf_counts import CountLeaves
 from tacit.owner.gate import Gate
 from tacit.owner.ledger import Ledger
 from tacit.owner.policy import Policy
-from tacit.service.coordinator.intake import Intake
-from tacit.service.coordinator.peers import Rosters
+from tacit.service.coordinator.intake import Intake, Outcome
+from tacit.service.coordinator.peers import Rosters, Testimony
 from tacit.service.device.home import Identity
 from tacit.service.kinds.peers import PeerSpec
 from tacit.service.protocol.peer_replay import SPOKEN, Following, Spoken
@@ -151,11 +151,15 @@ class Trial:
         """Let the one who has the turn speak."""
         name, question = self.turn()
         assert name is not None
-        data, report = self.signed(name, question)
-        digest = asked(question)[0].digest
-        assert self.rosters.keep_signed(self.owner(name), digest, data) == data
-        Intake(self.store, KEY.public_key()).write([(self.owner(name), report)])
+        data, _ = self.signed(name, question)
+        assert self.post(name, data) is Outcome.COUNTED
         return name
+
+    def post(self, name, data):
+        """What becomes of something that a peer signed."""
+        intake = Intake(self.store, KEY.public_key())
+        (outcome,) = Testimony(self.store, intake).write([(self.owner(name), data)])
+        return outcome
 
     def play(self, most=50):
         """Everybody speaks in turn until nobody has one; who did."""

@@ -35,6 +35,18 @@ def owners(store):
     return sorted(store.labels().values())
 
 
+def test_two_may_not_go_by_one_name(store, workers):
+    assert enrol(store, name(1), TOKENS[0], "north")
+    assert not enrol(store, name(2), TOKENS[1], "north")
+    assert enrol(store, name(2), TOKENS[1], "south")  # its token was not used up
+    assert enrol(store, name(1), TOKENS[0], "north")
+    assert all(enrol(store, name(3 + i), TOKENS[2 + i]) for i in range(2))  # most have no name
+    said = at_once(lambda i: enrol(workers[i], name(10 + i), TOKENS[10 + i], "east"))
+    assert sorted(said) == [False, False, False, True]
+    assert store.revoke(name(1))
+    assert enrol(store, name(20), TOKENS[20], "north")  # whose name it was has left
+
+
 def test_a_token_enrols_one_owner_and_the_same_request_again_changes_nothing(store):
     assert enrol(store, "a" * 64, TOKENS[0], "a")
     assert enrol(store, "a" * 64, TOKENS[0], "a")
@@ -101,12 +113,12 @@ def test_the_same_newcomers_through_several_workers_at_once_are_enrolled_once(st
 def test_an_owner_with_several_tokens_at_several_workers_at_once_uses_one(store, workers):
     def work(i):
         return Enrolment(workers[i]).admit(
-            [Newcomer(name(at), TOKENS[50 * i + at], "x") for at in range(50)]
+            [Newcomer(name(at), TOKENS[50 * i + at]) for at in range(50)]
         )
 
     said = at_once(work)
     for at in range(50):
         assert sorted(each[at].value for each in said) == ["no", "no", "no", "yes"]
     assert store.owner_counts()["enrolled"] == 50
-    left = sum(enrol(store, name(1000 + at), token, "y") for at, token in enumerate(TOKENS))
+    left = sum(enrol(store, name(1000 + at), token) for at, token in enumerate(TOKENS))
     assert left == 150, "a token that enrolled nobody must stay good"

@@ -18,9 +18,12 @@ from starlette.routing import Route
 from tacit.service.coordinator.openapi import DOCUMENT
 from tacit.service.protocol.guard import Limits
 from tacit.service.protocol.signed_requests import Request, request_headers
+from tacit.wire.envelopes import public_bytes
 from tests.service.coordinator.made import ADMIN, client_of, enrol, folder_of, running
 
 KEY, LEAVER = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
+CAMPAIGN = Ed25519PrivateKey.generate()
+CAMPAIGN_KEY = public_bytes(CAMPAIGN.public_key())
 OPERATIONS = [(path, method) for path, item in DOCUMENT["paths"].items() for method in item]
 BODIES = [
     (path, method)
@@ -49,7 +52,7 @@ class Admission(AuthBase):
         body = request.body or b""
         data = body if isinstance(body, bytes) else body.encode()
         path = urlsplit(request.url).path
-        asked = Request(request.method, path, int(time.time()), data)
+        asked = Request(CAMPAIGN_KEY, request.method, path, int(time.time()), data)
         key = LEAVER if path == "/v1/leave" else KEY
         request.headers.update(request_headers(asked, key) | {"x-tacit-admin": ADMIN})
         return request
@@ -57,12 +60,14 @@ class Admission(AuthBase):
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
-    made = running(folder_of(tmp_path_factory.mktemp("openapi")), limits=Limits(burst=1e9))
+    made = running(
+        folder_of(tmp_path_factory.mktemp("openapi")), key=CAMPAIGN, limits=Limits(burst=1e9)
+    )
     for token, key in (("token number 0001", KEY), ("token number 0002", LEAVER)):
         made.store.add_tokens([token])
         assert enrol(
             made.store,
-            request_headers(Request("GET", "/", 0, b""), key)["x-tacit-owner"],
+            public_bytes(key.public_key()).hex(),
             token,
             "",
         )

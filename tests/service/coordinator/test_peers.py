@@ -12,19 +12,29 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 import tacit
 from tacit.algorithms.peers import Peer, Roster
 from tacit.estimators.persistence import SavedModel
-from tacit.learners.invitation import PURPOSE
+from tacit.learners.invitation import PURPOSE, pack
 from tacit.learners.peers.peer_model import Additive
-from tacit.service.coordinator.intake import Intake
+from tacit.mechanisms.streams import secure
+from tacit.owner.policy import Policy
+from tacit.service.coordinator import status
+from tacit.service.coordinator.intake import Outcome
 from tacit.service.coordinator.page import page
 from tacit.service.coordinator.peers import Rosters
 from tacit.service.coordinator.status import View
-from tacit.service.coordinator.tables import CLOSED, VOID
+from tacit.service.coordinator.tables import VOID
 from tacit.service.device.home import Home
 from tacit.service.device.join import Joining, join
 from tacit.service.device.preview import preview
 from tacit.service.device.rehearsal_gate import RehearsalPart
 from tacit.service.kinds.peers import PeerSpec
-from tacit.service.protocol.peer_replay import ROSTER, TURN, Following, ForgeryError, Turn
+from tacit.service.protocol.peer_replay import (
+    ROSTER,
+    TURN,
+    Contradiction,
+    Following,
+    ForgeryError,
+    Turn,
+)
 from tacit.wire import decode, encode
 from tacit.wire.envelopes import opened, public_bytes, sign
 from tests.service.coordinator.made import driven, joining, running
@@ -188,20 +198,60 @@ def test_one_who_leaves_in_its_turn_is_not_waited_for(trial):
     assert encode(trial.model().model.scores) == encode(trial.relayed().model)
 
 
-def test_a_report_that_nobody_signed_for_the_others_counts_as_silence(trial):
+def another_report(trial, question, name):
+    """A second report to one question, as good as the first: of a peer that draws anew."""
+    invitation, query = asked(question)
+    _, cohort = type(joining(trial.folder))(
+        trial.folder / "people.csv", "ill", Policy(**LIMITS), trial.folder / "owner", "who"
+    ).rows(trial.terms)
+    drawn = query.release(cohort[:1], np.array(query.epsilons[:1]), secure())
+    return pack(invitation.digest, 0, drawn)
+
+
+def test_what_is_not_signed_for_the_others_has_no_way_in(trial):
     trial.step(3)
     name, question = trial.turn()
     report = trial.gates[name].answer(question, name)
-    intake = Intake(trial.store, KEY.public_key())
-    intake.write([(trial.owner(name), report)])
-    trial.step(2)
-    data, _ = trial.signed(name, question)
-    digest = asked(question)[0].digest
-    assert (
-        trial.rosters.keep_signed(trial.owner(name), digest, data) is None
-    )  # too late to change what was told
-    assert trial.store.questions()[0].state == CLOSED
-    assert trial.relayed().model == Additive()
+    body = {"key": trial.keys[name], "body": report}
+
+    async def work(link):
+        link.campaign = public_bytes(KEY.public_key())
+        answer = await link.call("POST", "/v1/report", **body)
+        return answer.status_code, answer.json()
+
+    assert driven(trial.service, work) == (400, {"outcome": "malformed"})
+    assert trial.store.reports_of(1) == []
+
+
+@pytest.mark.parametrize("later", [False, True], ids=["at once", "after its turn"])
+def test_a_peer_that_says_two_things_is_shown_to_have_lied_and_the_campaign_goes_on(trial, later):
+    trial.step(3)
+    liar, question = trial.turn()
+    first, _ = trial.signed(liar, question)
+    second, _ = trial.signed(liar, question, another_report(trial, question, liar))
+    assert trial.post(liar, first) is Outcome.COUNTED
+    if later:
+        trial.step(2)
+    assert trial.post(liar, first) is Outcome.REPEATED
+    assert trial.post(liar, second) is Outcome.CONTRADICTED
+    assert trial.post(liar, second) is Outcome.STRANGE  # it is left out
+    spoke = trial.play()
+    assert liar not in spoke
+    assert len(spoke) == 4  # the others go on, as if it had left
+    assert trial.store.standing().state == "ended"
+    after = trial.relayed()
+    assert encode(trial.model().model.scores) == encode(after.model)
+    (number,) = (peer.number for peer in after.roster.peers if peer.name == liar)
+    assert after.roster.gone == (number,)
+    proof = decode(trial.rosters.lie(1), Contradiction)
+    assert (proof.key.hex(), proof.first, proof.second) == (trial.owner(liar), first, second)
+    assert proof.holds
+    assert trial.rosters.lie(2) is None
+    assert not replace(proof, second=first).holds
+    assert not replace(proof, key=public_bytes(KEY.public_key())).holds
+    voices = {each["name"]: each["lied"] for each in status.voices(trial.store)}
+    assert voices == {name: name == liar for name in voices}
+    assert "it said two things" in page(View(trial.store, KEY.public_key()).status())
 
 
 # A coordinator that forges
@@ -309,12 +359,14 @@ def test_rosters_only_grow_and_strangers_can_be_refused(trial):
 def test_a_peer_cannot_speak_for_another(trial):
     trial.step(3)
     name, question = trial.turn()
-    digest = asked(question)[0].digest
     data, _ = trial.signed(name, question)
     other = next(each for each in trial.keys if each != name)
-    assert trial.rosters.keep_signed(trial.owner(other), digest, data) is None
-    assert trial.rosters.keep_signed(trial.owner(name), digest, data) == data
-    assert trial.rosters.keep_signed(trial.owner(name), digest, b"something else") == data
+    assert trial.post(other, data) is Outcome.MALFORMED  # its key did not sign it
+    assert trial.post(other, trial.signed(name, question, key=trial.keys[other])[0]) is (
+        Outcome.STRANGE  # nobody asked it
+    )
+    assert trial.post(name, data) is Outcome.COUNTED
+    assert trial.post(name, b"something else") is Outcome.MALFORMED
 
 
 def test_a_peer_leaves_by_itself(tmp_path):

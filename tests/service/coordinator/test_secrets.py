@@ -6,15 +6,16 @@ import time
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tacit.service.protocol.signed_requests import Request, UnsignedError, request_headers, signer
-from tests.service.coordinator.made import ADMIN, folder_of, running, visiting
+from tacit.service.protocol.signed_requests import Claim, Request, UnsignedError, request_headers
+from tacit.wire.envelopes import public_bytes
+from tests.service.coordinator.made import ADMIN, enrol, folder_of, running, visiting
 
 TOKEN, LABEL = "token-of-the-clinic-in-town", "The clinic in town"
 
 
 def test_tokens_and_labels_reach_no_log_and_no_public_answer(tmp_path, caplog):
     service = running(folder_of(tmp_path))
-    key = Ed25519PrivateKey.generate()
+    key, campaign = Ed25519PrivateKey.generate(), bytes.fromhex(service.fingerprint)
 
     async def main():
         async with visiting(service.app) as client:
@@ -24,7 +25,9 @@ def test_tokens_and_labels_reach_no_log_and_no_public_answer(tmp_path, caplog):
                 "/v1/admin/tokens", content=TOKEN, headers=admin
             )  # again: no error, no second chance
             body = f"{TOKEN}\n{LABEL}".encode()
-            headers = request_headers(Request("POST", "/v1/enrol", int(time.time()), body), key)
+            headers = request_headers(
+                Request(campaign, "POST", "/v1/enrol", int(time.time()), body), key
+            )
             enrolled = await client.post("/v1/enrol", content=body, headers=headers)
             await client.post("/v1/enrol", content=body)
             shown = [
@@ -36,7 +39,7 @@ def test_tokens_and_labels_reach_no_log_and_no_public_answer(tmp_path, caplog):
     with caplog.at_level(logging.DEBUG, logger="tacit"):
         enrolled, shown = asyncio.run(main())
     assert enrolled.json() == {"enrolled": True}
-    owner = request_headers(Request("GET", "/", 0, b""), key)["x-tacit-owner"]
+    owner = public_bytes(key.public_key()).hex()
     logged = "".join(
         f"{vars(record)}" for record in caplog.records if record.name.startswith("tacit")
     )
@@ -51,17 +54,60 @@ def test_tokens_and_labels_reach_no_log_and_no_public_answer(tmp_path, caplog):
     assert ADMIN.encode() not in kept
 
 
+def test_what_is_signed_for_one_campaign_is_nothing_in_another(tmp_path):
+    here = running(folder_of(tmp_path))
+    key = Ed25519PrivateKey.generate()
+    here.store.add_tokens([TOKEN])
+    assert enrol(here.store, public_bytes(key.public_key()).hex(), TOKEN)
+
+    async def main():
+        async with visiting(here.app) as client:
+            found = []
+            for campaign in (bytes(32), bytes.fromhex(here.fingerprint)):
+                asked = Request(campaign, "POST", "/v1/leave", int(time.time()), b"leave")
+                headers = request_headers(asked, key)
+                found.append(await client.post("/v1/leave", content=b"leave", headers=headers))
+            return [answer.status_code for answer in found]
+
+    assert asyncio.run(main()) == [401, 200]
+
+
+def test_numbers_that_no_database_takes_are_not_there(tmp_path):
+    service = running(folder_of(tmp_path))
+    key = Ed25519PrivateKey.generate()
+    service.store.add_tokens([TOKEN])
+    assert enrol(service.store, public_bytes(key.public_key()).hex(), TOKEN)
+
+    async def main():
+        async with visiting(service.app) as client:
+            found = []
+            for number in ("1", "9" * 5000, "1" * 12, "-1", "x"):
+                path = f"/v1/turns/{number}"
+                asked = Request(
+                    bytes.fromhex(service.fingerprint), "GET", path, int(time.time()), b""
+                )
+                found.append(await client.get(path, headers=request_headers(asked, key)))
+            return [answer.status_code for answer in found]
+
+    assert asyncio.run(main()) == [204, 404, 404, 404, 404]
+
+
 def test_signatures_have_one_spelling_and_no_odd_times():
     key, now = Ed25519PrivateKey.generate(), 1_800_000_000
-    good = request_headers(Request("GET", "/v1/question", now, b""), key)
-    owner = signer("GET", "/v1/question", good, b"", now)
+    campaign, route = bytes(32), ("GET", "/v1/question")
+    good = request_headers(Request(campaign, *route, now, b""), key)
+
+    def signer(headers, now):
+        return Claim.of(campaign, route, headers, b"").signer(now)
+
+    owner = signer(good, now)
     spaced = " ".join(owner[i : i + 2] for i in range(0, 64, 2)).upper()
-    assert signer("GET", "/v1/question", good | {"x-tacit-owner": spaced}, b"", now) == owner
-    assert signer("GET", "/v1/question", good, b"", now + 300) == owner
+    assert signer(good | {"x-tacit-owner": spaced}, now) == owner
+    assert signer(good, now + 300) == owner
     for odd in ("9" * 400, "-" + "9" * 400, "nan", "inf", "1e9", "", "\u0663"):
         for name in ("x-tacit-time", "x-tacit-signature", "x-tacit-owner"):
             try:
-                signer("GET", "/v1/question", good | {name: odd}, b"", now)
+                signer(good | {name: odd}, now)
             except UnsignedError:
                 continue
             raise AssertionError(f"{name} {odd!r} was accepted")

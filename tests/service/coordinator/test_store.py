@@ -7,9 +7,18 @@ import time
 import pytest
 from sqlalchemy.exc import IntegrityError
 
+from tacit.service.coordinator import sql
 from tacit.service.coordinator.sql import StoreError
 from tacit.service.coordinator.store import Store
-from tacit.service.coordinator.tables import ENDED, ENROLLING, OPEN, PAUSED, RUNNING, Question
+from tacit.service.coordinator.tables import (
+    CLOSED,
+    ENDED,
+    ENROLLING,
+    OPEN,
+    PAUSED,
+    RUNNING,
+    Question,
+)
 from tests.service.coordinator.made import at_once, enrol
 
 TOKENS = [f"token number {i:04d}" for i in range(40)]
@@ -35,10 +44,40 @@ def enrolled(store, count):
 
 def test_a_campaign_is_taken_up_again_on_the_same_terms_only(store, database):
     again = Store(database)
-    again.create_or_resume("trial", b"terms")
+    again.create_or_resume("trial", b"terms", b"key")
     with pytest.raises(StoreError, match="other terms"):
-        again.create_or_resume("trial", b"others")
+        again.create_or_resume("trial", b"others", b"key")
+    with pytest.raises(StoreError, match="of the key 6b6579, and the state folder has 6f"):
+        again.create_or_resume("trial", b"terms", b"other")  # owners would be used up in vain
     again.close()
+
+
+def test_a_database_file_is_for_its_user_alone(tmp_path):
+    file = tmp_path / "deep" / "c.db"
+    made = Store(f"sqlite:///{file}")
+    made.create_or_resume("trial", b"terms", b"key")
+    modes = {path.name: path.stat().st_mode & 0o777 for path in file.parent.iterdir()}
+    assert "c.db-wal" in modes
+    assert set(modes.values()) == {0o600}
+    made.close()
+    file.chmod(0o644)
+    Store(f"sqlite:///{file}").close()
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_who_is_revoked_takes_its_reports_to_open_questions_along(store):
+    places = enrolled(store, 2)
+    for number in (1, 2):
+        store.ask(question(number), places, spend=number == 1)
+        with store.transaction() as connection:
+            reports = dict.fromkeys(places, b"report")
+            assert sql.write_reports(connection, number, reports, 0.0) == set(places)
+        if number == 1:
+            store.close_question(1, CLOSED)
+    assert store.revoke(f"{0:064x}")
+    assert not store.revoke("nobody")
+    assert [place for place, _ in store.reports_of(1)] == places  # it was told to others
+    assert [place for place, _ in store.reports_of(2)] == places[1:]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +94,7 @@ def test_other_databases_are_named_for_what_they_are_not(url):
 
 def test_several_founders_at_once_found_one_campaign(database):
     stores = [Store(database) for _ in range(4)]
-    assert at_once(lambda i: stores[i].create_or_resume("trial", b"terms")) == [None] * 4
+    assert at_once(lambda i: stores[i].create_or_resume("trial", b"terms", b"key")) == [None] * 4
     assert stores[0].standing().name == "trial"
     for each in stores:
         each.close()

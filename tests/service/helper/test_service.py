@@ -44,9 +44,10 @@ def adding(n=12):
 
 
 def post(client, body, key=CAMPAIGN, path="/v1/sum", at=None):
-    headers = request_headers(
-        Request("POST", path, int(time.time() if at is None else at), body), key
+    asked = Request(
+        public_bytes(key.public_key()), "POST", path, int(time.time() if at is None else at), body
     )
+    headers = request_headers(asked, key)
     return client.post("/v1/sum", content=body, headers=headers)
 
 

@@ -23,16 +23,16 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from tacit.service.coordinator.driver import Driver
-from tacit.service.coordinator.intake import Intake
+from tacit.service.coordinator.intake import Intake, Outcome
 from tacit.service.coordinator.openapi import DOCUMENT
-from tacit.service.coordinator.owner_api import OwnerRoutes
+from tacit.service.coordinator.owner_api import REPORT, SPOKEN, OwnerRoutes, Write, refuse
 from tacit.service.coordinator.page import page
-from tacit.service.coordinator.peers import PeerRoutes, Rosters
+from tacit.service.coordinator.peers import PeerRoutes, Rosters, Testimony
 from tacit.service.coordinator.status import View
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import ENDED, PAUSED, RUNNING
 from tacit.service.protocol.guard import Guard, Limits, leave_to_guard
-from tacit.service.protocol.signed_requests import UnsignedError, signer
+from tacit.service.protocol.signed_requests import Claim, UnsignedError
 from tacit.service.protocol.web import static_routes
 
 log = logging.getLogger(__name__)
@@ -48,8 +48,8 @@ def error(kind: str, code: int) -> JSONResponse:
 
 @dataclass(kw_only=True, eq=False)
 class Coordinator:
-    """The routes, around a store; `greeting` is what /v1/campaign gives, `admin` the
-    administrator's key.
+    """The routes, around a store; `greeting` is what /v1/campaign gives, `campaign_key` the
+    public key that owners sign for, `admin` the administrator's key.
     """
 
     store: Store
@@ -58,13 +58,21 @@ class Coordinator:
     driver: Driver | None
     rosters: Rosters | None
     greeting: bytes
+    campaign_key: bytes
     admin: InitVar[str]
     limits: Limits
 
     def __post_init__(self, admin: str) -> None:
         self._admin = sha256(admin.encode()).digest()
-        self._owners = OwnerRoutes(self.store, self.intake)
-        self._peers = PeerRoutes(self.store, self._owners.reports, self.rosters)
+        writes: dict[tuple[str, str], Write] = {
+            REPORT: self.intake.write,
+            SPOKEN: refuse(Outcome.MALFORMED),
+        }
+        if self.rosters is not None:  # what nobody else could check does not count
+            signed = Testimony(self.store, self.intake)
+            writes = {REPORT: refuse(Outcome.MALFORMED), SPOKEN: signed.write}
+        self._owners = OwnerRoutes(self.store, self.campaign_key, writes)
+        self._peers = PeerRoutes(self.store, self.campaign_key, self.rosters)
 
     def app(self) -> Guard:
         """The ASGI application."""
@@ -172,7 +180,9 @@ class Coordinator:
 
     async def _read_signed(self, request: Request) -> tuple[str, bytes]:
         body = await request.body()
-        return signer(request.method, request.url.path, request.headers, body, time.time()), body
+        route = request.method, request.url.path
+        claim = Claim.of(self.campaign_key, route, request.headers, body)
+        return claim.signer(time.time()), body
 
     async def _read_authorised(self, request: Request) -> bytes:
         given = sha256(request.headers.get("x-tacit-admin", "").encode()).digest()

@@ -59,18 +59,22 @@ class Intake:
 
     def write(self, batch: Sequence[Sent]) -> list[Outcome]:
         """Judge and keep some reports; outcomes in the order of the batch."""
+        with self._store.transaction() as connection:
+            return self.take(connection, batch)
+
+    def take(self, connection: Connection, batch: Sequence[Sent]) -> list[Outcome]:
+        """`write` as a part of a transaction."""
         tags = [data[1:7] for _, data in batch]
         found = [Outcome.MALFORMED] * len(batch)
-        with self._store.transaction() as connection:
-            if not set(tags) <= self._asked.keys():
-                self._read_new(connection)
-            numbers = [self._asked[tag].number if tag in self._asked else _NONE for tag in tags]
-            for number, tag in sorted(set(zip(numbers, tags, strict=True))):
-                items = [at for at, each in enumerate(tags) if each == tag]
-                judged = self._judge(connection, number, tag, [batch[at] for at in items])
-                for at, outcome in zip(items, judged, strict=True):
-                    found[at] = outcome
-            self._count(connection, numbers, found)
+        if not set(tags) <= self._asked.keys():
+            self._read_new(connection)
+        numbers = [self._asked[tag].number if tag in self._asked else _NONE for tag in tags]
+        for number, tag in sorted(set(zip(numbers, tags, strict=True))):
+            items = [at for at, each in enumerate(tags) if each == tag]
+            judged = self._judge(connection, number, tag, [batch[at] for at in items])
+            for at, outcome in zip(items, judged, strict=True):
+                found[at] = outcome
+        self._count(connection, numbers, found)
         return found
 
     def _read_new(self, connection: Connection) -> None:
@@ -89,7 +93,9 @@ class Intake:
         """Outcomes of reports with one tag; those that count are written."""
         is_open = self._state(connection, number) == OPEN
         known = owner_statuses(connection, number, [owner for owner, _ in sent])
-        good = self._good(tag, [data for _, data in sent])
+        # what a stranger sends is not even looked at
+        heard = [data if owner in known else b"" for owner, data in sent]
+        good = self._good(tag, heard)
         fresh: dict[int, bytes] = {}
         found = []
         for (owner, data), valid in zip(sent, good, strict=True):

@@ -47,7 +47,8 @@ def _or_null(schema: Part) -> Part:
 _ERROR = _all_of(error=_NUMBER, stderr=_NUMBER)
 _COUNTS = {"type": "object", "propertyNames": {"enum": _OUTCOMES}, "additionalProperties": _COUNT}
 _ANSWER = _all_of(signal=_NUMBER, measured=_or_null(_NUMBER), predicted=_or_null(_NUMBER))
-_VOICE = _all_of(name=_TEXT, asked=_COUNT, answered=_COUNT, gone={"type": "boolean"})
+_YES_NO = {"type": "boolean"}
+_VOICE = _all_of(name=_TEXT, asked=_COUNT, answered=_COUNT, gone=_YES_NO, lied=_YES_NO)
 _QUESTION = _all_of(
     number=_COUNT,
     what=_TEXT,
@@ -101,9 +102,9 @@ SCHEMAS: Part = {
 _PURPOSE = """One signed question, one small report per owner: the whole protocol.
 
 Owners sign their requests with their own Ed25519 key: hex of the public key, seconds since 1970 and
-hex of the signature over `tacit request`, method, path, seconds and hex of the body's SHA-256,
-joined by line feeds. Every error is an object with one member, `error`, and says no more than its
-kind."""
+hex of the signature over `tacit request`, hex of the campaign's public key, method, path, seconds
+and hex of the body's SHA-256, joined by line feeds. Every error is an object with one member,
+`error`, and says no more than its kind."""
 _SIGNED: list[Part] = [{"owner": [], "time": [], "signature": []}]
 _ADMIN: list[Part] = [{"admin": []}]
 _BYTES = {"type": "string", "format": "binary"}
@@ -260,8 +261,12 @@ DOCUMENT: Part = {
         "/v1/turns/{number}": _relay(
             "A turn that is over: the question, and what the peer signed."
         ),
+        "/v1/lies/{number}": _relay(
+            "Proof that a peer lied: its key, and two reports that it signed for one question."
+        ),
         "/v1/leave": _post(
-            "Leave the campaign: not to be asked again. What was released stays known.",
+            "Leave the campaign: not to be asked again. A report to an open question is taken out; "
+            "what was released stays known.",
             _content({"const": "leave"}, "text/plain"),
             _all_of(left={"const": True}),
             403,
@@ -274,7 +279,8 @@ DOCUMENT: Part = {
             security=_ADMIN,
         ),
         "/v1/admin/revoke": _post(
-            "Leave an owner out from now on: its public key in hex.",
+            "Leave an owner out from now on, with its reports to open questions: its public key in "
+            "hex.",
             _line("^[0-9a-f]{64}$"),
             _all_of(revoked={"const": True}),
             404,

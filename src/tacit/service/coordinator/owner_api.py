@@ -1,4 +1,5 @@
-"""What every owner does, and all at the same time: enrol, ask for the question, report.
+"""What every owner does, and all at the same time: enrol, ask for the question, report (peers:
+signed for all others).
 
 These are direct routes of the guard, with ready-made replies. Each request waits for its batch,
 whose signatures are checked in one loop and whose work is one transaction, and is answered after
@@ -16,7 +17,7 @@ from sqlalchemy import Connection, select
 
 from tacit.service.coordinator import sql
 from tacit.service.coordinator.batching import Batches, BusyError, Sent
-from tacit.service.coordinator.intake import Intake, Outcome
+from tacit.service.coordinator.intake import Outcome
 from tacit.service.coordinator.store import Store, token_hash
 from tacit.service.coordinator.tables import ENDED, OPEN, campaign, questions
 from tacit.service.protocol.guard import Direct, Reply
@@ -31,7 +32,8 @@ class Admission(Enum):
     MALFORMED = "malformed"
 
 
-ENROL, QUESTION, REPORT = ("POST", "/v1/enrol"), ("GET", "/v1/question"), ("POST", "/v1/report")
+ENROL, QUESTION = ("POST", "/v1/enrol"), ("GET", "/v1/question")
+REPORT, SPOKEN = ("POST", "/v1/report"), ("POST", "/v1/spoken")
 STATUS = {
     Outcome.COUNTED: 200,
     Outcome.REPEATED: 200,
@@ -55,35 +57,60 @@ _UNSIGNED = Reply.of(401, b'{"error":"unsigned"}')
 Result = TypeVar("Result")
 
 
-class OwnerRoutes:
-    """The three calls of an owner; `reports` is where reports that come by other ways go, too."""
+Write = Callable[[Sequence[Sent]], Sequence[Outcome]]
 
-    def __init__(self, store: Store, intake: Intake) -> None:
-        self.reports = Batches(intake.write)
+
+def refuse(outcome: Outcome) -> Write:
+    """What becomes of reports that come by a way which the campaign does not have."""
+    return lambda batch: [outcome] * len(batch)
+
+
+class OwnerRoutes:
+    """The calls of an owner to the campaign with a key; what is posted to a route goes to what
+    `writes` has for it.
+    """
+
+    def __init__(
+        self, store: Store, campaign: bytes, writes: Mapping[tuple[str, str], Write]
+    ) -> None:
+        self._campaign = campaign
+        self._writes = {route: Batches(write) for route, write in writes.items()}
         self._newcomers = Batches(Enrolment(store).enrol)
         self._asking = Batches(QuestionLookup(store).answers)
 
     def routes(self) -> dict[tuple[str, str], Direct]:
         """By method and path."""
-        return {ENROL: self.enrol, QUESTION: self.question, REPORT: self.report}
+        return {
+            ENROL: self.enrol,
+            QUESTION: self.question,
+            REPORT: self.report,
+            SPOKEN: self.spoken,
+        }
 
     async def run(self) -> None:
         """Work on what comes, for as long as the service lives."""
-        await asyncio.gather(self.reports.run(), self._newcomers.run(), self._asking.run())
+        writing = (batches.run() for batches in self._writes.values())
+        await asyncio.gather(self._newcomers.run(), self._asking.run(), *writing)
 
     async def enrol(self, headers: Mapping[bytes, bytes], body: bytes) -> Reply:
-        return await _answer(self._newcomers, _claim(ENROL, headers, body), _ADMITTED.__getitem__)
+        claim = self._claim(ENROL, headers, body)
+        return await _answer(self._newcomers, claim, _ADMITTED.__getitem__)
 
     async def question(self, headers: Mapping[bytes, bytes], body: bytes) -> Reply:
-        return await _answer(self._asking, _claim(QUESTION, headers, body), lambda answer: answer)
+        claim = self._claim(QUESTION, headers, body)
+        return await _answer(self._asking, claim, lambda answer: answer)
 
     async def report(self, headers: Mapping[bytes, bytes], body: bytes) -> Reply:
-        return await _answer(self.reports, _claim(REPORT, headers, body), _COUNTED.__getitem__)
+        claim = self._claim(REPORT, headers, body)
+        return await _answer(self._writes[REPORT], claim, _COUNTED.__getitem__)
 
+    async def spoken(self, headers: Mapping[bytes, bytes], body: bytes) -> Reply:
+        claim = self._claim(SPOKEN, headers, body)
+        return await _answer(self._writes[SPOKEN], claim, _COUNTED.__getitem__)
 
-def _claim(route: tuple[str, str], headers: Mapping[bytes, bytes], body: bytes) -> Claim:
-    owner, at, signature = [headers.get(name, b"").decode("latin-1") for name in _SIGNED]
-    return Claim(*route, owner, at, signature, body)
+    def _claim(self, route: tuple[str, str], headers: Mapping[bytes, bytes], body: bytes) -> Claim:
+        owner, at, signature = [headers.get(name, b"").decode("latin-1") for name in _SIGNED]
+        return Claim(self._campaign, *route, owner=owner, time=at, signature=signature, body=body)
 
 
 async def _answer(

@@ -1,41 +1,53 @@
 """What the coordinator of peers writes down beside questions: who takes part, and what was signed;
 and the routes by which what one peer signed goes to all others, as it is.
 
-A roster is written once and never changed. Of what a peer signs for a question the first counts; a
-report without it counts as silence, because nobody else could check it.
+A roster is written once and never changed. What a peer signs is the only way in for its report, so
+all others can check what counts.
 """
 
+import logging
+import re
 import time
 from collections.abc import Callable, Sequence
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from sqlalchemy import Row, insert, select
+from sqlalchemy import Connection, Row, insert, select
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from tacit.algorithms.peers import Peer, Roster
-from tacit.service.coordinator.batching import Batches, BusyError
-from tacit.service.coordinator.intake import Outcome
-from tacit.service.coordinator.owner_api import STATUS
-from tacit.service.coordinator.sql import upsert
-from tacit.service.coordinator.store import Store
+from tacit.learners.invitation import tag_of
+from tacit.service.coordinator.batching import Sent
+from tacit.service.coordinator.intake import Intake, Outcome
+from tacit.service.coordinator.store import Store, leave_out
 from tacit.service.coordinator.tables import (
     CLOSED,
-    OPEN,
     VOID,
     Question,
+    contradictions,
     invitations,
     owners,
     questions,
     rosters,
     spoken,
 )
-from tacit.service.protocol.peer_replay import ROSTER, SPOKEN, TURN, RelayTerms, Spoken, Turn
-from tacit.service.protocol.signed_requests import Claim, signer
-from tacit.wire import WireError
+from tacit.service.protocol.peer_replay import (
+    ROSTER,
+    SPOKEN,
+    TURN,
+    Contradiction,
+    RelayTerms,
+    Spoken,
+    Turn,
+)
+from tacit.service.protocol.signed_requests import Claim
+from tacit.wire import WireError, encode
 from tacit.wire.envelopes import opened, sign
+
+log = logging.getLogger(__name__)
 
 
 class Rosters:
@@ -136,29 +148,6 @@ class Rosters:
     # What was signed
     # ---------------------------------------------------------------------------------
 
-    def keep_signed(self, owner: str, digest: bytes, data: bytes) -> bytes | None:
-        """Keep what a peer signed for the open question that it has; what was kept first, None:
-        it has no such one.
-        """
-        mine = (
-            select(questions.c.number, questions.c.state)
-            .join(invitations, invitations.c.question == questions.c.number)
-            .join(owners, owners.c.id == invitations.c.owner)
-            .where(
-                questions.c.digest == digest, owners.c.owner == owner, owners.c.revoked.is_(False)
-            )
-        )
-        with self._store.transaction() as connection:
-            asked = connection.execute(mine.with_for_update(read=True, of=questions)).first()
-            if asked is None:
-                return None
-            if asked.state == OPEN:  # and stays so until the end of this transaction
-                kept = upsert(connection, spoken).values(question=asked.number, data=data)
-                connection.execute(kept.on_conflict_do_nothing())
-            return connection.execute(
-                select(spoken.c.data).where(spoken.c.question == asked.number)
-            ).scalar()
-
     def find_signed(self, number: int) -> bytes:
         """What was signed for a question; empty: nothing."""
         with self._store.reading() as connection:
@@ -192,48 +181,85 @@ class Rosters:
             self._key,
         )
 
+    def lie(self, number: int) -> bytes | None:
+        """The first, second, ... proof that somebody lied; None: there are not so many."""
+        every = (
+            select(contradictions.c.first, contradictions.c.second, owners.c.owner)
+            .join(owners, owners.c.id == contradictions.c.owner)
+            .order_by(contradictions.c.question)
+        )
+        with self._store.reading() as connection:
+            found = connection.execute(every.offset(number - 1).limit(1)).first()
+        if found is None:
+            return None
+        return encode(Contradiction(bytes.fromhex(found.owner), found.first, found.second))
 
-class PeerRoutes:
-    """Takes what peers sign, and gives it to peers; for campaigns of other kinds there is
-    nothing to take or give.
+
+class Testimony:
+    """Takes what peers sign: a report and its signature enter once, together, or not at all.
+
+    A peer that signs two things for one question has lied. Both are kept, as proof for everybody;
+    the peer is left out, with its report if the question is still open, and the campaign goes on.
     """
 
-    def __init__(self, store: Store, batches: Batches[Outcome], rosters: Rosters | None) -> None:
+    def __init__(self, store: Store, intake: Intake) -> None:
         self._store = store
-        self._batches = batches
+        self._intake = intake
+
+    def write(self, batch: Sequence[Sent]) -> list[Outcome]:
+        """Judge and keep what some peers signed; outcomes in the order of the batch."""
+        with self._store.transaction() as connection:
+            return [self._take(connection, owner, body) for owner, body in batch]
+
+    def _take(self, connection: Connection, owner: str, body: bytes) -> Outcome:
+        live = select(owners.c.id).where(owners.c.owner == owner, owners.c.revoked.is_(False))
+        owner_id = connection.execute(live).scalar()
+        if owner_id is None:
+            return Outcome.STRANGE  # and nothing of it was parsed
+        key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(owner))
+        try:
+            said = opened(body, Spoken, SPOKEN, key)
+        except WireError:
+            return Outcome.MALFORMED
+        mine = (
+            select(questions.c.number)
+            .join(invitations, invitations.c.question == questions.c.number)
+            .where(questions.c.digest == said.digest, invitations.c.owner == owner_id)
+        )
+        number = connection.execute(mine.with_for_update(of=questions)).scalar()
+        if number is None:
+            return Outcome.STRANGE
+        first = connection.execute(
+            select(spoken.c.data).where(spoken.c.question == number)
+        ).scalar()
+        if first is not None and first != body:
+            proof = {"question": number, "owner": owner_id, "first": first, "second": body}
+            connection.execute(insert(contradictions).values(**proof))
+            leave_out(connection, owner)
+            log.warning("a peer has signed two reports to question %d: it is left out", number)
+            return Outcome.CONTRADICTED
+        if tag_of(said.digest) != said.report[1:7]:
+            return Outcome.MALFORMED
+        (outcome,) = self._intake.take(connection, [(owner, said.report)])
+        if outcome is Outcome.COUNTED:
+            connection.execute(insert(spoken).values(question=number, data=body))
+        return outcome
+
+
+class PeerRoutes:
+    """Gives peers what was signed; in campaigns of other kinds there is nothing to give."""
+
+    def __init__(self, store: Store, campaign: bytes, rosters: Rosters | None) -> None:
+        self._store = store
+        self._campaign = campaign
         self._rosters = rosters
 
     def routes(self) -> list[Route]:
         return [
-            Route("/v1/spoken", self.report, methods=["POST"]),
-            Route("/v1/rosters/{number:int}", self.roster, methods=["GET"]),
-            Route("/v1/turns/{number:int}", self.turn, methods=["GET"]),
+            Route("/v1/rosters/{number}", self.roster, methods=["GET"]),
+            Route("/v1/turns/{number}", self.turn, methods=["GET"]),
+            Route("/v1/lies/{number}", self.lie, methods=["GET"]),
         ]
-
-    async def report(self, request: Request) -> Response:
-        """A signed report: kept for the others, then counted like any report. Twice the same
-        changes nothing.
-        """
-        body = await request.body()
-        claim = Claim.of("POST", request.url.path, request.headers, body)
-        owner = claim.read(time.time()).check()
-        try:
-            signed = opened(
-                body, Spoken, SPOKEN, Ed25519PublicKey.from_public_bytes(bytes.fromhex(owner))
-            )
-        except WireError:
-            return _reply(Outcome.MALFORMED)
-        if self._rosters is None:
-            return _reply(Outcome.STRANGE)
-        kept = await run_in_threadpool(self._rosters.keep_signed, owner, signed.digest, body)
-        if kept is None:
-            return _reply(Outcome.STRANGE)
-        if kept != body:
-            return _reply(Outcome.CONTRADICTED)
-        try:
-            return _reply(await self._batches.put(claim, signed.report))
-        except BusyError:
-            return JSONResponse({"error": "busy"}, 503)
 
     async def roster(self, request: Request) -> Response:
         return await self._send(request, None if self._rosters is None else self._rosters.roster)
@@ -241,15 +267,20 @@ class PeerRoutes:
     async def turn(self, request: Request) -> Response:
         return await self._send(request, None if self._rosters is None else self._rosters.turn)
 
+    async def lie(self, request: Request) -> Response:
+        return await self._send(request, None if self._rosters is None else self._rosters.lie)
+
     async def _send(self, request: Request, find: Callable[[int], bytes | None] | None) -> Response:
         """What there is, for members; 204: nothing yet."""
-        owner = signer("GET", request.url.path, request.headers, await request.body(), time.time())
+        route = "GET", request.url.path
+        claim = Claim.of(self._campaign, route, request.headers, await request.body())
+        owner = claim.signer(time.time())
         if not await run_in_threadpool(self._store.is_member, owner):
             return JSONResponse({"error": "forbidden"}, 403)
         number = request.path_params["number"]
-        found = (
-            await run_in_threadpool(find, number) if find is not None and number < _MOST else None
-        )
+        if not _NUMBER.fullmatch(number):
+            raise HTTPException(404)
+        found = None if find is None else await run_in_threadpool(find, int(number))
         return (
             Response(status_code=204)
             if found is None
@@ -257,8 +288,4 @@ class PeerRoutes:
         )
 
 
-_MOST = 1 << 31  # what a database takes for a number
-
-
-def _reply(outcome: Outcome) -> JSONResponse:
-    return JSONResponse({"outcome": outcome.name.lower()}, STATUS[outcome])
+_NUMBER = re.compile("[0-9]{1,9}")  # what a database takes for a number

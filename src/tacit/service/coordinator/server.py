@@ -243,7 +243,8 @@ def coordinator(
         if rehearsal is not None:
             rehearse_only_here(client.base_url.host)
         sums = Sums(terms.sum_terms, key, client, noise)
-    store.create_or_resume(terms.name, encode(terms))
+    campaign_key = public_bytes(key.public_key())
+    store.create_or_resume(terms.name, encode(terms), campaign_key)
     rosters = None if terms.relay is None else Rosters(store, terms.relay, key)
     driver = Driver(store, Campaign(terms, public, key), draw, sums, rosters)
     service = Coordinator(
@@ -253,7 +254,8 @@ def coordinator(
         driver=driver,
         rosters=rosters,
         greeting=greeting(terms, key),
+        campaign_key=campaign_key,
         admin=admin,
         limits=limits,
     )
-    return Running(service.app(), store, driver, public_bytes(key.public_key()).hex())
+    return Running(service.app(), store, driver, campaign_key.hex())

@@ -10,12 +10,13 @@ import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from sqlalchemy import Connection, Table, TextClause, create_engine, event, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Engine
 
-from tacit._util.durable import use_journal
+from tacit._util.durable import make_private, use_journal
 from tacit.service.coordinator.tables import owners
 
 
@@ -37,6 +38,7 @@ def open_engine(url: str) -> Engine:
         url = "postgresql+psycopg://" + url.removeprefix("postgresql://")
     engine = create_engine(url, pool_pre_ping=True, hide_parameters=True)
     if engine.dialect.name == "sqlite":
+        make_private(Path(engine.url.database or ""))
 
         @event.listens_for(engine, "connect")
         def prepare(connection: sqlite3.Connection, record: object) -> None:

@@ -29,7 +29,13 @@ from tacit.learners.invitation import PURPOSE, Invitation
 from tacit.learners.learner import ShareQuery
 from tacit.learners.query import Answer
 from tacit.service.coordinator.store import Store
-from tacit.service.coordinator.tables import Question, invitations, owners, reports
+from tacit.service.coordinator.tables import (
+    Question,
+    contradictions,
+    invitations,
+    owners,
+    reports,
+)
 from tacit.service.kinds import read_terms
 from tacit.wire.envelopes import opened
 
@@ -131,7 +137,7 @@ class View:
 
 def voices(store: Store) -> list[dict[str, str | int | bool]]:
     """Of every owner, in the order they came: its label, how often it was asked and has answered,
-    whether it left.
+    whether it left, and whether it was left out because it said two things.
 
     For campaigns of few, whose names are public.
     """
@@ -142,12 +148,14 @@ def voices(store: Store) -> list[dict[str, str | int | bool]]:
             for table in (invitations, reports)
         )
         rows = connection.execute(known).all()
+        liars = set(connection.execute(select(contradictions.c.owner)).scalars())
     return [
         {
             "name": row.label,
             "asked": asked.get(row.id, 0),
             "answered": answered.get(row.id, 0),
             "gone": bool(row.revoked),
+            "lied": row.id in liars,
         }
         for row in rows
     ]

@@ -18,7 +18,7 @@ from contextlib import contextmanager, nullcontext
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, case, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, case, delete, func, insert, select, update
 
 from tacit.service.coordinator import sql
 from tacit.service.coordinator.sql import StoreError, open_engine
@@ -39,6 +39,7 @@ from tacit.service.coordinator.tables import (
     owners,
     questions,
     reports,
+    spoken,
     tokens,
 )
 
@@ -73,24 +74,32 @@ class Store:
     # The campaign
     # ------------------------------------------------------------------------------------
 
-    def create_or_resume(self, name: str, terms: bytes) -> None:
-        """Begin the campaign, or take it up again; other terms than those it was begun with are
-        refused.
+    def create_or_resume(self, name: str, terms: bytes, key: bytes) -> None:
+        """Begin the campaign, or take it up again; other terms or another public key than it was
+        begun with are refused.
         """
         with self._engine.connect() as connection, connection.begin():
             if self._engine.dialect.name == "postgresql":
                 # begun by one worker at a time; the number is "tacit" in hexadecimal digits
                 connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7461636974)")
             metadata.create_all(connection)
-            known = connection.execute(select(campaign.c.name, campaign.c.terms)).first()
+            known = connection.execute(
+                select(campaign.c.name, campaign.c.terms, campaign.c.key)
+            ).first()
             if known is None:
                 connection.execute(
-                    insert(campaign).values(one=1, name=name, state=ENROLLING, terms=terms)
+                    insert(campaign).values(one=1, name=name, state=ENROLLING, terms=terms, key=key)
                 )
             elif (known.name, known.terms) != (name, terms):
                 raise StoreError(
                     f"the database holds campaign {known.name!r} on other terms; give another "
                     "database, or those terms"
+                )
+            elif known.key != key:
+                raise StoreError(
+                    f"the database holds campaign {known.name!r} of the key {known.key.hex()}, "
+                    f"and the state folder has {key.hex()}: give the --state that it was begun "
+                    "with; owners would refuse every question of another key"
                 )
 
     def standing(self) -> Standing:
@@ -165,13 +174,9 @@ class Store:
             )
 
     def revoke(self, owner: str) -> bool:
-        """Leave an owner out from now on."""
+        """Leave an owner out from now on, with its reports to questions that are still open."""
         with self.transaction() as connection:
-            return bool(
-                connection.execute(
-                    update(owners).where(owners.c.owner == owner).values(revoked=True)
-                ).rowcount
-            )
+            return leave_out(connection, owner)
 
     def is_member(self, owner: str) -> bool:
         """Whether this owner has enrolled and was not revoked."""
@@ -285,6 +290,26 @@ class Store:
         for row in left_out:
             found.setdefault(row.question, {})[row.outcome] = row._mapping["count"]
         return found
+
+
+def leave_out(connection: Connection, owner: str) -> bool:
+    """Revoke an owner; whether there is one. What it said to open questions is taken out; what is
+    closed has been told to others, and stays.
+
+    The lock on open questions keeps this apart from reports being written and from closing.
+    """
+    is_open = select(questions.c.number).where(questions.c.state == OPEN)
+    numbers = list(connection.execute(is_open.with_for_update()).scalars())
+    gone = update(owners).where(owners.c.owner == owner).values(revoked=True)
+    owner_id = connection.execute(gone.returning(owners.c.id)).scalar()
+    if owner_id is None:
+        return False
+    mine = reports.c.question.in_(numbers) & (reports.c.owner == owner_id)
+    taken = connection.execute(delete(reports).where(mine).returning(reports.c.question))
+    heard = list(taken.scalars())
+    # where reports are signed for others, a question is put to one alone
+    connection.execute(delete(spoken).where(spoken.c.question.in_(heard)))
+    return True
 
 
 def token_hash(token: str) -> str:

@@ -27,6 +27,7 @@ from tacit.service.protocol.signed_requests import (
 from tacit.sums.base import SumRefusedError
 from tacit.sums.protocol import CoordinatorSide, HelperSum, SumTerms
 from tacit.wire import WireError, decode, encode
+from tacit.wire.envelopes import public_bytes
 
 log = logging.getLogger(__name__)
 PATH = "/v1/sum"  # at the helper
@@ -79,9 +80,10 @@ class Sums:
 
     def _ask_helper(self, relay: bytes) -> HelperSum:
         """The helper's answer to a relay."""
-        headers = request_headers(
-            Request("POST", PATH, int(self._clock.now()), relay), self._signing
+        asked = Request(
+            public_bytes(self._signing.public_key()), "POST", PATH, int(self._clock.now()), relay
         )
+        headers = request_headers(asked, self._signing)
         try:
             response = fetch_blocking(self._client, "POST", PATH, relay, headers)
         except httpx.TransportError as problem:

@@ -10,6 +10,7 @@ from sqlalchemy import (
     Column,
     Float,
     ForeignKey,
+    Index,
     Integer,
     LargeBinary,
     MetaData,
@@ -63,6 +64,7 @@ campaign = Table(
     Column("ended", Text, nullable=False, default=""),
     # canonical bytes: a restart with other terms is refused
     Column("terms", LargeBinary, nullable=False),
+    Column("key", LargeBinary, nullable=False),  # the campaign's public key: so is another key
     Column("model", LargeBinary, nullable=True),
     Column("progress", Text, nullable=False, default=NOTHING_YET),
     Column("lease", Text, nullable=False, default=""),  # which worker drives,
@@ -81,6 +83,9 @@ owners = Table(
     Column("revoked", Boolean, nullable=False, default=False),
     Column("asked", Integer, nullable=True),  # the question that spent it: asked means spent
 )
+# those who go by a name are few, and no two of them by the same
+_named = (owners.c.label != "") & owners.c.revoked.is_(False)
+Index("owners_label", owners.c.label, unique=True, sqlite_where=_named, postgresql_where=_named)
 
 tokens = Table(
     "tokens",
@@ -140,4 +145,14 @@ spoken = Table(
     metadata,
     Column("question", Integer, ForeignKey("questions.number"), primary_key=True),
     Column("data", LargeBinary, nullable=False),  # what the peer signed, for the others
+)
+
+# two words of one peer about one question: proof that it lied, each signed by the peer
+contradictions = Table(
+    "contradictions",
+    metadata,
+    Column("question", Integer, ForeignKey("questions.number"), primary_key=True),
+    Column("owner", Integer, ForeignKey("owners.id"), nullable=False),
+    Column("first", LargeBinary, nullable=False),
+    Column("second", LargeBinary, nullable=False),
 )

@@ -95,6 +95,7 @@ class Link:
 
     clients: Sequence[httpx.AsyncClient]
     patience: float = 3600.0
+    campaign: bytes = b""  # the key of the campaign that requests are signed for
     clock: TheirClock = field(default_factory=TheirClock)
     news: News = field(default_factory=News)
     _free: asyncio.LifoQueue[httpx.AsyncClient] = field(
@@ -151,7 +152,7 @@ class Link:
         """One try: the answer, or why there is none."""
         try:
             async with self._client() as client:
-                signed = Request(method, path, int(self.now()), body)
+                signed = Request(self.campaign, method, path, int(self.now()), body)
                 headers = {} if key is None else request_headers(signed, key)
                 response = await fetch(client, method, path, body, headers)
         except (httpx.TransportError, ssl.SSLError) as problem:

@@ -60,7 +60,7 @@ class Joining:
         """Greet the campaign, pin its key, and make a member of every owner in the file."""
         response = await link.call("GET", "/v1/campaign", None)
         key, data = read_greeting(response.content, pinned)
-        campaign = public_bytes(key)
+        campaign = link.campaign = public_bytes(key)
         terms = read_terms(data)
         if is_rehearsal(terms.name) != (self.rehearsal is not None):
             raise ValueError(

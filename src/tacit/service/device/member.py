@@ -50,8 +50,8 @@ class Member:
         response = await self.link.call("POST", "/v1/enrol", self.key, body)
         if response.status_code != 200:
             raise EnrolmentError(
-                f"owner {self.owner!r} was not enrolled: the token is unknown, or another "
-                "owner used it"
+                f"owner {self.owner!r} was not enrolled: the token is unknown, another owner "
+                f"used it{_or_name(self.label)}"
             )
 
     async def take_part(self, once: bool = True) -> int:
@@ -104,6 +104,10 @@ class Member:
 
     async def _idle(self) -> None:
         """There was nothing to answer."""
+
+
+def _or_name(label: str) -> str:
+    return f", or another goes by the name {label!r}" if label else ""
 
 
 def _pause(response: httpx.Response, coin: float) -> float:

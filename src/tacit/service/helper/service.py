@@ -21,10 +21,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from tacit._util.checks import whole
-from tacit._util.durable import use_journal
+from tacit._util.durable import make_private, use_journal
 from tacit.mechanisms.streams import Stream, secure
 from tacit.service.protocol.guard import Guard, Limits, leave_to_guard
-from tacit.service.protocol.signed_requests import UnsignedError, signer
+from tacit.service.protocol.signed_requests import OWNER, Claim, UnsignedError
 from tacit.sums.base import SumRefusedError
 from tacit.sums.protocol import HelperSide, RelayedHalves
 from tacit.wire import WireError, decode, encode
@@ -35,6 +35,7 @@ class Answers:
 
     def __init__(self, path: Path) -> None:
         self._lock = threading.Lock()
+        make_private(path)
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         use_journal(self._connection)
         with self._transaction():
@@ -154,7 +155,7 @@ class Helper:
     async def sum(self, request: Request) -> Response:
         body = await request.body()
         try:
-            by = signer(request.method, request.url.path, request.headers, body, time.time())
+            by = _signing_campaign(request, body)
         except UnsignedError:
             return _error("unsigned", 401)
         if by not in self._campaigns:
@@ -167,6 +168,16 @@ class Helper:
             log.info("a sum was refused: %s", refused)
             return _error("refused", 409)
         return Response(answer, media_type="application/octet-stream")
+
+
+def _signing_campaign(request: Request, body: bytes) -> str:
+    """The campaign that signed a request with its own key, or `UnsignedError`."""
+    try:
+        campaign = bytes.fromhex(request.headers.get(OWNER, ""))
+    except ValueError:
+        raise UnsignedError from None
+    route = request.method, request.url.path
+    return Claim.of(campaign, route, request.headers, body).signer(time.time())
 
 
 def _error(kind: str, code: int) -> JSONResponse:

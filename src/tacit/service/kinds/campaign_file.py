@@ -134,5 +134,5 @@ def entries(file: Path) -> dict[str, Any]:
     """What a campaign file says."""
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, tomllib.TOMLDecodeError) as problem:
+    except (OSError, tomllib.TOMLDecodeError, RecursionError) as problem:
         raise ValueError(f"{file} cannot be read as a campaign: {problem}") from problem

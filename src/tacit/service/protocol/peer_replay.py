@@ -57,6 +57,28 @@ class Turn:
     spoken: bytes
 
 
+@message("contradiction")
+@dataclass(frozen=True)
+class Contradiction:
+    """Two things that the peer with a key signed for one question: proof that it lied, which
+    nobody without the key could make.
+    """
+
+    key: bytes
+    first: bytes
+    second: bytes
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is proof."""
+        try:
+            key = Ed25519PublicKey.from_public_bytes(self.key)
+            said = [opened(each, Spoken, SPOKEN, key) for each in (self.first, self.second)]
+        except (WireError, ValueError):
+            return False
+        return said[0].digest == said[1].digest and said[0].report != said[1].report
+
+
 class RelayTerms(Protocol):
     """What coordinator and peers need to know of a campaign that is only relayed: there are so many
     `attributes`, and it waits `newcomers` seconds for somebody to come.

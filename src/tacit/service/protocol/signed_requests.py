@@ -1,9 +1,10 @@
 """Requests that an owner signs: who asks, when, for what, with which body; and how answers to them
 are read.
 
-Headers carry the owner's public key, the time, and an Ed25519 signature over method, path, time and
-the body's hash. A signature is good for a few minutes; within them a replay changes nothing,
-because every call of an owner does the same when it is made twice.
+Headers carry the owner's public key, the time, and an Ed25519 signature over the campaign's key,
+method, path, time and the body's hash. A signature is good in one campaign and for a few minutes;
+within them a replay changes nothing, because every call of an owner does the same when it is made
+twice.
 
 The time is that of the other side, learned from the dates of its answers: a sender whose clock is
 hours off, or jumps, has to know by how much. Nothing private rests on it.
@@ -39,8 +40,9 @@ class UnsignedError(Exception):
 
 
 class Request(NamedTuple):
-    """What a signature covers."""
+    """What a signature covers; `campaign` is the public key of the campaign that it is for."""
 
+    campaign: bytes
     method: str
     path: str
     time: int
@@ -48,10 +50,15 @@ class Request(NamedTuple):
 
     @property
     def preimage(self) -> bytes:
-        return (
-            "tacit "
-            f"request\n{self.method}\n{self.path}\n{self.time}\n{sha256(self.body).hexdigest()}"
-        ).encode()
+        parts = (
+            "tacit request",
+            self.campaign.hex(),
+            self.method,
+            self.path,
+            str(self.time),
+            sha256(self.body).hexdigest(),
+        )
+        return "\n".join(parts).encode()
 
 
 def request_headers(request: Request, key: Ed25519PrivateKey) -> dict[str, str]:
@@ -83,10 +90,11 @@ NOBODY = Signed(b"", b"", b"")
 
 
 class Claim(NamedTuple):
-    """A request as it came, with the headers that say who signed it: nothing has been looked at
-    yet.
+    """A request as it came to a campaign, with the headers that say who signed it: nothing has
+    been looked at yet.
     """
 
+    campaign: bytes
     method: str
     path: str
     owner: str
@@ -95,25 +103,27 @@ class Claim(NamedTuple):
     body: bytes
 
     @classmethod
-    def of(cls, method: str, path: str, headers: Mapping[str, str], body: bytes) -> "Claim":
+    def of(
+        cls, campaign: bytes, route: tuple[str, str], headers: Mapping[str, str], body: bytes
+    ) -> "Claim":
         owner, at, signature = (headers.get(name, "") for name in (OWNER, TIME, SIGNATURE))
-        return cls(method, path, owner=owner, time=at, signature=signature, body=body)
+        return cls(campaign, *route, owner=owner, time=at, signature=signature, body=body)
 
     def read(self, now: float) -> Signed:
         """What is claimed; signed by nobody if it is too old, too new or cannot be read."""
         try:
             time = int(self.time)
             if now - LIFETIME <= time <= now + LIFETIME:
-                preimage = Request(self.method, self.path, time, self.body).preimage
+                asked = Request(self.campaign, self.method, self.path, time, self.body)
+                preimage = asked.preimage
                 return Signed(bytes.fromhex(self.owner), bytes.fromhex(self.signature), preimage)
         except ValueError:
             pass
         return NOBODY
 
-
-def signer(method: str, path: str, headers: Mapping[str, str], body: bytes, now: float) -> str:
-    """The owner (its public key in hex) that signed a request, or `UnsignedError`."""
-    return Claim.of(method, path, headers, body).read(now).check()
+    def signer(self, now: float) -> str:
+        """The owner (its public key in hex) that signed the request, or `UnsignedError`."""
+        return self.read(now).check()
 
 
 _DRIFT = 30.0  # seconds that clocks may differ: dates are whole seconds, and answers take a while
