@@ -7,7 +7,9 @@ if TYPE_CHECKING:
     from tacit.data.cohort import Cohort
     from tacit.data.schema import Category, Number, Schema
     from tacit.estimators import (
+        DataWarning,
         PeerEnsemble,
+        PrivacyWarning,
         PrivateBoosting,
         PrivateClassifier,
         SiteEnsemble,
@@ -36,6 +38,7 @@ __all__ = [
     "Category",
     "Choice",
     "Cohort",
+    "DataWarning",
     "Duchi",
     "Hybrid",
     "Laplace",
@@ -45,6 +48,7 @@ __all__ = [
     "PeerEnsemble",
     "Piecewise",
     "PrivUnit",
+    "PrivacyWarning",
     "PrivateBoosting",
     "PrivateClassifier",
     "RandomizedResponse",
@@ -65,8 +69,8 @@ __all__ = [
 
 _NAMES = {
     "data.cohort": "Cohort",
-    "estimators": "PeerEnsemble PrivateBoosting PrivateClassifier SiteEnsemble "
-    "SiteEnsembleRegressor load plan",
+    "estimators": "DataWarning PeerEnsemble PrivacyWarning PrivateBoosting PrivateClassifier "
+    "SiteEnsemble SiteEnsembleRegressor load plan",
     "mechanisms.base": "Mechanism",
     "mechanisms.registry": "Choice choose",
     "mechanisms.duchi": "Duchi",

@@ -10,10 +10,10 @@ import pytest
 from tacit.algorithms.public_baseline import fit_public
 from tacit.data.sample import Public
 from tacit.estimators import (
+    PrivacyWarning,
     PrivateBoosting,
     PrivateClassifier,
     SiteEnsemble,
-    UsedInClearWarning,
     load,
 )
 from tacit.estimators.inputs import set_aside
@@ -187,7 +187,7 @@ def test_public_only_score():
 )
 def test_without_a_public_sample_fit_warns_once_and_the_headline_says_so(make, named, words):
     X, y = task(rows=300)
-    with pytest.warns(UsedInClearWarning, match=words) as heard:
+    with pytest.warns(PrivacyWarning, match=words) as heard:
         model = make().fit(X, y, **named)
     assert len(heard) == 1
     assert words in model.guarantee_.headline

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from tacit.data.frames import read_frame
 from tacit.data.schema import Category, Number, Schema
-from tacit.estimators import PrivateBoosting
+from tacit.estimators import DataWarning, PrivateBoosting, PrivateClassifier
+from tacit.estimators.inputs import owner_numbers
 from tests.estimators.data import people, task
 
 SCHEMA = Schema(
@@ -123,3 +125,74 @@ def test_sample_without_any_class_of_the_schema():
         PrivateBoosting(schema=schema).fit(X, y, public=(X, y))
     with pytest.raises(ValueError, match="one class"):
         PrivateBoosting(schema=schema).fit(X, y)
+
+
+def columns_of_all_kinds(rows=200):
+    """Numbers, texts, dates, names, a mixture of kinds, a list."""
+    rng = np.random.default_rng(5)
+    age = rng.integers(18, 90, rows)
+    return {
+        "age": age,
+        "town": rng.choice(["north", "south"], rows),
+        "born": (np.datetime64("2000-01-01") - age * 365).astype("datetime64[ns]"),
+        "name": np.array([f"person {row}" for row in range(rows)]),
+        "mixed": np.array([str(row % 3) if row % 2 else row % 3 for row in range(rows)], object),
+        "nested": np.array([None, *([row] for row in range(1, rows))], object),
+    }, np.where(age + rng.normal(size=rows) * 10 > 50, "yes", "no")
+
+
+@pytest.mark.parametrize("given", ["pandas", "pyarrow", "dict"])
+def test_a_frame_is_read_as_a_file_with_the_same_rows(given):
+    columns, y = columns_of_all_kinds()
+    if given == "pandas":
+        X = pytest.importorskip("pandas").DataFrame(columns)
+    elif given == "pyarrow":
+        import pyarrow as pa
+
+        X = pa.table({name: columns[name] for name in ("age", "town", "born", "name")})
+    else:
+        X = columns
+    with pytest.warns(DataWarning) as heard:
+        model = PrivateBoosting("centroid", rounds=2, random_state=1).fit(X, y, public=(X, y))
+    told = " ".join(str(each.message) for each in heard)
+    assert "'born' is left out: it holds dates" in told
+    assert "'name' is left out: it has 200 different texts" in told
+    features = [feature.name for feature in model.schema_.features]
+    assert features == (["age", "town"] if given == "pyarrow" else ["age", "town", "mixed"])
+    assert given == "pyarrow" or "'nested' is left out" in told
+    assert model.predict(X).shape == (200,)
+
+
+def test_labels_are_compared_by_what_they_say():
+    X, y = task(400)
+    model = PrivateClassifier(epsilon=8.0, random_state=1)
+    with pytest.warns(DataWarning, match="compared by what they say"):
+        model.fit(X, y.astype(str), public=(X[:100], y[:100]))
+    same = PrivateClassifier(epsilon=8.0, random_state=1).fit(X, y, public=(X[:100], y[:100]))
+    assert model.ignored_rows_ == same.ignored_rows_ == 0
+    assert model.classes_.tolist() == [0, 1]
+    assert (model.predict(X) == same.predict(X)).all()
+
+
+def test_public_rows_without_a_label_are_left_out_and_told():
+    X, y = task(400)
+    names = np.where(y == 1, "yes", "no").astype(object)
+    names[:3] = None
+    with pytest.warns(DataWarning, match=r"3 of 100 public rows have no label"):
+        model = PrivateClassifier(random_state=1).fit(X, names, public=(X[:100], names[:100]))
+    assert model.classes_.tolist() == ["no", "yes"]
+
+
+def test_owners_without_a_name_are_one_owner():
+    names = np.array(["b", None, "a", float("nan"), "17", 17.0], dtype=object)
+    assert owner_numbers(names, 6).tolist() == [3, 0, 2, 0, 1, 1]
+
+
+def test_messages_about_frames_quote_no_value():
+    columns, y = columns_of_all_kinds()
+    secret = {**columns, "odd": np.array([{"secret": 1}] * 200, object)}
+    with pytest.warns(DataWarning) as heard:
+        PrivateBoosting("centroid", rounds=1, random_state=1).fit(secret, y, public=(secret, y))
+    assert not any("secret" in str(each.message) for each in heard)
+    with pytest.raises(ValueError, match="columns must be of one length"):
+        read_frame({"a": [1, 2], "b": [1, 2, 3]})

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit._util.types import AnyArray, IntArray
+from tacit.data.frames import type_columns
 from tacit.data.sample import ColumnRoles, Sample, sample_of
 from tacit.data.schema import Schema
 from tacit.data.table import UserTable, conform, conform_labels, conform_owners
-from tacit.data.table_file import TableFile, type_columns
+from tacit.data.table_file import TableFile
 
 
 @dataclass(frozen=True, eq=False)

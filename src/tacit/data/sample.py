@@ -7,7 +7,6 @@ file says all that. Rows whose class the schema does not know are not learned fr
 """
 
 import json
-import re
 import tomllib
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -20,8 +19,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit._util.types import AnyArray, FloatArray, IntArray
+from tacit.data.description import describe, describe_rows, in_order
+from tacit.data.frames import is_frame, read_frame
 from tacit.data.schema import Category, Number, Schema
-from tacit.data.table import UserTable, conform, conform_labels
+from tacit.data.table import (
+    UserTable,
+    conform,
+    conform_labels,
+    encode_rows,
+    is_known,
+    number_labels,
+)
 
 
 def read_schema(path: str | Path) -> Schema:
@@ -84,14 +92,6 @@ def _feature(file: Path, name: str, given: Any) -> Number | Category:
 if TYPE_CHECKING:  # what learns from samples need not load what reads files
     from tacit.data.table_file import TableFile
 
-MOST_VALUES = 100  # different texts of a category, and classes of a label
-# a text column with more different values than this part of its rows names things, it does not sort
-# them
-_NAMES = 0.5
-
-_DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}([.' ]\d{3})+)(,\d+)?")
-_FEW = 20  # rows in which ages or counts may well be all different
-
 
 @dataclass(frozen=True, eq=False)
 class Public:
@@ -136,14 +136,21 @@ class Sample:
         """From rows in memory: a matrix, a data frame or named columns.
 
         Classes of a schema that is known are sorted, as scikit-learn keeps them; None: what the
-        rows show.
+        rows show. Frames are read as files are; `notes` say what was left out.
         """
-        known = Schema.of_public(X, y) if schema is None else sort_classes(schema)
-        numbers = known.encode_labels(y)
+        table, labels = read_frame(X) if is_frame(X) else X, np.asarray(y)
+        known, notes = (
+            schema_of_rows(table, labels) if schema is None else (sort_classes(schema), [])
+        )
+        numbers = number_labels(labels, known)
         there = numbers >= 0
         if not there.any():
             raise ValueError("the data user's sample has no row with a class of the schema")
-        return cls(known, Public(known.encode(X).X[there], numbers[there], len(known.classes)))
+        if not there.all():
+            missing = f"{int((~there).sum()):,} of {len(there):,} public rows"
+            notes.append(f"{missing} have no label that is known: they are not learned from")
+        rows = encode_rows(table, known).X[there]
+        return cls(known, Public(rows, numbers[there], len(known.classes)), tuple(notes))
 
     @cached_property
     def digest(self) -> bytes:
@@ -152,9 +159,17 @@ class Sample:
         return blake2b(rows, digest_size=32).digest()
 
 
+def schema_of_rows(table: Any, labels: AnyArray) -> tuple[Schema, list[str]]:
+    """What rows in memory show, and notes on columns; those of a matrix are all features."""
+    if not isinstance(table, UserTable):
+        return Schema.of_public(table, labels[is_known(labels)]), []
+    found = describe_rows(table, labels)
+    return found.schema, found.notes(lambda _: "leave it out of X")
+
+
 def sort_classes(schema: Schema) -> Schema:
     """The same with its classes in order, numbers before texts."""
-    return replace(schema, classes=tuple(sorted(schema.classes, key=_place)))
+    return replace(schema, classes=tuple(in_order(schema.classes)))
 
 
 def read_sample(file: "TableFile", roles: ColumnRoles) -> Sample:
@@ -189,13 +204,7 @@ def _infer_schema(table: UserTable, roles: ColumnRoles) -> tuple[Schema, list[st
         leave_out=roles.leave_out,
         categories=roles.categories,
     )
-    notes = [f"column {name!r} is left out: it {why}" for name, why in found.left_out.items()]
-    notes += [
-        f"column {name!r} has {count:,} different whole numbers in {count:,} public rows: "
-        f"an identifier? --leave-out {quote(name)}"
-        for name, count in found.identifiers.items()
-    ]
-    return found.schema, notes
+    return found.schema, found.notes(lambda name: f"--leave-out {quote(name)}")
 
 
 def _take_schema(table: UserTable, roles: ColumnRoles) -> tuple[Schema, list[str]]:
@@ -207,107 +216,3 @@ def _take_schema(table: UserTable, roles: ColumnRoles) -> tuple[Schema, list[str
         for name in table.columns
         if name not in known
     ]
-
-
-@dataclass(frozen=True)
-class Description:
-    """A schema, and of every column that it leaves out, why.
-
-    `identifiers` are features that may be none, whose values are all different whole numbers: how
-    many they are.
-    """
-
-    schema: Schema
-    left_out: dict[str, str]
-    identifiers: dict[str, int]
-
-
-def describe(
-    table: UserTable,
-    label: str,
-    *,
-    owner: str | None = None,
-    leave_out: Collection[str] = (),
-    categories: Collection[str] = (),
-) -> Description:
-    """The schema of a public table without dates, names and other columns that are no features.
-
-    `categories` are columns of numbers that are codes. Only the public table is looked at.
-    """
-    classes = _distinct(table.column(label))
-    if not 2 <= len(classes) <= MOST_VALUES:
-        raise ValueError(
-            f"label {label!r} must have 2 to {MOST_VALUES} classes in the public rows, it has "
-            f"{len(classes)}: "
-            "give rows of several classes, or a column of classes instead of amounts"
-        )
-    for name in (*leave_out, *categories):
-        if name not in table.columns and name not in table.left_out:
-            raise ValueError(
-                f"column {name!r} is not in the public table; it has {', '.join(table.columns)}"
-            )
-    left_out = {name: f"holds {what}" for name, what in table.left_out.items()}
-    kept = {}
-    for name, column in table.without(label, owner, *leave_out).items():
-        values = _distinct(column)
-        if column.dtype.kind == "O" and len(values) > min(
-            MOST_VALUES, max(20, _NAMES * len(column))
-        ):
-            left_out[name] = (
-                f"has {len(values):,} different texts in {len(column):,} public "
-                f"rows{_likely(values)}"
-            )
-        elif not values:
-            left_out[name] = "is empty in the public rows"
-        else:
-            kept[name] = column.astype(object) if name in categories else column
-    if not kept:
-        raise ValueError(f"the public table has no column to learn {label!r} from")
-    identifiers = {name: len(column) for name, column in kept.items() if _identifies(column)}
-    return Description(
-        _schema_of(UserTable({**kept, label: table.column(label)}), label), left_out, identifiers
-    )
-
-
-def _schema_of(table: UserTable, label: str) -> Schema:
-    """Bounds, categories and classes as a public table shows them."""
-    features: list[Number | Category] = []
-    for name, column in table.without(label).items():
-        if column.dtype.kind in "fiu":
-            finite = column[np.isfinite(column.astype(np.float64))]
-            low, high = (float(finite.min()), float(finite.max())) if finite.size else (-1.0, 1.0)
-            features.append(Number(name, low, high if high > low else low + max(1.0, abs(low))))
-        else:
-            seen = _distinct(column)
-            features.append(Category(name, tuple(seen if len(seen) > 1 else [*seen, None])))
-    return Schema(tuple(features), tuple(_distinct(table.column(label))))
-
-
-def _likely(texts: list[Any]) -> str:
-    """What texts look like, where they are no names."""
-    numbers = all(isinstance(text, str) and _DECIMAL_COMMA.fullmatch(text) for text in texts)
-    return (
-        ": they look like numbers with a decimal comma; write 1.5 in place of 1,5 in all files"
-        if numbers
-        else ""
-    )
-
-
-def _identifies(column: AnyArray) -> bool:
-    """Whether the values of a column, too many for chance, are whole numbers of which no two are
-    the same.
-    """
-    if column.dtype.kind not in "fiu" or len(column) < _FEW:
-        return False
-    whole = np.isfinite(column).all() and (column % 1 == 0).all()
-    return bool(whole) and len(np.unique(column)) == len(column)
-
-
-def _distinct(column: Any) -> list[Any]:
-    """Different values that are there, in order; numbers by size."""
-    seen = {value for value in column.tolist() if value is not None and value == value}
-    return sorted(seen, key=_place)
-
-
-def _place(value: Any) -> tuple[bool, Any]:
-    return isinstance(value, str), value

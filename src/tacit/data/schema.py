@@ -192,7 +192,7 @@ class Schema:
         for number, name in enumerate(names):
             column = _column(X, number, name, len(names))
             if name in (*categories, *declared) or column.dtype.kind not in "fiub":
-                seen = sorted({value for value in column.tolist() if _is_known(value)}, key=str)
+                seen = sorted({value for value in column.tolist() if has_value(value)}, key=str)
                 features.append(
                     Category(str(name), tuple(seen if len(seen) > 1 else [*seen, None]))
                 )
@@ -225,7 +225,7 @@ def _column(table: Any, number: int, name: Any, width: int) -> AnyArray:
     return matrix[:, number]
 
 
-def _is_known(value: Any) -> bool:
+def has_value(value: Any) -> bool:
     """Whether a value is there at all: not None, NaN, NaT or pandas' NA (whose comparison has no
     truth value).
     """

@@ -13,7 +13,7 @@ from unicodedata import normalize
 import numpy as np
 
 from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
-from tacit.data.schema import Number, Schema
+from tacit.data.schema import Encoded, Number, Schema, has_value
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +104,30 @@ def conform(table: UserTable, schema: Schema, where: str = "the table") -> UserT
 def conform_labels(labels: AnyArray, schema: Schema) -> AnyArray:
     """Labels as the schema's own classes; None for any other."""
     return _match(labels, schema.classes)
+
+
+def encode_rows(table: Any, schema: Schema) -> Encoded:
+    """Rows in [-1, 1], read by what values say where the table has names."""
+    return schema.encode(conform(table, schema) if isinstance(table, UserTable) else table)
+
+
+def is_known(labels: AnyArray) -> BoolArray:
+    """Which labels are there at all: not None, NaN, NaT or pandas' NA."""
+    if labels.dtype.kind != "O":
+        return np.ones(len(labels), dtype=np.bool_)
+    return np.array([has_value(label) for label in labels.tolist()], dtype=np.bool_)
+
+
+def number_labels(labels: AnyArray, schema: Schema) -> IntArray:
+    """Class numbers by what labels say; -1 for one that the schema does not know.
+
+    >>> number_labels(np.array(["1", "0", "x"]), Schema((Number("age", 0, 9),), (0, 1)))
+    array([ 1,  0, -1])
+    """
+    numbers = all(isinstance(value, int | float) for value in schema.classes)
+    if numbers and labels.dtype.kind in "fiub":
+        return schema.encode_labels(labels)
+    return schema.encode_labels(conform_labels(labels, schema))
 
 
 def conform_owners(owners: AnyArray) -> tuple[list[str], IntArray]:

@@ -2,9 +2,8 @@
 
 A CSV file is read as text, so that no odd value far down is an error and no message quotes one.
 `TableFile.read` then types each column as a whole, which is how a public table is described;
-`read_text` and `blocks` leave text as it is, for `conform` to read by a schema. Blanks around
-values do not count; the texts in `MISSING` are missing. Dates and nested things are left out and
-named.
+`read_text` and `blocks` leave text as it is, for `conform` to read by a schema. What columns become
+is said in `frames`, which reads data frames the same way.
 
 Where a file cannot be read as a table the error says why and what to do. No row is ever quoted.
 """
@@ -12,27 +11,22 @@ Where a file cannot be read as a table the error says why and what to do. No row
 import csv as plain_csv
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import csv, parquet
 
-from tacit._util.types import AnyArray
+from tacit.data.frames import keep_text, type_text, user_table
 from tacit.data.table import UserTable
 
-MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "#N/A")
 _DELIMITERS = (",", ";", "\t", "|")
 _BLOCK = 1 << 22  # bytes of a CSV file at once
 _ROWS = 1 << 20  # rows of a parquet file at once
 _VALUE = 16  # bytes of a value in memory, at least: as read, and as typed
-_DATES = "dates"
-_INDEX = "__index_level_"  # how pandas names an index in a parquet file
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,20 +68,20 @@ class TableFile:
 
     def read(self, columns: Sequence[str] | None = None) -> UserTable:
         """All rows, each column typed; `columns`: only those of these that the file has."""
-        table = _user_table(self._whole(columns), _type_text)
+        table = user_table(self._whole(columns), type_text)
         if columns is None and "" in self.names:
             table.left_out[""] = "values without a name, as a data frame's index"
         return table
 
     def read_text(self, columns: Sequence[str] | None = None) -> UserTable:
         """The same, of CSV files the text as it is."""
-        return _user_table(self._whole(columns), _objects)
+        return user_table(self._whole(columns), keep_text)
 
     def blocks(self, columns: Sequence[str], rows: int) -> Iterator[UserTable]:
         """`read_text` in pieces of at most so many rows, for files of any length."""
         for batch in self._batches(columns, rows):
             for start in range(0, batch.num_rows, rows):
-                yield _user_table(pa.Table.from_batches([batch.slice(start, rows)]), _objects)
+                yield user_table(pa.Table.from_batches([batch.slice(start, rows)]), keep_text)
 
     def count_rows(self) -> int:
         """How many rows the file has; of CSV files an estimate, by line ends."""
@@ -155,19 +149,6 @@ def is_parquet(file: Path) -> bool:
     return file.suffix.lower() in (".parquet", ".pq")
 
 
-def type_columns(table: UserTable) -> UserTable:
-    """What `read` would say of these rows alone, for rows taken from what `read_text` gave."""
-    columns: dict[str, AnyArray] = {}
-    left_out = dict(table.left_out)
-    for name, column in table.columns.items():
-        values = _type_text(pa.chunked_array([pa.array(column)])) if _is_text(column) else column
-        if isinstance(values, str):
-            left_out[name] = values
-        else:
-            columns[name] = values
-    return UserTable(columns, left_out)
-
-
 def _read_heading(file: Path) -> str:
     """The first line of a file that is said to be CSV; an error if it is of another kind."""
     with (
@@ -187,76 +168,6 @@ def _read_heading(file: Path) -> str:
             f"{file} has a column name with a line break in it: write all names in the first line"
         )
     return heading
-
-
-def _user_table(table: Any, of_text: Callable[[Any], AnyArray | str]) -> UserTable:
-    columns: dict[str, AnyArray] = {}
-    left_out: dict[str, str] = {}
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        values = "a data frame's index" if name.startswith(_INDEX) else _values(column, of_text)
-        if isinstance(values, str):
-            left_out[name] = values
-        else:
-            columns[name] = values
-    return UserTable(columns, left_out)
-
-
-def _values(column: Any, of_text: Callable[[Any], AnyArray | str]) -> AnyArray | str:
-    """A column as numbers (missing: NaN) or as objects (missing: None); or what else it is, in a
-    word.
-    """
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        kind, column = kind.value_type, column.cast(kind.value_type)
-    if pa.types.is_integer(kind) and not pa.types.is_uint64(kind) and column.null_count == 0:
-        return np.asarray(column.to_numpy(), dtype=np.int64)
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        # whole numbers beyond 2^53 are rounded: an error would quote one
-        return np.asarray(column.cast("float64", safe=False).to_numpy(), dtype=np.float64)
-    if pa.types.is_boolean(kind):
-        return np.array(column.to_pylist(), dtype=object)
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        text = pc.utf8_trim_whitespace(column.cast(pa.string()))
-        return of_text(pc.if_else(pc.is_in(text, pa.array(MISSING)), None, text))
-    if pa.types.is_null(kind):
-        return np.full(len(column), np.nan)
-    return _DATES if pa.types.is_temporal(kind) else f"values of type {kind}"
-
-
-def _type_text(text: Any) -> AnyArray | str:
-    """Text that is numbers, truth values or dates throughout is taken for those."""
-    if text.null_count == len(text):
-        return np.full(len(text), np.nan)
-    for kind in (pa.float64(), pa.bool_(), pa.timestamp("us")):
-        try:
-            cast = text.cast(kind)
-        except pa.ArrowException:
-            continue
-        if pa.types.is_boolean(kind):
-            return np.array(cast.to_pylist(), dtype=object)
-        if pa.types.is_timestamp(kind):
-            return _DATES
-        numbers = np.asarray(cast.to_numpy(), dtype=np.float64)
-        whole = text.null_count == 0 and bool(
-            np.all((np.abs(numbers) < 2**53) & (numbers % 1 == 0))
-        )
-        return numbers.astype(np.int64) if whole else numbers
-    return _objects(text)
-
-
-def _objects(text: Any) -> AnyArray:
-    """Text as it is; equal texts are one object."""
-    coded = text.combine_chunks().dictionary_encode()
-    values = np.array([*coded.dictionary.to_pylist(), None], dtype=object)
-    return np.asarray(
-        values[pc.fill_null(coded.indices, len(values) - 1).to_numpy(zero_copy_only=False)]
-    )
-
-
-def _is_text(column: AnyArray) -> bool:
-    return column.dtype.kind == "O" and all(
-        value is None or isinstance(value, str) for value in column.tolist()
-    )
 
 
 _RAGGED = re.compile(r"(Row #\d+: )?Expected \d+ columns, got \d+")

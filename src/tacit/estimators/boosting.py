@@ -13,6 +13,7 @@ from tacit._util.types import AnyArray, FloatArray
 from tacit.algorithms.boosting import AllOwners, Judge, OwnSample, Schedule, boost
 from tacit.algorithms.public_baseline import PublicModel
 from tacit.data.schema import Schema
+from tacit.data.table import encode_rows
 from tacit.engines.inline import Inline, Monitor
 from tacit.estimators.guarantee import boosting_guarantee
 from tacit.estimators.inputs import accept_table, baseline_of, read_inputs, stream_of
@@ -219,7 +220,7 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
 
     def _encode(self, X: Any) -> FloatArray:
         check_is_fitted(self)
-        return np.asarray(self.schema_.encode(accept_table(self, X, reset=False)).X)
+        return np.asarray(encode_rows(accept_table(self, X, reset=False), self.schema_).X)
 
     def _parts(self, votes: FloatArray) -> FloatArray:
         """Votes that add up to 1 in every row; without base models, the classes' frequencies in

@@ -17,6 +17,7 @@ from tacit.algorithms.public_baseline import PublicModel
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import MAPS, Outlook, discriminate, refine
 from tacit.data.schema import Schema
+from tacit.data.table import encode_rows
 from tacit.engines.inline import Inline, Monitor
 from tacit.estimators.guarantee import classifier_guarantee
 from tacit.estimators.inputs import accept_table, baseline_of, read_inputs, stream_of
@@ -233,4 +234,4 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
 
     def _encode(self, X: Any) -> FloatArray:
         check_is_fitted(self)
-        return np.asarray(self.schema_.encode(accept_table(self, X, reset=False)).X)
+        return np.asarray(encode_rows(accept_table(self, X, reset=False), self.schema_).X)

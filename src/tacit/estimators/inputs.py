@@ -7,6 +7,7 @@ where there is none, some owners are set aside as such a sample, and the guarant
 """
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil
 from numbers import Integral
@@ -21,8 +22,10 @@ from tacit._util.checks import bad, positive
 from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.data.cohort import Cohort
+from tacit.data.frames import is_frame, read_frame
 from tacit.data.sample import Public, Sample
-from tacit.data.table import UserTable
+from tacit.data.schema import Schema
+from tacit.data.table import conform_owners, encode_rows, is_known, number_labels
 from tacit.engines.inline import drawing_order
 from tacit.estimators.guarantee import Source
 from tacit.mechanisms.streams import Stream, secure, seeded
@@ -75,8 +78,9 @@ def read_inputs(
         part = accept_sample(estimator, public, owners=int(numbers.max()) + 1)
     schema = part.sample.schema
     rest = np.flatnonzero(~part.taken[numbers])
-    encoded = schema.encode(some_rows(table, rest))
-    cohort = Cohort.of(encoded.X, schema.encode_labels(labels[rest]), numbers[rest])
+    encoded = encode_rows(table[rest], schema)
+    warn_other_type(labels, schema)
+    cohort = Cohort.of(encoded.X, number_labels(labels[rest], schema), numbers[rest])
     epsilon = epsilon_of(estimator.epsilon, part.taken)
     return Inputs(part.sample, part.source, cohort, epsilon, encoded.moved)
 
@@ -93,8 +97,14 @@ def accept_sample(estimator: Any, public: Any, owners: int) -> PublicPart:
     return PublicPart(_sample(estimator, X, y), nobody, Source(len(y)))
 
 
-class UsedInClearWarning(UserWarning):
-    """Rows of some owners became the data user's sample: nothing protects them."""
+class PrivacyWarning(UserWarning):
+    """Something is less protected than one may think, e.g. rows that become the data user's
+    sample.
+    """
+
+
+class DataWarning(UserWarning):
+    """Something of a table is not read as one may think: columns left out, labels not known."""
 
 
 def warn_used_in_clear(taken: BoolArray, unit: str) -> str:
@@ -105,7 +115,7 @@ def warn_used_in_clear(taken: BoolArray, unit: str) -> str:
     )
     warnings.warn(
         f"fit got no public=(X0, y0). {sentence} Give public= to protect everybody.",
-        UsedInClearWarning,
+        PrivacyWarning,
         stacklevel=5,
     )
     return sentence
@@ -116,30 +126,54 @@ def draw_sample(
 ) -> PublicPart:
     """The rows of some owners, drawn at random; `owners` are owner numbers by row."""
     if estimator.schema is None:
-        check_classification_targets(y)
-        classes = np.unique(y, return_inverse=True)[1]
+        known = is_known(y)
+        check_classification_targets(y[known])
+        classes = np.full(len(y), -1)
+        classes[known] = np.unique(y[known], return_inverse=True)[1]
     else:
-        classes = estimator.schema.encode_labels(y)
+        classes = number_labels(y, estimator.schema)
     taken = set_aside(classes, owners, estimator.public_fraction, stream)
     rows = np.flatnonzero(taken[owners])
     drawn = (
         f"{len(rows)} rows of {np.count_nonzero(taken)} owners, drawn at random, became the "
         "data user's sample."
     )
-    sample = _sample(estimator, some_rows(X, rows), y[rows])
+    sample = _sample(estimator, X[rows], y[rows])
     return PublicPart(sample, taken, Source(len(rows), drawn, warn_used_in_clear(taken, unit)))
 
 
 def _sample(estimator: Any, X: Any, y: AnyArray) -> Sample:
     """Public rows by the estimator's schema, or by what they show."""
     if estimator.schema is None:
-        check_classification_targets(y)
-        if len(np.unique(y)) < 2:
+        known = y[is_known(y)]
+        check_classification_targets(known)
+        if len(np.unique(known)) < 2:
             raise ValueError(
                 "the data user's sample has one class; two or more are needed, or a schema "
                 "that names them"
             )
-    return Sample.of(X, y, estimator.schema)
+    sample = Sample.of(X, y, estimator.schema)
+    warn_notes(sample.notes)
+    return sample
+
+
+def warn_notes(notes: Iterable[str]) -> None:
+    """What a reader of a file would be told of its columns."""
+    for note in notes:
+        warnings.warn(note, DataWarning, stacklevel=6)
+
+
+def warn_other_type(labels: AnyArray, schema: Schema) -> None:
+    """Where y is of another type than the classes: types may be told, values may not."""
+    numbers = all(isinstance(value, int | float) for value in schema.classes)
+    if numbers != (labels.dtype.kind in "fiub"):
+        warnings.warn(
+            f"y is of type {labels.dtype}, the classes of the data user's sample are "
+            f"{schema.classes}: labels are compared by what they say ('1' and 1.0 are 1), and rows "
+            "with any other label do not count",
+            DataWarning,
+            stacklevel=5,
+        )
 
 
 def set_aside(classes: IntArray, owners: IntArray, fraction: float, stream: Stream) -> BoolArray:
@@ -201,34 +235,26 @@ def accept_pair(estimator: Any, public: Any) -> tuple[Any, AnyArray]:
 
 
 def accept_table(estimator: Any, X: Any, *, reset: bool) -> Any:
-    """X as an array of numbers or the frame it is; sets or checks names and number of features.
+    """X as an array of numbers or as named columns; sets or checks names and number of features.
 
     NaN and infinities pass: the schema has a place for them. An array with text needs a schema, a
-    frame does not.
+    frame does not. Columns of a file, of Arrow and of a mapping are found by name: more than those
+    of the schema do not matter.
     """
-    if isinstance(X, UserTable):
-        return _accept_user_table(estimator, X, reset)
-    if hasattr(X, "columns"):
-        validate_data(estimator, X, reset=reset, skip_check_array=True)
-        if 0 in X.shape:
+    if is_frame(X):
+        table = read_frame(X)
+        if 0 in (len(table), len(table.columns) + len(table.left_out)):
             raise ValueError(
-                f"Found a data frame with 0 sample(s) or 0 feature(s) (shape={tuple(X.shape)})"
+                f"Found a table with 0 sample(s) or 0 feature(s) (shape={table.shape})"
             )
-        return X
+        if hasattr(X, "iloc") or hasattr(X, "to_arrow"):  # scikit-learn knows their names
+            validate_data(estimator, X, reset=reset, skip_check_array=True)
+        elif reset:
+            estimator.feature_names_in_ = np.array(list(table.columns), dtype=object)
+            estimator.n_features_in_ = len(table.columns)
+        return table
     dtype = "numeric" if estimator.schema is None else None
     return validate_data(estimator, X, reset=reset, ensure_all_finite=False, dtype=dtype)
-
-
-def _accept_user_table(estimator: Any, X: UserTable, reset: bool) -> UserTable:
-    """A table of a file: its columns are found by name, more than those of the schema do not
-    matter.
-    """
-    if 0 in X.shape:
-        raise ValueError(f"Found a table with 0 sample(s) or 0 feature(s) (shape={X.shape})")
-    if reset:
-        estimator.feature_names_in_ = np.array(list(X.columns), dtype=object)
-        estimator.n_features_in_ = len(X.columns)
-    return X
 
 
 def accept_labels(estimator: Any, X: Any, y: Any, *, finite: bool) -> AnyArray:
@@ -238,7 +264,7 @@ def accept_labels(estimator: Any, X: Any, y: Any, *, finite: bool) -> AnyArray:
             f"{type(estimator).__name__} requires y to be passed, but the target y is None"
         )
     labels: AnyArray = column_or_1d(y, warn=True)
-    if finite:
+    if finite and labels.dtype.kind != "O":
         assert_all_finite(labels, input_name="y")
     check_consistent_length(X, labels)
     return labels
@@ -255,12 +281,9 @@ def owner_numbers(owners: Any, rows: int) -> IntArray:
         raise ValueError(
             f"owners must name one owner per row, got shape {names.shape} for {rows} rows"
         )
+    if names.dtype.kind == "O":
+        return conform_owners(names)[1]
     return np.unique(names, return_inverse=True)[1].astype(np.int64)
-
-
-def some_rows(table: Any, rows: IntArray) -> Any:
-    """Some rows of an array, a pandas or a polars frame."""
-    return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
 
 
 def stream_of(random_state: Any) -> Stream:

@@ -15,6 +15,7 @@ from tacit._util.checks import bad, one_of, positive, whole
 from tacit._util.types import AnyArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort
 from tacit.data.schema import Schema
+from tacit.data.table import encode_rows, number_labels
 from tacit.engines.inline import Inline, Monitor
 from tacit.estimators.guarantee import peer_guarantee
 from tacit.estimators.inputs import (
@@ -23,7 +24,6 @@ from tacit.estimators.inputs import (
     accept_sample,
     accept_table,
     draw_sample,
-    some_rows,
     stream_of,
 )
 from tacit.estimators.peer_methods import METHODS
@@ -153,14 +153,14 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.cells_ = Cells(self.schema_, self.bins)
         self.participants_ = np.unique(names).tolist()
         stay = np.arange(len(labels)) if part is None else np.flatnonzero(~part.taken)
-        rows = self.schema_.encode(some_rows(table, stay)).X
+        rows = encode_rows(table[stay], self.schema_).X
         numbers = np.searchsorted(self.participants_, names[stay])
         self._held = {
             number: self._attributes(name, attributes)
             for number, name in enumerate(self.participants_)
         }
         _check_names("attributes", attributes, self.participants_)
-        self._cohort = self._group(rows, self.schema_.encode_labels(labels[stay]), numbers)
+        self._cohort = self._group(rows, number_labels(labels[stay], self.schema_), numbers)
         self._stream = stream
         self.released_ = METHODS[self.method].nothing
         self.models_: dict[Any, PeerModel] = {}
@@ -202,8 +202,8 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         number = len(self.participants_)
         self._held = self._held | {number: self.cells_.columns_of(attributes)}
         self.participants_ = [*self.participants_, name]
-        rows = self.cells_.without_others(self.schema_.encode(table).X, self._held[number])
-        classes = self.schema_.encode_labels(labels)
+        rows = self.cells_.without_others(encode_rows(table, self.schema_).X, self._held[number])
+        classes = number_labels(labels, self.schema_)
         whole_rows = np.concatenate([self._cohort.X, rows[classes >= 0]])
         offsets = np.append(self._cohort.offsets, len(whole_rows))
         self._cohort = Cohort(

@@ -10,15 +10,17 @@ from sklearn.base import RegressorMixin
 
 from tacit._util.checks import bad
 from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
+from tacit.data.sample import schema_of_rows
 from tacit.data.schema import Schema
+from tacit.data.table import encode_rows
 from tacit.estimators.guarantee import Source
 from tacit.estimators.inputs import (
     accept_labels,
     accept_pair,
     accept_table,
     set_aside,
-    some_rows,
     stream_of,
+    warn_notes,
     warn_used_in_clear,
 )
 from tacit.estimators.sites import SiteInputs, SiteModels, site_names
@@ -73,7 +75,11 @@ class NumberSample:
 
     def schema(self, known: Schema | None) -> Schema:
         """The schema that is known, or what the sample shows; its classes play no part."""
-        return known or Schema.of_public(self.X, [0, 1])
+        if known is not None:
+            return known
+        found, notes = schema_of_rows(self.X, np.array([0, 1]))
+        warn_notes(notes)
+        return found
 
     def range(self, known: Any) -> Range:
         """Bounds that are known, or the least and the largest target of the sample."""
@@ -88,7 +94,7 @@ class NumberSample:
     def encode(self, schema: Schema, bounds: Range) -> tuple[FloatArray, IntArray]:
         """The rows that have a target, as numbers."""
         levels = bounds.levels(self.y)
-        return schema.encode(self.X).X[levels >= 0], levels[levels >= 0]
+        return encode_rows(self.X, schema).X[levels >= 0], levels[levels >= 0]
 
 
 def accept_numbers(estimator: Any, public: Any, rows: int) -> NumberSample:
@@ -106,7 +112,7 @@ def draw_numbers(estimator: Any, X: Any, y: AnyArray, stream: Stream) -> NumberS
     drawn = f"{len(rows)} rows, drawn at random, became the data user's sample."
     targets = np.asarray(y, dtype=np.float64)[rows]
     source = Source(len(rows), drawn, warn_used_in_clear(taken, "record"))
-    return NumberSample(some_rows(X, rows), targets, taken, source)
+    return NumberSample(X[rows], targets, taken, source)
 
 
 class SiteEnsembleRegressor(RegressorMixin, SiteModels):  # type: ignore[misc]
@@ -208,7 +214,7 @@ class SiteEnsembleRegressor(RegressorMixin, SiteModels):  # type: ignore[misc]
         rest = np.flatnonzero(~sample.taken)
         X0, y0 = sample.encode(self.schema_, self.range_)
         inputs = SiteInputs(
-            X=self.schema_.encode(some_rows(table, rest)).X,
+            X=encode_rows(table[rest], self.schema_).X,
             y=self.range_.levels(targets[rest]),
             names=names[rest],
             X0=X0,

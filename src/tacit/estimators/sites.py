@@ -15,6 +15,7 @@ from tacit.algorithms.site_weights import COMBINE
 from tacit.algorithms.sites import ensemble_of_sites
 from tacit.data.cohort import Cohort
 from tacit.data.schema import Schema
+from tacit.data.table import encode_rows, number_labels
 from tacit.engines.inline import Inline
 from tacit.estimators.guarantee import Source, site_guarantee
 from tacit.estimators.inputs import (
@@ -22,7 +23,6 @@ from tacit.estimators.inputs import (
     accept_sample,
     accept_table,
     draw_sample,
-    some_rows,
     stream_of,
 )
 from tacit.estimators.persistence import Savable
@@ -124,7 +124,7 @@ class SiteModels(Savable, BaseEstimator):  # type: ignore[misc]  # scikit-learn 
     def _scores(self, X: Any) -> FloatArray:
         """Scores (rows, vectors)."""
         check_is_fitted(self)
-        return self.linear_.scores(self.schema_.encode(accept_table(self, X, reset=False)).X)
+        return self.linear_.scores(encode_rows(accept_table(self, X, reset=False), self.schema_).X)
 
 
 class SiteEnsemble(ClassifierMixin, SiteModels):  # type: ignore[misc]
@@ -207,8 +207,8 @@ class SiteEnsemble(ClassifierMixin, SiteModels):  # type: ignore[misc]
         self.classes_ = np.array(self.schema_.classes)
         rest = np.flatnonzero(~part.taken)
         inputs = SiteInputs(
-            X=self.schema_.encode(some_rows(table, rest)).X,
-            y=self.schema_.encode_labels(labels[rest]),
+            X=encode_rows(table[rest], self.schema_).X,
+            y=number_labels(labels[rest], self.schema_),
             names=names[rest],
             X0=known.X,
             y0=known.y,

@@ -17,6 +17,7 @@ from tacit._util.checks import bad, whole
 from tacit._util.kernels import kernel
 from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.schema import Number, Schema
+from tacit.data.table import encode_rows
 from tacit.wire import message
 
 ABSENT = -1  # the cell of an attribute that a participant does not hold
@@ -88,12 +89,9 @@ class Cells:
             if str(feature.name) in names
         ]
         if not names or len(there) in (0, len(self)):
-            return self.schema.encode(table).X
-        part = (
-            Schema(tuple(self.schema.features[number] for number in there), self.schema.classes)
-            .encode(table)
-            .X
-        )
+            return encode_rows(table, self.schema).X
+        features = tuple(self.schema.features[number] for number in there)
+        part = encode_rows(table, Schema(features, self.schema.classes)).X
         rows = np.full((len(part), self.schema.dim), np.nan)
         rows[
             :, [c for number in there for c in range(self.starts[number], self.starts[number + 1])]
