@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.data.cohort import Cohort
+from tacit.service.device.member import GateQueue
 from tacit.service.device.peer import PeerMember
 
 MINE = SimpleNamespace(number=0, held=(0,))
@@ -32,11 +34,16 @@ class Relayed:
         pass
 
 
-def test_polling_goes_on_while_the_own_model_is_made(tmp_path):
+def peer(folder, relayed=None, link=None):
     rows = Cohort(np.zeros((5, 1)), np.zeros(5, dtype=np.int64), np.array([0, 5]))
-    given: Any = {"owner": "me", "gate": None, "link": None, "held": (0,), "relayed": Relayed()}
+    given: Any = {"owner": "me", "gate": None, "link": link, "held": (0,)}
     key = Ed25519PrivateKey.generate()
-    member = PeerMember(key=key, rows=rows, model=tmp_path / "own", **given)
+    given["relayed"] = relayed or Relayed()
+    return PeerMember(key=key, rows=rows, model=folder / "own", **given)
+
+
+def test_polling_goes_on_while_the_own_model_is_made(tmp_path):
+    member = peer(tmp_path)
 
     async def main():
         polls = []
@@ -54,3 +61,58 @@ def test_polling_goes_on_while_the_own_model_is_made(tmp_path):
     assert not there
     assert len(member.making) == 1
     assert member.model.read_text() == "5 rows"
+
+
+def test_nothing_is_sent_after_a_model_was_made(tmp_path):
+    """The end of a campaign comes while the own model is made: what is still to be fetched is
+    fetched before, since when it is done depends on rows.
+    """
+    sent = []
+
+    class Watched(Relayed):
+        async def catch_up(self, link, key):
+            sent.append(time.monotonic())
+
+    class Ended:
+        async def call(self, method, path, key, body=b""):
+            sent.append(time.monotonic())
+            return SimpleNamespace(status_code=410, headers={}, content=b"")
+
+    member = peer(tmp_path, relayed=Watched(), link=Ended())
+
+    async def main():
+        await member._idle()
+        await member.take_part()
+
+    began = time.monotonic()
+    asyncio.run(main())
+    assert len(sent) == 3
+    assert max(sent) - began < 0.5 < 1.0 < time.monotonic() - began
+    assert member.model.exists()
+
+
+def test_a_gate_does_not_wait_for_models_of_a_gateways_peers(tmp_path):
+    """However many make one: threads of the event loop are few, and the gate needs none of them."""
+
+    class Quick:
+        def answers(self, question, owners):
+            return [b"report"] * len(owners)
+
+    members = [peer(tmp_path / str(i)) for i in range(2)]
+
+    async def main():
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(2))
+        for member in members:
+            member.model.parent.mkdir()
+            await member._idle()
+        await asyncio.sleep(0.1)
+        quick: Any = Quick()
+        began = time.monotonic()
+        await GateQueue(quick).answer(b"question", "me")
+        took = time.monotonic() - began
+        for member in members:
+            for task in member.making:
+                task.cancel()
+        return took
+
+    assert asyncio.run(main()) < 0.5

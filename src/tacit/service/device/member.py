@@ -5,6 +5,7 @@ loop that polls, asks the gate, and posts the report.
 import asyncio
 import logging
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import httpx
@@ -134,6 +135,8 @@ class GateQueue:
         self._gate = gate
         self._waiting: dict[bytes, list[tuple[str, Answered]]] = {}  # by question
         self._work: asyncio.Task[None] | None = None
+        # its own: in a pool, answers would wait for whatever else is done with rows
+        self._thread = ThreadPoolExecutor(1)
 
     async def answer(self, question: bytes, owner: str) -> bytes:
         """The report of one owner, or `RefusedError`, or why the ledger could not be written."""
@@ -165,7 +168,8 @@ class GateQueue:
     ) -> list[bytes | RefusedError] | list[Exception]:
         """What the gate says to each; what befalls the batch befalls every owner in it."""
         try:
-            return await asyncio.to_thread(self._gate.answers, question, owners)
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._thread, self._gate.answers, question, owners)
         except Exception as problem:
             # refused for everybody, or a disk that is full: its members know what to do
             return [problem for _ in owners]

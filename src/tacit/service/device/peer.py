@@ -91,8 +91,10 @@ class PeerMember(Member):
         `ForgeryError`: no more.
         """
         answered = await super().take_part(once=False)
+        # nothing is sent after this: when models are done depends on exact rows
+        await self.relayed.catch_up(self.link, self.key)
         await asyncio.gather(*self.making)
-        await self._idle()
+        self._make_model()
         await asyncio.gather(*self.making)
         return answered
 
@@ -111,10 +113,11 @@ class PeerMember(Member):
         return (await self.link.call("POST", "/v1/spoken", self.key, body)).status_code
 
     async def _idle(self) -> None:
-        """Take in what others said; when all turns that were given are over, make the own model
-        anew.
-        """
+        """Take in what others said; when all turns are over, make the own model anew."""
         await self.relayed.catch_up(self.link, self.key)
+        self._make_model()
+
+    def _make_model(self) -> None:
         mine, now = self._check_myself(), self.relayed.position
         busy = any(not task.done() for task in self.making)
         if mine is not None and self.relayed.following.is_settled and not busy | (now in self.made):
