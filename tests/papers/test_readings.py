@@ -14,6 +14,7 @@ from tacit.mechanisms.streams import seeded
 from tacit.render.document import Table
 from tacit_papers.a.experiment import cells_a
 from tacit_papers.a.learners import PublishedCentroid, PublishedStump
+from tacit_papers.a.patches import PatchRow, best_patch, cross_validate
 from tacit_papers.a.readings import (
     DEFAULTS,
     READINGS,
@@ -24,7 +25,9 @@ from tacit_papers.a.readings import (
 )
 from tacit_papers.a.report import report_a
 from tacit_papers.b.learners import MajorityStump, WeightedCentroid
+from tacit_papers.datasets.words import Patch
 from tacit_papers.shared.splits import load_split
+from tests.papers.datasets.made import bars
 
 
 @pytest.fixture
@@ -116,3 +119,26 @@ def test_the_gap_is_that_of_held_out_rows():
     row = ReadingRow("mnist", "stump", "x", 7.0, 0.5, 0.5, 0.2, 0.1, 0.02, 5)
     other = ReadingRow("fashion", "stump", "x", None, 0.5, 0.5, 0.2, 0.1, None, 5)
     assert mean_gaps([row, other]) == {("stump", "x"): 0.02}
+
+
+def test_the_size_of_patches_is_the_best_on_average_over_image_sets():
+    rows = [
+        PatchRow(dataset, cell, side, error, 100)
+        for dataset, errors in {"mnist": (0.2, 0.1, 0.3), "fashion": (0.1, 0.3, 0.1)}.items()
+        for (cell, side), error in zip(((3, 2), (4, 3), (7, 1)), errors, strict=True)
+    ]
+    assert best_patch(rows) == Patch(3, 2)
+    (section,) = [each for each in report_a(rows).sections if "visual words" in each.title]
+    (table,) = section.parts
+    assert isinstance(table, Table)
+    assert table.rows[0] == ("2 by 2 cells of 3 pixels", "20.0", "10.0")
+    assert table.strong == (0,)
+
+
+def test_patches_are_judged_on_images_that_words_were_not_fitted_to():
+    rng = np.random.default_rng(3)
+    images = np.concatenate([bars(20, 0.4, rng), bars(20, 1.3, rng)])
+    y = np.repeat([0, 1], 20)
+    assert cross_validate(images, y, 8, Patch(), seed=1) < 0.2
+    shuffled = rng.permutation(y)  # nothing to learn: words of all images would not show it
+    assert cross_validate(images, shuffled, 8, Patch(), seed=1) > 0.25

@@ -13,6 +13,7 @@ from tacit.render.document import Document
 from tacit_papers.a import experiment as paper_a
 from tacit_papers.a.claims import statements_a
 from tacit_papers.a.curves import PublicRow
+from tacit_papers.a.patches import PatchRow
 from tacit_papers.a.readings import ReadingRow
 from tacit_papers.a.report import report_a
 from tacit_papers.a.tables import TableRow
@@ -79,6 +80,7 @@ KINDS = (
     OursRow,
     PublicRow,
     ReadingRow,
+    PatchRow,
     HitRow,
     SiteRow,
     HospitalRow,

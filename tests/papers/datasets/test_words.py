@@ -4,7 +4,7 @@ from sklearn.neighbors import NearestCentroid
 
 from tacit_papers.datasets import fit_words, image_words, mnist_words
 from tacit_papers.datasets.augment import cut
-from tacit_papers.datasets.words import patches
+from tacit_papers.datasets.words import Patch, patches
 from tests.papers.datasets.made import bar_images, bars
 
 RNG = np.random.default_rng(5)
@@ -12,42 +12,52 @@ PUBLIC = np.concatenate([bars(30, 0.4, RNG), bars(30, 1.3, RNG)])
 PRIVATE = np.concatenate([bars(40, 0.4, RNG), bars(40, 1.3, RNG)])
 
 
-def reference(image):
+def reference(image, size, side):
     """HOG patches of one image, pixel by pixel."""
     grey = image.astype(float) / 255
-    cells = np.zeros((9, 9, 8))
-    for i in range(27):
-        for j in range(27):
+    count = 28 // size
+    cells = np.zeros((count, count, 8))
+    for i in range(count * size):
+        for j in range(count * size):
             dy = (grey[i + 1, j] - grey[i - 1, j]) / 2 if 0 < i < 27 else 0.0
             dx = (grey[i, j + 1] - grey[i, j - 1]) / 2 if 0 < j < 27 else 0.0
             turn = (np.arctan2(dy, dx) % np.pi) / np.pi * 8
             low = int(turn)
-            cells[i // 3, j // 3, low % 8] += np.hypot(dx, dy) * (1 - (turn - low))
-            cells[i // 3, j // 3, (low + 1) % 8] += np.hypot(dx, dy) * (turn - low)
-    out = np.zeros((8, 8, 32))
-    for i in range(8):
-        for j in range(8):
-            raw = cells[i : i + 2, j : j + 2].ravel()
+            cells[i // size, j // size, low % 8] += np.hypot(dx, dy) * (1 - (turn - low))
+            cells[i // size, j // size, (low + 1) % 8] += np.hypot(dx, dy) * (turn - low)
+    steps = count - side + 1
+    out = np.zeros((steps, steps, side * side * 8))
+    for i in range(steps):
+        for j in range(steps):
+            raw = cells[i : i + side, j : j + side].ravel()
             cut = np.minimum(raw / np.sqrt(raw @ raw + 0.01), 0.2)
             out[i, j] = cut / np.sqrt(cut @ cut + 1e-3)
     return out
 
 
-def test_patches_against_the_plain_definition():
+@pytest.mark.parametrize(("size", "side"), [(3, 2), (4, 3), (7, 1)])
+def test_patches_against_the_plain_definition(size, side):
     images = np.concatenate([PRIVATE[:2], RNG.integers(256, size=(2, 28, 28)).astype(np.uint8)])
-    np.testing.assert_allclose(patches(images), [reference(image) for image in images], atol=2e-5)
+    found = patches(images, Patch(size, side))
+    wanted = [reference(image, size, side) for image in images]
+    np.testing.assert_allclose(found, wanted, atol=2e-5)
 
 
 def test_blank_images_have_blank_patches():
-    assert (patches(np.full((2, 28, 28), 77, np.uint8)) == 0).all()
+    assert (patches(np.full((2, 28, 28), 77, np.uint8), Patch()) == 0).all()
 
 
-@pytest.mark.parametrize(
-    "images", [PUBLIC.astype(float), PUBLIC[0], np.zeros((1, 5, 28), np.uint8)]
-)
+@pytest.mark.parametrize("images", [PUBLIC.astype(float), PUBLIC[0]])
 def test_bad_images(images):
-    with pytest.raises(ValueError, match=r"^images must be uint8 of shape \(n, >= 6, >= 6\), got "):
-        patches(images)
+    with pytest.raises(ValueError, match=r"^images must be uint8 of shape \(n, height, width\)"):
+        patches(images, Patch())
+
+
+def test_images_hold_a_patch():
+    with pytest.raises(ValueError, match=r"^height and width must be at least 12, a patch"):
+        patches(np.zeros((1, 11, 28), np.uint8), Patch(cell=4, side=3))
+    with pytest.raises(ValueError, match=r"^side must be a whole number >= 1, got 0$"):
+        Patch(side=0)
 
 
 @pytest.mark.parametrize("place", [0.0, 1.0])
@@ -93,8 +103,8 @@ def test_an_image_has_the_same_features_in_any_company():
         ({"seed": -1}, r"^seed must be a whole number >= 0, got -1$"),
         ({"place": np.nan}, r"^place must be a finite number >= 0, got nan$"),
         (
-            {"public": PUBLIC[:1], "words": 65},
-            r"^public images must have at least 65 patches, .* got 64$",
+            {"public": PUBLIC[:1], "words": 26},
+            r"^public images must have at least 26 patches, .* got 25$",
         ),
     ],
 )

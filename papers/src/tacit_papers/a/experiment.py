@@ -5,6 +5,7 @@ the paper is read.
 from dataclasses import dataclass
 
 from tacit_papers.a.curves import BoostingCell, PublicCell
+from tacit_papers.a.patches import PatchCell
 from tacit_papers.a.published import EPSILONS
 from tacit_papers.a.readings import READINGS, ReadingCell
 from tacit_papers.a.tables import TABLE_OF, TableCell
@@ -22,6 +23,7 @@ _FIRST_FIGURES = {"centroid": "Fig. 2", "stump": "Fig. 6", "logistic": "Fig. 9"}
 _CURVE_FIGURES = {"centroid": "Figs. 4 and 5", "stump": "Figs. 7 and 8", "logistic": "section V-C"}
 _CURVE_EPSILONS = {"synthetic": (5.0, 7.0), "mnist": (5.0, 7.0), "fashion": (7.0, 9.0)}
 _OWNERS = (100, 200, 400, 600, 800, 1_000)  # Fig. 3; the paper says from 100 to 1,000
+_IMAGES = {"mnist": ((4, 9), 50), "fashion": ((0, 6), 100)}  # classes, and how many words
 # A look in seconds: a few made-up rows, for logistic regression too, which the paper has not.
 _QUICK = {"centroid": (2_000, 4), "stump": (1_000, 80), "logistic": (100, 40)}
 _QUICK_CURVES = {"centroid": (2_000, 4), "stump": (200, 80), "logistic": (100, 40)}
@@ -49,6 +51,8 @@ def _full_cells(seed: int) -> list[Cell]:
                     cells.append(make.curve(learner, dataset, sizes[dataset], epsilons, runs))
                     if learner in READINGS:
                         cells.append(make.readings(learner, dataset, sizes[dataset], epsilons, 5))
+        if dataset in _IMAGES:
+            cells.append(make.patches(dataset))
         if dataset == "mnist":
             cells += [make.over_owners(dataset, owners, 10) for owners in _OWNERS]
     return cells
@@ -97,6 +101,18 @@ class _CellsOfA:
             owners=size[0],
             rows_per_owner=size[1],
             epsilons=epsilons,
+        )
+
+    def patches(self, dataset: str) -> PatchCell:
+        classes, words = _IMAGES[dataset]
+        return PatchCell(
+            where="readings",
+            dataset=dataset,
+            runs=1,
+            seed=self.seed,
+            cost=45.0,
+            classes=classes,
+            words=words,
         )
 
     def over_owners(self, dataset: str, owners: int, runs: int) -> TableCell:

@@ -5,6 +5,7 @@ from typing import Any
 
 from tacit.render.document import SPREAD, Chart, Document, Line, Section, Table, percent, protection
 from tacit_papers.a.curves import PublicRow
+from tacit_papers.a.patches import PatchRow, best_patch
 from tacit_papers.a.published import CURVES
 from tacit_papers.a.readings import DEFAULTS, ReadingRow, mean_gaps
 from tacit_papers.a.tables import TableRow
@@ -55,6 +56,7 @@ def report_a(rows: Sequence[Any]) -> Document:
             *first_sections(select(rows, FirstRow, paper="a")),
             *_table_sections(tables),
             *_reading_sections(select(rows, ReadingRow)),
+            *_patch_sections(select(rows, PatchRow)),
             protection(claim, _TERMS, _LIMITS, {row.unsound for row in curves}),
         ),
     )
@@ -140,6 +142,31 @@ def _reading_table(rows: Sequence[ReadingRow], distances: Mapping[str, str]) -> 
     heads = ("no noise" if epsilon is None else f"eps {epsilon:g}" for epsilon in epsilons)
     strong = (list(distances).index(DEFAULTS[first.learner]),)
     return Table(caption, ("reading", "distance", *heads), tuple(lines), strong=strong)
+
+
+def _patch_sections(rows: Sequence[PatchRow]) -> Iterator[Section]:
+    """How large patches are: every size with its cross-validated errors."""
+    if not rows:
+        return
+    datasets = list(dict.fromkeys(row.dataset for row in rows))
+    sizes = list(dict.fromkeys((row.cell, row.side) for row in rows))
+    errors = {(row.cell, row.side, row.dataset): percent(row.error) for row in rows}
+    lines = tuple(
+        (
+            f"{side} by {side} cells of {cell} pixels",
+            *(errors.get((cell, side, name), "") for name in datasets),
+        )
+        for cell, side in sizes
+    )
+    best = best_patch(rows)
+    caption = f"Error of the nearest centroid in %, cross-validated on {rows[0].images} images"
+    strong = (sizes.index((best.cell, best.side)),)
+    yield Section(
+        "How we read it: visual words",
+        "The paper does not say how large a patch is. The size with the least mean error on the "
+        "data user's images is the default; no other image has a say.",
+        (Table(caption, ("patch", *datasets), lines, strong=strong),),
+    )
 
 
 def _ends(first: float, last: float) -> str:

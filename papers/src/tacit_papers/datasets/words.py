@@ -21,43 +21,70 @@ from tacit._util.types import FloatArray
 from tacit_papers.datasets.images import ByteArray
 
 DIRECTIONS = 8
-CELL = 3  # pixels
-SIDE = 2  # cells
-LENGTH = SIDE * SIDE * DIRECTIONS
 
 _FAINT = 0.1  # gradient length below which a patch counts as blank, of an image in [0, 1]
 
 
-def patches(images: ByteArray) -> npt.NDArray[np.float32]:
-    """Descriptors (n, rows, columns, 32) of the overlapping patches of each image.
+@dataclass(frozen=True)
+class Patch:
+    """A square of `side` by `side` cells of `cell` by `cell` pixels.
 
-    >>> patches(np.zeros((1, 28, 28), np.uint8)).shape
-    (1, 8, 8, 32)
+    The papers do not say how large their patches are. The default has the least cross-validated
+    error on the data user's images (`tacit_papers.a.patches`).
+    """
+
+    cell: int = 4
+    side: int = 3
+
+    def __post_init__(self) -> None:
+        whole("cell", self.cell, 1)
+        whole("side", self.side, 1)
+
+    @property
+    def pixels(self) -> int:
+        """Along each edge."""
+        return self.cell * self.side
+
+    @property
+    def length(self) -> int:
+        """Numbers of a descriptor."""
+        return self.side * self.side * DIRECTIONS
+
+
+def patches(images: ByteArray, patch: Patch) -> npt.NDArray[np.float32]:
+    """Descriptors (n, rows, columns, length) of the overlapping patches of each image.
+
+    >>> patches(np.zeros((1, 28, 28), np.uint8), Patch(cell=4, side=3)).shape
+    (1, 5, 5, 72)
     """
     images = np.asarray(images)
-    if not (images.dtype == np.uint8 and images.ndim == 3 and min(images.shape[1:]) >= CELL * SIDE):
+    if not (images.dtype == np.uint8 and images.ndim == 3):
         raise ValueError(
-            f"images must be uint8 of shape (n, >= 6, >= 6), got {images.dtype} of {images.shape}"
+            f"images must be uint8 of shape (n, height, width), got {images.dtype} of "
+            f"{images.shape}"
         )
-    cells = _cells(images)
-    rows, columns = cells.shape[1] - SIDE + 1, cells.shape[2] - SIDE + 1
-    corners = [cells[:, i : i + rows, j : j + columns] for i in range(SIDE) for j in range(SIDE)]
+    if not min(images.shape[1:]) >= patch.pixels:
+        raise bad("height and width", f"at least {patch.pixels}, a patch", images.shape[1:])
+    cells = _cells(images, patch.cell)
+    side = patch.side
+    rows, columns = cells.shape[1] - side + 1, cells.shape[2] - side + 1
+    corners = [cells[:, i : i + rows, j : j + columns] for i in range(side) for j in range(side)]
     raw = np.concatenate(corners, axis=-1)
     cut = np.minimum(raw / np.sqrt(_squares(raw) + np.float32(_FAINT**2)), np.float32(0.2))
     unit: npt.NDArray[np.float32] = cut / np.sqrt(_squares(cut) + np.float32(1e-3))
     return unit
 
 
-def _cells(images: ByteArray) -> npt.NDArray[np.float32]:
-    """Histograms (n, height // 3, width // 3, 8); pixels beyond the last whole cell are left
-    out.
+def _cells(images: ByteArray, size: int) -> npt.NDArray[np.float32]:
+    """Histograms (n, height // size, width // size, 8); pixels beyond the last whole cell are
+    left out.
     """
     grey = images.astype(np.float32) / np.float32(255)
     dy, dx = np.zeros_like(grey), np.zeros_like(grey)
     dy[:, 1:-1] = (grey[:, 2:] - grey[:, :-2]) / 2
     dx[:, :, 1:-1] = (grey[:, :, 2:] - grey[:, :, :-2]) / 2
-    height, width = (size // CELL for size in grey.shape[1:])
-    dy, dx = (part[:, : height * CELL, : width * CELL] for part in (dy, dx))
+    height, width = (length // size for length in grey.shape[1:])
+    dy, dx = (part[:, : height * size, : width * size] for part in (dy, dx))
     length = np.sqrt(dy * dy + dx * dx)
     turn = np.arctan2(dy, dx) * np.float32(
         DIRECTIONS / np.pi
@@ -67,11 +94,11 @@ def _cells(images: ByteArray) -> npt.NDArray[np.float32]:
     lower = below.astype(np.int64) % DIRECTIONS
     upper = (lower + 1) % DIRECTIONS
     n = len(grey)
-    across = (np.arange(height * CELL) // CELL)[:, None] * width + np.arange(width * CELL) // CELL
+    across = (np.arange(height * size) // size)[:, None] * width + np.arange(width * size) // size
     place = (np.arange(n)[:, None, None] * (height * width) + across) * DIRECTIONS
-    size = n * height * width * DIRECTIONS
-    total = np.bincount((place + lower).ravel(), weights=(length - share).ravel(), minlength=size)
-    total += np.bincount((place + upper).ravel(), weights=share.ravel(), minlength=size)
+    total = np.zeros(n * height * width * DIRECTIONS)
+    for direction, part in ((lower, length - share), (upper, share)):
+        total += np.bincount((place + direction).ravel(), part.ravel(), minlength=len(total))
     return total.astype(np.float32).reshape(n, height, width, DIRECTIONS)
 
 
@@ -82,6 +109,7 @@ def _squares(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 
 
 _BLOCK = 1_000  # images described at once
+_USUAL = Patch()
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +119,7 @@ class VisualWords:
     """
 
     vocabulary: npt.NDArray[np.float32]
+    patch: Patch
     place: float
     low: FloatArray
     high: FloatArray
@@ -99,12 +128,14 @@ class VisualWords:
         """Features (n, words): share of each word among the image's patches, `low` to -1, `high`
         to 1, clipped.
         """
-        shares = _shares(images, self.vocabulary, self.place)
+        shares = _shares(images, self.vocabulary, self.patch, self.place)
         span = np.where(self.high > self.low, self.high - self.low, 1.0)
         return np.clip(2 * (shares - self.low) / span - 1, -1, 1)
 
 
-def fit_words(public: ByteArray, words: int, seed: int, place: float = 0.0) -> VisualWords:
+def fit_words(
+    public: ByteArray, words: int, seed: int, place: float = 0.0, patch: Patch = _USUAL
+) -> VisualWords:
     """Vocabulary of `words` typical patches (k-means) and scale (least and largest share of each),
     of `public` images.
 
@@ -115,7 +146,7 @@ def fit_words(public: ByteArray, words: int, seed: int, place: float = 0.0) -> V
     words, seed = whole("words", words, 2), whole("seed", seed, 0)
     if not 0 <= place < np.inf:
         raise bad("place", "a finite number >= 0", place)
-    found = np.concatenate([_describe(block, place) for block in _blocks(public)])
+    found = np.concatenate([_describe(block, patch, place) for block in _blocks(public)])
     found = found.reshape(-1, found.shape[-1])
     if not len(found) >= words:
         raise ValueError(
@@ -123,23 +154,23 @@ def fit_words(public: ByteArray, words: int, seed: int, place: float = 0.0) -> V
         )
     means = MiniBatchKMeans(words, random_state=seed, batch_size=4096, n_init=3).fit(found)
     vocabulary = np.asarray(means.cluster_centers_, dtype=np.float32)
-    shares = _shares(public, vocabulary, place)
-    return VisualWords(vocabulary, float(place), shares.min(axis=0), shares.max(axis=0))
+    shares = _shares(public, vocabulary, patch, place)
+    return VisualWords(vocabulary, patch, float(place), shares.min(axis=0), shares.max(axis=0))
 
 
 def _blocks(images: ByteArray) -> list[ByteArray]:
     return [images[first : first + _BLOCK] for first in range(0, len(images), _BLOCK)]
 
 
-def _describe(images: ByteArray, place: float) -> npt.NDArray[np.float32]:
-    """Descriptors with positions (n, patches, 34)."""
-    found = patches(images)
-    n, rows, columns, _ = found.shape
+def _describe(images: ByteArray, patch: Patch, place: float) -> npt.NDArray[np.float32]:
+    """Descriptors with positions (n, patches, length + 2)."""
+    found = patches(images, patch)
+    n, rows, columns, length = found.shape
     down, across = np.meshgrid(_centre(rows), _centre(columns), indexing="ij")
     where = place * np.stack([down, across], axis=-1)
-    out = np.empty((n, rows, columns, LENGTH + 2), dtype=np.float32)
-    out[..., :LENGTH], out[..., LENGTH:] = found, where
-    return out.reshape(n, rows * columns, LENGTH + 2)
+    out = np.empty((n, rows, columns, length + 2), dtype=np.float32)
+    out[..., :length], out[..., length:] = found, where
+    return out.reshape(n, rows * columns, length + 2)
 
 
 def _centre(steps: int) -> FloatArray:
@@ -147,13 +178,15 @@ def _centre(steps: int) -> FloatArray:
     return (2 * np.arange(steps) - (steps - 1)) / max(1, steps - 1)
 
 
-def _shares(images: ByteArray, vocabulary: npt.NDArray[np.float32], place: float) -> FloatArray:
+def _shares(
+    images: ByteArray, vocabulary: npt.NDArray[np.float32], patch: Patch, place: float
+) -> FloatArray:
     """For each image the share of its patches that are nearest to each word."""
     words = len(vocabulary)
     half = (vocabulary**2).sum(axis=1) / 2
     out = np.empty((len(images), words))
     for number, block in enumerate(_blocks(images)):
-        found = _describe(block, place)
+        found = _describe(block, patch, place)
         nearest = (found @ vocabulary.T - half).argmax(
             axis=-1
         )  # the largest x.c - |c|^2/2 is the least |x - c|
