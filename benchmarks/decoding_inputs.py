@@ -18,10 +18,9 @@ from tacit.learners.invitation import Invitation
 from tacit.learners.learner import Facts, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.features import FeatureMap, Rows
-from tacit.learners.models.scores import Forest, Linear, ScoreModel
-from tacit.learners.models.trees import Trees
+from tacit.learners.models.scores import Forest, Linear, ScoreModel, Trees
 from tacit.learners.owners.centroid import Centroid
-from tacit.learners.owners.discriminant import Discriminant
+from tacit.learners.owners.gradient import Discriminant
 from tacit.learners.owners.logistic import Logistic
 from tacit.learners.owners.stump import Stump, StumpModel
 from tacit.learners.peers.cells import Cells, Cut
@@ -31,8 +30,7 @@ from tacit.service.kinds.boosting import BoostingTerms
 from tacit.service.kinds.kind import CampaignTerms
 from tacit.service.protocol.peer_replay import Spoken, Turn
 from tacit.sums.protocol import Batch, HelperSum, RelayedHalves, SumTerms
-from tacit.wire.codec import VERSION, plain
-from tacit.wire.registry import _class_of, fields_of
+from tacit.wire.encoding import VERSION, _class_of, fields_of, plain
 
 KINDS: dict[str, Any] = {
     "question": Invitation,

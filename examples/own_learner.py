@@ -12,10 +12,9 @@ from tacit.algorithms.boosting import OwnSample, Schedule, boost
 from tacit.data.cohort import Cohort
 from tacit.data.sample import Public
 from tacit.engines.inline import Inline
-from tacit.learners.cost import Cost, table
 from tacit.learners.learner import Facts, Learner, ReportTerms, ShareQuery
 from tacit.learners.owners.centroid import class_sums
-from tacit.learners.query import Answer
+from tacit.learners.query import Answer, Cost, table
 from tacit.mechanisms.spaces import Mixture
 
 

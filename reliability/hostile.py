@@ -17,7 +17,7 @@ from reliability.hostile_anything import anything, other_queries
 from reliability.hostile_peers import PEER_CHANGES, is_peers, peer_queries, terms_of_peers
 from tacit.learners.invitation import PURPOSE
 from tacit.learners.query import Query
-from tacit.wire.codec import plain
+from tacit.wire.encoding import plain
 from tacit.wire.envelopes import _preimage
 
 Content = list[Any]  # ["invitation", campaign, number, expires, schema, query]

@@ -12,10 +12,9 @@ import numpy as np
 from reliability.campaign import Campaign
 from tacit.learners.learner import Facts, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
-from tacit.learners.models.features import Expansion, FeatureMap, Leaves, Products, Rows, Waves
-from tacit.learners.models.scores import Forest, Linear, Mapped, ScoreModel
-from tacit.learners.models.trees import Trees
-from tacit.learners.owners.discriminant import Discriminant
+from tacit.learners.models.features import Expansion, FeatureMap, Products, Rows, Waves
+from tacit.learners.models.scores import Forest, Leaves, Linear, Mapped, ScoreModel, Trees
+from tacit.learners.owners.gradient import Discriminant
 from tacit.learners.owners.sum_query import SumQuery
 from tacit.learners.query import Query
 from tacit.learners.sites.losses import HuberHinge, LogisticLoss

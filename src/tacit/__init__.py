@@ -21,11 +21,10 @@ if TYPE_CHECKING:
     from tacit.mechanisms.duchi import Duchi
     from tacit.mechanisms.hybrid import Hybrid
     from tacit.mechanisms.laplace import Laplace
-    from tacit.mechanisms.no_privacy import NoPrivacy
     from tacit.mechanisms.piecewise import Piecewise
     from tacit.mechanisms.privunit import PrivUnit
     from tacit.mechanisms.randomized_response import RandomizedResponse
-    from tacit.mechanisms.registry import Choice, choose
+    from tacit.mechanisms.registry import Choice, NoPrivacy, choose
     from tacit.mechanisms.reports import Reports, Totals
     from tacit.mechanisms.spaces import Ball, Box, Simplex, Space
     from tacit.mechanisms.streams import Stream, secure, seeded
@@ -72,11 +71,10 @@ _NAMES = {
     "estimators": "DataWarning PeerEnsemble PrivacyWarning PrivateBoosting PrivateClassifier "
     "SiteEnsemble SiteEnsembleRegressor load plan",
     "mechanisms.base": "Mechanism",
-    "mechanisms.registry": "Choice choose",
+    "mechanisms.registry": "Choice NoPrivacy choose",
     "mechanisms.duchi": "Duchi",
     "mechanisms.hybrid": "Hybrid",
     "mechanisms.laplace": "Laplace",
-    "mechanisms.no_privacy": "NoPrivacy",
     "mechanisms.piecewise": "Piecewise",
     "mechanisms.privunit": "PrivUnit",
     "mechanisms.randomized_response": "RandomizedResponse",

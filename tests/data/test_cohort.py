@@ -6,10 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.data.cohort import Cohort, owner_weights
-from tacit.data.owned import read_owned
 from tacit.data.sample import ColumnRoles
 from tacit.data.schema import Category, Number, Schema
-from tacit.data.table_file import TableFile
+from tacit.data.table_file import TableFile, read_owned
 
 SCHEMA = Schema(
     features=(Number("age", 0, 100), Category("state", ("n", "s", "w"))), classes=("no", "yes")

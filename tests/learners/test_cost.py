@@ -12,7 +12,7 @@ from tacit.learners.learner import Facts, ReportTerms, ShareQuery
 from tacit.learners.models.features import FeatureMap, Products, Waves
 from tacit.learners.models.scores import ScoreModel
 from tacit.learners.owners.centroid import Centroid
-from tacit.learners.owners.discriminant import Discriminant
+from tacit.learners.owners.gradient import Discriminant
 from tacit.learners.owners.logistic import Logistic
 from tacit.learners.owners.stump import Stump
 

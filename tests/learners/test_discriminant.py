@@ -17,9 +17,8 @@ from tacit.data.sample import Public
 from tacit.learners.learner import Facts, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.features import FeatureMap, Rows
-from tacit.learners.models.scores import Linear, ScoreModel, contrasts
-from tacit.learners.models.trees import Trees
-from tacit.learners.owners.discriminant import Discriminant, class_residuals
+from tacit.learners.models.scores import Linear, ScoreModel, Trees, contrasts
+from tacit.learners.owners.gradient import Discriminant, class_residuals
 from tacit.learners.query import Answer
 from tacit.wire import WireError, decode, encode
 

@@ -18,8 +18,7 @@ from tacit.data.sample import Public
 from tacit.learners.learner import ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.features import FeatureMap, Rows
-from tacit.learners.models.scores import Linear, ScoreModel
-from tacit.learners.models.trees import Trees
+from tacit.learners.models.scores import Linear, ScoreModel, Trees
 from tacit.learners.owners.centroid import Centroid
 from tacit.learners.owners.cross_tables import OwnedRows
 from tacit.learners.owners.logistic import Logistic, fit_each, fit_owners

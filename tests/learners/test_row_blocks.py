@@ -11,11 +11,9 @@ from tacit.audit.staging import DIM, LATER_ROUND, record_queries, share_query
 from tacit.learners.learner import Facts, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.features import FeatureMap, Waves
-from tacit.learners.models.scores import Forest, Linear, ScoreModel
-from tacit.learners.models.trees import Trees
+from tacit.learners.models.scores import Forest, Linear, ScoreModel, Trees
 from tacit.learners.owners.centroid import Centroid
-from tacit.learners.owners.discriminant import Discriminant
-from tacit.learners.owners.gradient import Gradient
+from tacit.learners.owners.gradient import Discriminant, Gradient
 from tacit.learners.owners.gradient_histogram import GradientHistogram
 from tacit.learners.owners.logistic import _ROWS, Logistic, fit_owners, newton_steps
 from tacit.learners.owners.stump import Stump, StumpModel

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.mechanisms.odds import LARGEST, SMALLEST, exp_below, odds
+from tacit.mechanisms.streams import LARGEST, SMALLEST, exp_below, odds
 
 
 def taylor_below(x: Fraction, terms: int) -> Fraction:

@@ -9,8 +9,7 @@ import pytest
 from scipy.special import betainc, ndtri
 
 from tacit import Ball, Box, Piecewise, PrivUnit, seeded
-from tacit.mechanisms.caps import best_cap, leading_moments
-from tacit.mechanisms.codewords import STEPS, codewords, normal_table
+from tacit.mechanisms.codewords import STEPS, best_cap, codewords, leading_moments, normal_table
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 3.0, 5.0, 7.0])
@@ -49,7 +48,7 @@ def test_integrals_against_simulation(dim, n, k):
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
 def test_two_percent_from_the_limit_of_many_codewords(epsilon):
-    from tacit.mechanisms.caps import _best
+    from tacit.mechanisms.codewords import _best
 
     best, limit = best_cap(20, epsilon), _best(20, epsilon, 4096)
     assert 1 <= (limit.pull / best.pull) ** 2 < 1.04

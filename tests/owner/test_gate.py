@@ -23,7 +23,7 @@ from tacit.learners.sites.projection import fit_projection
 from tacit.learners.sites.train import TrainSite
 from tacit.owner.gate import Gate, Reason, RefusedError
 from tacit.owner.ledger import Ledger
-from tacit.wire.codec import plain
+from tacit.wire.encoding import plain
 from tacit.wire.envelopes import _preimage, sign
 from tacit_papers.a.learners import PublishedStump
 from tests.owner.made import KEY, SCHEMA, gate, invitation, policy, query, question, rows

@@ -10,9 +10,8 @@ from tacit import Cohort
 from tacit.learners.learner import Facts, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.features import FeatureMap, Products, Rows
-from tacit.learners.models.scores import Forest, ScoreModel
-from tacit.learners.models.trees import Trees
-from tacit.learners.owners.discriminant import Discriminant
+from tacit.learners.models.scores import Forest, ScoreModel, Trees
+from tacit.learners.owners.gradient import Discriminant
 from tacit.learners.owners.stump import Stump
 from tacit.owner.gate import Gate, Reason, RefusedError
 from tests.owner.made import gate, invitation, policy, query, question, rows

@@ -11,8 +11,8 @@ from tacit.data.sample import Public
 from tacit.learners.learner import ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.stump import StumpModel
-from tacit.mechanisms.no_privacy import NoPrivacy
 from tacit.mechanisms.piecewise import Piecewise
+from tacit.mechanisms.registry import NoPrivacy
 from tacit.mechanisms.streams import seeded
 from tacit.render.html import page_of
 from tacit_papers.b.experiment import SUMS_SHARE, ErrorCell, SummedCell, cells_b

@@ -9,7 +9,7 @@ from tacit.learners.learner import ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.stump import StumpModel
 from tacit.learners.query import Answer
-from tacit.mechanisms.no_privacy import NoPrivacy
+from tacit.mechanisms.registry import NoPrivacy
 from tacit.mechanisms.streams import seeded
 from tacit.render.document import Table
 from tacit_papers.a.experiment import cells_a

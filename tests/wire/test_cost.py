@@ -16,7 +16,7 @@ from benchmarks.decoding_inputs import KINDS, hostile_patterns
 from tacit.estimators.persistence import SavedModel
 from tacit.learners.invitation import Invitation
 from tacit.wire import WireError, decode, encode, message
-from tacit.wire.codec import DEEPEST, MOST_OBJECTS, plan_of
+from tacit.wire.decoding import DEEPEST, MOST_OBJECTS, plan_of
 
 MEMORY = 64  # bytes of memory for a byte read, and a little to begin with
 

@@ -23,16 +23,8 @@ from tacit._util.checks import bad, positive
 from tacit._util.types import FloatArray
 from tacit.algorithms.public_baseline import PublicModel, as_scores
 from tacit.data.sample import Public
-from tacit.learners.models.features import (
-    Expansion,
-    FeatureMap,
-    Joined,
-    Leaves,
-    Products,
-    Rows,
-    Waves,
-)
-from tacit.learners.models.scores import Forest, ModelScores, contrasts
+from tacit.learners.models.features import Expansion, FeatureMap, Joined, Products, Rows, Waves
+from tacit.learners.models.scores import Forest, Leaves, ModelScores, contrasts
 
 MOST = 480  # numbers of a share: an owner's time grows with it
 _COORDINATES = 15  # of which products are made

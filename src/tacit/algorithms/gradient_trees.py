@@ -27,8 +27,7 @@ from tacit.data.cohort import Cohort
 from tacit.data.sample import Public
 from tacit.learners.learner import Facts, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
-from tacit.learners.models.scores import Forest, ScoreModel, softmax
-from tacit.learners.models.trees import Trees
+from tacit.learners.models.scores import Forest, ScoreModel, Trees, softmax
 from tacit.learners.owners.gradient_histogram import GradientHistogram
 from tacit.learners.query import Answer
 

@@ -47,8 +47,7 @@ from tacit.learners.peers.noisy_tree import GrowTree, all_cuts
 from tacit.learners.peers.peer_model import Additive, NoisyTrees, ScorePart, Tree
 from tacit.learners.peers.random_stump import RandomStump, SharedStumps, random_cut
 from tacit.learners.query import Estimates
-from tacit.mechanisms.odds import rational
-from tacit.mechanisms.streams import Stream
+from tacit.mechanisms.streams import Stream, rational
 from tacit.wire import message
 
 _KEY = 32  # bytes of an Ed25519 public key

@@ -20,8 +20,7 @@ from threadpoolctl import threadpool_limits  # a dependency of scikit-learn
 
 from tacit._util.types import FloatArray, IntArray
 from tacit.data.sample import Public
-from tacit.learners.models.scores import Forest, Linear, ScoreModel, softmax
-from tacit.learners.models.trees import Trees
+from tacit.learners.models.scores import Forest, Linear, ScoreModel, Trees, softmax
 
 FOLDS = 5
 _LEAST_ROWS = 10

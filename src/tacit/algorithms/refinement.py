@@ -26,7 +26,7 @@ from tacit.data.sample import Public
 from tacit.learners.learner import Facts, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.scores import ScoreModel
-from tacit.learners.owners.discriminant import Discriminant, class_residuals
+from tacit.learners.owners.gradient import Discriminant, class_residuals
 from tacit.learners.query import Answer, all_rounds, rounds_in_words
 
 MAPS = ("linear", "products")

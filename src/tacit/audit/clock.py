@@ -33,9 +33,8 @@ from tacit.audit.staging import (
 from tacit.data.cohort import Cohort
 from tacit.learners.learner import Facts, Learner, ReportTerms, ShareQuery
 from tacit.learners.models.features import FeatureMap, Rows
-from tacit.learners.models.scores import Forest, ScoreModel
-from tacit.learners.models.trees import Trees
-from tacit.learners.owners.discriminant import Discriminant
+from tacit.learners.models.scores import Forest, ScoreModel, Trees
+from tacit.learners.owners.gradient import Discriminant
 from tacit.learners.owners.logistic import Logistic
 from tacit.mechanisms.streams import SeededStream
 from tacit.owner.gate import Gate

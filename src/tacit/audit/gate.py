@@ -48,8 +48,7 @@ from tacit.learners.learner import Learner, ShareQuery
 from tacit.learners.owners.centroid import Centroid
 from tacit.learners.owners.logistic import Logistic
 from tacit.learners.owners.stump import Stump
-from tacit.mechanisms.odds import rational
-from tacit.mechanisms.streams import SeededStream
+from tacit.mechanisms.streams import SeededStream, rational
 from tacit.owner.gate import Gate
 from tacit.owner.policy import Policy
 

@@ -32,7 +32,7 @@ from tacit.audit.staging import (
 )
 from tacit.learners.invitation import Invitation
 from tacit.learners.owners.stump import Stump
-from tacit.mechanisms.odds import rational
+from tacit.mechanisms.streams import rational
 from tacit.owner.gate import Gate, RefusedError
 from tacit.owner.policy import Policy
 from tacit.owner.rollback_guard import Entry

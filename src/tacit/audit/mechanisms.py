@@ -18,17 +18,16 @@ from tacit._util.checks import bad
 from tacit._util.types import FloatArray
 from tacit.audit.statistical import Examination, examine
 from tacit.mechanisms.base import Mechanism
-from tacit.mechanisms.caps import Cap
+from tacit.mechanisms.codewords import Cap
 from tacit.mechanisms.duchi import Duchi, DuchiLaw
 from tacit.mechanisms.hybrid import Hybrid
 from tacit.mechanisms.laplace import Laplace
-from tacit.mechanisms.odds import exp_below, odds, rational
 from tacit.mechanisms.piecewise import Piecewise, PiecewiseLaw
 from tacit.mechanisms.privunit import PrivUnit
 from tacit.mechanisms.randomized_response import RandomizedResponse, ResponseLaw
 from tacit.mechanisms.registry import PRIVATE
 from tacit.mechanisms.spaces import Ball, Box, Space
-from tacit.mechanisms.streams import Stream
+from tacit.mechanisms.streams import Stream, exp_below, odds, rational
 
 _SMALL = 64  # grid of the tables that are enumerated whole
 

@@ -11,9 +11,9 @@ from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import Outlook, look_ahead
 from tacit.cli._output import Screen, Steps
-from tacit.data.owned import OwnerTable
 from tacit.data.sample import Sample
 from tacit.data.schema import Schema
+from tacit.data.table_file import OwnerTable
 from tacit.estimators.boosting import PrivateBoosting
 from tacit.estimators.classifier import PrivateClassifier
 from tacit.estimators.peers import PeerEnsemble

@@ -12,9 +12,8 @@ from tacit.cli._fit_report import Evaluation, FitResult, as_document, show, show
 from tacit.cli._fitting import METHODS, WEIGHTS, Fitting
 from tacit.cli._options import Categories, Label, LeaveOut, SchemaFile
 from tacit.cli._output import Pace, Screen, steps, writable
-from tacit.data.owned import OwnerTable, divide, read_labelled, read_owned
 from tacit.data.sample import ColumnRoles, Sample, read_sample
-from tacit.data.table_file import TableFile
+from tacit.data.table_file import OwnerTable, TableFile, divide, read_labelled, read_owned
 from tacit.engines.inline import drawing_order
 from tacit.estimators.inputs import stream_of
 from tacit.estimators.planning import Plan

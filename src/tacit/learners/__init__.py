@@ -10,10 +10,9 @@ from typing import Any
 
 from tacit._util.checks import one_of
 from tacit.learners.learner import Learner
-from tacit.learners.models import features, scores, trees
+from tacit.learners.models import features, scores
 from tacit.learners.owners import (
     centroid,
-    discriminant,
     gradient,
     gradient_histogram,
     logistic,
@@ -24,8 +23,8 @@ from tacit.learners.peers import cells, leaf_counts, noisy_tree, peer_model
 from tacit.learners.sites import losses, projection, train
 
 MESSAGES = (
-    *(features, scores, trees),
-    *(centroid, discriminant, gradient, gradient_histogram, logistic, stump, sum_query),
+    *(features, scores),
+    *(centroid, gradient, gradient_histogram, logistic, stump, sum_query),
     *(cells, leaf_counts, noisy_tree, peer_model),
     *(losses, projection, train),
 )

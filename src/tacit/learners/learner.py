@@ -17,9 +17,8 @@ from tacit._util.checks import bad, whole
 from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort
 from tacit.data.sample import Public
-from tacit.learners.cost import Cost
 from tacit.learners.models.ensemble import LARGEST, Ensemble, Model
-from tacit.learners.query import Answer, Query
+from tacit.learners.query import Answer, Cost, Query
 from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.registry import MECHANISMS, best_name, mechanism_for
 from tacit.mechanisms.reports import Reports, Totals

@@ -1,13 +1,23 @@
-"""What a data user asks, and what it gets: the two words of the whole protocol.
+"""What a data user asks, what it gets, and what answering takes: the words of the whole protocol.
 
 A `Query` is public. It says what an owner computes and how it randomises it (`release`, run where
 the rows are), and how the data user checks and reads reports (`valid`, `collect`, `answer`). The
 families are the shares of learners through a mechanism (`ShareQuery`, unit owner, `Answer`), and
 private training or counting inside a site or peer (unit record, `Estimates`, every owner's vector
 one by one).
+
+A question has a price before it has an answer (`Cost`): work in steps, memory in bytes, from public
+facts alone. A step is some ten machine instructions: one entry of an array looked at, added or
+compared. `CALL` is what a call into a library costs whatever the size of what it is given, `FLOP`
+how many products of a matrix product go into a step. Bounds are for the worst rows that the public
+number of rows allows; they say nothing about the rows that are there, so that a gate may act on
+them. Claim: `seconds` bounds the time of one core that is at least a fifth as quick as a processor
+of 2020. tests/learners/test_cost.py measures bounds against clocks; a machine that is slower loses
+its own answers, never its privacy (owner/gate.md).
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,10 +25,61 @@ import numpy as np
 
 from tacit._util.checks import bad, whole
 from tacit._util.types import BoolArray, FloatArray
-from tacit.data.cohort import Cohort
-from tacit.learners.cost import Cost
+from tacit.data.cohort import ROWS_IN_BLOCK, Cohort
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.streams import Stream
+
+STEP = 1e-8  # seconds
+CALL = 5_000  # steps
+FLOP = 16  # products in a step
+NUMBER = 8  # bytes
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Bounds that add up: of parts done one after the other, whose memory may stay in use. `calls`
+    into libraries are made once for all owners that are answered in one go.
+
+    >>> Cost(10, 100, 1) + Cost(5, 50, 2)
+    Cost(work=15, memory=150, calls=3)
+    >>> Cost(10, 100, 1).times(3)
+    Cost(work=30, memory=300, calls=1)
+    """
+
+    work: int = 0
+    memory: int = 0
+    calls: int = 0
+
+    def __add__(self, other: "Cost") -> "Cost":
+        return Cost(self.work + other.work, self.memory + other.memory, self.calls + other.calls)
+
+    def times(self, owners: int) -> "Cost":
+        """Of so many owners in one go."""
+        return Cost(owners * self.work, owners * self.memory, self.calls)
+
+    @property
+    def seconds(self) -> float:
+        """The time that it takes at most."""
+        return (self.work + CALL * self.calls) * STEP
+
+
+def in_blocks(cost: Callable[[int], Cost], rows: int) -> Cost:
+    """What takes `cost` of so many rows, done block by block (`Cohort.row_blocks`): the work of
+    all rows, the memory of two blocks (one is made while the last is still there), and calls again
+    for every block.
+
+    >>> in_blocks(lambda rows: Cost(rows, 8 * rows, 1), 10 * ROWS_IN_BLOCK)
+    Cost(work=90960, memory=65536, calls=1)
+    """
+    whole, block = cost(rows), cost(min(rows, ROWS_IN_BLOCK))
+    again = -(-rows * CALL * whole.calls // ROWS_IN_BLOCK)
+    return Cost(whole.work + again, 2 * block.memory, whole.calls)
+
+
+def table(rows: int, columns: int, passes: int = 1) -> Cost:
+    """A table of numbers that is made and gone over several times."""
+    size = rows * columns
+    return Cost(passes * size, NUMBER * size, 1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,26 +1,155 @@
-"""Public codewords: a 64-bit number names a direction in space, the same on every machine.
+"""PrivUnit's public codewords, and how far the favoured ones lean towards the share.
 
-The number seeds SplitMix64; each 16 bits of its output pick a quantile of the normal distribution
-from a table of whole numbers; the vector is divided by its length. Everything is whole numbers or
-operations that IEEE 754 rounds correctly, so all machines agree on every codeword, and sums of
-codewords are exact.
+A 64-bit number names a direction in space, the same on every machine: it seeds SplitMix64; each 16
+bits of its output pick a quantile of the normal distribution from a table of whole numbers; the
+vector is divided by its length. Everything is whole numbers or operations that IEEE 754 rounds
+correctly, so all machines agree on every codeword, and sums of codewords are exact.
+
+Of N independent uniform directions the k closest to a given one have inner products whose expected
+mean and mean square are one-dimensional integrals: with them a `Cap` has the estimate's scale and
+variance in closed form, and says how many to favour.
 """
 
+from dataclasses import dataclass
 from functools import lru_cache
+from math import comb, lgamma, log, pi, sqrt
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
+from scipy.special import betainc, ndtri
 
 from tacit._util.kernels import kernel
 from tacit._util.types import AnyArray, FloatArray, WordArray
+from tacit.mechanisms.streams import BASE, odds
 
+_PANELS, _NODES = 64, 48  # of the quadrature: about 1e-12
+_GAIN = 0.02  # doubling the codewords must lower the error by more than this to be worth the time
+_CANDIDATES = range(3, 13)  # of the number of candidates: 8 to 4,096
 STEPS = 1 << 30  # a codeword's coordinates are multiples of 1 / STEPS
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # these three are SplitMix64's own
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 _BITS = np.uint64(0xFFFF)  # that pick a quantile
 _NORMAL_SCALE = 7000  # the largest quantile, 4.3, still fits 16 bits
+
+
+@dataclass(frozen=True)
+class Cap:
+    """PrivUnit's constants for one epsilon: the `favoured` closest of `candidates` weigh `high`,
+    the others `low`.
+    """
+
+    dim: int
+    candidates: int
+    favoured: int
+    high: int
+    low: int
+
+    @property
+    def total(self) -> int:
+        """T: the sum of the weights."""
+        return self.favoured * self.high + (self.candidates - self.favoured) * self.low
+
+    @property
+    def inputs(self) -> range:
+        """Which codeword is closest: cyclic orders stand for all the rankings that shares can
+        induce.
+        """
+        return range(self.candidates)
+
+    def weights(self, closest: int) -> list[int]:
+        """Whole-number weights of the candidates when `closest`, closest+1, ... (cyclically) is
+        their order.
+        """
+        rank = [(index - closest) % self.candidates for index in range(self.candidates)]
+        return [self.high if place < self.favoured else self.low for place in rank]
+
+    @property
+    def pull(self) -> float:
+        """E[<codeword, direction>]: the estimate is codeword / pull."""
+        lean, _ = leading_moments(self.dim, self.candidates, self.favoured)
+        return self.favoured * (self.high - self.low) * lean / self.total
+
+    @property
+    def square(self) -> float:
+        """E[<codeword, direction>^2]."""
+        _, top = leading_moments(self.dim, self.candidates, self.favoured)
+        rest = (self.candidates / self.dim - self.favoured * top) / (
+            self.candidates - self.favoured
+        )
+        others = (self.candidates - self.favoured) * self.low
+        return (self.favoured * self.high * top + others * rest) / self.total
+
+
+@lru_cache(maxsize=65536)
+def leading_moments(dim: int, candidates: int, favoured: int) -> tuple[float, float]:
+    """Expected mean of X and of X^2 over the `favoured` largest of `candidates` inner products.
+
+    E[sum over the k largest of N of g(X)] = N * integral of g(x) P[fewer than k of N-1 others
+    exceed x] dF(x).
+    """
+    n, k = candidates, favoured
+    if dim == 1:  # inner products are +-1 and the number of +1 is binomial
+        # times 2^-n: how many +1 among the k
+        among = sum(min(plus, k) * comb(n, plus) for plus in range(n + 1))
+        return 2 * (among / (k << n)) - 1, 1.0
+    x, density, below = _first_coordinate(dim)
+    kept = betainc(n - k, k, below) * density
+    return float(n / k * np.sum(x * kept)), float(n / k * np.sum(x * x * kept))
+
+
+@lru_cache(maxsize=256)
+def _first_coordinate(dim: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Nodes, weights times density, and distribution function of one coordinate of a uniform
+    direction.
+
+    In the angle x = sin(a) the density is proportional to cos(a)^(dim-2), smooth also for dim 2 and
+    3.
+    """
+    reach = min(pi / 2, 14 / sqrt(dim))
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    half = reach / _PANELS
+    centres = half * (2 * np.arange(_PANELS) + 1) - reach
+    angle = (centres[:, np.newaxis] + half * nodes).ravel()
+    constant = lgamma(dim / 2) - lgamma((dim - 1) / 2) - 0.5 * log(pi)
+    density = np.exp(constant + (dim - 2) * np.log(np.cos(angle))) * np.tile(
+        weights * half, _PANELS
+    )
+    x = np.sin(angle)
+    return x, density, betainc((dim - 1) / 2, (dim - 1) / 2, (1 + x) / 2)
+
+
+def _best(dim: int, epsilon: float, candidates: int) -> Cap:
+    """The cap with the largest pull; pull rises and then falls with the number of favoured
+    codewords.
+    """
+    chances = odds(epsilon, BASE)
+
+    def cap(favoured: int) -> Cap:
+        return Cap(dim, candidates, favoured, chances.high, chances.low)
+
+    low, high = 1, candidates // 2
+    while low < high:
+        middle = (low + high) // 2
+        if cap(middle).pull < cap(middle + 1).pull:
+            low = middle + 1
+        else:
+            high = middle
+    return cap(low)
+
+
+@lru_cache(maxsize=1024)
+def best_cap(dim: int, epsilon: float) -> Cap:
+    """The smallest number of candidates beyond which doubling gains less than two percent, and
+    its best cap.
+    """
+    chosen = _best(dim, epsilon, 1 << _CANDIDATES.start)
+    for bits in _CANDIDATES[1:]:
+        larger = _best(dim, epsilon, 1 << bits)
+        if larger.pull**2 < chosen.pull**2 * (1 + _GAIN):
+            break
+        chosen = larger
+    return chosen
 
 
 @lru_cache(maxsize=1)

@@ -18,9 +18,17 @@ import numpy as np
 from tacit._util.kernels import kernel
 from tacit._util.types import AnyArray, BoolArray, FloatArray, WordArray
 from tacit.mechanisms.base import Mechanism
-from tacit.mechanisms.odds import BASE, Odds, odds
 from tacit.mechanisms.reports import Reports
-from tacit.mechanisms.streams import high_half, high_product, low_half, round_up, unfair_below
+from tacit.mechanisms.streams import (
+    BASE,
+    Odds,
+    high_half,
+    high_product,
+    low_half,
+    odds,
+    round_up,
+    unfair_below,
+)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ import numpy as np
 
 from tacit._util.kernels import kernel
 from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray, WordArray
-from tacit.mechanisms.odds import rational
 from tacit.mechanisms.piecewise import PiecewiseLaw, point_of, step_of
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.sampled import Sampled
@@ -23,6 +22,7 @@ from tacit.mechanisms.streams import (
     high_half,
     high_product,
     low_half,
+    rational,
     round_up,
     unfair_below,
 )

@@ -21,10 +21,16 @@ from tacit._util.checks import bad
 from tacit._util.kernels import kernel
 from tacit._util.types import AnyArray, BoolArray, FloatArray, WordArray
 from tacit.mechanisms.base import Mechanism
-from tacit.mechanisms.odds import rational
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.spaces import Box
-from tacit.mechanisms.streams import high_half, high_product, low_half, round_up, unfair_below
+from tacit.mechanisms.streams import (
+    high_half,
+    high_product,
+    low_half,
+    rational,
+    round_up,
+    unfair_below,
+)
 
 _STEPS = 1 << 14  # grid steps in radius_inf
 _LARGEST_SCALE = 1 << 40  # so that sums of a block of reports stay within 64 bits

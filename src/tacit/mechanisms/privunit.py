@@ -16,8 +16,15 @@ import numpy as np
 from tacit._util.kernels import kernel
 from tacit._util.types import AnyArray, BoolArray, FloatArray, WordArray
 from tacit.mechanisms.base import Mechanism
-from tacit.mechanisms.caps import Cap, best_cap
-from tacit.mechanisms.codewords import STEPS, closeness, codeword_sums, codewords, normal_table
+from tacit.mechanisms.codewords import (
+    STEPS,
+    Cap,
+    best_cap,
+    closeness,
+    codeword_sums,
+    codewords,
+    normal_table,
+)
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.streams import high_product, unfair_below, unit
 

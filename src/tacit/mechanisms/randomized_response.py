@@ -18,10 +18,9 @@ from tacit._util.checks import bad
 from tacit._util.kernels import kernel
 from tacit._util.types import AnyArray, BoolArray, FloatArray, WordArray
 from tacit.mechanisms.base import Mechanism
-from tacit.mechanisms.odds import BASE, Odds, odds
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.spaces import Simplex
-from tacit.mechanisms.streams import high_product, unfair_below, unit
+from tacit.mechanisms.streams import BASE, Odds, high_product, odds, unfair_below, unit
 
 _MOST = 1 << 28  # vertices: keeps the total weight within 64 bits
 

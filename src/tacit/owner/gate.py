@@ -29,9 +29,8 @@ from tacit.data.cohort import Cohort
 from tacit.data.schema import Schema
 from tacit.learners.invitation import PURPOSE, Invitation, digest_of, pack
 from tacit.learners.query import Query
-from tacit.mechanisms.odds import rational
 from tacit.mechanisms.reports import Reports
-from tacit.mechanisms.streams import Stream, secure
+from tacit.mechanisms.streams import Stream, rational, secure
 from tacit.owner.ledger import Book, Ledger
 from tacit.owner.policy import Policy
 from tacit.owner.rollback_guard import COUNTS, Entry

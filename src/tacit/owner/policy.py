@@ -16,8 +16,8 @@ from tacit._util.checks import bad, whole
 from tacit.learners.invitation import Invitation
 from tacit.learners.owners.sum_query import HOW, SumQuery
 from tacit.learners.query import Query
-from tacit.mechanisms.odds import rational
 from tacit.mechanisms.registry import MECHANISMS
+from tacit.mechanisms.streams import rational
 from tacit.owner.rollback_guard import COUNTS, budget_used
 
 _LARGEST_QUERY = 1 << 20

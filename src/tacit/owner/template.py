@@ -13,7 +13,7 @@ from fractions import Fraction
 from tacit._util.checks import bad, whole
 from tacit.learners.invitation import Invitation, digest_of
 from tacit.learners.query import Query
-from tacit.mechanisms.odds import rational
+from tacit.mechanisms.streams import rational
 from tacit.owner.policy import Policy
 from tacit.wire import encode, message
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from tacit._util.checks import bad, positive
 from tacit._util.types import FloatArray
-from tacit.mechanisms.odds import rational
+from tacit.mechanisms.streams import rational
 
 _ALPHAS = 1 + np.exp(np.linspace(np.log(1e-2), np.log(1e7), 20_000))
 _SAFE = 1e-12  # relative; a few units in the last place are 1e-15

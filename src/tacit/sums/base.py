@@ -19,8 +19,7 @@ import numpy as np
 
 from tacit._util.checks import bad, matrix, positive, whole
 from tacit._util.types import FloatArray, WordArray
-from tacit.mechanisms.odds import rational
-from tacit.mechanisms.streams import Stream
+from tacit.mechanisms.streams import Stream, rational
 
 _BLOCK = 1 << 16  # owners handled at a time
 _LARGEST_STEPS = 1 << 30  # per unit: two billion owners still fit a sum

@@ -1,6 +1,6 @@
 """What travels and what is kept: canonical bytes of public objects, and signatures over them."""
 
-from tacit.wire.codec import decode, encode
-from tacit.wire.registry import WireError, message
+from tacit.wire.decoding import decode
+from tacit.wire.encoding import WireError, encode, message
 
 __all__ = ["WireError", "decode", "encode", "message"]

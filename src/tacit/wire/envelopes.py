@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from tacit.wire.codec import LARGEST, decode, encode
-from tacit.wire.registry import WireError
+from tacit.wire.decoding import LARGEST, decode
+from tacit.wire.encoding import WireError, encode
 
 Kind = TypeVar("Kind")
 _SIGNATURE = 64

@@ -21,7 +21,7 @@ from tacit.learners.owners.logistic import Logistic, LogisticModel, fit_owners
 from tacit.learners.owners.stump import Stump, StumpModel, best_thresholds
 from tacit.learners.query import Answer
 from tacit.mechanisms.base import Mechanism
-from tacit.mechanisms.no_privacy import NoPrivacy
+from tacit.mechanisms.registry import NoPrivacy
 from tacit.mechanisms.spaces import Box
 from tacit.mechanisms.streams import Stream
 from tacit_papers.shared.textbook_duchi import as_published

@@ -18,8 +18,8 @@ from tacit.learners.learner import Learner, ReportTerms, ShareQuery, Simulated
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.query import Answer
 from tacit.mechanisms.base import Mechanism
-from tacit.mechanisms.no_privacy import NoPrivacy
 from tacit.mechanisms.registry import MECHANISMS as MECHANISM_OF
+from tacit.mechanisms.registry import NoPrivacy
 from tacit.mechanisms.spaces import Space
 from tacit.mechanisms.streams import Stream, seeded
 from tacit_papers.datasets.split import Split

@@ -28,7 +28,7 @@ from tacit.mechanisms.streams import high_half, high_product, low_half, round_up
 class TextbookLaw(DuchiLaw):
     """Vectors that agree with the input in at least half of the coordinates weigh A.
 
-    >>> from tacit.mechanisms.odds import Odds
+    >>> from tacit.mechanisms.streams import Odds
     >>> TextbookLaw(dim=2, odds=Odds(high=3, low=1)).weights((1, -1))
     {(-1, -1): 3, (-1, 1): 1, (1, -1): 3, (1, 1): 3}
     """

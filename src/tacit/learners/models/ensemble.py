@@ -11,7 +11,7 @@ import numpy as np
 from tacit._util.checks import bad, whole
 from tacit._util.types import FloatArray, IntArray
 from tacit.data.cohort import Cohort, add_by_owner, owner_weights
-from tacit.learners.cost import Cost, in_blocks, table
+from tacit.learners.query import Cost, in_blocks, table
 from tacit.wire import message
 
 LARGEST = 1 << 20  # numbers of a row, classes

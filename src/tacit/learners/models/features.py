@@ -15,8 +15,7 @@ import numpy as np
 from tacit._util.checks import bad, whole
 from tacit._util.kernels import kernel
 from tacit._util.types import FloatArray
-from tacit.learners.cost import Cost, table
-from tacit.learners.models.trees import Trees
+from tacit.learners.query import Cost, table
 from tacit.wire import message
 
 
@@ -108,24 +107,6 @@ class Waves(Expansion):
         angle = np.empty((len(X), self.axes.shape[1]))
         affine(X, self.centre, self.axes, angle)
         return np.hstack([np.cos(angle), np.sin(angle)])
-
-
-@message("features.leaves")
-@dataclass(frozen=True, eq=False)
-class Leaves(Expansion):
-    """Which leaf of each public tree a row falls into: 0 and 1."""
-
-    trees: Trees
-
-    def width(self, dim: int) -> int:
-        self.trees.check(dim)
-        return int(np.count_nonzero(self.trees.column < 0))
-
-    def cost(self, dim: int, rows: int) -> Cost:
-        return self.trees.cost(rows) + table(rows, self.width(dim), passes=2)
-
-    def expand(self, X: FloatArray) -> FloatArray:
-        return self.trees.indicators(X)
 
 
 @message("features.joined")

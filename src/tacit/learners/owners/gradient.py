@@ -1,10 +1,17 @@
-"""What a published model gets wrong on an owner's rows, along public features. Note: gradient.md.
+"""What a published model gets wrong on an owner's rows: residuals times public features, averaged.
 
-Share: mean over the owner's rows of w(x) (C^T (e_y - p(x))) x phi(x), where phi is a public map, p
-are the probabilities of the scores phi(x) weights, C are contrasts of classes, and w(x) <= 1
-shortens a row to at most `reach` whatever its label is. Since w looks at x alone, the mean of
-shares is 0 if p is right, however many rows are shortened. The mean is clipped to a public ball:
-labels, counts and the number of rows are inside the one vector, and nothing else leaves.
+`Gradient`: the share is the mean over the owner's rows of w(x) (C^T (e_y - p(x))) x phi(x), where
+phi is a public map, p are the probabilities of the scores phi(x) weights, C are contrasts of
+classes, and w(x) <= 1 shortens a row to at most `reach` whatever its label is. Since w looks at x
+alone, the mean of shares is 0 if p is right, however many rows are shortened. Note: gradient.md.
+
+`Discriminant`: the same with w = 1, and with the model that is published so far (all classes alike
+where there is none). For two classes and no model it is the label-signed mean of the mapped rows,
+of which linear discriminants are learned, in a space where classes have unit covariance.
+Derivation: discriminant.md.
+
+Either mean is clipped to a public ball: labels, counts and the number of rows are inside the one
+vector, and nothing else leaves.
 """
 
 from dataclasses import dataclass
@@ -14,14 +21,12 @@ import numpy as np
 
 from tacit._util.checks import bad, positive
 from tacit._util.kernels import kernel
-from tacit._util.types import FloatArray
+from tacit._util.types import FloatArray, IntArray
 from tacit.data.cohort import BlockOwners, Cohort
-from tacit.learners.cost import Cost, in_blocks, table
 from tacit.learners.learner import Facts, Learner, ShareQuery
 from tacit.learners.models.features import FeatureMap, affine
-from tacit.learners.models.scores import Mapped, ScoreModel, softmax
-from tacit.learners.owners.discriminant import class_residuals
-from tacit.learners.query import Answer
+from tacit.learners.models.scores import Mapped, ScoreModel, contrasts, softmax
+from tacit.learners.query import Answer, Cost, in_blocks, table
 from tacit.mechanisms.spaces import Ball
 from tacit.wire import message
 
@@ -78,6 +83,88 @@ class Gradient(Learner):
         return ScoreModel(query.facts.classes, (Mapped(self.features, self.weights),))
 
 
+@message("discriminant")
+@dataclass(frozen=True, eq=False)
+class Discriminant(Learner):
+    """`features` say what of a row counts, `model` what is known already, `radius` how long a
+    share may be.
+    """
+
+    name: ClassVar[str] = "discriminant"
+
+    features: FeatureMap
+    model: ScoreModel
+    radius: float
+
+    def __post_init__(self) -> None:
+        positive("radius", self.radius)
+
+    def space(self, facts: Facts) -> Ball:
+        self.features.check(facts.dim)
+        self.model.check(facts.dim, facts.classes)
+        return Ball(dim=(facts.classes - 1) * self.features.dim, radius=self.radius)
+
+    def cost(self, query: ShareQuery, rows: int) -> Cost:
+        """The map, the model, and a product of residuals and features for every row."""
+        dim, classes = query.facts.dim, query.facts.classes
+        width = (classes - 1) * self.features.dim
+
+        def block(rows: int) -> Cost:
+            residuals = table(rows, 4 * classes, passes=classes) + table(classes, 3 * classes)
+            scores = self.features.cost(dim, rows) + self.model.cost(dim, rows)
+            return scores + residuals + Cost(2 * rows * width)
+
+        return in_blocks(block, rows) + table(1, width, passes=2)
+
+    def share(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
+        shares = np.zeros((len(cohort), query.facts.classes - 1, self.features.dim))
+        for block in cohort.row_blocks():
+            phi = self.features.transform(block.X)
+            residuals = class_residuals(self.model.scores(block.X), block.y)
+            mean_products(residuals, phi, block.of, shares[block.owners])
+        return shares.reshape(len(cohort), -1)
+
+    def learn(self, query: ShareQuery, answer: Answer) -> ScoreModel:
+        """Class means and frequencies of the answer as linear discriminants; noise is taken off
+        their lengths.
+
+        The model published before must be the same for all rows: it says which frequencies were
+        expected.
+        """
+        classes, features = query.facts.classes, self.features
+        found = answer.mean.reshape(classes - 1, -1)
+        noise = float(np.mean(answer.stderr**2)) if np.isfinite(answer.stderr).all() else 0.0
+        # Frequencies move only where the answer is two standard errors off: their noise would shift
+        # every score.
+        surprise = max(
+            0.0, 1 - 4 * (classes - 1) * noise / max(float((found[:, 0] ** 2).sum()), 1e-300)
+        )
+        sums = contrasts(classes) @ found
+        expected = self.model.probabilities(np.zeros((1, query.facts.dim)))[0]
+        part = np.clip(expected + surprise * sums[:, 0] / features.level, 0.1 / classes, 1.0)
+        part = part / part.sum()
+        means = sums[:, 1:] / part[:, np.newaxis]
+        length = (means**2).sum(axis=1)
+        # Directions are kept even where they are mostly noise: somebody asked for the private part
+        # alone.
+        kept = np.maximum(0.2, 1 - noise * means.shape[1] / part**2 / np.maximum(length, 1e-300))
+        means = means * np.sqrt(kept)[:, np.newaxis]
+        level = np.log(part) - (means**2).sum(axis=1) / 2
+        weights = np.vstack([level / features.level, means.T])
+        return ScoreModel(classes, (Mapped(features, np.ascontiguousarray(weights)),))
+
+
+def class_residuals(scores: FloatArray, y: IntArray) -> FloatArray:
+    """C^T (e_y - softmax(scores)), (rows, classes - 1)."""
+    residual = -softmax(scores)
+    residual[np.arange(len(y)), y] += 1.0
+    matrix = contrasts(scores.shape[1])
+    out = np.zeros((len(y), matrix.shape[1]))
+    for k in range(len(matrix)):  # not a product of a library: its rounding may depend on the block
+        out += residual[:, k, np.newaxis] * matrix[k]
+    return out
+
+
 def longest_residuals(chances: FloatArray) -> FloatArray:
     """The length of e_y - chances for the label that makes it longest, (rows,): public given x.
 
@@ -111,5 +198,16 @@ def mean_shortened(
             w = (reach / length if length > reach else 1.0) / of.sizes[owner]
             for a in range(residuals.shape[1]):
                 weight = w * residuals[i, a]
+                for j in range(phi.shape[1]):
+                    out[owner, a, j] += weight * phi[i, j]
+
+
+@kernel
+def mean_products(residuals: FloatArray, phi: FloatArray, of: BlockOwners, out: FloatArray) -> None:
+    """Add to every owner's mean over its rows of residual x phi what the rows of a block add."""
+    for owner in range(len(of.sizes)):
+        for i in range(of.offsets[owner], of.offsets[owner + 1]):
+            for a in range(residuals.shape[1]):
+                weight = residuals[i, a] / of.sizes[owner]
                 for j in range(phi.shape[1]):
                     out[owner, a, j] += weight * phi[i, j]

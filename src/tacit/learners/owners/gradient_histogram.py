@@ -16,12 +16,10 @@ from tacit._util.checks import bad, positive
 from tacit._util.kernels import kernel
 from tacit._util.types import FloatArray, IntArray
 from tacit.data.cohort import BlockOwners, Cohort
-from tacit.learners.cost import Cost, in_blocks, table
 from tacit.learners.learner import Facts, Learner, ShareQuery
 from tacit.learners.models.ensemble import LARGEST
-from tacit.learners.models.scores import ScoreModel
-from tacit.learners.models.trees import Trees
-from tacit.learners.query import Answer
+from tacit.learners.models.scores import ScoreModel, Trees
+from tacit.learners.query import Answer, Cost, in_blocks, table
 from tacit.mechanisms.spaces import Ball
 from tacit.wire import message
 

@@ -18,7 +18,6 @@ from tacit._util.kernels import kernel, pieces, spread
 from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort
 from tacit.data.sample import Public
-from tacit.learners.cost import Cost, table
 from tacit.learners.learner import Facts, Learner, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.cross_tables import (
@@ -28,7 +27,7 @@ from tacit.learners.owners.cross_tables import (
     tabulate_replayed,
     tabulate_weighted,
 )
-from tacit.learners.query import Answer
+from tacit.learners.query import Answer, Cost, table
 from tacit.mechanisms.spaces import Crosses
 from tacit.wire import message
 

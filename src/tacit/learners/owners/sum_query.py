@@ -13,11 +13,10 @@ import numpy as np
 from tacit._util.checks import bad, whole
 from tacit._util.types import BoolArray, FloatArray
 from tacit.data.cohort import Cohort
-from tacit.learners.cost import CALL, Cost, in_blocks, table
 from tacit.learners.invitation import digest_of
 from tacit.learners.learner import Tally
 from tacit.learners.models.ensemble import Ensemble, Model
-from tacit.learners.query import Query
+from tacit.learners.query import CALL, Cost, Query, in_blocks, table
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.streams import Stream
 from tacit.sums.protocol import ENTRIES, SIZE, Batch, SumTerms, seal_halves

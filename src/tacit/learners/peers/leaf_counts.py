@@ -35,13 +35,11 @@ import numpy as np
 from tacit._util.checks import bad, rising
 from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort
-from tacit.learners.cost import Cost, in_blocks, table
 from tacit.learners.peers.cells import Cells, Cut
 from tacit.learners.peers.peer_model import Additive
-from tacit.learners.query import Estimates, Query
-from tacit.mechanisms.odds import rational
+from tacit.learners.query import Cost, Estimates, Query, in_blocks, table
 from tacit.mechanisms.reports import Reports
-from tacit.mechanisms.streams import Stream
+from tacit.mechanisms.streams import Stream, rational
 from tacit.sums.two_servers import two_sided_geometric_rows, variance
 from tacit.wire import message
 

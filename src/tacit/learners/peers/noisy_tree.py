@@ -22,7 +22,6 @@ import numpy as np
 from tacit._util.checks import bad, rising, whole
 from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort
-from tacit.learners.cost import CALL, Cost, table
 from tacit.learners.peers.cells import Cells, Cut
 from tacit.learners.peers.leaf_counts import (
     STEPS,
@@ -35,7 +34,7 @@ from tacit.learners.peers.leaf_counts import (
     within_ranges,
 )
 from tacit.learners.peers.peer_model import NoisyTrees, Tree, loss_weights
-from tacit.learners.query import Estimates, Query
+from tacit.learners.query import CALL, Cost, Estimates, Query, table
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.streams import Stream
 from tacit.sums.two_servers import two_sided_geometric_rows

@@ -17,7 +17,7 @@ import numpy as np
 from tacit._util.checks import bad, positive
 from tacit.learners.sites.descent import LEAST_ROWS, Descent
 from tacit.learners.sites.losses import Loss
-from tacit.mechanisms.odds import exp_below, rational
+from tacit.mechanisms.streams import exp_below, rational
 
 TOLERANCE = (
     2.0**-10

@@ -20,8 +20,7 @@ import numpy as np
 from tacit._util.checks import bad, positive, rising
 from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort
-from tacit.learners.cost import CALL, Cost, table
-from tacit.learners.query import Estimates, Query
+from tacit.learners.query import CALL, Cost, Estimates, Query, table
 from tacit.learners.sites.descent import Tiles, descend
 from tacit.learners.sites.losses import Loss
 from tacit.learners.sites.perturbation import (
@@ -32,9 +31,8 @@ from tacit.learners.sites.perturbation import (
 )
 from tacit.learners.sites.projection import Projection
 from tacit.learners.sites.solver import minimise
-from tacit.mechanisms.odds import rational
 from tacit.mechanisms.reports import Reports
-from tacit.mechanisms.streams import Stream
+from tacit.mechanisms.streams import Stream, rational
 from tacit.sums.two_servers import two_sided_geometric
 from tacit.wire import message
 

@@ -11,9 +11,8 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from tacit.data.cohort import Cohort
-from tacit.data.owned import read_owned
 from tacit.data.sample import ColumnRoles
-from tacit.data.table_file import TableFile
+from tacit.data.table_file import TableFile, read_owned
 from tacit.owner.gate import Gate
 from tacit.owner.policy import Policy
 from tacit.service.device.client import Link

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from tacit.learners.invitation import Invitation, digest_of, pack, report_size
-from tacit.mechanisms.odds import rational
-from tacit.mechanisms.streams import secure
+from tacit.mechanisms.streams import rational, secure
 from tacit.service.device.client import Link
 from tacit.service.device.join import Joining
 

@@ -25,7 +25,7 @@ import httpx
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from tacit.wire.codec import LARGEST
+from tacit.wire.decoding import LARGEST
 from tacit.wire.envelopes import public_bytes
 
 OWNER, TIME, SIGNATURE = "x-tacit-owner", "x-tacit-time", "x-tacit-signature"

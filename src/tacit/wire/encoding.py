@@ -1,11 +1,13 @@
-"""What may travel: classes registered by a tag, and arrays as their shape and little-endian
-values.
+"""What may travel, and its canonical bytes: one object, one string of bytes.
+
+A class opts in with ``@message("tag")``. It travels as [tag, field, field, ...] in msgpack, fields
+in their declared order; arrays travel as shape and little-endian values.
 """
 
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
-from math import prod
+from types import NoneType
 from typing import Any, TypeVar, get_type_hints
 
 import msgpack
@@ -16,6 +18,11 @@ from tacit._util.types import AnyArray
 Kind = TypeVar("Kind")
 _tag_of: dict[type, str] = {}
 _class_of: dict[str, type] = {}
+
+VERSION = 1
+SCALARS = (bool, int, float, str, bytes, NoneType)
+ARRAYS = {1: np.dtype("<f8"), 2: np.dtype("<i8")}  # extension types
+MOST_AXES = 3
 
 
 class WireError(ValueError):
@@ -46,6 +53,26 @@ def message(tag: str) -> Callable[[type[Kind]], type[Kind]]:
     return register
 
 
+def encode(value: object) -> bytes:
+    """The canonical bytes of a registered object."""
+    return bytes(msgpack.packb([VERSION, plain(value)], use_bin_type=True, strict_types=True))
+
+
+def plain(value: object) -> object:
+    """Registered objects as lists, arrays as extension types, scalars as they are."""
+    cls: Any = type(value)
+    tag = tag_of(cls)
+    if tag is not None:
+        return [tag, *(plain(getattr(value, name)) for name, _ in fields_of(cls))]
+    if isinstance(value, np.ndarray):
+        return pack_array(value)
+    if cls is tuple:
+        return [plain(part) for part in value]  # type: ignore[attr-defined]
+    if cls in SCALARS:
+        return value
+    raise WireError(f"{cls.__name__} cannot travel: it is not registered with @message")
+
+
 def tag_of(cls: type) -> str | None:
     """The tag that a class travels under; None: it does not travel."""
     return _tag_of.get(cls)
@@ -63,48 +90,21 @@ def fields_of(cls: Any) -> tuple[tuple[str, Any], ...]:
     return tuple((field.name, hints[field.name]) for field in fields(cls) if field.init)
 
 
-_KINDS = {1: np.dtype("<f8"), 2: np.dtype("<i8")}  # extension types
-_MOST_AXES = 3
-
-
 def pack_array(array: AnyArray) -> msgpack.ExtType:
     """An array as it travels."""
-    codes = {dtype: code for code, dtype in _KINDS.items()}
+    codes = {dtype: code for code, dtype in ARRAYS.items()}
     if (
         array.dtype not in codes
-        or not 1 <= array.ndim <= _MOST_AXES
+        or not 1 <= array.ndim <= MOST_AXES
         or (array.ndim > 1 and not array.size)
     ):
         raise WireError(
-            f"an array must be float64 or int64 with 1 to {_MOST_AXES} axes, got {array.dtype}"
+            f"an array must be float64 or int64 with 1 to {MOST_AXES} axes, got {array.dtype}"
         )
     if not np.isfinite(array).all():
         raise WireError("an array must be finite")
     shape = b"".join(length.to_bytes(4, "little") for length in array.shape)
     code = codes[array.dtype]
     return msgpack.ExtType(
-        code, bytes([array.ndim]) + shape + array.astype(_KINDS[code], copy=False).tobytes()
+        code, bytes([array.ndim]) + shape + array.astype(ARRAYS[code], copy=False).tobytes()
     )
-
-
-def unpack_array(code: int, data: bytes) -> AnyArray:
-    """The inverse of `pack_array`, with every length checked before anything is made."""
-    if code not in _KINDS or not data or not 1 <= data[0] <= _MOST_AXES:
-        raise ValueError("an unknown extension type")
-    start = 1 + 4 * data[0]
-    shape = tuple(int.from_bytes(data[at : at + 4], "little") for at in range(1, start, 4))
-    if (
-        len(data) < start
-        or len(data) - start != 8 * prod(shape)
-        or (len(shape) > 1 and not prod(shape))
-    ):
-        raise ValueError("an array of another length than its shape says")
-    array = (
-        np.frombuffer(data, dtype=_KINDS[code], offset=start)
-        .reshape(shape)
-        .astype(_KINDS[code].newbyteorder("="))
-    )
-    if not np.isfinite(array).all():
-        raise ValueError("an array with a value that is not finite")
-    array.setflags(write=False)
-    return array

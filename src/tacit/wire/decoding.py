@@ -1,31 +1,23 @@
-"""Canonical bytes of frozen dataclasses: one object, one string of bytes, and nothing else is
-accepted.
-
-A class opts in with ``@message("tag")``. It travels as [tag, field, field, ...] in msgpack, fields
-in their declared order; arrays travel as shape and little-endian values. Decoding is led by the
-declared types of the fields: nothing on the wire can name a class that was not
-registered or that does not belong there. Numbers must be finite, the class's own checks run, and
-bytes that are not exactly what encoding the result would give are refused. No pickle, no code.
-
-Bytes of untrusted origin cost time and memory in proportion to their length (`largest` bounds it;
-`python -m benchmarks.decoding` searches for those that cost most), and any defect is a `WireError`.
-
-Reading a message in one pass, led by the declared types: nothing is made that does not belong.
+"""Reading messages: nothing is made that does not belong, in one pass led by the declared types.
 
 The first byte of a value says what it is: a number, a text, a list, ... A `ReadPlan` maps that to
 the one way of reading which the declared type allows there, so a union is decided by a look at one
 byte, and an object by its tag, before anything inside it is read. There is no trying and no going
-back.
+back. Nothing on the wire can name a class that was not registered or that does not belong there.
+Numbers must be finite, the class's own checks run, and bytes that are not exactly what encoding the
+result would give are refused. No pickle, no code.
 
-Claim: reading takes time and memory in proportion to the bytes, whatever they are. Proof: every
-byte is read once, since each step either takes bytes and goes on or refuses for good; a list makes
-room entry by entry, and an entry is at least one byte; constructors are linear in their fields
-(`message`), and each object is constructed once. Depth and objects are bounded beside it.
+Claim: reading takes time and memory in proportion to the bytes, whatever they are (`largest` bounds
+it; `python -m benchmarks.decoding` searches for those that cost most), and any defect is a
+`WireError`. Proof: every byte is read once, since each step either takes bytes and goes on or
+refuses for good; a list makes room entry by entry, and an entry is at least one byte; constructors
+are linear in their fields (`message`), and each object is constructed once. Depth and objects are
+bounded beside it.
 """
 
 from collections.abc import Callable
 from functools import lru_cache
-from math import isfinite
+from math import isfinite, prod
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin
 
@@ -33,21 +25,46 @@ import msgpack
 import numpy as np
 
 from tacit._util.types import AnyArray
-from tacit.wire.registry import (
+from tacit.wire.encoding import (
+    ARRAYS,
+    MOST_AXES,
+    SCALARS,
+    VERSION,
     WireError,
     class_of,
+    encode,
     fields_of,
-    pack_array,
-    tag_of,
-    unpack_array,
 )
 
+Kind = TypeVar("Kind")
+LARGEST = 4 << 20  # bytes of one message
 DEEPEST = 32  # lists and objects inside each other; what we send has below ten
 MOST_OBJECTS = 1 << 17  # registered objects in one message
 
-_SCALARS = (bool, int, float, str, bytes, NoneType)
+_DAMAGE = (ValueError, TypeError, RecursionError, MemoryError, OverflowError)
 _ANYTHING = (bool, int, float, str, NoneType)  # what a field declared as Any may hold
-_ARRAYS = {np.float64: np.dtype(np.float64), np.int64: np.dtype(np.int64)}
+_DTYPES = {np.float64: np.dtype(np.float64), np.int64: np.dtype(np.int64)}
+
+
+def decode(data: bytes, kind: Callable[..., Kind], largest: int = LARGEST) -> Kind:
+    """The object of class `kind` (or a subclass) that these bytes are, or a `WireError`."""
+    if not len(data) <= largest:
+        raise WireError(f"a message must be at most {largest} bytes")
+    if not data[:2] == bytes((0x92, VERSION)):
+        raise WireError(f"not a message of version {VERSION}")
+    try:
+        reader = Reader(data)
+        reader.entries(0)
+        reader.scalar(0)
+        found: Kind = reader.value(plan_of(kind), 1)
+        canonical = encode(found) == data
+    except WireError:
+        raise
+    except (*_DAMAGE, msgpack.exceptions.UnpackException) as problem:
+        raise WireError("not a message: the bytes do not parse") from problem
+    if not canonical:
+        raise WireError("not canonical: the same content has other bytes")
+    return found
 
 
 class Reader:
@@ -154,12 +171,12 @@ def plan_of(hint: Any) -> ReadPlan:
         origin = get_origin(member)
         if member is Any:
             found: dict[Any, Way] = dict.fromkeys(_ANYTHING, Reader.scalar)
-        elif member in _SCALARS:
+        elif member in SCALARS:
             found = {member: Reader.scalar}
         elif origin is tuple:
             found = {list: _tuple_of(get_args(member))}
         elif origin is np.ndarray:
-            found = {np.ndarray: _array_of(_ARRAYS[get_args(get_args(member)[1])[0]])}
+            found = {np.ndarray: _array_of(_DTYPES[get_args(get_args(member)[1])[0]])}
         else:
             classes.append(member)
             continue
@@ -230,50 +247,24 @@ _FORM = tuple(_form(first) for first in range(256))
 _TEXT = ReadPlan({str: Reader.scalar}, "a tag")
 
 
-VERSION = 1
-LARGEST = 4 << 20  # bytes of one message
-_SCALARS = (bool, int, float, str, bytes, type(None))
-_DAMAGE = (ValueError, TypeError, RecursionError, MemoryError, OverflowError)
-
-Kind = TypeVar("Kind")
-
-
-def encode(value: object) -> bytes:
-    """The canonical bytes of a registered object."""
-    return bytes(msgpack.packb([VERSION, plain(value)], use_bin_type=True, strict_types=True))
-
-
-def decode(data: bytes, kind: Callable[..., Kind], largest: int = LARGEST) -> Kind:
-    """The object of class `kind` (or a subclass) that these bytes are, or a `WireError`."""
-    if not len(data) <= largest:
-        raise WireError(f"a message must be at most {largest} bytes")
-    if not data[:2] == bytes((0x92, VERSION)):
-        raise WireError(f"not a message of version {VERSION}")
-    try:
-        reader = Reader(data)
-        reader.entries(0)
-        reader.scalar(0)
-        found: Kind = reader.value(plan_of(kind), 1)
-        canonical = encode(found) == data
-    except WireError:
-        raise
-    except (*_DAMAGE, msgpack.exceptions.UnpackException) as problem:
-        raise WireError("not a message: the bytes do not parse") from problem
-    if not canonical:
-        raise WireError("not canonical: the same content has other bytes")
-    return found
-
-
-def plain(value: object) -> object:
-    """Registered objects as lists, arrays as extension types, scalars as they are."""
-    cls: Any = type(value)
-    tag = tag_of(cls)
-    if tag is not None:
-        return [tag, *(plain(getattr(value, name)) for name, _ in fields_of(cls))]
-    if isinstance(value, np.ndarray):
-        return pack_array(value)
-    if cls is tuple:
-        return [plain(part) for part in value]  # type: ignore[attr-defined]
-    if cls in _SCALARS:
-        return value
-    raise WireError(f"{cls.__name__} cannot travel: it is not registered with @message")
+def unpack_array(code: int, data: bytes) -> AnyArray:
+    """The inverse of `pack_array`, with every length checked before anything is made."""
+    if code not in ARRAYS or not data or not 1 <= data[0] <= MOST_AXES:
+        raise ValueError("an unknown extension type")
+    start = 1 + 4 * data[0]
+    shape = tuple(int.from_bytes(data[at : at + 4], "little") for at in range(1, start, 4))
+    if (
+        len(data) < start
+        or len(data) - start != 8 * prod(shape)
+        or (len(shape) > 1 and not prod(shape))
+    ):
+        raise ValueError("an array of another length than its shape says")
+    array = (
+        np.frombuffer(data, dtype=ARRAYS[code], offset=start)
+        .reshape(shape)
+        .astype(ARRAYS[code].newbyteorder("="))
+    )
+    if not np.isfinite(array).all():
+        raise ValueError("an array with a value that is not finite")
+    array.setflags(write=False)
+    return array
