@@ -54,7 +54,7 @@ def test_who_was_not_asked_has_spent_nothing():
     model.fit(
         X[200:],
         Y[200:],
-        participants=np.arange(3800) % 4,
+        owners=np.arange(3800) % 4,
         **PUBLIC,
         monitor=lambda answered: answered == 3,
     )

@@ -180,7 +180,7 @@ def test_public_only_score():
         (PrivateBoosting, {}, "60 of 300 owners, drawn at random, are not protected at all"),
         (
             SiteEnsemble,
-            {"sites": [row % 3 for row in range(300)]},
+            {"owners": [row % 3 for row in range(300)]},
             "60 of 300 records, drawn at random, are not protected at all",
         ),
     ],
@@ -199,5 +199,5 @@ def test_the_guarantee_says_what_one_report_can_do():
     model = PrivateBoosting(Stump(cuts=3), random_state=1).fit(X, y, public=(X[:50], y[:50]))
     assert "one report, true or not, moves the mean of n shares by at most" in str(model.guarantee_)
     sites = [row % 3 for row in range(300)]
-    found = SiteEnsemble().fit(X, y, sites=sites, public=(X[:50], y[:50])).guarantee_
+    found = SiteEnsemble().fit(X, y, owners=sites, public=(X[:50], y[:50])).guarantee_
     assert "one report, true or not, is read as models of length" in found.influence

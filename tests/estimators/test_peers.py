@@ -44,7 +44,7 @@ TEST = people(2000, seed=2)
 
 @pytest.fixture(scope="module")
 def fitted():
-    return PeerEnsemble(epsilon=1.0, schema=SCHEMA, random_state=1).fit(X, Y, participants=WHO)
+    return PeerEnsemble(epsilon=1.0, schema=SCHEMA, random_state=1).fit(X, Y, owners=WHO)
 
 
 def fresh(**parameters):
@@ -54,7 +54,7 @@ def fresh(**parameters):
 
 @pytest.mark.parametrize("method", ["turns", "stumps", "trees"])
 def test_served_and_own_models_beat_the_majority(method):
-    model = fresh(method=method, rounds=12).fit(X, Y, participants=WHO)
+    model = fresh(method=method, rounds=12).fit(X, Y, owners=WHO)
     majority = max(np.mean(TEST[1] == "yes"), np.mean(TEST[1] == "no"))
     assert model.score(*TEST) > majority + 0.08
     assert set(model.models_) == {"p0", "p1", "p2", "p3"}
@@ -63,9 +63,7 @@ def test_served_and_own_models_beat_the_majority(method):
 
 def test_nobody_spends_more_than_its_epsilon():
     for method in ("turns", "stumps", "trees"):
-        model = fresh(method=method, epsilon=0.7, rounds=12).fit(
-            X[:400], Y[:400], participants=WHO[:400]
-        )
+        model = fresh(method=method, epsilon=0.7, rounds=12).fit(X[:400], Y[:400], owners=WHO[:400])
         assert model.spent_ == pytest.approx(
             dict.fromkeys(model.spent_, 0.7), rel=1e-12
         )  # exactly: test_turns_are_...
@@ -91,14 +89,13 @@ def test_frames_arrays_and_other_orders_are_the_same(fitted):
     assert (fitted.served_.decision_function(TEST[0].to_numpy(dtype=object)) == expected).all()
     assert (fitted.served_.decision_function(pl.from_pandas(TEST[0])) == expected).all()
     shuffled = np.random.default_rng(1).permutation(4000)
-    other = fresh().fit(X.iloc[shuffled], Y[shuffled], participants=WHO[shuffled])
+    other = fresh().fit(X.iloc[shuffled], Y[shuffled], owners=WHO[shuffled])
     assert encode(other.released_) == encode(fitted.released_)
 
 
 def test_a_seed_says_everything_and_none_is_private():
     runs = [
-        fresh(random_state=seed).fit(X, Y, participants=WHO).released_
-        for seed in (1, 1, 2, None, None)
+        fresh(random_state=seed).fit(X, Y, owners=WHO).released_ for seed in (1, 1, 2, None, None)
     ]
     assert runs[0] == runs[1]
     assert len({encode(run) for run in runs[1:]}) == 4
@@ -106,7 +103,7 @@ def test_a_seed_says_everything_and_none_is_private():
 
 def test_the_guarantee_names_unit_adjacency_and_what_is_not_protected(fitted):
     assert "reproducible, not private" in fitted.guarantee_.void
-    promise = fresh(random_state=None).fit(X, Y, participants=WHO).guarantee_
+    promise = fresh(random_state=None).fit(X, Y, owners=WHO).guarantee_
     assert promise.void == ""
     assert promise.epsilon == (1.0, 1.0)
     text = str(promise)
@@ -115,28 +112,28 @@ def test_the_guarantee_names_unit_adjacency_and_what_is_not_protected(fitted):
     )
     assert "adjacency: one record added to or removed from a participant's rows" in text
     assert "twice epsilon" in text
-    open_ = fresh(epsilon=inf, random_state=None).fit(X, Y, participants=WHO).guarantee_
+    open_ = fresh(epsilon=inf, random_state=None).fit(X, Y, owners=WHO).guarantee_
     assert "infinite" in open_.void
     assert open_.epsilon is None
-    drawn = PeerEnsemble(random_state=1).fit(X[["age", "noise"]], Y, participants=WHO).guarantee_
+    drawn = PeerEnsemble(random_state=1).fit(X[["age", "noise"]], Y, owners=WHO).guarantee_
     assert drawn.not_protected[0].startswith("800 rows")
 
 
 def test_budgets_of_participants_may_differ():
     budgets = {"p0": 0.1, "p1": 1.0, "p2": 2.0, "p3": 0.5}
-    model = fresh(epsilon=budgets).fit(X, Y, participants=WHO)
+    model = fresh(epsilon=budgets).fit(X, Y, owners=WHO)
     assert model.spent_ == pytest.approx(budgets)
     assert model.guarantee_.epsilon == (0.1, 2.0)
     with pytest.raises(ValueError, match="missing are"):
-        fresh(epsilon={"p0": 1.0}).fit(X, Y, participants=WHO)
+        fresh(epsilon={"p0": 1.0}).fit(X, Y, owners=WHO)
     with pytest.raises(ValueError, match="epsilon must be for participants"):
-        fresh(epsilon={"p9": 1.0} | budgets).fit(X, Y, participants=WHO)
+        fresh(epsilon={"p9": 1.0} | budgets).fit(X, Y, owners=WHO)
 
 
 @pytest.mark.parametrize("method", ["turns", "stumps", "trees"])
 def test_joining_changes_nothing_that_others_released(method):
     first = WHO != "p3"
-    model = fresh(method=method, rounds=8).fit(X[first], Y[first], participants=WHO[first])
+    model = fresh(method=method, rounds=8).fit(X[first], Y[first], owners=WHO[first])
     before, served = model.released_, model.score(*TEST)
     spent = dict(model.spent_)
     model.join(X[~first], Y[~first], name="p3")
@@ -154,7 +151,7 @@ def test_joining_changes_nothing_that_others_released(method):
 
 
 def test_leaving_takes_parts_and_model_along(fitted):
-    model = fresh().fit(X, Y, participants=WHO).leave("p2")
+    model = fresh().fit(X, Y, owners=WHO).leave("p2")
     assert set(model.models_) == {"p0", "p1", "p3"}
     gone = [part for part in fitted.released_.parts if part.speaker == 2]
     assert gone
@@ -169,30 +166,30 @@ def test_leaving_takes_parts_and_model_along(fitted):
 
 def test_a_poisoned_participant_is_left_out_by_the_others():
     labels = np.where(WHO == "p1", np.where(Y == "yes", "no", "yes"), Y)
-    model = fresh(epsilon=2.0).fit(X, labels, participants=WHO)
+    model = fresh(epsilon=2.0).fit(X, labels, owners=WHO)
     assert all(1 in model.models_[name].inner.left_out for name in ("p0", "p2", "p3"))
-    honest = fresh(epsilon=2.0).fit(X, Y, participants=WHO)
+    honest = fresh(epsilon=2.0).fit(X, Y, owners=WHO)
     assert all(own.inner.left_out == () for own in honest.models_.values())
-    kept = fresh(epsilon=2.0, rho=10.0).fit(X, labels, participants=WHO)
+    kept = fresh(epsilon=2.0, rho=10.0).fit(X, labels, owners=WHO)
     assert all(own.inner.left_out == () for own in kept.models_.values())
 
 
 def test_attributes_are_declared_not_read():
     held = {"p0": ["age", "noise"], "p1": ["town"]}
-    model = fresh().fit(X, Y, participants=WHO, attributes=held)
+    model = fresh().fit(X, Y, owners=WHO, attributes=held)
     assert {part.column for part in model.released_.parts if part.speaker == 0} <= {0, 2}
     assert {part.column for part in model.released_.parts if part.speaker == 1} == {1}
     wild = X.copy()
     wild.loc[WHO == "p0", "town"] = "nowhere"
     wild.loc[WHO == "p1", ["age", "noise"]] = np.nan
-    assert encode(fresh().fit(wild, Y, participants=WHO, attributes=held).released_) == encode(
+    assert encode(fresh().fit(wild, Y, owners=WHO, attributes=held).released_) == encode(
         model.released_
     )
     assert np.isfinite(model.models_["p1"].decision_function(TEST[0][["town"]])).all()
     with pytest.raises(ValueError, match="attributes must be some of"):
-        fresh().fit(X, Y, participants=WHO, attributes={"p0": ["height"]})
+        fresh().fit(X, Y, owners=WHO, attributes={"p0": ["height"]})
     with pytest.raises(ValueError, match="attributes must be for participants"):
-        fresh().fit(X, Y, participants=WHO, attributes={"p9": ["age"]})
+        fresh().fit(X, Y, owners=WHO, attributes={"p9": ["age"]})
 
 
 def odd():
@@ -217,7 +214,7 @@ def odd():
 @pytest.mark.parametrize("epsilon", [1e-5, 1.0, inf])
 def test_odd_participants_stop_nobody(method, epsilon):
     X, y, who = odd()
-    model = fresh(method=method, epsilon=epsilon, rounds=6).fit(X, y, participants=who)
+    model = fresh(method=method, epsilon=epsilon, rounds=6).fit(X, y, owners=who)
     assert set(model.models_) == set(who)
     for each in (model, *model.models_.values()):
         assert np.isfinite(each.decision_function(TEST[0])).all()
@@ -241,16 +238,16 @@ def test_odd_participants_stop_nobody(method, epsilon):
 )
 def test_bad_parameters_are_named(parameters, message):
     with pytest.raises(ValueError, match=message):
-        fresh(**parameters).fit(X[:100], Y[:100], participants=WHO[:100])
+        fresh(**parameters).fit(X[:100], Y[:100], owners=WHO[:100])
 
 
 def test_names_must_fit_the_rows():
-    with pytest.raises(ValueError, match="participants must name one for each row"):
-        fresh().fit(X, Y, participants=WHO[:-1])
+    with pytest.raises(ValueError, match="owners must name one owner per row"):
+        fresh().fit(X, Y, owners=WHO[:-1])
 
 
 def test_a_public_sample_gives_bounds_and_classes():
-    model = PeerEnsemble(random_state=1).fit(X, Y, participants=WHO, public=(X[:300], Y[:300]))
+    model = PeerEnsemble(random_state=1).fit(X, Y, owners=WHO, public=(X[:300], Y[:300]))
     assert model.score(*TEST) > 0.65
     assert model.schema_.classes == ("no", "yes")
     assert "300 rows" in model.guarantee_.not_protected[0]

@@ -73,7 +73,7 @@ OF_FEW: dict[str, Any] = {
 @pytest.mark.parametrize("name", sorted(OF_FEW))
 def test_models_of_sites_and_peers_come_back_without_anybody_in_them(tmp_path, name):
     X, y = data()
-    who = {"participants" if name.startswith("peers") else "sites": np.arange(3800) % 4}
+    who = {"owners": np.arange(3800) % 4}
     model = OF_FEW[name]().fit(X[200:], y[200:], public=(X[:200], y[:200]), **who)
     model.save(tmp_path / "m.tacit")
     again = tacit.load(tmp_path / "m.tacit")

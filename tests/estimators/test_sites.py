@@ -19,7 +19,7 @@ def test_sites_help_where_public_rows_are_few():
     for seed in range(5):
         X, y = task(rows=9_000, seed=seed)
         model = SiteEnsemble(epsilon=2.0, random_state=seed)
-        model.fit(X[20:6_000], y[20:6_000], sites=sited(5_980), public=(X[:20], y[:20]))
+        model.fit(X[20:6_000], y[20:6_000], owners=sited(5_980), public=(X[:20], y[:20]))
         alone = (
             model.query_.projection.see(model.schema_.encode(X[6_000:]).X)
             @ model.model_.public_vectors[0]
@@ -35,7 +35,7 @@ def test_sites_help_where_public_rows_are_few():
 def test_every_way_learns(combine, privacy):
     X, y = task(rows=4_000)
     model = SiteEnsemble(combine=combine, privacy=privacy, epsilon=4.0, random_state=1)
-    model.fit(X[200:3_000], y[200:3_000], sites=sited(2_800), public=(X[:200], y[:200]))
+    model.fit(X[200:3_000], y[200:3_000], owners=sited(2_800), public=(X[:200], y[:200]))
     assert model.score(X[3_000:], y[3_000:]) > 0.85
     assert model.public_only_score_ > 0.85
     assert model.site_models_.shape == (5, 1, model.lens_.dim)
@@ -45,13 +45,13 @@ def test_more_classes_and_frames():
     X, y = task(rows=6_000, classes=3)
     names = np.array(["ash", "beech", "cedar"])[y]
     model = SiteEnsemble(epsilon=8.0, random_state=1)
-    model.fit(X[500:5_000], names[500:5_000], sites=sited(4_500), public=(X[:500], names[:500]))
+    model.fit(X[500:5_000], names[500:5_000], owners=sited(4_500), public=(X[:500], names[:500]))
     assert model.score(X[5_000:], names[5_000:]) > 0.8
     np.testing.assert_allclose(model.predict_proba(X[:9]).sum(axis=1), 1)
     assert model.decision_function(X[:9]).shape == (9, 3)
     table, label, _ = people()
     frame = pd.DataFrame(table)
-    model = SiteEnsemble(epsilon=5.0, random_state=1).fit(frame, label, sites=frame["town"])
+    model = SiteEnsemble(epsilon=5.0, random_state=1).fit(frame, label, owners=frame["town"])
     assert model.score(frame, label) > 0.6
     assert model.sites_.tolist() == ["north", "south", "west"]
     assert model.decision_function(frame).shape == (900,)
@@ -60,21 +60,21 @@ def test_more_classes_and_frames():
 def test_numbers():
     X, y = make_regression(8_000, n_features=6, noise=10.0, random_state=1)
     model = SiteEnsembleRegressor(epsilon=1.0, random_state=1)
-    model.fit(X[200:6_000], y[200:6_000], sites=sited(5_800), public=(X[:200], y[:200]))
+    model.fit(X[200:6_000], y[200:6_000], owners=sited(5_800), public=(X[:200], y[:200]))
     assert model.score(X[6_000:], y[6_000:]) > 0.9
     assert model.public_only_score_ > 0.9
     bounded = clone(model).set_params(target_range=(-10, 10))
     bounded.fit(X[200:], np.where(X[200:, 0] > 2, np.nan, y[200:]), public=(X[:200], y[:200]))
     assert np.abs(bounded.predict(X)).max() <= 10
     free = SiteEnsembleRegressor(privacy="none", loss="squared", random_state=1).fit(
-        X, y, sites=sited(8_000)
+        X, y, owners=sited(8_000)
     )
     assert free.score(X, y) > 0.95
 
 
 def test_each_site_may_have_its_own_epsilon():
     X, y = task(rows=3_000)
-    model = SiteEnsemble(epsilon=[0.1, 1.0, 10.0], random_state=1).fit(X, y, sites=sited(3_000, 3))
+    model = SiteEnsemble(epsilon=[0.1, 1.0, 10.0], random_state=1).fit(X, y, owners=sited(3_000, 3))
     assert [row["epsilon"] for row in model.report_] == [0.1, 1.0, 10.0]
     assert model.report_[0]["ridge"] > model.report_[1]["ridge"] > model.report_[2]["ridge"]
     assert model.guarantee_.epsilon == (0.1, 10.0)
@@ -84,7 +84,7 @@ def test_guarantee_says_what_it_must():
     X, y = task(rows=600)
     promise = (
         SiteEnsemble(epsilon=0.5)
-        .fit(X[100:], y[100:], sites=sited(500), public=(X[:100], y[:100]))
+        .fit(X[100:], y[100:], owners=sited(500), public=(X[:100], y[:100]))
         .guarantee_
     )
     assert (promise.epsilon, promise.unit, promise.void) == ((0.5, 0.5), "record", "")
@@ -124,13 +124,13 @@ def test_private_rows_touch_no_public_knowledge():
     X, y = task(rows=600)
     sample = (X[:200], y[:200])
     model = SiteEnsemble(random_state=1)
-    before = public_knowledge(model.fit(X[200:], y[200:], sites=sited(400), public=sample))
+    before = public_knowledge(model.fit(X[200:], y[200:], owners=sited(400), public=sample))
     for other in (1e6 * X[200:], np.full((400, 5), np.nan), np.zeros((400, 5))):
         assert (
-            public_knowledge(model.fit(other, 7 - y[200:], sites=sited(400), public=sample))
+            public_knowledge(model.fit(other, 7 - y[200:], owners=sited(400), public=sample))
             == before
         )
-    few = public_knowledge(model.fit(X[200:205], y[200:205], sites=sited(5), public=sample))
+    few = public_knowledge(model.fit(X[200:205], y[200:205], owners=sited(5), public=sample))
     assert few == before
     assert "rows" not in model.report_[0]
 
@@ -143,7 +143,7 @@ def test_an_odd_site_does_not_stop_the_others():
     labels[names == "site 2"] = 1
     labels[names == "site 3"] = 9  # no class of the schema: the site stays, without rows
     model = SiteEnsemble(epsilon=4.0, random_state=1).fit(
-        rest, labels, sites=names, public=(X[:200], y[:200])
+        rest, labels, owners=names, public=(X[:200], y[:200])
     )
     assert len(model.report_) == 5
     assert np.isfinite(model.site_models_).all()
@@ -153,7 +153,7 @@ def test_an_odd_site_does_not_stop_the_others():
 def test_seeds_and_clones():
     X, y = task(rows=600)
     first, again, other, fresh = (
-        SiteEnsemble(random_state=seed).fit(X, y, sites=sited(600)).site_models_
+        SiteEnsemble(random_state=seed).fit(X, y, owners=sited(600)).site_models_
         for seed in (1, 1, 2, None)
     )
     np.testing.assert_array_equal(first, again)
@@ -179,15 +179,15 @@ def test_seeds_and_clones():
 def test_bad_parameters(change, message):
     X, y = task(rows=300)
     with pytest.raises(ValueError, match=message):
-        SiteEnsemble(**change).fit(X, y, sites=sited(300))
+        SiteEnsemble(**change).fit(X, y, owners=sited(300))
 
 
 def test_bad_arguments():
     X, y = task(rows=300)
     with pytest.raises(
-        ValueError, match=r"^sites must name one site per row, got shape \(3,\) for 300 rows"
+        ValueError, match=r"^owners must name one owner per row, got shape \(3,\) for 300 rows"
     ):
-        SiteEnsemble().fit(X, y, sites=[1, 2, 3])
+        SiteEnsemble().fit(X, y, owners=[1, 2, 3])
     with pytest.raises(TypeError, match=r"^public must be a pair"):
         SiteEnsemble().fit(X, y, public=3)
     with pytest.raises(ValueError, match=r"^target_range must be finite with low < high"):

@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
+from sklearn import config_context
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from tacit.data.frames import read_frame
 from tacit.data.schema import Category, Number, Schema
-from tacit.estimators import DataWarning, PrivateBoosting, PrivateClassifier
+from tacit.estimators import DataWarning, PrivateBoosting, PrivateClassifier, SiteEnsemble
 from tacit.estimators.inputs import owner_numbers
 from tests.estimators.data import people, task
 
@@ -196,3 +199,19 @@ def test_messages_about_frames_quote_no_value():
     assert not any("secret" in str(each.message) for each in heard)
     with pytest.raises(ValueError, match="columns must be of one length"):
         read_frame({"a": [1, 2], "b": [1, 2, 3]})
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [PrivateClassifier(random_state=1), PrivateBoosting(rounds=2, random_state=1), SiteEnsemble()],
+)
+def test_a_pipeline_transforms_the_public_rows_as_well(estimator):
+    X, y = task(600)
+    with config_context(enable_metadata_routing=True):
+        routed = estimator.set_fit_request(X_public=True, y_public=True)
+        steps = [("double", FunctionTransformer(lambda rows: 2 * rows)), ("fit", routed)]
+        made = Pipeline(steps, transform_input=["X_public"])
+        made.fit(X[100:], y[100:], X_public=X[:100], y_public=y[:100])
+    assert made["fit"].schema_.features[0].high == 2 * X[:100, 0].max()
+    with pytest.raises(ValueError, match="or both X_public= and y_public="):
+        estimator.fit(X, y, X_public=X[:100])

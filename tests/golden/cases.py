@@ -180,7 +180,7 @@ FITS: dict[str, Fit] = {
             SiteEnsemble,
             {"privacy": privacy, "combine": combine, "epsilon": 2.0},
             1200,
-            group="sites",
+            group="owners",
         )
         for privacy, combine in (
             ("objective", "guarded"),
@@ -188,29 +188,29 @@ FITS: dict[str, Fit] = {
             ("objective", "average"),
         )
     },
-    "sites without noise": Fit(SiteEnsemble, {"privacy": "none"}, group="sites"),
+    "sites without noise": Fit(SiteEnsemble, {"privacy": "none"}, group="owners"),
     "sites three classes": Fit(
-        SiteEnsemble, {"epsilon": 4.0, "components": 3}, 1200, classes=3, group="sites"
+        SiteEnsemble, {"epsilon": 4.0, "components": 3}, 1200, classes=3, group="owners"
     ),
     "sites logistic": Fit(
-        SiteEnsemble, {"loss": "logistic", "ridge": 5.0}, 1200, known=0, group="sites"
+        SiteEnsemble, {"loss": "logistic", "ridge": 5.0}, 1200, known=0, group="owners"
     ),
-    "numbers": Fit(SiteEnsembleRegressor, {"epsilon": 2.0}, 1200, classes=0, group="sites"),
+    "numbers": Fit(SiteEnsembleRegressor, {"epsilon": 2.0}, 1200, classes=0, group="owners"),
     "numbers output": Fit(
-        SiteEnsembleRegressor, {"epsilon": 2.0, "privacy": "output"}, 1200, 0, 0, "sites"
+        SiteEnsembleRegressor, {"epsilon": 2.0, "privacy": "output"}, 1200, 0, 0, "owners"
     ),
     **{
         f"peers {method}": Fit(
             PeerEnsemble,
             {"method": method, "rounds": 6, "bins": 4},
-            group="participants",
+            group="owners",
             groups=3,
             newcomer=True,
         )
         for method in ("turns", "stumps", "trees")
     },
     "peers set aside": Fit(
-        PeerEnsemble, {"rounds": 4, "epsilon": 4.0}, known=0, group="participants", groups=3
+        PeerEnsemble, {"rounds": 4, "epsilon": 4.0}, known=0, group="owners", groups=3
     ),
 }
 
@@ -244,7 +244,7 @@ def fitted(name: str) -> tuple[Any, tuple[Any, ...], Any]:
     if about.known:
         given["public"] = X[: about.known], y[: about.known]
     if about.group:
-        given[about.group] = [f"number {row % about.groups:04d}" for row in range(about.rows)]
+        given["owners"] = [f"number {row % about.groups:04d}" for row in range(about.rows)]
     with listening() as heard:
         model = about.make(random_state=SEED, **about.options).fit(
             X[about.known :], y[about.known :], **given

@@ -30,15 +30,13 @@ WEIGHTS = {  # about how long the steps of a fit take
 
 @dataclass(frozen=True)
 class FitMethod:
-    """An estimator, the name of its argument for who holds which row, and the options that it
-    takes.
+    """An estimator, and the options that it takes.
 
     `least` and `most` bound the number of owners. `takes` is what its fit can be handed:
     "baseline", "outlook".
     """
 
     kind: type[Any]
-    group: str
     options: tuple[str, ...] = ()
     takes: tuple[str, ...] = ()
     least: int = 1
@@ -80,21 +78,17 @@ class FitMethod:
 METHODS = {
     "classifier": FitMethod(
         PrivateClassifier,
-        "owners",
         ("rows_per_owner", "mechanism", "rounds"),
         takes=("baseline", "outlook"),
     ),
     "boosting": FitMethod(
         PrivateBoosting,
-        "owners",
         ("learner", "mechanism", "rounds"),
         takes=("baseline",),
     ),
     # few owners with many records: each record is protected
-    "sites": FitMethod(SiteEnsemble, "sites", most=1000),
-    "peers": FitMethod(
-        PeerEnsemble, "participants", ("rounds",), least=2, most=200, two_classes=True
-    ),
+    "sites": FitMethod(SiteEnsemble, most=1000),
+    "peers": FitMethod(PeerEnsemble, ("rounds",), least=2, most=200, two_classes=True),
 }
 
 
@@ -143,7 +137,7 @@ class Fitting:
         """The arguments of fit: what was computed is not computed again."""
         known = {"baseline": self.own, "outlook": self.outlook}
         return {
-            self.method.group: self.owned.owners,
+            "owners": self.owned.owners,
             "public": self.sample,
             **{name: known[name] for name in self.method.takes},
         }

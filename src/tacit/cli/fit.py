@@ -84,7 +84,7 @@ def fit(
     positive("epsilon", epsilon)
     chosen = METHODS[one_of("method", method, METHODS)]
     roles = ColumnRoles(label, owners, schema, category or (), leave_out or ())
-    if chosen.group != "owners" and owners is None:
+    if chosen.most is not None and owners is None:  # few owners with many rows each
         raise ValueError(f"--method {method} needs --owners, the column that names who holds a row")
     _check_files(data, public, out, roles)
     options: dict[str, Any] = {"learner": learner, "rounds": rounds, "mechanism": mechanism}

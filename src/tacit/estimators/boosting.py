@@ -16,7 +16,13 @@ from tacit.data.schema import Schema
 from tacit.data.table import encode_rows
 from tacit.engines.inline import Inline, Monitor
 from tacit.estimators.guarantee import boosting_guarantee
-from tacit.estimators.inputs import accept_table, baseline_of, read_inputs, stream_of
+from tacit.estimators.inputs import (
+    accept_table,
+    baseline_of,
+    public_pair,
+    read_inputs,
+    stream_of,
+)
 from tacit.estimators.persistence import Savable
 from tacit.learners import learner_of
 from tacit.learners.learner import Learner, ReportTerms
@@ -126,6 +132,8 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
         *,
         owners: Any = None,
         public: Any = None,
+        X_public: Any = None,
+        y_public: Any = None,
         monitor: Monitor | None = None,
         baseline: PublicModel | None = None,
     ) -> Self:
@@ -145,6 +153,9 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
         public : pair (X0, y0) or Sample, default=None
             The data user's own sample. Without it some owners are set aside as such a sample, and
             `guarantee_` says that they are not protected.
+        X_public, y_public : array or data frame, array, default=None
+            The same sample in two parts, in place of `public`: a pipeline can pass them on, and
+            transform the first (`Pipeline(..., transform_input=["X_public"])`).
         monitor : callable, default=None
             Hears before each question how many were answered; once it says True nobody is asked any
             more, and the base models so far are the model.
@@ -154,6 +165,7 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
         learner, stream = learner_of(self.learner), stream_of(self.random_state)
         judged = one_of("error", self.error, ("public", "owners"))
         mechanism = one_of("mechanism", self.mechanism, {"auto", *MECHANISMS})
+        public = public_pair(public, X_public, y_public)
         given = read_inputs(self, X, y, owners=owners, public=public, stream=stream)
         self.schema_ = given.sample.schema
         self.classes_ = np.array(self.schema_.classes)

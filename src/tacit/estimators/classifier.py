@@ -20,7 +20,13 @@ from tacit.data.schema import Schema
 from tacit.data.table import encode_rows
 from tacit.engines.inline import Inline, Monitor
 from tacit.estimators.guarantee import classifier_guarantee
-from tacit.estimators.inputs import accept_table, baseline_of, read_inputs, stream_of
+from tacit.estimators.inputs import (
+    accept_table,
+    baseline_of,
+    public_pair,
+    read_inputs,
+    stream_of,
+)
 from tacit.estimators.persistence import Savable
 from tacit.learners.query import rounds_in_words
 from tacit.mechanisms.registry import MECHANISMS
@@ -133,6 +139,8 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
         *,
         owners: Any = None,
         public: Any = None,
+        X_public: Any = None,
+        y_public: Any = None,
         monitor: Monitor | None = None,
         baseline: PublicModel | None = None,
         outlook: Outlook | None = None,
@@ -153,6 +161,9 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
         public : pair (X0, y0) or Sample, default=None
             The data user's own sample. Without it some owners are set aside as such a sample, and
             `guarantee_` says that they are not protected.
+        X_public, y_public : array or data frame, array, default=None
+            The same sample in two parts, in place of `public`: a pipeline can pass them on, and
+            transform the first (`Pipeline(..., transform_input=["X_public"])`).
         monitor : callable, default=None
             Hears before each question how many were answered; once it says True nobody is asked any
             more, and what was answered so far makes the model.
@@ -170,6 +181,7 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
         mechanism = one_of("mechanism", self.mechanism, {"auto", *MECHANISMS})
         rounds = None if self.rounds is None else whole("rounds", self.rounds, 1)
         rows = whole("rows_per_owner", self.rows_per_owner, 1)
+        public = public_pair(public, X_public, y_public)
         given = read_inputs(self, X, y, owners=owners, public=public, stream=stream)
         self.schema_ = given.sample.schema
         self.classes_ = np.array(self.schema_.classes)

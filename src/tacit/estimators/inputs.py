@@ -286,6 +286,29 @@ def owner_numbers(owners: Any, rows: int) -> IntArray:
     return np.unique(names, return_inverse=True)[1].astype(np.int64)
 
 
+def owner_names(owners: Any, rows: int) -> AnyArray:
+    """The name of each row's owner, where owners hold many rows; None: all rows are of one."""
+    if owners is None:
+        return np.zeros(rows, dtype=np.int64)
+    names: AnyArray = np.asarray(owners)
+    if names.shape != (rows,):
+        raise ValueError(
+            f"owners must name one owner per row, got shape {names.shape} for {rows} rows"
+        )
+    if names.dtype.kind == "O" and not is_known(names).all():
+        raise ValueError("owners must name an owner for every row: some names are missing")
+    return names
+
+
+def public_pair(public: Any, X_public: Any, y_public: Any) -> Any:
+    """The data user's sample, given as one thing or as two, which pipelines can transform."""
+    if X_public is None and y_public is None:
+        return public
+    if public is not None or X_public is None or y_public is None:
+        raise ValueError("give public=(X0, y0), or both X_public= and y_public=")
+    return X_public, y_public
+
+
 def stream_of(random_state: Any) -> Stream:
     """Secure coins for None; otherwise seeded ones, by a seed that is given or drawn from a numpy
     generator.

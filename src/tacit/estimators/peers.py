@@ -24,6 +24,8 @@ from tacit.estimators.inputs import (
     accept_sample,
     accept_table,
     draw_sample,
+    owner_names,
+    public_pair,
     stream_of,
 )
 from tacit.estimators.peer_methods import METHODS
@@ -87,7 +89,7 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
     >>> from sklearn.datasets import make_classification
     >>> X, y = make_classification(6000, n_features=5, class_sep=1.5, random_state=1)
     >>> who = [f"site {row % 5}" for row in range(6000)]
-    >>> model = PeerEnsemble(epsilon=0.5, random_state=1).fit(X, y, participants=who)
+    >>> model = PeerEnsemble(epsilon=0.5, random_state=1).fit(X, y, owners=who)
     >>> bool(model.score(X, y) > 0.8), bool(model.models_["site 3"].score(X, y) > 0.8)
     (True, True)
     """
@@ -129,12 +131,14 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         X: Any,
         y: Any,
         *,
-        participants: Any = None,
+        owners: Any = None,
         attributes: Mapping[Any, Collection[Any]] | None = None,
         public: Any = None,
+        X_public: Any = None,
+        y_public: Any = None,
         monitor: Monitor | None = None,
     ) -> Self:
-        """Learn from participants; `participants` names one per row, None: all rows are of one.
+        """Learn from participants; `owners` names one per row, None: all rows are of one.
 
         `attributes` lists, for participants that do not hold all of them, the columns they hold;
         what their rows say elsewhere is not looked at. Bounds and classes come from the schema, or
@@ -143,10 +147,11 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         were; once it says True nobody speaks any more.
         """
         self._check()
+        public = public_pair(public, X_public, y_public)
         stream = stream_of(self.random_state)
         table = accept_table(self, X, reset=True)
         labels = accept_labels(self, table, y, finite=public is None and self.schema is None)
-        names = _names(participants, len(labels))
+        names = owner_names(owners, len(labels))
         part = self._public_part(table, labels, public, stream)
         self.schema_ = two_classes(self.schema if part is None else part.sample.schema)
         self.classes_ = np.array(self.schema_.classes)
@@ -348,17 +353,6 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         return Cohort(
             np.concatenate(parts), y[order], offsets.astype(np.int64), ignored=len(y) - len(kept)
         )
-
-
-def _names(participants: Any, rows: int) -> AnyArray:
-    if participants is None:
-        return np.zeros(rows, dtype=np.int64)
-    names: AnyArray = np.asarray(participants)
-    if names.shape != (rows,):
-        raise ValueError(
-            f"participants must name one for each row, got shape {names.shape} for {rows} rows"
-        )
-    return names
 
 
 def _check_names(what: str, given: Mapping[Any, Any] | None, participants: list[Any]) -> None:

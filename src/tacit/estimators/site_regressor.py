@@ -18,12 +18,14 @@ from tacit.estimators.inputs import (
     accept_labels,
     accept_pair,
     accept_table,
+    owner_names,
+    public_pair,
     set_aside,
     stream_of,
     warn_notes,
     warn_used_in_clear,
 )
-from tacit.estimators.sites import SiteInputs, SiteModels, site_names
+from tacit.estimators.sites import SiteInputs, SiteModels
 from tacit.learners.sites.train import LEVELS
 from tacit.mechanisms.streams import Stream
 
@@ -159,7 +161,7 @@ class SiteEnsembleRegressor(RegressorMixin, SiteModels):  # type: ignore[misc]
     >>> from sklearn.datasets import make_regression
     >>> X, y = make_regression(4000, n_features=8, noise=5.0, random_state=1)
     >>> sites = [row % 5 for row in range(4000)]
-    >>> model = SiteEnsembleRegressor(epsilon=1.0, random_state=1).fit(X, y, sites=sites)
+    >>> model = SiteEnsembleRegressor(epsilon=1.0, random_state=1).fit(X, y, owners=sites)
     >>> bool(model.score(X, y) > 0.8)
     True
     """
@@ -197,14 +199,24 @@ class SiteEnsembleRegressor(RegressorMixin, SiteModels):  # type: ignore[misc]
         tags.regressor_tags.poor_score = True
         return tags
 
-    def fit(self, X: Any, y: Any, *, sites: Any = None, public: Any = None) -> Self:
-        """Train over the sites of the rows of X, as `SiteEnsemble.fit` does; rows without a
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        owners: Any = None,
+        public: Any = None,
+        X_public: Any = None,
+        y_public: Any = None,
+    ) -> Self:
+        """Train over the sites that own the rows of X, as `SiteEnsemble.fit` does; rows without a
         target are left out.
         """
+        public = public_pair(public, X_public, y_public)
         stream = stream_of(self.random_state)
         table = accept_table(self, X, reset=True)
         targets = accept_labels(self, table, y, finite=public is None)
-        names = site_names(sites, len(targets))
+        names = owner_names(owners, len(targets))
         if public is None:
             sample = draw_numbers(self, table, targets, stream)
         else:

@@ -23,6 +23,8 @@ from tacit.estimators.inputs import (
     accept_sample,
     accept_table,
     draw_sample,
+    owner_names,
+    public_pair,
     stream_of,
 )
 from tacit.estimators.persistence import Savable
@@ -174,7 +176,7 @@ class SiteEnsemble(ClassifierMixin, SiteModels):  # type: ignore[misc]
     >>> from sklearn.datasets import make_classification
     >>> X, y = make_classification(4000, n_features=8, class_sep=2.0, random_state=1)
     >>> sites = [row % 5 for row in range(4000)]
-    >>> model = SiteEnsemble(epsilon=1.0, random_state=1).fit(X, y, sites=sites)
+    >>> model = SiteEnsemble(epsilon=1.0, random_state=1).fit(X, y, owners=sites)
     >>> bool(model.score(X, y) > 0.9)
     True
     >>> model.guarantee_.unit
@@ -187,18 +189,28 @@ class SiteEnsemble(ClassifierMixin, SiteModels):  # type: ignore[misc]
         tags.classifier_tags.poor_score = True  # the few dozen rows of a check drown in the noise
         return tags
 
-    def fit(self, X: Any, y: Any, *, sites: Any = None, public: Any = None) -> Self:
-        """Train over the sites of the rows of X; `sites` names one per row, None makes all rows one
-        site.
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        owners: Any = None,
+        public: Any = None,
+        X_public: Any = None,
+        y_public: Any = None,
+    ) -> Self:
+        """Train over the sites that own the rows of X; `owners` names one per row, None makes all
+        rows one site.
 
         `public` is the aggregator's own pair (X0, y0): bounds, classes, projection and weights come
         from it. Without it some rows are set aside as public, and `guarantee_` says that they are
-        not protected.
+        not protected. `X_public` and `y_public` are the same pair, as pipelines pass it on.
         """
+        public = public_pair(public, X_public, y_public)
         stream = stream_of(self.random_state)
         table = accept_table(self, X, reset=True)
         labels = accept_labels(self, table, y, finite=public is None and self.schema is None)
-        names = site_names(sites, len(labels))
+        names = owner_names(owners, len(labels))
         if public is None:
             part = draw_sample(self, table, labels, np.arange(len(labels)), stream, unit="record")
         else:
@@ -250,18 +262,6 @@ def loss_of(name: Any, *, numbers: bool) -> Loss:
 def ridge_of(ridge: Any) -> float | None:
     """A ridge that is given, or None for "auto"."""
     return None if isinstance(ridge, str) and ridge == "auto" else positive("ridge", ridge)
-
-
-def site_names(sites: Any, rows: int) -> AnyArray:
-    """The site of each row; None: all rows are of one site."""
-    if sites is None:
-        return np.zeros(rows, dtype=np.int64)
-    names: AnyArray = np.asarray(sites)
-    if names.shape != (rows,):
-        raise ValueError(
-            f"sites must name one site per row, got shape {names.shape} for {rows} rows"
-        )
-    return names
 
 
 def site_epsilons(epsilon: Any, sites: int) -> FloatArray:

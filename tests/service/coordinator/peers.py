@@ -73,7 +73,7 @@ def in_process(folder, terms, newcomer=False, seed=SEED):
     made = PeerEnsemble(
         epsilon=terms.epsilon, rounds=terms.rounds, schema=terms.schema, random_state=seed
     )
-    made.fit(X, y, participants=who)
+    made.fit(X, y, owners=who)
     if newcomer:
         X, y, _ = table_of(folder / "new.csv", terms)
         made.join(X, y, name="person 003")

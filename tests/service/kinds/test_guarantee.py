@@ -20,25 +20,21 @@ KINDS = {
         "owners = 40\nrows_per_owner = 8\nrounds = 1\nepsilon = 8.0\nstart = 40\n",
         (40, 8, {}),
         lambda: tacit.PrivateClassifier(epsilon=8.0, rows_per_owner=8, rounds=1),
-        "owners",
     ),
     "boosting": (
         'learner = "centroid"\nepsilon = 8.0\nrounds = 1\nowners_per_round = 20\nstart = 20\n',
         (20, 8, {}),
         lambda: tacit.PrivateBoosting("centroid", epsilon=8.0, rounds=1, owners_per_round=20),
-        "owners",
     ),
     "sites": (
         "epsilon = 2.0\nstart = 3\nminimum = 3\n",
         (3, 200, RECORDS),
         lambda: tacit.SiteEnsemble(epsilon=2.0),
-        "sites",
     ),
     "peers": (
         "epsilon = 2.0\nrounds = 6\nstart = 3\n",
         (3, 200, RECORDS),
         lambda: tacit.PeerEnsemble(epsilon=2.0, rounds=6),
-        "participants",
     ),
 }
 
@@ -58,12 +54,12 @@ def over_the_network(folder, limits, tokens):
     return tacit.load(folder / "published.tacit")
 
 
-def in_one_process(folder, estimator, groups):
+def in_one_process(folder, estimator):
     """The same rows in one process; the model that is saved."""
     people, mine = (pd.read_csv(folder / name) for name in ("people.csv", "mine.csv"))
     features = ["a", "b", "c", "place"]
     public = (mine[features], mine["ill"])
-    estimator.fit(people[features], people["ill"], public=public, **{groups: people["who"]})
+    estimator.fit(people[features], people["ill"], public=public, owners=people["who"])
     estimator.save(folder / "fitted.tacit")
     return tacit.load(folder / "fitted.tacit")
 
@@ -75,14 +71,14 @@ def test_every_kind_is_compared():
 @pytest.mark.parametrize("kind", KINDS)
 def test_network_and_process_promise_the_same_in_the_same_words(kind, tmp_path, monkeypatch):
     monkeypatch.setattr(member, "_pause", lambda response, coin: 0.02)
-    entries, (owners, each, limits), estimator, groups = KINDS[kind]
+    entries, (owners, each, limits), estimator = KINDS[kind]
     sample = [{k: v for k, v in row.items() if k != "who"} for row in rows(30, 1, seed=1)]
     write(tmp_path / "mine.csv", sample)
     write(tmp_path / "people.csv", rows(owners, each, seed=2))
     (tmp_path / "campaign.toml").write_text(f'kind = "{kind}"\n{COMMON}{entries}')
     tokens = [f"token number {i:04d}" for i in range(owners)]
     published = over_the_network(tmp_path, limits, tokens).guarantee_
-    fitted = in_one_process(tmp_path, estimator(), groups).guarantee_
+    fitted = in_one_process(tmp_path, estimator()).guarantee_
     assert str(published) == str(fitted)
     assert published == fitted
     assert not published.void
