@@ -29,7 +29,8 @@ from tacit.learners.peers.peer_model import Additive, ScorePart
 from tacit.service.kinds.boosting import BoostingTerms
 from tacit.service.kinds.kind import CampaignTerms
 from tacit.service.protocol.peer_replay import Spoken, Turn
-from tacit.sums.protocol import Batch, HelperSum, RelayedHalves, SumTerms
+from tacit.sums.halves import Batch, SumTerms, TallyLaw
+from tacit.sums.protocol import Block, HelperSum
 from tacit.wire.encoding import VERSION, _class_of, fields_of, plain
 
 KINDS: dict[str, Any] = {
@@ -38,7 +39,7 @@ KINDS: dict[str, Any] = {
     "roster": Roster,
     "turn": Turn,
     "spoken": Spoken,
-    "relay": RelayedHalves,
+    "block": Block,
     "added": HelperSum,
     "model": SavedModel,
     "own model": KeptModel,
@@ -88,7 +89,7 @@ def ordinary() -> list[Any]:
         ScorePart(i, i % 12, tuple(rng.normal(size=8).tolist()), i % 3) for i in range(24)
     )
     cuts = tuple(Cut(column, (0, 0, 0, 1, 1, 1, 2, 2)) for column in range(12))
-    terms = SumTerms(2.0, 10, bytes(32), bytes([1]) * 32)
+    terms = SumTerms(TallyLaw(2.0, 10), bytes(32), bytes([1]) * 32)
     refined = Discriminant(mapped, scores, 1.0)
     facts = Facts(3, 2, np.array([-0.5, 0.0, 0.5]), np.arange(3))
     asked = ReportTerms("privunit", (0.5, 1.0, 2.0))
@@ -108,8 +109,8 @@ def ordinary() -> list[Any]:
         Roster(tuple(Peer(i, bytes([i]) * 32, f"hospital {i}", (0, 1, 2)) for i in range(20))),
         Turn(bytes(600), bytes(200)),
         Spoken(bytes(32), bytes(100)),
-        RelayedHalves(Batch(bytes(32), 3, terms), b""),
-        HelperSum(bytes(32), bytes(8), np.arange(4)),
+        Block(Batch(bytes(32), 3, 1, terms), 0, b"", b""),
+        HelperSum(bytes(32), 12, bytes(16)),
         KeptModel(cells, Additive(parts), (1,), 1.0, 0.0, tuple(np.zeros(8) for _ in range(13))),
     ]
 

@@ -152,7 +152,7 @@ def _row(length: int, repetitions: int) -> ProofRow:
     vectors = vectors_of(length, owners)
     block, servers, sizes = block_of(prio3, vectors), servers_of(prio3), Sizes(prio3)
     opened = [each.open(block.nonces, block.public, block.inputs[each.place]) for each in servers]
-    told = [each.verifier_rows for each in opened]
+    told = [each.told for each in opened]
     contestants = {"owner": processor_time(lambda: block_of(prio3, vectors[:1]), 1)}
     for place, server in enumerate(servers):
         contestants[f"verify {place}"] = processor_time(

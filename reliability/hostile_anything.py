@@ -20,7 +20,7 @@ from tacit.learners.query import Query
 from tacit.learners.sites.losses import HuberHinge, LogisticLoss
 from tacit.learners.sites.projection import Projection
 from tacit.learners.sites.train import TrainSite
-from tacit.sums.protocol import SumTerms
+from tacit.sums.halves import SumTerms, TallyLaw
 
 HELPER = bytes(range(32))
 _WHOLE = (-2, -1, 0, 1, 2, 3, 4, 5, 6, 7, 9, 255, 2**16, 2**20, 2**31, 2**40, 2**63 - 1)
@@ -61,9 +61,10 @@ def other_queries(campaign: Campaign) -> list[Query]:
         TrainSite(1, 1, None, projection, loss, classes, privacy, (0.3, 2.0))
         for privacy, loss in (("objective", HuberHinge()), ("output", LogisticLoss()))
     ]
+    summed = SumTerms(TallyLaw(0.3, 10), bytes(32), HELPER)
     return [
         *queries,
-        SumQuery(4, 1, None, dim, model, ensemble, 1, SumTerms(0.3, 10, bytes(32), HELPER)),
+        SumQuery(4, 1, None, dim, model, ensemble, 1, summed),
     ]
 
 

@@ -57,8 +57,8 @@ from tacit.service.coordinator.server import coordinator
 from tacit.service.device import member
 from tacit.service.device.join import join
 from tacit.service.device.rehearsal_gate import RehearsalPart
-from tacit.service.helper.service import Answers, Helper
-from tacit.sums.protocol import rehearsal_key, seal_halves
+from tacit.service.helper.service import Helper, Sheets
+from tacit.sums.halves import rehearsal_key
 from tacit.sums.two_servers import TwoServers, two_sided_geometric
 from tacit.wire import decode, encode
 from tacit.wire.envelopes import opened, public_bytes, sign
@@ -343,7 +343,7 @@ def sum_case() -> Bytes:
     between = added_up(halves, noise=seeded(SEED))
     return {
         "one process": inside.sums.tobytes() + inside.stderr.tobytes(),
-        "halves": joined([row.tobytes() for row in seal_halves(terms, batch(), seeded(SEED))]),
+        "halves": joined(reports(terms, batch(), seeded(SEED))),
         "two servers": between.sums.tobytes() + between.stderr.tobytes(),
         "noise": two_sided_geometric(50, 1000, seeded(SEED)).tobytes(),
     }
@@ -424,7 +424,7 @@ def campaign_case(name: str, folder: Path) -> Bytes:
     path = folder / "campaign.toml"
     path.write_text(ALL_KINDS + about.text)
     known = [public_bytes(KEY.public_key()).hex()]
-    helper = Helper(rehearsal_key(), Answers(folder / "released.db"), known, noise=seeded(SEED))
+    helper = Helper(rehearsal_key(), Sheets(folder / "released.db"), known, noise=seeded(SEED))
     database = f"sqlite:///{folder}/c.db"
     service = coordinator(path, database, KEY, campaigns.ADMIN, SEED, helper=client_of(helper))
     service.store.add_tokens(tokens)

@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from tacit import secure, seeded
 from tacit.sums import base
 from tacit.sums.base import SumRefusedError
-from tacit.sums.two_servers import Half, SumServer, TwoServers, open_sum, split, two_sided_geometric
+from tacit.sums.two_servers import TwoServers, two_sided_geometric
 from tacit_papers.b.ring import RingSum
 
 SUM = TwoServers(epsilon=1.0)
@@ -45,10 +45,6 @@ def noise_of(k, stream):
     return sum(two_sided_geometric(k, SUM.scale(k), stream.child("noise", name)) for name in "ab")
 
 
-def servers(n, k=2, spec=SUM):
-    return SumServer(spec, n, k), SumServer(spec, n, k)
-
-
 @settings(deadline=None)  # the first draw compiles the kernel
 @given(terms=batches, seed=st.integers(0, 2**40))
 def test_opened_sum_minus_noise_is_the_plain_sum(terms, seed):
@@ -66,88 +62,12 @@ def test_the_ring_is_exact(terms, seed):
     assert (answer.stderr == 0).all()
 
 
-@settings(deadline=None)  # the first draw compiles the kernel
-@given(terms=batches, seed=st.integers(0, 2**40), data=st.data())
-def test_drop_outs_leave_the_sum_of_the_others_exact(terms, seed, data):
-    n, k = terms.shape
-    spec = TwoServers(epsilon=1.0, minimum=1)
-    reaches = arrays(np.bool_, n, elements=st.booleans())
-    at_a, at_b = data.draw(reaches), data.draw(reaches)
-    a, b = servers(n, k, spec)
-    for half, server, arrived in zip(
-        split(np.arange(n), terms, spec.steps, seeded(seed)), (a, b), (at_a, at_b), strict=True
-    ):
-        for chosen in np.array_split(
-            np.random.default_rng(seed).permutation(np.flatnonzero(arrived)), 3
-        ):
-            server.receive(Half(half.owners[chosen], half.words[chosen]))
-    stream = seeded(seed)
-    if not (at_a & at_b).any():
-        with pytest.raises(SumRefusedError, match="got 0"):
-            a.release(b.present, stream)
-        return
-    answer = open_sum(
-        a.release(b.present, stream.child("noise", "a")),
-        b.release(a.present, stream.child("noise", "b")),
-    )
-    assert answer.n == np.count_nonzero(at_a & at_b)
-    assert (in_steps(answer) - noise_of(k, stream)).tolist() == plain(terms[at_a & at_b])
-
-
-def test_duplicates_are_counted_and_refused():
-    terms = np.random.default_rng(1).random((12, 2))
-    a, b = servers(12)
-    halves = split(np.arange(12), terms, SUM.steps, seeded(2))
-    others = split(np.arange(12), 1 - terms, SUM.steps, seeded(3))
-    for half, other, server in zip(halves, others, (a, b), strict=True):
-        server.receive(half)
-        server.receive(Half(other.owners[:5], other.words[:5]))
-        assert server.duplicates == 5
-    within = Half(np.array([0, 1, 1, 1]), np.zeros((4, 2), np.uint64))
-    lone = SumServer(SUM, 12, 2)
-    lone.receive(within)
-    assert (lone.duplicates, int(lone.present.sum())) == (2, 2)
-    stream = seeded(4)
-    answer = open_sum(
-        a.release(b.present, stream.child("noise", "a")),
-        b.release(a.present, stream.child("noise", "b")),
-    )
-    assert (in_steps(answer) - noise_of(2, stream)).tolist() == plain(terms)
-
-
 def test_small_batches_are_refused():
     for spec in (SUM, RingSum()):
         for n in (0, 1, 9):
             with pytest.raises(SumRefusedError, match=rf"minimum=10 owners.*got {n}$"):
                 spec.total(np.ones((n, 2)), seeded(1))
         assert spec.total(np.ones((10, 2)), seeded(1)).n == 10
-
-
-def test_a_batch_is_released_once():
-    a, b = servers(10)
-    halves = split(np.arange(10), np.ones((10, 2)), SUM.steps, secure())
-    a.receive(halves[0])
-    with pytest.raises(SumRefusedError, match="got 0"):  # nothing at b yet: refused, nothing spent
-        a.release(b.present, secure())
-    b.receive(halves[1])
-    a.release(b.present, secure())
-    with pytest.raises(SumRefusedError, match="once"):
-        a.release(b.present, secure())
-    with pytest.raises(SumRefusedError, match="once"):
-        a.receive(halves[0])
-
-
-def test_releases_of_different_batches_do_not_open():
-    def release(n, spec=SUM, k=2):
-        a, b = servers(12, k, spec)
-        halves = split(np.arange(n), np.ones((n, k)), spec.steps, seeded(1))
-        a.receive(halves[0])
-        b.receive(halves[1])
-        return a.release(b.present, seeded(2))
-
-    for other in (release(11), release(10, TwoServers(epsilon=2.0)), release(10, k=1)):
-        with pytest.raises(SumRefusedError, match="same batch"):
-            open_sum(release(10), other)
 
 
 def test_seeded_runs_repeat_and_do_not_depend_on_blocks(monkeypatch):
@@ -189,26 +109,6 @@ def test_seeded_runs_repeat_and_do_not_depend_on_blocks(monkeypatch):
             "number of entries of a term must be a whole number >= 1, got 0",
         ),
         (lambda: SUM.total([["a", "b"]], seeded(1)), "terms must hold real numbers, got dtype <U1"),
-        (lambda: SumServer(SUM, -1, 2), "owners must be a whole number >= 0, got -1"),
-        (lambda: SumServer(SUM, 9, 0), "k must be a whole number >= 1, got 0"),
-        (
-            lambda: SumServer(SUM, 9, 2).receive(Half(np.array([9]), np.zeros((1, 2), np.uint64))),
-            "owners of a half must lie in 0 .. 8",
-        ),
-        (
-            lambda: SumServer(SUM, 9, 2).receive(Half(np.array([0]), np.zeros((1, 3), np.uint64))),
-            "half must be one row of 2 words per numbered owner, got 'shape (1, 3)'",
-        ),
-        (
-            lambda: SumServer(SUM, 9, 2).receive(
-                Half(np.array([0.0]), np.zeros((1, 2), np.uint64))
-            ),
-            "half must be one row of 2 words per numbered owner, got 'shape (1, 2)'",
-        ),
-        (
-            lambda: SumServer(SUM, 9, 2).release(np.ones(8, np.bool_), seeded(1)),
-            "at_other must be 9 truth values, got 'bool of shape (8,)'",
-        ),
     ],
 )
 def test_bad_parameters_have_one_clear_message(make, message):

@@ -6,42 +6,41 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from scipy.stats import chi2_contingency, chisquare
 
 from tacit import secure, seeded
-from tacit.sums import protocol as halves
-from tacit.sums.protocol import (
-    COORDINATOR,
-    HELPER,
-    SIZE,
-    SIZES,
-    SumTerms,
-    open_halves,
-    seal_halves,
-)
+from tacit.sums import halves
+from tacit.sums.halves import COORDINATOR, HELPER, SumTerms, TallyLaw, open_halves, seal_reports
+from tacit.sums.prio3 import messages
+from tacit.sums.prio3.prio3 import Prio3
 from tests.sums.made import COORDINATOR_KEY, HELPER_KEY, batch, reports, sum_terms, terms
 
 ALARM = 1e-6
-OWNERS = 1500
+OWNERS = 300
 KEYS = {COORDINATOR: COORDINATOR_KEY, HELPER: HELPER_KEY}
+CUT = batch().half_size(COORDINATOR)
 
 
 def views(term, stream):
-    """Per server: the words it opens, (owners, 2), and those plus what it sees of the other's half
-    without opening it.
+    """Per server: the words of the measurement that it holds, (owners, words); and bytes of these
+    beside what it sees of the other's half without opening it.
 
     The second is what would give the term away if the other's half were not sealed.
     """
-    rows = seal_halves(np.full((OWNERS, 2), term), batch(), stream)
-    parts = {COORDINATOR: rows[:, : SIZES[COORDINATOR]], HELPER: rows[:, SIZES[COORDINATOR] :]}
-    opened = {
-        server: open_halves(
-            [row.tobytes() for row in parts[server]], batch(), server, KEYS[server]
-        ).words
-        for server in parts
-    }
+    about, law = batch(), batch().terms.law
+    rows = seal_reports(law.measure(np.full((OWNERS, 2), term)), about, stream)
+    parts = {COORDINATOR: rows[:, :CUT], HELPER: rows[:, CUT:]}
+    words = {}
+    for server, key in KEYS.items():
+        opened = open_halves([row.tobytes() for row in parts[server]], about, server, key)
+        share, _ = messages.decode_input(law.prio3, server, opened.inputs)
+        if server == COORDINATOR:
+            words[server] = share.meas[:, :, 0]
+        else:
+            words[server] = law.prio3._helper_meas(b"", HELPER, share.seed)[:, :, 0]
     sealed = {
-        COORDINATOR: np.ascontiguousarray(parts[HELPER][:, 32:48]).view("<u8"),
-        HELPER: np.ascontiguousarray(parts[COORDINATOR][:, 32:48]).view("<u8"),
+        COORDINATOR: np.ascontiguousarray(parts[HELPER][:, 112:144]).view("<u8"),
+        HELPER: np.ascontiguousarray(parts[COORDINATOR][:, 112:144]).view("<u8"),
     }
-    return opened, {server: opened[server] + sealed[server] for server in parts}
+    both = {server: words[server][:, :4] + sealed[server] for server in parts}
+    return words, both
 
 
 def looks_uniform(words):
@@ -74,50 +73,72 @@ def test_a_short_mask_is_noticed(monkeypatch):
     """Near miss: masks of 63 bits. Sums are still right, and each server sees more than it
     should.
     """
-    whole = halves.mask_of
-    monkeypatch.setattr(halves, "mask_of", lambda seed: whole(seed) >> np.uint64(1))
+    whole = Prio3._helper_meas
+    monkeypatch.setattr(Prio3, "_helper_meas", lambda *given: whole(*given) >> np.uint64(1))
     for opened in views(0.0, seeded(1))[0].values():
         assert not looks_uniform(opened)
 
 
 def test_a_half_that_is_not_sealed_is_noticed(monkeypatch):
-    """Near miss: halves that are only wrapped. Each alone is as uniform as ever; the coordinator
-    reads both.
+    """Near miss: halves that are only wrapped. The helper's is a seed and as uniform as ever; the
+    helper reads the coordinator's, too.
     """
     monkeypatch.setattr(
         halves, "seal", lambda plain, to, context, secret: secret + plain + bytes(16)
     )
     monkeypatch.setattr(halves, "unseal", lambda sealed, key, context: sealed[32:-16])
-    nothing, everything = (views(term, seeded(1).child(str(term))) for term in (0.0, 1.0))
-    assert looks_uniform(nothing[0][COORDINATOR])
-    assert not look_alike(nothing[1][COORDINATOR], everything[1][COORDINATOR])
+    rows = reports(np.full((4, 2), 1.0))
+    law = batch().terms.law
+    opened = open_halves([row[CUT:] for row in rows], batch(), HELPER, HELPER_KEY)
+    share, _ = messages.decode_input(law.prio3, HELPER, opened.inputs)
+    context = halves_context()
+    mine = law.prio3._helper_meas(context, HELPER, share.seed)
+    theirs, _ = messages.decode_input(
+        law.prio3, COORDINATOR, np.array([list(row[112 : CUT - 16]) for row in rows], np.uint8)
+    )
+    field = law.prio3.circuit.field
+    both = field.add(mine, theirs.meas)
+    assert law.prio3.circuit.field.integers(law.prio3.circuit.truncate(both)[0]) == [1 << 20] * 2
+
+
+def halves_context():
+    from tacit.sums.prio3.instances import bound_context
+
+    return bound_context(batch().terms.law.prio3, batch().application)
 
 
 def test_halves_of_one_owner_are_the_same_alone_and_among_many():
     values = terms(6)
     together = reports(values)
     for i in range(6):
-        alone = seal_halves(values[i : i + 1], batch(), seeded(2).of(np.array([i])))
-        assert alone[0].tobytes() == together[i]
-    assert len(together[0]) == SIZE
+        alone = reports(values[i : i + 1], stream=seeded(2).of(np.array([i])))
+        assert alone[0] == together[i]
+    assert len(together[0]) == batch().report_size
 
 
 def test_a_half_opens_for_its_server_and_its_batch_only():
-    sent = [report[SIZES[COORDINATOR] :] for report in reports(terms(4))]
-    assert len(open_halves(sent, batch(), HELPER, HELPER_KEY).owners) == 4
+    sent = [report[CUT:] for report in reports(terms(4))]
+    assert len(open_halves(sent, batch(), HELPER, HELPER_KEY).places) == 4
     others = [
         batch(question=b"r" * 32),
         batch(number=2),
+        batch(attempt=2),
         batch(epsilon=2.0),
         batch(minimum=4),
         batch(coordinator=X25519PrivateKey.generate()),
     ]
     for other in others:
-        assert len(open_halves(sent, other, HELPER, HELPER_KEY).owners) == 0
-    assert len(open_halves(sent, batch(), HELPER, COORDINATOR_KEY).owners) == 0
-    first = [report[: SIZES[COORDINATOR]] for report in reports(terms(4))]
+        assert len(open_halves(sent, other, HELPER, HELPER_KEY).places) == 0
+    assert len(open_halves(sent, batch(), HELPER, COORDINATOR_KEY).places) == 0
+    first = [report[:CUT] for report in reports(terms(4))]
     # of another length, too
-    assert len(open_halves(first, batch(), HELPER, COORDINATOR_KEY).owners) == 0
+    assert len(open_halves(first, batch(), HELPER, COORDINATOR_KEY).places) == 0
+
+
+def test_a_term_off_the_grid_never_leaves():
+    for wrong in ([[-1, 0]], [[0, (1 << 20) + 1]]):
+        with pytest.raises(ValueError, match="measurement must be"):
+            seal_reports(np.array(wrong), batch(), seeded(1))
 
 
 @pytest.mark.parametrize(
@@ -130,7 +151,7 @@ def test_a_half_opens_for_its_server_and_its_batch_only():
         ),
         (lambda: sum_terms(minimum=0), "minimum must be a whole number >= 1, got 0"),
         (
-            lambda: SumTerms(1.0, 3, b"", bytes(32)),
+            lambda: SumTerms(TallyLaw(1.0, 3), b"", bytes(32)),
             "key of the coordinator must be 32 bytes, got 0",
         ),
         (

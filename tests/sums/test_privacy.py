@@ -12,11 +12,9 @@ from scipy.stats import chisquare, norm
 from tacit import secure, seeded
 from tacit.audit.bounds import epsilon_lower_bound
 from tacit.audit.statistical import bias_z, variance_z
-from tacit.mechanisms.streams import Stream
 from tacit.sums import two_servers as noise
 from tacit.sums.two_servers import (
     TwoServers,
-    split,
     two_sided_geometric,
     two_sided_geometric_rows,
     variance,
@@ -26,43 +24,12 @@ ALARM = 1e-6
 CONFIDENCE = 1 - 1e-6
 
 
-class ShortMask(Stream):
-    """Near miss: masks of 63 bits."""
-
-    label = "broken"
-
-    def words(self, rows, start, count):
-        return seeded(3).words(rows, start, count) >> np.uint64(1)
-
-    def child(self, *path):
-        return self
-
-    def of(self, owners):
-        return self
-
-
 @dataclass(frozen=True, kw_only=True)
 class HalfSensitivity(TwoServers):
     """Forgets that a term can move from one end to the other."""
 
     def width(self, k):
         return super().width(k) // 2
-
-
-def looks_uniform(words):
-    """Chi-square of the upper and of the lower byte."""
-    pieces = words.ravel() >> np.uint64(56), words.ravel() & np.uint64(255)
-    return all(
-        chisquare(np.bincount(p.astype(np.int64), minlength=256)).pvalue > ALARM / 2 for p in pieces
-    )
-
-
-@pytest.mark.parametrize("term", [0.0, 0.37, 1.0])
-def test_a_half_alone_is_uniform_whatever_the_term(term):
-    owners, terms = np.arange(100_000), np.full((100_000, 2), term)
-    for stream in (seeded(1), secure()):
-        assert all(looks_uniform(half.words) for half in split(owners, terms, 1 << 20, stream))
-    assert not any(looks_uniform(half.words) for half in split(owners, terms, 1 << 20, ShortMask()))
 
 
 def table(scale, reach):

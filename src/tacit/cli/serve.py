@@ -17,7 +17,7 @@ from tacit.cli._options import LogJson, check_port, key_of, log_to_stderr, warn_
 from tacit.cli._output import Screen
 from tacit.mechanisms.streams import seeded
 from tacit.service.protocol.handshake import LOOPBACK, rehearse_only_here
-from tacit.sums.protocol import rehearsal_key
+from tacit.sums.halves import rehearsal_key
 
 
 def helper(
@@ -65,7 +65,7 @@ def helper(
     check_port(host, port)
     import uvicorn
 
-    from tacit.service.helper.service import Answers, Helper
+    from tacit.service.helper.service import Helper, Sheets
 
     log_to_stderr(log_json)
     if rehearsal is None:
@@ -74,14 +74,14 @@ def helper(
         )
         made = Helper(
             X25519PrivateKey.from_private_bytes(raw),
-            Answers(state / "released.db"),
+            Sheets(state / "released.db"),
             campaign or [],
             minimum,
         )
     else:  # another key and another book: what it says never meets what a helper says
         state.mkdir(parents=True, exist_ok=True, mode=0o700)
-        book = Answers(state / "rehearsal.db")
-        made = Helper(rehearsal_key(), book, campaign or [], minimum, seeded(rehearsal))
+        sheets = Sheets(state / "rehearsal.db")
+        made = Helper(rehearsal_key(), sheets, campaign or [], minimum, seeded(rehearsal))
     screen.say(f"helper key (owners pin it): {made.public}")
     screen.tell(
         helper_key=made.public,

@@ -36,7 +36,7 @@ from tacit.owner.policy import Policy
 from tacit.owner.rollback_guard import COUNTS, Entry
 from tacit.owner.template import Template
 from tacit.owner.worker import JOB_LARGEST, Done, Job, Worker
-from tacit.sums.protocol import no_rehearsal
+from tacit.sums.halves import no_rehearsal
 from tacit.wire import WireError, decode, encode
 from tacit.wire.envelopes import opened
 

@@ -1,255 +1,245 @@
-"""How two servers add up the reports to one question, without a socket: what they say and what each
-computes.
+"""How two servers verify and add up the reports to one question, without a socket.
 
-    coordinator: open its own halves; relay the helper's halves of those owners  -> RelayedHalves
-    helper:      open them, leave out what does not open or is a copy, add, add noise, once
-                                                                                 -> HelperSum
-    coordinator: add its own halves of the owners that were counted, add noise, open the sum
+    coordinator: open its halves of a block of owners, query them  -> Block, with what it found
+    helper:      open its halves of these, query, judge, add what is proven to its sum
+                                                                   -> Checked, what it found
+    coordinator: judge, add what is proven to its sum; ... block after block; then -> SumRequest
+    helper:      its sum and its noise, once                                       -> HelperSum
+    coordinator: its own sum and its own noise, once; open
 
-Each server's noise is an explicit stream. Proof: two_servers.md.
-
-A rehearsal has a helper whose key everybody knows, so that nobody can take it for a helper: whoever
-seals a half to it hides nothing, whatever noise is added. Owners that are not rehearsing refuse it,
-and so does a campaign file; a rehearsal accepts no other. Reproducible, not private.
-
-What a sum is about (`SumTerms`, `Batch`) is what owners seal their halves to.
+One exchange for a block and one for the release. Both servers judge by the same function of what
+both found (prio3/batch.py), so they count the same owners; a server that says otherwise is not
+believed. All but the noise is a function of reports and keys: whoever was killed does it again and
+says the same. Proof: two_servers.md.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
+from typing import Any
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from tacit._util.checks import bad, positive, whole
-from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray, WordArray
+from tacit._util.checks import bad, whole
+from tacit._util.types import BoolArray, ByteArray, WordArray
 from tacit.mechanisms.streams import Stream
-from tacit.sums.base import SumAnswer, SumRefusedError
-from tacit.sums.base import encode as encode_terms
-from tacit.sums.two_servers import Half, Release, SumServer, TwoServers, open_sum
-from tacit.wire import encode, message
-from tacit.wire.envelopes import KEY, OVERHEAD, seal, unseal
+from tacit.sums.base import SumRefusedError
+from tacit.sums.halves import COORDINATOR, HELPER, Batch, OpenedHalves, open_halves
+from tacit.sums.prio3.batch import Code, Opened, Server, told_size
+from tacit.sums.prio3.messages import Sizes
+from tacit.wire import message
 
-ENTRIES = 2  # of a term: weighted error, weight
-COORDINATOR, HELPER = "coordinator", "helper"
-_DIGEST = 32  # bytes
-_SEED = 32  # bytes: a key of AES-256
-SIZES = {COORDINATOR: _SEED + OVERHEAD, HELPER: 8 * ENTRIES + OVERHEAD}  # bytes of a sealed half
-SIZE = sum(SIZES.values())
-_WORDS = (_SEED + 2 * KEY) // 8
+_TOLD_BYTES = 1 << 19  # that a server tells of a block
+_OWN_BYTES = 1 << 24  # of the coordinator's halves of a block
+_BLOCK_OWNERS = 1024
 
 
-@message("sum.terms")
+@message("sum.block")
 @dataclass(frozen=True)
-class SumTerms:
-    """The terms of a campaign's sums: epsilon of ONE sum, the least batch, and the two servers'
-    public keys.
-    """
-
-    epsilon: float
-    minimum: int
-    coordinator: bytes
-    helper: bytes
-
-    def __post_init__(self) -> None:
-        positive("epsilon", self.epsilon)
-        for name in (COORDINATOR, HELPER):
-            if not len(getattr(self, name)) == KEY:
-                raise bad(f"key of the {name}", f"{KEY} bytes", len(getattr(self, name)))
-        if self.coordinator == self.helper:
-            raise ValueError(
-                "coordinator and helper must have different keys: one server that plays both "
-                "sees terms"
-            )
-        self.sums(self.minimum).scale(ENTRIES)  # refuses an epsilon that is too small for the noise
-
-    def sums(self, minimum: int) -> TwoServers:
-        """The sum as each server runs it; a server may ask for more owners than the terms do."""
-        return TwoServers(epsilon=self.epsilon, minimum=max(minimum, self.minimum))
-
-
-@message("sum.batch")
-@dataclass(frozen=True)
-class Batch:
-    """One sum: the digest of its question, its place among the campaign's sums (from 1), and the
-    terms.
-    """
-
-    question: bytes
-    number: int
-    terms: SumTerms
-
-    def __post_init__(self) -> None:
-        if not len(self.question) == _DIGEST:
-            raise bad("question", f"a digest of {_DIGEST} bytes", len(self.question))
-        whole("number", self.number, 1)
-
-    def context(self, server: str) -> bytes:
-        """What a half for this server is sealed in."""
-        return server.encode() + b"\n" + encode(self)
-
-
-def seal_halves(terms: FloatArray, batch: Batch, stream: Stream) -> AnyArray:
-    """At the owners: the bytes (owners, SIZE) that leave for terms (owners, 2), the
-    coordinator's half first.
-    """
-    spec, contexts = batch.terms, (batch.context(COORDINATOR), batch.context(HELPER))
-    encoded = encode_terms(terms, spec.sums(1).steps)
-    coins = stream.words(np.arange(len(terms)), 0, _WORDS).astype("<u8")
-    rows = np.empty((len(terms), SIZE), dtype=np.uint8)
-    for row, term, tape in zip(rows, encoded, coins, strict=True):
-        raw = tape.tobytes()
-        seed, first, second = raw[:_SEED], raw[_SEED : _SEED + KEY], raw[_SEED + KEY :]
-        residual = (term - mask_of(seed)).astype("<u8").tobytes()
-        mask = seal(seed, spec.coordinator, contexts[0], first)
-        rest = seal(residual, spec.helper, contexts[1], second)
-        row[:] = np.frombuffer(mask + rest, np.uint8)
-    return rows
-
-
-def open_halves(sealed: Sequence[bytes], batch: Batch, server: str, key: X25519PrivateKey) -> Half:
-    """At a server: the halves that open, named by their places; a copy of one that has opened is
-    left out.
-
-    Sealed bytes open only as they are (wire/envelopes.py), so a copy has the same first 32 bytes,
-    and an honest owner uses them once: whoever relays halves cannot make a term count twice.
-    """
-    context = batch.context(server)
-    places: list[int] = []
-    words: list[WordArray] = []
-    seen: set[bytes] = set()
-    for place, each in enumerate(sealed):
-        if len(each) != SIZES[server] or each[:KEY] in seen:
-            continue
-        plain = unseal(each, key, context)
-        if plain is not None:
-            seen.add(each[:KEY])
-            places.append(place)
-            words.append(mask_of(plain) if server == COORDINATOR else np.frombuffer(plain, "<u8"))
-    return Half(
-        np.array(places, dtype=np.int64), np.array(words, dtype=np.uint64).reshape(-1, ENTRIES)
-    )
-
-
-def mask_of(seed: bytes) -> WordArray:
-    """The words of a mask, stretched from its seed, which serves one term only."""
-    stretched = (
-        Cipher(algorithms.AES(seed), modes.CTR(bytes(16))).encryptor().update(bytes(8 * ENTRIES))
-    )
-    return np.frombuffer(stretched, "<u8").astype(np.uint64)
-
-
-@message("sum.relay")
-@dataclass(frozen=True)
-class RelayedHalves:
-    """From the coordinator to the helper: sealed halves one after the other; it cannot open
-    them.
+class Block:
+    """From the coordinator: the helper's halves of some owners, which it cannot open, and what it
+    found in its own halves of the same owners. `place` counts the blocks of a batch from 0.
     """
 
     batch: Batch
+    place: int
     halves: bytes
+    told: bytes
 
     def __post_init__(self) -> None:
-        if len(self.halves) % SIZES[HELPER]:
-            raise bad("halves", f"pieces of {SIZES[HELPER]} bytes", len(self.halves))
+        whole("place", self.place, 0)
+        size = self.batch.half_size(HELPER)
+        owners, rest = divmod(len(self.halves), size)
+        if rest or not len(self.told) == owners * told_size(self.batch.terms.law.prio3):
+            raise bad("halves", f"pieces of {size} bytes, and what was found in each", rest)
 
     @property
     def pieces(self) -> list[bytes]:
-        size = SIZES[HELPER]
+        size = self.batch.half_size(HELPER)
         return [self.halves[at : at + size] for at in range(0, len(self.halves), size)]
 
 
-@message("sum.added")
-@dataclass(frozen=True, eq=False)
-class HelperSum:
-    """From the helper, once per question: which of the halves were counted (a bit each), and their
-    noisy sum.
+@message("sum.checked")
+@dataclass(frozen=True)
+class Checked:
+    """From the helper: what it found in its halves of a block, owner by owner."""
 
-    `words` are the sum's entries modulo 2^64, as signed numbers.
+    batch: bytes
+    place: int
+    told: bytes
+
+
+@message("sum.request")
+@dataclass(frozen=True)
+class SumRequest:
+    """From the coordinator: the sum of the first `blocks` blocks, in which so many owners count."""
+
+    batch: Batch
+    blocks: int
+    counted: int
+
+
+@message("sum.added")
+@dataclass(frozen=True)
+class HelperSum:
+    """From the helper, once for a batch: how many owners it counted, and its noisy sum as field
+    elements.
     """
 
-    question: bytes
-    counted: bytes
-    words: IntArray
+    batch: bytes
+    counted: int
+    total: bytes
 
 
-class HelperSide:
-    """The helper's part in one sum over the halves of a relay."""
+class ServerSide:
+    """What both servers have: a sum of proven halves of one batch, and what it says in the end."""
 
-    def __init__(self, relay: RelayedHalves, key: X25519PrivateKey, minimum: int) -> None:
-        pieces = relay.pieces
-        self._batch = relay.batch
-        self._server = SumServer(relay.batch.terms.sums(minimum), len(pieces), ENTRIES)
-        self._server.receive(open_halves(pieces, relay.batch, HELPER, key))
-
-    def release(self, noise: Stream) -> HelperSum:
-        """The noisy sum, once. Fewer owners than its own or the campaign's minimum are a
-        `SumRefusedError`.
-        """
-        relayed = np.ones_like(self._server.present)
-        release = self._server.release(relayed, tape(self._batch, HELPER, noise))
-        return HelperSum(
-            self._batch.question,
-            np.packbits(release.counted).tobytes(),
-            release.words.view(np.int64),
+    def __init__(self, batch: Batch, place: int, key: X25519PrivateKey) -> None:
+        self.batch = batch
+        self._place, self._key = place, key
+        self._law = batch.terms.law
+        self._server = Server(
+            self._law.prio3, batch.application, place, key=batch.verify_key(place, key)
         )
 
+    @property
+    def counted(self) -> int:
+        """Owners in the sum."""
+        return self._server.counted
 
-class CoordinatorSide:
+    def _query(self, halves: OpenedHalves, repeated: BoolArray) -> Opened:
+        return self._server.open(halves.nonces, halves.public, halves.inputs, repeated)
+
+    def _rows(self, told: bytes, owners: int) -> ByteArray:
+        return np.frombuffer(told, np.uint8).reshape(owners, told_size(self._law.prio3))
+
+    def _noisy(self, least: int, noise: Stream) -> WordArray:
+        """This server's sum with its own full noise; fewer owners are a `SumRefusedError`."""
+        if not self.counted >= max(least, self._law.minimum):
+            raise SumRefusedError(
+                f"a sum needs at least minimum={max(least, self._law.minimum)} owners with valid "
+                f"proofs, got {self.counted}"
+            )
+        field = self._law.prio3.circuit.field
+        tape = self._law.tape(self.batch, noise).child("noise", "ab"[self._place])
+        drawn = self._law.draw_noise(tape)
+        return field.add(self._server.total, field.from_small(drawn))
+
+
+class HelperSide(ServerSide):
+    """The helper's part. What it keeps between blocks is `total`, `counted` and nonces; a caller
+    that stores them may make it anew for each request.
+    """
+
+    def __init__(self, batch: Batch, key: X25519PrivateKey) -> None:
+        super().__init__(batch, HELPER, key)
+
+    @property
+    def total(self) -> bytes:
+        """The sum so far as bytes."""
+        return bytes(self._law.prio3.circuit.field.encode(self._server.total[None])[0])
+
+    def resume(self, total: bytes, counted: int) -> None:
+        """Add what was counted before."""
+        field = self._law.prio3.circuit.field
+        elements, _ = field.decode(np.frombuffer(total, np.uint8)[None])
+        self._server.total = field.add(self._server.total, elements[0])
+        self._server.counted += counted
+
+    def check(self, block: Block, known: set[bytes]) -> tuple[Checked, list[bytes]]:
+        """Judge a block and count what is proven, but no nonce that is `known` from earlier
+        blocks; also the nonces that were counted.
+        """
+        pieces = block.pieces
+        halves = open_halves(pieces, self.batch, HELPER, self._key)
+        opened = self._query(halves, _among(halves.nonces, known))
+        found = np.full((len(pieces), told_size(self._law.prio3)), 0xFF, np.uint8)
+        found[halves.places] = opened.told
+        theirs = self._rows(block.told, len(pieces))[halves.places]
+        accepted = self._server.judge(opened, [theirs]) == Code.ACCEPTED
+        self._server.count(opened, accepted)
+        counted = [nonce.tobytes() for nonce in halves.nonces[accepted]]
+        return Checked(self.batch.digest, block.place, found.tobytes()), counted
+
+    def release(self, least: int, noise: Stream) -> HelperSum:
+        """The noisy sum; whoever calls sees to it that this happens once for a batch."""
+        field = self._law.prio3.circuit.field
+        total = bytes(field.encode(self._noisy(least, noise)[None])[0])
+        return HelperSum(self.batch.digest, self.counted, total)
+
+
+class CoordinatorSide(ServerSide):
     """The coordinator's part in one sum over some owners' reports, each two sealed halves."""
 
-    def __init__(self, batch: Batch, reports: Sequence[bytes], key: X25519PrivateKey) -> None:
-        own = open_halves(
-            [report[: SIZES[COORDINATOR]] for report in reports], batch, COORDINATOR, key
-        )
-        theirs = [reports[place][SIZES[COORDINATOR] :] for place in own.owners.tolist()]
-        self._words: WordArray = own.words
-        self.relay = RelayedHalves(batch, b"".join(theirs))
+    def __init__(self, batch: Batch, key: X25519PrivateKey) -> None:
+        super().__init__(batch, COORDINATOR, key)
+        self._known: set[bytes] = set()
+        self._blocks = 0
+        self._open: tuple[Block, Opened, ByteArray] | None = None
 
-    def open(self, said: HelperSum, noise: Stream) -> SumAnswer:
-        """The sum, from what the helper said; what does not fit is a `SumRefusedError`."""
-        n, batch = len(self._words), self.relay.batch
+    def block(self, reports: Sequence[bytes]) -> Block:
+        """The next block, of these reports: those whose own half opens and may be valid."""
+        cut = self.batch.half_size(COORDINATOR)
+        halves = open_halves(
+            [report[:cut] for report in reports], self.batch, COORDINATOR, self._key
+        )
+        opened = self._query(halves, _among(halves.nonces, self._known))
+        theirs = [reports[place][cut:] for place in halves.places.tolist()]
+        size = self.batch.half_size(HELPER)
+        whole_ones = b"".join(each if len(each) == size else bytes(size) for each in theirs)
+        made = Block(self.batch, self._blocks, whole_ones, opened.told.tobytes())
+        self._open = made, opened, halves.nonces
+        return made
+
+    def take(self, said: Checked) -> None:
+        """Count those of the block that are proven, by what the helper found."""
+        if self._open is None:
+            raise SumRefusedError("no block is being checked")
+        block, opened, nonces = self._open
         if not (
-            said.question == batch.question
-            and len(said.counted) == (n + 7) // 8
-            and said.words.shape == (ENTRIES,)
+            (said.batch, said.place) == (self.batch.digest, block.place)
+            and len(said.told) == len(block.told)
         ):
-            raise SumRefusedError("the helper's answer is not about this batch")
-        counted: BoolArray = np.unpackbits(np.frombuffer(said.counted, np.uint8), count=n).astype(
-            np.bool_
-        )
-        spec = batch.terms.sums(1)
-        server = SumServer(spec, n, ENTRIES)
-        server.receive(Half(np.arange(n), self._words))
-        return open_sum(
-            server.release(counted, tape(batch, COORDINATOR, noise)),
-            Release(spec, counted, said.words.view(np.uint64)),
-        )
+            raise SumRefusedError("what the helper found is not about this block")
+        accepted = self._server.judge(opened, [self._rows(said.told, len(nonces))]) == Code.ACCEPTED
+        self._server.count(opened, accepted)
+        self._known.update(nonce.tobytes() for nonce in nonces[accepted])
+        self._blocks, self._open = self._blocks + 1, None
+
+    @property
+    def request(self) -> SumRequest:
+        """What asks the helper for its sum."""
+        return SumRequest(self.batch, self._blocks, self.counted)
+
+    def open(self, said: HelperSum, noise: Stream) -> Any:
+        """The law's answer, from what the helper said; what does not fit is a `SumRefusedError`."""
+        circuit = self._law.prio3.circuit
+        raw = np.frombuffer(said.total, np.uint8)
+        if not (
+            (said.batch, said.counted) == (self.batch.digest, self.counted)
+            and len(raw) == circuit.output_len * circuit.field.size
+        ):
+            raise SumRefusedError("the helper's sum is not about this batch and these owners")
+        theirs, fits = circuit.field.decode(raw[None])
+        if not fits[0]:
+            raise SumRefusedError("the helper's sum holds no field elements")
+        total = circuit.field.add(self._noisy(1, noise), theirs[0])
+        return self._law.answer(circuit.field.signed(total), self.counted)
 
 
-def tape(batch: Batch, server: str, noise: Stream) -> Stream:
-    """The tape of a server's noise in one sum: in a rehearsal that of the sum in one process
-    (`TwoServers.total`).
-    """
-    return noise.child("tally", batch.number).child("noise", "a" if server == COORDINATOR else "b")
+def block_owners(batch: Batch) -> int:
+    """How many owners go into a block."""
+    prio3 = batch.terms.law.prio3
+    most = min(_TOLD_BYTES // told_size(prio3), _OWN_BYTES // Sizes(prio3).leader)
+    return max(1, min(_BLOCK_OWNERS, most))
 
 
-def rehearsal_key() -> X25519PrivateKey:
-    """The key that everybody knows."""
-    return X25519PrivateKey.from_private_bytes(
-        sha256(b"tacit helper: reproducible, not private").digest()
-    )
+def blocks_of(reports: Sequence[bytes], batch: Batch) -> Iterator[Sequence[bytes]]:
+    """Reports block by block; none are one empty block."""
+    size = block_owners(batch)
+    for start in range(0, max(1, len(reports)), size):
+        yield reports[start : start + size]
 
 
-REHEARSAL_HELPER = rehearsal_key().public_key().public_bytes_raw()
-
-
-def no_rehearsal(name: str, helper: bytes) -> bytes:
-    """`helper`, unless it is the helper of rehearsals."""
-    if helper == REHEARSAL_HELPER:
-        raise ValueError(
-            f"{name} must be a helper's own key, got that of rehearsals: everybody knows it"
-        )
-    return helper
+def _among(nonces: ByteArray, known: set[bytes]) -> BoolArray:
+    return np.array([nonce.tobytes() in known for nonce in nonces], dtype=np.bool_)

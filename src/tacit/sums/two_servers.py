@@ -1,4 +1,5 @@
-"""Additive sharing between two servers, each adding its own exact noise. Proof: two_servers.md.
+"""A sum of two servers that each add their own exact noise, in one process: what the protocol over
+the network (halves.py, protocol.py) gives to the bit. Proof: two_servers.md.
 
 Claim: unit owner; adjacency one owner's rows replaced by any others, the owner present in both;
 adversary either server alone, following the protocol or not, with all other owners and everybody
@@ -6,13 +7,8 @@ who sees the answer; epsilon exactly, for ONE sum. Each server adds the full noi
 even if the other adds none. Two servers that collude see every term: then there is no privacy at
 all. Proof: one half of a term is uniform whatever the term; the other server's release adds
 discrete Laplace noise. Variance: two draws, 2 / (2 sinh(1 / 2t)^2) steps^2 for each entry, twice
-what one trusted server would need. Edges: owners heard by one server only are left out by both; the
-sum of the others stays exact but for the noise. An owner that does not follow the protocol can
-spoil the sum (halves cannot be seen to be in range), nobody's privacy.
-
-An owner calls `split`; a server is a `SumServer`; whoever holds both releases calls `open_sum`.
-What the literature calls a secret share is called a half here: in this package a share is what
-never leaves its owner.
+what one trusted server would need. Edges: whoever does not prove its term is left out by both; the
+sum of the others stays exact but for the noise.
 """
 
 from dataclasses import dataclass
@@ -20,9 +16,8 @@ from math import sinh
 
 import numpy as np
 
-from tacit._util.checks import bad, whole
 from tacit._util.kernels import kernel
-from tacit._util.types import BoolArray, FloatArray, IntArray, WordArray
+from tacit._util.types import BoolArray, IntArray, WordArray
 from tacit.mechanisms.laplace import RUNS, draw_noise, survives
 from tacit.mechanisms.streams import Stream
 from tacit.sums.base import SecureSum, SumAnswer, SumRefusedError, blocks, decode, encode
@@ -123,130 +118,17 @@ class TwoServers(SecureSum):
 
     def total(self, terms: object, stream: Stream) -> SumAnswer:
         rows = self.accept(terms)
-        a, b = SumServer(self, *rows.shape), SumServer(self, *rows.shape)
-        for block in blocks(len(rows)):
-            owners = np.arange(block.start, block.stop)
-            half_a, half_b = split(owners, rows[block], self.steps, stream.child("masks"))
-            a.receive(half_a)
-            b.receive(half_b)
-        release_a = a.release(b.present, stream.child("noise", "a"))
-        release_b = b.release(a.present, stream.child("noise", "b"))
-        return open_sum(release_a, release_b)
+        n, k = rows.shape
+        if not n >= self.minimum:
+            raise SumRefusedError(f"a sum needs at least minimum={self.minimum} owners, got {n}")
+        total = np.zeros(k, dtype=np.int64)
+        for block in blocks(n):
+            total += encode(rows[block], self.steps).astype(np.int64).sum(axis=0)
+        for server in "ab":
+            total += two_sided_geometric(k, self.scale(k), stream.child("noise", server))
+        return self.opened(total, n)
 
-
-@dataclass(frozen=True, eq=False)
-class Half:
-    """What one server receives: for each of `owners` (m,) a row of `words` (m, k), uniform on
-    its own.
-    """
-
-    owners: IntArray
-    words: WordArray
-
-
-def split(owners: IntArray, terms: FloatArray, steps: int, stream: Stream) -> tuple[Half, Half]:
-    """At the owner: a mask for one server, the encoded term minus the mask, modulo 2^64, for the
-    other.
-
-    Owner o reads the first k words of tape o, which must serve no second term.
-    """
-    mask = stream.words(owners, 0, terms.shape[1])
-    return Half(owners, mask), Half(owners, encode(terms, steps) - mask)
-
-
-@dataclass(frozen=True, eq=False)
-class Release:
-    """What a server publishes, once: who was counted (owners,), and the noisy sum of their
-    halves (k,).
-    """
-
-    spec: TwoServers
-    counted: BoolArray
-    words: WordArray
-
-
-class SumServer:
-    """One of the two servers, for one batch of owners 0 .. owners-1 with k entries each.
-
-    `present` says whose halves have arrived; `duplicates` counts the halves refused because their
-    owner's had. It keeps 8 k + 1 bytes per owner, until the release.
-    """
-
-    def __init__(self, spec: TwoServers, owners: int, k: int) -> None:
-        self.spec = spec
-        self.duplicates = 0
-        self.present = np.zeros(whole("owners", owners, 0), dtype=np.bool_)
-        self._words: WordArray | None = np.zeros(
-            (len(self.present), whole("k", k, 1)), dtype=np.uint64
-        )
-        self._scale = spec.scale(k)
-
-    def receive(self, half: Half) -> None:
-        """Keep the first half of each owner; count and refuse any other."""
-        words = self._open_batch()
-        fits = (
-            half.owners.dtype.kind in "iu"
-            and half.owners.ndim == 1
-            and half.words.dtype == np.uint64
-        )
-        if not fits or half.words.shape != (len(half.owners), words.shape[1]):
-            raise bad(
-                "half",
-                f"one row of {words.shape[1]} words per numbered owner",
-                f"shape {half.words.shape}",
-            )
-        if not np.all((half.owners >= 0) & (half.owners < len(words))):
-            raise ValueError(f"owners of a half must lie in 0 .. {len(words) - 1}")
-        first = np.unique(half.owners, return_index=True)[1]
-        fresh = first[~self.present[half.owners[first]]]
-        words[half.owners[fresh]] = half.words[fresh]
-        self.present[half.owners[fresh]] = True
-        self.duplicates += len(half.owners) - len(fresh)
-
-    def release(self, at_other: BoolArray, stream: Stream) -> Release:
-        """The noisy sum over the owners present here and at the other server. Once; then the
-        halves are forgotten.
-        """
-        words = self._open_batch()
-        if at_other.dtype != np.bool_ or at_other.shape != self.present.shape:
-            raise bad(
-                "at_other",
-                f"{len(self.present)} truth values",
-                f"{at_other.dtype} of shape {at_other.shape}",
-            )
-        counted = self.present & at_other
-        if not np.count_nonzero(counted) >= self.spec.minimum:
-            found = np.count_nonzero(counted)
-            raise SumRefusedError(
-                f"a sum needs at least minimum={self.spec.minimum} owners at both servers, "
-                f"got {found}"
-            )
-        self._words = None
-        words[~counted] = 0
-        noise = two_sided_geometric(words.shape[1], self._scale, stream)
-        return Release(self.spec, counted, words.sum(axis=0) + noise.view(np.uint64))
-
-    def _open_batch(self) -> WordArray:
-        if self._words is None:
-            raise SumRefusedError("this batch was released; a server releases a batch once")
-        return self._words
-
-
-def open_sum(a: Release, b: Release) -> SumAnswer:
-    """Both releases together: the sum of the counted owners' terms, with the noise of both
-    servers.
-    """
-    if (
-        a.spec != b.spec
-        or a.words.shape != b.words.shape
-        or not np.array_equal(a.counted, b.counted)
-    ):
-        raise SumRefusedError(
-            "the two releases are not of the same batch: owners counted and parameters must "
-            "be equal"
-        )
-    k = len(a.words)
-    error = np.sqrt(2 * variance(a.spec.scale(k))) / a.spec.steps
-    return SumAnswer(
-        decode(a.words + b.words, a.spec.steps), np.full(k, error), int(np.count_nonzero(a.counted))
-    )
+    def opened(self, total: IntArray, n: int) -> SumAnswer:
+        """What a sum over n owners in steps says, with the noise of both servers in it."""
+        error = np.sqrt(2 * variance(self.scale(len(total)))) / self.steps
+        return SumAnswer(decode(total.view(np.uint64), self.steps), np.full(len(total), error), n)

@@ -15,9 +15,9 @@ from tacit.learners.models.ensemble import Ensemble
 from tacit.service.coordinator.server import coordinator
 from tacit.service.device.join import join
 from tacit.service.device.rehearsal_gate import RehearsalPart
-from tacit.service.helper.service import Answers, Helper
+from tacit.service.helper.service import Helper, Sheets
 from tacit.service.kinds.boosting import BoostingSpec
-from tacit.sums.protocol import REHEARSAL_HELPER, rehearsal_key
+from tacit.sums.halves import REHEARSAL_HELPER, rehearsal_key
 from tacit.sums.two_servers import TwoServers
 from tacit.wire import decode, encode
 from tacit.wire.envelopes import public_bytes
@@ -31,7 +31,7 @@ LIMITS = {"epsilon_total": 100, "releases": 20}  # no helper: a rehearsal needs 
 
 def helper(folder):
     campaigns = [public_bytes(KEY.public_key()).hex()]
-    return Helper(rehearsal_key(), Answers(folder / "rehearsal.db"), campaigns, noise=seeded(SEED))
+    return Helper(rehearsal_key(), Sheets(folder / "rehearsal.db"), campaigns, noise=seeded(SEED))
 
 
 def in_process(folder, seed):

@@ -24,7 +24,8 @@ from tacit.service.coordinator.tables import ADDING, CLOSED, OPEN, VOID
 from tacit.service.device.join import join
 from tacit.service.device.preview import preview
 from tacit.service.kinds.boosting import BoostingSpec
-from tacit.sums.protocol import SIZE, CoordinatorSide
+from tacit.sums.halves import Batch
+from tacit.sums.protocol import CoordinatorSide
 from tacit.sums.two_servers import TwoServers
 from tacit.wire import decode, encode
 from tacit.wire.envelopes import opened, public_bytes
@@ -55,6 +56,20 @@ helper = "https://helper.invalid"
 helper_key = "{public(HELPER_KEY).hex()}"
 """
 LIMITS = {"epsilon_total": 100, "releases": 20, "helper": public(HELPER_KEY).hex()}
+
+
+class Lying(httpx.BaseTransport):
+    """A helper that changes a byte of what it says about blocks, or about the sum."""
+
+    def __init__(self, honest, path):
+        self._honest, self._path = honest, path
+
+    def handle_request(self, request):
+        response = self._honest.handle_request(request)
+        body = bytearray(response.read())
+        if request.url.path == self._path:
+            body[-5] ^= 1
+        return httpx.Response(response.status_code, content=bytes(body))
 
 
 class Away(httpx.BaseTransport):
@@ -256,6 +271,17 @@ def test_a_helper_that_is_away_is_waited_for(trial, monkeypatch):
     assert [q.state for q in trial.store.questions()].count(ADDING) == 0
 
 
+def test_a_helper_that_lies_about_proofs_is_caught(trial):
+    """It says of the last owner what does not belong: that one is left out here, not there."""
+    trial.until_sum()
+    trial.answer()
+    lying = Lying(trial.helper._transport, "/v1/block")
+    trial.start(httpx.Client(transport=lying, base_url="http://localhost"))
+    assert trial.service.driver.step()
+    assert trial.store.questions()[1].state == VOID
+    assert trial.released() == 0
+
+
 def test_a_report_that_comes_while_servers_add_up_is_late(trial):
     trial.until_sum()
     question = question_for(trial.store, trial.keys[0])
@@ -264,17 +290,35 @@ def test_a_report_that_comes_while_servers_add_up_is_late(trial):
     assert Intake(trial.store, KEY.public_key()).write([(trial.keys[0], report)]) == [Outcome.LATE]
 
 
-def test_too_few_owners_void_a_sum_and_in_the_end_the_campaign(trial):
+def test_a_sum_that_too_few_answer_stays_open_and_keeps_their_halves(trial):
     trial.until_sum()
-    first = trial.query(trial.last())
     trial.answer(range(9))
     trial.late()
     assert trial.service.driver.step()
-    again = trial.query(trial.last())
+    last = trial.last()
+    assert (last.state, last.deadline > 0) == (OPEN, True)
+    trial.answer([9])  # the tenth; the nine are not asked again, and pay once
+    trial.late()
+    assert trial.service.driver.step()
+    question = next(q for q in trial.store.questions() if q.answer is not None)
+    query = trial.query(question)
+    terms = query.ensemble.error_terms(query.model, trial.cohort[:10])
+    same = TwoServers(epsilon=2.5).total(terms, seeded(5).child("tally", 1))
+    assert decode(question.answer, Verdict) == Verdict.of(same)
+    paid = [entry.owner for entry in trial.ledger.entries() if entry.what == "error sum"]
+    assert len(paid) == len(set(paid)) == 10
+
+
+def test_too_few_owners_void_a_sum_and_in_the_end_the_campaign(trial):
+    trial.until_sum()
+    trial.answer(range(9))
+    trial.changed("UPDATE questions SET deadline = 0, opened = -1000")  # after two deadlines
+    assert trial.service.driver.step()
+    first, again = (trial.query(question) for question in trial.store.questions()[-2:])
     assert [q.state for q in trial.store.questions()][-2:] == [VOID, OPEN]
     assert (first.attempt, again.attempt) == (1, 2)
     assert first.batch != again.batch  # what was sent for the first cannot be used for the second
-    trial.late()
+    trial.changed("UPDATE questions SET deadline = 0, opened = -1000")
     trial.service.driver.step()
     standing = trial.store.standing()
     assert (standing.state, standing.ended) == (
@@ -282,6 +326,29 @@ def test_too_few_owners_void_a_sum_and_in_the_end_the_campaign(trial):
         "no sum over owners came about after 0 rounds",
     )
     assert trial.released() == 0
+
+
+def test_what_is_not_proven_is_not_counted(trial):
+    """Halves that were changed on the way, at the owner or at the coordinator."""
+    trial.until_sum()
+    trial.answer()
+    number = trial.last().number
+    connection = sqlite3.connect(trial.folder / "c.db")
+    for owner, at in ((3, 60), (7, -60)):
+        wanted = "SELECT data FROM reports WHERE question = ? AND owner = ?"
+        data = bytearray(connection.execute(wanted, (number, owner)).fetchone()[0])
+        data[at] ^= 1
+        change = "UPDATE reports SET data = ? WHERE question = ? AND owner = ?"
+        connection.execute(change, (bytes(data), number, owner))
+    connection.commit()
+    connection.close()
+    assert trial.service.driver.step()
+    question = trial.store.questions()[number - 1]
+    query = trial.query(question)
+    rest = np.delete(np.arange(PEOPLE), [2, 6])
+    terms = query.ensemble.error_terms(query.model, trial.cohort[rest])
+    same = TwoServers(epsilon=2.5).total(terms, seeded(5).child("tally", 1))
+    assert decode(question.answer, Verdict) == Verdict.of(same)
 
 
 def test_the_first_verdict_counts(trial):
@@ -314,8 +381,10 @@ def test_owners_and_both_servers_over_http(tmp_path, monkeypatch):
     assert status["state"] == "ended"
     assert answered == sum(question["counted"] for question in status["questions"])
     assert [question["invited"] for question in status["questions"]][:2] == [5, 12]
+    terms, _ = BoostingSpec.read(folder / "campaign.toml").prepare(bytes(32))
+    size = Batch(bytes(32), 1, 1, terms.sums).report_size
     assert any(
-        f"{SIZE} bytes sealed in two halves" in line and "epsilon 2.5" in line for line in lines
+        f"{size} bytes sealed in two halves" in line and "epsilon 2.5" in line for line in lines
     )
     assert any("as your policy does" in line and public(HELPER_KEY).hex() in line for line in lines)
     assert np.isfinite([point["error"] for point in status["progress"]]).all()

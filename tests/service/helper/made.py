@@ -4,7 +4,7 @@ import asyncio
 
 import httpx
 
-from tacit.service.helper.service import Answers, Helper
+from tacit.service.helper.service import Helper, Sheets
 from tests.sums.made import HELPER_KEY
 
 
@@ -29,7 +29,7 @@ class InProcess(httpx.BaseTransport):
 
 
 def helper(folder, *campaigns, **kwargs):
-    return Helper(HELPER_KEY, Answers(folder / "released.db"), campaigns, **kwargs)
+    return Helper(HELPER_KEY, Sheets(folder / "released.db"), campaigns, **kwargs)
 
 
 def client_of(made):

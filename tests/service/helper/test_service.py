@@ -12,11 +12,13 @@ import time
 import httpx
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from tacit import seeded
 from tacit.service.helper.service import LARGEST
 from tacit.service.protocol.signed_requests import Request, request_headers
-from tacit.sums.protocol import Batch, CoordinatorSide, HelperSum, RelayedHalves, SumTerms
+from tacit.sums.halves import Batch, SumTerms, TallyLaw
+from tacit.sums.protocol import Checked, CoordinatorSide, HelperSum, SumRequest
 from tacit.wire import decode, encode
 from tacit.wire.envelopes import public_bytes
 from tests.service.helper.made import client_of, helper
@@ -39,58 +41,102 @@ def client(folder, **kwargs):
     return client_of(helper(folder, NAME, **kwargs))
 
 
-def adding(n=12):
-    return CoordinatorSide(batch(), reports(terms(n)), COORDINATOR_KEY)
+def adding(about=None):
+    return CoordinatorSide(about or batch(), COORDINATOR_KEY)
 
 
-def post(client, body, key=CAMPAIGN, path="/v1/sum", at=None):
+def post(client, body, key=CAMPAIGN, path="/v1/block", at=None, to=None):
     asked = Request(
         public_bytes(key.public_key()), "POST", path, int(time.time() if at is None else at), body
     )
     headers = request_headers(asked, key)
-    return client.post("/v1/sum", content=body, headers=headers)
+    return client.post(to or path, content=body, headers=headers)
+
+
+def checked(http, side, sent):
+    """One block at both servers; the helper's bytes."""
+    response = post(http, encode(side.block(sent)))
+    assert response.status_code == 200
+    side.take(decode(response.content, Checked))
+    return response.content
+
+
+def summed(http, side):
+    return post(http, encode(side.request), path="/v1/sum")
 
 
 def test_a_sum_over_http(tmp_path):
     http = client(tmp_path, noise=seeded(3))
     assert http.get("/v1/key").json() == {"key": public(HELPER_KEY).hex()}
-    mine = adding()
-    response = post(http, encode(mine.relay))
+    mine, sent = adding(), reports(terms())
+    checked(http, mine, sent[:5])
+    checked(http, mine, sent[5:])
+    response = summed(http, mine)
     assert response.status_code == 200
     answer = mine.open(decode(response.content, HelperSum), seeded(3))
     assert answer.n == 12
     assert without_noise(answer) == plain(terms())
 
 
-def test_the_same_relay_gets_the_same_bytes_and_another_batch_of_the_question_is_refused(tmp_path):
-    relay = adding().relay
-    first = post(client(tmp_path), encode(relay)).content
-    http = client(tmp_path)  # restarted
-    assert post(http, encode(relay)).content == first
-    fewer = RelayedHalves(
-        relay.batch, relay.halves[64:]
-    )  # differs in one owner: would give its term away
-    response = post(http, encode(fewer))
+def test_the_same_block_gets_the_same_bytes_and_counts_once(tmp_path):
+    sent, first = reports(terms()), adding()
+    http = client(tmp_path)
+    said = [checked(http, first, sent[:6]), checked(http, first, sent[6:])]
+    again, http = adding(), client(tmp_path)  # both restarted
+    assert [checked(http, again, sent[:6]), checked(http, again, sent[6:])] == said
+    total = summed(http, again).content
+    assert decode(total, HelperSum).counted == 12
+    for late in (adding(), adding()):  # also after the release
+        assert [checked(http, late, sent[:6]), checked(http, late, sent[6:])] == said
+        assert summed(http, late).content == total
+
+
+def test_other_owners_for_the_same_batch_are_refused(tmp_path):
+    """Two sums that differ in one owner would give its term away."""
+    http, sent = client(tmp_path), reports(terms())
+    mine = adding()
+    checked(http, mine, sent)
+    fewer = adding()
+    assert post(http, encode(fewer.block(sent[1:]))).status_code == 409
+    early = adding()
+    early._blocks = 2
+    assert post(http, encode(early.block(sent))).status_code == 409
+    wrong = SumRequest(batch(), 1, 11), SumRequest(batch(), 2, 12), SumRequest(batch(), 0, 0)
+    for each in wrong:
+        assert post(http, encode(each), path="/v1/sum").status_code == 409
+    assert summed(http, mine).status_code == 200
+    more = adding()
+    more._blocks = 1
+    response = post(http, encode(more.block(reports(terms(4, 9), stream=seeded(8)))))
     assert (response.status_code, response.json()) == (409, {"error": "refused"})
-    other = RelayedHalves(batch(number=2), relay.halves)
-    assert post(http, encode(other)).status_code == 409
-    assert post(http, encode(relay)).content == first
+
+
+def test_a_sum_is_released_with_the_noise_that_halves_were_sealed_for(tmp_path):
+    """The same question on cheaper terms is another batch, in which these halves do not open."""
+    http, mine = client(tmp_path), adding()
+    checked(http, mine, reports(terms()))
+    cheap = SumRequest(batch(epsilon=50.0), 1, 12)
+    assert post(http, encode(cheap), path="/v1/sum").status_code == 409
+    other = batch(helper=X25519PrivateKey.generate())
+    assert post(http, encode(SumRequest(other, 0, 0)), path="/v1/sum").status_code == 409
 
 
 def test_small_batches_are_refused_and_use_nothing_up(tmp_path):
-    http = client(tmp_path, minimum=12)
-    relay = adding().relay
-    assert post(http, encode(RelayedHalves(relay.batch, relay.halves[64:]))).status_code == 409
-    assert post(http, encode(relay)).status_code == 200
+    http, sent = client(tmp_path, minimum=12), reports(terms())
+    mine = adding()
+    checked(http, mine, sent[1:])
+    assert summed(http, mine).status_code == 409
+    checked(http, mine, sent[:1])
+    assert summed(http, mine).status_code == 200
 
 
 @pytest.mark.parametrize(
     ("send", "status"),
     [
-        (lambda http, body: http.post("/v1/sum", content=body), 401),
+        (lambda http, body: http.post("/v1/block", content=body), 401),
         (lambda http, body: post(http, body, key=Ed25519PrivateKey.generate()), 403),
         (lambda http, body: post(http, body, at=time.time() - 1000), 401),
-        (lambda http, body: post(http, body, path="/v1/other"), 401),
+        (lambda http, body: post(http, body, path="/v1/other", to="/v1/block"), 401),
         (lambda http, body: post(http, body[:-1]), 400),
         (lambda http, body: post(http, b""), 400),
         (lambda http, body: post(http, bytes(LARGEST + 1)), 413),
@@ -99,9 +145,9 @@ def test_small_batches_are_refused_and_use_nothing_up(tmp_path):
     ],
     ids=["unsigned", "stranger", "old", "other path", "cut", "empty", "large", "method", "path"],
 )
-def test_strangers_and_damaged_relays_change_nothing(tmp_path, send, status):
+def test_strangers_and_damaged_requests_change_nothing(tmp_path, send, status):
     http = client(tmp_path)
-    body = encode(adding().relay)
+    body = encode(adding().block(reports(terms())))
     response = send(http, body)
     assert response.status_code == status
     assert set(response.json()) == {"error"}
@@ -135,15 +181,18 @@ def test_a_helper_that_is_killed_and_started_again_answers_the_same(tmp_path):
             process = started(tmp_path, port)
             try:
                 keys.add(told_key(client))
-                about = Batch(b"q" * 32, 1, SumTerms(1.0, 3, public(COORDINATOR_KEY), *keys))
-                mine = CoordinatorSide(about, reports(terms(), about), COORDINATOR_KEY)
-                said.append(post(client, encode(mine.relay)).content)
-                fewer = RelayedHalves(about, mine.relay.halves[64:])
+                about = Batch(
+                    b"q" * 32, 1, 1, SumTerms(TallyLaw(1.0, 3), public(COORDINATOR_KEY), *keys)
+                )
+                mine = adding(about)
+                first = checked(client, mine, reports(terms(), about))
+                said.append((first, summed(client, mine).content))
+                fewer = adding(about).block(reports(terms(), about)[1:])
                 assert post(client, encode(fewer)).status_code == 409
             finally:
                 os.kill(process.pid, signal.SIGKILL)
                 process.wait()
     assert len(keys) == 1
     assert said[0] == said[1]
-    assert mine.open(decode(said[1], HelperSum), seeded(3)).n == 12
+    assert mine.open(decode(said[1][1], HelperSum), seeded(3)).n == 12
     assert (tmp_path / "sealing.key").stat().st_mode & 0o077 == 0

@@ -81,8 +81,8 @@ def test_servers_refuse_what_they_cannot_use():
     opened = servers[0].open(sent.nonces, sent.public, sent.inputs[0])
     with pytest.raises(NotValidError, match="others must be"):
         servers[0].judge(opened, [])
-    with pytest.raises(NotValidError, match="a verifier share must have"):
-        servers[0].judge(opened, [opened.verifier_rows[:, 1:]])
+    with pytest.raises(NotValidError, match="what servers tell must be bytes"):
+        servers[0].judge(opened, [opened.told[:, 1:]])
     servers[0].count(opened, np.array([True, False]))
     with pytest.raises(NotValidError, match="different owners"):
         open_sum(servers)

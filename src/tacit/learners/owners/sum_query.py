@@ -1,8 +1,9 @@
-"""The question behind a sum over all owners: everybody's error terms, in two sealed halves.
+"""Questions that two servers answer together: everybody's error terms, in two sealed halves with a
+proof.
 
 Claim: unit owner; adversary either server alone with all other owners; epsilon as the terms say,
 charged for each question. Proof: sums/two_servers.md. The report itself is read by nobody: two
-servers add reports up (sums/relay.py).
+servers verify and add reports up (sums/protocol.py).
 """
 
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from tacit.learners.models.ensemble import Ensemble, Model
 from tacit.learners.query import CALL, Cost, Query, in_blocks, table
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.streams import Stream
-from tacit.sums.protocol import ENTRIES, SIZE, Batch, SumTerms, seal_halves
+from tacit.sums.halves import ENTRIES, Batch, SumTerms, TallyLaw, seal_reports
 from tacit.wire import message
 
 WHAT, HOW = "error sum", "two servers"
@@ -49,6 +50,8 @@ class SumQuery(Query):
             raise bad("owners", "None: a sum is over everybody", self.owners)
         whole("columns", self.columns, 1)
         whole("number", self.number, 1)
+        if not isinstance(self.terms.law, TallyLaw):
+            raise bad("terms", "those of error terms", type(self.terms.law).__name__)
         self.ensemble.plus(0.0, self.model).check(self.columns, self.ensemble.classes)
 
     @classmethod
@@ -70,7 +73,14 @@ class SumQuery(Query):
     @property
     def batch(self) -> Batch:
         """What halves are sealed to: this question and no other."""
-        return Batch(digest_of(self), self.number, self.terms)
+        return Batch(digest_of(self), self.number, self.attempt, self.terms)
+
+    @property
+    def law(self) -> TallyLaw:
+        """What is summed."""
+        if not isinstance(self.terms.law, TallyLaw):
+            raise TypeError("a sum of error terms has the law of error terms")
+        return self.terms.law
 
     @property
     def what(self) -> str:
@@ -90,7 +100,7 @@ class SumQuery(Query):
 
     @property
     def epsilons(self) -> tuple[float, ...]:
-        return (self.terms.epsilon,)
+        return (self.law.epsilon,)
 
     @property
     def unsound(self) -> str:
@@ -101,27 +111,27 @@ class SumQuery(Query):
         return ENTRIES
 
     def cost(self, rows: int) -> Cost:
-        sealing = Cost(200 * CALL, 1 << 16)
+        sealing = Cost(3_000 * CALL, 1 << 20)  # some hundred products, hashes of a few kilobytes
         all_of_it = self.ensemble.plus(0.0, self.model).cost(self.columns, rows)
         return all_of_it + in_blocks(lambda block: table(block, 8, 4), rows) + sealing
 
     def blank(self, n: int) -> Reports:
-        return Reports.of(np.zeros((n, SIZE), dtype=np.uint8))
+        return Reports.of(np.zeros((n, self.batch.report_size), dtype=np.uint8))
 
     def release(self, cohort: Cohort, epsilon: float | FloatArray, stream: Stream) -> Reports:
         """Two sealed halves of each owner's clipped terms; the noise is the servers'."""
-        if not np.all(np.asarray(epsilon) == self.terms.epsilon):
-            raise bad("epsilon", f"{self.terms.epsilon} as the question says", epsilon)
+        if not np.all(np.asarray(epsilon) == self.law.epsilon):
+            raise bad("epsilon", f"{self.law.epsilon} as the question says", epsilon)
         # whatever votes are published, terms are clipped afterwards
         with np.errstate(all="ignore"):
             terms = self.ensemble.error_terms(self.model, cohort)
-        return Reports.of(seal_halves(terms, self.batch, stream))
+        return Reports.of(seal_reports(self.law.measure(terms), self.batch, stream))
 
     @property
     def influence(self) -> str:
         return (
-            "what an owner adds to a sum is sealed: one false half moves the sum to anything, "
-            "unless the two servers check proofs of it"
+            "what an owner adds to a sum is proven to be from 0 to 1: one report, true or not, "
+            "moves the sum by at most 1"
         )
 
     def valid(self, reports: Reports, epsilon: float | FloatArray) -> BoolArray:

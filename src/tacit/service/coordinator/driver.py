@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tacit.algorithms.boosting import Verdict
 from tacit.algorithms.peers import Roll
 from tacit.learners.invitation import PURPOSE, Invitation, digest_of
 from tacit.learners.learner import Tally
@@ -138,30 +139,52 @@ class Driver:
             return False
         query = self._campaign.query_of(question)
         if isinstance(query, SumQuery):
+            if heard < query.terms.law.minimum and self._may_wait(question):
+                return False
             return self._add_up(question, query)
         needed = 1 if isinstance(query.owners, tuple) else self._terms.minimum
         self._store.close_question(question.number, CLOSED if heard >= needed else VOID)
         log.info("question %d closed with %d of %d reports", question.number, heard, invited)
         return True
 
+    def _may_wait(self, question: Question) -> bool:
+        """Give a sum that too few have answered another deadline, as often as it may be tried:
+        halves that are here cost their owners something, and are kept.
+        """
+        waited = self._now - question.opened
+        if question.state != OPEN or waited >= self._terms.sum_attempts * self._terms.deadline:
+            return False
+        self._store.extend_question(question.number, self._now + self._terms.deadline)
+        log.info("question %d has too few reports and stays open", question.number)
+        return True
+
     def _add_up(self, question: Question, query: SumQuery) -> bool:
-        """Have two servers add up a question that takes no more reports; the first verdict
-        written down counts.
+        """Have two servers verify and add up a question that takes no more reports, for as long as
+        a step may take; the first answer written down counts.
         """
         if self._sums is None:
             raise RuntimeError("the database asks for sums, and the campaign file does not")
         self._store.close_question(question.number, ADDING)
-        reports, _ = read_reports(self._store, question, query)
+
+        def read(start: int, most: int) -> list[bytes]:
+            reports, _ = read_reports(self._store, question, query, slice(start, start + most))
+            return [row.tobytes() for row in reports.points]
+
+        until, added = time.monotonic() + _LEASE / 3, None
         try:
-            verdict = self._sums.verdict(query, [row.tobytes() for row in reports.points])
+            while added is None and time.monotonic() < until:
+                added = self._sums.go_on(query, read)
         except AwayError:
             return False  # later again, with the same bytes
-        if verdict is None:
+        if added is None:
+            return False  # there are more, in the next step
+        if added.answer is None:
             self._store.close_question(question.number, VOID)
         else:
+            verdict = Verdict.of(added.answer)
             self._store.close_question(question.number, CLOSED, encode(verdict))
-        outcome = "refused" if verdict is None else "added up"
-        log.info("question %d: %d reports were %s", question.number, len(reports), outcome)
+        outcome = "refused" if added.answer is None else "added up"
+        log.info("question %d: its reports were %s", question.number, outcome)
         return True
 
     def _ask_all(self, tally: Tally, asked: list[Question]) -> None:

@@ -114,14 +114,16 @@ class TranscriptReplay:
         return answer
 
 
-def read_reports(store: Store, question: Question, query: Query) -> tuple[Reports, FloatArray]:
-    """The reports to a question, with the epsilon of each, in the order of owners; of few, in that
-    of their names.
+def read_reports(
+    store: Store, question: Question, query: Query, part: slice = slice(None)
+) -> tuple[Reports, FloatArray]:
+    """The reports to a question, or a part of them, with the epsilon of each, in the order of
+    owners; of few, in that of their names.
 
     Sums of reports have no order, but where each report is looked at by itself a last bit may
     depend on it.
     """
-    rows = store.reports_of(question.number)
+    rows = store.reports_of(question.number, part)
     if query.unit == "record":
         names = store.labels()
         rows.sort(key=lambda row: (names[row[0]], row[0]))

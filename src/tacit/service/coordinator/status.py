@@ -91,7 +91,7 @@ class View:
             "influence": query.influence,
             "epsilons": list(terms.epsilons),
             "answers": terms.answers,
-            "sum_epsilon": None if terms.sum_terms is None else terms.sum_terms.epsilon,
+            "sum_epsilon": None if terms.sum_terms is None else terms.sum_terms.law.price,
             "rounds": max(terms.rounds_expected, len(progress.rounds)),
             "owners_per_round": query.owners if isinstance(query.owners, int) else None,
             "minimum": terms.minimum,

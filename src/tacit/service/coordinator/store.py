@@ -253,6 +253,12 @@ class Store:
                 update(questions).where(open_still).values(state=state, answer=answer)
             )
 
+    def extend_question(self, number: int, deadline: float) -> None:
+        """Keep an open question open until then."""
+        with self.transaction() as connection:
+            mine = (questions.c.number == number) & (questions.c.state == OPEN)
+            connection.execute(update(questions).where(mine).values(deadline=deadline))
+
     def counts(self, number: int) -> tuple[int, int]:
         """How many owners a question was put to, and how many reports it has."""
         with self.reading() as connection:
@@ -271,13 +277,16 @@ class Store:
             there = asked.where(invitations.c.question == number, owners.c.revoked.is_(False))
             return connection.execute(there).first() is not None
 
-    def reports_of(self, number: int) -> list[tuple[int, bytes]]:
-        """The reports to a question with their owners' numbers, in the order of owners."""
+    def reports_of(self, number: int, part: slice = slice(None)) -> list[tuple[int, bytes]]:
+        """The reports to a question, or a part of them, with their owners' numbers, in the order of
+        owners.
+        """
         with self.reading() as connection:
             mine = select(reports.c.owner, reports.c.data).where(reports.c.question == number)
-            return [
-                (row.owner, row.data) for row in connection.execute(mine.order_by(reports.c.owner))
-            ]
+            mine = mine.order_by(reports.c.owner)
+            if part.stop is not None:
+                mine = mine.offset(part.start).limit(part.stop - part.start)
+            return [(row.owner, row.data) for row in connection.execute(mine)]
 
     def outcomes(self) -> dict[int, dict[str, int]]:
         """What became of the reports to every question."""

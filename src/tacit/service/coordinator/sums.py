@@ -1,19 +1,20 @@
-"""The coordinator's part in sums over all owners: ask everybody, relay what is sealed to the
-helper, open the sum.
+"""The coordinator's part in sums of two servers: have the helper check block after block, ask for
+its sum, open.
 
-The helper answers a question once, and repeats its answer. So whatever is killed, and whenever, the
-same relay can be sent again, and a sum is opened once: the first verdict that is written down
-counts.
+The helper counts a block once and releases a batch once, and repeats what it said. Blocks are a
+function of the reports in the database. So whatever is killed, and whenever, the same requests can
+be sent again, and a sum is opened once: the first answer that is written down counts.
 """
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tacit.algorithms.boosting import Verdict
 from tacit.learners.learner import Tally
 from tacit.learners.owners.sum_query import SumQuery
 from tacit.mechanisms.streams import Stream, secure
@@ -25,17 +26,36 @@ from tacit.service.protocol.signed_requests import (
     request_headers,
 )
 from tacit.sums.base import SumRefusedError
-from tacit.sums.protocol import CoordinatorSide, HelperSum, SumTerms
+from tacit.sums.halves import SumTerms
+from tacit.sums.protocol import Checked, CoordinatorSide, HelperSum, block_owners
 from tacit.wire import WireError, decode, encode
 from tacit.wire.envelopes import public_bytes
 
 log = logging.getLogger(__name__)
-PATH = "/v1/sum"  # at the helper
+BLOCK, SUM = "/v1/block", "/v1/sum"  # at the helper
 _FIRST, _LONGEST = 0.5, 30.0  # seconds between tries
+_Kind = TypeVar("_Kind")
+Read = Callable[[int, int], Sequence[bytes]]  # reports from the so-manyth, at most so many
 
 
 class AwayError(Exception):
-    """The helper cannot be asked now; the same relay may be sent again later."""
+    """The helper cannot be asked now; the same request may be sent again later."""
+
+
+@dataclass(frozen=True)
+class Added:
+    """What came of a sum: the law's answer; None where a server refused."""
+
+    answer: Any
+
+
+@dataclass
+class _Adding:
+    """A sum that is being made: reports up to the `done`-th are counted."""
+
+    side: CoordinatorSide
+    done: int = 0
+    ended: bool = False
 
 
 class Sums:
@@ -56,49 +76,70 @@ class Sums:
         self._noise = secure() if noise is None else noise
         self._pause, self._not_before = _FIRST, 0.0
         self._clock = TheirClock()
+        self._adding: _Adding | None = None
 
     def query(self, tally: Tally, columns: int, number: int, attempt: int) -> SumQuery:
         """The question to everybody that answers a tally."""
         return SumQuery.of(tally, columns, number, attempt, self._terms)
 
-    def verdict(self, query: SumQuery, reports: Sequence[bytes]) -> Verdict | None:
-        """What the reports add up to at both servers; None when one of them refuses;
-        `AwayError`: not now.
+    def go_on(self, query: SumQuery, read: Read) -> Added | None:
+        """One exchange with the helper: a block of reports, or the release. None: there is more to
+        do; `AwayError`: not now.
         """
         if time.monotonic() < self._not_before:
             raise AwayError
         try:
-            adding = CoordinatorSide(query.batch, reports, self._opening)
-            return Verdict.of(adding.open(self._ask_helper(encode(adding.relay)), self._noise))
+            added = self._exchange(self._adding_of(query), read)
         except SumRefusedError as refused:
             log.warning("a sum was refused: %s", refused)
-            return None
+            added = Added(None)
         except AwayError:
             self._not_before = time.monotonic() + self._pause
             self._pause = min(2 * self._pause, _LONGEST)
             raise
+        if added is not None:
+            self._adding = None
+        return added
 
-    def _ask_helper(self, relay: bytes) -> HelperSum:
-        """The helper's answer to a relay."""
-        asked = Request(
-            public_bytes(self._signing.public_key()), "POST", PATH, int(self._clock.now()), relay
-        )
+    def _adding_of(self, query: SumQuery) -> _Adding:
+        batch = query.batch
+        if self._adding is None or self._adding.side.batch != batch:
+            self._adding = _Adding(CoordinatorSide(batch, self._opening))
+        return self._adding
+
+    def _exchange(self, adding: _Adding, read: Read) -> Added | None:
+        side = adding.side
+        if adding.ended:
+            said = self._ask_helper(SUM, encode(side.request), HelperSum)
+            return Added(side.open(said, self._noise))
+        size = block_owners(side.batch)
+        reports = read(adding.done, size)
+        side.take(self._ask_helper(BLOCK, encode(side.block(reports)), Checked))
+        adding.done += len(reports)
+        adding.ended = len(reports) < size
+        return None
+
+    def _ask_helper(self, path: str, body: bytes, kind: type[_Kind]) -> _Kind:
+        """The helper's answer to a request."""
+        campaign = public_bytes(self._signing.public_key())
+        asked = Request(campaign, "POST", path, int(self._clock.now()), body)
+        headers = request_headers(asked, self._signing)
         headers = request_headers(asked, self._signing)
         try:
-            response = fetch_blocking(self._client, "POST", PATH, relay, headers)
+            response = fetch_blocking(self._client, "POST", path, body, headers)
         except httpx.TransportError as problem:
             log.warning("the helper is away (%s)", type(problem).__name__)
             raise AwayError from problem
         self._clock.learn(response.headers)
         if response.status_code == 409:
             raise SumRefusedError(
-                "the helper does not add these halves up: too few open, or it has answered others"
+                "the helper refuses: too few valid halves, or it has counted others"
             )
         if response.status_code != 200:
             log.warning("the helper answers %d: does it serve this campaign?", response.status_code)
             raise AwayError
         self._pause = _FIRST
         try:
-            return decode(response.content, HelperSum)
+            return decode(response.content, kind)
         except WireError as problem:
             raise SumRefusedError("the helper's answer is not readable") from problem

@@ -24,7 +24,7 @@ from tacit.owner.ledger import Ledger
 from tacit.owner.policy import Policy
 from tacit.owner.template import Template
 from tacit.service.protocol.handshake import REHEARSAL, is_rehearsal
-from tacit.sums.protocol import REHEARSAL_HELPER
+from tacit.sums.halves import REHEARSAL_HELPER
 
 
 @dataclass(frozen=True)

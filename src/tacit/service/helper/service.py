@@ -1,13 +1,16 @@
-"""The helper: the second server of sums over all owners, as an ASGI service with its public key for
-everybody and sums for the campaigns it serves. What it has released is kept durably: a question is
-answered once, and the same answer repeated ever after.
+"""The helper: the second server of sums over owners, as an ASGI service with its public key for
+everybody and sums for the campaigns it serves.
+
+A block of halves is checked, and what is proven is added to the batch's sum, once: the same block
+again is answered from the same bytes and adds nothing. The sum is released once, and repeated ever
+after. All of it is durable before it is said.
 """
 
 import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
@@ -26,60 +29,98 @@ from tacit.mechanisms.streams import Stream, secure
 from tacit.service.protocol.guard import Guard, Limits, leave_to_guard
 from tacit.service.protocol.signed_requests import OWNER, Claim, UnsignedError
 from tacit.sums.base import SumRefusedError
-from tacit.sums.protocol import HelperSide, RelayedHalves
+from tacit.sums.protocol import Block, HelperSide, SumRequest
 from tacit.wire import WireError, decode, encode
 
+log = logging.getLogger(__name__)
+LARGEST = 16 << 20  # bytes of a request
+_SECONDS = 300.0  # for one to arrive
+_KINDS = {401: "unauthorised", 404: "not found", 405: "method"}
 
-class Answers:
-    """Releases on disk."""
+
+class Sheets:
+    """What the helper keeps on disk of every batch: its blocks with their sums, the nonces that
+    were counted, and its release.
+    """
 
     def __init__(self, path: Path) -> None:
         self._lock = threading.Lock()
         make_private(path)
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         use_journal(self._connection)
-        with self._transaction():
-            self._connection.execute(
-                "CREATE TABLE IF NOT EXISTS releases "
-                "(question BLOB PRIMARY KEY, relay BLOB NOT NULL, answer BLOB NOT NULL) "
-                "WITHOUT ROWID"
-            )
+        with self.transaction():
+            for table in (
+                "blocks (batch BLOB, place INTEGER, request BLOB NOT NULL, total BLOB NOT NULL, "
+                "counted INTEGER NOT NULL, PRIMARY KEY (batch, place))",
+                "nonces (batch BLOB, nonce BLOB, place INTEGER NOT NULL, "
+                "PRIMARY KEY (batch, nonce))",
+                "releases (batch BLOB PRIMARY KEY, request BLOB NOT NULL, answer BLOB NOT NULL)",
+            ):
+                self._connection.execute(f"CREATE TABLE IF NOT EXISTS {table} WITHOUT ROWID")
 
-    def find(self, question: bytes, relay: bytes) -> bytes | None:
-        """The answer that was given; None: none yet. Other halves than it was given for are a
-        `SumRefusedError`.
+    def nonces_before(self, batch: bytes, place: int) -> set[bytes]:
+        """Nonces that earlier blocks have counted."""
+        wanted = "SELECT nonce FROM nonces WHERE batch = ? AND place < ?"
+        return {bytes(nonce) for (nonce,) in self._connection.execute(wanted, (batch, place))}
+
+    def find_block(self, block: Block, request: bytes) -> bool:
+        """Whether this block was counted; other bytes in its place, a gap before it, or a block
+        after the release are a `SumRefusedError`.
         """
-        with self._transaction():
-            return self._find(question, relay)
+        batch = block.batch.digest
+        rows = self._connection.execute(
+            "SELECT place, request FROM blocks WHERE batch = ? ORDER BY place", (batch,)
+        ).fetchall()
+        if block.place < len(rows):
+            if bytes(rows[block.place][1]) != _digest(request):
+                raise SumRefusedError("another block was counted in this place")
+            return True
+        if block.place > len(rows) or self._released(batch) is not None:
+            raise SumRefusedError("this block comes too early, or after the release")
+        return False
 
-    def answer(self, question: bytes, relay: bytes, draw: Callable[[], bytes]) -> bytes:
-        """The answer that was given, or the one that `draw` gives now, once and for all."""
-        with self._transaction():
-            found = self._find(question, relay)
-            if found is None:
-                found = draw()
-                row = question, _digest(relay), found
-                self._connection.execute(
-                    "INSERT INTO releases (question, relay, answer) VALUES (?, ?, ?)", row
-                )
-            return found
+    def add_block(self, block: Block, request: bytes, side: HelperSide, new: list[bytes]) -> None:
+        """Write down what a block added."""
+        batch = block.batch.digest
+        self._connection.execute(
+            "INSERT INTO blocks (batch, place, request, total, counted) VALUES (?, ?, ?, ?, ?)",
+            (batch, block.place, _digest(request), side.total, side.counted),
+        )
+        self._connection.executemany(
+            "INSERT INTO nonces (batch, nonce, place) VALUES (?, ?, ?)",
+            [(batch, nonce, block.place) for nonce in new],
+        )
+
+    def sums_of(self, batch: bytes) -> list[tuple[bytes, int]]:
+        """Sum and count of each block."""
+        wanted = "SELECT total, counted FROM blocks WHERE batch = ? ORDER BY place"
+        return [(bytes(row[0]), int(row[1])) for row in self._connection.execute(wanted, (batch,))]
+
+    def answer(self, batch: bytes, request: bytes, draw: Callable[[], bytes]) -> bytes:
+        """The release of a batch, or the one that `draw` makes now, once and for all."""
+        found = self._released(batch)
+        if found is None:
+            said = draw()
+            self._connection.execute(
+                "INSERT INTO releases (batch, request, answer) VALUES (?, ?, ?)",
+                (batch, _digest(request), said),
+            )
+            return said
+        if found[0] != _digest(request):
+            raise SumRefusedError("this batch was released for other owners; it is released once")
+        return found[1]
 
     def close(self) -> None:
         self._connection.close()
 
-    def _find(self, question: bytes, relay: bytes) -> bytes | None:
-        wanted = "SELECT relay, answer FROM releases WHERE question = ?"
-        known = self._connection.execute(wanted, (question,)).fetchone()
-        if known is None:
-            return None
-        if known[0] != _digest(relay):
-            raise SumRefusedError(
-                "this question was answered for other halves; a helper releases a batch once"
-            )
-        return bytes(known[1])
+    def _released(self, batch: bytes) -> tuple[bytes, bytes] | None:
+        wanted = "SELECT request, answer FROM releases WHERE batch = ?"
+        found = self._connection.execute(wanted, (batch,)).fetchone()
+        return None if found is None else (bytes(found[0]), bytes(found[1]))
 
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
+    def transaction(self) -> Iterator[None]:
+        """All that is read and written inside happens at once, or not at all."""
         with self._lock:  # threads of this process; BEGIN IMMEDIATE keeps processes apart
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -91,31 +132,25 @@ class Answers:
                 raise
 
 
-def _digest(relay: bytes) -> bytes:
-    return blake2b(relay, digest_size=32).digest()
-
-
-log = logging.getLogger(__name__)
-LARGEST = 16 << 20  # bytes of a relay: a quarter of a million owners
-_SECONDS = 300.0  # for a relay to arrive
-_KINDS = {401: "unauthorised", 404: "not found", 405: "method"}
+def _digest(request: bytes) -> bytes:
+    return blake2b(request, digest_size=32).digest()
 
 
 class Helper:
-    """Adds up the halves sealed to `key`, for the `campaigns` named by their keys (hex),
-    `minimum` owners at least.
+    """Verifies and adds up the halves sealed to `key`, for the `campaigns` named by their keys
+    (hex), `minimum` owners at least.
     """
 
     def __init__(
         self,
         key: X25519PrivateKey,
-        answers: Answers,
+        sheets: Sheets,
         campaigns: Collection[str],
         minimum: int = 10,
         noise: Stream | None = None,
     ) -> None:
         self._key = key
-        self._answers = answers
+        self._sheets = sheets
         self._campaigns = {name.lower() for name in campaigns}
         self._minimum = whole("minimum", minimum, 1)
         self._noise = secure() if noise is None else noise
@@ -125,25 +160,52 @@ class Helper:
         """The key that owners pin and seal to, in hex."""
         return self._key.public_key().public_bytes_raw().hex()
 
-    def total(self, body: bytes) -> bytes:
-        """The answer to a relay's bytes, the same whenever they come; a `WireError` or
-        `SumRefusedError` if none.
+    def check(self, body: bytes) -> bytes:
+        """What was found in a block, the same whenever its bytes come; a `WireError` or
+        `SumRefusedError` if nothing.
         """
-        relay = decode(body, RelayedHalves, LARGEST)
-        question = relay.batch.question
-        known = self._answers.find(question, body)
-        if known is not None:
-            return known
-        # takes a while, so not under the lock
-        helping = HelperSide(relay, self._key, self._minimum)
-        return self._answers.answer(question, body, lambda: encode(helping.release(self._noise)))
+        block = decode(body, Block, LARGEST)
+        side = self._side(block)
+        with self._sheets.transaction():
+            known = self._sheets.nonces_before(block.batch.digest, block.place)
+            repeated = self._sheets.find_block(block, body)
+        checked, counted = side.check(block, known)  # takes a while, so not under the lock
+        if not repeated:
+            with self._sheets.transaction():
+                if not self._sheets.find_block(block, body):  # by another thread meanwhile
+                    self._sheets.add_block(block, body, side, counted)
+        return encode(checked)
+
+    def total(self, body: bytes) -> bytes:
+        """The noisy sum of a batch, once, and the same bytes ever after."""
+        request = decode(body, SumRequest, LARGEST)
+        side = self._side(request)
+        batch = request.batch.digest
+        with self._sheets.transaction():
+            sums = self._sheets.sums_of(batch)
+            for each in sums:
+                side.resume(*each)
+            if not (request.blocks, request.counted) == (len(sums), side.counted):
+                raise SumRefusedError("the coordinator counts other blocks, or other owners")
+            return self._sheets.answer(
+                batch, body, lambda: encode(side.release(self._minimum, self._noise))
+            )
+
+    def _side(self, about: Block | SumRequest) -> HelperSide:
+        if not about.batch.terms.helper.hex() == self.public:
+            raise SumRefusedError("the terms name another helper")
+        try:
+            return HelperSide(about.batch, self._key)
+        except ValueError as problem:  # a coordinator's key that is no key
+            raise SumRefusedError("the terms name a key that is none") from problem
 
     def app(self) -> Guard:
         """The ASGI application."""
         made = Starlette(
             routes=[
                 Route("/v1/key", self.key, methods=["GET"]),
-                Route("/v1/sum", self.sum, methods=["POST"]),
+                Route("/v1/block", self.answer_signed(self.check), methods=["POST"]),
+                Route("/v1/sum", self.answer_signed(self.total), methods=["POST"]),
             ],
             exception_handlers={HTTPException: _http_error, Exception: leave_to_guard},
         )
@@ -152,22 +214,29 @@ class Helper:
     async def key(self, request: Request) -> Response:
         return JSONResponse({"key": self.public})
 
-    async def sum(self, request: Request) -> Response:
-        body = await request.body()
-        try:
-            by = _signing_campaign(request, body)
-        except UnsignedError:
-            return _error("unsigned", 401)
-        if by not in self._campaigns:
-            return _error("forbidden", 403)
-        try:
-            answer = await run_in_threadpool(self.total, body)
-        except WireError:
-            return _error("malformed", 400)
-        except SumRefusedError as refused:
-            log.info("a sum was refused: %s", refused)
-            return _error("refused", 409)
-        return Response(answer, media_type="application/octet-stream")
+    def answer_signed(
+        self, work: Callable[[bytes], bytes]
+    ) -> Callable[[Request], Awaitable[Response]]:
+        """A route that does this work for the campaigns that are served, and for nobody else."""
+
+        async def answer(request: Request) -> Response:
+            body = await request.body()
+            try:
+                by = _signing_campaign(request, body)
+            except UnsignedError:
+                return _error("unsigned", 401)
+            if by not in self._campaigns:
+                return _error("forbidden", 403)
+            try:
+                said = await run_in_threadpool(work, body)
+            except WireError:
+                return _error("malformed", 400)
+            except SumRefusedError as refused:
+                log.info("a request was refused: %s", refused)
+                return _error("refused", 409)
+            return Response(said, media_type="application/octet-stream")
+
+        return answer
 
 
 def _signing_campaign(request: Request, body: bytes) -> str:

@@ -31,7 +31,7 @@ from tacit.service.kinds.kind import (
     Publication,
 )
 from tacit.service.protocol.handshake import check_url, trust
-from tacit.sums.protocol import REHEARSAL_HELPER, SIZE, SumTerms, no_rehearsal
+from tacit.sums.halves import REHEARSAL_HELPER, Batch, SumTerms, TallyLaw, no_rehearsal
 from tacit.wire import message
 
 _WORDS = KindWords(
@@ -78,8 +78,8 @@ class BoostingTerms(CampaignTerms):
             whole(name, getattr(self, name), 1)
         if not self.minimum <= self.owners:
             raise bad("minimum", f"at most owners per round, {self.owners}", self.minimum)
-        if self.sums is not None and not self.sums.minimum <= self.start:
-            raise bad("minimum of a sum", f"at most start, {self.start}", self.sums.minimum)
+        if self.sums is not None and not self.sums.law.minimum <= self.start:
+            raise bad("minimum of a sum", f"at most start, {self.start}", self.sums.law.minimum)
         if not (self.facts.dim, self.facts.classes) == (self.schema.dim, len(self.schema.classes)):
             raise bad("facts", "made for the schema", (self.facts.dim, self.facts.classes))
 
@@ -89,7 +89,7 @@ class BoostingTerms(CampaignTerms):
 
     @property
     def owners_needed(self) -> int:
-        return max(self.owners, 0 if self.sums is None else self.sums.minimum)
+        return max(self.owners, 0 if self.sums is None else self.sums.law.minimum)
 
     @property
     def rounds_expected(self) -> int:
@@ -140,7 +140,7 @@ class BoostingTerms(CampaignTerms):
             (*ALWAYS_FREE, "model", "ensemble", "number"),
             bounds_of(example, self.rounds + 1, growth=(self.rounds + 1) * _MODEL),
             self.rounds * self.attempts,
-            self.sums.epsilon,
+            self.sums.law.price,
         )
         return asked, summed
 
@@ -164,7 +164,7 @@ class BoostingTerms(CampaignTerms):
                 self.learner.unsound,
                 self.terms.mechanism,
                 np.array(self.epsilons),
-                error_epsilon=None if self.sums is None else sums * self.sums.epsilon,
+                error_epsilon=None if self.sums is None else sums * self.sums.law.price,
                 source=Source(len(public.y)),
                 stream=self.owner_coins,
                 influence=self.example().influence,
@@ -183,14 +183,15 @@ class BoostingTerms(CampaignTerms):
             if helper == str(policy.helper).lower()
             else "but your policy does not"
         )
+        size = Batch(bytes(32), 1, 1, self.sums).report_size
         lines = (
-            f"after every round: a sum over all owners of how wrong the model is, {SIZE} bytes "
-            f"sealed in two halves to two servers, each time at epsilon {self.sums.epsilon:g} "
-            "and as one more release",
+            f"after every round: a sum over all owners of how wrong the model is, {size} bytes "
+            "sealed in two halves to two servers, with a proof that it is in range, each time at "
+            f"epsilon {self.sums.law.price:g} and as one more release",
             f"the campaign trusts the helper {helper}, {pinned}: without that you take part in "
             "no sum",
         )
-        return Notes(lines, {"sum_epsilon": self.sums.epsilon, "helper": helper})
+        return Notes(lines, {"sum_epsilon": self.sums.law.price, "helper": helper})
 
     def with_public_coins(self, seed: int) -> Self:
         if self.sums is None:
@@ -261,7 +262,7 @@ class BoostingSpec(CampaignSpec):
             return None
         epsilon = positive("error_epsilon", self.error_epsilon)
         helper = no_rehearsal("helper_key", bytes.fromhex(self.helper_key))
-        return SumTerms(epsilon, self.error_minimum, sum_key, helper)
+        return SumTerms(TallyLaw(epsilon, self.error_minimum), sum_key, helper)
 
     def helper_client(self) -> httpx.Client:
         """A connection to the helper; opening many halves takes it a while."""

@@ -33,7 +33,7 @@ from tacit.owner.policy import Policy
 from tacit.owner.template import ALWAYS_FREE, QuestionForm, Template, bounds_of
 from tacit.service.protocol.handshake import REHEARSAL, is_rehearsal
 from tacit.service.protocol.peer_replay import RelayTerms
-from tacit.sums.protocol import SumTerms
+from tacit.sums.halves import SumTerms
 
 
 @dataclass(frozen=True, kw_only=True)

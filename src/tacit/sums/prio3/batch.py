@@ -1,15 +1,17 @@
 """Verified sums in batches: what owners send as bytes, and servers that check blocks of it and add
 up what is proven.
 
-For a block, every server opens its rows and sends all others its verifier rows, judges with theirs,
-tells whom it would accept, and counts those whom all accept: two exchanges for a block, however
-many owners are in it. What a server keeps is one block and one sum, so memory does not grow with
-owners. Refusals are codes, row by row; they hold nothing of a measurement. Replays: a nonce counts
-once in a block; whoever stores reports must see to it that it does in a sum.
+For a block, every server opens its rows, tells all others what it found (`told`), and judges with
+what they found: one exchange for a block, however many owners are in it. What is told of a report
+is the verifier share and the seed of the joint randomness that the server used; of one that it
+refuses already, bytes that are no field elements. So every check of one server can be made by all,
+and all of them accept the same owners. What a server keeps is one block and one sum, so memory does
+not grow with owners. Refusals are codes, row by row; they hold nothing of a measurement. Replays: a
+nonce counts once in a block; whoever stores reports must see to it that it does in a sum.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any
 
@@ -23,6 +25,7 @@ from tacit.sums.prio3.scalars import NotValidError
 from tacit.sums.prio3.xof import SEED
 
 _PROVERS = 4  # owners proven at once: their arrays stay in a core's cache
+_NO_ELEMENT = 0xFF  # so many of these bytes are above p
 _VERIFIED = 1 << 16  # field elements of measurements verified at once: large enough for few calls
 
 
@@ -53,11 +56,11 @@ class Sent:
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """A block at one server: what it sends to the others, what it keeps, and whom it refuses
-    already.
+    """A block at one server: what it tells the others, (n, told_size), what it keeps, and whom it
+    refuses already.
     """
 
-    verifier_rows: ByteArray
+    told: ByteArray
     states: tuple[VerifyState, ...]
     shares: tuple[VerifierShare, ...]
     codes: ByteArray
@@ -66,6 +69,12 @@ class Opened:
 def coins_size(prio3: Prio3) -> int:
     """Bytes of coins that an owner needs for a report: nonce and seeds."""
     return NONCE + prio3.rand_size
+
+
+def told_size(prio3: Prio3) -> int:
+    """Bytes that a server tells the others of a report."""
+    sizes = messages.Sizes(prio3)
+    return sizes.verifier + sizes.message
 
 
 def make_reports(
@@ -121,16 +130,23 @@ class Server:
         """A block in parts that fit into a core's cache."""
         return _slices(n, max(8, min(1024, _VERIFIED // self.prio3.circuit.meas_len)))
 
-    def open(self, nonces: ByteArray, public: ByteArray, inputs: ByteArray) -> Opened:
+    def open(
+        self,
+        nonces: ByteArray,
+        public: ByteArray,
+        inputs: ByteArray,
+        repeated: BoolArray | None = None,
+    ) -> Opened:
         """Query the shares of a block: nonces (n, 16), public shares and this server's input shares
-        as bytes.
+        as bytes; `repeated` says whose nonce was in an earlier block.
         """
         if not (nonces.shape[1:] == (NONCE,) and len(nonces) == len(public) == len(inputs)):
             raise NotValidError(
                 f"every report of a block needs {NONCE} bytes of nonce and two shares"
             )
-        codes = np.where(_repeated(nonces), Code.REPEATED_NONCE, Code.ACCEPTED).astype(np.uint8)
-        verifier_rows = np.empty((len(nonces), messages.Sizes(self.prio3).verifier), np.uint8)
+        again = _repeated(nonces) if repeated is None else _repeated(nonces) | repeated
+        codes = np.where(again, Code.REPEATED_NONCE, Code.ACCEPTED).astype(np.uint8)
+        told = np.empty((len(nonces), told_size(self.prio3)), np.uint8)
         states, shares = [], []
         for rows in self._parts(len(nonces)):
             share, fits = messages.decode_input(self.prio3, self.place, inputs[rows])
@@ -144,29 +160,35 @@ class Server:
             )
             states.append(state)
             shares.append(verifier)
-            verifier_rows[rows] = messages.encode_verifier(self.prio3, verifier)
+            encoded = messages.encode_verifier(self.prio3, verifier)
+            told[rows] = np.concatenate([encoded, state.joint_seed], axis=1)
             _mark(codes[rows], fits, Code.NOT_ELEMENTS)
             _mark(codes[rows], state.fit, Code.TEST_POINT)
-        return Opened(verifier_rows, tuple(states), tuple(shares), codes)
+        told[codes != Code.ACCEPTED] = _NO_ELEMENT
+        return Opened(told, tuple(states), tuple(shares), codes)
 
     def judge(self, opened: Opened, others: Sequence[ByteArray]) -> ByteArray:
-        """Codes (n,) with the verifier rows of all other servers, in the order of their places."""
+        """Codes (n,) with what all other servers told, in the order of their places."""
         if not len(others) == self.prio3.shares - 1:
             raise NotValidError(
                 f"others must be rows of {self.prio3.shares - 1} servers, got {len(others)}"
             )
-        codes = opened.codes.copy()
+        if not all(each.shape == opened.told.shape for each in others):
+            raise NotValidError(f"what servers tell must be bytes {opened.told.shape}")
+        codes, end = opened.codes.copy(), messages.Sizes(self.prio3).verifier
         slices = self._parts(len(codes))
         for rows, state, own in zip(slices, opened.states, opened.shares, strict=True):
             shares = []
             for each in others:
-                share, fits = messages.decode_verifier(self.prio3, each[rows])
+                share, fits = messages.decode_verifier(self.prio3, each[rows, :end])
                 _mark(codes[rows], fits, Code.NOT_ELEMENTS)
                 shares.append(share)
             shares.insert(self.place, own)
             message, valid = self.prio3.combine(self._context, shares)
             _mark(codes[rows], valid, Code.PROOF)
-            _mark(codes[rows], self.prio3.verify_next(state, message), Code.JOINT_RANDOMNESS)
+            for seed in (state.joint_seed, *(each[rows, end:] for each in others)):
+                same = self.prio3.verify_next(replace(state, joint_seed=seed), message)
+                _mark(codes[rows], same, Code.JOINT_RANDOMNESS)
         return codes
 
     def count(self, opened: Opened, accepted: BoolArray) -> None:
@@ -186,7 +208,7 @@ def verify_block(servers: Sequence[Server], block: Sent) -> ByteArray:
     ]
     codes = np.zeros(len(block.nonces), np.uint8)
     for server, own in zip(servers, opened, strict=True):
-        others = [each.verifier_rows for each in opened if each is not own]
+        others = [each.told for each in opened if each is not own]
         codes = np.where(codes == Code.ACCEPTED, server.judge(own, others), codes)
     for server, own in zip(servers, opened, strict=True):
         server.count(own, codes == Code.ACCEPTED)

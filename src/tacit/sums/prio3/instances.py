@@ -18,7 +18,7 @@ from tacit.sums.prio3.prio3 import Prio3
 from tacit.sums.prio3.scalars import Count, SmallNumber, Sum
 
 FIELD64_PROOFS = 3  # the least that the draft allows in Field64 with joint randomness
-_BOUNDED = 0xFFFF0001
+_BOUNDED, _RANGES = 0xFFFF0001, 0xFFFF0002
 _TESTS = 0xFFFFFFFF  # of the draft's own tests
 
 
@@ -64,6 +64,13 @@ def prio3_bounded_vector(length: int, bound: int, bits: int = 4, shares: int = 2
     """Small signed numbers with a bounded squared length (bounded.py), three proofs in Field64."""
     circuit = bounded_vector(length, bound, bits, FIELD64_PROOFS)
     return Prio3(circuit, _BOUNDED, FIELD64_PROOFS, shares)
+
+
+def prio3_ranges(length: int, largest: int) -> Prio3:
+    """Whole numbers from 0 to `largest`: the draft's SumVec, three proofs in Field64."""
+    bits = length * largest.bit_length()
+    chunk = max(1, round(bits**0.5))
+    return Prio3(SumVec64(length, chunk, largest), _RANGES, FIELD64_PROOFS)
 
 
 def prio3_bounded_in_calls(
