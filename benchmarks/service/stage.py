@@ -29,6 +29,7 @@ from tacit.mechanisms.streams import seeded
 from tacit.owner.policy import Policy
 from tacit.service.device.join import Joining
 from tacit.service.kinds.boosting import BoostingSpec
+from tacit.sums.halves import TallyLaw
 from tacit.wire import decode
 from tacit.wire.envelopes import public_bytes
 
@@ -267,7 +268,8 @@ class Stage:
         cohort = Cohort(
             np.concatenate([p.X for p in parts]), np.concatenate([p.y for p in parts]), offsets
         )
-        sums = None if terms.sums is None else terms.sums.sums(1)
+        law = None if terms.sums is None else terms.sums.law
+        sums = law.spec if isinstance(law, TallyLaw) else None
         engine = Inline(cohort, np.full(len(cohort), float(self.plan.epsilon)), seeded(seed), sums)
         return engine.run(
             terms.algorithm(OwnSample(public) if sums is None else AllOwners())
