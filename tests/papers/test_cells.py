@@ -12,8 +12,7 @@ from multiprocessing import active_children
 import pytest
 
 from tacit_papers import runner as module
-from tacit_papers.rows import read_rows, write_rows
-from tacit_papers.runner import CellRow, run_cells, versions
+from tacit_papers.runner import CellRow, read_rows, run_cells, versions, write_rows
 from tacit_papers.sources import digest_of_sources
 from tests.papers.made import NumberRow, cells
 

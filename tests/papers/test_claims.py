@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from tacit_papers.a.published import EPSILONS, TABLES, published_cell
-from tacit_papers.a.tables import TableRow
+from tacit_papers.a.published import EPSILONS, TABLES
+from tacit_papers.a.tables import TableRow, published_cell
 from tacit_papers.b.hits import HitRow
 from tacit_papers.b.published import published_square
 from tacit_papers.c.experiment import SiteRow
 from tacit_papers.claims import Claim, NoRowsError, Rows, Statement, counts, judge_all, near
 from tacit_papers.d.experiment import PeerRow
 from tacit_papers.registry import PAPERS, claims_of
-from tacit_papers.rows import read_rows, write_rows
+from tacit_papers.runner import read_rows, write_rows
 from tacit_papers.shared.curves import CurveRow
 from tacit_papers.shared.first_learner import FirstRow
 

@@ -7,12 +7,12 @@ import pytest
 from rich.console import Console
 
 from tacit.mechanisms.streams import seeded
-from tacit.render.html import page_of
-from tacit_papers.a.curves import PublicRow
+from tacit.render.pages import page_of
 from tacit_papers.a.experiment import DATASETS, cells_a
-from tacit_papers.a.published import CURVES, EPSILONS, TABLES, published_cell
+from tacit_papers.a.published import CURVES, EPSILONS, TABLES
+from tacit_papers.a.readings import PublicRow
 from tacit_papers.a.report import report_a
-from tacit_papers.a.tables import TableCell, TableRow
+from tacit_papers.a.tables import TableCell, TableRow, published_cell
 from tacit_papers.registry import claims_of
 from tacit_papers.reproduce import print_claims, print_tables
 from tacit_papers.shared.curves import CurveCell, CurveRow, OursRow

@@ -14,7 +14,7 @@ from tacit.learners.owners.stump import StumpModel
 from tacit.mechanisms.piecewise import Piecewise
 from tacit.mechanisms.registry import NoPrivacy
 from tacit.mechanisms.streams import seeded
-from tacit.render.html import page_of
+from tacit.render.pages import page_of
 from tacit_papers.b.experiment import SUMS_SHARE, ErrorCell, SummedCell, cells_b
 from tacit_papers.b.hits import HitRow
 from tacit_papers.b.learners import MajorityStump, OneAgainstRest, WeightedCentroid

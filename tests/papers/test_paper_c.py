@@ -7,7 +7,7 @@ from math import isfinite
 import numpy as np
 import pytest
 
-from tacit.render.html import page_of
+from tacit.render.pages import page_of
 from tacit_papers.c.experiment import DATASETS, PLANS, cells_c, load_rows
 from tacit_papers.c.methods import METHODS
 from tacit_papers.c.report import report_c

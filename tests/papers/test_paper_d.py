@@ -7,7 +7,7 @@ from html import escape
 import pytest
 
 from tacit.mechanisms.streams import seeded
-from tacit.render.html import page_of
+from tacit.render.pages import page_of
 from tacit_papers.d.events import EVENTS, EventRow
 from tacit_papers.d.experiment import CONTESTANTS, PeerRow, cells_d
 from tacit_papers.d.report import report_d

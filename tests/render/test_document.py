@@ -2,11 +2,9 @@ from itertools import pairwise
 
 import pytest
 
-from tacit.render.chart import Scale, nice_ends, widen
 from tacit.render.document import Chart, Figures, Line, Table
-from tacit.render.drawing import as_table, draw
-from tacit_papers.claims import Claim
-from tacit_papers.overview import overview
+from tacit.render.drawing import Scale, as_table, draw, nice_ends, widen
+from tacit_papers.claims import Claim, overview
 from tests.render.made import CURVES, DISTANCES, DOCUMENT, OWNERS
 
 

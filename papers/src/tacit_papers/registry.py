@@ -12,9 +12,8 @@ from tacit._util.checks import bad
 from tacit.render.document import Document
 from tacit_papers.a import experiment as paper_a
 from tacit_papers.a.claims import statements_a
-from tacit_papers.a.curves import PublicRow
 from tacit_papers.a.patches import PatchRow
-from tacit_papers.a.readings import ReadingRow
+from tacit_papers.a.readings import PublicRow, ReadingRow
 from tacit_papers.a.report import report_a
 from tacit_papers.a.tables import TableRow
 from tacit_papers.b import experiment as paper_b

@@ -15,12 +15,11 @@ import typer
 from rich.console import Console
 
 from tacit._util.kernels import cores
-from tacit.cli._options import Seed, versions
-from tacit.cli._output import Screen, bar, folder, table_of
+from tacit.cli._options import Seed
+from tacit.cli._output import Screen, bar, folder, table_of, versions
 from tacit.render.document import Document, Table
-from tacit.render.html import write_report
-from tacit_papers.claims import Claim, counts
-from tacit_papers.overview import claims_section, claims_table, overview, say_counts
+from tacit.render.pages import write_report
+from tacit_papers.claims import Claim, claims_section, claims_table, counts, overview, say_counts
 from tacit_papers.registry import (
     COMPARISONS,
     DATASETS,
@@ -32,8 +31,7 @@ from tacit_papers.registry import (
     claims_of,
     tasks_of,
 )
-from tacit_papers.rows import read_rows, write_rows
-from tacit_papers.runner import Cell, run_cells
+from tacit_papers.runner import Cell, read_rows, run_cells, write_rows
 
 WORDS = (*PAPERS, "all", *COMPARISONS)
 _STOPPED = "what is done is kept, and the same command goes on from there"

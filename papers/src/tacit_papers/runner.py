@@ -14,9 +14,9 @@ import os
 import platform
 import signal
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import cache, partial
 from hashlib import blake2b
 from importlib.metadata import version
@@ -24,13 +24,12 @@ from multiprocessing import active_children, get_context, parent_process
 from pathlib import Path
 from threading import Thread
 from time import perf_counter, process_time
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from threadpoolctl import threadpool_limits
 
 import tacit
 from tacit_papers.datasets import DataMissing
-from tacit_papers.rows import line_of
 from tacit_papers.sources import digest_of_sources
 
 Progress = Callable[[float, float, str], None]  # cost done, cost in all, what was done
@@ -243,3 +242,58 @@ def _head(line: str) -> dict[str, Any] | None:
         return None
     found: dict[str, Any] = json.loads(line)
     return found
+
+
+Kind = TypeVar("Kind")
+
+
+def line_of(row: Any) -> str:
+    """A row, which is a dataclass, as one line."""
+    return json.dumps({"row": type(row).__name__, **asdict(row)}) + "\n"
+
+
+def write_rows(rows: Iterable[Any], path: Path) -> None:
+    """A whole file of rows."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8") as file:
+        file.writelines(line_of(row) for row in rows)
+
+
+def read_rows(path: Path, kinds: Iterable[type[Any]]) -> Iterator[Any]:
+    """Rows of these kinds again as they were written, others left out; lists become tuples."""
+    known = {kind.__name__: kind for kind in kinds}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        found = json.loads(line)
+        kind = known.get(found.pop("row"))
+        if kind is not None:
+            yield row_of(kind, found)
+
+
+def row_of(kind: type[Any], found: Mapping[str, Any]) -> Any:
+    """A row from its fields; a file of another version has others, and says so."""
+    names = {field.name for field in fields(kind)}
+    if not names == set(found):
+        raise ValueError(
+            f"rows must have the fields of {kind.__name__}; they differ in "
+            f"{sorted(names ^ set(found))}"
+        )
+    return kind(
+        **{
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in found.items()
+        }
+    )
+
+
+def select(rows: Iterable[Any], kind: type[Kind], **wanted: object) -> list[Kind]:
+    """The rows of a kind that have these fields.
+
+    >>> select([1, 2.0, 1j], complex, real=0.0)
+    [1j]
+    """
+    return [
+        row
+        for row in rows
+        if isinstance(row, kind)
+        and all(getattr(row, name) == value for name, value in wanted.items())
+    ]

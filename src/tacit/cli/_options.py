@@ -8,10 +8,8 @@ import re
 import socket
 import sys
 from datetime import UTC, datetime
-from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
-from platform import python_version
 from typing import Annotated, Any
 
 import typer
@@ -183,13 +181,6 @@ def check_port(host: str, port: int) -> None:
         raise ValueError(
             f"cannot listen on {host}, port {port} ({why}): choose another --port or --host"
         ) from None
-
-
-def versions(seed: int) -> tuple[tuple[str, str], ...]:
-    """Seed and versions, by name."""
-    names = ("numpy", "scipy", "scikit-learn", "numba")
-    found = tuple((name, version(name)) for name in names)
-    return ("seed", str(seed)), ("tacit", tacit.__version__), ("Python", python_version()), *found
 
 
 _FIGURES = (

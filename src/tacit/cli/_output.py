@@ -13,8 +13,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, is_dataclass
 from datetime import timedelta
+from importlib.metadata import version
 from math import ceil, isfinite
 from pathlib import Path
+from platform import python_version
 from tempfile import NamedTemporaryFile
 from typing import Any, NoReturn
 
@@ -26,6 +28,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, Tim
 from rich.table import Table
 from rich.text import Text
 
+import tacit
 from tacit.cli._options import INTERRUPTED
 
 _OTHERS = 48  # columns of the terminal for bar, time and time left
@@ -275,3 +278,10 @@ def _try(option: str, place: Path) -> None:
         raise ValueError(
             f"{option}: {place} cannot be written to ({problem.strerror}); choose another"
         ) from None
+
+
+def versions(seed: int) -> tuple[tuple[str, str], ...]:
+    """Seed and versions, by name."""
+    names = ("numpy", "scipy", "scikit-learn", "numba")
+    found = tuple((name, version(name)) for name in names)
+    return ("seed", str(seed)), ("tacit", tacit.__version__), ("Python", python_version()), *found

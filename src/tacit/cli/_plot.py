@@ -4,7 +4,8 @@ from math import log10
 
 from rich.text import Text
 
-from tacit.render.chart import Chart, Line, nice_ends
+from tacit.render.document import Chart, Line
+from tacit.render.drawing import nice_ends
 
 _MARKS, _DASHES = "●▲◇+■", "─┄"
 _STYLES = {
@@ -22,7 +23,7 @@ def text_plot(chart: Chart, width: int) -> Text:
     """Points of lines, levels as dashes, a legend below; points that fall together show the first
     line's mark.
 
-    >>> from tacit.render.chart import Chart, Line
+    >>> from tacit.render.document import Chart, Line
     >>> lines = Line("a", (1, 2), (0, 10)), Line("b", (), (5,))
     >>> plot = text_plot(Chart("t", "x", "y", lines), 30).plain
     >>> plot.count("●"), "─ b" in plot

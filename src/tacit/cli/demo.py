@@ -29,16 +29,16 @@ from tacit.cli._demo_trials import (
     summarise,
     trials,
 )
-from tacit.cli._options import Seed, versions
-from tacit.cli._output import Screen, bar, folder, table_of
+from tacit.cli._options import Seed
+from tacit.cli._output import Screen, bar, folder, table_of, versions
 from tacit.cli._plot import text_plot
 from tacit.mechanisms.streams import seeded
-from tacit.render.chart import Kind
 from tacit.render.document import (
     SPREAD,
     Chart,
     Document,
     Figures,
+    Kind,
     Line,
     Section,
     Table,
@@ -46,7 +46,7 @@ from tacit.render.document import (
     percents,
     protection,
 )
-from tacit.render.html import write_report
+from tacit.render.pages import write_report
 
 _TERMS = (
     ("Unit", "the owner: its one report hides everything about its rows"),

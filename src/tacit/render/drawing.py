@@ -1,10 +1,11 @@
-"""A chart as places on a sheet; the template draws them."""
+"""A chart as places on a sheet: axes, ticks, points; the template draws them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
+from math import ceil, floor, log10
 
-from tacit.render.chart import Chart, Line, Scale, nice_ends, short, widen
+from tacit.render.document import Chart, Line, Scaling
 
 WIDTH, HEIGHT = 620, 380  # of the sheet, in units of its own
 _LEFT, _RIGHT, _TOP, _BOTTOM = 74, 16, 16, 66  # margins: numbers and labels fit in
@@ -20,6 +21,8 @@ _MARKERS = (  # around 0, 0; filled or hollow, so that twice as many lines diffe
     "M0 5.5L5.2 -4H-5.2Z",
 )
 _CROSS = "M-5 -5L5 5M-5 5L5 -5"
+_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)  # of a grid, times a power of ten
+_CLOSE = 1e-9  # of a step: what counts as on a line of the grid
 
 
 @dataclass(frozen=True)
@@ -166,6 +169,27 @@ def _look(line: Line, number: int, shapes: "count[int]") -> tuple[str, str]:
     return _MARKERS[shape % len(_MARKERS)], f"{look}{hollow}"
 
 
+@dataclass(frozen=True)
+class Scale:
+    """Values from `low` to `high` lie between the places `start` and `end`; others at the nearer
+    end.
+    """
+
+    low: float
+    high: float
+    start: float
+    end: float
+    kind: Scaling = "linear"
+
+    def at(self, value: float) -> float:
+        """The place of a value."""
+        inside = min(max(value, self.low), self.high)
+        low, high, inside = (
+            log10(v) if self.kind == "log" else v for v in (self.low, self.high, inside)
+        )
+        return self.start + (self.end - self.start) * (inside - low) / (high - low)
+
+
 def _points(
     chart: Chart, line: Line, across: Scale, down: Scale, shift: float
 ) -> tuple[Point, ...]:
@@ -203,3 +227,74 @@ def _apart(places: Sequence[float], across: Scale, gap: float) -> list[float]:
         if not found or across.at(found[-1]) - across.at(x) >= gap:
             found.append(x)
     return found[::-1]
+
+
+def widen(values: Sequence[float], kind: Scaling, share: float) -> tuple[float, float]:
+    """Ends of an axis with a margin on both sides, a share of its length; never of length zero."""
+    low, high = (min(values), max(values)) if values else (0.0, 1.0)
+    if kind == "log":
+        if low == high:
+            return low / 2, high * 2
+        return low * (low / high) ** share, high * (high / low) ** share
+    margin = share * (high - low) or abs(low) / 2 or 0.5
+    return low - margin, high + margin
+
+
+def nice_ends(
+    values: Sequence[float], kind: Scaling, most: int = 6
+) -> tuple[float, float, tuple[float, ...]]:
+    """Ends of an axis that holds all values, and round numbers for its grid.
+
+    Amounts that reach far down begin at zero.
+
+    >>> nice_ends([3.0, 18.2], "linear")
+    (0.0, 20.0, (0.0, 5.0, 10.0, 15.0, 20.0))
+    >>> nice_ends([0.03, 41.0], "log")
+    (0.01, 100.0, (0.01, 0.1, 1.0, 10.0, 100.0))
+    """
+    low, high = min(values), max(values)
+    if kind == "log":
+        return _log_ends(low, high)
+    if 0 < low < high / 2:
+        low = 0.0
+    if low == high:
+        low, high = low - (abs(low) / 10 or 1.0), high + (abs(high) / 10 or 1.0)
+    step = _step((high - low) / (most - 1))
+    first, last = floor(low / step + _CLOSE), ceil(high / step - _CLOSE)
+    ticks = tuple(round(number * step, 12) for number in range(first, last + 1))
+    return ticks[0], ticks[-1], ticks
+
+
+def _step(least: float) -> float:
+    unit = 10.0 ** floor(log10(least))
+    return unit * next(step for step in _STEPS if step * unit >= least * (1 - _CLOSE))
+
+
+def _log_ends(low: float, high: float) -> tuple[float, float, tuple[float, ...]]:
+    """Powers of ten; where there would be fewer than two decades, also twice and five times as
+    much.
+    """
+    inner = (1.0, 2.0, 5.0) if high / low < 100 else (1.0,)
+    powers = range(floor(log10(low)), ceil(log10(high)) + 1)
+    grid = [float(f"{digit * 10.0**power:.6g}") for power in powers for digit in inner]
+    below = [value for value in grid if value <= low * (1 + _CLOSE)]
+    above = [value for value in grid if value >= high * (1 - _CLOSE)]
+    first, last = below[-1], above[0]
+    if first == last:
+        return first / 2, first * 2, (first / 2, first, first * 2)
+    return first, last, tuple(value for value in grid if first <= value <= last)
+
+
+def short(value: float) -> str:
+    """A number on an axis.
+
+    >>> [short(value) for value in (0.025, 0.0, -3.0, 12_000, 10_000_000)]
+    ['0.025', '0', '\N{MINUS SIGN}3', '12,000', '10 M']
+    """
+    if abs(value) >= 1e6:
+        text = f"{value / 1e6:,.4g} M"
+    elif abs(value) >= 1000:
+        text = f"{value:,.0f}"
+    else:
+        text = f"{value:.6g}"
+    return text.replace("-", "\N{MINUS SIGN}")

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tacit.render.chart import Chart, Line, short
-from tacit.render.document import Document
+from tacit.render.document import Chart, Document, Line
+from tacit.render.drawing import short
 
 _COLOURS = {
     "ours": ("#0f5f70", "#1c6b3a", "#1d4f91"),

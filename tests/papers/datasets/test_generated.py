@@ -38,7 +38,7 @@ def test_synthetic_is_the_papers_problem(points):
 
 def test_synthetic_seeds(monkeypatch):
     """One seed deals the rows, the other makes the problem."""
-    monkeypatch.setattr(import_module("tacit_papers.datasets.synthetic"), "_POPULATION", 2_000)
+    monkeypatch.setattr(import_module("tacit_papers.datasets.split"), "_POPULATION", 2_000)
     first, again, other, problem = (
         synthetic(1_000),
         synthetic(1_000),

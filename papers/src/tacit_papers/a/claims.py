@@ -1,8 +1,8 @@
 """What paper A says of its tables and of first base learners: Tables II to IV, Figs. 2, 3, 6, 9."""
 
 from tacit_papers.a.boosting_claims import READ, SOURCES, boosting_statements
-from tacit_papers.a.published import EPSILONS, TABLES, published_cell
-from tacit_papers.a.tables import TableRow
+from tacit_papers.a.published import EPSILONS, TABLES
+from tacit_papers.a.tables import TableRow, published_cell
 from tacit_papers.claims import Judge, Rows, Statement, falling, percent, unit_factor
 from tacit_papers.shared.first_learner import MECHANISMS, FirstRow
 

@@ -4,10 +4,9 @@ the paper is read.
 
 from dataclasses import dataclass
 
-from tacit_papers.a.curves import BoostingCell, PublicCell
 from tacit_papers.a.patches import PatchCell
 from tacit_papers.a.published import EPSILONS
-from tacit_papers.a.readings import READINGS, ReadingCell
+from tacit_papers.a.readings import READINGS, BoostingCell, PublicCell, ReadingCell
 from tacit_papers.a.tables import TABLE_OF, TableCell
 from tacit_papers.runner import Cell
 

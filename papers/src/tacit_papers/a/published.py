@@ -211,17 +211,3 @@ CURVES: dict[tuple[str, str, float | None], tuple[float, float]] = {
     ("synthetic", "stump", 5.0): (0.30, 0.19),
     ("synthetic", "stump", 7.0): (0.30, 0.19),
 }
-
-
-def published_cell(table: str, dataset: str, mechanism: str, epsilon: float) -> Published | None:
-    """A cell of a table; None where the paper has none.
-
-    >>> published_cell("II", "synthetic", "piecewise", 7.0)
-    Published(mean=0.372, std=0.042)
-    """
-    cells = TABLES[table].get((dataset, mechanism))
-    return (
-        None
-        if cells is None or epsilon not in EPSILONS
-        else Published(*cells[EPSILONS.index(epsilon)])
-    )

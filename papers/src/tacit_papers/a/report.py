@@ -4,12 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tacit.render.document import SPREAD, Chart, Document, Line, Section, Table, percent, protection
-from tacit_papers.a.curves import PublicRow
 from tacit_papers.a.patches import PatchRow, best_patch
 from tacit_papers.a.published import CURVES
-from tacit_papers.a.readings import DEFAULTS, ReadingRow, mean_gaps
+from tacit_papers.a.readings import DEFAULTS, PublicRow, ReadingRow, mean_gaps
 from tacit_papers.a.tables import TableRow
-from tacit_papers.rows import select
+from tacit_papers.runner import select
 from tacit_papers.shared.curves import CurveRow, OursRow
 from tacit_papers.shared.first_learner import FirstRow
 from tacit_papers.shared.report import curve_sections, first_sections

@@ -17,7 +17,7 @@ from tacit.learners.owners.centroid import Centroid
 from tacit.learners.owners.logistic import Logistic
 from tacit.learners.owners.stump import Stump
 from tacit_papers.a.learners import PublishedCentroid, PublishedLogistic, PublishedStump
-from tacit_papers.a.published import Published, published_cell
+from tacit_papers.a.published import EPSILONS, TABLES, Published
 from tacit_papers.shared.first_learner import MECHANISMS, FirstCell, Learned, Line
 
 LEARNERS: dict[str, tuple[Learner, Learner]] = {  # as published, and sound
@@ -162,3 +162,17 @@ def _at_most(own: FloatArray, paper: Published) -> bool:
 
 def _spread(values: FloatArray) -> float:
     return float(values.std(ddof=1)) if len(values) > 1 else 0.0
+
+
+def published_cell(table: str, dataset: str, mechanism: str, epsilon: float) -> Published | None:
+    """A cell of a table; None where the paper has none.
+
+    >>> published_cell("II", "synthetic", "piecewise", 7.0)
+    Published(mean=0.372, std=0.042)
+    """
+    cells = TABLES[table].get((dataset, mechanism))
+    return (
+        None
+        if cells is None or epsilon not in EPSILONS
+        else Published(*cells[EPSILONS.index(epsilon)])
+    )

@@ -6,7 +6,7 @@ from typing import Any
 from tacit.render.document import Chart, Document, Line, Section, Table, mark_unsound, protection
 from tacit_papers.b.hits import HitRow
 from tacit_papers.b.published import published_square
-from tacit_papers.rows import select
+from tacit_papers.runner import select
 from tacit_papers.shared.curves import CurveRow, OursRow
 from tacit_papers.shared.first_learner import FirstRow
 from tacit_papers.shared.report import curve_sections, first_sections

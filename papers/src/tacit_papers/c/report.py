@@ -20,7 +20,7 @@ from tacit.render.document import (
 from tacit_papers.c.experiment import SiteRow
 from tacit_papers.datasets.heart import SITES
 from tacit_papers.ours.hospitals import HospitalRow
-from tacit_papers.rows import select
+from tacit_papers.runner import select
 
 _TERMS = (
     ("Unit", "the record of a site"),

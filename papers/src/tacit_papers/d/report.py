@@ -18,7 +18,7 @@ from tacit.render.document import (
 )
 from tacit_papers.d.events import EventRow
 from tacit_papers.d.experiment import PeerRow
-from tacit_papers.rows import select
+from tacit_papers.runner import select
 
 _TERMS = (
     ("Unit", "the record of a participant, over all rounds together"),

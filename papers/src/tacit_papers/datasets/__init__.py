@@ -17,8 +17,7 @@ from tacit_papers.datasets.heart import HEART, HeartSplit, heart, load_heart
 from tacit_papers.datasets.image_words import fashion_words, mnist_words
 from tacit_papers.datasets.images import Images, load_fashion, load_mnist
 from tacit_papers.datasets.pnad import PNAD, load_pnad, pnad
-from tacit_papers.datasets.split import Split
-from tacit_papers.datasets.synthetic import synthetic
+from tacit_papers.datasets.split import Split, synthetic
 from tacit_papers.datasets.words import VisualWords, fit_words
 
 __all__ = [

@@ -21,7 +21,7 @@ from tacit_papers.ours.ahead import AheadRow, best_of_paper
 from tacit_papers.ours.break_even import BreakEvenRow
 from tacit_papers.ours.break_even_chart import draw_break_even
 from tacit_papers.ours.plan_check import PlanRow
-from tacit_papers.rows import select
+from tacit_papers.runner import select
 
 _TERMS = (
     ("Unit", "the owner: its one report hides everything about its rows"),

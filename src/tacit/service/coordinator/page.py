@@ -8,9 +8,9 @@ from typing import Any
 
 from tacit.estimators.guarantee import Guarantee
 from tacit.learners.owners.sum_query import WHAT as SUM
-from tacit.render.chart import Chart, Line
+from tacit.render.document import Chart, Line
 from tacit.render.drawing import draw
-from tacit.render.html import environment
+from tacit.render.pages import environment
 from tacit.service.coordinator.tables import ENDED, ENROLLING, OPEN, PAUSED, RUNNING
 from tacit.service.kinds import words_of
 from tacit.service.protocol.handshake import is_rehearsal

@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tacit.owner.ledger import Ledger, LedgerError
 from tacit.owner.policy import Policy
 from tacit.owner.statement import figures, owners, rounded_up
-from tacit.render.html import environment
+from tacit.render.pages import environment
 from tacit.service.protocol.web import HEADERS, static_routes
 
 _TEMPLATES = environment("tacit.service.device")
