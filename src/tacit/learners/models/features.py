@@ -173,6 +173,14 @@ class FeatureMap:
         affine(self.expansion.expand(X), self.centre, self.matrix, out[:, 1:])
         return out
 
+    def fold(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """What a score phi(x) @ weights (dim, classes) begins with, and what it has for each number
+        of the expansion: a row need not be mapped to be scored.
+        """
+        folded = np.empty((len(self.matrix), weights.shape[1]))
+        affine(self.matrix, np.zeros(self.matrix.shape[1]), weights[1:], folded)
+        return self.level * weights[0], folded
+
 
 @kernel
 def affine(X: FloatArray, centre: FloatArray, matrix: FloatArray, out: FloatArray) -> None:

@@ -164,15 +164,17 @@ class Mapped(Term):
             raise bad("weights", f"({self.features.dim}, {classes})", self.weights.shape)
 
     def cost(self, dim: int, rows: int) -> Cost:
-        features, classes = self.weights.shape
-        own = Cost(rows * features * classes) + table(rows, classes)
-        return self.features.cost(dim, rows) + own
+        (width, features), classes = self.features.matrix.shape, self.weights.shape[1]
+        folding = Cost(width * features * classes) + table(width, classes)
+        scores = Cost(rows * width * classes) + table(rows, classes, passes=2)
+        return self.features.expansion.cost(dim, rows) + folding + scores
 
     def scores(self, X: FloatArray, classes: int) -> FloatArray:
-        phi = self.features.transform(X)
+        self.features.check(X.shape[1])  # the kernel indexes with these shapes
+        start, folded = self.features.fold(self.weights)
         out = np.empty((len(X), classes))
-        affine(phi, np.zeros(phi.shape[1]), self.weights, out)
-        return out
+        affine(self.features.expansion.expand(X), self.features.centre, folded, out)
+        return out + start
 
 
 @message("scores")
