@@ -113,9 +113,9 @@ def combine_features(
     models: FloatArray, trust: FloatArray, task: PublicTask, alone: PublicOnly
 ) -> Combined:
     """Algorithm 1: weights trained on the public rows, which see only the models' scores."""
-    scores = task.rows @ models.T
-    sizes = _sizes(scores)
-    weights = task.of(scores / sizes).minimise(_PULLS[0]) / sizes
+    sizes = _sizes(task.rows @ models.T)
+    turned, axes = _turn(models / sizes[:, np.newaxis])
+    weights = task.of(task.rows @ axes.T).minimise(_PULLS[0]) @ turned.T / sizes
     return Combined(weights @ models, weights)
 
 
@@ -137,6 +137,7 @@ def combine_guarded(
     best = _Step(0.0, np.zeros((1, len(models))), np.zeros(len(some)), 0.0)
     for mix in (np.eye(len(models)), trust[np.newaxis] / trust.sum()):
         mix = mix / _sizes(known.rows @ (mix @ models).T)[:, np.newaxis]
+        mix = _turn(mix @ models)[0].T @ mix
         features = np.hstack([alone.scores[some, np.newaxis], known.rows @ (mix @ models).T])
         for pull in _PULLS:
             scores = _unseen(known.of(features), pull, _first(features))
@@ -169,6 +170,17 @@ COMBINE: dict[str, Combine] = {
     "feature": combine_features,
     "average": combine_average,
 }
+
+
+def _turn(models: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Models (sites, dim) = turned @ axes, with orthonormal columns of `turned`: weights of the
+    axes give the same scores as weights of the sites with the same ridge, and there are never more
+    axes than dimensions. Few sites stay as they are.
+    """
+    if len(models) <= models.shape[1]:
+        return np.eye(len(models)), models
+    turned, sizes, axes = np.linalg.svd(models, full_matrices=False)
+    return turned, sizes[:, np.newaxis] * axes
 
 
 def _unseen(
