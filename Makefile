@@ -5,7 +5,7 @@
 # make campaign      a whole campaign on this machine: PostgreSQL, coordinator, helper, fifty owner processes, TLS
 # make faults        campaigns while things break: kills, drop-outs, a bad network, a database that restarts, full disks
 # make load          100,000 owners' reports through HTTP, beside the same server doing nothing
-# make strangers     everybody who should not get in, trying to
+# make strangers     everybody who should not get in, trying to    make siege  what honest owners notice of strangers
 
 PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,$(if $(shell $(p) -c 'import sys; print(1) if (3,11) <= sys.version_info[:2] <= (3,13) else 0' 2>/dev/null | grep 1),$(p))))
 VENV := .venv
@@ -18,7 +18,7 @@ export TACIT_DATA ?= $(wildcard $(CURDIR)/../shared/data)
 export TACIT_STANDARDS ?= $(wildcard $(CURDIR)/../shared/standards)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo package docs test lint bench reliability campaign faults load strangers clean
+.PHONY: help demo package docs test lint bench reliability campaign faults load strangers siege clean
 
 help:
 	@head -8 Makefile | sed 's/^# //'
@@ -64,6 +64,9 @@ faults: $(VENV)/.dev
 
 load: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.service.load
+
+siege: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.service.siege
 
 strangers: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.strangers

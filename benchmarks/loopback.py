@@ -2,7 +2,6 @@
 occasion.
 """
 
-import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,12 +10,14 @@ from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
 
-import uvicorn
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from starlette.types import ASGIApp
+
+from tacit.service.protocol.door import ConnectionLimits
+from tacit.service.protocol.serving import Address, BoundedServer
 
 
 @dataclass(frozen=True)
@@ -54,25 +55,25 @@ class Authority:
 
 
 @contextmanager
-def serve(app: ASGIApp, authority: Authority | None = None) -> Iterator[str]:
+def serve(
+    app: ASGIApp,
+    authority: Authority | None = None,
+    limits: ConnectionLimits = ConnectionLimits(),  # noqa: B008 - frozen
+) -> Iterator[str]:
     """Run an application in a thread, as `tacit serve` does; its address."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        server = uvicorn.Server(
-            uvicorn.Config(
-                app,
-                ssl_certfile=None if authority is None else str(authority.certificate),
-                ssl_keyfile=None if authority is None else str(authority.key),
-                log_config=None,
-                log_level="error",
-                access_log=False,
-                server_header=False,
-                timeout_graceful_shutdown=2,
-            )
-        )
+    here = Address(
+        host="127.0.0.1",
+        port=0,
+        certificate=None if authority is None else authority.certificate,
+        key=None if authority is None else authority.key,
+    )
+    with here.listen() as listening:
+        server = BoundedServer(app, here, limits)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         try:
-            yield f"{'http' if authority is None else 'https'}://127.0.0.1:{listening.getsockname()[1]}"
+            scheme = "http" if authority is None else "https"
+            yield f"{scheme}://127.0.0.1:{listening.getsockname()[1]}"
         finally:
             server.should_exit = True
             thread.join(timeout=20)

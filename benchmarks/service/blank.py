@@ -7,8 +7,8 @@ from pathlib import Path
 
 from starlette.types import Receive, Scope, Send
 
-from tacit.service.coordinator.server import serve_forever
-from tacit.service.protocol.guard import Reply
+from tacit.service.protocol.serving import Address, serve_forever
+from tacit.service.protocol.web import Reply
 
 _START, _REST = Reply.of(200, b'{"outcome":"counted"}')
 
@@ -31,9 +31,8 @@ def main() -> None:
     parser.add_argument("--certificate", type=Path)
     parser.add_argument("--key", type=Path)
     given = parser.parse_args()
-    serve_forever(
-        lambda: blank, "127.0.0.1", given.port, given.certificate, given.key, given.workers
-    )
+    here = Address(host="127.0.0.1", port=given.port, certificate=given.certificate, key=given.key)
+    serve_forever(lambda: blank, here, given.workers)
 
 
 if __name__ == "__main__":

@@ -29,8 +29,8 @@ from benchmarks.service.postgres import free_port, postgres, which
 from benchmarks.service.processes import Processes
 from benchmarks.service.stage import Plan, Stage
 from benchmarks.timing import cores
-from tacit.service.coordinator.server import allow_many_files
 from tacit.service.coordinator.store import Store
+from tacit.service.protocol.serving import allow_many_files
 
 _CONNECTIONS = 2048
 _PIECE = 10_000

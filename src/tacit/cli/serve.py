@@ -63,9 +63,8 @@ def helper(
         rehearse_only_here(host)
         warn_of_rehearsal()
     check_port(host, port)
-    import uvicorn
-
-    from tacit.service.helper.service import Helper, Sheets
+    from tacit.service.helper.service import FEW, Helper, Sheets
+    from tacit.service.protocol.serving import Address, serve_forever
 
     log_to_stderr(log_json)
     if rehearsal is None:
@@ -88,23 +87,9 @@ def helper(
         address=f"{'http' if certificate is None else 'https'}://{host}:{port}/",
     )
     screen.close()
-    config = uvicorn.Config(
-        made.app(),
-        host=host,
-        port=port,
-        ssl_certfile=None if certificate is None else str(certificate),
-        ssl_keyfile=None if key is None else str(key),
-        log_config=None,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        limit_concurrency=32,
-        timeout_graceful_shutdown=5,
-    )
-    try:
-        uvicorn.Server(config).run()
-    except KeyboardInterrupt:
-        screen.stop("what was released stays on disk; the same command goes on from there")
+    serve_forever(made.app, Address(host=host, port=port, certificate=certificate, key=key), 1, FEW)
+    # it returns on Ctrl-C alone
+    screen.stop("what was released stays on disk; the same command goes on from there")
 
 
 def serve(
@@ -134,6 +119,10 @@ def serve(
     tokens: Annotated[
         int, typer.Option(help="Make so many tokens, one per owner, in STATE/tokens.", min=0)
     ] = 0,
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(help="Address of a proxy whose X-Forwarded-For is believed; repeat for more."),
+    ] = None,
     log_json: LogJson = False,
     *,
     screen: Screen,
@@ -152,8 +141,10 @@ def serve(
         rehearse_only_here(host)
         warn_of_rehearsal()
     check_port(host, port)
-    from tacit.service.coordinator.server import coordinator, serve_forever
+    from tacit.service.coordinator.server import coordinator
+    from tacit.service.protocol.door import ConnectionLimits
     from tacit.service.protocol.guard import Guard
+    from tacit.service.protocol.serving import Address, serve_forever
 
     log_to_stderr(log_json)
     made = coordinator(campaign, database, signing_key(state), admin_key(state), rehearsal)
@@ -180,7 +171,9 @@ def serve(
             return made.app
         return coordinator(campaign, database, signing_key(state), admin_key(state), rehearsal).app
 
-    serve_forever(app, host, port, certificate, key, workers)
+    limits = ConnectionLimits(proxies=tuple(trusted_proxy or ()))
+    address = Address(host=host, port=port, certificate=certificate, key=key)
+    serve_forever(app, address, workers, limits)
     screen.stop(
         "everything is in the database; the same command goes on from there"
     )  # it returns on Ctrl-C alone

@@ -11,8 +11,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from tacit.service.protocol.guard import Guard, Limits, Reply, leave_to_guard
-from tacit.service.protocol.web import DATA_HEADERS, HEADERS
+from tacit.service.protocol.guard import Guard, Limits, leave_to_guard
+from tacit.service.protocol.web import DATA_HEADERS, HEADERS, Reply
 
 SENT = "what the stranger sent"
 
@@ -107,7 +107,7 @@ def test_an_address_that_keeps_being_refused_is_put_off_and_let_in_again(monkeyp
 
     now = [0.0]
     monkeypatch.setattr(
-        "tacit.service.protocol.guard.time", SimpleNamespace(monotonic=lambda: now[0])
+        "tacit.service.protocol.door.time", SimpleNamespace(monotonic=lambda: now[0])
     )
 
     async def main():

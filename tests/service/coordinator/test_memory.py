@@ -9,7 +9,7 @@ import pytest
 HOLES = """
 import time
 from pathlib import Path
-from tacit.service.coordinator.server import settle
+from tacit.service.protocol.serving import settle
 
 def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 2**20

@@ -11,7 +11,7 @@ import httpx
 
 SERVED = """
 import os
-from tacit.service.coordinator.server import serve_forever
+from tacit.service.protocol.serving import Address, serve_forever
 
 async def app(scope, receive, send):
     if scope["type"] == "http":
@@ -20,7 +20,7 @@ async def app(scope, receive, send):
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
-serve_forever(lambda: app, "127.0.0.1", PORT, None, None, workers=2)
+serve_forever(lambda: app, Address(host="127.0.0.1", port=PORT), workers=2)
 """
 SECONDS = 30.0
 

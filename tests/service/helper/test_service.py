@@ -133,8 +133,9 @@ def test_small_batches_are_refused_and_use_nothing_up(tmp_path):
 @pytest.mark.parametrize(
     ("send", "status"),
     [
-        (lambda http, body: http.post("/v1/block", content=body), 401),
-        (lambda http, body: post(http, body, key=Ed25519PrivateKey.generate()), 403),
+        (lambda http, body: http.post("/v1/block", content=body[:4000]), 401),
+        (lambda http, body: post(http, body[:4000], key=Ed25519PrivateKey.generate()), 403),
+        (lambda http, body: post(http, bytes(4097), key=Ed25519PrivateKey.generate()), 413),
         (lambda http, body: post(http, body, at=time.time() - 1000), 401),
         (lambda http, body: post(http, body, path="/v1/other", to="/v1/block"), 401),
         (lambda http, body: post(http, body[:-1]), 400),
@@ -143,7 +144,18 @@ def test_small_batches_are_refused_and_use_nothing_up(tmp_path):
         (lambda http, body: http.get("/v1/sum"), 405),
         (lambda http, body: http.get("/v1/released"), 404),
     ],
-    ids=["unsigned", "stranger", "old", "other path", "cut", "empty", "large", "method", "path"],
+    ids=[
+        "unsigned",
+        "stranger",
+        "much",
+        "old",
+        "other path",
+        "cut",
+        "empty",
+        "large",
+        "method",
+        "path",
+    ],
 )
 def test_strangers_and_damaged_requests_change_nothing(tmp_path, send, status):
     http = client(tmp_path)

@@ -10,7 +10,7 @@ import hmac
 import logging
 import re
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import InitVar, dataclass
 from hashlib import sha256
@@ -25,7 +25,7 @@ from starlette.routing import Route
 from tacit.service.coordinator.driver import Driver
 from tacit.service.coordinator.intake import Intake, Outcome
 from tacit.service.coordinator.openapi import DOCUMENT
-from tacit.service.coordinator.owner_api import REPORT, SPOKEN, OwnerRoutes, Write, refuse
+from tacit.service.coordinator.owner_api import ENROL, REPORT, SPOKEN, OwnerRoutes, Write, refuse
 from tacit.service.coordinator.page import page
 from tacit.service.coordinator.peers import PeerRoutes, Rosters, Testimony
 from tacit.service.coordinator.status import View
@@ -39,6 +39,8 @@ log = logging.getLogger(__name__)
 _STEP = 0.2  # seconds between looks of the driver
 _TOKEN = re.compile(rb"[!-~]{16,200}")  # printable, without spaces
 _OWNER = re.compile(rb"[0-9a-f]{64}")
+_ADMIN = b"x-tacit-admin"
+_TOKENS, _MANY_TOKENS = "/v1/admin/tokens", 1 << 20
 
 
 def error(kind: str, code: int) -> JSONResponse:
@@ -61,6 +63,7 @@ class Coordinator:
     campaign_key: bytes
     admin: InitVar[str]
     limits: Limits
+    sizes: Mapping[str, int]  # bytes of a body, by path
 
     def __post_init__(self, admin: str) -> None:
         self._admin = sha256(admin.encode()).digest()
@@ -89,7 +92,7 @@ class Coordinator:
             ),
             Route("/v1/leave", self.leave, methods=post),
             *self._peers.routes(),
-            Route("/v1/admin/tokens", self.tokens, methods=post),
+            Route(_TOKENS, self.tokens, methods=post),
             Route("/v1/admin/revoke", self.revoke, methods=post),
             Route("/v1/admin/state", self.state, methods=post),
         ]
@@ -104,7 +107,18 @@ class Coordinator:
         )
         # a redirect would repeat whatever host a stranger names
         made.router.redirect_slashes = False
-        return Guard(made, self.limits, self._owners.routes())
+        return Guard(
+            made, self.limits, self._owners.routes(), open_to_all=[ENROL], sizes=self._size
+        )
+
+    def _size(self, path: str, headers: Mapping[bytes, bytes]) -> int | None:
+        """Bytes that a body may have; many tokens come from administrators alone."""
+        if path == _TOKENS and self._is_admin(headers.get(_ADMIN, b"")):
+            return _MANY_TOKENS
+        return self.sizes.get(path)
+
+    def _is_admin(self, given: bytes) -> bool:
+        return hmac.compare_digest(sha256(given).digest(), self._admin)
 
     # For everybody
     # -----------------------------------------------------------------------------------
@@ -185,8 +199,7 @@ class Coordinator:
         return claim.signer(time.time()), body
 
     async def _read_authorised(self, request: Request) -> bytes:
-        given = sha256(request.headers.get("x-tacit-admin", "").encode()).digest()
-        if not hmac.compare_digest(given, self._admin):
+        if not self._is_admin(request.headers.get(_ADMIN.decode(), "").encode("latin-1")):
             raise HTTPException(401)
         return await request.body()
 

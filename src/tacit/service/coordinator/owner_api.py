@@ -20,8 +20,9 @@ from tacit.service.coordinator.batching import Batches, BusyError, Sent
 from tacit.service.coordinator.intake import Outcome
 from tacit.service.coordinator.store import Store, token_hash
 from tacit.service.coordinator.tables import ENDED, OPEN, campaign, questions
-from tacit.service.protocol.guard import Direct, Reply
+from tacit.service.protocol.guard import Direct
 from tacit.service.protocol.signed_requests import OWNER, SIGNATURE, TIME, Claim, UnsignedError
+from tacit.service.protocol.web import Reply
 
 
 class Admission(Enum):

@@ -10,7 +10,7 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
@@ -26,7 +26,8 @@ from starlette.routing import Route
 from tacit._util.checks import whole
 from tacit._util.durable import make_private, use_journal
 from tacit.mechanisms.streams import Stream, secure
-from tacit.service.protocol.guard import Guard, Limits, leave_to_guard
+from tacit.service.protocol.door import ConnectionLimits
+from tacit.service.protocol.guard import Guard, Limits, leave_to_guard, prove
 from tacit.service.protocol.signed_requests import OWNER, Claim, UnsignedError
 from tacit.sums.base import SumRefusedError
 from tacit.sums.protocol import Block, HelperSide, SumRequest
@@ -34,6 +35,8 @@ from tacit.wire import WireError, decode, encode
 
 log = logging.getLogger(__name__)
 LARGEST = 16 << 20  # bytes of a request
+# connections: few come here, and what they bring is large
+FEW = ConnectionLimits(most=256, per_address=16, burst=64.0, per_second=10.0)
 _SECONDS = 300.0  # for one to arrive
 _KINDS = {401: "unauthorised", 404: "not found", 405: "method"}
 
@@ -209,7 +212,12 @@ class Helper:
             ],
             exception_handlers={HTTPException: _http_error, Exception: leave_to_guard},
         )
-        return Guard(made, Limits(body=LARGEST, seconds=_SECONDS))
+        return Guard(made, Limits(seconds=_SECONDS), sizes=self._size)
+
+    def _size(self, path: str, headers: Mapping[bytes, bytes]) -> int | None:
+        """Bytes that a body may have: much is read only of those that name a campaign."""
+        named = headers.get(OWNER.encode(), b"").decode("latin-1").lower()
+        return LARGEST if named in self._campaigns else None
 
     async def key(self, request: Request) -> Response:
         return JSONResponse({"key": self.public})
@@ -227,6 +235,7 @@ class Helper:
                 return _error("unsigned", 401)
             if by not in self._campaigns:
                 return _error("forbidden", 403)
+            prove(request.scope)
             try:
                 said = await run_in_threadpool(work, body)
             except WireError:

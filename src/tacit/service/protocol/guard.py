@@ -1,26 +1,27 @@
 """Around everything: limits on what comes in, headers on what goes out, one shape for failures.
 
 A body is read here, whole, against a limit of bytes and of seconds, before a route sees the
-request. An address whose requests keep being refused is put off for a while. Whatever breaks inside
-is told to nobody: outside it is `{"error": "unavailable"}`, inside it is the name of the exception,
-without its text, which may hold what was sent. What comes by the hundred thousand is answered from
-here directly, without a framework in between.
+request. An address whose requests keep being refused is put off for a while, but for members: who
+signs is judged by the signature, not by neighbours. Whatever breaks inside is told to nobody:
+outside it is `{"error": "unavailable"}`, inside it is the name of the exception, without its text,
+which may hold what was sent. What comes by the hundred thousand is answered from here directly,
+without a framework in between.
 """
 
 import asyncio
 import logging
-import time
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tacit.service.protocol.web import DATA_HEADERS, HEADERS
+from tacit.service.protocol.door import VISITOR, Allowances, network_of
+from tacit.service.protocol.signed_requests import SIGNATURE
+from tacit.service.protocol.web import DATA_HEADERS, HEADERS, Reply
 
 log = logging.getLogger(__name__)
 # from the headers and the body of a request
@@ -30,50 +31,25 @@ _PAGE, _DATA = (
     for some in (HEADERS, DATA_HEADERS)
 )
 _NAMES = frozenset(name for name, _ in _PAGE)
-_ADDRESSES = 10_000  # addresses remembered
-_NO_CONTENT = 204
 _CHARGED = (400, 401, 403, 404, 405, 408, 413)  # answers that count as refusals
+_KNOWN = (200, 204, 409, 410)  # answers of direct routes that members alone get
+_SIGNATURE = SIGNATURE.encode()
+Sizes = Callable[[str, Mapping[bytes, bytes]], int | None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
     """What one request, and one address, may take.
 
-    body : bytes of a body.  seconds : until a body must be here.
+    body : bytes of a body, where its route takes no other size.
+    seconds : until a body must be here.
     burst, per_second : refused requests that an address may make at once, and on and on.
     """
 
-    body: int = 1 << 20
+    body: int = 4 << 10
     seconds: float = 20.0
     burst: float = 100.0
-    per_second: float = 20.0
-
-
-class Reply(NamedTuple):
-    """A reply of a direct route, ready-made: its two messages."""
-
-    start: Message
-    rest: Message
-
-    @classmethod
-    def of(
-        cls,
-        status: int,
-        body: bytes,
-        kind: str = "application/json",
-        more: Mapping[str, str] | None = None,
-    ) -> "Reply":
-        """Some data of a kind, with the headers that every answer carries, and `more`."""
-        own = {"content-type": kind} if body else {}
-        if status != _NO_CONTENT:
-            own["content-length"] = str(len(body))
-        headers = [
-            (name.encode(), value.encode()) for name, value in {**own, **(more or {})}.items()
-        ]
-        return cls(
-            {"type": "http.response.start", "status": status, "headers": headers + _DATA},
-            {"type": "http.response.body", "body": body},
-        )
+    per_second: float = 5.0
 
 
 class RequestError(Exception):
@@ -85,30 +61,41 @@ class RequestError(Exception):
 
 
 class Guard:
-    """The outermost layer of the service; `direct` has what is answered without `app`, by method
-    and path.
+    """The outermost layer of the service.
+
+    `direct` has what is answered without `app`, by method and path: routes whose requests are
+    signed by members, but for `open_to_all`. `sizes` says how many bytes the body of a route may
+    have, by its path and the headers of a request; None: what the limits say.
     """
 
     def __init__(
-        self, app: ASGIApp, limits: Limits, direct: Mapping[tuple[str, str], Direct] | None = None
+        self,
+        app: ASGIApp,
+        limits: Limits,
+        direct: Mapping[tuple[str, str], Direct] | None = None,
+        *,
+        open_to_all: Collection[tuple[str, str]] = (),
+        sizes: Sizes = lambda path, headers: None,
     ) -> None:
         self.app = app
         self._limits = limits
         self._direct = direct or {}
+        self._open_to_all = frozenset(open_to_all)
+        self._sizes = sizes
         self._patience = Patience(limits.seconds)
-        # by address: refusals left, when
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._refusals = Allowances(limits.burst, limits.per_second)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        address = scope["client"][0] if scope.get("client") else ""
+        address = network_of(scope["client"][0]) if scope.get("client") else ""
         out = _Outgoing(send, lambda status: self._charge(address, status, scope))
         try:
-            if not self._allowance(address) >= 1:
+            put_off = not self._refusals.left(address) >= 1 and not _is_proven(scope)
+            if put_off and not self._is_signed(scope):
                 raise RequestError("too many", 429)
-            await self._answer(scope, receive, out)
+            await self._answer(scope, receive, out, put_off)
         except RequestError as refused:
             closing = {"connection": "close", "retry-after": "1"}
             answer = JSONResponse({"error": refused.kind}, refused.status, closing)
@@ -120,33 +107,54 @@ class Guard:
             if not out.begun:
                 await JSONResponse({"error": "unavailable"}, 503)(scope, receive, out)
 
-    async def _answer(self, scope: Scope, receive: Receive, out: "_Outgoing") -> None:
-        """Read the body, and have the request answered directly or by the application."""
+    def _is_signed(self, scope: Scope) -> bool:
+        """Whether a request is of those that members sign, and says that it is signed."""
+        route = scope["method"], scope["path"]
+        return (
+            route in self._direct
+            and route not in self._open_to_all
+            and any(name == _SIGNATURE for name, _ in scope["headers"])
+        )
+
+    async def _answer(
+        self, scope: Scope, receive: Receive, out: "_Outgoing", put_off: bool
+    ) -> None:
+        """Read the body, and have the request answered directly or by the application; an address
+        that is put off hears of members' requests alone.
+        """
         headers = dict(scope["headers"])
-        body = await self._body(headers, receive)
+        size = self._sizes(scope["path"], headers)
+        body = await self._body(headers, receive, self._limits.body if size is None else size)
         direct = self._direct.get((scope["method"], scope["path"]))
         if direct is None:
             await self.app(scope, receive if body is None else _replay(body, receive), out)
         else:
             scope["endpoint"] = direct
-            await out.send_reply(await direct(headers, body or b""))
+            reply = await direct(headers, body or b"")
+            if put_off and reply.start["status"] in _CHARGED:
+                raise RequestError("too many", 429)
+            if reply.start["status"] in _KNOWN:
+                prove(scope)
+            await out.send_reply(reply)
 
-    async def _body(self, headers: Mapping[bytes, bytes], receive: Receive) -> bytes | None:
+    async def _body(
+        self, headers: Mapping[bytes, bytes], receive: Receive, most: int
+    ) -> bytes | None:
         """The body of a request, if it announces one."""
         length = headers.get(b"content-length", b"0")
         if length == b"0" and b"transfer-encoding" not in headers:
             return None
         if not (length.isdigit() and len(length) <= 18):
             raise RequestError("malformed", 400)
-        if not int(length) <= self._limits.body:
+        if not int(length) <= most:
             raise RequestError("too large", 413)
         try:
             with self._patience:
-                return await self._read(receive)
+                return await self._read(receive, most)
         except TimeoutError:
             raise RequestError("too slow", 408) from None
 
-    async def _read(self, receive: Receive) -> bytes:
+    async def _read(self, receive: Receive, most: int) -> bytes:
         parts, taken, more = [], 0, True
         while more:
             message = await receive()
@@ -154,22 +162,15 @@ class Guard:
                 raise _GoneError
             parts.append(message.get("body", b""))
             taken += len(parts[-1])
-            if not taken <= self._limits.body:
+            if not taken <= most:
                 raise RequestError("too large", 413)
             more = message.get("more_body", False)
         return b"".join(parts)
 
-    def _allowance(self, address: str) -> float:
-        left, at = self._left.get(address, (self._limits.burst, 0.0))
-        return min(self._limits.burst, left + (time.monotonic() - at) * self._limits.per_second)
-
     def _charge(self, address: str, status: int, scope: Scope) -> None:
         """A refusal: one less for this address."""
         log.info("refused", extra={"status": status, "route": _route(scope)})
-        self._left[address] = (self._allowance(address) - 1, time.monotonic())
-        self._left.move_to_end(address)
-        if len(self._left) > _ADDRESSES:
-            self._left.popitem(last=False)
+        self._refusals.charge(address)
 
 
 class _Outgoing:
@@ -203,6 +204,18 @@ class _Outgoing:
 async def leave_to_guard(request: Request, problem: Exception) -> NoReturn:
     """What an application inside does about exceptions, instead of answering itself."""
     raise problem
+
+
+def prove(scope: Scope) -> None:
+    """A member has signed this request: the connection it came by need not make room."""
+    visitor = scope.get(VISITOR)
+    if visitor is not None:
+        visitor.prove()
+
+
+def _is_proven(scope: Scope) -> bool:
+    visitor = scope.get(VISITOR)
+    return visitor is not None and visitor.is_proven
 
 
 class _GoneError(Exception):

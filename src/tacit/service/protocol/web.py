@@ -1,13 +1,17 @@
-"""Headers that every answer carries: all of them what a browser shows, some what programs read.
+"""Headers that every answer carries: all of them what a browser shows, some what programs read;
+and answers that are ready-made.
 
 Style, scripts and picture of the pages, read from the package once and served from memory.
 """
 
+from collections.abc import Mapping
 from importlib.resources import files
+from typing import NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import Message
 
 POLICY = {
     "default-src": "'none'",
@@ -34,6 +38,37 @@ DATA_HEADERS = {
     name: HEADERS[name]
     for name in ("x-content-type-options", "cache-control", "strict-transport-security")
 } | {"content-security-policy": "default-src 'none'; frame-ancestors 'none'"}
+
+
+_DATA = [(name.encode(), value.encode()) for name, value in DATA_HEADERS.items()]
+_NO_CONTENT = 204
+
+
+class Reply(NamedTuple):
+    """A reply of a direct route, ready-made: its two messages."""
+
+    start: Message
+    rest: Message
+
+    @classmethod
+    def of(
+        cls,
+        status: int,
+        body: bytes,
+        kind: str = "application/json",
+        more: Mapping[str, str] | None = None,
+    ) -> "Reply":
+        """Some data of a kind, with the headers that every answer carries, and `more`."""
+        own = {"content-type": kind} if body else {}
+        if status != _NO_CONTENT:
+            own["content-length"] = str(len(body))
+        headers = [
+            (name.encode(), value.encode()) for name, value in {**own, **(more or {})}.items()
+        ]
+        return cls(
+            {"type": "http.response.start", "status": status, "headers": headers + _DATA},
+            {"type": "http.response.body", "body": body},
+        )
 
 
 _KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}

@@ -1,0 +1,338 @@
+"""A coordinator under siege: how long honest owners wait while strangers do their worst, beside how
+long they wait in quiet.
+
+python -m benchmarks.service.siege
+
+The coordinator is a process of its own, over TLS on loopback; honest owners ask for the question
+again and again on connections that they keep, and every so often on new ones, from one address;
+strangers come from others (`--same`: from the same one). Each kind holds `--strangers` connections,
+or as many as descriptors allow. No report may be lost: each owner reports once, under attack.
+"""
+
+import argparse
+import asyncio
+import multiprocessing
+import os
+import resource
+import ssl
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import cycle
+from pathlib import Path
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from rich.console import Console
+
+from benchmarks.loopback import Authority
+from benchmarks.tables import Row, Table, Verdict
+from tacit.service.coordinator.server import coordinator
+from tacit.service.coordinator.store import Store
+from tacit.service.protocol.door import ConnectionLimits
+from tacit.service.protocol.serving import Address, serve_forever
+from tacit.service.protocol.signed_requests import Request, request_headers
+from tacit.wire.envelopes import public_bytes
+
+_CAMPAIGN = """
+kind = "boosting"
+name = "siege"
+sample = "sample.csv"
+label = "y"
+epsilon = 2.0
+rounds = 1
+owners_per_round = 2
+start = 100000
+minimum = 2
+deadline = 86400
+"""
+_RESERVE = 200  # descriptors for everything else
+_PACE = 0.05  # seconds between requests of an honest owner
+_NEW = 10  # every so many requests on a new connection
+_PATIENCE = 30.0
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where the service is; addresses that strangers come from."""
+
+    port: int
+    certificate: Path
+    sources: tuple[str, ...]
+
+    def trust(self) -> ssl.SSLContext:
+        return ssl.create_default_context(cafile=str(self.certificate))
+
+
+Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+Attack = Callable[[Target, ssl.SSLContext, str], Awaitable[None]]
+
+
+async def _connect(target: Target, trust: ssl.SSLContext | None, source: str) -> Stream:
+    return await asyncio.wait_for(
+        asyncio.open_connection("127.0.0.1", target.port, ssl=trust, local_addr=(source, 0)),
+        _PATIENCE,
+    )
+
+
+async def send_endless_heads(target: Target, trust: ssl.SSLContext, source: str) -> None:
+    """Header after header, as fast as it is taken."""
+    _, writer = await _connect(target, trust, source)
+    writer.write(b"GET / HTTP/1.1\r\n")
+    while True:
+        writer.write(b"x: y\r\n" * 500)
+        await writer.drain()
+        await asyncio.sleep(0.01)
+
+
+async def stay_silent(target: Target, trust: ssl.SSLContext, source: str) -> None:
+    """A handshake, then nothing."""
+    reader, _ = await _connect(target, trust, source)
+    await reader.read()
+
+
+async def send_slow_bodies(target: Target, trust: ssl.SSLContext, source: str) -> None:
+    """A body that comes byte by byte."""
+    _, writer = await _connect(target, trust, source)
+    writer.write(b"POST /v1/report HTTP/1.1\r\nhost: x\r\ncontent-length: 4000\r\n\r\n")
+    while True:
+        writer.write(b"x")
+        await writer.drain()
+        await asyncio.sleep(0.5)
+
+
+async def send_garbage(target: Target, trust: ssl.SSLContext, source: str) -> None:
+    """Random bytes where a request should be."""
+    reader, writer = await _connect(target, trust, source)
+    writer.write(os.urandom(2000))
+    await reader.read()
+
+
+async def ask_for_nothing(target: Target, trust: ssl.SSLContext, source: str) -> None:
+    """Requests for what is not there, one after the other."""
+    reader, writer = await _connect(target, trust, source)
+    while not reader.at_eof():
+        writer.write(b"GET /nowhere HTTP/1.1\r\nhost: x\r\n\r\n")
+        await writer.drain()
+        await reader.read(1 << 16)
+
+
+async def begin_handshakes(target: Target, trust: ssl.SSLContext, source: str) -> None:
+    """A connection that does not say what a handshake begins with."""
+    reader, writer = await _connect(target, None, source)
+    writer.write(b"\x16\x03\x01")
+    await reader.read()
+
+
+KINDS: dict[str, Attack] = {
+    "endless headers": send_endless_heads,
+    "silent connections": stay_silent,
+    "slow bodies": send_slow_bodies,
+    "garbage": send_garbage,
+    "floods of 404": ask_for_nothing,
+    "handshakes": begin_handshakes,
+}
+
+
+async def _keep_coming(attack: Attack, target: Target, sources: list[str]) -> None:
+    """One attacker after another in the same place, whoever is turned away; a little apart."""
+    trust = target.trust()
+
+    async def one(source: str) -> None:
+        while True:
+            with suppress(OSError, asyncio.TimeoutError, EOFError, ssl.SSLError):
+                await attack(target, trust, source)
+            await asyncio.sleep(1.0)
+
+    await asyncio.gather(*(one(source) for source in sources))
+
+
+def besiege(name: str, target: Target, strangers: int) -> None:
+    """A process of strangers of one kind."""
+    sources = [source for source, _ in zip(cycle(target.sources), range(strangers), strict=False)]
+    asyncio.run(_keep_coming(KINDS[name], target, sources))
+
+
+class Owner:
+    """An honest one, on a connection that it keeps."""
+
+    def __init__(self, target: Target, campaign: bytes, key: Ed25519PrivateKey) -> None:
+        self._target, self._campaign, self._key = target, campaign, key
+        self._trust = target.trust()
+        self._stream: Stream | None = None
+
+    async def call(self, method: str, path: str, body: bytes = b"") -> int:
+        """One signed request; its status."""
+        if self._stream is None:
+            self._stream = await _connect(self._target, self._trust, "127.0.0.1")
+        reader, writer = self._stream
+        asked = Request(self._campaign, method, path, int(time.time()), body)
+        headers = request_headers(asked, self._key) | {"content-length": str(len(body))}
+        lines = [f"{method} {path} HTTP/1.1", "host: x"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        writer.write("\r\n".join([*lines, "", ""]).encode() + body)
+        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _PATIENCE)
+        length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
+        await reader.readexactly(int(length or 0))
+        return int(head.split()[1])
+
+    def hang_up(self) -> None:
+        if self._stream is not None:
+            self._stream[1].close()
+        self._stream = None
+
+
+async def _wait_times(owners: list[Owner], seconds: float) -> tuple[list[float], int]:
+    """How long each request of honest owners took in so many seconds, and how many failed."""
+    until, took, failed = time.monotonic() + seconds, list[float](), 0
+
+    async def one(owner: Owner) -> None:
+        nonlocal failed
+        asked = 0
+        while time.monotonic() < until:
+            began = time.monotonic()
+            try:
+                if await owner.call("GET", "/v1/question") != 204:
+                    failed += 1
+            except (TimeoutError, OSError, EOFError):
+                failed += 1
+                owner.hang_up()
+            took.append(time.monotonic() - began)
+            asked += 1
+            if asked % _NEW == 0:
+                owner.hang_up()
+            await asyncio.sleep(_PACE)
+
+    await asyncio.gather(*(one(owner) for owner in owners))
+    return took, failed
+
+
+@dataclass(frozen=True)
+class SiegeRow(Row):
+    """How honest owners fared."""
+
+    requests: int
+    failed: int
+    median: float
+    worst: float
+    ratio: float
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        times = (f"{1000 * self.median:.1f} ms", f"{1000 * self.worst:.1f} ms")
+        return (str(self.requests), str(self.failed), *times, f"{self.ratio:.2f}")
+
+
+def _row(name: str, took: list[float], failed: int, quiet: float | None) -> SiegeRow:
+    median, worst = (float(np.quantile(took, at)) for at in (0.5, 0.99))
+    ratio = 1.0 if quiet is None else median / quiet
+    verdict = None if quiet is None else Verdict("at most 2x, 0 failed", ratio <= 2 and not failed)
+    return SiegeRow(name, verdict, len(took), failed, median, worst, ratio)
+
+
+def _serve(folder: Path, port: int, key: bytes) -> None:
+    """The coordinator, as `tacit serve` runs it."""
+    authority = Authority(folder / "mine.pem", folder / "mine.key")
+    here = Address(
+        host="127.0.0.1", port=port, certificate=authority.certificate, key=authority.key
+    )
+
+    def make() -> object:
+        signing = Ed25519PrivateKey.from_private_bytes(key)
+        url = f"sqlite:///{folder}/campaign.db"
+        return coordinator(folder / "campaign.toml", url, signing, "x" * 20).app
+
+    serve_forever(make, here, 1, ConnectionLimits())
+
+
+async def _siege(target: Target, strangers: int, seconds: float, owners: list[Owner]) -> Table:
+    console = Console(width=110, highlight=False)
+    rows: list[Row] = []
+    quiet: float | None = None
+    for name in (None, *KINDS):
+        attackers = None
+        if name is not None:
+            attackers = multiprocessing.Process(target=besiege, args=(name, target, strangers))
+            attackers.start()
+            await asyncio.sleep(3.0)
+        try:
+            took, failed = await _wait_times(owners, seconds)
+        finally:
+            if attackers is not None:
+                attackers.terminate()
+                attackers.join()
+        row = _row(name or "quiet", took, failed, quiet)
+        quiet = row.median if quiet is None else quiet
+        rows.append(row)
+        console.print(" ".join((row.name, *row.cells)))
+        await asyncio.sleep(2.0)
+    heading = ("strangers", "requests", "failed", "median", "99 %", "ratio")
+    note = f"{strangers} hostile connections of each kind, {len(owners)} honest owners"
+    return Table("siege", "Honest owners under siege, TLS on loopback", heading, rows, note)
+
+
+def measure(folder: Path, strangers: int, seconds: float, *, same: bool) -> Table:
+    """Set everything up, and let strangers come."""
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+    strangers = min(strangers, limit - _RESERVE)
+    rng = np.random.default_rng(1)
+    lines = [f"{a},{b},{'yes' if a + b > 0 else 'no'}" for a, b in rng.normal(size=(60, 2))]
+    (folder / "sample.csv").write_text("\n".join(["a,b,y", *lines]))
+    (folder / "campaign.toml").write_text(_CAMPAIGN)
+    authority = Authority.create(folder, "mine")
+    key = Ed25519PrivateKey.generate()
+    campaign = public_bytes(key.public_key())
+    listening = Address(host="127.0.0.1", port=0).listen()
+    port = int(listening.getsockname()[1])
+    listening.close()
+    sources = ("127.0.0.1",) if same else tuple(f"127.0.1.{at}" for at in range(1, 21))
+    target = Target(port, authority.certificate, sources)
+    keys = [Ed25519PrivateKey.generate() for _ in range(10)]
+    owners = [Owner(target, campaign, each) for each in keys]
+    served = multiprocessing.Process(target=_serve, args=(folder, port, key.private_bytes_raw()))
+    served.start()
+
+    async def main() -> Table:
+        tokens = [f"siege token {at:04d}".replace(" ", "-") for at in range(len(owners))]
+        for _ in range(200):
+            try:
+                _, writer = await _connect(target, target.trust(), "127.0.0.1")
+                writer.close()
+                break
+            except OSError:
+                await asyncio.sleep(0.2)
+        store = Store(f"sqlite:///{folder}/campaign.db")
+        store.add_tokens(tokens)
+        store.close()
+        for owner, token in zip(owners, tokens, strict=True):
+            if await owner.call("POST", "/v1/enrol", token.encode()) != 200:
+                raise RuntimeError("an owner could not be enrolled")
+        return await _siege(target, strangers, seconds, owners)
+
+    try:
+        return asyncio.run(main())
+    finally:
+        served.terminate()
+        served.join()
+
+
+def main() -> None:
+    """Print the table; exit status 1 where a goal is missed."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.service.siege", description=__doc__)
+    parser.add_argument("--strangers", type=int, default=2000, help="hostile connections")
+    parser.add_argument("--seconds", type=float, default=15.0, help="of each kind")
+    parser.add_argument("--same", action="store_true", help="from the honest owners' address")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="tacit-siege-") as folder:
+        table = measure(Path(folder), given.strangers, given.seconds, same=given.same)
+    table.show(Console(width=110, highlight=False))
+    if not all(row.verdict is None or row.verdict.met for row in table.rows):
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""HTTP on one connection, within limits of size and time; what is no HTTP gets the same kind of
+answer as any other error.
+"""
+
+import asyncio
+from typing import Any
+
+import httptools
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from tacit.service.protocol.door import GOODBYE, VISITOR, ConnectionLimits, Visitor
+from tacit.service.protocol.web import DATA_HEADERS
+
+_WRAPPING = 1 << 17  # bytes around a body: the sizes and remarks of its pieces
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """One connection."""
+
+    visitor: Visitor
+    limits: ConnectionLimits
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as its base
+        super().connection_made(transport)
+        self.visitor.protocol = self
+        self._is_refused = False
+        self._head_since: float | None = self.loop.time()
+        self._reading_since: float | None = None
+        self._is_in_head = False
+        self._head_bytes = self._wrapping = 0
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self.visitor.gone()
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_refused:
+            return
+        self._unset_keepalive_if_required()
+        if self._head_since is None and self._is_idle():
+            self._head_since = self.loop.time()
+        was_in_head = self._is_in_head
+        self._wrapping += len(data)
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            return  # it is answered as if nothing else had been asked for
+        except httptools.HttpParserError:
+            self._refuse()
+            return
+        if was_in_head and self._is_in_head:
+            self._head_bytes += len(data)
+        if self._is_too_large() or self._wrapping > _WRAPPING:
+            self._refuse()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._is_in_head = True
+        self._head_bytes = self._wrapping = 0
+        scope: Any = self.scope
+        scope[VISITOR] = self.visitor
+
+    def on_url(self, url: bytes) -> None:
+        self._count(url)
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._count(name, value)
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self._is_in_head, self._head_since = False, None
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._wrapping -= len(body)
+        super().on_body(body)
+
+    def is_overdue(self, now: float) -> bool:
+        """Whether a head or a reader has taken too long."""
+        if not self.transport.get_write_buffer_size():
+            self._reading_since = None
+        elif self._reading_since is None:
+            self._reading_since = now
+        waits = (self._head_since, self.limits.head), (self._reading_since, self.limits.reading)
+        return any(since is not None and now > since + most for since, most in waits)
+
+    def _count(self, *parts: bytes) -> None:
+        self._head_bytes += sum(map(len, parts)) + 4  # and what is around them
+        if self._is_too_large():
+            raise ValueError("the head is too large")  # ends the parser
+
+    def _is_idle(self) -> bool:
+        """Whether no request is being answered."""
+        cycle: Any = self.cycle
+        return cycle is None or bool(cycle.response_complete)
+
+    def _is_too_large(self) -> bool:
+        return self._head_bytes > self.limits.head_bytes
+
+    def _refuse(self) -> None:
+        """Answer what cannot be read, and hang up."""
+        if self._is_idle():
+            self.transport.write(_TOO_LARGE if self._is_too_large() else _MALFORMED)
+        self._is_refused = True
+        self.transport.pause_reading()  # whoever goes on sending is not listened to
+        self.loop.call_later(GOODBYE, self.transport.abort)
+
+
+def _refusal(line: str, kind: str) -> bytes:
+    body = f'{{"error":"{kind}"}}'
+    own = {"content-type": "application/json", "content-length": str(len(body))}
+    every = {**own, "connection": "close", **DATA_HEADERS}
+    headers = "".join(f"{name}: {value}\r\n" for name, value in every.items())
+    return f"HTTP/1.1 {line}\r\n{headers}\r\n{body}".encode()
+
+
+_MALFORMED = _refusal("400 Bad Request", "malformed")
+_TOO_LARGE = _refusal("431 Request Header Fields Too Large", "too large")

@@ -1,0 +1,283 @@
+"""Connections, before there is a request: how many, from whom, for how long.
+
+Whoever connects is a stranger. A connection by which a member's signed request came is proven, and
+is never asked to make room. Of strangers' connections an address has so many, and so many new ones
+a second; when there are more, the oldest go. Handshakes, which cost most, are begun so many a
+second, in turn by address. A handshake, the head of a request, and the reading of an answer have
+deadlines; a head has a size. So strangers can only push each other out.
+
+Claim: a stranger's connection costs at most a handshake, a head, and what the guard admits of a
+body, and ends when one of the deadlines does. Edge: a member that has just connected is a stranger
+until its first answer; in that moment others of its own address can push it out, and it comes
+again.
+"""
+
+import asyncio
+import ssl
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from ipaddress import IPv6Address, IPv6Network
+from socket import SHUT_RDWR, socket
+from typing import Protocol
+
+VISITOR = "tacit.visitor"  # in the scope of a request: the connection it came by
+_AT_ONCE = 32  # connections let in before others have their turn
+_NAMES = 10_000  # addresses remembered
+_LOOK = 1.0  # seconds between looks at deadlines
+_REST = 0.1  # seconds without new connections when the system has no more descriptors
+GOODBYE = 1.0  # seconds for the last words of a connection
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConnectionLimits:
+    """What connections may take.
+
+    most : open at once.  per_address : of strangers, from one address.
+    burst, per_second : new ones from one address, at once and on and on.
+    handshakes : begun in a second, of all addresses in turn; as many at once.
+    handshake, head : seconds for TLS, and for the head of a request (a new connection's from the
+    beginning).  head_bytes : of a head.  reading : seconds for an answer to be taken.
+    proxies : addresses that stand for many, whose connections are limited by `most` alone.
+    """
+
+    most: int = 16_384
+    per_address: int = 256
+    burst: float = 512.0
+    per_second: float = 100.0
+    handshakes: float = 250.0
+    handshake: float = 10.0
+    head: float = 10.0
+    head_bytes: int = 16 << 10
+    reading: float = 60.0
+    proxies: tuple[str, ...] = ()
+
+
+class Deadlines(Protocol):
+    """What the door knows of the protocol on a connection."""
+
+    transport: asyncio.Transport
+
+    def is_overdue(self, now: float) -> bool:
+        """Whether something has taken too long."""
+
+
+class Visitor:
+    """One connection; `leave` is called when it must make room."""
+
+    def __init__(self, address: str, connection: socket, door: "Door") -> None:
+        self.address = address
+        self.connection = connection
+        self.since = time.monotonic()
+        self.protocol: Deadlines | None = None  # None: waits, or is shaking hands
+        self.is_proven = False
+        self._door = door
+
+    def prove(self) -> None:
+        """A member has signed what came by this connection."""
+        if not self.is_proven:
+            self.is_proven = True
+            self._door.trust(self)
+
+    def gone(self) -> None:
+        """The connection is closed."""
+        self._door.forget(self)
+
+    def waits_since(self, seconds: float) -> bool:
+        """Whether it came longer ago than that."""
+        return time.monotonic() > self.since + seconds
+
+    def leave(self) -> None:
+        """Close the connection now, whatever it is at."""
+        with suppress(OSError):
+            self.connection.shutdown(SHUT_RDWR)
+
+
+class Allowances:
+    """So many at once and so many a second, for each of some names."""
+
+    def __init__(self, burst: float, per_second: float) -> None:
+        self._burst, self._per_second = burst, per_second
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # by name: left, when
+
+    def left(self, name: str) -> float:
+        left, at = self._left.get(name, (self._burst, 0.0))
+        return min(self._burst, left + (time.monotonic() - at) * self._per_second)
+
+    def charge(self, name: str) -> None:
+        """One less."""
+        self._left[name] = self.left(name) - 1, time.monotonic()
+        self._left.move_to_end(name)
+        if len(self._left) > _NAMES:
+            self._left.popitem(last=False)
+
+    def take(self, name: str) -> bool:
+        """One, if there is one left."""
+        there = self.left(name) >= 1
+        if there:
+            self.charge(name)
+        return there
+
+
+def network_of(host: str) -> str:
+    """What counts as one address: of the long ones the half that a site is given.
+
+    >>> network_of("192.0.2.7"), network_of("2001:db8:1:2:3:4:5:6")
+    ('192.0.2.7', '2001:db8:1:2::/64')
+    """
+    if ":" not in host:
+        return host
+    return str(IPv6Network((IPv6Address(host.partition("%")[0]), 64), strict=False))
+
+
+class Door:
+    """Lets connections in at a listening socket; `make` gives the protocol of one."""
+
+    def __init__(
+        self,
+        listening: socket,
+        make: Callable[[Visitor, ConnectionLimits], asyncio.Protocol],
+        tls: ssl.SSLContext | None,
+        limits: ConnectionLimits,
+    ) -> None:
+        self._listening = listening
+        self._make = make
+        self._tls = tls
+        self._limits = limits
+        self._loop = asyncio.get_running_loop()
+        self._visitors: set[Visitor] = set()
+        self._strangers: OrderedDict[Visitor, None] = OrderedDict()  # the oldest first
+        self._of_address: dict[str, OrderedDict[Visitor, None]] = {}
+        # by address: those that wait to be greeted, whose turn is next first
+        self._waiting: OrderedDict[str, deque[Visitor]] = OrderedDict()
+        self._newcomers = Allowances(limits.burst, limits.per_second)
+        self._handshakes = Allowances(limits.handshakes, limits.handshakes)
+        self._greeting: set[asyncio.Task[None]] = set()
+        self._is_open, self._is_waiting = True, False
+        listening.setblocking(False)
+        self._loop.add_reader(listening.fileno(), self._accept)
+        self._look()
+
+    # What a server is asked to do at its end
+    # ------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Let nobody in any more."""
+        if self._is_open:
+            self._is_open = False
+            self._loop.remove_reader(self._listening.fileno())
+
+    async def wait_closed(self) -> None:
+        for task in self._greeting:
+            task.cancel()
+
+    # Visitors
+    # ------------------------------------------------------------------------------
+
+    def trust(self, visitor: Visitor) -> None:
+        """One stranger less."""
+        if self._strangers.pop(visitor, visitor) is None:
+            mine = self._of_address[visitor.address]
+            del mine[visitor]
+            if not mine:
+                del self._of_address[visitor.address]
+
+    def forget(self, visitor: Visitor) -> None:
+        self.trust(visitor)
+        self._visitors.discard(visitor)
+
+    def _accept(self) -> None:
+        for _ in range(_AT_ONCE):
+            try:
+                connection, (host, *_) = self._listening.accept()
+            except (BlockingIOError, InterruptedError, ConnectionError):
+                return
+            except OSError:  # no descriptors left: make room, and rest
+                self._push_out(self._strangers)
+                self._loop.remove_reader(self._listening.fileno())
+                self._loop.call_later(_REST, self._go_on)
+                return
+            connection.setblocking(False)
+            address = network_of(host)
+            if not self._has_room(address, host in self._limits.proxies):
+                connection.close()
+                continue
+            visitor = Visitor(address, connection, self)
+            self._visitors.add(visitor)
+            self._strangers[visitor] = None
+            self._of_address.setdefault(address, OrderedDict())[visitor] = None
+            self._waiting.setdefault(address, deque()).append(visitor)
+            self._greet_next()
+
+    def _greet_next(self) -> None:
+        """Begin the handshakes that may begin now, an address after the other."""
+        while self._waiting and self._handshakes.take(""):
+            address, waiting = self._waiting.popitem(last=False)
+            visitor = waiting.popleft()
+            if waiting:
+                self._waiting[address] = waiting
+            if visitor not in self._visitors or visitor.waits_since(self._limits.handshake):
+                self.forget(visitor)
+                visitor.connection.close()
+                continue
+            task = self._loop.create_task(self._greet(visitor))
+            self._greeting.add(task)
+            task.add_done_callback(self._greeting.discard)
+        if self._waiting and not self._is_waiting and self._is_open:
+            self._is_waiting = True
+            self._loop.call_later(1 / self._limits.handshakes, self._greet_later)
+
+    def _greet_later(self) -> None:
+        self._is_waiting = False
+        self._greet_next()
+
+    def _go_on(self) -> None:
+        if self._is_open:
+            self._loop.add_reader(self._listening.fileno(), self._accept)
+
+    def _has_room(self, address: str, is_proxy: bool) -> bool:
+        """Whether one more may come; older strangers make room for it."""
+        if not is_proxy:
+            if not self._newcomers.take(address):
+                return False
+            mine = self._of_address.get(address, ())
+            if len(mine) >= self._limits.per_address:
+                self._push_out(self._of_address[address])
+        if len(self._visitors) >= self._limits.most:
+            return self._push_out(self._strangers)
+        return True
+
+    def _push_out(self, strangers: OrderedDict[Visitor, None]) -> bool:
+        """Close the oldest of some; whether there was one."""
+        oldest = next(iter(strangers), None)
+        if oldest is None:
+            return False
+        self.forget(oldest)
+        oldest.leave()
+        return True
+
+    async def _greet(self, visitor: Visitor) -> None:
+        """Shake hands, and begin to listen."""
+        patience = {} if self._tls is None else {"ssl_handshake_timeout": self._limits.handshake}
+        patience |= {} if self._tls is None else {"ssl_shutdown_timeout": GOODBYE}
+        try:
+            await self._loop.connect_accepted_socket(
+                lambda: self._make(visitor, self._limits),
+                visitor.connection,
+                ssl=self._tls,
+                **patience,
+            )
+        except (OSError, TimeoutError, asyncio.CancelledError):  # no TLS, or too slow, or gone
+            self.forget(visitor)
+            visitor.connection.close()
+
+    def _look(self) -> None:
+        """Close whoever is past a deadline; look again for as long as the door is open."""
+        if self._is_open:
+            self._loop.call_later(_LOOK, self._look)
+        now = self._loop.time()
+        for visitor in list(self._visitors):
+            if visitor.protocol is not None and visitor.protocol.is_overdue(now):
+                visitor.protocol.transport.abort()

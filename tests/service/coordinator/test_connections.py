@@ -1,0 +1,211 @@
+"""Strangers' connections: sizes, deadlines, room; members' stay, and neighbours do not matter."""
+
+import asyncio
+import json
+import socket
+import ssl
+import time
+
+import httpx
+import pytest
+from benchmarks.loopback import Authority, serve
+
+from tacit.service.helper.service import FEW
+from tacit.service.protocol.door import ConnectionLimits
+from tacit.service.protocol.guard import Guard, Limits
+from tacit.service.protocol.signed_requests import SIGNATURE
+from tacit.service.protocol.web import DATA_HEADERS, Reply
+from tests.service.coordinator.made import ADMIN, client_of, folder_of, running
+from tests.service.helper.made import helper
+
+QUICK = ConnectionLimits(per_address=4, handshake=0.5, head=0.5, reading=1.0)
+SIGNED = ("GET", "/v1/question")
+LARGE = 1 << 22
+
+
+async def told(headers, body):
+    """A direct route that knows who says `x-member`."""
+    return Reply.of(204 if b"x-member" in headers else 403, b"")
+
+
+async def shown(scope, receive, send):
+    """An application that says where a request comes from, and as much as it is asked for."""
+    size = int(scope["query_string"] or b"0")
+    body = scope["client"][0].encode() + bytes(size)
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def lifespan_too(scope, receive, send):
+    if scope["type"] == "http":
+        await shown(scope, receive, send)
+
+
+def app(**limits):
+    return Guard(lifespan_too, Limits(**limits), {SIGNED: told})
+
+
+class Caller:
+    """A plain connection."""
+
+    def __init__(self, url):
+        address = httpx.URL(url)
+        self.socket = socket.create_connection((address.host, address.port), timeout=20)
+
+    def send(self, data):
+        self.socket.sendall(data)
+        return self
+
+    def hear(self):
+        """All that is said until the other side hangs up; empty: it said nothing."""
+        said = b""
+        try:
+            while piece := self.socket.recv(1 << 16):
+                said += piece
+        except ConnectionError:
+            pass
+        return said
+
+    def ask(self, *headers):
+        """One request, and the head of its answer: the connection stays."""
+        lines = ["GET /v1/question HTTP/1.1", "host: x", *headers, "", ""]
+        try:
+            return self.send("\r\n".join(lines).encode()).socket.recv(1 << 16)
+        except ConnectionError:
+            return b""
+
+
+@pytest.fixture
+def call():
+    """Callers that are gone when the test is."""
+    made = []
+
+    def one(url):
+        made.append(Caller(url))
+        return made[-1]
+
+    yield one
+    for each in made:
+        each.socket.close()
+
+
+def error_in(said):
+    head, _, body = said.partition(b"\r\n\r\n")
+    for name, value in DATA_HEADERS.items():
+        assert f"{name}: {value}".encode() in head
+    return int(head.split()[1]), json.loads(body)["error"]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET / HTTP/1.1\r\n" + b"x: y\r\n" * 10_000,
+        b"GET / HTTP/1.1\r\nx: " + b"y" * (1 << 20),
+        b"GET /" + b"y" * (1 << 20),
+    ],
+    ids=["many headers", "an endless one", "an endless path"],
+)
+def test_a_head_has_a_size(sent, call):
+    with serve(app()) as url:
+        caller = call(url)
+        try:
+            caller.send(sent)
+        except ConnectionError:
+            return  # it hung up while we were still sending
+        said = caller.hear()
+    assert said == b"" or error_in(said) in ((431, "too large"), (400, "malformed"))
+
+
+def test_what_is_no_http_gets_the_same_kind_of_answer(call):
+    with serve(app()) as url:
+        assert error_in(call(url).send(b"\x00\x01 nothing\r\n\r\n").hear()) == (400, "malformed")
+        large = b"GET / HTTP/1.1\r\n" + b"x: y\r\n" * 4000 + b"\r\n"
+        assert error_in(call(url).send(large).hear()) == (431, "too large")
+
+
+def test_who_says_nothing_or_speaks_slowly_or_does_not_listen_is_hung_up_on(tmp_path, call):
+    authority = Authority.create(tmp_path, "mine")
+    with serve(app(), None, QUICK) as url, serve(app(), authority, QUICK) as secure:
+        began = time.monotonic()
+        silent, slow, deaf, handshake = call(url), call(url), call(url), call(secure)
+        deaf.send(b"GET /?%d HTTP/1.1\r\n\r\n" % LARGE)
+        hung_up = False
+        for _ in range(30):
+            try:
+                slow.send(b"G" if not hung_up else b"")
+            except ConnectionError:
+                hung_up = True
+            time.sleep(0.1)
+        assert hung_up
+        assert silent.hear() == handshake.hear() == b""
+        assert time.monotonic() - began < 20
+        assert len(deaf.hear()) < LARGE
+
+
+def test_strangers_make_room_for_each_other_and_members_stay(call):
+    with serve(app(), None, QUICK) as url:
+        members = [call(url) for _ in range(3)]
+        for each in members:
+            assert b" 204 " in each.ask("x-member: yes")
+        strangers = [call(url) for _ in range(40)]
+        assert b" 204 " in call(url).ask("x-member: yes")  # one more still comes in
+        answered = [b"403" in each.ask() for each in strangers]
+        assert sum(answered) <= QUICK.per_address
+        assert answered[-1]
+        assert all(b" 204 " in each.ask("x-member: yes") for each in members)
+
+
+def test_new_connections_of_an_address_are_so_many_a_second(call):
+    few = ConnectionLimits(burst=5, per_second=0.001)
+    with serve(app(), None, few) as url:
+        answered = [b"403" in call(url).ask() for _ in range(8)]
+    assert answered == [True] * 5 + [False] * 3
+
+
+@pytest.mark.parametrize(("proxies", "seen"), [((), "127.0.0.1"), (("127.0.0.1",), "9.9.9.9")])
+def test_who_a_stranger_says_it_comes_from_is_believed_of_a_named_proxy_alone(proxies, seen):
+    with serve(app(), None, ConnectionLimits(proxies=proxies, burst=1)) as url:
+        found = [httpx.get(url, headers={"x-forwarded-for": "9.9.9.9"}).text for _ in range(1)]
+    assert found == [seen]
+
+
+def test_members_are_not_put_off_for_their_neighbours():
+    async def main():
+        async with client_of(app(burst=2, per_second=0.001)) as client:
+            found = [await client.get("/v1/question") for _ in range(3)]
+            signed = {SIGNATURE: "signed"}
+            found.append(await client.get("/v1/question", headers=signed))
+            found.append(await client.get("/v1/question", headers=signed | {"x-member": "yes"}))
+            return [answer.status_code for answer in found]
+
+    assert asyncio.run(main()) == [403, 403, 429, 429, 204]
+
+
+def test_owners_routes_take_four_kilobytes_and_administrators_more(tmp_path):
+    service = running(folder_of(tmp_path))
+    cases = [
+        ("/v1/report", 4097, {}),
+        ("/v1/leave", 4097, {}),
+        ("/v1/enrol", 8193, {}),
+        ("/v1/admin/tokens", 4097, {"x-tacit-admin": "guessed"}),
+        ("/v1/admin/tokens", 100_000, {"x-tacit-admin": ADMIN}),
+    ]
+
+    async def main():
+        async with client_of(service.app) as client:
+            found = [
+                await client.post(path, content=b"x" * size, headers=headers)
+                for path, size, headers in cases
+            ]
+            return [answer.status_code for answer in found]
+
+    assert asyncio.run(main()) == [413, 413, 413, 413, 400]
+
+
+def test_silent_strangers_do_not_stop_the_helper(tmp_path, call):
+    authority = Authority.create(tmp_path, "mine")
+    trust = ssl.create_default_context(cafile=str(authority.certificate))
+    with serve(helper(tmp_path).app(), authority, FEW) as url:
+        for _ in range(60):
+            call(url)
+        assert httpx.get(f"{url}/v1/key", verify=trust, timeout=10).status_code == 200
