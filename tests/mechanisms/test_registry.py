@@ -14,6 +14,7 @@ from tacit import (
     seeded,
 )
 from tacit.mechanisms.registry import best_mechanism
+from tacit.mechanisms.spaces import Crosses, Mixture
 
 
 @pytest.mark.parametrize(
@@ -69,3 +70,15 @@ def test_on_a_ball_it_is_privunit_up_to_epsilon_twice_the_dimension(dim):
         assert best_mechanism(Ball(dim=dim), epsilon).risk == privunit
     beyond = best_mechanism(Ball(dim=2), 8.0)
     assert type(beyond) is type(choose(Ball(dim=2), 8.0).mechanism) is Piecewise
+
+
+@pytest.mark.parametrize(("blocks", "size"), [(2, 5), (2, 60), (3, 7), (5, 5), (5, 8), (5, 200)])
+def test_in_blocks_it_is_privunit_where_the_ball_around_them_is_a_few_times_flatter(blocks, size):
+    """What `best_mechanism` relies on; the least factor, 1.064, is at five by five and epsilon 6."""
+    for epsilon in np.geomspace(0.01, 16, 25).tolist():
+        for space in (Mixture(blocks=blocks, size=size), Crosses(blocks=size, size=blocks)):
+            privunit, second, *_ = choose(space, epsilon).risks.values()
+            assert second / privunit > 1.06
+            assert best_mechanism(space, epsilon).risk == privunit
+    narrow = Mixture(blocks=10, size=5)
+    assert type(best_mechanism(narrow, 8.0)) is RandomizedResponse

@@ -16,7 +16,7 @@ from tacit._util.types import FloatArray
 from tacit.algorithms.feature_maps import Basis, Group, basis_of, with_model
 from tacit.algorithms.posterior import Posterior, PriorScale
 from tacit.algorithms.public_baseline import PublicModel, temperature
-from tacit.algorithms.question import Population, next_question
+from tacit.algorithms.question import Population, RoundQuestion, next_question
 from tacit.data.sample import Public
 from tacit.learners.models.scores import Linear, Mapped, ScoreModel, contrasts, softmax
 from tacit.learners.owners.gradient import Gradient
@@ -45,7 +45,15 @@ class Combination:
             self.basis = with_model(self.basis, self.own)
             self._posterior = _posterior_of(self.basis, self.public, self.own)
         self._left = self.population.owners
-        self._question = next_question(self._posterior, self.population)
+        self._chosen: RoundQuestion | None = None
+
+    @property
+    def _question(self) -> RoundQuestion:
+        """The next one, chosen when it is asked for: after the last round nobody does."""
+        if self._chosen is None:
+            left = Population(self._left, self.population.epsilon, self.population.rows)
+            self._chosen = next_question(self._posterior, left)
+        return self._chosen
 
     @property
     def features(self) -> str:
@@ -84,8 +92,7 @@ class Combination:
         if np.isfinite(noise):
             self._posterior.take(self._question.heard(answer.mean, max(noise, 1e-15)))
         self._left = max(1, self._left - answer.n)
-        left = Population(self._left, self.population.epsilon, self.population.rows)
-        self._question = next_question(self._posterior, left)
+        self._chosen = None
 
     @property
     def contradicted(self) -> bool:
