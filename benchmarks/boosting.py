@@ -15,8 +15,7 @@ from benchmarks.timing import QUICK, Effort, best, cores, per_count, per_item, p
 from tacit._util.kernels import dot_kernel
 from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.boosting import OwnSample, Schedule, boost
-from tacit.data.cohort import Cohort
-from tacit.data.sample import Public
+from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline
 from tacit.learners.learner import ReportTerms
 from tacit.learners.owners.logistic import Logistic, fit_owners

@@ -14,8 +14,7 @@ import numpy as np
 
 from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.boosting import Schedule
-from tacit.data.cohort import Cohort
-from tacit.data.sample import Public
+from tacit.data.cohort import Cohort, Public
 
 _PER_COORDINATE = 2.5  # epsilon that one sampled coordinate is worth
 

@@ -11,8 +11,7 @@ from math import exp, floor, log
 from typing import NamedTuple
 
 from tacit.algorithms.boosting import Schedule
-from tacit.data.cohort import Cohort
-from tacit.data.sample import Public
+from tacit.data.cohort import Cohort, Public
 
 _PER_COORDINATE = 2.5  # epsilon that one sampled coordinate is worth
 

@@ -20,7 +20,7 @@ from tacit.mechanisms.streams import secure
 from tacit.service.coordinator.server import coordinator
 from tacit.service.coordinator.store import Store
 from tacit.service.protocol.guard import Limits
-from tacit.service.protocol.signed_requests import Request, request_headers
+from tacit.service.protocol.handshake import Request, request_headers
 from tacit.wire.envelopes import opened, public_bytes
 
 ADMIN = "the administrator's key"

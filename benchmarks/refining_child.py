@@ -13,8 +13,7 @@ from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import refine
-from tacit.data.cohort import Cohort
-from tacit.data.sample import Public
+from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline
 from tacit.learners.invitation import report_size
 from tacit.mechanisms.streams import seeded

@@ -8,8 +8,7 @@ import sys
 import numpy as np
 
 from benchmarks.children import measure
-from tacit.data.cohort import Cohort
-from tacit.data.sample import Public
+from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline
 from tacit.learners.learner import Learner, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble

@@ -25,7 +25,7 @@ from benchmarks.doorstep import ADMIN, Doorstep
 from benchmarks.tables import Row, Table, Verdict
 from tacit.service.coordinator.tables import PAUSED, VOID, Standing
 from tacit.service.device.client import Link, UnreachableError
-from tacit.service.protocol.signed_requests import LIFETIME, OWNER
+from tacit.service.protocol.handshake import LIFETIME, OWNER
 
 # words of a stack trace
 _INSIDE = (b"Traceback", b'File "', b".py", b"sqlalchemy", b"starlette", b"uvicorn")

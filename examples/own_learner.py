@@ -9,8 +9,7 @@ from sklearn.datasets import make_classification
 from tacit import seeded
 from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.boosting import OwnSample, Schedule, boost
-from tacit.data.cohort import Cohort
-from tacit.data.sample import Public
+from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline
 from tacit.learners.learner import Facts, Learner, ReportTerms, ShareQuery
 from tacit.learners.owners.centroid import class_sums

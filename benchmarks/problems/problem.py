@@ -8,8 +8,7 @@ import numpy as np
 
 from benchmarks.problems.families import FAMILIES, Family
 from tacit._util.types import FloatArray, IntArray
-from tacit.data.cohort import Cohort
-from tacit.data.sample import Public
+from tacit.data.cohort import Cohort, Public
 from tacit.data.schema import Number, Schema
 
 _TEST_ROWS = 20_000

@@ -11,7 +11,7 @@ from tacit.data.cohort import Cohort
 from tacit.learners.invitation import PURPOSE, Invitation, pack
 from tacit.mechanisms.streams import secure
 from tacit.service.coordinator.owner_api import ENROL, QUESTION, REPORT
-from tacit.service.protocol.signed_requests import Request, request_headers
+from tacit.service.protocol.handshake import Request, request_headers
 from tacit.wire.envelopes import opened, public_bytes
 
 _ROWS = 4

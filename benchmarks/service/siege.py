@@ -33,8 +33,8 @@ from benchmarks.tables import Row, Table, Verdict
 from tacit.service.coordinator.server import coordinator
 from tacit.service.coordinator.store import Store
 from tacit.service.protocol.door import ConnectionLimits
+from tacit.service.protocol.handshake import Request, request_headers
 from tacit.service.protocol.serving import Address, serve_forever
-from tacit.service.protocol.signed_requests import Request, request_headers
 from tacit.wire.envelopes import public_bytes
 
 _CAMPAIGN = """

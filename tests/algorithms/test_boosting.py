@@ -7,8 +7,7 @@ import pytest
 
 from tacit import seeded
 from tacit.algorithms.boosting import AllOwners, OwnSample, Schedule, boost, vote
-from tacit.data.cohort import Cohort
-from tacit.data.sample import Public
+from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline
 from tacit.learners.learner import ReportTerms
 from tacit.learners.models.ensemble import Ensemble

@@ -9,8 +9,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 import tacit
 from tacit.algorithms.gradient_trees import Growth, blank, grow
 from tacit.algorithms.question import Population
-from tacit.data.cohort import Cohort
-from tacit.data.sample import Public
+from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline
 from tacit.estimators.classifier import PrivateClassifier
 from tacit.mechanisms.streams import seeded

@@ -11,8 +11,7 @@ from tacit.algorithms.feature_maps import water_filling
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import discriminate, look_ahead, refine
-from tacit.data.cohort import Cohort
-from tacit.data.sample import Public
+from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline
 from tacit.estimators.planning import Plan
 from tacit.learners.learner import ShareQuery

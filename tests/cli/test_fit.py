@@ -19,7 +19,7 @@ from tacit.algorithms.public_baseline import fit_public
 from tacit.cli import _fit_report, app, main
 from tacit.cli._fit_report import misfits_line
 from tacit.cli.predict import _predict_block
-from tacit.data.sample import Public
+from tacit.data.cohort import Public
 from tests.cli.made import family_files, people, write_csv
 
 run = CliRunner().invoke

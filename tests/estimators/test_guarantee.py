@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tacit.algorithms.public_baseline import fit_public
-from tacit.data.sample import Public
+from tacit.data.cohort import Public
 from tacit.estimators import (
     PrivacyWarning,
     PrivateBoosting,

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import look_ahead
-from tacit.data.sample import Public
+from tacit.data.cohort import Public
 from tacit.data.schema import Schema
 from tacit.estimators import PrivateBoosting, PrivateClassifier, plan
 from tacit.learners.owners.logistic import Logistic

@@ -55,8 +55,7 @@ from tacit.mechanisms.registry import MECHANISMS, mechanism_for
 from tacit.mechanisms.spaces import Crosses, Mixture
 from tacit.service.coordinator.server import coordinator
 from tacit.service.device import member
-from tacit.service.device.join import join
-from tacit.service.device.rehearsal_gate import RehearsalPart
+from tacit.service.device.join import RehearsalPart, join
 from tacit.service.helper.service import Helper, Sheets
 from tacit.sums.halves import rehearsal_key
 from tacit.sums.two_servers import TwoServers, two_sided_geometric

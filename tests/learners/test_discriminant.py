@@ -12,8 +12,7 @@ from tacit.algorithms.feature_maps import basis_of, within_classes
 from tacit.algorithms.public_baseline import as_scores, fit_public
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import discriminate
-from tacit.data.cohort import Cohort
-from tacit.data.sample import Public
+from tacit.data.cohort import Cohort, Public
 from tacit.learners.learner import Facts, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.features import FeatureMap, Rows

@@ -5,8 +5,7 @@ import pytest
 
 from tacit.algorithms.feature_maps import basis_of, with_model
 from tacit.algorithms.public_baseline import fit_public
-from tacit.data.cohort import Cohort
-from tacit.data.sample import Public
+from tacit.data.cohort import Cohort, Public
 from tacit.learners.learner import Facts, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.scores import softmax

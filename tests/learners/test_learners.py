@@ -13,8 +13,7 @@ from examples.own_learner import Bayes
 from sklearn.linear_model import LogisticRegression
 
 from tacit import NoPrivacy, seeded
-from tacit.data.cohort import Cohort
-from tacit.data.sample import Public
+from tacit.data.cohort import Cohort, Public
 from tacit.learners.learner import ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.features import FeatureMap, Rows

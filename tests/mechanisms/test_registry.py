@@ -74,7 +74,7 @@ def test_on_a_ball_it_is_privunit_up_to_epsilon_twice_the_dimension(dim):
 
 @pytest.mark.parametrize(("blocks", "size"), [(2, 5), (2, 60), (3, 7), (5, 5), (5, 8), (5, 200)])
 def test_in_blocks_it_is_privunit_where_the_ball_around_them_is_a_few_times_flatter(blocks, size):
-    """What `best_mechanism` relies on; the least factor, 1.064, is at five by five and epsilon 6."""
+    """What `best_mechanism` relies on; least is the factor at five by five and epsilon 6, 1.064."""
     for epsilon in np.geomspace(0.01, 16, 25).tolist():
         for space in (Mixture(blocks=blocks, size=size), Crosses(blocks=size, size=blocks)):
             privunit, second, *_ = choose(space, epsilon).risks.values()

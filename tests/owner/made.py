@@ -6,7 +6,7 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit import Cohort, Number, Schema
-from tacit.data.sample import Public
+from tacit.data.cohort import Public
 from tacit.learners.invitation import PURPOSE, Invitation, digest_of
 from tacit.learners.learner import ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble

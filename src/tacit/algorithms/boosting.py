@@ -20,7 +20,7 @@ import numpy as np
 
 from tacit._util.checks import whole
 from tacit._util.types import BoolArray, FloatArray
-from tacit.data.sample import Public
+from tacit.data.cohort import Public
 from tacit.learners.learner import Facts, Learner, ReportTerms, ShareQuery, Tally
 from tacit.learners.models.ensemble import Ensemble, Model
 from tacit.learners.query import Answer, all_rounds, rounds_in_words

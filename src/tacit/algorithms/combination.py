@@ -17,7 +17,7 @@ from tacit.algorithms.feature_maps import Basis, Group, basis_of, with_model
 from tacit.algorithms.posterior import Posterior, PriorScale
 from tacit.algorithms.public_baseline import PublicModel, temperature
 from tacit.algorithms.question import Population, RoundQuestion, next_question
-from tacit.data.sample import Public
+from tacit.data.cohort import Public
 from tacit.learners.models.scores import Linear, Mapped, ScoreModel, contrasts, softmax
 from tacit.learners.owners.gradient import Gradient
 from tacit.learners.query import Answer

@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits  # a dependency of scikit-learn
 from tacit._util.checks import bad, positive
 from tacit._util.types import FloatArray
 from tacit.algorithms.public_baseline import PublicModel, as_scores
-from tacit.data.sample import Public
+from tacit.data.cohort import Public
 from tacit.learners.models.features import Expansion, FeatureMap, Joined, Products, Rows, Waves
 from tacit.learners.models.scores import Forest, Leaves, ModelScores, contrasts
 

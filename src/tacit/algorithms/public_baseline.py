@@ -19,7 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits  # a dependency of scikit-learn
 
 from tacit._util.types import FloatArray, IntArray
-from tacit.data.sample import Public
+from tacit.data.cohort import Public
 from tacit.learners.models.scores import Forest, Linear, ScoreModel, Trees, softmax
 
 FOLDS = 5

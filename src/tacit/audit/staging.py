@@ -22,8 +22,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit._util.checks import bad
 from tacit._util.types import FloatArray
-from tacit.data.cohort import Cohort
-from tacit.data.sample import Public
+from tacit.data.cohort import Cohort, Public
 from tacit.data.schema import Number, Schema
 from tacit.learners.invitation import PURPOSE, Invitation, digest_of
 from tacit.learners.learner import Learner, ReportTerms, ShareQuery

@@ -13,8 +13,7 @@ import numpy as np
 from sklearn.datasets import make_classification
 
 from tacit._util.types import AnyArray, FloatArray, IntArray
-from tacit.data.cohort import Cohort
-from tacit.data.sample import Public
+from tacit.data.cohort import Cohort, Public
 
 FEATURES, INFORMATIVE = 20, 10
 _PROBLEM = 83  # of `make_classification`, whose problems differ widely: neither easy nor hopeless

@@ -17,8 +17,7 @@ from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import refine
 from tacit.cli._demo_people import MadeUpRows
-from tacit.data.cohort import Cohort
-from tacit.data.sample import Public
+from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline
 from tacit.learners.learner import ReportTerms
 from tacit.learners.owners.centroid import Centroid

@@ -14,9 +14,9 @@ from tacit.cli._options import Categories, Label, LeaveOut, SchemaFile
 from tacit.cli._output import Pace, Screen, steps, writable
 from tacit.data.sample import ColumnRoles, Sample, read_sample
 from tacit.data.table_file import OwnerTable, TableFile, divide, read_labelled, read_owned
-from tacit.engines.inline import drawing_order
 from tacit.estimators.inputs import stream_of
 from tacit.estimators.planning import Plan
+from tacit.mechanisms.streams import drawing_order
 
 _NO_PUBLIC = (
     "--public FILE is missing: rows that you may use freely (your own, or published ones) "

@@ -155,10 +155,9 @@ def join(
         tacit join https://host:8443 --data mine.parquet --policy policy.toml --dry-run
     """
     from tacit.service.device.client import Link, UnreachableError
-    from tacit.service.device.join import Joining, join
+    from tacit.service.device.join import Joining, RehearsalPart, join
     from tacit.service.device.member import EnrolmentError
     from tacit.service.device.preview import Preview, preview
-    from tacit.service.device.rehearsal_gate import RehearsalPart
 
     pinned = None if campaign_key is None else key_of(campaign_key)
     part = None if rehearsal is None else RehearsalPart(rehearsal, first)

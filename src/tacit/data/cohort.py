@@ -1,10 +1,11 @@
-"""Rows grouped by owner: the private side of the data, in memory.
+"""Rows in memory: grouped by owner, which is the private side of the data, and the data user's own.
 
 An owner is a cohort of one. What an owner computes is written for cohorts and is the same, bit for
 bit, for an owner alone and for the same owner among millions.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -16,6 +17,21 @@ from tacit.data.schema import Schema
 
 ROWS_IN_BLOCK = 1 << 12  # rows that are worked on at a time
 _QUIETEST = 1e-300  # unit of loudness: it is divided by, however quiet the published votes are
+
+
+@dataclass(frozen=True, eq=False)
+class Public:
+    """The data user's own sample, encoded. Alphas and thresholds show it: it must be public, or
+    its people agree.
+    """
+
+    X: FloatArray
+    y: IntArray
+    classes: int
+
+    @property
+    def dim(self) -> int:
+        return int(self.X.shape[1])
 
 
 class BlockOwners(NamedTuple):

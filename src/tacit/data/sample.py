@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit._util.types import AnyArray, FloatArray, IntArray
+from tacit._util.types import AnyArray
+from tacit.data.cohort import Public
 from tacit.data.description import describe, describe_rows, in_order
 from tacit.data.frames import is_frame, read_frame
 from tacit.data.schema import Category, Number, Schema
@@ -91,21 +92,6 @@ def _feature(file: Path, name: str, given: Any) -> Number | Category:
 
 if TYPE_CHECKING:  # what learns from samples need not load what reads files
     from tacit.data.table_file import TableFile
-
-
-@dataclass(frozen=True, eq=False)
-class Public:
-    """The data user's own sample, encoded. Alphas and thresholds show it: it must be public, or
-    its people agree.
-    """
-
-    X: FloatArray
-    y: IntArray
-    classes: int
-
-    @property
-    def dim(self) -> int:
-        return int(self.X.shape[1])
 
 
 @dataclass(frozen=True)

@@ -18,19 +18,13 @@ from tacit.data.cohort import Cohort
 from tacit.learners.learner import ShareQuery, Simulated, Tally
 from tacit.learners.query import Answer, Estimates, Query
 from tacit.mechanisms.registry import MECHANISMS
-from tacit.mechanisms.streams import Stream
+from tacit.mechanisms.streams import Stream, drawing_order
 from tacit.sums.base import SecureSum
 from tacit.wire import WireError, encode
 
 _BLOCK = 1 << 22  # numbers of a block of shares
 Monitor = Callable[[int], bool]
 Result = TypeVar("Result")
-
-
-def drawing_order(owners: int, stream: Stream, purpose: str = "order") -> IntArray:
-    """The order in which owners 0 .. owners - 1 are drawn: by a coin each."""
-    coins = stream.child(purpose).words(np.arange(owners), 0, 1)[:, 0]
-    return np.argsort(coins, kind="stable")
 
 
 @dataclass(eq=False)

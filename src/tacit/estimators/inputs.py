@@ -21,14 +21,13 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 from tacit._util.checks import bad, positive
 from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
 from tacit.algorithms.public_baseline import PublicModel, fit_public
-from tacit.data.cohort import Cohort
+from tacit.data.cohort import Cohort, Public
 from tacit.data.frames import is_frame, read_frame
-from tacit.data.sample import Public, Sample
+from tacit.data.sample import Sample
 from tacit.data.schema import Schema
 from tacit.data.table import conform_owners, encode_rows, is_known, number_labels
-from tacit.engines.inline import drawing_order
 from tacit.estimators.guarantee import Source
-from tacit.mechanisms.streams import Stream, secure, seeded
+from tacit.mechanisms.streams import Stream, drawing_order, secure, seeded
 
 _LEAST = 10  # owners to set aside, unless that is more than half
 

@@ -15,8 +15,7 @@ import numpy as np
 
 from tacit._util.checks import bad, whole
 from tacit._util.types import BoolArray, FloatArray, IntArray
-from tacit.data.cohort import Cohort
-from tacit.data.sample import Public
+from tacit.data.cohort import Cohort, Public
 from tacit.learners.models.ensemble import LARGEST, Ensemble, Model
 from tacit.learners.query import Answer, Cost, Query
 from tacit.mechanisms.base import Mechanism

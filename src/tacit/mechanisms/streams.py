@@ -147,6 +147,12 @@ _TWO_32 = 4294967296.0
 _TWO_53 = 9007199254740992.0
 
 
+def drawing_order(owners: int, stream: Stream, purpose: str = "order") -> IntArray:
+    """The order in which owners 0 .. owners - 1 are drawn: by a coin each."""
+    coins = stream.child(purpose).words(np.arange(owners), 0, 1)[:, 0]
+    return np.argsort(coins, kind="stable")
+
+
 @kernel
 def high_product(a: np.uint64, b: np.uint64) -> np.uint64:
     """The upper 64 bits of a * b."""

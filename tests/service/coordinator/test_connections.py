@@ -13,7 +13,7 @@ from benchmarks.loopback import Authority, serve
 from tacit.service.helper.service import FEW
 from tacit.service.protocol.door import ConnectionLimits
 from tacit.service.protocol.guard import Guard, Limits
-from tacit.service.protocol.signed_requests import SIGNATURE
+from tacit.service.protocol.handshake import SIGNATURE
 from tacit.service.protocol.web import DATA_HEADERS, Reply
 from tests.service.coordinator.made import ADMIN, client_of, folder_of, running
 from tests.service.helper.made import helper

@@ -26,7 +26,7 @@ from tacit.service.coordinator.tables import (
     campaign,
     questions,
 )
-from tacit.service.device.rehearsal_gate import RehearsalGate, RehearsalPart
+from tacit.service.device.join import RehearsalGate, RehearsalPart
 from tacit.service.kinds.boosting import BoostingSpec
 from tacit.wire import decode, encode
 from tacit.wire.envelopes import opened

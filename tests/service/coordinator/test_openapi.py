@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from tacit.service.coordinator.openapi import DOCUMENT
 from tacit.service.protocol.guard import Limits
-from tacit.service.protocol.signed_requests import Request, request_headers
+from tacit.service.protocol.handshake import Request, request_headers
 from tacit.wire.envelopes import public_bytes
 from tests.service.coordinator.made import ADMIN, client_of, enrol, folder_of, running
 

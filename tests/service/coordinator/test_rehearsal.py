@@ -12,8 +12,7 @@ from tacit.engines.inline import Inline
 from tacit.estimators.persistence import SavedModel
 from tacit.mechanisms.streams import seeded
 from tacit.service.device.client import Link
-from tacit.service.device.join import join
-from tacit.service.device.rehearsal_gate import RehearsalPart
+from tacit.service.device.join import RehearsalPart, join
 from tacit.service.kinds.boosting import BoostingSpec
 from tacit.wire import decode, encode
 from tests.service.coordinator.made import client_of, driven, folder_of, joining, running
@@ -93,7 +92,7 @@ def test_a_rehearsal_stays_on_this_machine_and_away_from_real_ledgers(tmp_path):
 def test_the_gate_of_a_rehearsal_answers_nothing_else(tmp_path):
     from tacit.owner.gate import RefusedError
     from tacit.owner.ledger import Ledger
-    from tacit.service.device.rehearsal_gate import RehearsalGate
+    from tacit.service.device.join import RehearsalGate
     from tests.owner.made import KEY, SCHEMA, policy, question, rows
 
     ledger = Ledger(tmp_path / "ledger.db", tmp_path / "mark")

@@ -13,8 +13,7 @@ from tacit.engines.inline import Inline
 from tacit.estimators.persistence import SavedModel
 from tacit.learners.models.ensemble import Ensemble
 from tacit.service.coordinator.server import coordinator
-from tacit.service.device.join import join
-from tacit.service.device.rehearsal_gate import RehearsalPart
+from tacit.service.device.join import RehearsalPart, join
 from tacit.service.helper.service import Helper, Sheets
 from tacit.service.kinds.boosting import BoostingSpec
 from tacit.sums.halves import REHEARSAL_HELPER, rehearsal_key

@@ -6,7 +6,7 @@ import time
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tacit.service.protocol.signed_requests import Claim, Request, UnsignedError, request_headers
+from tacit.service.protocol.handshake import Claim, Request, UnsignedError, request_headers
 from tacit.wire.envelopes import public_bytes
 from tests.service.coordinator.made import ADMIN, enrol, folder_of, running, visiting
 

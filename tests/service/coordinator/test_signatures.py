@@ -3,8 +3,8 @@
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tacit.service.coordinator.batching import signers
-from tacit.service.protocol.signed_requests import Signed, UnsignedError
+from tacit.service.coordinator.intake import signers
+from tacit.service.protocol.handshake import Signed, UnsignedError
 
 KEYS = [Ed25519PrivateKey.from_private_bytes(bytes([i]) * 32) for i in range(1, 41)]
 SMALL = bytes.fromhex(

@@ -6,7 +6,7 @@ import gzip
 import httpx
 import pytest
 
-from tacit.service.protocol.signed_requests import MOST, UnwantedBodyError, fetch, fetch_blocking
+from tacit.service.protocol.handshake import MOST, UnwantedBodyError, fetch, fetch_blocking
 
 
 class Endless(httpx.SyncByteStream, httpx.AsyncByteStream):

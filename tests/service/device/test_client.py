@@ -11,7 +11,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.service.device.client import Backoff, Link, UnreachableError
-from tacit.service.protocol.signed_requests import TIME
+from tacit.service.protocol.handshake import TIME
 
 KEY = Ed25519PrivateKey.generate()
 COINS = np.random.default_rng(7)

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from tacit import seeded
 from tacit.service.helper.service import LARGEST
-from tacit.service.protocol.signed_requests import Request, request_headers
+from tacit.service.protocol.handshake import Request, request_headers
 from tacit.sums.halves import Batch, SumTerms, TallyLaw
 from tacit.sums.protocol import Checked, CoordinatorSide, HelperSum, SumRequest
 from tacit.wire import decode, encode

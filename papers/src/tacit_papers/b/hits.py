@@ -7,8 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from tacit._util.types import FloatArray, IntArray
-from tacit.data.cohort import Cohort
-from tacit.data.sample import Public
+from tacit.data.cohort import Cohort, Public
 from tacit.learners.learner import Learner, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.stump import Stump

@@ -12,8 +12,7 @@ import numpy as np
 
 from tacit._util.checks import one_of
 from tacit._util.types import FloatArray
-from tacit.data.cohort import Cohort
-from tacit.data.sample import Public
+from tacit.data.cohort import Cohort, Public
 from tacit.learners.learner import Facts, ShareQuery, Simulated
 from tacit.learners.owners.cross_tables import Cuts, OwnedRows, tabulate_weighted
 from tacit.learners.owners.logistic import LogisticModel, fit_owners

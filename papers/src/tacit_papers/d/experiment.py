@@ -14,8 +14,7 @@ from tacit._util.types import FloatArray
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.site_tuning import projections_of, tune_site
 from tacit.algorithms.sites import ensemble_of_sites
-from tacit.data.cohort import Cohort
-from tacit.data.sample import Public
+from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline
 from tacit.estimators.peer_methods import METHODS
 from tacit.learners.peers.own_model import RHO, RIDGE, OwnModel, OwnRows, fit_own

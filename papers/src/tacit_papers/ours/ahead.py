@@ -17,8 +17,7 @@ from tacit.algorithms.boosting import OwnSample, Schedule, boost
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import discriminate, refine
-from tacit.data.cohort import Cohort
-from tacit.data.sample import Public
+from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline
 from tacit.learners.invitation import report_size
 from tacit.learners.learner import Learner, ReportTerms

@@ -8,8 +8,7 @@ from sklearn.datasets import make_classification
 
 from tacit._util.checks import bad
 from tacit._util.types import FloatArray, IntArray
-from tacit.data.cohort import Cohort
-from tacit.data.sample import Public
+from tacit.data.cohort import Cohort, Public
 from tacit.mechanisms.streams import Stream
 from tacit_papers.datasets import adult, covertype, fashion_words, mnist_words, pnad, synthetic
 from tacit_papers.datasets.split import Split

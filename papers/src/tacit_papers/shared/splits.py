@@ -14,8 +14,7 @@ from tacit._util.checks import bad
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import refine
-from tacit.data.cohort import Cohort
-from tacit.data.sample import Public
+from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline
 from tacit.learners.models.ensemble import Model
 from tacit.mechanisms.streams import Stream

@@ -32,7 +32,7 @@ from tacit.service.coordinator.status import View
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import ENDED, PAUSED, RUNNING
 from tacit.service.protocol.guard import Guard, Limits, leave_to_guard
-from tacit.service.protocol.signed_requests import Claim, UnsignedError
+from tacit.service.protocol.handshake import Claim, UnsignedError
 from tacit.service.protocol.web import static_routes
 
 log = logging.getLogger(__name__)

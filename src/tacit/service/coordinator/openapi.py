@@ -17,7 +17,7 @@ from tacit.service.coordinator.tables import (
     RUNNING,
     VOID,
 )
-from tacit.service.protocol.signed_requests import OWNER, SIGNATURE, TIME
+from tacit.service.protocol.handshake import OWNER, SIGNATURE, TIME
 from tacit.service.protocol.web import static_files
 
 Part = dict[str, Any]

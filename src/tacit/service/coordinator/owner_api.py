@@ -16,12 +16,11 @@ from typing import NamedTuple, TypeVar
 from sqlalchemy import Connection, select
 
 from tacit.service.coordinator import sql
-from tacit.service.coordinator.batching import Batches, BusyError, Sent
-from tacit.service.coordinator.intake import Outcome
+from tacit.service.coordinator.intake import Batches, BusyError, Outcome, Sent
 from tacit.service.coordinator.store import Store, token_hash
 from tacit.service.coordinator.tables import ENDED, OPEN, campaign, questions
 from tacit.service.protocol.guard import Direct
-from tacit.service.protocol.signed_requests import OWNER, SIGNATURE, TIME, Claim, UnsignedError
+from tacit.service.protocol.handshake import OWNER, SIGNATURE, TIME, Claim, UnsignedError
 from tacit.service.protocol.web import Reply
 
 

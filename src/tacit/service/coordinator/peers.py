@@ -20,8 +20,7 @@ from starlette.routing import Route
 
 from tacit.algorithms.peers import Peer, Roster
 from tacit.learners.invitation import tag_of
-from tacit.service.coordinator.batching import Sent
-from tacit.service.coordinator.intake import Intake, Outcome
+from tacit.service.coordinator.intake import Intake, Outcome, Sent
 from tacit.service.coordinator.store import Store, leave_out
 from tacit.service.coordinator.tables import (
     CLOSED,
@@ -34,6 +33,7 @@ from tacit.service.coordinator.tables import (
     rosters,
     spoken,
 )
+from tacit.service.protocol.handshake import Claim
 from tacit.service.protocol.peer_replay import (
     ROSTER,
     SPOKEN,
@@ -43,7 +43,6 @@ from tacit.service.protocol.peer_replay import (
     Spoken,
     Turn,
 )
-from tacit.service.protocol.signed_requests import Claim
 from tacit.wire import WireError, encode
 from tacit.wire.envelopes import opened, sign
 

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tacit._util.types import FloatArray
 from tacit.algorithms.boosting import Verdict
 from tacit.algorithms.peers import Roll
-from tacit.data.sample import Public
+from tacit.data.cohort import Public
 from tacit.learners.invitation import PURPOSE, Invitation, unpack
 from tacit.learners.learner import ShareQuery, Tally
 from tacit.learners.query import Answer, Query

@@ -7,9 +7,8 @@ from pathlib import Path
 import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tacit.engines.inline import drawing_order
 from tacit.learners.invitation import report_size
-from tacit.mechanisms.streams import Stream, seeded
+from tacit.mechanisms.streams import Stream, drawing_order, seeded
 from tacit.owner.template import QuestionForm, Template
 from tacit.service.coordinator.app import Coordinator
 from tacit.service.coordinator.driver import Draw, Driver, draw_at_random

@@ -24,7 +24,7 @@ from sqlalchemy import Select, Table, func, select
 
 from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.public_baseline import fit_public
-from tacit.data.sample import Public
+from tacit.data.cohort import Public
 from tacit.learners.invitation import PURPOSE, Invitation
 from tacit.learners.learner import ShareQuery
 from tacit.learners.query import Answer

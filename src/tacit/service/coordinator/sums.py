@@ -18,12 +18,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tacit.learners.learner import Tally
 from tacit.learners.owners.sum_query import SumQuery
 from tacit.mechanisms.streams import Stream, secure
-from tacit.service.protocol.handshake import sum_key
-from tacit.service.protocol.signed_requests import (
+from tacit.service.protocol.handshake import (
     Request,
     TheirClock,
     fetch_blocking,
     request_headers,
+    sum_key,
 )
 from tacit.sums.base import SumRefusedError
 from tacit.sums.halves import SumTerms

@@ -21,8 +21,14 @@ from pathlib import Path
 import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tacit.service.protocol.handshake import check_url, trust
-from tacit.service.protocol.signed_requests import Request, TheirClock, fetch, request_headers
+from tacit.service.protocol.handshake import (
+    Request,
+    TheirClock,
+    check_url,
+    fetch,
+    request_headers,
+    trust,
+)
 
 _FIRST, _LONGEST = 0.2, 60.0  # seconds
 _BUSY_FIRST = 8.0  # seconds to begin with where the other side is there, and slow

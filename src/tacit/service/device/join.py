@@ -1,30 +1,61 @@
-"""Joining a campaign with a file of one's own: greet, pin, read rows by the campaign's schema,
-answer.
+"""Joining a campaign with a file of one's own: greet, pin, read rows by its schema, answer.
+
+In a rehearsal (protocol/handshake) the gate is the real one, but with coins that can be repeated:
+reproducible, not private.
 """
 
 import asyncio
-from dataclasses import dataclass
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from tacit._util.checks import whole
 from tacit.data.cohort import Cohort
 from tacit.data.sample import ColumnRoles
+from tacit.data.schema import Schema
 from tacit.data.table_file import TableFile, read_owned
-from tacit.owner.gate import Gate
+from tacit.learners.invitation import Invitation
+from tacit.learners.query import Query
+from tacit.mechanisms.streams import Stream, seeded
+from tacit.owner.gate import Gate, Reason, RefusedError
+from tacit.owner.ledger import Ledger
 from tacit.owner.policy import Policy
+from tacit.owner.template import Template
 from tacit.service.device.client import Link
 from tacit.service.device.home import Home
 from tacit.service.device.member import GateQueue, Member
 from tacit.service.device.peer import PeerMember, Relayed
-from tacit.service.device.rehearsal_gate import RehearsalGate, RehearsalPart
 from tacit.service.kinds import read_terms
 from tacit.service.kinds.kind import CampaignTerms
-from tacit.service.protocol.handshake import is_rehearsal, read_greeting, rehearse_only_here
+from tacit.service.protocol.handshake import (
+    REHEARSAL,
+    is_rehearsal,
+    read_greeting,
+    rehearse_only_here,
+)
+from tacit.sums.halves import REHEARSAL_HELPER
 from tacit.wire import encode
 from tacit.wire.envelopes import public_bytes
+
+
+@dataclass(frozen=True)
+class RehearsalPart:
+    """An owner's part in a rehearsal: the seed of all, and the number of its first owner among
+    all owners.
+    """
+
+    seed: int
+    first: int = 0
+
+    def __post_init__(self) -> None:
+        whole("seed", self.seed, 0)
+        whole("first", self.first, 0)
 
 
 @dataclass(frozen=True)
@@ -218,3 +249,44 @@ async def join(joining: Joining, link: Link, tokens: list[str], pinned: bytes | 
     given = zip(members, tokens[: len(members)], strict=True)
     await asyncio.gather(*(member.enrol(token) for member, token in given))
     return sum(await asyncio.gather(*(member.take_part(once=terms.once) for member in members)))
+
+
+class RehearsalGate(Gate):
+    """A gate that draws the coins that the engine in one process draws for the same owners."""
+
+    def __init__(
+        self,
+        cohort: Cohort,
+        owners: list[str],
+        schema: Schema,
+        policy: Policy,
+        ledger: Ledger,
+        *,
+        key: Ed25519PublicKey,
+        part: RehearsalPart,
+        clock: Callable[[], float] = time.time,
+        template: Template | None = None,
+    ) -> None:
+        if not all(is_rehearsal(entry.campaign) for entry in ledger.entries()):
+            raise ValueError(
+                f"{ledger.path} is the ledger of a real owner: rehearse with another --home"
+            )
+        super().__init__(
+            cohort, owners, schema, policy, ledger, key=key, clock=clock, template=template
+        )
+        self._policy = replace(policy, helper=REHEARSAL_HELPER.hex())
+        tapes = max(len(owners), 2)  # a question is first tried on two owners without rows
+        self._stream = seeded(part.seed).of(np.arange(part.first, part.first + tapes))
+
+    def _admitted(self, question: bytes) -> Invitation:
+        invitation = super()._admitted(question)
+        if not is_rehearsal(invitation.campaign):
+            raise RefusedError(Reason.FORBIDDEN, f"the campaign is no {REHEARSAL}")
+        return invitation
+
+    @property
+    def _computes_apart(self) -> bool:
+        return False  # rehearsals protect nobody
+
+    def _coins(self, query: Query) -> Stream:
+        return self._stream.child("round", query.round, query.attempt)

@@ -28,7 +28,7 @@ from tacit._util.durable import make_private, use_journal
 from tacit.mechanisms.streams import Stream, secure
 from tacit.service.protocol.door import ConnectionLimits
 from tacit.service.protocol.guard import Guard, Limits, leave_to_guard, prove
-from tacit.service.protocol.signed_requests import OWNER, Claim, UnsignedError
+from tacit.service.protocol.handshake import OWNER, Claim, UnsignedError
 from tacit.sums.base import SumRefusedError
 from tacit.sums.protocol import Block, HelperSide, SumRequest
 from tacit.wire import WireError, decode, encode

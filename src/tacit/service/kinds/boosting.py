@@ -11,7 +11,7 @@ import numpy as np
 from tacit._util.checks import bad, one_of, positive, whole
 from tacit._util.types import IntArray
 from tacit.algorithms.boosting import AllOwners, Boosted, Judge, OwnSample, Schedule, boost
-from tacit.data.sample import Public
+from tacit.data.cohort import Public
 from tacit.estimators.guarantee import Source, boosting_guarantee
 from tacit.learners import learner_of
 from tacit.learners.learner import Facts, Learner, ReportTerms, ShareQuery, Tally

@@ -12,7 +12,8 @@ from typing import Any, ClassVar, Self, TypedDict, TypeVar
 import httpx
 
 from tacit._util.checks import bad, positive
-from tacit.data.sample import ColumnRoles, Public, Sample, read_sample
+from tacit.data.cohort import Public
+from tacit.data.sample import ColumnRoles, Sample, read_sample
 from tacit.data.schema import Schema
 from tacit.data.table_file import TableFile
 from tacit.service.kinds.kind import CampaignTerms

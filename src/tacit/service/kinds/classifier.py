@@ -13,7 +13,7 @@ from tacit._util.types import IntArray
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import LEAST_GAIN, MAPS, Refined, look_ahead, refine
-from tacit.data.sample import Public
+from tacit.data.cohort import Public
 from tacit.estimators.guarantee import Source, classifier_guarantee
 from tacit.estimators.planning import Plan
 from tacit.learners.learner import ShareQuery

@@ -17,7 +17,7 @@ import numpy as np
 import tacit
 from tacit._util.checks import bad, positive, whole
 from tacit._util.types import FloatArray, IntArray
-from tacit.data.sample import Public
+from tacit.data.cohort import Public
 from tacit.data.schema import Schema
 from tacit.data.table import UserTable
 from tacit.estimators.guarantee import Guarantee

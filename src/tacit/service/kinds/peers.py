@@ -14,8 +14,7 @@ import numpy as np
 from tacit._util.checks import bad, positive, whole
 from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.peers import TurnsTaken, fair_share, take_open_turns, turns_each
-from tacit.data.cohort import Cohort
-from tacit.data.sample import Public
+from tacit.data.cohort import Cohort, Public
 from tacit.data.schema import Schema
 from tacit.data.table import UserTable
 from tacit.estimators.guarantee import Source, peer_guarantee

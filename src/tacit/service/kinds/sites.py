@@ -11,7 +11,7 @@ from tacit._util.types import IntArray
 from tacit.algorithms.site_tuning import projections_of, tune_site
 from tacit.algorithms.site_weights import COMBINE
 from tacit.algorithms.sites import SiteEnsembleModel, ensemble_of_sites
-from tacit.data.sample import Public
+from tacit.data.cohort import Public
 from tacit.estimators.guarantee import Source, site_guarantee
 from tacit.estimators.sites import loss_of
 from tacit.learners.query import Query

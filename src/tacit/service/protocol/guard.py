@@ -20,7 +20,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tacit.service.protocol.door import VISITOR, Allowances, network_of
-from tacit.service.protocol.signed_requests import SIGNATURE
+from tacit.service.protocol.handshake import SIGNATURE
 from tacit.service.protocol.web import DATA_HEADERS, HEADERS, Reply
 
 log = logging.getLogger(__name__)

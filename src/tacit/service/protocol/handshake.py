@@ -1,4 +1,5 @@
-"""How two parties come to trust each other: addresses, the campaign's key, and rehearsals.
+"""How two parties come to trust each other: addresses, the campaign's key, rehearsals, and requests
+that an owner signs.
 
 Services are reached by TLS, unless they are on this machine. What a coordinator says first is its
 public key, and the campaign's terms signed with it.
@@ -8,18 +9,38 @@ It gives, byte for byte, the model that the engine in one process gives for the 
 so that everything in between (requests, databases, restarts) can be checked. It cannot be taken for
 a campaign: its name says what it is in every question and every line of a ledger, and all ends
 refuse to rehearse off this machine. Its sums go to a helper whose key everybody knows.
+
+A request says who asks, when, for what, with which body: headers carry the owner's public key, the
+time, and an Ed25519 signature over the campaign's key, method, path, time and the body's hash. A
+signature is good in one campaign and for a few minutes; within them a replay changes nothing,
+because every call of an owner does the same when it is made twice. The time is that of the other
+side, learned from the dates of its answers: a sender whose clock is hours off, or jumps, has to
+know by how much. Nothing private rests on it.
+
+Answers are read as they come over the line: never unpacked, never longer than expected. A
+compressed answer of a few bytes may mean gigabytes. We ask for plain ones, refuse others, and stop
+reading a plain one where it is longer than any honest answer.
 """
 
 import ssl
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
+import httpx
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from tacit.wire import WireError
+from tacit.wire.decoding import LARGEST
 from tacit.wire.envelopes import public_bytes, sign, verified
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -85,3 +106,180 @@ def rehearse_only_here(host: str | None) -> None:
             f"a {REHEARSAL}; it must stay on this machine ({', '.join(LOOPBACK)}), got host "
             f"{host!r}"
         )
+
+
+OWNER, TIME, SIGNATURE = "x-tacit-owner", "x-tacit-time", "x-tacit-signature"
+LIFETIME = 300  # seconds either way
+
+
+class UnsignedError(Exception):
+    """A request that nobody known has signed in time; the text is the same for every cause."""
+
+    def __init__(self) -> None:
+        super().__init__("the request must be signed by an enrolled owner, within five minutes")
+
+
+class Request(NamedTuple):
+    """What a signature covers; `campaign` is the public key of the campaign that it is for."""
+
+    campaign: bytes
+    method: str
+    path: str
+    time: int
+    body: bytes
+
+    @property
+    def preimage(self) -> bytes:
+        parts = (
+            "tacit request",
+            self.campaign.hex(),
+            self.method,
+            self.path,
+            str(self.time),
+            sha256(self.body).hexdigest(),
+        )
+        return "\n".join(parts).encode()
+
+
+def request_headers(request: Request, key: Ed25519PrivateKey) -> dict[str, str]:
+    """The headers that an owner sends."""
+    return {
+        OWNER: public_bytes(key.public_key()).hex(),
+        TIME: str(request.time),
+        SIGNATURE: key.sign(request.preimage).hex(),
+    }
+
+
+class Signed(NamedTuple):
+    """Bytes, and who is said to have signed them."""
+
+    owner: bytes
+    signature: bytes
+    preimage: bytes
+
+    def check(self) -> str:
+        """The owner (its public key in hex: one spelling of a name), or `UnsignedError`."""
+        try:
+            Ed25519PublicKey.from_public_bytes(self.owner).verify(self.signature, self.preimage)
+        except (ValueError, InvalidSignature):
+            raise UnsignedError from None
+        return self.owner.hex()
+
+
+NOBODY = Signed(b"", b"", b"")
+
+
+class Claim(NamedTuple):
+    """A request as it came to a campaign, with the headers that say who signed it: nothing has
+    been looked at yet.
+    """
+
+    campaign: bytes
+    method: str
+    path: str
+    owner: str
+    time: str
+    signature: str
+    body: bytes
+
+    @classmethod
+    def of(
+        cls, campaign: bytes, route: tuple[str, str], headers: Mapping[str, str], body: bytes
+    ) -> "Claim":
+        owner, at, signature = (headers.get(name, "") for name in (OWNER, TIME, SIGNATURE))
+        return cls(campaign, *route, owner=owner, time=at, signature=signature, body=body)
+
+    def read(self, now: float) -> Signed:
+        """What is claimed; signed by nobody if it is too old, too new or cannot be read."""
+        try:
+            time = int(self.time)
+            if now - LIFETIME <= time <= now + LIFETIME:
+                asked = Request(self.campaign, self.method, self.path, time, self.body)
+                preimage = asked.preimage
+                return Signed(bytes.fromhex(self.owner), bytes.fromhex(self.signature), preimage)
+        except ValueError:
+            pass
+        return NOBODY
+
+    def signer(self, now: float) -> str:
+        """The owner (its public key in hex) that signed the request, or `UnsignedError`."""
+        return self.read(now).check()
+
+
+_DRIFT = 30.0  # seconds that clocks may differ: dates are whole seconds, and answers take a while
+
+
+@dataclass
+class TheirClock:
+    """Seconds since 1970 as the other side counts them; `ahead` is by how much it is ahead of
+    ours.
+    """
+
+    ahead: float = 0.0
+
+    def now(self) -> float:
+        return time.time() + self.ahead
+
+    def learn(self, headers: Mapping[str, str]) -> None:
+        """Look at the date of an answer; also when one of the clocks has jumped since the last."""
+        try:
+            theirs = parsedate_to_datetime(headers["date"]).timestamp()
+        except (KeyError, ValueError, OverflowError):
+            return
+        off = theirs - time.time()
+        if abs(off - self.ahead) > _DRIFT:
+            self.ahead = off
+
+
+MOST = LARGEST + (1 << 12)  # bytes of an answer: a message with its signature and key
+_PLAIN = {"accept-encoding": "identity"}
+
+
+class UnwantedBodyError(httpx.TransportError):
+    """An answer that is compressed, or longer than any honest one."""
+
+
+async def fetch(
+    client: httpx.AsyncClient, method: str, path: str, body: bytes, headers: dict[str, str]
+) -> httpx.Response:
+    """One request, and its answer read to the end."""
+    wanted = {**headers, **_PLAIN}
+    async with client.stream(method, path, content=body or None, headers=wanted) as response:
+        _only_plain(response)
+        read = bytearray()
+        async for piece in response.aiter_bytes():
+            _add(read, piece)
+    return _whole(response, read)
+
+
+def fetch_blocking(
+    client: httpx.Client, method: str, path: str, body: bytes, headers: dict[str, str]
+) -> httpx.Response:
+    """`fetch` without a loop."""
+    wanted = {**headers, **_PLAIN}
+    with client.stream(method, path, content=body or None, headers=wanted) as response:
+        _only_plain(response)
+        read = bytearray()
+        for piece in response.iter_bytes():
+            _add(read, piece)
+    return _whole(response, read)
+
+
+def _only_plain(response: httpx.Response) -> None:
+    if not response.headers.get("content-encoding", "identity").strip().lower() == "identity":
+        raise UnwantedBodyError("the answer is compressed, which nobody asked for")
+
+
+def _add(read: bytearray, piece: bytes) -> None:
+    if not len(read) + len(piece) <= MOST:
+        raise UnwantedBodyError(f"the answer is longer than {MOST} bytes")
+    read += piece
+
+
+def _whole(response: httpx.Response, read: bytearray) -> httpx.Response:
+    return httpx.Response(
+        response.status_code,
+        headers=response.headers,
+        content=bytes(read),
+        request=response.request,
+    )
