@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from tacit._util.types import FloatArray, IntArray
 from tacit.data.cohort import Cohort
 from tacit.learners.peers.cells import Cells, at_cells
-from tacit.learners.peers.peer_model import Additive
+from tacit.learners.peers.peer_model import Additive, loss_weights
 
 RHO, RIDGE = 1.0, 5.0  # what is usual: who is left out, and how strongly the rest holds
 _SCALE_RIDGE = 10.0  # how strongly the released sum keeps its own scale
@@ -103,16 +103,16 @@ def misfits(
     sums: dict[
         int, FloatArray
     ] = {}  # of each speaker: weight in error, least there could be, in all
-    before = Additive()
+    before = np.zeros(len(cells))  # the sum of the parts so far, for each row
     for part in released.parts:
         scores, cell = np.array(part.scores), cells[:, part.column]
-        counts = weight_of(cell, y, before.weights(cells, y), len(scores))
+        counts = weight_of(cell, y, loss_weights(before, y), len(scores))
         against = np.where(scores > 0, counts[0], counts[1])
         errors = np.abs(scores) @ np.stack(
             [against, counts.min(axis=0), counts.sum(axis=0)], axis=1
         )
         sums[part.speaker] = sums.get(part.speaker, 0.0) + errors
-        before = before.plus(part)
+        before += part.score(cells)
     judged = {
         q: distance(wrong / total, least / total)
         for q, (wrong, least, total) in sums.items()
