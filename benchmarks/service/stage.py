@@ -23,7 +23,7 @@ from tacit.algorithms.boosting import AllOwners, OwnSample
 from tacit.cli.serve import signing_key
 from tacit.data.cohort import Cohort
 from tacit.engines.inline import Inline
-from tacit.estimators.persistence import SavedModel
+from tacit.estimators.persistence import SavedModel, open_model
 from tacit.learners.models.ensemble import Ensemble
 from tacit.mechanisms.streams import seeded
 from tacit.owner.policy import Policy
@@ -215,7 +215,7 @@ class Stage:
         """The published model; a copy is in the folder, as `tacit predict` takes it."""
         content = self._client.get("/v1/model").content
         (self.folder / "model.tacit").write_bytes(content)
-        return decode(content, SavedModel)
+        return decode(open_model(content)[0], SavedModel)
 
     # Owners
     # ------------------------------------------------------------------------------------------

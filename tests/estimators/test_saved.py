@@ -2,11 +2,13 @@
 nothing of owners' rows.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import tacit
 from tacit import (
@@ -16,7 +18,9 @@ from tacit import (
     SiteEnsemble,
     SiteEnsembleRegressor,
 )
-from tacit.wire import WireError
+from tacit.estimators.persistence import SavedModel, sign_model
+from tacit.wire import WireError, decode, encode
+from tacit.wire.envelopes import public_bytes
 
 
 def data(n=4000, seed=0):
@@ -122,3 +126,40 @@ def test_what_cannot_be_saved_or_read_says_so(tmp_path):
     with pytest.raises(WireError):
         tacit.load(tmp_path / "bad.tacit")
     assert list(tmp_path.iterdir()) == [tmp_path / "bad.tacit"]
+
+
+def test_a_campaigns_model_is_signed_and_a_changed_or_unsigned_one_says_so(tmp_path):
+    X, y = data(600)
+    model = MODELS["centroid"]().fit(X[200:], y[200:], public=(X[:200], y[:200]))
+    model.save(tmp_path / "unsigned.tacit")
+    plain = (tmp_path / "unsigned.tacit").read_bytes()
+    key, other = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
+    name, stranger = (public_bytes(each.public_key()) for each in (key, other))
+    file = tmp_path / "signed.tacit"
+    file.write_bytes(sign_model(plain, key))
+    for given in (name, name.hex()):
+        again = tacit.load(file, key=given)
+        assert again.signed_by_ == name.hex()
+        np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert tacit.load(file).signed_by_ == name.hex()
+    assert tacit.load(tmp_path / "unsigned.tacit").signed_by_ is None
+    with pytest.raises(ValueError, match="signed by nobody, not by the campaign's key"):
+        tacit.load(tmp_path / "unsigned.tacit", key=name)
+    with pytest.raises(ValueError, match=f"signed by the key {name.hex()}, not by"):
+        tacit.load(file, key=stranger)
+    with pytest.raises(ValueError, match="key must be 32 bytes"):
+        tacit.load(file, key="ab")
+
+    # an epsilon that somebody would rather have: 4.0 in the guarantee becomes 1.0
+    content = decode(plain, SavedModel)
+    better = replace(content, guarantee=replace(content.guarantee, epsilon=(1.0, 1.0)))
+    signed = sign_model(plain, key)
+    head = signed[: len(signed) - len(plain)]
+    file.write_bytes(head + encode(better))
+    for asked in (None, name):
+        with pytest.raises(ValueError, match="changed after it was signed"):
+            tacit.load(file, key=asked)
+    for cut in (len(head) - 70, len(head), len(signed) - 1):
+        file.write_bytes(signed[:cut])
+        with pytest.raises(ValueError, match="changed after it was signed"):
+            tacit.load(file)

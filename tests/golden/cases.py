@@ -47,7 +47,7 @@ from tacit import (
 # Names inside the package, and helpers of other tests: whoever moves them changes these lines only.
 from tacit.cli import app
 from tacit.engines.inline import Inline
-from tacit.estimators.persistence import SavedModel
+from tacit.estimators.persistence import SavedModel, open_model
 from tacit.learners.invitation import PURPOSE, Invitation, digest_of, pack
 from tacit.learners.owners.sum_query import SumQuery
 from tacit.learners.query import Query
@@ -433,7 +433,7 @@ def campaign_case(name: str, folder: Path) -> Bytes:
         await join(campaigns.joining(folder, RehearsalPart(SEED), **about.limits), link, tokens)
         while (model := await link.call("GET", "/v1/model", None)).status_code == 404:
             await asyncio.sleep(0.02)
-        return greeting.content, model.content
+        return greeting.content, open_model(model.content, public_bytes(KEY.public_key()))[0]
 
     with patch.object(member, "_pause", lambda response, coin: 0.02):
         greeting, model = campaigns.driven(service, work)

@@ -18,6 +18,7 @@ from pyarrow import parquet
 from tacit._util.interrupts import stop_on_interrupt
 from tacit._util.types import AnyArray, IntArray
 from tacit.cli._fit_report import misfits_line
+from tacit.cli._options import key_of
 from tacit.cli._output import Screen, bar, writable
 from tacit.data.schema import Schema
 from tacit.data.table import UserTable, conform, conform_labels
@@ -109,6 +110,10 @@ def predict(
         str | None,
         typer.Option(help="Column with the right answer; default: the one that the model learned."),
     ] = None,
+    campaign_key: Annotated[
+        str | None,
+        typer.Option(help="Key (hex) of the campaign that must have signed the model."),
+    ] = None,
     *,
     screen: Screen,
 ) -> None:
@@ -125,7 +130,11 @@ def predict(
         tacit predict model.tacit new.csv --out predictions.csv --proba
     """
     began = time.monotonic()
-    fitted = _load(model)
+    fitted = _load(model, None if campaign_key is None else key_of(campaign_key))
+    signer = getattr(fitted, "signed_by_", None)
+    screen.tell(signed_by=signer)
+    if signer is not None and campaign_key is None:
+        screen.say(f"note: signed by the campaign {signer}; --campaign-key checks that it is yours")
     file = TableFile.open(data)
     used = [feature.name for feature in fitted.schema_.features]
     missing = [name for name in used if name not in file.names]
@@ -155,11 +164,11 @@ def predict(
         screen.stop(f"the first {tally.rows:,} predictions are in {draft}")
 
 
-def _load(model: Path) -> Any:
+def _load(model: Path, key: bytes | None) -> Any:
     if not model.is_file():
         raise ValueError(f"{model} is not there: give a model that tacit fit wrote")
     try:
-        return load(model)
+        return load(model, key)
     except WireError:
         raise ValueError(
             f"{model} is not a tacit model, or a damaged one: give a file that tacit fit wrote"

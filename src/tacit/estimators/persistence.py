@@ -4,6 +4,10 @@ No pickle.
 What is saved is what `predict` needs and what a reader should know: schema, model, guarantee, how
 it came about. Everything in it was public before: the model is made of reports and of the data
 user's own sample.
+
+A campaign signs what it publishes: the file begins with a line that says so, the campaign's public
+key and its signature over the rest. Nobody else can make one that `load(..., key=)` takes; a
+signed file that was changed is refused whether a key is given or not.
 """
 
 import json
@@ -13,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 import tacit
 from tacit._util.checks import bad
@@ -24,7 +29,11 @@ from tacit.learners.models.scores import ScoreModel
 from tacit.learners.peers.peer_model import ServedScores
 from tacit.learners.sites.projection import LinearModel
 from tacit.wire import WireError, decode, encode, message
+from tacit.wire.envelopes import public_bytes, sign_bytes, verified
 
+_SIGNED = b"tacit model, signed\n"
+_PURPOSE = "model"
+_KEY = 32  # bytes of a public key
 _LARGEST = 1 << 30  # bytes of a model: no file of ours comes near
 
 
@@ -97,13 +106,47 @@ class Savable:
         setattr(self, self._fitted_model, model)
 
 
-def load(path: str | Path) -> Any:
+def sign_model(data: bytes, key: Ed25519PrivateKey) -> bytes:
+    """The bytes of a model, signed with a campaign's key."""
+    return _SIGNED + public_bytes(key.public_key()) + sign_bytes(data, _PURPOSE, key)
+
+
+def open_model(data: bytes, key: bytes | None = None) -> tuple[bytes, bytes | None]:
+    """The bytes of a model, and the public key that signed them (None: nobody).
+
+    With a `key` only what it signed will do; a signature that does not hold never does.
+    """
+    signer = None
+    if data.startswith(_SIGNED):
+        signer, rest = data[len(_SIGNED) :][:_KEY], data[len(_SIGNED) + _KEY :]
+        try:
+            named = Ed25519PublicKey.from_public_bytes(signer)
+            data = verified(rest, _PURPOSE, named, _LARGEST)
+        except (WireError, ValueError) as problem:
+            raise ValueError(
+                "the file was changed after it was signed: fetch it again"
+            ) from problem
+    if key is not None and signer != key:
+        by = "nobody" if signer is None else f"the key {signer.hex()}"
+        raise ValueError(
+            f"the model is signed by {by}, not by the campaign's key {key.hex()}: do not rely on "
+            "what it says of itself"
+        )
+    return data, signer
+
+
+def load(path: str | Path, key: str | bytes | None = None) -> Any:
     """A model in a file, ready to predict, with its guarantee.
 
     Parameters
     ----------
     path : str or Path
-        A file that `save` of an estimator wrote, or a peer's own model.
+        A file that `save` of an estimator wrote, a campaign's published model, or a peer's own
+        model.
+    key : str or bytes, optional
+        The public key (64 hexadecimal digits, or 32 bytes) of the campaign that must have signed
+        the file. Without it what a file says of itself, such as its epsilon, is only as good as
+        where it came from; `signed_by_` is the key that signed it, None if nobody did.
 
     Returns
     -------
@@ -116,7 +159,13 @@ def load(path: str | Path) -> Any:
     size = Path(path).stat().st_size
     if not size <= _LARGEST:
         raise bad(f"bytes of {path}", f"at most {_LARGEST}", size)
-    data = Path(path).read_bytes()
+    wanted = bytes.fromhex(key) if isinstance(key, str) else key
+    if wanted is not None and len(wanted) != _KEY:
+        raise bad("key", f"{_KEY} bytes or {2 * _KEY} hexadecimal digits", len(wanted))
+    try:
+        data, signer = open_model(Path(path).read_bytes(), wanted)
+    except ValueError as problem:
+        raise ValueError(f"{path}: {problem}") from None
     try:
         content = decode(data, SavedModel, _LARGEST)
     except WireError:
@@ -124,7 +173,9 @@ def load(path: str | Path) -> Any:
     kind = getattr(estimators, content.kind, None)
     if not (isinstance(kind, type) and issubclass(kind, Savable)):
         raise ValueError(f"{path} holds a {content.kind!r}, which this release does not know")
-    return _restore(kind, content)
+    found = _restore(kind, content)
+    found.signed_by_ = None if signer is None else signer.hex()
+    return found
 
 
 def _restore(kind: type[Any], content: SavedModel) -> Any:

@@ -22,7 +22,11 @@ _SIGNATURE = 64
 
 def sign(value: object, purpose: str, key: Ed25519PrivateKey) -> bytes:
     """The signed bytes of a registered object."""
-    body = encode(value)
+    return sign_bytes(encode(value), purpose, key)
+
+
+def sign_bytes(body: bytes, purpose: str, key: Ed25519PrivateKey) -> bytes:
+    """The signed bytes of a message that is encoded already."""
     return key.sign(_preimage(purpose, body)) + body
 
 

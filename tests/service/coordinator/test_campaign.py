@@ -49,7 +49,8 @@ def test_a_campaign_from_enrolment_to_model(tmp_path, database):
     assert answered == sum(question["counted"] for question in figures["questions"])
     assert all(question["outcomes"] == {"counted": 10} for question in figures["questions"])
     (folder / "model.tacit").write_bytes(model.content)
-    fitted = tacit.load(folder / "model.tacit")
+    fitted = tacit.load(folder / "model.tacit", key=service.fingerprint)
+    assert fitted.signed_by_ == service.fingerprint
     kept = [record["kept"] for record in fitted.report_].count(True)
     assert len(fitted.ensemble_) == kept
     assert (kept == 2) == (figures["ended"] == endings[0])

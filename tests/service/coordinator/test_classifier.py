@@ -11,7 +11,7 @@ import pytest
 import tacit
 from tacit import seeded
 from tacit.engines.inline import Inline
-from tacit.estimators.persistence import SavedModel
+from tacit.estimators.persistence import SavedModel, open_model
 from tacit.service.coordinator.page import page
 from tacit.service.device.join import RehearsalPart, join
 from tacit.service.device.preview import preview
@@ -72,7 +72,7 @@ def test_the_model_is_that_of_one_process_byte_for_byte(tmp_path, database):
     assert answered == OWNERS
     assert (status["state"], status["ended"], status["unit"]) == ("ended", "all 2 rounds", "owner")
     assert [question["counted"] for question in status["questions"]] == [OWNERS // 2] * 2
-    published = decode(model.content, SavedModel)
+    published = decode(open_model(model.content)[0], SavedModel)
     assert "reproducible, not private" in published.guarantee.void
     expected = in_process(folder, 8.0)
     assert encode(published.model) == encode(expected.model)

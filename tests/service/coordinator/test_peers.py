@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import tacit
 from tacit.algorithms.peers import Peer, Roster
-from tacit.estimators.persistence import SavedModel
+from tacit.estimators.persistence import SavedModel, open_model
 from tacit.learners.invitation import PURPOSE, pack
 from tacit.learners.peers.peer_model import Additive
 from tacit.mechanisms.streams import secure
@@ -100,7 +100,7 @@ def test_a_newcomer_joins_over_http_and_everybody_has_the_model_of_one_process(
     assert status["ended"] == "7 turns of 4 participants"
     assert len(status["progress"]) == 7
     same = in_process(folder, PeerSpec.read(folder / "campaign.toml").prepare()[0], newcomer=True)
-    published = decode(model.content, SavedModel)
+    published = decode(open_model(model.content)[0], SavedModel)
     assert encode(published.model) == encode(same._to_save())
     (folder / "m.tacit").write_bytes(model.content)
     again = tacit.load(folder / "m.tacit")

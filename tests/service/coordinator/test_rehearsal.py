@@ -9,7 +9,7 @@ import pytest
 
 from tacit.algorithms.boosting import OwnSample
 from tacit.engines.inline import Inline
-from tacit.estimators.persistence import SavedModel
+from tacit.estimators.persistence import SavedModel, open_model
 from tacit.mechanisms.streams import seeded
 from tacit.service.device.client import Link
 from tacit.service.device.join import RehearsalPart, join
@@ -36,7 +36,7 @@ def over_http(folder, database, seed):
         await join(joining(folder, RehearsalPart(seed)), link, TOKENS)
         return await link.call("GET", "/v1/model", None)
 
-    return decode(driven(service, work).content, SavedModel)
+    return decode(open_model(driven(service, work).content)[0], SavedModel)
 
 
 def test_the_model_is_that_of_one_process_byte_for_byte(tmp_path, database):

@@ -10,7 +10,7 @@ from tacit import seeded
 from tacit.algorithms.boosting import AllOwners
 from tacit.cli import app
 from tacit.engines.inline import Inline
-from tacit.estimators.persistence import SavedModel
+from tacit.estimators.persistence import SavedModel, open_model
 from tacit.learners.models.ensemble import Ensemble
 from tacit.service.coordinator.server import coordinator
 from tacit.service.device.join import RehearsalPart, join
@@ -53,7 +53,7 @@ def test_owners_and_both_servers_find_the_model_of_one_process(tmp_path, monkeyp
         await join(joining(folder, RehearsalPart(SEED), **LIMITS), link, TOKENS)
         return await link.call("GET", "/v1/model", None)
 
-    published = decode(driven(service, work).content, SavedModel)
+    published = decode(open_model(driven(service, work).content)[0], SavedModel)
     assert isinstance(published.model, Ensemble)
     assert len(published.model)
     assert encode(published.model) == encode(in_process(folder, SEED))

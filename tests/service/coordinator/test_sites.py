@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 import tacit
 from tacit import seeded
 from tacit.engines.inline import Inline
-from tacit.estimators.persistence import SavedModel
+from tacit.estimators.persistence import SavedModel, open_model
 from tacit.owner.gate import Gate, RefusedError
 from tacit.owner.ledger import Ledger
 from tacit.service.coordinator.intake import Intake, Outcome
@@ -92,7 +92,7 @@ def test_sites_train_and_the_model_is_that_of_one_process_byte_for_byte(tmp_path
     )
     assert [voice["answered"] for voice in status["voices"]] == [1] * SITES
     assert {voice["name"] for voice in status["voices"]} == {f"{i:09d}" for i in range(SITES)}
-    published = decode(model.content, SavedModel)
+    published = decode(open_model(model.content)[0], SavedModel)
     assert encode(published.model) == encode(in_process(folder, 2.0))
     assert encode(published.model) != encode(in_process(folder, 1.0))
     (folder / "m.tacit").write_bytes(model.content)

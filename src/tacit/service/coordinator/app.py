@@ -10,7 +10,7 @@ import hmac
 import logging
 import re
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import InitVar, dataclass
 from hashlib import sha256
@@ -64,9 +64,11 @@ class Coordinator:
     admin: InitVar[str]
     limits: Limits
     sizes: Mapping[str, int]  # bytes of a body, by path
+    sign: Callable[[bytes], bytes]  # a model, with the campaign's key
 
     def __post_init__(self, admin: str) -> None:
         self._admin = sha256(admin.encode()).digest()
+        self._model: bytes | None = None  # as it is sent, once there is one
         writes: dict[tuple[str, str], Write] = {
             REPORT: self.intake.write,
             SPOKEN: refuse(Outcome.MALFORMED),
@@ -136,12 +138,12 @@ class Coordinator:
         return Response(self.greeting, media_type="application/octet-stream")
 
     async def model(self, request: Request) -> Response:
-        model = (await run_in_threadpool(self.store.standing)).model
-        return (
-            error("not yet", 404)
-            if model is None
-            else Response(model, media_type="application/octet-stream")
-        )
+        if self._model is None:
+            model = (await run_in_threadpool(self.store.standing)).model
+            if model is None:
+                return error("not yet", 404)
+            self._model = await run_in_threadpool(self.sign, model)
+        return Response(self._model, media_type="application/octet-stream")
 
     # For owners
     # --------------------------------------------------------------------------------------

@@ -242,7 +242,9 @@ DOCUMENT: Part = {
             _content(_BYTES, "application/octet-stream"),
         ),
         "/v1/model": _get(
-            "The published model.", _content(_BYTES, "application/octet-stream"), 404
+            "The published model, signed with the campaign's key.",
+            _content(_BYTES, "application/octet-stream"),
+            404,
         ),
         "/v1/enrol": _post(
             "Enrol with a one-time token: the token; sites and peers add a line with a name, "

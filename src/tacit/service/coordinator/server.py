@@ -7,6 +7,7 @@ from pathlib import Path
 import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from tacit.estimators.persistence import sign_model
 from tacit.learners.invitation import report_size
 from tacit.mechanisms.streams import Stream, drawing_order, seeded
 from tacit.owner.template import QuestionForm, Template
@@ -117,5 +118,6 @@ def coordinator(
         admin=admin,
         limits=limits,
         sizes=body_sizes(terms.template()),
+        sign=lambda model: sign_model(model, key),
     )
     return Running(service.app(), store, driver, campaign_key.hex())

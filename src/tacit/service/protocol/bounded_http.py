@@ -11,6 +11,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from tacit.service.protocol.door import GOODBYE, VISITOR, ConnectionLimits, Visitor
 from tacit.service.protocol.web import DATA_HEADERS
 
+_PIECE, _PIECES = 1 << 10, 256  # so many bytes in a piece, but for so many pieces
+_MUCH = 1 << 14  # bytes of a body
 _WRAPPING = 1 << 17  # bytes around a body: the sizes and remarks of its pieces
 
 
@@ -28,6 +30,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._reading_since: float | None = None
         self._is_in_head = False
         self._head_bytes = self._wrapping = 0
+        self._pieces = 0.0
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
@@ -41,6 +44,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._head_since = self.loop.time()
         was_in_head = self._is_in_head
         self._wrapping += len(data)
+        self._pieces += 1 - len(data) / _PIECE
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -50,13 +54,14 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         if was_in_head and self._is_in_head:
             self._head_bytes += len(data)
-        if self._is_too_large() or self._wrapping > _WRAPPING:
+        if self._is_too_large() or self._wrapping > _WRAPPING or self._pieces > _PIECES:
             self._refuse()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._is_in_head = True
         self._head_bytes = self._wrapping = 0
+        self._pieces = 0.0
         scope: Any = self.scope
         scope[VISITOR] = self.visitor
 
@@ -74,7 +79,12 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         self._wrapping -= len(body)
-        super().on_body(body)
+        # whoever waits for the body wants all of it: woken at its end, or when there is much
+        cycle = self.cycle
+        if not cycle.response_complete and len(cycle.body) + len(body) <= _MUCH:
+            cycle.body += body
+        else:
+            super().on_body(body)
 
     def is_overdue(self, now: float) -> bool:
         """Whether a head or a reader has taken too long."""

@@ -35,7 +35,7 @@ GOODBYE = 1.0  # seconds for the last words of a connection
 class ConnectionLimits:
     """What connections may take.
 
-    most : open at once.  per_address : of strangers, from one address.
+    most : open at once.  strangers : of these, unproven.  per_address : of those, from one address.
     burst, per_second : new ones from one address, at once and on and on.
     handshakes : begun in a second, of all addresses in turn; as many at once.
     handshake, head : seconds for TLS, and for the head of a request (a new connection's from the
@@ -44,10 +44,11 @@ class ConnectionLimits:
     """
 
     most: int = 16_384
-    per_address: int = 256
+    strangers: int = 1024
+    per_address: int = 128
     burst: float = 512.0
     per_second: float = 100.0
-    handshakes: float = 250.0
+    handshakes: float = 200.0
     handshake: float = 10.0
     head: float = 10.0
     head_bytes: int = 16 << 10
@@ -245,6 +246,8 @@ class Door:
             mine = self._of_address.get(address, ())
             if len(mine) >= self._limits.per_address:
                 self._push_out(self._of_address[address])
+        if len(self._strangers) >= self._limits.strangers:
+            self._push_out(self._strangers)
         if len(self._visitors) >= self._limits.most:
             return self._push_out(self._strangers)
         return True

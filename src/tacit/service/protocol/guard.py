@@ -47,7 +47,7 @@ class Limits:
     """
 
     body: int = 4 << 10
-    seconds: float = 20.0
+    seconds: float = 8.0
     burst: float = 100.0
     per_second: float = 5.0
 
