@@ -52,7 +52,7 @@ def test_names_are_shown_as_they_are(tmp_path):
 def test_show_for_machines(tmp_path):
     found = json.loads(run(app, [*spent(tmp_path), "--json"]).stdout)
     assert [entry["epsilon"] for entry in found["releases"]] == ["3/10", "1/4"]
-    assert found["owners"] == {"owner 0": {"spent": "0.55", "releases": 2}}
+    assert found["owners"] == {"owner 0": {"spent": "0.55", "releases": 2, "delta": "0"}}
 
 
 def test_a_moved_ledger_is_adopted_on_purpose(tmp_path):

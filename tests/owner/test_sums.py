@@ -1,5 +1,6 @@
 """Sums at the gate: what is pinned, charged, refused and repeated."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -7,16 +8,29 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from tacit import seeded
 from tacit.learners.invitation import PURPOSE, unpack
-from tacit.learners.learner import Tally
+from tacit.learners.learner import Facts, ShareQuery, Tally
 from tacit.learners.models.ensemble import Ensemble
+from tacit.learners.owners.centroid import Centroid
 from tacit.learners.owners.stump import StumpModel
-from tacit.learners.owners.sum_query import SumQuery
+from tacit.learners.owners.sum_query import SharesQuery, SumQuery
 from tacit.owner.gate import Reason, RefusedError
 from tacit.owner.ledger import Ledger
+from tacit.owner.statement import owners
+from tacit.sums.accounting import epsilon_of
+from tacit.sums.vector_terms import VectorTerms
 from tacit.wire import WireError, decode, encode
 from tacit.wire.envelopes import sign
 from tests.owner.made import KEY, MEMBERS, gate, invitation, policy, rows
-from tests.sums.made import HELPER_KEY, added_up, plain, public, sum_terms, without_noise
+from tests.sums.made import (
+    COORDINATOR_KEY,
+    HELPER_KEY,
+    Pair,
+    added_up,
+    plain,
+    public,
+    sum_terms,
+    without_noise,
+)
 
 PINNED = {"helper": public(HELPER_KEY).hex()}
 MODEL = StumpModel(2, 0.0, 0, 1)
@@ -149,3 +163,70 @@ def test_a_sum_query_travels_and_checks_itself():
     for read in (lambda: query().collect(query().blank(1), 0.25), lambda: query().answer(None)):
         with pytest.raises(TypeError, match="sum"):
             read()
+
+
+def shares(number, attempt=1, epsilon=1.0, answers=1):
+    """A question for shares of a learner, to be summed by two servers."""
+    learner, facts = Centroid(), Facts(3, 2)
+    terms = VectorTerms.of(learner.space(facts), epsilon, 1e-6, answers=answers)
+    asked = ShareQuery(1, attempt, None, learner, facts, Ensemble(2), terms)
+    servers = public(COORDINATOR_KEY), public(HELPER_KEY)
+    return SharesQuery.of(asked, number, servers)
+
+
+def test_shares_of_a_campaign_are_composed_by_concentrated_privacy(tmp_path):
+    door = gate(
+        tmp_path, epsilon_total=2, epsilon_per_release=2, delta_total="1e-6", releases=9, **PINNED
+    )
+    asked = [shares(number, attempt=number, answers=4) for number in (1, 2, 3, 4)]
+    for number, query in enumerate(asked, 1):
+        door.answer(question(number, asked=query))
+    found = entries(tmp_path)
+    rho = sum(Fraction(entry.rho) for entry in found)
+    assert rho == 4 * asked[0].law.rho
+    spent = sum(entry.cost for entry in found)
+    assert spent == Fraction(epsilon_of(rho, 1e-6)) <= 1
+    assert sum(Fraction(query.law.epsilon) for query in asked) > 1.5 * spent  # not added up
+    (owner,) = owners(found, None).values()
+    assert (owner["delta"], owner["releases"]) == ("0.000001", 4)
+
+
+def test_another_delta_is_another_promise_and_the_policy_bounds_their_sum(tmp_path):
+    door = gate(
+        tmp_path, epsilon_total=9, epsilon_per_release=2, delta_total="1e-6", releases=9, **PINNED
+    )
+    door.answer(question(1, asked=shares(1)))
+    elsewhere = sign(replace(invitation(1, asked=shares(1)), campaign="another"), PURPOSE, KEY)
+    assert refused(door, elsewhere).reason is Reason.SPENT
+    door.answer(question(2, asked=shares(2, attempt=2)))
+    assert len(entries(tmp_path)) == 2
+
+
+def test_shares_over_the_budget_are_refused(tmp_path):
+    door = gate(
+        tmp_path,
+        epsilon_total="1.2",
+        epsilon_per_release=1,
+        delta_total="1e-6",
+        releases=9,
+        **PINNED,
+    )
+    door.answer(question(1, asked=shares(1)))
+    assert refused(door, question(2, asked=shares(2, attempt=2))).reason is Reason.SPENT
+    assert len(entries(tmp_path)) == 1
+
+
+def test_rounded_shares_through_the_gate_add_up(tmp_path):
+    cohort = rows(owners=12)
+    door = gate(tmp_path, cohort, epsilon_per_release=1, delta_total="1e-6", **PINNED)
+    asked = invitation(asked=shares(1))
+    said = door.answers(sign(asked, PURPOSE, KEY), [f"owner {i}" for i in range(12)])
+    good, _, reports = unpack(said, asked.digest, asked.query)
+    assert good.all()
+    query = asked.query
+    pair = Pair(query.batch)
+    assert pair.check([row.tobytes() for row in reports.points]) == (12, 12)
+    mean, stderr, n = pair.open(seeded(1))
+    assert (len(mean), n) == (query.width, 12)
+    exact = query.learner.share(query.asked, cohort).mean(axis=0)
+    assert (abs(mean - exact) < 6 * stderr).all()

@@ -25,6 +25,7 @@ from tacit.learners.learner import Facts, Learner, ReportTerms, ShareQuery, Tall
 from tacit.learners.models.ensemble import Ensemble, Model
 from tacit.learners.query import Answer, all_rounds, rounds_in_words
 from tacit.sums.base import SumAnswer
+from tacit.sums.vector_terms import VectorTerms
 from tacit.wire import message
 
 _LEAST_ERROR = 1e-6  # votes stay finite, and below 14 for two classes
@@ -166,7 +167,11 @@ class Schedule:
 
 
 def boost(
-    learner: Learner, facts: Facts, terms: ReportTerms, judge: Judge, schedule: Schedule
+    learner: Learner,
+    facts: Facts,
+    terms: ReportTerms | VectorTerms,
+    judge: Judge,
+    schedule: Schedule,
 ) -> Generator[Question, Reply, Boosted]:
     """Boost by schedule; a judge that finds no better than chance drops a round."""
     ensemble = Ensemble(facts.classes)

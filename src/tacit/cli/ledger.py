@@ -58,9 +58,8 @@ def show(
             if limit is None
             else f", {sums['left']} left, {_releases(sums['releases_left'], 'more ')} allowed"
         )
-        console.print(
-            f"{escape(owner)}: epsilon {sums['spent']} spent in {_releases(sums['releases'])}{left}"
-        )
+        spent = f"epsilon {sums['spent']}{_delta(sums['delta'])} spent"
+        console.print(f"{escape(owner)}: {spent} in {_releases(sums['releases'])}{left}")
     if limit is None:
         console.print("[dim]--policy FILE also shows what is left[/]")
 
@@ -185,6 +184,13 @@ def _table(entries: list[Entry]) -> Table:
 
 for _command in (show, serve, adopt):
     add(app, _command)
+
+
+def _delta(delta: object) -> str:
+    """The delta of all that was spent, where there is one: releases of one campaign are composed by
+    zero-concentrated privacy.
+    """
+    return "" if delta == "0" else f" and delta {delta}"
 
 
 def _releases(count: object, more: str = "") -> str:

@@ -20,6 +20,7 @@ from tacit.learners.query import Answer, Estimates, Query
 from tacit.mechanisms.registry import MECHANISMS
 from tacit.mechanisms.streams import Stream, drawing_order
 from tacit.sums.base import SecureSum
+from tacit.sums.vector_terms import VectorTerms
 from tacit.wire import WireError, encode
 
 _BLOCK = 1 << 22  # numbers of a block of shares
@@ -122,18 +123,29 @@ class Inline:
         if query.width > self._widest and not query.unsound:
             self._widest, self.influence = query.width, query.influence
         if isinstance(query, ShareQuery) and isinstance(query.learner, Simulated):
-            kind = MECHANISMS[query.terms.mechanism]
+            kind = MECHANISMS[query.how]
             return query.learner.simulate(
                 query, self.cohort[owners], kind, epsilon, coins.of(owners)
             )
-        collected: Any = None
         size = max(1, _BLOCK // query.width)
+        if isinstance(query, ShareQuery) and isinstance(query.terms, VectorTerms):
+            return self._add_up(query, owners, size)
+        collected: Any = None
         for start in range(0, len(owners), size):
             block = owners[start : start + size]
             part = epsilon if isinstance(epsilon, float) else epsilon[start : start + size]
             added = query.collect(query.release(self.cohort[block], part, coins.of(block)), part)
             collected = added if collected is None else collected + added
         return query.answer(collected)
+
+    def _add_up(self, query: ShareQuery, owners: IntArray, size: int) -> Answer:
+        """What two servers say to a sum of shares."""
+        coins = self.stream.child("round", query.round, query.attempt)
+        total = np.zeros(query.width, dtype=np.int64)
+        for start in range(0, len(owners), size):
+            block = owners[start : start + size]
+            total += query.add_up(query.release(self.cohort[block], 0.0, coins.of(block)))
+        return query.open_sum(total, len(owners), self.stream)
 
     def _invite(self, query: Query) -> IntArray:
         """Owners for a query; those that are asked but once are used up."""

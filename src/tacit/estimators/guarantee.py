@@ -15,6 +15,7 @@ from tacit.learners.owners.gradient import Gradient
 from tacit.learners.peers.leaf_counts import CountLeaves
 from tacit.learners.sites.train import TrainSite
 from tacit.mechanisms.streams import SecureStream, Stream
+from tacit.sums.halves import HOW
 from tacit.wire import message
 
 _REPORTS = (
@@ -22,6 +23,10 @@ _REPORTS = (
     "all other owners"
 )
 _SUMS = "; for the sums of the error estimates: either of two servers, but not both together"
+_TWO_SERVERS = (
+    "either of the two servers that add up, following the protocol or not, with all other owners "
+    "and whoever sees the sums; the two servers together see every share"
+)
 _NO_REPORT = "no report"
 
 
@@ -56,6 +61,10 @@ class Guarantee:
         What one report can do at most.
     in_clear : str, default=""
         Whose rows were used without any protection, if somebody's were.
+    trust : str, default="nobody"
+        Whom owners must trust: nobody, or that one of "two servers" is honest.
+    delta : float, default=0.0
+        The chance that epsilon does not hold, for all reports of an owner together.
 
     Examples
     --------
@@ -82,6 +91,8 @@ class Guarantee:
     held: str = ""
     influence: str = ""
     in_clear: str = ""
+    trust: str = "nobody"
+    delta: float = 0.0
 
     @property
     def of_model(self) -> "Guarantee":
@@ -110,6 +121,8 @@ class Guarantee:
     @property
     def adversary(self) -> str:
         """Who may look, at what."""
+        if self.trust == HOW:
+            return _TWO_SERVERS
         return _REPORTS + ("" if self.error_epsilon is None else _SUMS)
 
     def __str__(self) -> str:
@@ -152,6 +165,8 @@ class Guarantee:
             if low == high
             else f"epsilon {low:g} to {high:g}, as each {self.reporter} chose"
         )
+        if self.delta:
+            budget += f" and delta {self.delta:g}"
         if self.error_epsilon is None:
             return f"{self.notion} with {budget}"
         return (
@@ -229,6 +244,21 @@ def _owners_guarantee(
         not_protected=(sample, _OWNERS),
         void=void or _void_coins(stream),
         held=_COUNTS,
+    )
+
+
+def under_two_servers(whole: Guarantee, epsilon: float, delta: float, reports: int) -> Guarantee:
+    """The same where owners trust that one of two servers is honest: what all their reports to sums
+    cost together, at most.
+    """
+    return replace(
+        whole,
+        epsilon=(epsilon, epsilon),
+        delta=delta,
+        trust=HOW,
+        notion="differential privacy",
+        mechanism="sums of two servers, each with noise of its own",
+        reports="one report" if reports == 1 else f"up to {reports} reports",
     )
 
 

@@ -23,6 +23,14 @@ from tacit.mechanisms.registry import MECHANISMS, best_name, mechanism_for
 from tacit.mechanisms.reports import Reports, Totals
 from tacit.mechanisms.spaces import Space
 from tacit.mechanisms.streams import Stream
+from tacit.sums.base import SumRefusedError
+from tacit.sums.vector_terms import (
+    VectorTerms,
+    draw_server_noise,
+    mean_of,
+    round_shares,
+    server_tape,
+)
 from tacit.wire import message
 
 
@@ -150,12 +158,14 @@ class ShareQuery(Query):
     learner: Learner
     facts: Facts
     ensemble: Ensemble
-    terms: ReportTerms
+    terms: ReportTerms | VectorTerms
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.ensemble.check(self.facts.dim, self.facts.classes)
-        self.learner.space(self.facts)  # refuses facts that are not this learner's
+        space = self.learner.space(self.facts)  # refuses facts that are not this learner's
+        if isinstance(self.terms, VectorTerms) and not self.terms.dim == space.dim:
+            raise bad("terms", f"for shares of {space.dim} numbers", self.terms.dim)
 
     @property
     def what(self) -> str:
@@ -179,6 +189,8 @@ class ShareQuery(Query):
 
     @property
     def unsound(self) -> str:
+        if isinstance(self.terms, VectorTerms):
+            return self.learner.unsound or "for two servers a share leaves in sealed halves only"
         return self.learner.unsound or (
             "shares leave as they are" if self.terms.mechanism == "none" else ""
         )
@@ -189,6 +201,11 @@ class ShareQuery(Query):
 
     @property
     def influence(self) -> str:
+        if isinstance(self.terms, VectorTerms):
+            return (
+                "what an owner adds to a sum is proven to be short: one report, true or not, "
+                f"moves the mean of n shares by at most {self.terms.influence:.3g} / n"
+            )
         furthest = self.mechanism(np.array(self.epsilons)).influence(1)
         honest = 2 * self.learner.space(self.facts).radius_2
         return (
@@ -198,18 +215,27 @@ class ShareQuery(Query):
 
     def mechanism(self, epsilon: float | FloatArray) -> Mechanism:
         """What randomises shares, for one epsilon or for one per owner."""
+        if isinstance(self.terms, VectorTerms):
+            raise TypeError("shares for two servers are not randomised: their sum is")
         space = self.learner.space(self.facts)
         return mechanism_for(self.terms.mechanism, space, epsilon, np.array(self.terms.epsilons))
 
     def cost(self, rows: int) -> Cost:
+        if isinstance(self.terms, VectorTerms):
+            rounding = Cost(64 * self.width, (1 << 20) + 64 * self.width, 100)
+            return self.learner.cost(self, rows) + rounding
         mechanism = self.mechanism(np.array(self.epsilons))
         drawing = Cost(mechanism.work, (1 << 20) + 256 * self.width, 20)
         return self.learner.cost(self, rows) + drawing
 
     def blank(self, n: int) -> Reports:
+        if isinstance(self.terms, VectorTerms):
+            return Reports.of(np.zeros((n, self.width), dtype=np.int64))
         return self.mechanism(np.array(self.epsilons)).blank(n)
 
     def release(self, cohort: Cohort, epsilon: float | FloatArray, stream: Stream) -> Reports:
+        if isinstance(self.terms, VectorTerms):
+            return Reports.of(round_shares(self.learner.share(self, cohort), self.terms, stream))
         return self.mechanism(epsilon).randomize(self.learner.share(self, cohort), stream)
 
     def valid(self, reports: Reports, epsilon: float | FloatArray) -> BoolArray:
@@ -217,6 +243,22 @@ class ShareQuery(Query):
 
     def collect(self, reports: Reports, epsilon: float | FloatArray) -> Totals:
         return self.mechanism(epsilon).totals(reports)
+
+    def add_up(self, reports: Reports) -> IntArray:
+        """The sum of rounded shares, as two servers find it before they add noise."""
+        return np.asarray(reports.points.sum(axis=0))
+
+    def open_sum(self, total: IntArray, n: int, noise: Stream) -> Answer:
+        """What two servers say to a sum over n owners: each draws its noise from its own tape."""
+        if not isinstance(self.terms, VectorTerms):
+            raise TypeError("a sum of two servers needs terms of one")
+        if not n >= self.terms.minimum:
+            raise SumRefusedError(f"a sum needs at least {self.terms.minimum} owners, got {n}")
+        for server in "ab":
+            tape = server_tape(noise, self.round, self.attempt, server)
+            total = total + draw_server_noise(self.terms, tape)
+        mean, stderr = mean_of(total, n, self.terms)
+        return Answer(mean, stderr, n)
 
     def answer(self, collected: Totals) -> Answer:
         return Answer(collected.mean, collected.stderr, collected.n)

@@ -19,6 +19,7 @@ its own answers, never its privacy (owner/gate.md).
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,6 +29,7 @@ from tacit._util.types import BoolArray, FloatArray
 from tacit.data.cohort import ROWS_IN_BLOCK, Cohort
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.streams import Stream
+from tacit.wire import message
 
 STEP = 1e-8  # seconds
 CALL = 5_000  # steps
@@ -134,6 +136,16 @@ class Query(ABC):
         """What one answer may cost, in rising order; an owner takes the largest it allows."""
 
     @property
+    def rho(self) -> Fraction:
+        """What one answer costs as zero-concentrated privacy, where it has a delta; else 0."""
+        return Fraction(0)
+
+    @property
+    def delta(self) -> float:
+        """The delta of all answers to one campaign together; 0: pure epsilon."""
+        return 0.0
+
+    @property
     @abstractmethod
     def unsound(self) -> str:
         """Why no real owner may answer this; empty: it may."""
@@ -179,6 +191,7 @@ class Query(ABC):
         """What the algorithm is told."""
 
 
+@message("answer")
 @dataclass(frozen=True, eq=False)
 class Answer:
     """The estimated mean share of the owners asked, its standard error, and how many there were."""

@@ -33,7 +33,7 @@ from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.streams import Stream, rational, secure
 from tacit.owner.ledger import Book, Ledger
 from tacit.owner.policy import Policy
-from tacit.owner.rollback_guard import COUNTS, Entry
+from tacit.owner.rollback_guard import COUNTS, Entry, added_epsilon
 from tacit.owner.template import Template
 from tacit.owner.worker import JOB_LARGEST, Done, Job, Worker
 from tacit.sums.halves import no_rehearsal
@@ -166,7 +166,7 @@ class Gate:
             at = int(time.time())
             query = invitation.query
             for (owner, level), report in zip(fresh, reports, strict=True):
-                cost = rational(query.epsilons[level])
+                cost = self._cost(book, owner, invitation, level)
                 campaign, number = invitation.campaign, invitation.number
                 book.add(
                     Entry(
@@ -180,6 +180,8 @@ class Gate:
                         query.what,
                         query.how,
                         report,
+                        str(query.rho),
+                        str(rational(query.delta)),
                     )
                 )
                 said[owner] = report
@@ -281,6 +283,10 @@ class Gate:
             return None
         query = invitation.query
         able = self._policy.level(query.epsilons, spent, book.spent_on(owner, COUNTS), query.how)
+        if query.delta:
+            cost = self._cost(book, owner, invitation, 0)
+            delta = book.delta_spent(owner, invitation.campaign, rational(query.delta))
+            able = 0 if self._policy.pays(query, cost, spent, delta) else None
         form = None if self._template is None else self._template.form_of(query)
         if form is None:
             return able
@@ -289,6 +295,16 @@ class Gate:
         answered = book.answered(owner, invitation.campaign, query.what)
         payable = able is not None and agreed is not None and agreed <= able
         return agreed if payable and answered < form.times else None
+
+    def _cost(self, book: Book, owner: str, invitation: Invitation, level: int) -> Fraction:
+        """The epsilon that an answer adds to what this owner has spent: where it has a delta, by
+        zero-concentrated privacy within its campaign.
+        """
+        query = invitation.query
+        if not query.delta:
+            return rational(query.epsilons[level])
+        before = book.rho_spent(owner, invitation.campaign, rational(query.delta))
+        return added_epsilon(before, query.rho, query.delta)
 
     def _reports(self, invitation: Invitation, fresh: list[tuple[str, int]]) -> list[bytes]:
         """Reports of owners that can pay, all at the moment that question and policy name."""

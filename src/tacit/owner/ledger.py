@@ -37,9 +37,9 @@ from tacit.wire import WireError
 
 log = logging.getLogger(__name__)
 
-_SCHEMA = 1
+_SCHEMA = 2
 _WAIT = 60.0  # seconds for another process's transaction
-_FIELDS = "owner, digest, campaign, number, at, epsilon, unit, what, how, report"
+_FIELDS = "owner, digest, campaign, number, at, epsilon, unit, what, how, report, rho, delta"
 
 
 class LedgerError(RuntimeError):
@@ -83,6 +83,22 @@ class Book:
         ).fetchall()
         return sum((Fraction(cost) for (cost,) in costs), Fraction(0))
 
+    def rho_spent(self, owner: str, campaign: str, delta: Fraction) -> Fraction:
+        """The zero-concentrated privacy that an owner has spent in a campaign at this delta."""
+        costs = self.connection.execute(
+            "SELECT rho FROM releases WHERE owner = ? AND campaign = ? AND delta = ?",
+            (owner, campaign, str(delta)),
+        ).fetchall()
+        return sum((Fraction(cost) for (cost,) in costs), Fraction(0))
+
+    def delta_spent(self, owner: str, campaign: str, delta: Fraction) -> Fraction:
+        """What the deltas of an owner's campaigns add up to, this one's included."""
+        found = self.connection.execute(
+            "SELECT DISTINCT campaign, delta FROM releases WHERE owner = ? AND delta <> '0'",
+            (owner,),
+        ).fetchall()
+        return sum((Fraction(each) for _, each in {*found, (campaign, str(delta))}), Fraction(0))
+
     def answered(self, owner: str, campaign: str, what: str) -> int:
         """How many questions for this the owner has answered in a campaign of this name."""
         wanted = "SELECT count(*) FROM releases WHERE owner = ? AND campaign = ? AND what = ?"
@@ -92,7 +108,7 @@ class Book:
         """Write a release down; it counts when the transaction ends."""
         self.head = linked(self.head, entry)
         self.connection.execute(
-            f"INSERT INTO releases ({_FIELDS}, head) VALUES (?,?,?,?,?,?,?,?,?,?,?)",  # noqa: S608 - a constant
+            f"INSERT INTO releases ({_FIELDS}, head) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",  # noqa: S608 - a constant
             (*(getattr(entry, name) for name in _FIELDS.split(", ")), self.head),
         )
         self.added.append(entry)
@@ -212,7 +228,7 @@ class Ledger:
             " campaign TEXT NOT NULL, number INTEGER NOT NULL, at INTEGER NOT NULL, epsilon "
             "TEXT NOT NULL,"
             " unit TEXT NOT NULL, what TEXT NOT NULL, how TEXT NOT NULL, report BLOB NOT "
-            "NULL, head BLOB NOT NULL,"
+            "NULL, rho TEXT NOT NULL, delta TEXT NOT NULL, head BLOB NOT NULL,"
             " UNIQUE (owner, digest))"
         )
         connection.execute(

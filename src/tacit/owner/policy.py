@@ -14,11 +14,12 @@ from typing import Any
 
 from tacit._util.checks import bad, whole
 from tacit.learners.invitation import Invitation
-from tacit.learners.owners.sum_query import HOW, SumQuery
+from tacit.learners.owners.sum_query import SealedQuery
 from tacit.learners.query import Query
 from tacit.mechanisms.registry import MECHANISMS
 from tacit.mechanisms.streams import rational
 from tacit.owner.rollback_guard import COUNTS, budget_used
+from tacit.sums.halves import HOW
 
 _LARGEST_QUERY = 1 << 20
 
@@ -28,6 +29,7 @@ class Policy:
     """Limits on what may leave.
 
     epsilon_per_release, epsilon_total : budgets, exact; give strings, decimals or whole numbers.
+    delta_total : what the deltas of all campaigns may add up to, exact; 0 allows pure epsilon only.
     releases : how many questions may be answered in all.
     columns, labels : columns that may be used, and predicted; None allows every one.
     columns_never : columns that may be neither.
@@ -56,6 +58,7 @@ class Policy:
 
     epsilon_per_release: Fraction
     epsilon_total: Fraction
+    delta_total: Fraction = Fraction(0)
     releases: int = 1
     columns: tuple[str, ...] | None = None
     columns_never: tuple[str, ...] = ()
@@ -74,11 +77,13 @@ class Policy:
     largest_memory: int = 1 << 31
 
     def __post_init__(self) -> None:
-        for name in ("epsilon_per_release", "epsilon_total", "time_step", "longest"):
+        for name in ("epsilon_per_release", "epsilon_total", "delta_total", "time_step", "longest"):
             object.__setattr__(self, name, exact(name, getattr(self, name)))
         for name in ("epsilon_per_release", "epsilon_total"):
             if not getattr(self, name) > 0:
                 raise bad(name, "> 0", str(getattr(self, name)))
+        if not 0 <= self.delta_total < Fraction(1, 2):
+            raise bad("delta_total", "at least 0 and below 1/2", str(self.delta_total))
         if not 0 <= self.time_step <= 3600:
             raise bad("time_step", "0 to 3600 seconds", str(self.time_step))
         if not 0 < self.longest <= 86400:
@@ -135,6 +140,14 @@ class Policy:
                 allowed = place
         return allowed
 
+    def pays(self, query: Query, cost: Fraction, spent: Fraction, delta: Fraction) -> bool:
+        """Whether an answer with a delta may be given that adds `cost` to the epsilon `spent`, when
+        the deltas of all campaigns then add up to `delta`.
+        """
+        (single,) = map(rational, query.epsilons)
+        fits = single <= self.epsilon_per_release and spent + cost <= self.epsilon_total
+        return fits and delta <= self.delta_total
+
     def refuse_columns(self, columns: Collection[str], label: str) -> str:
         """Why these columns may not be used, or this one predicted; empty: they may."""
         barred = {*columns, label} & set(self.columns_never)
@@ -182,8 +195,10 @@ class Policy:
             return "the policy does not allow this mechanism"
         if not query.width <= self.largest_share:
             return f"a share may have at most {self.largest_share} numbers"
-        if isinstance(query, SumQuery) and query.terms.helper.hex() != str(self.helper).lower():
+        if isinstance(query, SealedQuery) and query.terms.helper.hex() != str(self.helper).lower():
             return "the policy does not name the second server of this sum as its helper"
+        if not rational(query.delta) <= self.delta_total:
+            return f"the policy allows a delta of at most {float(self.delta_total):g}"
         return ""
 
 

@@ -25,6 +25,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from tacit._util.checks import bad
+from tacit.sums.accounting import epsilon_of
 from tacit.wire import WireError, decode, encode, message
 
 COUNTS = "counts"  # how peers release; see `budget_used`
@@ -35,7 +36,11 @@ _RATIONAL = re.compile("[0-9]{1,400}(/[0-9]{1,400})?")
 @message("entry")
 @dataclass(frozen=True)
 class Entry:
-    """A release; `epsilon` is an exact rational as text, `at` in seconds since 1970."""
+    """A release; `epsilon` is an exact rational as text, `at` in seconds since 1970.
+
+    Where it has a delta, `rho` is what it costs as zero-concentrated privacy, and `epsilon` what it
+    adds to the epsilon of its campaign at this `delta` (`added_epsilon`).
+    """
 
     owner: str
     digest: bytes
@@ -47,8 +52,13 @@ class Entry:
     what: str
     how: str
     report: bytes
+    rho: str = "0"
+    delta: str = "0"
 
     def __post_init__(self) -> None:
+        for name in ("rho", "delta"):
+            if not _RATIONAL.fullmatch(getattr(self, name)):
+                raise bad(name, "a rational number such as 1/2", getattr(self, name)[:20])
         if not _RATIONAL.fullmatch(self.epsilon):
             raise bad("epsilon", "a rational number such as 1/2", self.epsilon[:20])
         if not self.cost > 0:
@@ -75,6 +85,21 @@ def budget_used(spent: Fraction, counts: Fraction) -> Fraction:
     (Fraction(4, 1), Fraction(1, 1))
     """
     return spent + counts if 0 < counts < spent else spent
+
+
+def added_epsilon(before: Fraction, rho: Fraction, delta: float) -> Fraction:
+    """What a release of this rho adds to the epsilon of releases of `before` in the same campaign,
+    at its delta.
+
+    Claim: what was added in a campaign adds up to the epsilon of all of its releases together, at
+    delta. Proof: rho adds up, and `epsilon_of` is evaluated at both ends, exactly as a rational.
+
+    >>> parts = [added_epsilon(k * Fraction(1, 50), Fraction(1, 50), 1e-6) for k in range(3)]
+    >>> [round(float(part), 2) for part in parts]
+    [0.9, 0.4, 0.32]
+    """
+    composed = Fraction(epsilon_of(before + rho, delta))
+    return composed - Fraction(epsilon_of(before, delta))
 
 
 def linked(head: bytes, entry: Entry) -> bytes:

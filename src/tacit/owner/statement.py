@@ -36,6 +36,8 @@ def owners(entries: list[Entry], limit: Policy | None) -> dict[str, dict[str, ob
         counts = sum((entry.cost for entry in costs if entry.how == COUNTS), Fraction(0))
         spent = budget_used(sum((entry.cost for entry in costs), Fraction(0)), counts)
         found[owner] = {"spent": rounded_up(spent), "releases": len(costs)}
+        deltas = {(entry.campaign, entry.delta) for entry in costs if entry.delta != "0"}
+        found[owner]["delta"] = rounded_up(sum((Fraction(each) for _, each in deltas), Fraction(0)))
         if limit is not None:
             found[owner]["left"] = rounded_down(max(limit.epsilon_total - spent, Fraction(0)))
             found[owner]["releases_left"] = max(limit.releases - len(costs), 0)
@@ -51,6 +53,8 @@ def figures(entry: Entry) -> dict[str, object]:
         "question": entry.number,
         "digest": entry.digest.hex(),
         "epsilon": entry.epsilon,
+        "rho": entry.rho,
+        "delta": entry.delta,
         "unit": entry.unit,
         "what": entry.what,
         "how": entry.how,

@@ -35,6 +35,7 @@ from tacit.sums.two_servers import TwoServers, two_sided_geometric
 from tacit.wire import encode, message
 from tacit.wire.envelopes import KEY, OVERHEAD, seal, unseal
 
+HOW = "two servers"  # the name of these sums, beside those of mechanisms
 COORDINATOR, HELPER = 0, 1  # places of the two servers, as in Prio3
 _NAMES = ("coordinator", "helper")
 _DIGEST = 32  # bytes
@@ -133,8 +134,10 @@ class SumTerms:
                 "sees terms"
             )
 
-    def key_of(self, place: int) -> bytes:
-        return (self.coordinator, self.helper)[place]
+    @property
+    def keys(self) -> tuple[bytes, bytes]:
+        """Of the servers, by place."""
+        return self.coordinator, self.helper
 
 
 @message("sum.batch")
@@ -185,7 +188,7 @@ class Batch:
         It follows from the two keys that the terms name, so it was settled before the first report
         was made: no server can choose it afterwards, and owners cannot know it.
         """
-        other = X25519PublicKey.from_public_bytes(self.terms.key_of(1 - place))
+        other = X25519PublicKey.from_public_bytes(self.terms.keys[1 - place])
         info = b"tacit verify key " + self.application
         return HKDF(SHA256(), KEY, salt=None, info=info).derive(key.exchange(other))
 
@@ -209,7 +212,7 @@ def seal_reports(measurements: IntArray, batch: Batch, stream: Stream) -> ByteAr
         halves = [
             seal(
                 shared + sent.inputs[place][owner].tobytes(),
-                terms.key_of(place),
+                terms.keys[place],
                 contexts[place],
                 secrets[KEY * place : KEY * (place + 1)],
             )

@@ -16,8 +16,10 @@ that few are clipped (entries have a standard deviation of at most 1.5 steps). C
 draw and lowering bias the longest shares a little, nothing else.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import ceil, sqrt
 
 import numpy as np
@@ -29,6 +31,9 @@ from tacit.mechanisms.spaces import Ball, Space
 from tacit.mechanisms.streams import Stream, high_half, low_half, round_up, seeded
 from tacit.sums.accounting import check_delta, epsilon_of, least_scale, least_sigma, rho_of
 from tacit.sums.discrete_gaussian import LARGEST_SIGMA, discrete_gaussian
+from tacit.sums.halves import HOW, Batch, SumLaw
+from tacit.sums.prio3.instances import prio3_bounded_vector
+from tacit.sums.prio3.prio3 import Prio3
 from tacit.sums.two_servers import two_sided_geometric, variance
 from tacit.wire import message
 
@@ -42,7 +47,7 @@ _BLOCK = 1024  # owners rounded at a time
 
 @message("sum.vector")
 @dataclass(frozen=True)
-class VectorTerms:
+class VectorTerms(SumLaw):
     """The terms of one sum of vectors of `dim` whole numbers of `bits` bits, squared length at most
     `bound`.
 
@@ -134,6 +139,32 @@ class VectorTerms:
         return float(Fraction(2 * self.reach, self.noise))
 
     @property
+    def epsilons(self) -> tuple[float, ...]:
+        """What an owner may choose from: one epsilon."""
+        return (self.epsilon,)
+
+    @property
+    def mechanism(self) -> str:
+        return HOW
+
+    @property
+    def price(self) -> float:
+        return self.epsilon
+
+    @cached_property
+    def prio3(self) -> Prio3:
+        return prio3_bounded_vector(self.dim, self.bound, self.bits)
+
+    def tape(self, batch: Batch, stream: Stream) -> Stream:
+        return sum_tape(stream, batch.number, batch.attempt)
+
+    def draw_noise(self, stream: Stream) -> IntArray:
+        return draw_server_noise(self, stream)
+
+    def answer(self, total: Sequence[int], n: int) -> tuple[FloatArray, FloatArray, int]:
+        return (*mean_of(np.array(total, dtype=np.int64), n, self), n)
+
+    @property
     def variance(self) -> float:
         """Of an entry of an opened sum by the noise of both servers, in squares of shares."""
         each = float(self.noise) ** 2 if self.law == GAUSSIAN else variance(self.noise)
@@ -175,11 +206,16 @@ def draw_server_noise(terms: VectorTerms, stream: Stream) -> IntArray:
     return two_sided_geometric(terms.dim, terms.noise, stream)
 
 
+def sum_tape(noise: Stream, round_number: int, attempt: int) -> Stream:
+    """Where the noise of one sum comes from, the same over the network and in one process."""
+    return noise.child("sum", round_number, attempt)
+
+
 def server_tape(noise: Stream, round_number: int, attempt: int, server: str) -> Stream:
     """The tape of server "a" (the coordinator) or "b" (the helper) in one sum: in a rehearsal over
     the network that of the sum in one process.
     """
-    return noise.child("sum", round_number, attempt).child("noise", server)
+    return sum_tape(noise, round_number, attempt).child("noise", server)
 
 
 def mean_of(total: IntArray, n: int, terms: VectorTerms) -> tuple[FloatArray, FloatArray]:

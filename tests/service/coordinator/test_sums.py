@@ -99,11 +99,20 @@ class Trial:
         for key, token in zip(self.keys, TOKENS, strict=True):
             assert enrol(self.service.store, key, token, "")
         ledger = Ledger(self.folder / "ledger.db", self.folder / "ledger.mark")
-        policy = joining(self.folder, **LIMITS).policy
-        self.gate = Gate(
-            self.cohort, self.names, self.terms.schema, policy, ledger, KEY.public_key()
-        )
         self.ledger = ledger
+        self.gate = self.gate_of(ledger, self.limits)
+
+    limits = LIMITS
+
+    def gate_of(self, ledger, limits):
+        policy = joining(self.folder, **limits).policy
+        schema = self.terms.schema
+        return Gate(self.cohort, self.names, schema, policy, ledger, KEY.public_key())
+
+    def gate_with(self, name, **limits):
+        """Another gate with a ledger of its own."""
+        ledger = Ledger(self.folder / f"{name}.db", self.folder / f"{name}.mark")
+        return self.gate_of(ledger, limits)
 
     def start(self, client):
         """The coordinator, started anew from what is in the database, when the lease of the last
@@ -398,7 +407,7 @@ def test_owners_and_both_servers_over_http(tmp_path, monkeypatch):
             ('error = "owners"', 'error = "public"'),
             "must be given with error = 'owners', and only then",
         ),
-        (("error_epsilon = 2.5", ""), "error_epsilon, helper, helper_key must be given"),
+        (("error_epsilon = 2.5", ""), "error_epsilon must be given with error"),
         (
             ("error_epsilon = 2.5", "error_epsilon = -1"),
             "error_epsilon must be a finite number > 0",

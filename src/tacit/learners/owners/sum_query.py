@@ -1,42 +1,107 @@
-"""Questions that two servers answer together: everybody's error terms, in two sealed halves with a
-proof.
+"""Questions that two servers answer together: shares of a learner, or everybody's error terms, in
+two sealed halves with a proof.
 
-Claim: unit owner; adversary either server alone with all other owners; epsilon as the terms say,
-charged for each question. Proof: sums/two_servers.md. The report itself is read by nobody: two
-servers verify and add reports up (sums/protocol.py).
+Claim: unit owner; adversary either server alone with all other owners; epsilon (and delta) as the
+law of the sum says, charged for each question. Proof: sums/two_servers.md. The report itself is
+read by nobody: two servers verify and add reports up (sums/protocol.py).
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
 from tacit._util.checks import bad, whole
-from tacit._util.types import BoolArray, FloatArray
+from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort
 from tacit.learners.invitation import digest_of
-from tacit.learners.learner import Tally
+from tacit.learners.learner import Facts, Learner, ShareQuery, Tally
 from tacit.learners.models.ensemble import Ensemble, Model
 from tacit.learners.query import CALL, Cost, Query, in_blocks, table
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.streams import Stream
-from tacit.sums.halves import ENTRIES, Batch, SumTerms, TallyLaw, seal_reports
+from tacit.sums.halves import HOW, Batch, SumTerms, TallyLaw, seal_reports
+from tacit.sums.vector_terms import VectorTerms, round_shares
 from tacit.wire import message
 
-WHAT, HOW = "error sum", "two servers"
+WHAT = "error sum"
+
+
+class SealedQuery(Query):
+    """A question whose reports are two sealed halves."""
+
+    unit: ClassVar[str] = "owner"
+    adjacency: ClassVar[str] = "any two sets of rows of one owner that takes part"
+
+    terms: SumTerms
+
+    @property
+    @abstractmethod
+    def batch(self) -> Batch:
+        """What halves are sealed to: this question and no other."""
+
+    @abstractmethod
+    def measure(self, cohort: Cohort, stream: Stream) -> IntArray:
+        """What each owner adds to the sum: whole numbers that keep the law, whatever its rows."""
+
+    @property
+    def how(self) -> str:
+        return HOW
+
+    @property
+    def epsilons(self) -> tuple[float, ...]:
+        return (self.terms.law.price,)
+
+    @property
+    def width(self) -> int:
+        return self.terms.law.prio3.circuit.output_len
+
+    def proving(self) -> Cost:
+        """What rounding, proving and sealing take at most."""
+        size = self.batch.report_size
+        return Cost(3_000 * CALL + 400 * size, (1 << 22) + 256 * size)
+
+    def blank(self, n: int) -> Reports:
+        return Reports.of(np.zeros((n, self.batch.report_size), dtype=np.uint8))
+
+    def release(self, cohort: Cohort, epsilon: float | FloatArray, stream: Stream) -> Reports:
+        """Two sealed halves of what each owner adds; the noise is the servers'."""
+        (price,) = self.epsilons
+        if not np.all(np.asarray(epsilon) == price):
+            raise bad("epsilon", f"{price} as the question says", epsilon)
+        # whatever votes are published, what they give is clipped afterwards
+        with np.errstate(all="ignore"):
+            measured = self.measure(cohort, stream)
+        return Reports.of(seal_reports(measured, self.batch, stream.child("halves")))
+
+    def valid(self, reports: Reports, epsilon: float | FloatArray) -> BoolArray:
+        """Halves are sealed: only their servers find out whether they open and are proven, and
+        leave out those that are not.
+        """
+        return np.ones(len(reports), dtype=np.bool_)
+
+    def collect(self, reports: Reports, epsilon: float | FloatArray) -> NoReturn:
+        raise TypeError(
+            "reports to a sum are added up by two servers (tacit.sums.protocol); nobody reads "
+            "them alone"
+        )
+
+    def answer(self, collected: Any) -> NoReturn:
+        raise TypeError(
+            "a sum is answered by whoever opens it, from both servers (tacit.sums.protocol)"
+        )
 
 
 @message("sum")
 @dataclass(frozen=True, eq=False)
-class SumQuery(Query):
+class SumQuery(SealedQuery):
     """Asks everybody how wrong `model` is under the published ensemble; `number` counts the
     campaign's sums from 1.
 
     `columns` is how many numbers a row has.
     """
-
-    unit: ClassVar[str] = "owner"
-    adjacency: ClassVar[str] = "any two sets of rows of one owner that takes part"
 
     columns: int
     model: Model
@@ -87,10 +152,6 @@ class SumQuery(Query):
         return WHAT
 
     @property
-    def how(self) -> str:
-        return HOW
-
-    @property
     def dim(self) -> int:
         return self.columns
 
@@ -99,33 +160,16 @@ class SumQuery(Query):
         return self.ensemble.classes
 
     @property
-    def epsilons(self) -> tuple[float, ...]:
-        return (self.law.epsilon,)
-
-    @property
     def unsound(self) -> str:
         return ""
-
-    @property
-    def width(self) -> int:
-        return ENTRIES
 
     def cost(self, rows: int) -> Cost:
         sealing = Cost(3_000 * CALL, 1 << 20)  # some hundred products, hashes of a few kilobytes
         all_of_it = self.ensemble.plus(0.0, self.model).cost(self.columns, rows)
         return all_of_it + in_blocks(lambda block: table(block, 8, 4), rows) + sealing
 
-    def blank(self, n: int) -> Reports:
-        return Reports.of(np.zeros((n, self.batch.report_size), dtype=np.uint8))
-
-    def release(self, cohort: Cohort, epsilon: float | FloatArray, stream: Stream) -> Reports:
-        """Two sealed halves of each owner's clipped terms; the noise is the servers'."""
-        if not np.all(np.asarray(epsilon) == self.law.epsilon):
-            raise bad("epsilon", f"{self.law.epsilon} as the question says", epsilon)
-        # whatever votes are published, terms are clipped afterwards
-        with np.errstate(all="ignore"):
-            terms = self.ensemble.error_terms(self.model, cohort)
-        return Reports.of(seal_reports(self.law.measure(terms), self.batch, stream))
+    def measure(self, cohort: Cohort, stream: Stream) -> IntArray:
+        return self.law.measure(self.ensemble.error_terms(self.model, cohort))
 
     @property
     def influence(self) -> str:
@@ -134,19 +178,97 @@ class SumQuery(Query):
             "moves the sum by at most 1"
         )
 
-    def valid(self, reports: Reports, epsilon: float | FloatArray) -> BoolArray:
-        """Halves are sealed: only their servers find out whether they open, and leave out those
-        that do not.
-        """
-        return np.ones(len(reports), dtype=np.bool_)
 
-    def collect(self, reports: Reports, epsilon: float | FloatArray) -> NoReturn:
-        raise TypeError(
-            "reports to a sum are added up by two servers (tacit.sums.protocol); nobody reads "
-            "them alone"
+@message("sum.shares")
+@dataclass(frozen=True, eq=False)
+class SharesQuery(SealedQuery):
+    """Asks for the sum of a learner's shares: a `ShareQuery` as it travels to owners; `number` is
+    the question's place in its campaign, so that a sum that is asked anew is another one.
+    """
+
+    learner: Learner
+    facts: Facts
+    ensemble: Ensemble
+    number: int
+    terms: SumTerms
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        whole("number", self.number, 1)
+        self.ensemble.check(self.facts.dim, self.facts.classes)
+        if not self.law.dim == self.learner.space(self.facts).dim:
+            raise bad("terms", "those of this learner's shares", self.law.dim)
+
+    @classmethod
+    def of(cls, asked: ShareQuery, number: int, servers: tuple[bytes, bytes]) -> "SharesQuery":
+        """The question that answers this one, for coordinator and helper with these keys."""
+        if not isinstance(asked.terms, VectorTerms):
+            raise TypeError("a sum of shares needs the terms of a summed vector")
+        return cls(
+            round=asked.round,
+            attempt=asked.attempt,
+            owners=asked.owners,
+            learner=asked.learner,
+            facts=asked.facts,
+            ensemble=asked.ensemble,
+            number=number,
+            terms=SumTerms(asked.terms, *servers),
         )
 
-    def answer(self, collected: Any) -> NoReturn:
-        raise TypeError(
-            "a sum is answered with a Verdict, by whoever opens it (tacit.sums.protocol)"
+    @property
+    def law(self) -> VectorTerms:
+        """What is summed."""
+        if not isinstance(self.terms.law, VectorTerms):
+            raise TypeError("a sum of shares has the law of a summed vector")
+        return self.terms.law
+
+    @property
+    def asked(self) -> ShareQuery:
+        """What the algorithm asked."""
+        return ShareQuery(
+            round=self.round,
+            attempt=self.attempt,
+            owners=self.owners,
+            learner=self.learner,
+            facts=self.facts,
+            ensemble=self.ensemble,
+            terms=self.law,
         )
+
+    @property
+    def batch(self) -> Batch:
+        return Batch(digest_of(self), self.round, self.attempt, self.terms)
+
+    @property
+    def what(self) -> str:
+        return self.learner.name
+
+    @property
+    def dim(self) -> int:
+        return self.facts.dim
+
+    @property
+    def classes(self) -> int:
+        return self.facts.classes
+
+    @property
+    def unsound(self) -> str:
+        return self.learner.unsound
+
+    @property
+    def rho(self) -> Fraction:
+        return self.law.rho if self.law.delta else Fraction(0)
+
+    @property
+    def delta(self) -> float:
+        return self.law.delta
+
+    def cost(self, rows: int) -> Cost:
+        return self.asked.cost(rows) + self.proving()
+
+    def measure(self, cohort: Cohort, stream: Stream) -> IntArray:
+        return round_shares(self.learner.share(self.asked, cohort), self.law, stream)
+
+    @property
+    def influence(self) -> str:
+        return self.asked.influence

@@ -14,9 +14,9 @@ from typing import Any
 from tacit.algorithms.boosting import Verdict
 from tacit.algorithms.peers import Roll
 from tacit.learners.invitation import PURPOSE, Invitation, digest_of
-from tacit.learners.learner import Tally
-from tacit.learners.owners.sum_query import SumQuery
-from tacit.learners.query import Query
+from tacit.learners.learner import ShareQuery, Tally
+from tacit.learners.owners.sum_query import SealedQuery, SharesQuery, SumQuery
+from tacit.learners.query import Answer, Query
 from tacit.service.coordinator.peers import Rosters
 from tacit.service.coordinator.replay import Campaign, TranscriptReplay, read_reports
 from tacit.service.coordinator.status import Progress
@@ -33,6 +33,7 @@ from tacit.service.coordinator.tables import (
     VOID,
     Question,
 )
+from tacit.sums.vector_terms import VectorTerms
 from tacit.wire import encode
 from tacit.wire.envelopes import sign
 
@@ -62,10 +63,9 @@ class Driver:
         sums: Sums | None = None,
         rosters: Rosters | None = None,
     ) -> None:
-        if (sums is None) != (campaign.terms.sum_terms is None):
+        if (sums is None) != (campaign.terms.servers is None):
             raise ValueError(
-                "sums must be given if and only if the campaign's terms ask for sums over "
-                "all owners"
+                "sums must be given if and only if the campaign's terms ask for sums of two servers"
             )
         self._store = store
         self._campaign, self._terms = campaign, campaign.terms
@@ -138,7 +138,7 @@ class Driver:
         if missing and (self._rosters is None or self._store.is_anybody_left(question.number)):
             return False
         query = self._campaign.query_of(question)
-        if isinstance(query, SumQuery):
+        if isinstance(query, SealedQuery):
             if heard < query.terms.law.minimum and self._may_wait(question):
                 return False
             return self._add_up(question, query)
@@ -158,7 +158,7 @@ class Driver:
         log.info("question %d has too few reports and stays open", question.number)
         return True
 
-    def _add_up(self, question: Question, query: SumQuery) -> bool:
+    def _add_up(self, question: Question, query: SealedQuery) -> bool:
         """Have two servers verify and add up a question that takes no more reports, for as long as
         a step may take; the first answer written down counts.
         """
@@ -181,8 +181,9 @@ class Driver:
         if added.answer is None:
             self._store.close_question(question.number, VOID)
         else:
-            verdict = Verdict.of(added.answer)
-            self._store.close_question(question.number, CLOSED, encode(verdict))
+            is_tally = isinstance(query, SumQuery)
+            told = Verdict.of(added.answer) if is_tally else Answer(*added.answer)
+            self._store.close_question(question.number, CLOSED, encode(told))
         outcome = "refused" if added.answer is None else "added up"
         log.info("question %d: its reports were %s", question.number, outcome)
         return True
@@ -193,7 +194,7 @@ class Driver:
         last_good = max((at for at, each in enumerate(asked) if each.state != VOID), default=-1)
         void = len(asked) - 1 - last_good
         if self._sums is not None and void < self._terms.sum_attempts:
-            query = self._sums.query(tally, self._terms.schema.dim, sums + 1, void + 1)
+            query = self._sums.tally(tally, self._terms.schema.dim, sums + 1, void + 1)
             self._ask(query, len(asked) + 1)
         else:
             self._replay.give_up()
@@ -211,6 +212,10 @@ class Driver:
         """Put the question to owners that were never asked (or to all), and write down that they
         were.
         """
+        if isinstance(query, ShareQuery) and isinstance(query.terms, VectorTerms):
+            if self._sums is None:
+                raise RuntimeError("the algorithm asks for sums of two servers, and there is one")
+            query = self._sums.shares(query, number)
         invited = self._choose_owners(query)
         if not invited and not isinstance(query.owners, tuple):
             self._replay.give_up()  # owners have run out
@@ -229,7 +234,7 @@ class Driver:
         )
         self._store.ask(question, invited, spend=isinstance(query.owners, int))
         if not isinstance(query, SumQuery):
-            self._show_progress(query)
+            self._show_progress(query.asked if isinstance(query, SharesQuery) else query)
         log.info("question %d put to %d owners", number, len(invited))
 
     def _choose_owners(self, query: Query) -> list[int]:

@@ -98,11 +98,11 @@ def coordinator(
         stream = seeded(rehearsal)
         terms, draw, noise = terms.rehearsal(rehearsal), SeededDraw(store, stream), noise or stream
     sums = None
-    if terms.sum_terms is not None:
+    if terms.servers is not None:
         client = helper or spec.helper_client()
         if rehearsal is not None:
             rehearse_only_here(client.base_url.host)
-        sums = Sums(terms.sum_terms, key, client, noise)
+        sums = Sums(terms.servers, terms.sum_terms, key, client, noise=noise)
     campaign_key = public_bytes(key.public_key())
     store.create_or_resume(terms.name, encode(terms), campaign_key)
     rosters = None if terms.relay is None else Rosters(store, terms.relay, key)

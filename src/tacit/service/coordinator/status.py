@@ -37,6 +37,7 @@ from tacit.service.coordinator.tables import (
     reports,
 )
 from tacit.service.kinds import read_terms
+from tacit.sums.vector_terms import VectorTerms
 from tacit.wire.envelopes import opened
 
 _FRESH = 0.5  # seconds that figures are good for: many viewers cost the database as much as one
@@ -188,6 +189,8 @@ def _predict_error(query: ShareQuery, epsilons: FloatArray, answer: Answer) -> f
     """sqrt(sum_l s_l^2 V_l / n_l): level l has n_l reports, its say s_l is in proportion to n_l
     / risk_l.
     """
+    if isinstance(query.terms, VectorTerms):  # of both servers' noise and rounding: what it has
+        return _length(answer.stderr)
     mechanism = query.mechanism(np.array(query.epsilons))  # a row for each level
     counts = np.array(
         [np.count_nonzero(epsilons == each) for each in query.epsilons], dtype=np.float64

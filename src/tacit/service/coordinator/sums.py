@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tacit.learners.learner import Tally
-from tacit.learners.owners.sum_query import SumQuery
+from tacit.learners.learner import ShareQuery, Tally
+from tacit.learners.owners.sum_query import SealedQuery, SharesQuery, SumQuery
 from tacit.mechanisms.streams import Stream, secure
 from tacit.service.protocol.handshake import (
     Request,
@@ -59,18 +59,19 @@ class _Adding:
 
 
 class Sums:
-    """Sums on the campaign's terms, with the helper behind `client`; `noise` is where the
-    coordinator's comes from.
+    """Sums with the helper behind `client`, whose key the campaign's terms name; `tally` are the
+    terms of sums of errors, `noise` is where the coordinator's comes from.
     """
 
     def __init__(
         self,
-        terms: SumTerms,
+        servers: tuple[bytes, bytes],
+        tally: SumTerms | None,
         key: Ed25519PrivateKey,
         client: httpx.Client,
         noise: Stream | None = None,
     ) -> None:
-        self._terms = terms
+        self._servers, self._tally = servers, tally
         self._signing, self._opening = key, sum_key(key)
         self._client = client
         self._noise = secure() if noise is None else noise
@@ -78,11 +79,17 @@ class Sums:
         self._clock = TheirClock()
         self._adding: _Adding | None = None
 
-    def query(self, tally: Tally, columns: int, number: int, attempt: int) -> SumQuery:
+    def tally(self, tally: Tally, columns: int, number: int, attempt: int) -> SumQuery:
         """The question to everybody that answers a tally."""
-        return SumQuery.of(tally, columns, number, attempt, self._terms)
+        if self._tally is None:
+            raise RuntimeError("the algorithm asks for sums of errors, and the terms have none")
+        return SumQuery.of(tally, columns, number, attempt, self._tally)
 
-    def go_on(self, query: SumQuery, read: Read) -> Added | None:
+    def shares(self, query: ShareQuery, number: int) -> SharesQuery:
+        """The question that answers one for shares, as the so-manyth of its campaign."""
+        return SharesQuery.of(query, number, self._servers)
+
+    def go_on(self, query: SealedQuery, read: Read) -> Added | None:
         """One exchange with the helper: a block of reports, or the release. None: there is more to
         do; `AwayError`: not now.
         """
@@ -101,7 +108,7 @@ class Sums:
             self._adding = None
         return added
 
-    def _adding_of(self, query: SumQuery) -> _Adding:
+    def _adding_of(self, query: SealedQuery) -> _Adding:
         batch = query.batch
         if self._adding is None or self._adding.side.batch != batch:
             self._adding = _Adding(CoordinatorSide(batch, self._opening))

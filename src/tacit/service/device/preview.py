@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tacit.learners.invitation import Invitation, digest_of, pack, report_size
+from tacit.learners.owners.sum_query import SealedQuery
 from tacit.mechanisms.streams import rational, secure
 from tacit.service.device.client import Link
 from tacit.service.device.join import Joining
@@ -35,12 +36,14 @@ async def preview(joining: Joining, link: Link, pinned: bytes | None) -> Preview
         Invitation(terms.name, 1, 0, digest_of(terms.schema), query)
     )
     told, template = joining.told(terms), terms.template()
+    sealed = isinstance(query, SealedQuery)
+    from_whom = "either of two servers, but not from both" if sealed else "everybody but you"
     lines = [
         f"campaign: {terms.name}, to predict {joining.label or terms.label}",
         f"asks for: {terms.words.asks_for or f'the {query.what} share of your rows'} "
         f"({query.width} numbers), "
         f"through {query.how}",
-        f"hides: everything about one {query.unit} ({query.adjacency}), from everybody but you",
+        f"hides: everything about one {query.unit} ({query.adjacency}), from {from_whom}",
         f"offered epsilons: {', '.join(f'{e:g}' for e in query.epsilons)} each time; your "
         "policy allows "
         f"{float(policy.epsilon_per_release):g} per release, {float(policy.epsilon_total):g} "

@@ -2,26 +2,24 @@
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
-import httpx
 import numpy as np
 
 from tacit._util.checks import bad, one_of, positive, whole
 from tacit._util.types import IntArray
 from tacit.algorithms.boosting import AllOwners, Boosted, Judge, OwnSample, Schedule, boost
 from tacit.data.cohort import Public
-from tacit.estimators.guarantee import Source, boosting_guarantee
+from tacit.estimators.guarantee import Source, boosting_guarantee, under_two_servers
 from tacit.learners import learner_of
 from tacit.learners.learner import Facts, Learner, ReportTerms, ShareQuery, Tally
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.stump import StumpModel
-from tacit.learners.owners.sum_query import SumQuery
+from tacit.learners.owners.sum_query import SharesQuery, SumQuery
 from tacit.learners.query import Query
 from tacit.owner.policy import Policy
 from tacit.owner.template import ALWAYS_FREE, QuestionForm, bounds_of
-from tacit.service.kinds.campaign_file import CampaignSpec, register
+from tacit.service.kinds.campaign_file import HelpedSpec, register
 from tacit.service.kinds.kind import (
     ONE_REPORT,
     OWNERS_NOT_PROTECTED,
@@ -29,9 +27,18 @@ from tacit.service.kinds.kind import (
     KindWords,
     Notes,
     Publication,
+    helper_notes,
 )
-from tacit.service.protocol.handshake import check_url, trust
-from tacit.sums.halves import REHEARSAL_HELPER, Batch, SumTerms, TallyLaw, no_rehearsal
+from tacit.sums.halves import (
+    COORDINATOR,
+    HELPER,
+    HOW,
+    REHEARSAL_HELPER,
+    Batch,
+    SumTerms,
+    TallyLaw,
+)
+from tacit.sums.vector_terms import VectorTerms
 from tacit.wire import message
 
 _WORDS = KindWords(
@@ -58,7 +65,8 @@ class BoostingTerms(CampaignTerms):
     others are asked.
 
     The data user's sample judges base models, unless `sums` says on what terms all owners do, by a
-    sum after every round.
+    sum after every round. Where two servers add up shares, `keys` are those of coordinator and
+    helper.
     """
 
     kind: ClassVar[str] = "boosting"
@@ -66,11 +74,12 @@ class BoostingTerms(CampaignTerms):
 
     learner: Learner
     facts: Facts
-    terms: ReportTerms
+    terms: ReportTerms | VectorTerms
     rounds: int
     owners: int
     attempts: int
     sums: SumTerms | None = None
+    keys: tuple[bytes, bytes] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -80,6 +89,8 @@ class BoostingTerms(CampaignTerms):
             raise bad("minimum", f"at most owners per round, {self.owners}", self.minimum)
         if self.sums is not None and not self.sums.law.minimum <= self.start:
             raise bad("minimum of a sum", f"at most start, {self.start}", self.sums.law.minimum)
+        if (self.keys is None) == isinstance(self.terms, VectorTerms):
+            raise bad("keys", "given with terms of a sum of two servers, and only then", self.keys)
         if not (self.facts.dim, self.facts.classes) == (self.schema.dim, len(self.schema.classes)):
             raise bad("facts", "made for the schema", (self.facts.dim, self.facts.classes))
 
@@ -90,6 +101,10 @@ class BoostingTerms(CampaignTerms):
     @property
     def owners_needed(self) -> int:
         return max(self.owners, 0 if self.sums is None else self.sums.law.minimum)
+
+    @property
+    def servers(self) -> tuple[bytes, bytes] | None:
+        return super().servers if self.keys is None else self.keys
 
     @property
     def rounds_expected(self) -> int:
@@ -108,7 +123,7 @@ class BoostingTerms(CampaignTerms):
         return self.attempts
 
     def example(self) -> Query:
-        return ShareQuery(
+        asked = ShareQuery(
             round=1,
             attempt=1,
             owners=self.owners,
@@ -117,9 +132,12 @@ class BoostingTerms(CampaignTerms):
             ensemble=Ensemble(self.facts.classes),
             terms=self.terms,
         )
+        return asked if self.keys is None else SharesQuery.of(asked, 1, self.keys)
 
     @property
     def trust(self) -> str:
+        if self.keys is not None:
+            return "your own machine, and that one of two servers, the helper, is honest"
         if self.sums is None:
             return super().trust
         return "your own machine; for sums that one of two servers, the helper, is honest"
@@ -128,7 +146,8 @@ class BoostingTerms(CampaignTerms):
         """The ensemble grows by a model each round; sums ask how wrong the next one is."""
         (form,) = super().forms()
         bounds = bounds_of(form.example, self.rounds, growth=self.rounds * _MODEL)
-        asked = replace(form, free=(*ALWAYS_FREE, "ensemble"), bounds=bounds)
+        number = () if self.keys is None else ("number",)
+        asked = replace(form, free=(*ALWAYS_FREE, "ensemble", *number), bounds=bounds)
         if self.sums is None:
             return (asked,)
         ensemble = Ensemble(self.facts.classes)
@@ -157,55 +176,55 @@ class BoostingTerms(CampaignTerms):
         return [np.argmax(votes, axis=1) for votes in ensemble.staged_votes(public.X)]
 
     def publication(self, result: Boosted, public: Public, sums: int) -> Publication:
+        guarantee = boosting_guarantee(
+            self.learner.unsound,
+            self.terms.mechanism,
+            np.array(self.epsilons),
+            error_epsilon=None if self.sums is None else sums * self.sums.law.price,
+            source=Source(len(public.y)),
+            stream=self.owner_coins,
+            influence=self.example().influence,
+        )
+        if isinstance(self.terms, VectorTerms):
+            guarantee = under_two_servers(guarantee, self.terms.epsilon, self.terms.delta, 1)
         return Publication(
             estimator="PrivateBoosting",
             model=result.ensemble,
-            guarantee=boosting_guarantee(
-                self.learner.unsound,
-                self.terms.mechanism,
-                np.array(self.epsilons),
-                error_epsilon=None if self.sums is None else sums * self.sums.law.price,
-                source=Source(len(public.y)),
-                stream=self.owner_coins,
-                influence=self.example().influence,
-            ),
+            guarantee=guarantee,
             report=[asdict(record) for record in result.records],
             ended=result.ended,
         )
 
     def notes(self, policy: Policy, keys: Mapping[str, str]) -> Notes:
-        """What sums over all owners mean for one of them."""
-        if self.sums is None:
+        """What sums of two servers mean for an owner."""
+        if self.servers is None:
             return Notes()
-        helper = self.sums.helper.hex()
-        pinned = (
-            "as your policy does"
-            if helper == str(policy.helper).lower()
-            else "but your policy does not"
+        helped = helper_notes(
+            self.servers[HELPER], policy, None if self.keys is None else self.example()
         )
+        if self.sums is None:
+            return helped
         size = Batch(bytes(32), 1, 1, self.sums).report_size
-        lines = (
+        line = (
             f"after every round: a sum over all owners of how wrong the model is, {size} bytes "
             "sealed in two halves to two servers, with a proof that it is in range, each time at "
-            f"epsilon {self.sums.law.price:g} and as one more release",
-            f"the campaign trusts the helper {helper}, {pinned}: without that you take part in "
-            "no sum",
+            f"epsilon {self.sums.law.price:g} and as one more release"
         )
-        return Notes(lines, {"sum_epsilon": self.sums.law.price, "helper": helper})
+        figures = {"sum_epsilon": self.sums.law.price, **helped.figures}
+        return Notes((line, *helped.lines), figures)
 
     def with_public_coins(self, seed: int) -> Self:
-        if self.sums is None:
-            return self
-        return replace(self, sums=replace(self.sums, helper=REHEARSAL_HELPER))
+        public = REHEARSAL_HELPER
+        sums = None if self.sums is None else replace(self.sums, helper=public)
+        return replace(self, sums=sums, keys=self.keys and (self.keys[COORDINATOR], public))
 
 
 _MODEL = 1 << 14  # bytes that a base model may have
-_SUMS = {"error_epsilon", "helper", "helper_key"}
 
 
 @register
 @dataclass(frozen=True, kw_only=True)
-class BoostingSpec(CampaignSpec):
+class BoostingSpec(HelpedSpec):
     """Entries of a file of kind "boosting", beside those of every campaign.
 
     learner, mechanism, rounds, attempts : as in `PrivateBoosting`.
@@ -213,12 +232,10 @@ class BoostingSpec(CampaignSpec):
     error : who judges base models: "public" (the sample) or "owners" (all of them, by a sum after
     every round); then
         error_epsilon : what each sum costs every owner; sums add up.  error_minimum : reports that
-        a sum needs. helper, helper_key : address and public key (hex) of the second server.
-        helper_ca : a certificate to trust.
+        a sum needs.
     """
 
     terms: ClassVar[type[CampaignTerms]] = BoostingTerms
-    paths: ClassVar[tuple[str, ...]] = ("sample", "helper_ca")
 
     learner: str = "centroid"
     mechanism: str = "auto"
@@ -229,17 +246,16 @@ class BoostingSpec(CampaignSpec):
     error: str = "public"
     error_epsilon: float | None = None
     error_minimum: int = 10
-    helper: str | None = None
-    helper_key: str | None = None
-    helper_ca: Path | None = None
+
+    @property
+    def helped(self) -> bool:
+        return super().helped or self.error == "owners"
 
     def __post_init__(self) -> None:
         one_of("error", self.error, ("public", "owners"))
-        given = {name for name in _SUMS if getattr(self, name) is not None}
-        if given != (_SUMS if self.error == "owners" else set()):
-            raise ValueError(
-                f"{', '.join(sorted(_SUMS))} must be given with error = 'owners', and only then"
-            )
+        if not (self.error_epsilon is not None) == (self.error == "owners"):
+            raise ValueError("error_epsilon must be given with error = 'owners', and only then")
+        super().__post_init__()
 
     def prepare(self, sum_key: bytes = b"") -> tuple[BoostingTerms, Public]:
         sample = self.read_sample()
@@ -249,22 +265,17 @@ class BoostingSpec(CampaignSpec):
             **self.common(sample, self.minimum),
             learner=learner,
             facts=facts,
-            terms=ReportTerms.of(self.mechanism, learner.space(facts), np.array(self.epsilon)),
+            terms=self.terms_of(learner.space(facts), self.mechanism, self.minimum),
             rounds=self.rounds,
             owners=self.owners_per_round,
             attempts=self.attempts,
             sums=self._sums(sum_key),
+            keys=self.keys(sum_key) if self.trust == HOW else None,
         )
         return made, sample.public
 
     def _sums(self, sum_key: bytes) -> SumTerms | None:
-        if self.error_epsilon is None or self.helper_key is None:
+        if self.error_epsilon is None:
             return None
         epsilon = positive("error_epsilon", self.error_epsilon)
-        helper = no_rehearsal("helper_key", bytes.fromhex(self.helper_key))
-        return SumTerms(TallyLaw(epsilon, self.error_minimum), sum_key, helper)
-
-    def helper_client(self) -> httpx.Client:
-        """A connection to the helper; opening many halves takes it a while."""
-        address = check_url("helper", str(self.helper))
-        return httpx.Client(base_url=address, verify=trust(self.helper_ca), timeout=300.0)
+        return SumTerms(TallyLaw(epsilon, self.error_minimum), *self.keys(sum_key))

@@ -10,15 +10,22 @@ from pathlib import Path
 from typing import Any, ClassVar, Self, TypedDict, TypeVar
 
 import httpx
+import numpy as np
 
-from tacit._util.checks import bad, positive
+from tacit._util.checks import bad, one_of, positive
 from tacit.data.cohort import Public
 from tacit.data.sample import ColumnRoles, Sample, read_sample
 from tacit.data.schema import Schema
 from tacit.data.table_file import TableFile
+from tacit.learners.learner import ReportTerms
+from tacit.mechanisms.spaces import Space
 from tacit.service.kinds.kind import CampaignTerms
+from tacit.service.protocol.handshake import check_url, trust
+from tacit.sums.halves import HOW, no_rehearsal
+from tacit.sums.vector_terms import MINIMUM, VectorTerms
 
 log = logging.getLogger(__name__)
+NOBODY = "nobody"
 KIND = "kind"  # the entry that says which kind of campaign it is
 DEFAULT = "classifier"  # as of `tacit fit`
 SPECS: dict[str, type["CampaignSpec"]] = {}
@@ -118,6 +125,62 @@ class CampaignSpec(ABC):
         for note in sample.notes:
             log.info("sample: %s", note)
         return sample
+
+
+_HELP = ("helper", "helper_key")
+
+
+@dataclass(frozen=True, kw_only=True)
+class HelpedSpec(CampaignSpec):
+    """Entries of kinds whose sums two servers may add up.
+
+    trust : "nobody" (reports are randomised before they leave), or "two servers" (shares leave in
+    two sealed halves with a proof, and each server adds noise to its sum): much more is learned, by
+    owners who trust that one of the two is honest. Then `epsilon` is one number, and
+        delta : the chance that it does not hold; 0 asks for pure epsilon.
+        helper, helper_key : address and public key (hex) of the second server, run by somebody
+        else. helper_ca : a certificate to trust.
+    """
+
+    paths: ClassVar[tuple[str, ...]] = ("sample", "helper_ca")
+
+    trust: str = NOBODY
+    delta: float = 1e-6
+    helper: str | None = None
+    helper_key: str | None = None
+    helper_ca: Path | None = None
+
+    def __post_init__(self) -> None:
+        one_of("trust", self.trust, (NOBODY, HOW))
+        given = [name for name in _HELP if getattr(self, name) is not None]
+        if len(given) != (len(_HELP) if self.helped else 0):
+            raise ValueError(
+                f"{' and '.join(_HELP)} must be given where a second server adds up, with trust = "
+                f"'{HOW}' or sums over all owners, and only there"
+            )
+        if self.trust == HOW and len(self.epsilon) != 1:
+            raise bad("epsilon", f"one number with trust = '{HOW}'", self.epsilon)
+
+    @property
+    def helped(self) -> bool:
+        """Whether a second server adds up."""
+        return self.trust == HOW
+
+    def keys(self, sum_key: bytes) -> tuple[bytes, bytes]:
+        """Of coordinator and helper."""
+        return sum_key, no_rehearsal("helper_key", bytes.fromhex(str(self.helper_key)))
+
+    def terms_of(self, space: Space, mechanism: str, minimum: int) -> ReportTerms | VectorTerms:
+        """On what terms an owner's one share of this space is asked for."""
+        if self.trust == HOW:
+            (epsilon,) = self.epsilon
+            return VectorTerms.of(space, epsilon, self.delta, minimum=max(minimum, MINIMUM))
+        return ReportTerms.of(mechanism, space, np.array(self.epsilon))
+
+    def helper_client(self) -> httpx.Client:
+        """A connection to the helper; checking many halves takes it a while."""
+        address = check_url("helper", str(self.helper))
+        return httpx.Client(base_url=address, verify=trust(self.helper_ca), timeout=300.0)
 
 
 Spec = TypeVar("Spec", bound=CampaignSpec)

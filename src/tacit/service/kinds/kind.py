@@ -22,7 +22,7 @@ from tacit.data.schema import Schema
 from tacit.data.table import UserTable
 from tacit.estimators.guarantee import Guarantee
 from tacit.estimators.persistence import SavedModel
-from tacit.learners.invitation import digest_of
+from tacit.learners.invitation import digest_of, report_size
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.scores import ScoreModel
 from tacit.learners.peers.peer_model import ServedScores
@@ -86,6 +86,28 @@ class Notes:
 
     lines: tuple[str, ...] = ()
     figures: Mapping[str, Any] = field(default_factory=dict)
+
+
+def helper_notes(helper: bytes, policy: Policy, asked: Query | None) -> Notes:
+    """What it means that a second server adds up: whom one trusts, and what leaves, if shares are
+    `asked` for in this way.
+    """
+    key = helper.hex()
+    pinned = (
+        "as your policy does" if key == str(policy.helper).lower() else "but your policy does not"
+    )
+    lines = (
+        f"the campaign trusts the helper {key}, {pinned}: without that you take part in no sum",
+    )
+    if asked is None:
+        return Notes(lines, {"helper": key})
+    said = (
+        f"your share leaves in two halves of {report_size(asked)} bytes together, sealed to two "
+        "servers, with a proof that it is no longer than anybody's: neither sees it alone, both "
+        f"together do. They add halves up, and each adds noise for epsilon {asked.epsilons[0]:.4g}"
+        + (f" and delta {asked.delta:g}" if asked.delta else "")
+    )
+    return Notes((said, *lines), {"helper": key, "delta": asked.delta})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,8 +189,13 @@ class CampaignTerms(ABC):
         return True
 
     @property
+    def servers(self) -> tuple[bytes, bytes] | None:
+        """The keys of coordinator and helper, where two servers add up; None: nowhere."""
+        return None if self.sum_terms is None else self.sum_terms.keys
+
+    @property
     def sum_terms(self) -> SumTerms | None:
-        """On what terms sums over all owners are asked; None: there are none."""
+        """On what terms sums of errors over all owners are asked; None: there are none."""
         return None
 
     @property

@@ -1,0 +1,187 @@
+"""Campaigns with trust = "two servers": shares in halves with proofs, added up by coordinator
+and helper; the bytes of one process, and what owners pay.
+"""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from tacit import seeded
+from tacit.engines.inline import Inline
+from tacit.estimators.persistence import SavedModel
+from tacit.learners.owners.sum_query import SharesQuery
+from tacit.learners.query import Answer
+from tacit.owner.gate import RefusedError
+from tacit.service.coordinator.server import coordinator
+from tacit.service.coordinator.tables import CLOSED, OPEN
+from tacit.service.device.join import RehearsalPart, join
+from tacit.service.device.preview import preview
+from tacit.service.helper.service import Helper, Sheets
+from tacit.service.kinds.boosting import BoostingSpec
+from tacit.sums.accounting import epsilon_of
+from tacit.sums.halves import rehearsal_key
+from tacit.sums.vector_terms import VectorTerms
+from tacit.wire import decode, encode
+from tacit.wire.envelopes import public_bytes
+from tests.service.coordinator.made import ADMIN, driven, folder_of, joining, question_for
+from tests.service.coordinator.test_sums import KEY, LIMITS, PEOPLE, TOKENS, Trial
+from tests.service.helper.made import client_of
+from tests.sums.made import HELPER_KEY, public
+
+SEED = 7
+CAMPAIGN = f"""
+kind = "boosting"
+name = "trial"
+sample = "mine.csv"
+label = "ill"
+learner = "centroid"
+epsilon = 8.0
+delta = 1e-6
+trust = "two servers"
+rounds = 1
+owners_per_round = 14
+start = {PEOPLE}
+deadline = 300
+helper = "https://helper.invalid"
+helper_key = "{public(HELPER_KEY).hex()}"
+"""
+ALLOWED = {**LIMITS, "delta_total": "0.00001"}
+
+
+class Shared(Trial):
+    """A coordinator, owners and a helper whose sums are of shares."""
+
+    limits = ALLOWED
+
+
+@pytest.fixture
+def trial(tmp_path):
+    made = Shared(tmp_path, CAMPAIGN)
+    yield made
+    made.store.close()
+
+
+def rehearsed(folder):
+    campaigns = [public_bytes(KEY.public_key()).hex()]
+    sheets = Sheets(folder / "rehearsal.db")
+    return client_of(Helper(rehearsal_key(), sheets, campaigns, noise=seeded(SEED)))
+
+
+def in_process(folder, seed):
+    terms, public_rows = BoostingSpec.read(folder / "campaign.toml").prepare(bytes(32))
+    _, cohort = joining(folder).rows(terms)
+    engine = Inline(cohort, np.full(len(cohort), 8.0), seeded(seed))
+    return engine.run(terms.run(public_rows)).ensemble
+
+
+def test_owners_and_both_servers_find_the_model_of_one_process(tmp_path, monkeypatch):
+    monkeypatch.setattr("tacit.service.device.member._pause", lambda response, coin: 0.3)
+    folder = folder_of(tmp_path, owners=PEOPLE, text=CAMPAIGN)
+    database = f"sqlite:///{folder}/c.db"
+    service = coordinator(
+        folder / "campaign.toml", database, KEY, ADMIN, SEED, helper=rehearsed(folder)
+    )
+    service.store.add_tokens(TOKENS)
+    allowed = {key: value for key, value in ALLOWED.items() if key != "helper"}
+
+    async def work(link):
+        await join(joining(folder, RehearsalPart(SEED), **allowed), link, TOKENS)
+        return await link.call("GET", "/v1/model", None)
+
+    published = decode(driven(service, work).content, SavedModel)
+    assert len(published.model)
+    assert encode(published.model) == encode(in_process(folder, SEED))
+    assert encode(published.model) != encode(in_process(folder, SEED + 1))
+    assert (published.guarantee.trust, published.guarantee.delta) == ("two servers", 1e-6)
+    assert published.guarantee.epsilon[1] <= 8.0
+
+
+def test_a_share_is_charged_with_epsilon_and_delta(trial):
+    standing = trial.to_the_end()
+    assert standing.state == "ended"
+    questions = [q for q in trial.store.questions() if q.state == CLOSED]
+    query = trial.query(questions[0])
+    assert isinstance(query, SharesQuery)
+    told = decode(questions[0].answer, Answer)
+    assert told.n == 14
+    assert np.isfinite(told.mean).all()
+    entries = trial.ledger.entries()
+    assert {(entry.what, entry.how, entry.delta) for entry in entries} == {
+        ("centroid", "two servers", "1/1000000")
+    }
+    (cost,) = {entry.cost for entry in entries}
+    assert cost == Fraction(epsilon_of(query.law.rho, 1e-6)) <= 8
+    assert {Fraction(entry.rho) for entry in entries} == {query.law.rho}
+
+
+def test_a_policy_without_helper_or_delta_refuses_with_one_line(trial):
+    trial.service.driver.step()
+    trial.service.driver.step()
+    data = question_for(trial.store, trial.keys[0]) or question_for(trial.store, trial.keys[5])
+    for left_out, word in (
+        ("helper", "the policy does not name the second server of this sum as its helper"),
+        ("delta_total", "the policy allows a delta of at most 0"),
+    ):
+        limits = {key: value for key, value in ALLOWED.items() if key != left_out}
+        door = trial.gate_with(left_out, **limits)
+        with pytest.raises(RefusedError) as caught:
+            door.answers(data, [trial.names[0]])
+        assert str(caught.value) == f"the owner's policy forbids the question: {word}"
+
+
+def test_too_few_shares_release_nothing_and_are_kept(trial):
+    trial.service.driver.step()
+    trial.service.driver.step()
+    asked = [i for i, key in enumerate(trial.keys) if question_for(trial.store, key)]
+    assert len(asked) == 14
+    trial.answer(asked[:9])
+    trial.late()
+    assert trial.service.driver.step()
+    assert trial.last().state == OPEN
+    assert trial.released() == 0
+    trial.answer(asked[9:11])
+    trial.late()
+    assert trial.service.driver.step()
+    told = decode(trial.store.questions()[0].answer, Answer)
+    assert (told.n, trial.released()) == (11, 1)
+
+
+def test_the_dry_run_says_whom_one_trusts(tmp_path):
+    folder = folder_of(tmp_path, owners=PEOPLE, text=CAMPAIGN)
+    service = coordinator(
+        folder / "campaign.toml", f"sqlite:///{folder}/c.db", KEY, ADMIN, helper=rehearsed(folder)
+    )
+
+    async def work(link):
+        return await preview(joining(folder, **ALLOWED), link, None)
+
+    said = driven(service, work)
+    text = "\n".join(said.lines)
+    assert "neither sees it alone, both together do" in text
+    assert "from either of two servers, but not from both" in text
+    assert "that one of two servers, the helper, is honest" in text
+    assert said.figures["delta"] == 1e-6
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (('trust = "two servers"', 'trust = "three servers"'), "trust must be one of"),
+        (("helper = ", "# helper = "), "helper and helper_key must be given where a second server"),
+        (('trust = "two servers"', ""), "helper and helper_key must be given where"),
+        (("epsilon = 8.0", "epsilon = [1.0, 8.0]"), "epsilon must be one number with trust"),
+        (("delta = 1e-6", "delta = 0.7"), "delta must be 0, or above 0 and below 0.5"),
+    ],
+)
+def test_a_bad_campaign_file_says_what_is_wrong(tmp_path, change, message):
+    folder = folder_of(tmp_path, owners=1, text=CAMPAIGN.replace(*change))
+    with pytest.raises(ValueError, match=message):
+        BoostingSpec.read(folder / "campaign.toml").prepare(bytes(32))
+
+
+def test_pure_epsilon_has_laplace_noise_and_no_delta(tmp_path):
+    folder = folder_of(tmp_path, owners=1, text=CAMPAIGN.replace("delta = 1e-6", "delta = 0.0"))
+    terms, _ = BoostingSpec.read(folder / "campaign.toml").prepare(bytes(32))
+    assert isinstance(terms.terms, VectorTerms)
+    assert (terms.terms.law, terms.example().rho) == ("discrete laplace", 0)
