@@ -151,7 +151,8 @@ async def _keep_coming(attack: Attack, target: Target, sources: list[str]) -> No
 
 
 def besiege(name: str, target: Target, strangers: int) -> None:
-    """A process of strangers of one kind."""
+    """A process of strangers of one kind; they would not compute on the machine they attack."""
+    os.nice(10)
     sources = [source for source, _ in zip(cycle(target.sources), range(strangers), strict=False)]
     asyncio.run(_keep_coming(KINDS[name], target, sources))
 

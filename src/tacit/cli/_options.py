@@ -184,6 +184,7 @@ def check_port(host: str, port: int) -> None:
 
 
 _FIGURES = (
+    "request",
     "status",
     "route",
     "kind",

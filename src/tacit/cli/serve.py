@@ -4,6 +4,7 @@ sums.
 
 import os
 import secrets
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
@@ -119,6 +120,10 @@ def serve(
     tokens: Annotated[
         int, typer.Option(help="Make so many tokens, one per owner, in STATE/tokens.", min=0)
     ] = 0,
+    watch: Annotated[
+        int | None,
+        typer.Option(help="Port on this machine for /metrics, /healthz and /readyz.", min=1),
+    ] = None,
     trusted_proxy: Annotated[
         list[str] | None,
         typer.Option(help="Address of a proxy whose X-Forwarded-For is believed; repeat for more."),
@@ -141,10 +146,14 @@ def serve(
         rehearse_only_here(host)
         warn_of_rehearsal()
     check_port(host, port)
+    if watch is not None:
+        check_port("127.0.0.1", watch)
+        if workers > 1:  # before anything counts
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="tacit-watch-")
     from tacit.service.coordinator.server import coordinator
     from tacit.service.protocol.door import ConnectionLimits
     from tacit.service.protocol.guard import Guard
-    from tacit.service.protocol.serving import Address, serve_forever
+    from tacit.service.protocol.serving import Address, serve_beside, serve_forever
 
     log_to_stderr(log_json)
     made = coordinator(campaign, database, signing_key(state), admin_key(state), rehearsal)
@@ -167,9 +176,12 @@ def serve(
     made.store.close()  # nothing open may be shared by several workers
 
     def app() -> Guard:
-        if workers == 1:
-            return made.app
-        return coordinator(campaign, database, signing_key(state), admin_key(state), rehearsal).app
+        mine = made
+        if workers > 1:
+            mine = coordinator(campaign, database, signing_key(state), admin_key(state), rehearsal)
+        if watch is not None:
+            serve_beside(mine.watch.app(), Address(host="127.0.0.1", port=watch))
+        return mine.app
 
     limits = ConnectionLimits(proxies=tuple(trusted_proxy or ()))
     address = Address(host=host, port=port, certificate=certificate, key=key)

@@ -28,11 +28,12 @@ from tacit.service.coordinator.openapi import DOCUMENT
 from tacit.service.coordinator.owner_api import ENROL, REPORT, SPOKEN, OwnerRoutes, Write, refuse
 from tacit.service.coordinator.page import page
 from tacit.service.coordinator.peers import PeerRoutes, Rosters, Testimony
-from tacit.service.coordinator.status import View
+from tacit.service.coordinator.status import View, gauges
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import ENDED, PAUSED, RUNNING
 from tacit.service.protocol.guard import Guard, Limits, leave_to_guard
 from tacit.service.protocol.handshake import Claim, UnsignedError
+from tacit.service.protocol.watch import Figures, Watch
 from tacit.service.protocol.web import static_routes
 
 log = logging.getLogger(__name__)
@@ -76,7 +77,9 @@ class Coordinator:
         if self.rosters is not None:  # what nobody else could check does not count
             signed = Testimony(self.store, self.intake)
             writes = {REPORT: refuse(Outcome.MALFORMED), SPOKEN: signed.write}
-        self._owners = OwnerRoutes(self.store, self.campaign_key, writes)
+        self.watch = Watch(self.store.standing, self._figures)
+        observe = self.watch.observe_batch
+        self._owners = OwnerRoutes(self.store, self.campaign_key, writes, observe)
         self._peers = PeerRoutes(self.store, self.campaign_key, self.rosters)
 
     def app(self) -> Guard:
@@ -95,6 +98,7 @@ class Coordinator:
             Route("/v1/leave", self.leave, methods=post),
             *self._peers.routes(),
             Route(_TOKENS, self.tokens, methods=post),
+            *self.watch.routes(),
             Route("/v1/admin/revoke", self.revoke, methods=post),
             Route("/v1/admin/state", self.state, methods=post),
         ]
@@ -110,8 +114,18 @@ class Coordinator:
         # a redirect would repeat whatever host a stranger names
         made.router.redirect_slashes = False
         return Guard(
-            made, self.limits, self._owners.routes(), open_to_all=[ENROL], sizes=self._size
+            made,
+            self.limits,
+            self._owners.routes(),
+            open_to_all=[ENROL],
+            sizes=self._size,
+            observe=self.watch.observe,
         )
+
+    def _figures(self) -> Figures:
+        """What operators see: what everybody sees, and how much waits at this worker."""
+        queue = "tacit_queue_requests", "queue", "Requests that wait, at the worker that answers."
+        return {**gauges(self.view.status()), queue: self._owners.waiting()}
 
     def _size(self, path: str, headers: Mapping[bytes, bytes]) -> int | None:
         """Bytes that a body may have; many tokens come from administrators alone."""

@@ -64,13 +64,22 @@ class Batches(Generic[Result]):
     """Collects requests while others are being worked on, then takes all that came.
 
     `work` does what the signed ones ask for, in their order; it runs in a thread, several times at
-    once.
+    once. `observe` is told how many requests each batch has.
     """
 
-    def __init__(self, work: Callable[[Sequence[Sent]], Sequence[Result]]) -> None:
+    def __init__(
+        self,
+        work: Callable[[Sequence[Sent]], Sequence[Result]],
+        observe: Callable[[int], None] = lambda size: None,
+    ) -> None:
         self._work = work
+        self._observe = observe
         self._waiting: list[tuple[Claim, bytes, asyncio.Future[Result]]] = []
         self._some = asyncio.Event()
+
+    def __len__(self) -> int:
+        """How many wait."""
+        return len(self._waiting)
 
     async def put(self, claim: Claim, body: bytes) -> Result:
         """What became of a request, after it is done; `UnsignedError` if its owner did not sign
@@ -99,6 +108,7 @@ class Batches(Generic[Result]):
                 self._some.clear()
             if not batch:
                 continue
+            self._observe(len(batch))
             claims, bodies, futures = zip(*batch, strict=True)
             try:
                 outcomes = await run_in_threadpool(self._do, claims, bodies)

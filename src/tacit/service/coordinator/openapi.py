@@ -236,6 +236,11 @@ DOCUMENT: Part = {
         "/": _get("The campaign for people.", _content({"type": "string"}, "text/html")),
         "/static/{name}": _static(),
         "/openapi.json": _get("This document.", _content({"type": "object"})),
+        "/healthz": _get("Whether the process answers.", _content(_all_of(status={"const": "ok"}))),
+        "/readyz": _get(
+            "Whether it can work: the database answers.",
+            _content(_all_of(status={"const": "ready"})),
+        ),
         "/v1/status": _get("The campaign in figures.", _content(_ref("Status"))),
         "/v1/campaign": _get(
             "The campaign's public key (32 bytes) and its signed terms.",

@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 from sqlalchemy import Connection, select
@@ -67,16 +68,28 @@ def refuse(outcome: Outcome) -> Write:
 
 class OwnerRoutes:
     """The calls of an owner to the campaign with a key; what is posted to a route goes to what
-    `writes` has for it.
+    `writes` has for it. `observe` is told the path and size of every batch.
     """
 
     def __init__(
-        self, store: Store, campaign: bytes, writes: Mapping[tuple[str, str], Write]
+        self,
+        store: Store,
+        campaign: bytes,
+        writes: Mapping[tuple[str, str], Write],
+        observe: Callable[[str, int], None],
     ) -> None:
         self._campaign = campaign
-        self._writes = {route: Batches(write) for route, write in writes.items()}
-        self._newcomers = Batches(Enrolment(store).enrol)
-        self._asking = Batches(QuestionLookup(store).answers)
+        self._writes = {
+            route: Batches(write, partial(observe, route[1])) for route, write in writes.items()
+        }
+        self._newcomers = Batches(Enrolment(store).enrol, partial(observe, ENROL[1]))
+        self._asking = Batches(QuestionLookup(store).answers, partial(observe, QUESTION[1]))
+
+    def waiting(self) -> dict[str, float]:
+        """How many requests wait for their batch, by path."""
+        writing = {route[1]: float(len(batches)) for route, batches in self._writes.items()}
+        asking = {ENROL[1]: float(len(self._newcomers)), QUESTION[1]: float(len(self._asking))}
+        return asking | writing
 
     def routes(self) -> dict[tuple[str, str], Direct]:
         """By method and path."""

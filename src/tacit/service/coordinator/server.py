@@ -23,6 +23,7 @@ from tacit.service.coordinator.sums import Sums
 from tacit.service.kinds import read_spec
 from tacit.service.protocol.guard import Guard, Limits
 from tacit.service.protocol.handshake import greeting, rehearse_only_here, sum_key
+from tacit.service.protocol.watch import Watch
 from tacit.wire import encode
 from tacit.wire.envelopes import public_bytes
 
@@ -52,6 +53,7 @@ class Running:
     store: Store
     driver: Driver
     fingerprint: str
+    watch: Watch
 
 
 _ENROLMENT = 8 << 10  # bytes: a token, a name, the numbers of a thousand attributes
@@ -120,4 +122,4 @@ def coordinator(
         sizes=body_sizes(terms.template()),
         sign=lambda model: sign_model(model, key),
     )
-    return Running(service.app(), store, driver, campaign_key.hex())
+    return Running(service.app(), store, driver, campaign_key.hex(), service.watch)

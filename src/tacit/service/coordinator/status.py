@@ -13,6 +13,7 @@ the mechanism's reports. Well above: owners differ more than noise hides.
 import json
 import threading
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from math import isfinite
@@ -134,6 +135,24 @@ class View:
             "deadline": began + question.deadline,
             "answer": progress.answers.get(str(question.number)),
         }
+
+
+def gauges(status: Mapping[str, Any]) -> dict[tuple[str, str, str], dict[str, float]]:
+    """The figures that change, as metrics: name, label and help, and values by label."""
+    owners_by = {name: float(number) for name, number in status["owners"].items()}
+    states, became = Counter[str](), Counter[str](status["strangers"])
+    for question in status["questions"]:
+        states[question["state"]] += 1
+        became.update(question["outcomes"])
+    return {
+        ("tacit_campaign", "state", "1 for the state that the campaign is in."): {
+            status["state"]: 1.0
+        },
+        ("tacit_owners", "state", "Owners that have enrolled, wait, were revoked."): owners_by,
+        ("tacit_questions", "state", "Questions by their state."): dict(states),
+        ("tacit_reports", "outcome", "What became of reports."): dict(became),
+        ("tacit_rounds", "", "Rounds that are done."): {"": float(len(status["progress"]))},
+    }
 
 
 def voices(store: Store) -> list[dict[str, str | int | bool]]:

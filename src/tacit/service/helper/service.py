@@ -29,6 +29,7 @@ from tacit.mechanisms.streams import Stream, secure
 from tacit.service.protocol.door import ConnectionLimits
 from tacit.service.protocol.guard import Guard, Limits, leave_to_guard, prove
 from tacit.service.protocol.handshake import OWNER, Claim, UnsignedError
+from tacit.service.protocol.watch import Watch
 from tacit.sums.base import SumRefusedError
 from tacit.sums.protocol import Block, HelperSide, SumRequest
 from tacit.wire import WireError, decode, encode
@@ -121,6 +122,11 @@ class Sheets:
         found = self._connection.execute(wanted, (batch,)).fetchone()
         return None if found is None else (bytes(found[0]), bytes(found[1]))
 
+    def ping(self) -> None:
+        """An error, if the disk cannot be read."""
+        with self._lock:
+            self._connection.execute("SELECT 1")
+
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """All that is read and written inside happens at once, or not at all."""
@@ -206,6 +212,7 @@ class Helper:
         """The ASGI application."""
         made = Starlette(
             routes=[
+                *Watch(self._sheets.ping).routes(),
                 Route("/v1/key", self.key, methods=["GET"]),
                 Route("/v1/block", self.answer_signed(self.check), methods=["POST"]),
                 Route("/v1/sum", self.answer_signed(self.total), methods=["POST"]),

@@ -10,8 +10,11 @@ without a framework in between.
 
 import asyncio
 import logging
+import secrets
+import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
+from itertools import count
 from types import TracebackType
 from typing import NoReturn
 
@@ -34,6 +37,7 @@ _NAMES = frozenset(name for name, _ in _PAGE)
 _CHARGED = (400, 401, 403, 404, 405, 408, 413)  # answers that count as refusals
 _KNOWN = (200, 204, 409, 410)  # answers of direct routes that members alone get
 _SIGNATURE = SIGNATURE.encode()
+Observe = Callable[[str, int, float], None]
 Sizes = Callable[[str, Mapping[bytes, bytes]], int | None]
 
 
@@ -65,7 +69,8 @@ class Guard:
 
     `direct` has what is answered without `app`, by method and path: routes whose requests are
     signed by members, but for `open_to_all`. `sizes` says how many bytes the body of a route may
-    have, by its path and the headers of a request; None: what the limits say.
+    have, by its path and the headers of a request; None: what the limits say. `observe` is told
+    the route, status and seconds of every request.
     """
 
     def __init__(
@@ -76,12 +81,15 @@ class Guard:
         *,
         open_to_all: Collection[tuple[str, str]] = (),
         sizes: Sizes = lambda path, headers: None,
+        observe: Observe = lambda route, status, seconds: None,
     ) -> None:
         self.app = app
         self._limits = limits
         self._direct = direct or {}
         self._open_to_all = frozenset(open_to_all)
         self._sizes = sizes
+        self._observe = observe
+        self._ids = (f"{secrets.token_hex(4)}-{number:x}" for number in count(1))
         self._patience = Patience(limits.seconds)
         self._refusals = Allowances(limits.burst, limits.per_second)
 
@@ -90,7 +98,8 @@ class Guard:
             await self.app(scope, receive, send)
             return
         address = network_of(scope["client"][0]) if scope.get("client") else ""
-        out = _Outgoing(send, lambda status: self._charge(address, status, scope))
+        name, began = next(self._ids), time.perf_counter()
+        out = _Outgoing(send, name, lambda status: self._charge(address, status, scope, name))
         try:
             put_off = not self._refusals.left(address) >= 1 and not _is_proven(scope)
             if put_off and not self._is_signed(scope):
@@ -103,9 +112,13 @@ class Guard:
         except _GoneError:
             return  # nobody is there to be told
         except Exception as problem:
-            log.error("failed", extra={"kind": type(problem).__name__, "route": _route(scope)})
+            about = {"kind": type(problem).__name__, "route": _route(scope), "request": name}
+            log.error("failed", extra=about)
             if not out.begun:
                 await JSONResponse({"error": "unavailable"}, 503)(scope, receive, out)
+        finally:
+            if out.begun:
+                self._observe(_route(scope), out.status, time.perf_counter() - began)
 
     def _is_signed(self, scope: Scope) -> bool:
         """Whether a request is of those that members sign, and says that it is signed."""
@@ -167,36 +180,42 @@ class Guard:
             more = message.get("more_body", False)
         return b"".join(parts)
 
-    def _charge(self, address: str, status: int, scope: Scope) -> None:
+    def _charge(self, address: str, status: int, scope: Scope, name: str) -> None:
         """A refusal: one less for this address."""
-        log.info("refused", extra={"status": status, "route": _route(scope)})
+        about = {"status": status, "route": _route(scope), "request": name}
+        log.info("refused", extra=about)
         self._refusals.charge(address)
 
 
 class _Outgoing:
-    """Where an answer goes: headers are put on it, and a refusal is charged."""
+    """Where an answer goes: headers and the request's name are put on it, a refusal is charged."""
 
-    def __init__(self, send: Send, charge: Callable[[int], None]) -> None:
+    def __init__(self, send: Send, name: str, charge: Callable[[int], None]) -> None:
         self._send = send
+        self._name = (b"x-request-id", name.encode())
         self._charge = charge
-        self.begun = False
+        self.status = 0
+
+    @property
+    def begun(self) -> bool:
+        return self.status != 0
 
     async def __call__(self, message: Message) -> None:
         """Send what an application says, with the headers that belong on it."""
         if message["type"] == "http.response.start":
             self._begin(message["status"])
             own = [pair for pair in message.get("headers", ()) if pair[0] not in _NAMES]
-            message["headers"] = own + (_PAGE if _is_page(own) else _DATA)
+            message["headers"] = [*own, *(_PAGE if _is_page(own) else _DATA), self._name]
         await self._send(message)
 
     async def send_reply(self, reply: Reply) -> None:
         """Send what has its headers."""
         self._begin(reply.start["status"])
-        await self._send(reply.start)
+        await self._send({**reply.start, "headers": [*reply.start["headers"], self._name]})
         await self._send(reply.rest)
 
     def _begin(self, status: int) -> None:
-        self.begun = True
+        self.status = status
         if status in _CHARGED:
             self._charge(status)
 

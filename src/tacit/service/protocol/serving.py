@@ -105,6 +105,15 @@ def serve_forever(
         _supervise(work, workers)
 
 
+def serve_beside(app: Any, address: Address) -> None:
+    """Serve for operators, in a thread of this process, for as long as it lives."""
+    server = BoundedServer(app, address, ConnectionLimits(most=64, strangers=32, per_address=16))
+    sockets = [address.listen()]
+    threading.Thread(
+        target=server.run, kwargs={"sockets": sockets}, daemon=True, name="watch"
+    ).start()
+
+
 class BoundedServer(uvicorn.Server):
     """Uvicorn behind a door."""
 

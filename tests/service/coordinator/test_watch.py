@@ -1,0 +1,122 @@
+"""What operators watch: alive, ready, counts; nothing that anybody's rows could change."""
+
+import asyncio
+import json
+import logging
+import os
+import re
+import subprocess
+import sys
+import time
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from tacit.cli._options import JsonFormatter
+from tacit.service.protocol.handshake import Request, request_headers
+from tests.service.coordinator.made import client_of, folder_of, running, visiting
+
+TOKEN, NAME = "token number 0001", "a name that is nobody's business"
+
+
+def get(watch, path):
+    async def main():
+        async with client_of(watch.app()) as client:
+            return await client.get(path)
+
+    return asyncio.run(main())
+
+
+def test_alive_is_not_ready_while_the_database_is_away(tmp_path):
+    service = running(folder_of(tmp_path))
+    assert get(service.watch, "/healthz").json() == {"status": "ok"}
+    assert get(service.watch, "/readyz").json() == {"status": "ready"}
+    service.store.close()
+    for file in tmp_path.glob("c.db*"):
+        file.unlink()
+    answer = get(service.watch, "/readyz")
+    assert (answer.status_code, answer.json()) == (503, {"error": "unavailable"})
+    assert get(service.watch, "/healthz").status_code == 200
+    counts = get(service.watch, "/metrics")
+    assert counts.status_code == 200
+    assert "tacit_up 0.0" in counts.text
+
+
+def test_requests_batches_and_the_campaign_are_counted_and_nobody_is_named(tmp_path):
+    service = running(folder_of(tmp_path))
+    service.store.add_tokens([TOKEN])
+    key = Ed25519PrivateKey.generate()
+    body = f"{TOKEN}\n{NAME}".encode()
+    asked = Request(bytes.fromhex(service.fingerprint), "POST", "/v1/enrol", 0, body)
+
+    async def main():
+        async with visiting(service.app) as client:
+            now = asked._replace(time=int(time.time()))
+            found = await client.post("/v1/enrol", content=body, headers=request_headers(now, key))
+            assert found.json() == {"enrolled": True}
+            await client.get(f"/{NAME}")
+            await client.get("/v1/question")
+            main_port = await client.get("/metrics")
+            assert main_port.status_code == 404  # counts are on a port of their own
+            return [(await client.get(path)).status_code for path in ("/healthz", "/readyz")]
+
+    assert asyncio.run(main()) == [200, 200]
+    text = get(service.watch, "/metrics").text
+    for line in (
+        'tacit_requests_total{route="enrol",status="200"} 1.0',
+        'tacit_requests_total{route="question",status="401"} 1.0',
+        'tacit_requests_total{route="-",status="404"} 2.0',
+        'tacit_request_seconds_count{route="enrol"} 1.0',
+        'tacit_batch_requests_sum{queue="/v1/enrol"} 1.0',
+        'tacit_owners{state="enrolled"} 1.0',
+        'tacit_campaign{state="enrolling"} 1.0',
+        'tacit_queue_requests{queue="/v1/report"} 0.0',
+        "tacit_rounds 0.0",
+        "tacit_up 1.0",
+    ):
+        assert line in text, line
+    owner = request_headers(asked, key)["x-tacit-owner"]
+    assert not any(secret in text for secret in (NAME, TOKEN, owner))
+
+
+def test_a_request_has_a_name_in_its_answer_and_in_the_log(tmp_path, caplog):
+    service = running(folder_of(tmp_path))
+
+    async def main():
+        async with client_of(service.app) as client:
+            return [
+                (await client.get(path)).headers["x-request-id"] for path in ("/no", "/healthz")
+            ]
+
+    with caplog.at_level(logging.INFO, logger="tacit"):
+        refused, fine = asyncio.run(main())
+    assert re.fullmatch("[0-9a-f]{8}-[0-9a-f]+", refused)
+    assert fine != refused
+    (record,) = (each for each in caplog.records if each.getMessage() == "refused")
+    assert json.loads(JsonFormatter().format(record))["request"] == refused
+
+
+COUNTING = """
+import os
+from tacit.service.protocol.watch import Watch
+watch = Watch(lambda: None)
+for _ in range(3):
+    watch.observe("asked", 200, 0.01)
+child = os.fork()
+if child == 0:
+    Watch(lambda: None).observe("asked", 200, 0.01)
+    os._exit(0)
+os.waitpid(child, 0)
+from prometheus_client import generate_latest
+print(generate_latest(watch._registry).decode())
+"""
+
+
+def test_counts_of_several_workers_meet(tmp_path):
+    found = subprocess.run(
+        [sys.executable, "-c", COUNTING],
+        env={**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert 'tacit_requests_total{route="asked",status="200"} 4.0' in found.stdout
