@@ -7,10 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from tacit.data.description import describe
 from tacit.data.frames import MISSING, type_columns
-from tacit.data.sample import read_schema, schema_text
-from tacit.data.schema import Category, Number, Schema
+from tacit.data.sample import describe
+from tacit.data.schema import Category, Number, Schema, read_schema, schema_text
 from tacit.data.table import UserTable, conform
 from tacit.data.table_file import TableFile
 from tacit.owner.policy import Policy

@@ -12,8 +12,15 @@ from tacit.cli._fit_report import Evaluation, FitResult, as_document, show, show
 from tacit.cli._fitting import METHODS, WEIGHTS, Fitting
 from tacit.cli._options import Categories, Label, LeaveOut, SchemaFile
 from tacit.cli._output import Pace, Screen, steps, writable
-from tacit.data.sample import ColumnRoles, Sample, read_sample
-from tacit.data.table_file import OwnerTable, TableFile, divide, read_labelled, read_owned
+from tacit.data.sample import ColumnRoles, Sample
+from tacit.data.table_file import (
+    OwnerTable,
+    TableFile,
+    divide,
+    read_labelled,
+    read_owned,
+    read_sample,
+)
 from tacit.estimators.inputs import stream_of
 from tacit.estimators.planning import Plan
 from tacit.mechanisms.streams import drawing_order
@@ -94,11 +101,11 @@ def fit(
         with steps(screen, WEIGHTS["read"] + WEIGHTS["own"] + WEIGHTS["plan"], pace) as step:
             step(f"reading {data.name}", WEIGHTS["read"])
             sample, owned, source = _read(data, public, public_rows, roles, seed)
-            estimator = chosen.estimator(method, options, sample.schema)
-            chosen.check_owners(method, owners, owned.count)
             tests = (
                 None if test is None else read_labelled(TableFile.open(test), label, sample.schema)
             )
+            estimator = chosen.estimator(method, options, sample.schema)
+            chosen.check_owners(method, owners, owned.count)
             fitting = Fitting.prepare(chosen, estimator, owned, sample, step)
             expected = None if fitting.outlook is None else Plan.of(fitting.outlook)
     except KeyboardInterrupt:

@@ -13,8 +13,8 @@ from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import look_ahead
 from tacit.cli._options import DO_NOT_COLLECT, Categories, Label, LeaveOut, SchemaFile
 from tacit.cli._output import Screen, steps, table_of
-from tacit.data.sample import ColumnRoles, read_sample
-from tacit.data.table_file import TableFile
+from tacit.data.sample import ColumnRoles
+from tacit.data.table_file import TableFile, read_sample
 from tacit.estimators.planning import Plan
 
 

@@ -6,23 +6,21 @@ values; dates, names and other columns that are no features are left out and nam
 file says all that. Rows whose class the schema does not know are not learned from.
 """
 
-import json
-import tomllib
-from collections.abc import Collection
+import re
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tacit._util.types import AnyArray
 from tacit.data.cohort import Public
-from tacit.data.description import describe, describe_rows, in_order
 from tacit.data.frames import is_frame, read_frame
-from tacit.data.schema import Category, Number, Schema
+from tacit.data.schema import Category, Number, Schema, has_value, read_schema
 from tacit.data.table import (
     UserTable,
     conform,
@@ -31,67 +29,6 @@ from tacit.data.table import (
     is_known,
     number_labels,
 )
-
-
-def read_schema(path: str | Path) -> Schema:
-    """The schema in a TOML file; features in their order there."""
-    file = Path(path)
-    try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as problem:
-        raise ValueError(f"{file} cannot be read as a schema: {problem}") from problem
-    features, classes = content.get("features"), content.get("classes")
-    if (
-        set(content) != {"features", "classes"}
-        or not isinstance(features, dict)
-        or not isinstance(classes, list)
-    ):
-        raise ValueError(
-            f"{file} must have classes = [...] and a table [features], and nothing else"
-        )
-    return Schema(
-        tuple(_feature(file, name, given) for name, given in features.items()), tuple(classes)
-    )
-
-
-def schema_text(schema: Schema) -> str:
-    """The file that `read_schema` reads as this schema.
-
-    >>> features = (Number("age", 0, 120), Category("state", ("n", "s")))
-    >>> print(schema_text(Schema(features, ("no", "yes"))))
-    classes = ["no", "yes"]
-    <BLANKLINE>
-    [features]
-    "age" = { low = 0.0, high = 120.0 }
-    "state" = { values = ["n", "s"] }
-    <BLANKLINE>
-    """
-    lines = [f"classes = {json.dumps(list(schema.classes), ensure_ascii=False)}", "", "[features]"]
-    for feature in schema.features:
-        if isinstance(feature, Number):
-            told = f"low = {feature.low!r}, high = {feature.high!r}"
-        else:
-            known = [value for value in feature.values if value is not None]
-            told = f"values = {json.dumps(known, ensure_ascii=False)}"
-        lines.append(f"{json.dumps(feature.name, ensure_ascii=False)} = {{ {told} }}")
-    return "\n".join(lines) + "\n"
-
-
-def _feature(file: Path, name: str, given: Any) -> Number | Category:
-    match given:
-        case {"low": int() | float() as low, "high": int() | float() as high, **rest} if not rest:
-            return Number(name, low, high)
-        case {"values": [one], **rest} if not rest:
-            return Category(name, (one, None))
-        case {"values": list() as values, **rest} if not rest:
-            return Category(name, tuple(values))
-    raise ValueError(
-        f"{file}: feature {name!r} must be {{ low = ..., high = ... }} or {{ values = [...] }}"
-    )
-
-
-if TYPE_CHECKING:  # what learns from samples need not load what reads files
-    from tacit.data.table_file import TableFile
 
 
 @dataclass(frozen=True)
@@ -158,18 +95,13 @@ def sort_classes(schema: Schema) -> Schema:
     return replace(schema, classes=tuple(in_order(schema.classes)))
 
 
-def read_sample(file: "TableFile", roles: ColumnRoles) -> Sample:
-    """The data user's own file: what it shows, and its rows."""
-    file.require(roles.label)
-    return sample_of(file.read(), roles, str(file.path))
-
-
 def sample_of(table: UserTable, roles: ColumnRoles, where: str) -> Sample:
     """The sample in a table of public rows; `where` names it in messages."""
     schema, notes = (
         _infer_schema(table, roles) if roles.schema is None else _take_schema(table, roles)
     )
     labels = conform_labels(table.column(roles.label), schema)
+    features = conform(table, schema, where)
     numbers = schema.encode_labels(labels)
     there = numbers >= 0
     if not there.any():
@@ -177,7 +109,7 @@ def sample_of(table: UserTable, roles: ColumnRoles, where: str) -> Sample:
     if not there.all():
         missing = f"{int((~there).sum()):,} of {len(there):,} public rows"
         notes.append(f"{missing} have no {roles.label!r} that is known: they are not learned from")
-    rows = schema.encode(conform(table, schema, where)[there]).X
+    rows = schema.encode(features).X[there]
     return Sample(schema, Public(rows, numbers[there], len(schema.classes)), tuple(notes))
 
 
@@ -202,3 +134,145 @@ def _take_schema(table: UserTable, roles: ColumnRoles) -> tuple[Schema, list[str
         for name in table.columns
         if name not in known
     ]
+
+
+MOST_VALUES = 100  # different texts of a category, and classes of a label
+# a text column with more different values than this part of its rows names things, it does not sort
+# them
+_NAMES = 0.5
+
+_DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}([.' ]\d{3})+)(,\d+)?")
+_FEW = 20  # rows in which ages or counts may well be all different
+
+
+@dataclass(frozen=True)
+class Description:
+    """A schema, and of every column that it leaves out, why.
+
+    `identifiers` are features that may be none, whose values are all different whole numbers: how
+    many they are.
+    """
+
+    schema: Schema
+    left_out: dict[str, str]
+    identifiers: dict[str, int]
+
+    def notes(self, leave_out: Callable[[str], str]) -> list[str]:
+        """What a reader should know of columns; `leave_out` says how to leave one out."""
+        notes = [f"column {name!r} is left out: it {why}" for name, why in self.left_out.items()]
+        return notes + [
+            f"column {name!r} has {count:,} different whole numbers in {count:,} public rows: "
+            f"an identifier? {leave_out(name)}"
+            for name, count in self.identifiers.items()
+        ]
+
+
+def describe(
+    table: UserTable,
+    label: str,
+    *,
+    owner: str | None = None,
+    leave_out: Collection[str] = (),
+    categories: Collection[str] = (),
+) -> Description:
+    """The schema of a public table without dates, names and other columns that are no features.
+
+    `categories` are columns of numbers that are codes. Only the public table is looked at.
+    """
+    labels, features = table.column(label), table.without(label, owner, *leave_out)
+    classes = _distinct(labels)
+    if not 2 <= len(classes) <= MOST_VALUES:
+        raise ValueError(
+            f"label {label!r} must have 2 to {MOST_VALUES} classes in the public rows, it has "
+            f"{len(classes)}: "
+            "give rows of several classes, or a column of classes instead of amounts"
+        )
+    for name in (*leave_out, *categories):
+        if name not in table.columns and name not in table.left_out:
+            raise ValueError(
+                f"column {name!r} is not in the public table; it has {', '.join(table.columns)}"
+            )
+    kept, left_out = _divide(features, table.left_out, categories)
+    if not kept:
+        raise ValueError(f"the public table has no column to learn {label!r} from")
+    return _description(kept, left_out, classes)
+
+
+def describe_rows(table: UserTable, labels: AnyArray) -> Description:
+    """The same for rows in memory, whose labels are apart."""
+    kept, left_out = _divide(table.columns, table.left_out, ())
+    if not kept:
+        why = "; ".join(f"{name!r} {reason}" for name, reason in left_out.items())
+        raise ValueError(f"the public rows have no column to learn from: {why}")
+    return _description(kept, left_out, _distinct(labels))
+
+
+def _divide(
+    columns: dict[str, AnyArray], others: dict[str, str], categories: Collection[str]
+) -> tuple[dict[str, AnyArray], dict[str, str]]:
+    """Columns that are features, and why the rest, and those known to be others, are none."""
+    left_out = {name: f"holds {what}" for name, what in others.items()}
+    kept = {}
+    for name, column in columns.items():
+        values = _distinct(column)
+        if column.dtype.kind == "O" and len(values) > min(
+            MOST_VALUES, max(20, _NAMES * len(column))
+        ):
+            left_out[name] = (
+                f"has {len(values):,} different texts in {len(column):,} public "
+                f"rows{_likely(values)}"
+            )
+        elif not values:
+            left_out[name] = "is empty in the public rows"
+        else:
+            kept[name] = column.astype(object) if name in categories else column
+    return kept, left_out
+
+
+def _description(
+    kept: dict[str, AnyArray], left_out: dict[str, str], classes: list[Any]
+) -> Description:
+    identifiers = {name: len(column) for name, column in kept.items() if _identifies(column)}
+    features = tuple(_feature(name, column) for name, column in kept.items())
+    return Description(Schema(features, tuple(classes)), left_out, identifiers)
+
+
+def _feature(name: str, column: AnyArray) -> Number | Category:
+    """Bounds or categories as the public rows show them."""
+    if column.dtype.kind in "fiu":
+        return Number.around(name, column.astype(np.float64))
+    return Category.among(name, _distinct(column))
+
+
+def _likely(texts: list[Any]) -> str:
+    """What texts look like, where they are no names."""
+    numbers = all(isinstance(text, str) and _DECIMAL_COMMA.fullmatch(text) for text in texts)
+    return (
+        ": they look like numbers with a decimal comma; write 1.5 in place of 1,5 in all files"
+        if numbers
+        else ""
+    )
+
+
+def _identifies(column: AnyArray) -> bool:
+    """Whether the values of a column, too many for chance, are whole numbers of which no two are
+    the same.
+    """
+    if column.dtype.kind not in "fiu" or len(column) < _FEW:
+        return False
+    whole = np.isfinite(column).all() and (column % 1 == 0).all()
+    return bool(whole) and len(np.unique(column)) == len(column)
+
+
+def _distinct(column: Any) -> list[Any]:
+    """Different values that are there, in order; numbers by size."""
+    return in_order({value for value in column.tolist() if has_value(value)})
+
+
+def in_order(values: Iterable[Any]) -> list[Any]:
+    """Numbers by size, then texts."""
+    return sorted(values, key=_place)
+
+
+def _place(value: Any) -> tuple[bool, Any]:
+    return isinstance(value, str), value

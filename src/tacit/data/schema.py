@@ -4,11 +4,14 @@ somebody's.
 A schema turns a table into numbers in [-1, 1] by rules that look at nothing but the schema: a
 number is placed between its public bounds, a category becomes one column per value (one column in
 all when there are two). Missing, infinite and unseen values have a place too, so no owner's rows
-can stop a fit; how many were moved is counted.
+can stop a fit; how many were moved is counted. As a file it is TOML.
 """
 
+import json
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,6 +44,13 @@ class Number:
             raise bad(f"bounds of {self.name!r}", "finite with low < high", (self.low, self.high))
         object.__setattr__(self, "low", float(self.low))
         object.__setattr__(self, "high", float(self.high))
+
+    @classmethod
+    def around(cls, name: str, values: FloatArray) -> "Number":
+        """As wide as finite values are, a little wider where they are all alike."""
+        finite = values[np.isfinite(values)]
+        low, high = (float(finite.min()), float(finite.max())) if finite.size else (-1.0, 1.0)
+        return cls(name, low, high if high > low else low + max(1.0, abs(low)))
 
     @property
     def width(self) -> int:
@@ -75,6 +85,11 @@ class Category:
     def __post_init__(self) -> None:
         if not len(set(self.values)) == len(self.values) >= 2:
             raise bad(f"values of {self.name!r}", "at least two, all different", self.values)
+
+    @classmethod
+    def among(cls, name: str, seen: list[Any]) -> "Category":
+        """Of the values that were seen; of a single one, and any other."""
+        return cls(name, tuple(seen if len(seen) > 1 else [*seen, None]))
 
     @property
     def width(self) -> int:
@@ -193,17 +208,9 @@ class Schema:
             column = _column(X, number, name, len(names))
             if name in (*categories, *declared) or column.dtype.kind not in "fiub":
                 seen = sorted({value for value in column.tolist() if has_value(value)}, key=str)
-                features.append(
-                    Category(str(name), tuple(seen if len(seen) > 1 else [*seen, None]))
-                )
+                features.append(Category.among(str(name), seen))
             else:
-                finite = _as_floats(column)[np.isfinite(_as_floats(column))]
-                low, high = (
-                    (float(finite.min()), float(finite.max())) if finite.size else (-1.0, 1.0)
-                )
-                features.append(
-                    Number(str(name), low, high if high > low else low + max(1.0, abs(low)))
-                )
+                features.append(Number.around(str(name), _as_floats(column)))
         return cls(tuple(features), tuple(np.unique(np.asarray(y)).tolist()))
 
 
@@ -268,3 +275,60 @@ def _place(places: dict[Any, int], value: Any) -> int:
         return places.get(value, -1)
     except TypeError:  # a list or the like, which has no hash
         return -1
+
+
+def read_schema(path: str | Path) -> Schema:
+    """The schema in a TOML file; features in their order there."""
+    file = Path(path)
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as problem:
+        raise ValueError(f"{file} cannot be read as a schema: {problem}") from problem
+    features, classes = content.get("features"), content.get("classes")
+    if (
+        set(content) != {"features", "classes"}
+        or not isinstance(features, dict)
+        or not isinstance(classes, list)
+    ):
+        raise ValueError(
+            f"{file} must have classes = [...] and a table [features], and nothing else"
+        )
+    return Schema(
+        tuple(_read_feature(file, name, given) for name, given in features.items()), tuple(classes)
+    )
+
+
+def schema_text(schema: Schema) -> str:
+    """The file that `read_schema` reads as this schema.
+
+    >>> features = (Number("age", 0, 120), Category("state", ("n", "s")))
+    >>> print(schema_text(Schema(features, ("no", "yes"))))
+    classes = ["no", "yes"]
+    <BLANKLINE>
+    [features]
+    "age" = { low = 0.0, high = 120.0 }
+    "state" = { values = ["n", "s"] }
+    <BLANKLINE>
+    """
+    lines = [f"classes = {json.dumps(list(schema.classes), ensure_ascii=False)}", "", "[features]"]
+    for feature in schema.features:
+        if isinstance(feature, Number):
+            told = f"low = {feature.low!r}, high = {feature.high!r}"
+        else:
+            known = [value for value in feature.values if value is not None]
+            told = f"values = {json.dumps(known, ensure_ascii=False)}"
+        lines.append(f"{json.dumps(feature.name, ensure_ascii=False)} = {{ {told} }}")
+    return "\n".join(lines) + "\n"
+
+
+def _read_feature(file: Path, name: str, given: Any) -> Number | Category:
+    match given:
+        case {"low": int() | float() as low, "high": int() | float() as high, **rest} if not rest:
+            return Number(name, low, high)
+        case {"values": [one], **rest} if not rest:
+            return Category.among(name, [one])
+        case {"values": list() as values, **rest} if not rest:
+            return Category(name, tuple(values))
+    raise ValueError(
+        f"{file}: feature {name!r} must be {{ low = ..., high = ... }} or {{ values = [...] }}"
+    )

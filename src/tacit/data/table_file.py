@@ -28,7 +28,12 @@ from tacit._util.types import AnyArray, IntArray
 from tacit.data.frames import keep_text, type_columns, type_text, user_table
 from tacit.data.sample import ColumnRoles, Sample, sample_of
 from tacit.data.schema import Schema
-from tacit.data.table import UserTable, conform, conform_labels, conform_owners
+from tacit.data.table import (
+    UserTable,
+    conform,
+    conform_labels,
+    conform_owners,
+)
 
 _DELIMITERS = (",", ";", "\t", "|")
 _BLOCK = 1 << 22  # bytes of a CSV file at once
@@ -211,6 +216,12 @@ def _other_kind(first: bytes) -> str:
     """What a file is that is not CSV, by its first bytes; empty: nothing is known."""
     kinds = (reason for begin, reason in _MAGIC.items() if first.startswith(begin))
     return next(kinds, "")
+
+
+def read_sample(file: "TableFile", roles: ColumnRoles) -> Sample:
+    """The data user's own file: what it shows, and its rows."""
+    file.require(roles.label)
+    return sample_of(file.read(), roles, str(file.path))
 
 
 @dataclass(frozen=True, eq=False)

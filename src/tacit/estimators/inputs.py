@@ -77,8 +77,8 @@ def read_inputs(
         part = accept_sample(estimator, public, owners=int(numbers.max()) + 1)
     schema = part.sample.schema
     rest = np.flatnonzero(~part.taken[numbers])
-    encoded = encode_rows(table[rest], schema)
     warn_other_type(labels, schema)
+    encoded = encode_rows(table[rest], schema)
     cohort = Cohort.of(encoded.X, number_labels(labels[rest], schema), numbers[rest])
     epsilon = epsilon_of(estimator.epsilon, part.taken)
     return Inputs(part.sample, part.source, cohort, epsilon, encoded.moved)

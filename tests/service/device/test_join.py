@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tacit.data.sample import ColumnRoles, read_sample
-from tacit.data.table_file import TableFile, read_owned
+from tacit.data.sample import ColumnRoles
+from tacit.data.table_file import TableFile, read_owned, read_sample
 from tacit.owner.policy import Policy
 from tacit.service.device.client import Link
 from tacit.service.device.join import Joining

@@ -14,9 +14,9 @@ import numpy as np
 
 from tacit._util.checks import bad, one_of, positive
 from tacit.data.cohort import Public
-from tacit.data.sample import ColumnRoles, Sample, read_sample
+from tacit.data.sample import ColumnRoles, Sample
 from tacit.data.schema import Schema
-from tacit.data.table_file import TableFile
+from tacit.data.table_file import TableFile, read_sample
 from tacit.learners.learner import ReportTerms
 from tacit.mechanisms.spaces import Space
 from tacit.service.kinds.kind import CampaignTerms
