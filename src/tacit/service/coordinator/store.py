@@ -18,9 +18,11 @@ from contextlib import contextmanager, nullcontext
 from hashlib import sha256
 from typing import Any
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from sqlalchemy import ColumnElement, Connection, case, delete, func, insert, select, update
 
-from tacit.service.coordinator import sql
+from tacit.learners.invitation import PURPOSE
+from tacit.service.coordinator import migrations, sql
 from tacit.service.coordinator.sql import StoreError, open_engine
 from tacit.service.coordinator.tables import (
     ADDING,
@@ -34,7 +36,6 @@ from tacit.service.coordinator.tables import (
     Standing,
     campaign,
     invitations,
-    metadata,
     outcomes,
     owners,
     questions,
@@ -42,6 +43,8 @@ from tacit.service.coordinator.tables import (
     spoken,
     tokens,
 )
+from tacit.wire import WireError
+from tacit.wire.envelopes import verified
 
 
 class Store:
@@ -82,7 +85,7 @@ class Store:
             if self._engine.dialect.name == "postgresql":
                 # begun by one worker at a time; the number is "tacit" in hexadecimal digits
                 connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7461636974)")
-            metadata.create_all(connection)
+            migrations.upgrade(connection)
             known = connection.execute(
                 select(campaign.c.name, campaign.c.terms, campaign.c.key)
             ).first()
@@ -95,6 +98,8 @@ class Store:
                     f"the database holds campaign {known.name!r} on other terms; give another "
                     "database, or those terms"
                 )
+            elif not known.key:  # of before databases belonged to a key
+                connection.execute(update(campaign).values(key=_proven(connection, key)))
             elif known.key != key:
                 raise StoreError(
                     f"the database holds campaign {known.name!r} of the key {known.key.hex()}, "
@@ -299,6 +304,20 @@ class Store:
         for row in left_out:
             found.setdefault(row.question, {})[row.outcome] = row._mapping["count"]
         return found
+
+
+def _proven(connection: Connection, key: bytes) -> bytes:
+    """The key, if the questions that were put are signed with it."""
+    first = connection.execute(select(questions.c.data).order_by(questions.c.number)).scalar()
+    try:
+        if first is not None:
+            verified(first, PURPOSE, Ed25519PublicKey.from_public_bytes(key))
+    except WireError as problem:
+        raise StoreError(
+            f"the questions in the database are not signed by {key.hex()}: give the --state that "
+            "the campaign was begun with"
+        ) from problem
+    return key
 
 
 def leave_out(connection: Connection, owner: str) -> bool:

@@ -16,6 +16,7 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    text,
 )
 
 ENROLLING, RUNNING, PAUSED, ENDED = "enrolling", "running", "paused", "ended"
@@ -64,7 +65,8 @@ campaign = Table(
     Column("ended", Text, nullable=False, default=""),
     # canonical bytes: a restart with other terms is refused
     Column("terms", LargeBinary, nullable=False),
-    Column("key", LargeBinary, nullable=False),  # the campaign's public key: so is another key
+    # the campaign's public key: so is another key; empty in tables that were brought here
+    Column("key", LargeBinary, nullable=False, server_default=""),
     Column("model", LargeBinary, nullable=True),
     Column("progress", Text, nullable=False, default=NOTHING_YET),
     Column("lease", Text, nullable=False, default=""),  # which worker drives,
@@ -84,7 +86,7 @@ owners = Table(
     Column("asked", Integer, nullable=True),  # the question that spent it: asked means spent
 )
 # those who go by a name are few, and no two of them by the same
-_named = (owners.c.label != "") & owners.c.revoked.is_(False)
+_named = text("label != '' AND NOT revoked")
 Index("owners_label", owners.c.label, unique=True, sqlite_where=_named, postgresql_where=_named)
 
 tokens = Table(
@@ -155,4 +157,17 @@ contradictions = Table(
     Column("owner", Integer, ForeignKey("owners.id"), nullable=False),
     Column("first", LargeBinary, nullable=False),
     Column("second", LargeBinary, nullable=False),
+)
+
+# what administrators did, and what they were refused: who, when, what, from where
+acts = Table(
+    "acts",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=True),
+    Column("at", Float, nullable=False),  # seconds since 1970
+    Column("who", Text, nullable=False),
+    Column("what", Text, nullable=False),
+    Column("about", Text, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("outcome", Text, nullable=False),
 )
