@@ -35,8 +35,8 @@ class Inline:
     `epsilon` is what one answer may cost an owner, `spent` what each has been charged so far,
     `transcript` the digest of all questions and answers in order. `monitor` hears before each
     question how many were answered; once it says True nobody is asked any more, and `stopped` is
-    set: an algorithm then ends with what it has. `answered` counts. `influence` says what one
-    report to the widest question could do.
+    set: an algorithm then ends with what it has. `answered` counts, `tallies` those that were sums.
+    `influence` says what one report to the widest question could do.
     """
 
     cohort: Cohort
@@ -46,12 +46,12 @@ class Inline:
     monitor: Monitor | None = None
     stopped: bool = field(init=False, default=False)
     answered: int = field(init=False, default=0)
+    tallies: int = field(init=False, default=0)
     influence: str = field(init=False, default="")
     spent: FloatArray = field(init=False, repr=False)
     transcript: bytes = field(init=False, repr=False, default=b"")
     _waiting: IntArray = field(init=False, repr=False)
     _asked: int = field(init=False, default=0)
-    _tallies: int = field(init=False, default=0)
     _widest: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
@@ -168,5 +168,5 @@ class Inline:
                 "TwoServers(epsilon=0.1)"
             )
         terms = question.ensemble.error_terms(question.model, self.cohort)
-        self._tallies += 1
-        return Verdict.of(self.sums.total(terms, self.stream.child("tally", self._tallies)))
+        self.tallies += 1
+        return Verdict.of(self.sums.total(terms, self.stream.child("tally", self.tallies)))

@@ -177,10 +177,11 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
         terms = ReportTerms.of(mechanism, learner.space(self.facts_), epsilon)
         each, most = _owners_each(self.owners_per_round, self.rounds, self.attempts, len(cohort))
         judge: Judge = OwnSample(known)
-        sums = None
+        sums, price = None, 0.0
         if judged == "owners":
             judge = AllOwners()
-            sums = TwoServers(epsilon=positive("error_epsilon", self.error_epsilon) / most)
+            price = positive("error_epsilon", self.error_epsilon) / most
+            sums = TwoServers(epsilon=price)
         engine = Inline(cohort, epsilon, stream, sums, monitor)
         schedule = Schedule(self.rounds, each, self.attempts)
         boosted = engine.run(boost(learner, self.facts_, terms, judge, schedule))
@@ -194,12 +195,12 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
             self.ended_ += (
                 "; with no base model, predictions are the data user's most frequent class"
             )
-        budget = None if sums is None else float(self.error_epsilon)
+        spent = None if sums is None else engine.tallies * price
         self.guarantee_ = boosting_guarantee(
             learner.unsound,
             terms.mechanism,
             epsilon,
-            error_epsilon=budget,
+            error_epsilon=spent,
             source=given.source,
             stream=stream,
             influence=engine.influence,

@@ -49,7 +49,7 @@ class Guarantee:
     void : str, default=""
         Why this run protects nobody; empty where the guarantee holds.
     error_epsilon : float, default=None
-        The budget of all error estimates together; None when owners are not asked for them.
+        What all error estimates together have cost; None when owners are not asked for them.
     unit, adjacency : str
         What is protected, and between which data sets; by default owners, with any rows.
     protects, notion, reporter, reports : str

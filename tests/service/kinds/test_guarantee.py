@@ -3,15 +3,20 @@ network.
 """
 
 import asyncio
+from dataclasses import replace
 
 import pandas as pd
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import tacit
 from tacit.service.device import member
 from tacit.service.device.join import join
 from tacit.service.kinds.campaign_file import SPECS
+from tacit.wire.envelopes import public_bytes
 from tests.service.coordinator.made import driven, joining, rows, running, write
+from tests.service.helper.made import client_of, helper
+from tests.sums.made import HELPER_KEY, public
 
 COMMON = 'name = "trial"\nsample = "mine.csv"\nlabel = "ill"\ndeadline = 300\n'
 RECORDS = {"epsilon_per_release": 2, "epsilon_total": 2, "units": ("record",), "releases": 2}
@@ -39,9 +44,9 @@ KINDS = {
 }
 
 
-def over_the_network(folder, limits, tokens):
+def over_the_network(folder, limits, tokens, **more):
     """A campaign with secure coins; its model."""
-    service = running(folder)
+    service = running(folder, **more)
     service.store.add_tokens(tokens)
 
     async def work(link):
@@ -72,14 +77,57 @@ def test_every_kind_is_compared():
 def test_network_and_process_promise_the_same_in_the_same_words(kind, tmp_path, monkeypatch):
     monkeypatch.setattr(member, "_pause", lambda response, coin: 0.02)
     entries, (owners, each, limits), estimator = KINDS[kind]
-    sample = [{k: v for k, v in row.items() if k != "who"} for row in rows(30, 1, seed=1)]
-    write(tmp_path / "mine.csv", sample)
-    write(tmp_path / "people.csv", rows(owners, each, seed=2))
-    (tmp_path / "campaign.toml").write_text(f'kind = "{kind}"\n{COMMON}{entries}')
-    tokens = [f"token number {i:04d}" for i in range(owners)]
+    tokens = write_campaign(tmp_path, kind, entries, owners, each)
     published = over_the_network(tmp_path, limits, tokens).guarantee_
     fitted = in_one_process(tmp_path, estimator()).guarantee_
     assert str(published) == str(fitted)
     assert published == fitted
     assert not published.void
     assert "own sample of 30 rows shows in bounds" in published.not_protected[0]
+
+
+def test_errors_by_sums_cost_the_same_and_in_the_same_words(tmp_path, monkeypatch):
+    """Three rounds at most, of one attempt each: a sum after each of them that finds a model."""
+    monkeypatch.setattr(member, "_pause", lambda response, coin: 0.02)
+    key = Ed25519PrivateKey.generate()
+    judged = f"""
+learner = "centroid"
+epsilon = 8.0
+rounds = 3
+attempts = 1
+owners_per_round = 20
+start = 60
+error = "owners"
+error_epsilon = 0.5
+helper = "https://helper.invalid"
+helper_key = "{public(HELPER_KEY).hex()}"
+"""
+    limits = {"epsilon_total": 20, "releases": 4, "helper": public(HELPER_KEY).hex()}
+    tokens = write_campaign(tmp_path, "boosting", judged, owners=60, each=8)
+    second = client_of(helper(tmp_path, public_bytes(key.public_key()).hex()))
+    published = over_the_network(tmp_path, limits, tokens, key=key, helper=second).guarantee_
+    fitted = in_one_process(
+        tmp_path,
+        tacit.PrivateBoosting(
+            "centroid",
+            epsilon=8.0,
+            rounds=3,
+            attempts=1,
+            owners_per_round=20,
+            error="owners",
+            error_epsilon=1.5,
+        ),
+    ).guarantee_
+    assert {published.error_epsilon, fitted.error_epsilon} <= {0.5, 1.0, 1.5}  # what was asked
+    assert "either of two servers, but not both together" in published.adversary
+    assert str(published) == str(replace(fitted, error_epsilon=published.error_epsilon))
+    assert published == replace(fitted, error_epsilon=published.error_epsilon)
+
+
+def write_campaign(folder, kind, entries, owners, each):
+    """The files of a campaign; its tokens."""
+    sample = [{k: v for k, v in row.items() if k != "who"} for row in rows(30, 1, seed=1)]
+    write(folder / "mine.csv", sample)
+    write(folder / "people.csv", rows(owners, each, seed=2))
+    (folder / "campaign.toml").write_text(f'kind = "{kind}"\n{COMMON}{entries}')
+    return [f"token number {i:04d}" for i in range(owners)]
