@@ -14,6 +14,7 @@ import typer
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.cli._options import (
+    FAILED,
     HomeFolder,
     LogJson,
     home_folder,
@@ -26,6 +27,14 @@ from tacit.cli._output import Bar, Screen, bars
 from tacit.owner.policy import Policy
 from tacit.service.device.client import Link
 
+_WAITING = {
+    ("/v1/enrol", 200): "enrolled: waiting to be asked; Ctrl-C stops, the same command goes on",
+    ("/v1/question", 204): "waiting: the campaign has no question for you now, and is asked again",
+    ("/v1/question", 200): "a question has come: the gate is at work on it",
+    ("/v1/report", 200): "the report has arrived and counts",
+    ("/v1/spoken", 200): "the report has arrived and counts",
+    ("/v1/question", 410): "the campaign has ended",
+}
 _SHOWN = {"/v1/enrol": "owners enrolled", "/v1/report": "reports sent"}
 
 
@@ -33,16 +42,17 @@ _SHOWN = {"/v1/enrol": "owners enrolled", "/v1/report": "reports sent"}
 class WatchedLink(Link):
     """A link that tells of every request which was taken."""
 
-    watch: Callable[[str], None] = lambda path: None
+    watch: Callable[[str, int], None] = lambda path, status: None
 
     @classmethod
-    def of(cls, link: Link, watch: Callable[[str], None]) -> "WatchedLink":
+    def of(cls, link: Link, watch: Callable[[str, int], None]) -> "WatchedLink":
         """The same link, and who is told."""
         return cls(
             link.clients,
             link.patience,
             clock=link.clock,
             news=link.news,
+            became=link.became,
             coin=link.coin,
             watch=watch,
         )
@@ -51,16 +61,16 @@ class WatchedLink(Link):
         self, method: str, path: str, key: Ed25519PrivateKey | None, body: bytes = b""
     ) -> httpx.Response:
         response = await super().call(method, path, key, body)
-        if response.status_code == 200:
-            self.watch(path)
+        self.watch(path, response.status_code)
         return response
 
 
 @contextmanager
-def watching(screen: Screen, owners: int) -> Iterator[Callable[[str], None]]:
-    """A bar for each kind of request as soon as there is one, with the time left until so many
-    owners have made it.
+def watching(screen: Screen, owners: int) -> Iterator[Callable[[str, int], None]]:
+    """A line for what is waited for, when that changes; of a gateway a bar for each kind of request
+    as soon as there is one, with the time left until so many owners have made it.
     """
+    said = ""
     counts: dict[str, int] = {}
     with bars(screen) as progress:
         shown = {
@@ -68,8 +78,13 @@ def watching(screen: Screen, owners: int) -> Iterator[Callable[[str], None]]:
             for path, what in _SHOWN.items()
         }
 
-        def watch(path: str) -> None:
-            if path in shown and owners > 1:
+        def watch(path: str, status: int) -> None:
+            nonlocal said
+            line = _WAITING.get((path, status), said)
+            if line != said:
+                said = line
+                screen.say(line)
+            if path in shown and owners > 1 and status == 200:
                 counts[path] = counts.get(path, 0) + 1
                 shown[path](
                     counts[path], max(owners, counts[path]), f"{counts[path]:,} {_SHOWN[path]}"
@@ -149,14 +164,16 @@ def join(
     """Take part in a campaign: your rows stay here, what leaves is small, noisy, and charged to
     your ledger.
 
-    Ctrl-C (exit status 130) leaves the ledger as it is; the same command goes on from there.
+    Ctrl-C (exit status 130) leaves the ledger as it is; the same command goes on from there, and
+    needs no token any more. Exit status 1: a question was refused or an answer did not count, and
+    none did; in a dry run: the policy refuses the campaign.
 
     Example:
         tacit join https://host:8443 --data mine.parquet --policy policy.toml --dry-run
     """
     from tacit.service.device.client import Link, UnreachableError
     from tacit.service.device.join import Joining, RehearsalPart, join
-    from tacit.service.device.member import EnrolmentError
+    from tacit.service.device.member import COUNTED, EnrolmentError
     from tacit.service.device.preview import Preview, preview
 
     pinned = None if campaign_key is None else key_of(campaign_key)
@@ -182,8 +199,6 @@ def join(
         guards=tuple(guard or ()),
     )
     given = tokens.read_text().split() if tokens is not None else read_token(token)
-    if not given and not dry_run:
-        raise ValueError("token must be given: --token @FILE or -, --tokens FILE, or TACIT_TOKEN")
 
     async def run(link: WatchedLink) -> int | Preview:
         """What would leave, or how many questions were answered."""
@@ -197,7 +212,8 @@ def join(
     try:
         with watching(screen, len(given)) as watch:
             log_to_stderr(log_json)
-            told = asyncio.run(run(WatchedLink.of(Link.to(url, authority, patience), watch)))
+            link = WatchedLink.of(Link.to(url, authority, patience), watch)
+            told = asyncio.run(run(link))
     except (EnrolmentError, UnreachableError) as problem:
         raise ValueError(str(problem)) from problem
     except KeyboardInterrupt:
@@ -209,10 +225,23 @@ def join(
         screen.tell(dry_run=True, **told.figures)
         for line in told.lines:
             screen.say(line)
-    else:
-        many = "1 question" if told == 1 else f"{told} questions"
-        screen.tell(dry_run=False, answered=told, ledger=folder / "ledger.db")
-        screen.say(f"done: {many} answered; see: tacit ledger show --home {folder}")
+        if not told.figures["allowed"]:
+            raise typer.Exit(FAILED)
+        return
+    counted = link.became.pop(COUNTED, 0)
+    many = "1 question" if told == 1 else f"{told} questions"
+    screen.tell(
+        dry_run=False,
+        answered=told,
+        counted=counted,
+        not_counted=dict(link.became),
+        ledger=folder / "ledger.db",
+    )
+    for why, times in link.became.items():
+        screen.say(f"not answered, or in vain ({times}x): {why}")
+    screen.say(f"done: {many} answered; see: tacit ledger show --home {folder}")
+    if link.became and not counted:
+        raise typer.Exit(FAILED)
 
 
 def leave(

@@ -118,7 +118,7 @@ def serve(
         int | None, typer.Option(help="Seed of a rehearsal: reproducible, NOT PRIVATE.")
     ] = None,
     tokens: Annotated[
-        int, typer.Option(help="Make so many tokens, one per owner, in STATE/tokens.", min=0)
+        int, typer.Option(help="Have so many tokens, one per owner, in STATE/tokens.", min=0)
     ] = 0,
     watch: Annotated[
         int | None,
@@ -157,11 +157,13 @@ def serve(
 
     log_to_stderr(log_json)
     made = coordinator(campaign, database, signing_key(state), admin_key(state), rehearsal)
-    if tokens:
-        fresh = [secrets.token_urlsafe(24) for _ in range(tokens)]
+    file = state / "tokens"
+    there = len(file.read_text().split()) if file.exists() else 0
+    if tokens > there:
+        fresh = [secrets.token_urlsafe(24) for _ in range(tokens - there)]
         made.store.add_tokens(fresh)
-        _append(state / "tokens", "".join(f"{token}\n" for token in fresh).encode())
-        screen.say(f"{tokens} tokens were added to {state / 'tokens'}: give one to each owner")
+        _append(file, "".join(f"{token}\n" for token in fresh).encode())
+        screen.say(f"{len(fresh)} tokens were added to {file}: give one to each owner")
     page = f"{'http' if certificate is None else 'https'}://{host}:{port}/"
     screen.say(f"campaign key (owners may pin it): {made.fingerprint}")
     screen.say(f"page: {page}, admin key: {state / 'admin.key'}")
@@ -169,7 +171,7 @@ def serve(
         campaign_key=made.fingerprint,
         page=page,
         admin_key_file=state / "admin.key",
-        new_tokens=tokens,
+        new_tokens=max(tokens - there, 0),
     )
     screen.tell(tokens_file=state / "tokens")
     screen.close()

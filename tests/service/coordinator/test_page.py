@@ -23,6 +23,9 @@ from tests.service.coordinator.made import ADMIN, CAMPAIGN, folder_of, running, 
 EVIL = """x' "><script>alert(1)</script><img src=x onerror=alert(1)>{{7*7}}"""
 
 
+KEY = "0123456789abcdef" * 4
+
+
 def question(number, state, counted, **outcomes):
     answer = {"signal": 0.25, "measured": 0.11, "predicted": 0.1}
     return {
@@ -47,6 +50,7 @@ def figures(**more):
     ]
     known = {
         "name": "trial",
+        "key": KEY,
         "state": "running",
         "ended": "",
         "at": 1.8e9,
@@ -349,3 +353,14 @@ def test_sums_over_all_owners_are_told_apart():
     assert "2 2, errors closed" in text
     assert "and 0.5 for each sum of errors that it takes part in" in text
     assert "either of two servers, but not both together" in text
+
+
+def test_the_page_says_how_to_take_part_by_when_and_where_the_model_is():
+    html = page(figures())
+    assert f"--campaign-key {KEY}" in html
+    assert "--token @token" in html
+    assert "Open until" in html
+    assert 'class="button" href="/v1/model"' not in html
+    ended = page(figures(state="ended", ended="all rounds"))
+    assert 'class="button" href="/v1/model" download="model.tacit">The model</a>' in ended
+    assert "Compare it with what you were told by another way" in ended

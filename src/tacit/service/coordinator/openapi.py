@@ -68,6 +68,7 @@ SCHEMAS: Part = {
     "Outcome": _all_of(outcome={"enum": _OUTCOMES}),
     "Status": _all_of(
         name=_TEXT,
+        key={"type": "string", "pattern": "^[0-9a-f]{64}$"},
         state={"enum": [ENROLLING, RUNNING, PAUSED, ENDED]},
         ended=_TEXT,
         at=_NUMBER,

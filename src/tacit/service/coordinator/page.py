@@ -37,6 +37,7 @@ def page(status: dict[str, Any]) -> str:
         chart=None if chart is None else draw(chart),
         present=status["owners"]["enrolled"] - status["owners"]["revoked"],
         gain=_gain(status),
+        until=max((row["deadline"] for row in asked if row["state"] == OPEN), default=None),
         **promise(status),
     )
 

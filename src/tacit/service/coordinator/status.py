@@ -39,7 +39,7 @@ from tacit.service.coordinator.tables import (
 )
 from tacit.service.kinds import read_terms
 from tacit.sums.vector_terms import VectorTerms
-from tacit.wire.envelopes import opened
+from tacit.wire.envelopes import opened, public_bytes
 
 _FRESH = 0.5  # seconds that figures are good for: many viewers cost the database as much as one
 
@@ -78,6 +78,7 @@ class View:
         outcomes = self._store.outcomes()
         return {
             "name": standing.name,
+            "key": public_bytes(self._key).hex(),
             "state": standing.state,
             "ended": standing.ended,
             "at": time.time(),

@@ -13,6 +13,7 @@ import logging
 import random
 import ssl
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -104,6 +105,7 @@ class Link:
     campaign: bytes = b""  # the key of the campaign that requests are signed for
     clock: TheirClock = field(default_factory=TheirClock)
     news: News = field(default_factory=News)
+    became: Counter[str] = field(default_factory=Counter)  # of questions: answered, refused why
     _free: asyncio.LifoQueue[httpx.AsyncClient] = field(
         default_factory=asyncio.LifoQueue, init=False, repr=False
     )

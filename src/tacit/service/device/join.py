@@ -239,14 +239,14 @@ class _Greeted:
 
 async def join(joining: Joining, link: Link, tokens: list[str], pinned: bytes | None = None) -> int:
     """Enrol every owner of a file and take part until the campaign ends; how many questions were
-    answered.
+    answered. Without tokens owners go on that have enrolled before.
     """
     terms, members = await joining.members(link, pinned)
-    if len(tokens) < len(members):
+    if tokens and len(tokens) < len(members):
         raise ValueError(f"tokens must be one for each of {len(members)} owners, got {len(tokens)}")
     if joining.rehearsal is None:  # in no order that the rows have
         members.sort(key=lambda member: member.owner)
-    given = zip(members, tokens[: len(members)], strict=True)
+    given = zip(members, tokens, strict=False)
     await asyncio.gather(*(member.enrol(token) for member, token in given))
     return sum(await asyncio.gather(*(member.take_part(once=terms.once) for member in members)))
 

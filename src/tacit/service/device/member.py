@@ -20,6 +20,7 @@ log = logging.getLogger(__name__)
 _POLL = 2.0  # seconds, where the coordinator names none
 _LONGEST = 3600.0  # seconds, whatever it names
 _REFUSED = {403, 401, 400}
+COUNTED, NOT_COUNTED = "counted", "sent too late, or twice: it did not count"
 
 
 class EnrolmentError(RuntimeError):
@@ -79,7 +80,8 @@ class Member:
                 return answered
             elif response.status_code in _REFUSED:
                 raise EnrolmentError(
-                    f"owner {self.owner!r} is not enrolled, has left, or was revoked"
+                    f"owner {self.owner!r} is not enrolled (give its token: --token @FILE), has "
+                    "left, or was revoked"
                 )
             else:
                 await self._idle()
@@ -93,8 +95,10 @@ class Member:
             report = await self.gate.answer(question, self.owner)
         except RefusedError as refused:
             log.info("refused: %s", refused.reason.name)
+            self.link.became[refused.reason.value] += 1
             return refused.reason
         status = await self._post(question, report)
+        self.link.became[COUNTED if status == 200 else NOT_COUNTED] += 1
         if status != 200:
             log.warning("the report was not counted: status %d", status)
         return None

@@ -32,3 +32,6 @@ form.addEventListener("submit", async (event) => {
 
 document.getElementById("scriptless").hidden = true;
 form.hidden = false;
+
+// The address that owners join at is the one this page was read from.
+for (const place of document.querySelectorAll("[data-origin]")) place.textContent = location.origin;

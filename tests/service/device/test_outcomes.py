@@ -1,0 +1,123 @@
+"""What an owner is told while it waits, and how the command ends: by what happened."""
+
+import asyncio
+
+import pytest
+import typer
+
+from tacit.cli import join as command
+from tacit.cli._output import Screen
+from tacit.service.device.join import join
+from tacit.service.device.member import COUNTED, EnrolmentError
+from tests.service.coordinator.made import driven, folder_of, joining, running
+
+TOKENS = [f"token number {i:04d}" for i in range(12)]
+CAMPAIGN = """
+kind = "boosting"
+name = "trial"
+sample = "mine.csv"
+label = "ill"
+learner = "centroid"
+epsilon = [4.0, 8.0]
+rounds = 1
+owners_per_round = 12
+start = 12
+minimum = 4
+deadline = 300
+"""
+
+
+@pytest.fixture
+def service(tmp_path, monkeypatch):
+    monkeypatch.setattr("tacit.service.device.member._pause", lambda response, coin: 0.02)
+    made = running(folder_of(tmp_path, owners=12, text=CAMPAIGN))
+    made.store.add_tokens(TOKENS)
+    return made
+
+
+def test_an_owner_goes_on_without_its_used_token(tmp_path, service):
+    async def work(link):
+        with pytest.raises(EnrolmentError, match=r"not enrolled \(give its token"):
+            await join(joining(tmp_path), link, [])  # never enrolled
+        first = asyncio.create_task(join(joining(tmp_path), link, TOKENS))
+        while service.store.owner_counts()["enrolled"] < 12:
+            await asyncio.sleep(0.02)
+        first.cancel()
+        link.became.clear()
+        answered = await join(joining(tmp_path), link, [])
+        return answered, link.became
+
+    answered, became = driven(service, work)
+    assert answered == 12
+    assert set(became) == {COUNTED}
+
+
+def test_refusals_are_told_apart_from_answers(tmp_path, service):
+    async def work(link):
+        task = asyncio.create_task(join(joining(tmp_path, learners=("stump",)), link, TOKENS))
+        while len(link.became) == 0:
+            await asyncio.sleep(0.02)
+        task.cancel()
+        return link.became
+
+    assert set(driven(service, work)) == {"the owner's policy forbids the question"}
+
+
+def test_what_is_waited_for_is_said_when_it_changes():
+    said = []
+
+    class Kept(Screen):
+        def say(self, text, **more):
+            said.append(text)
+
+    with command.watching(Kept(False), 1) as watch:
+        for path, status in (
+            ("/v1/enrol", 200),
+            ("/v1/question", 204),
+            ("/v1/question", 204),
+            ("/v1/campaign", 200),
+            ("/v1/question", 200),
+            ("/v1/report", 200),
+            ("/v1/question", 410),
+        ):
+            watch(path, status)
+    assert [line.split(":")[0] for line in said] == [
+        "enrolled",
+        "waiting",
+        "a question has come",
+        "the report has arrived and counts",
+        "the campaign has ended",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("became", "status"),
+    [
+        ({COUNTED: 1}, 0),
+        ({COUNTED: 1, "the question has expired": 2}, 0),
+        ({}, 0),  # it was never asked
+        ({"the owner's policy forbids the question": 1}, 1),
+    ],
+    ids=["counted", "some", "never asked", "refused"],
+)
+def test_the_exit_status_says_what_happened(tmp_path, monkeypatch, became, status):
+    folder = folder_of(tmp_path, owners=1)
+    (folder / "policy.toml").write_text("epsilon_per_release = 8\nepsilon_total = 8\n")
+
+    async def taken(joining, link, tokens, pinned):
+        link.became.update(became)
+        return became.get(COUNTED, 0)
+
+    monkeypatch.setattr("tacit.service.device.join.join", taken)
+    given = {
+        "data": folder / "people.csv",
+        "policy": folder / "policy.toml",
+        "home": folder / "home",
+        "screen": Screen(True),
+    }
+    try:
+        command.join("http://127.0.0.1:1", **given)
+        found = 0
+    except typer.Exit as end:
+        found = end.exit_code
+    assert found == status
