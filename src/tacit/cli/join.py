@@ -199,6 +199,8 @@ def join(
         guards=tuple(guard or ()),
     )
     given = tokens.read_text().split() if tokens is not None else read_token(token)
+    if not (given or dry_run or any((folder / "pins").glob("*"))):  # it has never joined anything
+        raise ValueError("token must be given: --token @FILE or -, --tokens FILE, or TACIT_TOKEN")
 
     async def run(link: WatchedLink) -> int | Preview:
         """What would leave, or how many questions were answered."""

@@ -109,6 +109,8 @@ def test_the_exit_status_says_what_happened(tmp_path, monkeypatch, became, statu
         return became.get(COUNTED, 0)
 
     monkeypatch.setattr("tacit.service.device.join.join", taken)
+    (folder / "home" / "pins").mkdir(parents=True)
+    (folder / "home" / "pins" / "key").touch()
     given = {
         "data": folder / "people.csv",
         "policy": folder / "policy.toml",
