@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from tacit.algorithms.site_tuning import projections_of, tune_site
 from tacit.algorithms.site_weights import (
     COMBINE,
     PublicOnly,
@@ -15,7 +14,7 @@ from tacit.algorithms.site_weights import (
     folds_of,
     public_only,
 )
-from tacit.algorithms.sites import ensemble_of_sites
+from tacit.algorithms.sites import ensemble_of_sites, projections_of, tune_site
 from tacit.data.cohort import Cohort
 from tacit.engines.inline import Inline
 from tacit.learners.query import Estimates

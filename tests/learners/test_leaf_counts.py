@@ -22,8 +22,8 @@ from tacit.learners.peers.leaf_counts import (
     std_of,
     whole_weights,
 )
+from tacit.learners.peers.own_model import OwnBoosting
 from tacit.learners.peers.peer_model import Additive, ScorePart
-from tacit.learners.peers.voted_model import OwnBoosting
 from tacit.learners.query import Query
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.streams import secure, seeded

@@ -21,7 +21,7 @@ Stumps, paper D's scheme with a guarantee that holds: everybody speaks in every 
         each participant takes a public random cut, counts its rows in the two leaves by class,
             weighted as above, and sends the counts with noise of scale T / epsilon
         everybody adds the stumps to F, with alpha from the released error and say from the
-            released sizes; its own ensemble of them (`learners/peers/voted_model.py`) it keeps
+            released sizes; its own ensemble of them (`learners/peers/own_model.py`) it keeps
 
 Trees, as in InPriv, with a guarantee that holds.
 

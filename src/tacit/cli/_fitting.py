@@ -60,6 +60,13 @@ class FitMethod:
             )
         return self.kind(schema=schema, **chosen)
 
+    def check_column(self, name: str, owners: str | None) -> None:
+        """Refuse few owners with many rows each that no column tells apart."""
+        if self.most is not None and owners is None:
+            raise ValueError(
+                f"--method {name} needs --owners, the column that names who holds a row"
+            )
+
     def check_owners(self, name: str, column: str | None, count: int) -> None:
         """Refuse to ask too few or too many; how many there are is public."""
         if not self.least <= count:

@@ -161,6 +161,11 @@ def key_of(text: str, what: str = "campaign") -> bytes:
     return bytes.fromhex(text)
 
 
+def optional_key(text: str | None) -> bytes | None:
+    """The key of a campaign that an option names, if it does."""
+    return None if text is None else key_of(text)
+
+
 def warn_of_rehearsal() -> None:
     """Say loudly what a rehearsal is not."""
     line = (

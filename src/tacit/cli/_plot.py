@@ -50,19 +50,25 @@ def text_plot(chart: Chart, width: int) -> Text:
         for x, y in zip(line.x, line.y, strict=True):
             column = round(_part(x, left, right, chart.x_scale) * (across - 1))
             grid[_row(y, low, high)][column] = (mark, style)
-    drawn = Text(f"{chart.y_label}\n", "bold")
     numbers = {_row(tick, low, high): f"{tick:g}" for tick in ticks}
-    for number, cells in enumerate(grid):
-        drawn.append(f"{numbers.get(number, ''):>{_MARGIN}} │")
-        for character, style in cells:
-            drawn.append(character, style)
-        drawn.append("\n")
+    drawn = Text(f"{chart.y_label}\n", "bold") + _as_lines(grid, numbers)
     drawn.append(
         f"{'':{_MARGIN}} └{'─' * across}\n{'':{_MARGIN}}  "
         f"{_ticks(sorted(set(places)), chart, across)}\n"
     )
     drawn.append(f"{chart.x_label:>{_MARGIN + 2 + across}}", "bold")
     return drawn + legend
+
+
+def _as_lines(grid: list[list[tuple[str, str]]], numbers: dict[int, str]) -> Text:
+    """Characters with their styles, row by row, behind an axis with its numbers."""
+    drawn = Text()
+    for number, cells in enumerate(grid):
+        drawn.append(f"{numbers.get(number, ''):>{_MARGIN}} │")
+        for character, style in cells:
+            drawn.append(character, style)
+        drawn.append("\n")
+    return drawn
 
 
 def _row(y: float, low: float, high: float) -> int:

@@ -18,7 +18,6 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from tacit._util.checks import positive
-from tacit.cli._demo_people import population, write_files
 from tacit.cli._demo_trials import (
     BOOSTED,
     OURS,
@@ -26,8 +25,10 @@ from tacit.cli._demo_trials import (
     DemoRow,
     DemoSetting,
     Trial,
+    population,
     summarise,
     trials,
+    write_files,
 )
 from tacit.cli._options import Seed
 from tacit.cli._output import Screen, bar, folder, table_of, versions

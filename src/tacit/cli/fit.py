@@ -91,8 +91,7 @@ def fit(
     positive("epsilon", epsilon)
     chosen = METHODS[one_of("method", method, METHODS)]
     roles = ColumnRoles(label, owners, schema, category or (), leave_out or ())
-    if chosen.most is not None and owners is None:  # few owners with many rows each
-        raise ValueError(f"--method {method} needs --owners, the column that names who holds a row")
+    chosen.check_column(method, owners)
     _check_files(data, public, out, roles)
     options: dict[str, Any] = {"learner": learner, "rounds": rounds, "mechanism": mechanism}
     options |= {"rows_per_owner": rows_per_owner, "epsilon": epsilon, "random_state": seed}
@@ -119,13 +118,13 @@ def fit(
     model.label_ = label
     model.save(out)
     tested = None
-    try:
-        with steps(screen, WEIGHTS["test"], pace) as step:
-            step("testing", WEIGHTS["test"])
-            if test is not None and tests is not None:
+    if test is not None and tests is not None:
+        try:
+            with steps(screen, WEIGHTS["test"], pace) as step:
+                step("testing", WEIGHTS["test"])
                 tested = Evaluation.of(test, tests, model, fitting.own)
-    except KeyboardInterrupt:
-        stopped = "it is whole, and only the test was left out"
+        except KeyboardInterrupt:
+            stopped = "it is whole, and only the test was left out"
     found = FitResult(
         method=method,
         label=label,

@@ -20,6 +20,7 @@ from tacit.cli._options import (
     home_folder,
     key_of,
     log_to_stderr,
+    optional_key,
     read_token,
     warn_of_rehearsal,
 )
@@ -176,15 +177,10 @@ def join(
     from tacit.service.device.member import COUNTED, EnrolmentError
     from tacit.service.device.preview import Preview, preview
 
-    pinned = None if campaign_key is None else key_of(campaign_key)
+    pinned = optional_key(campaign_key)
     part = None if rehearsal is None else RehearsalPart(rehearsal, first)
     if part is not None:
         warn_of_rehearsal()
-    known = (
-        None
-        if peers is None
-        else frozenset(key_of(line, "a peer's key") for line in peers.read_text().split())
-    )
     folder = home_folder(home, rehearsal=part is not None)
     joining = Joining(
         data,
@@ -193,7 +189,7 @@ def join(
         folder,
         owners,
         rehearsal=part,
-        known=known,
+        known=_read_keys(peers),
         name=name,
         attributes=None if attributes is None else tuple(attributes.split(",")),
         guards=tuple(guard or ()),
@@ -244,6 +240,13 @@ def join(
     screen.say(f"done: {many} answered; see: tacit ledger show --home {folder}")
     if link.became and not counted:
         raise typer.Exit(FAILED)
+
+
+def _read_keys(peers: Path | None) -> frozenset[bytes] | None:
+    """The keys in a file of peers; None: any will do."""
+    if peers is None:
+        return None
+    return frozenset(key_of(line, "a peer's key") for line in peers.read_text().split())
 
 
 def leave(

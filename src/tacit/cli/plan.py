@@ -1,6 +1,8 @@
 """tacit plan: what asking owners would bring, from public rows alone."""
 
+from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import product
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +14,7 @@ from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import look_ahead
 from tacit.cli._options import DO_NOT_COLLECT, Categories, Label, LeaveOut, SchemaFile
-from tacit.cli._output import Screen, steps, table_of
+from tacit.cli._output import Screen, Steps, steps, table_of
 from tacit.data.sample import ColumnRoles
 from tacit.data.table_file import TableFile, read_sample
 from tacit.estimators.planning import Plan
@@ -43,35 +45,44 @@ def plan(
         --epsilon 0.5 --epsilon 1
     """
     budgets = [positive("epsilon", each) for each in epsilon or (0.5, 1.0, 2.0, 4.0)]
-    crowds = [Population(count, budget, rows_per_owner) for count in owners for budget in budgets]
-    plans, stopped, notes = list[Plan](), False, tuple[str, ...]()
+    crowds = [Population(*asked, rows_per_owner) for asked in product(owners, budgets)]
+    roles = ColumnRoles(label, None, schema, category or (), leave_out or ())
+    plans, notes, stopped = list[Plan](), list[str](), False
     try:
         with steps(screen, 3 + len(crowds)) as step:
-            step("reading")
-            roles = ColumnRoles(label, None, schema, category or (), leave_out or ())
-            sample = read_sample(TableFile.open(public), roles)
-            notes = sample.notes
-            step("fitting your rows alone", 2)
-            own = fit_public(sample.public)
-            for crowd in crowds:
-                step(f"{crowd.owners:,} owners, epsilon {crowd.epsilon:g}")
-                plans.append(Plan.of(look_ahead(sample.public, own, crowd)))
+            for each in _make_plans(public, roles, crowds, notes, step):
+                plans.append(each)
     except KeyboardInterrupt:
         stopped = True
     found = [{**asdict(each), "accuracy": each.accuracy, "says": str(each)} for each in plans]
     collect = any(each.collect for each in plans)
     screen.tell(plans=found, collect=None if stopped and not collect else collect, notes=notes)
-    for note in notes:
-        screen.console.print(f"note: {note}", markup=False)
-    if plans:
-        _show(plans, screen.console)
+    _show(plans, notes, screen.console)
     if stopped:
         screen.stop(f"{len(plans)} of {len(crowds)} plans are done")
     if not collect:
         raise typer.Exit(DO_NOT_COLLECT)
 
 
-def _show(plans: list[Plan], console: Console) -> None:
+def _make_plans(
+    public: Path, roles: ColumnRoles, crowds: list[Population], notes: list[str], step: Steps
+) -> Iterator[Plan]:
+    """One after the other, so that those that are done are kept; notes on columns come first."""
+    step("reading")
+    sample = read_sample(TableFile.open(public), roles)
+    notes += sample.notes
+    step("fitting your rows alone", 2)
+    own = fit_public(sample.public)
+    for crowd in crowds:
+        step(f"{crowd.owners:,} owners, epsilon {crowd.epsilon:g}")
+        yield Plan.of(look_ahead(sample.public, own, crowd))
+
+
+def _show(plans: list[Plan], notes: list[str], console: Console) -> None:
+    for note in notes:
+        console.print(f"note: {note}", markup=False)
+    if not plans:
+        return
     if len(plans) == 1:
         console.print(str(plans[0]))
         return

@@ -18,7 +18,7 @@ from pyarrow import parquet
 from tacit._util.interrupts import stop_on_interrupt
 from tacit._util.types import AnyArray, IntArray
 from tacit.cli._fit_report import misfits_line
-from tacit.cli._options import key_of
+from tacit.cli._options import optional_key
 from tacit.cli._output import Screen, bar, writable
 from tacit.data.schema import Schema
 from tacit.data.table import UserTable, conform, conform_labels
@@ -98,6 +98,23 @@ class _Tally:
     judged: int = 0
     right: int = 0
 
+    @classmethod
+    def of(cls, fitted: Any, file: TableFile, label: str | None) -> "_Tally":
+        """Before the first row: columns that the model uses must be there, and one with right
+        answers may be.
+        """
+        used = [feature.name for feature in fitted.schema_.features]
+        missing = [name for name in used if name not in file.names]
+        if missing:
+            raise ValueError(
+                f"{file.path} lacks {', '.join(missing)}, which the model uses; "
+                f"it has {', '.join(file.names)}"
+            )
+        file.require(label)
+        learned = getattr(fitted, "label_", "")
+        right = label or (learned if learned in file.names else None)
+        return cls(right, [name for name in file.names if name not in (*used, right, "")])
+
 
 def predict(
     model: Annotated[Path, typer.Argument(help="A model that tacit fit wrote.")],
@@ -130,25 +147,15 @@ def predict(
         tacit predict model.tacit new.csv --out predictions.csv --proba
     """
     began = time.monotonic()
-    fitted = _load(model, None if campaign_key is None else key_of(campaign_key))
+    fitted = _load(model, optional_key(campaign_key))
     signer = getattr(fitted, "signed_by_", None)
     screen.tell(signed_by=signer)
     if signer is not None and campaign_key is None:
         screen.say(f"note: signed by the campaign {signer}; --campaign-key checks that it is yours")
     file = TableFile.open(data)
-    used = [feature.name for feature in fitted.schema_.features]
-    missing = [name for name in used if name not in file.names]
-    if missing:
-        raise ValueError(
-            f"{data} lacks {', '.join(missing)}, which the model uses; "
-            f"it has {', '.join(file.names)}"
-        )
-    file.require(label)
-    learned = getattr(fitted, "label_", "")
-    right = label or (learned if learned in file.names else None)
+    tally = _Tally.of(fitted, file, label)
     writable("--out", out)
-    draft, tally = out.with_name(f"{out.name}.part"), _Tally(right)
-    tally.ignored = [name for name in file.names if name not in (*used, right, "")]
+    draft = out.with_name(f"{out.name}.part")
     try:
         with predictions(draft, fitted.schema_, proba=proba, as_parquet=is_parquet(out)) as write:
             stopped = _predict_all(fitted, file, write, tally, screen)

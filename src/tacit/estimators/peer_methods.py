@@ -17,10 +17,9 @@ from tacit.algorithms.peers import (
 from tacit.data.cohort import Cohort
 from tacit.estimators.peer_models import Scores
 from tacit.learners.peers.cells import Cells
-from tacit.learners.peers.own_model import OwnRows, fit_own
+from tacit.learners.peers.own_model import OwnRows, fit_own, vote_own
 from tacit.learners.peers.peer_model import Additive, NoisyTrees
 from tacit.learners.peers.random_stump import SharedStumps
-from tacit.learners.peers.voted_model import vote_own
 from tacit.mechanisms.streams import Stream
 
 _DEPTH = 2  # of passed trees

@@ -10,9 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from tacit._util.checks import bad, one_of, positive
 from tacit._util.types import AnyArray, FloatArray, IntArray
-from tacit.algorithms.site_tuning import projections_of, tune_site
 from tacit.algorithms.site_weights import COMBINE
-from tacit.algorithms.sites import ensemble_of_sites
+from tacit.algorithms.sites import ensemble_of_sites, projections_of, tune_site
 from tacit.data.cohort import Cohort
 from tacit.data.schema import Schema
 from tacit.data.table import encode_rows, number_labels

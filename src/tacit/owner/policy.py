@@ -79,17 +79,7 @@ class Policy:
     def __post_init__(self) -> None:
         for name in ("epsilon_per_release", "epsilon_total", "delta_total", "time_step", "longest"):
             object.__setattr__(self, name, exact(name, getattr(self, name)))
-        for name in ("epsilon_per_release", "epsilon_total"):
-            if not getattr(self, name) > 0:
-                raise bad(name, "> 0", str(getattr(self, name)))
-        if not 0 <= self.delta_total < Fraction(1, 2):
-            raise bad("delta_total", "at least 0 and below 1/2", str(self.delta_total))
-        if not 0 <= self.time_step <= 3600:
-            raise bad("time_step", "0 to 3600 seconds", str(self.time_step))
-        if not 0 < self.longest <= 86400:
-            raise bad("longest", "above 0, at most 86400 seconds", str(self.longest))
-        for name in _COUNTS:
-            whole(name, getattr(self, name), 1)
+        self._check_numbers()
         for name in ("learners", "mechanisms", "units", "columns", "columns_never", "labels"):
             given = getattr(self, name)
             if given is not None:
@@ -102,6 +92,19 @@ class Policy:
             raise bad("helper", "a public key, 64 hexadecimal digits", self.helper)
         if not (self.units and set(self.units) <= {"owner", "record"}):
             raise bad("units", "of 'owner' and 'record'", self.units)
+
+    def _check_numbers(self) -> None:
+        for name in ("epsilon_per_release", "epsilon_total"):
+            if not getattr(self, name) > 0:
+                raise bad(name, "> 0", str(getattr(self, name)))
+        if not 0 <= self.delta_total < Fraction(1, 2):
+            raise bad("delta_total", "at least 0 and below 1/2", str(self.delta_total))
+        if not 0 <= self.time_step <= 3600:
+            raise bad("time_step", "0 to 3600 seconds", str(self.time_step))
+        if not 0 < self.longest <= 86400:
+            raise bad("longest", "above 0, at most 86400 seconds", str(self.longest))
+        for name in _COUNTS:
+            whole(name, getattr(self, name), 1)
 
     @classmethod
     def read(cls, path: str | Path) -> "Policy":

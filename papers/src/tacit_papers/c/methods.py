@@ -7,9 +7,8 @@ from functools import cached_property
 import numpy as np
 
 from tacit._util.types import FloatArray, IntArray
-from tacit.algorithms.site_tuning import projections_of, tune_site
 from tacit.algorithms.site_weights import PublicOnly
-from tacit.algorithms.sites import combine_sites, models_of_public
+from tacit.algorithms.sites import combine_sites, models_of_public, projections_of, tune_site
 from tacit.data.cohort import Cohort
 from tacit.learners.query import Estimates
 from tacit.learners.sites.losses import HuberHinge

@@ -12,8 +12,7 @@ import numpy as np
 
 from tacit._util.types import FloatArray
 from tacit.algorithms.public_baseline import fit_public
-from tacit.algorithms.site_tuning import projections_of, tune_site
-from tacit.algorithms.sites import ensemble_of_sites
+from tacit.algorithms.sites import ensemble_of_sites, projections_of, tune_site
 from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline
 from tacit.estimators.peer_methods import METHODS

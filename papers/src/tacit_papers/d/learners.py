@@ -10,9 +10,8 @@ import numpy as np
 from tacit.data.cohort import Cohort
 from tacit.learners.peers.cells import Cells
 from tacit.learners.peers.leaf_counts import STEPS, scale_of
-from tacit.learners.peers.own_model import weight_of
+from tacit.learners.peers.own_model import OwnBoosting, VotedModel, weight_of
 from tacit.learners.peers.random_stump import RandomStump, random_cut
-from tacit.learners.peers.voted_model import OwnBoosting, VotedModel
 from tacit.mechanisms.streams import Stream
 from tacit.sums.two_servers import two_sided_geometric_rows
 

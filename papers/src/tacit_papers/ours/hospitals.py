@@ -11,9 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit._util.types import FloatArray, IntArray
-from tacit.algorithms.site_tuning import projections_of, tune_site
 from tacit.algorithms.site_weights import PublicTask, public_only
-from tacit.algorithms.sites import ensemble_of_sites
+from tacit.algorithms.sites import ensemble_of_sites, projections_of, tune_site
 from tacit.data.cohort import Cohort
 from tacit.engines.inline import Inline
 from tacit.learners.sites.losses import LogisticLoss

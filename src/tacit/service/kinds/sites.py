@@ -8,9 +8,8 @@ import numpy as np
 
 from tacit._util.checks import bad, one_of, positive
 from tacit._util.types import IntArray
-from tacit.algorithms.site_tuning import projections_of, tune_site
 from tacit.algorithms.site_weights import COMBINE
-from tacit.algorithms.sites import SiteEnsembleModel, ensemble_of_sites
+from tacit.algorithms.sites import SiteEnsembleModel, ensemble_of_sites, projections_of, tune_site
 from tacit.data.cohort import Public
 from tacit.estimators.guarantee import Source, site_guarantee
 from tacit.estimators.sites import loss_of
