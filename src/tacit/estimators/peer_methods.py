@@ -1,11 +1,16 @@
 """The three ways in which peers can learn, behind one interface: who speaks how often, what is
-asked, what is kept.
+asked, what is kept; and what participants bring, budgets and rows.
 """
 
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
+from tacit._util.checks import bad, positive
+from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.peers import (
     exchange_stumps,
     fair_share,
@@ -115,3 +120,47 @@ METHODS = {
     ),
     "trees": Method(NoisyTrees(), _in_turns, _trees, lambda trees: trees, _own_trees),
 }
+
+
+def budgets_of(given: Any, participants: list[Any]) -> list[float]:
+    """What each participant may spend: one number for all, or one for each name."""
+    if not isinstance(given, Mapping):
+        return [budget_of(given)] * len(participants)
+    check_names("epsilon", given, participants)
+    missing = [name for name in participants if name not in given]
+    if missing:
+        raise ValueError(f"epsilon must be given for every participant; missing are {missing}")
+    return [budget_of(given[name]) for name in participants]
+
+
+def budget_of(epsilon: Any) -> float:
+    """A number above zero; infinity is allowed, and says that there is no privacy."""
+    if isinstance(epsilon, float) and np.isposinf(epsilon):
+        return float(epsilon)
+    try:
+        return positive("epsilon", epsilon)
+    except ValueError as problem:
+        raise bad("epsilon", "a number > 0, or infinity for no privacy", epsilon) from problem
+
+
+def check_names(what: str, given: Mapping[Any, Any] | None, participants: list[Any]) -> None:
+    """Refuse names that no participant has."""
+    unknown = [name for name in given or {} if name not in participants]
+    if unknown:
+        raise ValueError(f"{what} must be for participants, got {unknown}")
+
+
+def group_rows(
+    cells: Cells, held: Mapping[int, tuple[int, ...]], X: FloatArray, y: IntArray, numbers: IntArray
+) -> Cohort:
+    """Rows by participant, with absent attributes taken out; one without usable rows stays."""
+    kept = np.flatnonzero(y >= 0)
+    order = kept[np.argsort(numbers[kept], kind="stable")]
+    offsets = np.append(0, np.cumsum(np.bincount(numbers[order], minlength=len(held))))
+    parts = [
+        cells.without_others(X[order[first:last]], held[number])
+        for number, (first, last) in enumerate(pairwise(offsets.tolist()))
+    ]
+    return Cohort(
+        np.concatenate(parts), y[order], offsets.astype(np.int64), ignored=len(y) - len(kept)
+    )

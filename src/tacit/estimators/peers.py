@@ -4,15 +4,14 @@ D).
 
 from collections.abc import Collection, Mapping
 from hashlib import blake2b
-from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tacit._util.checks import bad, one_of, positive, whole
-from tacit._util.types import AnyArray, FloatArray, IntArray
+from tacit._util.checks import one_of, positive, whole
+from tacit._util.types import AnyArray, FloatArray
 from tacit.data.cohort import Cohort
 from tacit.data.schema import Schema
 from tacit.data.table import encode_rows, number_labels
@@ -28,7 +27,7 @@ from tacit.estimators.inputs import (
     public_pair,
     stream_of,
 )
-from tacit.estimators.peer_methods import METHODS
+from tacit.estimators.peer_methods import METHODS, budget_of, budgets_of, check_names, group_rows
 from tacit.estimators.peer_models import PeerModel, two_classes
 from tacit.estimators.persistence import Savable
 from tacit.learners.peers.cells import Cells
@@ -164,8 +163,9 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
             number: self._attributes(name, attributes)
             for number, name in enumerate(self.participants_)
         }
-        _check_names("attributes", attributes, self.participants_)
-        self._cohort = self._group(rows, number_labels(labels[stay], self.schema_), numbers)
+        check_names("attributes", attributes, self.participants_)
+        classes = number_labels(labels[stay], self.schema_)
+        self._cohort = group_rows(self.cells_, self._held, rows, classes, numbers)
         self._stream = stream
         self.released_ = METHODS[self.method].nothing
         self.models_: dict[Any, PeerModel] = {}
@@ -174,7 +174,8 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.transcript_ = b""
         self._present: dict[int, float] = {}
         return self._learn(
-            dict(zip(self._held, self._epsilons(self.epsilon), strict=True)), monitor
+            dict(zip(self._held, budgets_of(self.epsilon, self.participants_), strict=True)),
+            monitor,
         )
 
     def join(
@@ -214,7 +215,7 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self._cohort = Cohort(
             whole_rows, np.concatenate([self._cohort.y, classes[classes >= 0]]), offsets
         )
-        return self._learn({number: _budget(budget)})
+        return self._learn({number: budget_of(budget)})
 
     def leave(self, name: Any) -> Self:
         """A participant goes: its own model, and all parts made of what it released. What was
@@ -325,47 +326,3 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self, name: Any, attributes: Mapping[Any, Collection[Any]] | None
     ) -> tuple[int, ...]:
         return self.cells_.columns_of(None if attributes is None else attributes.get(name))
-
-    def _epsilons(self, given: Any) -> list[float]:
-        if isinstance(given, Mapping):
-            _check_names("epsilon", given, self.participants_)
-            missing = [name for name in self.participants_ if name not in given]
-            if missing:
-                raise ValueError(
-                    f"epsilon must be given for every participant; missing are {missing}"
-                )
-            return [_budget(given[name]) for name in self.participants_]
-        return [_budget(given)] * len(self.participants_)
-
-    def _group(self, X: FloatArray, y: IntArray, numbers: IntArray) -> Cohort:
-        """Rows by participant, with absent attributes taken out; a participant without usable
-        rows stays.
-        """
-        kept = np.flatnonzero(y >= 0)
-        order = kept[np.argsort(numbers[kept], kind="stable")]
-        offsets = np.append(
-            0, np.cumsum(np.bincount(numbers[order], minlength=len(self.participants_)))
-        )
-        parts = [
-            self.cells_.without_others(X[order[first:last]], self._held[number])
-            for number, (first, last) in enumerate(pairwise(offsets.tolist()))
-        ]
-        return Cohort(
-            np.concatenate(parts), y[order], offsets.astype(np.int64), ignored=len(y) - len(kept)
-        )
-
-
-def _check_names(what: str, given: Mapping[Any, Any] | None, participants: list[Any]) -> None:
-    unknown = [name for name in given or {} if name not in participants]
-    if unknown:
-        raise ValueError(f"{what} must be for participants, got {unknown}")
-
-
-def _budget(epsilon: Any) -> float:
-    """A number above zero; infinity is allowed, and says that there is no privacy."""
-    if isinstance(epsilon, float) and np.isposinf(epsilon):
-        return float(epsilon)
-    try:
-        return positive("epsilon", epsilon)
-    except ValueError as problem:
-        raise bad("epsilon", "a number > 0, or infinity for no privacy", epsilon) from problem

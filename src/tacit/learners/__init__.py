@@ -2,7 +2,7 @@
 that ask for it, and the models that come of it (`models/`); base learners by name.
 
 Whoever reads a question or a model must know every class in it: importing this room makes all of
-them known to the codec. Owner, algorithms and everything above may import it; it imports sums,
+them known to `wire`. Owner, algorithms and everything above may import it; it imports sums,
 data, mechanisms and wire.
 """
 
