@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 from tacit import NoPrivacy, seeded
 from tacit.data.cohort import Cohort, Public
-from tacit.learners.learner import ReportTerms, ShareQuery
+from tacit.learners.learner import Facts, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.features import FeatureMap, Rows
 from tacit.learners.models.scores import Linear, ScoreModel, Trees
@@ -185,8 +185,10 @@ def test_a_neighbour_with_endless_rows_changes_nobodys_fit():
     X[:5] = np.inf
     y = np.array([0, 1, 0, 1, 0, 0, 1])
     together, alone = np.zeros((2, 1, 3)), np.zeros((1, 1, 3))
-    fit_each(OwnedRows(X, y, np.array([[0, 5], [5, 7]])), np.full(7, 0.2), 0.1, together)
-    fit_each(OwnedRows(X[5:], y[5:], np.array([[0, 2]])), np.full(2, 0.2), 0.1, alone)
+    fit_each(
+        OwnedRows(X, y, np.array([[0, 5], [5, 7]])), np.full(7, 0.2), 0.1, np.zeros(2), together
+    )
+    fit_each(OwnedRows(X[5:], y[5:], np.array([[0, 2]])), np.full(2, 0.2), 0.1, np.zeros(2), alone)
     np.testing.assert_array_equal(together[1], alone[0])
 
 
@@ -214,6 +216,28 @@ def _trees(column):
     return Trees(
         nodes, np.zeros(3), np.array([1, 0, 0]), np.array([2, 0, 0]), np.ones(3), one - 1, one
     )
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_regressions_are_fitted_to_rows_less_the_public_mean(classes):
+    rng = np.random.default_rng(classes)
+    X, y = rng.uniform(-1, 1, (60, 3)), rng.integers(classes, size=60)
+    cohort, centre = Cohort(X, y, np.arange(7) * 10), np.array([0.5, -0.25, 0.0])
+    learner = Logistic()
+    facts = [Facts(3, classes, centre), Facts(3, classes)]
+    queries = [
+        ShareQuery(1, 1, 6, learner, each, Ensemble(classes), ReportTerms("none", (1.0,)))
+        for each in facts
+    ]
+    shares = learner.share(queries[0], cohort)
+    moved = learner.share(queries[1], Cohort(X - centre, y, cohort.offsets))
+    np.testing.assert_allclose(shares, moved, atol=1e-12)
+    answer = Answer(shares.mean(axis=0), np.zeros(shares.shape[1]), 6)
+    models = [learner.learn(query, answer) for query in queries]
+    np.testing.assert_array_equal(models[0].predict(X), models[1].predict(X - centre))
+    for wrong in (np.zeros(2), np.full(3, np.nan), np.full(3, 1.5)):
+        with pytest.raises(ValueError, match=r"^centre must be 3 numbers from -1 to 1"):
+            learner.space(Facts(3, classes, wrong))
 
 
 @pytest.mark.parametrize("classes", [2, 3])

@@ -98,11 +98,20 @@ def test_distance():
 
 
 def test_random_cuts_have_two_sides_and_take_all_attributes_held():
-    cuts = [random_cut(CELLS, (0, 1, 2), seeded(1).child(k)) for k in range(300)]
+    cuts = [random_cut(CELLS, (0, 1, 2), "halves", seeded(1).child(k)) for k in range(300)]
     assert {cut.column for cut in cuts} == {0, 1, 2}
     assert all(set(cut.leaves) == {0, 1} for cut in cuts)
     assert len({cut.leaves for cut in cuts if cut.column == 0}) == 3
-    assert {random_cut(CELLS, (1,), seeded(1).child(k)).column for k in range(20)} == {1}
+    assert {random_cut(CELLS, (1,), "halves", seeded(1).child(k)).column for k in range(20)} == {1}
+
+
+def test_leaves_are_halves_categories_or_cells():
+    """Columns 0 and 1 of four cells each, a number and a category."""
+    for leaves, sizes in {"halves": (2, 2), "values": (2, 4), "cells": (4, 4)}.items():
+        cuts = [random_cut(CELLS, (column,), leaves, seeded(2)) for column in (0, 1)]
+        assert tuple(len(set(cut.leaves)) for cut in cuts) == sizes
+    with pytest.raises(ValueError, match=r"^leaves must be one of"):
+        random_cut(CELLS, (0,), "thirds", seeded(1))
 
 
 def test_a_stump_says_what_its_noisy_counts_say():

@@ -1,18 +1,23 @@
 """Paper A again, quickly: rows, their order, their seeds, their pictures."""
 
+from dataclasses import replace
 from io import StringIO
 from math import isfinite
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from tacit.mechanisms.streams import seeded
 from tacit.render.pages import page_of
+from tacit_papers.a.bound_claims import bound_statements
+from tacit_papers.a.bounds import BoundRow, ScaleCell
 from tacit_papers.a.experiment import DATASETS, cells_a
 from tacit_papers.a.published import CURVES, EPSILONS, TABLES
 from tacit_papers.a.readings import PublicRow
 from tacit_papers.a.report import report_a
 from tacit_papers.a.tables import TableCell, TableRow, published_cell
+from tacit_papers.claims import judge_all
 from tacit_papers.registry import claims_of
 from tacit_papers.reproduce import print_claims, print_tables
 from tacit_papers.shared.curves import CurveCell, CurveRow, OursRow
@@ -246,3 +251,31 @@ def test_published_curves_go_down():
     assert all(first > last for first, last in CURVES.values())
     assert published_cell("II", "brazil", "duchi", 1.0) is None
     assert published_cell("II", "mnist", "duchi", 2.0) is None
+
+
+def test_errors_of_means_follow_the_bound(rows):
+    own = [row for row in rows if isinstance(row, BoundRow)]
+    assert {row.varied for row in own} == {"dimensions", "owners", "epsilon"}
+    ratios = [row.error / row.bound for row in own]
+    assert 1 < min(ratios) < max(ratios) < 6
+    twice = [replace(row, error=2 * row.error) if row.owners > 1_000 else row for row in own]
+    for found, met in ((own, True), (twice, False)):
+        claims = judge_all("a", bound_statements(), found)
+        (owners,) = [claim for claim in claims if "over owners" in claim.text]
+        assert (owners.verdict == "holds") == met
+
+
+def test_scales_are_those_of_exact_shares():
+    cell = ScaleCell(
+        where="x",
+        dataset="synthetic",
+        runs=1,
+        quick=True,
+        learner="centroid",
+        owners=500,
+        rows_per_owner=4,
+    )
+    (row,) = cell.rows()
+    split = load_split("synthetic", quick=True)
+    means = [split.X_train[split.y_train == k].mean(axis=0) for k in (0, 1)]
+    assert row.value == pytest.approx(np.linalg.norm(means[0] - means[1]), rel=0.1)

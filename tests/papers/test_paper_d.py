@@ -8,6 +8,7 @@ import pytest
 
 from tacit.mechanisms.streams import seeded
 from tacit.render.pages import page_of
+from tacit_papers.d.edge import EdgeRow
 from tacit_papers.d.events import EVENTS, EventRow
 from tacit_papers.d.experiment import CONTESTANTS, PeerRow, cells_d
 from tacit_papers.d.report import report_d
@@ -22,7 +23,7 @@ def rows():
 def test_every_method_is_there(rows):
     peers = [row for row in rows if isinstance(row, PeerRow)]
     assert {row.method for row in peers} == {contestant.name for contestant in CONTESTANTS}
-    assert len(peers) == 4 + 6 * 3 + 3 * 2  # the last over rounds
+    assert len(peers) == 4 + 8 * 3 + 3 * 2  # the last over rounds
     for row in peers:
         assert all(value is None or 0.5 < value < 1 for value in (row.own, row.served))
         assert (row.own, row.served) != (None, None)
@@ -31,7 +32,7 @@ def test_every_method_is_there(rows):
 def test_what_leaks_is_marked_and_serves_nothing(rows):
     for row in rows:
         if isinstance(row, PeerRow):
-            assert bool(row.unsound) == (row.method == "random stumps, as published")
+            assert bool(row.unsound) == ("as published" in row.method)
             assert not (row.unsound and row.served is not None)
 
 
@@ -99,3 +100,14 @@ def test_unknown_data_sets_are_refused():
     with pytest.raises(ValueError, match="data set must be one of"):
         load_task("cifar", quick=True)
     assert set(DATASETS) == {"adult", "gss"}
+
+
+def test_what_a_participant_pays_grows_with_rounds_and_not_with_rows(rows):
+    usual, fewer, longer, _ = [row for row in rows if isinstance(row, EdgeRow)][:4]
+    assert (fewer.rows, longer.rounds) == (usual.rows // 4, 4 * usual.rounds)
+    assert fewer.sent == usual.sent
+    assert 2 * usual.sent < longer.sent < 8 * usual.sent
+    assert usual.heard == usual.sent * (usual.participants - 1)
+    assert usual.installed > 10
+    section = next(each for each in report_d(rows).sections if "participant pays" in each.title)
+    assert "megabytes" in section.text

@@ -12,7 +12,7 @@ from tacit.mechanisms.registry import NoPrivacy
 from tacit.mechanisms.streams import seeded
 from tacit.render.document import Table
 from tacit_papers.a.experiment import cells_a
-from tacit_papers.a.learners import PublishedCentroid, PublishedStump
+from tacit_papers.a.learners import PublishedCentroid, PublishedLogistic, PublishedStump
 from tacit_papers.a.patches import PatchRow, best_patch, cross_validate
 from tacit_papers.a.readings import (
     DEFAULTS,
@@ -23,7 +23,9 @@ from tacit_papers.a.readings import (
     mean_gaps,
 )
 from tacit_papers.a.report import report_a
-from tacit_papers.b.learners import MajorityStump, WeightedCentroid
+from tacit_papers.b.learners import MajorityStump, OneAgainstRest, WeightedCentroid
+from tacit_papers.b.readings import SummedReadingRow
+from tacit_papers.b.report import report_b
 from tacit_papers.datasets.words import Patch
 from tacit_papers.shared.splits import load_split
 from tests.papers.datasets.made import bars
@@ -68,6 +70,27 @@ def test_other_readings_are_parameters(cohort):
         PublishedStump(polarity="free")
     with pytest.raises(ValueError, match="must be one of"):
         PublishedCentroid(divide="owners")
+
+
+@pytest.mark.parametrize("kind", [PublishedLogistic, OneAgainstRest])
+def test_regressions_are_of_rows_less_the_public_mean_or_of_rows_as_they_are(cohort, kind):
+    centred, plain = kind(), kind(centre="none")
+    public = query_of(centred, cohort).facts
+    np.testing.assert_array_equal(public.values, cohort.X.mean(axis=0))
+    assert query_of(plain, cohort).facts.values.size == 0
+    moved = Cohort(cohort.X - cohort.X.mean(axis=0), cohort.y, cohort.offsets)
+    shares = [
+        learner.share(query_of(learner, rows), rows)
+        for learner, rows in ((plain, moved), (centred, cohort))
+    ]
+    np.testing.assert_allclose(shares[1], shares[0], atol=1e-9)
+    models = [
+        exact(learner, query_of(learner, rows), rows)
+        for learner, rows in ((plain, moved), (centred, cohort))
+    ]
+    np.testing.assert_array_equal(models[0].predict(moved.X), models[1].predict(cohort.X))
+    with pytest.raises(ValueError, match="centre must be one of"):
+        kind(centre="own")
 
 
 @pytest.mark.parametrize("kind", [PublishedCentroid, WeightedCentroid])
@@ -141,3 +164,15 @@ def test_patches_are_judged_on_images_that_words_were_not_fitted_to():
     assert cross_validate(images, y, 8, Patch(), seed=1) < 0.2
     shuffled = rng.permutation(y)  # nothing to learn: words of all images would not show it
     assert cross_validate(images, shuffled, 8, Patch(), seed=1) > 0.25
+
+
+def test_readings_of_paper_b_stand_side_by_side():
+    rows = [
+        SummedReadingRow("mnist", "stump", reading, epsilon, 0.3, 0.1, 10, 2)
+        for reading in ("best cut", "median")
+        for epsilon in (None, 5.0)
+    ]
+    (section,) = [each for each in report_b(rows).sections if each.title == "How we read it"]
+    (table,) = section.parts
+    assert isinstance(table, Table)
+    assert table.rows[1][1:] == ("median", "30.0 → 10.0", "30.0 → 10.0")

@@ -11,6 +11,7 @@ from typing import Any
 from tacit._util.checks import bad
 from tacit.render.document import Document
 from tacit_papers.a import experiment as paper_a
+from tacit_papers.a.bounds import BoundRow, RoundCostRow, ScaleRow
 from tacit_papers.a.claims import statements_a
 from tacit_papers.a.patches import PatchRow
 from tacit_papers.a.readings import PublicRow, ReadingRow
@@ -19,15 +20,18 @@ from tacit_papers.a.tables import TableRow
 from tacit_papers.b import experiment as paper_b
 from tacit_papers.b.claims import statements_b
 from tacit_papers.b.hits import HitRow
+from tacit_papers.b.readings import SummedReadingRow
 from tacit_papers.b.report import report_b
 from tacit_papers.c import experiment as paper_c
 from tacit_papers.c.claims import statements_c
 from tacit_papers.c.experiment import SiteRow
 from tacit_papers.c.report import report_c
+from tacit_papers.c.span import SpanRow
 from tacit_papers.claims import Claim, Statement, judge_all
 from tacit_papers.d import experiment as paper_d
 from tacit_papers.d import tasks
 from tacit_papers.d.claims import statements_d
+from tacit_papers.d.edge import EdgeRow
 from tacit_papers.d.events import EventRow
 from tacit_papers.d.experiment import PeerRow
 from tacit_papers.d.report import report_d
@@ -80,11 +84,17 @@ KINDS = (
     PublicRow,
     ReadingRow,
     PatchRow,
+    BoundRow,
+    RoundCostRow,
+    ScaleRow,
+    SummedReadingRow,
     HitRow,
     SiteRow,
     HospitalRow,
+    SpanRow,
     PeerRow,
     EventRow,
+    EdgeRow,
 )  # of rows of all papers
 COMPARISONS = {
     "ahead": Comparison(

@@ -237,14 +237,17 @@ def exchange_stumps(
     menu: tuple[float, ...],
     coins: Stream,
     known: SharedStumps,
+    leaves: str = "cells",
 ) -> Generator[CountLeaves, Estimates | None, SharedStumps]:
-    """`rounds` more rounds of all participants; `menu` as above, coins are public."""
+    """`rounds` more rounds of all participants; `menu` as above, coins are public; `leaves` as in
+    `random_cut`.
+    """
     shared = known
     first = _next_round(stump for stumps in known.rounds for stump in stumps)
     for number in range(first, first + rounds):
         stumps = []
         for participant, own in held.items():
-            cut = random_cut(cells, own, coins.child("cut", number, participant))
+            cut = random_cut(cells, own, leaves, coins.child("cut", number, participant))
             query = CountLeaves(
                 round=number,
                 attempt=1,
@@ -256,8 +259,8 @@ def exchange_stumps(
             )
             estimates = yield query
             if estimates is not None and estimates.n:
-                (z0, z1), (o0, o1) = query.read(estimates.values[0])[1].tolist()
-                stumps.append(RandomStump(number, participant, cut, (z0, z1), (o0, o1)))
+                zeros, ones = map(tuple, query.read(estimates.values[0])[1].tolist())
+                stumps.append(RandomStump(number, participant, cut, zeros, ones))
         shared = shared.plus(stumps)
     return shared
 

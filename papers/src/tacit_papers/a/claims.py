@@ -1,6 +1,7 @@
 """What paper A says of its tables and of first base learners: Tables II to IV, Figs. 2, 3, 6, 9."""
 
 from tacit_papers.a.boosting_claims import READ, SOURCES, boosting_statements
+from tacit_papers.a.bound_claims import bound_statements
 from tacit_papers.a.published import EPSILONS, TABLES
 from tacit_papers.a.tables import TableRow, published_cell
 from tacit_papers.claims import Judge, Rows, Statement, falling, percent, unit_factor
@@ -22,7 +23,13 @@ _FACTOR = 0.25  # relative difference up to which a value of a table counts as t
 
 def statements_a() -> list[Statement]:
     """All of them, in the paper's order."""
-    return [*_tables(), *_first_learners(), *boosting_statements(), *_regressions()]
+    return [
+        *bound_statements(),
+        *_tables(),
+        *_first_learners(),
+        *boosting_statements(),
+        *_regressions(),
+    ]
 
 
 def _tables() -> list[Statement]:

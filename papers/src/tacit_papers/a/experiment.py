@@ -4,9 +4,10 @@ the paper is read.
 
 from dataclasses import dataclass
 
+from tacit_papers.a.bounds import BoundCell, ScaleCell
 from tacit_papers.a.patches import PatchCell
 from tacit_papers.a.published import EPSILONS
-from tacit_papers.a.readings import READINGS, BoostingCell, PublicCell, ReadingCell
+from tacit_papers.a.readings import BoostingCell, PublicCell, ReadingCell
 from tacit_papers.a.tables import TABLE_OF, TableCell
 from tacit_papers.runner import Cell
 
@@ -38,18 +39,21 @@ def cells_a(quick: bool, seed: int = 1) -> list[Cell]:
 
 
 def _full_cells(seed: int) -> list[Cell]:
-    make, cells = _CellsOfA(seed), list[Cell]()
+    make = _CellsOfA(seed)
+    cells: list[Cell] = [make.bounds(runs=20)]
     for dataset in DATASETS:
         cells.append(make.public(dataset))
         for learner, sizes in SIZES.items():
             if dataset in sizes:
                 runs = 5 if dataset == "brazil" else 10
                 cells.append(make.first(learner, dataset, sizes[dataset], EPSILONS, runs))
+                cells.append(make.scale(learner, dataset, sizes[dataset]))
                 if dataset in _CURVE_EPSILONS:
                     runs, epsilons = 5 if dataset == "synthetic" else 10, _CURVE_EPSILONS[dataset]
                     cells.append(make.curve(learner, dataset, sizes[dataset], epsilons, runs))
-                    if learner in READINGS:
-                        cells.append(make.readings(learner, dataset, sizes[dataset], epsilons, 5))
+                    more = (1.0,) if learner == "logistic" else ()
+                    read = (*more, *epsilons)
+                    cells.append(make.readings(learner, dataset, sizes[dataset], read, 5))
         if dataset in _IMAGES:
             cells.append(make.patches(dataset))
         if dataset == "mnist":
@@ -59,12 +63,11 @@ def _full_cells(seed: int) -> list[Cell]:
 
 def _quick_cells(seed: int) -> list[Cell]:
     make, name = _CellsOfA(seed, quick=True), "synthetic"
-    cells: list[Cell] = [make.public(name)]
+    cells: list[Cell] = [make.public(name), make.bounds(runs=4)]
     for learner, size in _QUICK.items():
         cells.append(make.first(learner, name, size, (1.0, 7.0), runs=2))
         cells.append(make.curve(learner, name, _QUICK_CURVES[learner], (7.0,), runs=2))
-        if learner in READINGS:
-            cells.append(make.readings(learner, name, _QUICK_CURVES[learner], (7.0,), runs=2))
+        cells.append(make.readings(learner, name, _QUICK_CURVES[learner], (7.0,), runs=2))
     return [*cells, *(make.over_owners(name, owners, runs=2) for owners in (100, 1_000))]
 
 
@@ -100,6 +103,28 @@ class _CellsOfA:
             owners=size[0],
             rows_per_owner=size[1],
             epsilons=epsilons,
+        )
+
+    def bounds(self, runs: int) -> BoundCell:
+        return BoundCell(
+            where="section III-B",
+            dataset="synthetic",
+            runs=runs,
+            seed=self.seed,
+            quick=self.quick,
+            cost=5.0,
+        )
+
+    def scale(self, learner: str, dataset: str, size: tuple[int, int]) -> ScaleCell:
+        return ScaleCell(
+            where=f"Table {TABLE_OF[learner]}",
+            dataset=dataset,
+            runs=1,
+            seed=self.seed,
+            cost=3.0,
+            learner=learner,
+            owners=size[0],
+            rows_per_owner=size[1],
         )
 
     def patches(self, dataset: str) -> PatchCell:

@@ -16,7 +16,7 @@ from tacit.data.cohort import Cohort, Public
 from tacit.learners.learner import Facts, ShareQuery, Simulated
 from tacit.learners.owners.centroid import CentroidModel
 from tacit.learners.owners.cross_tables import Cuts, OwnedRows, tabulate_weighted
-from tacit.learners.owners.logistic import Logistic, LogisticModel, fit_owners
+from tacit.learners.owners.logistic import Logistic, centre_of, fit_owners
 from tacit.learners.owners.stump import Stump, StumpModel, best_thresholds
 from tacit.learners.query import Answer
 from tacit.mechanisms.base import Mechanism
@@ -26,6 +26,7 @@ from tacit.mechanisms.streams import Stream
 from tacit_papers.shared.textbook_duchi import as_published
 
 _BLOCK = 1 << 21  # numbers of a block of estimates
+CENTRES = ("public", "none")  # what is taken off rows before a regression
 
 
 def raw_weights(query: ShareQuery, cohort: Cohort) -> FloatArray:
@@ -174,6 +175,9 @@ def one_cut_per_column(public: Public, thresholds: str) -> Facts:
 class PublishedLogistic(Logistic):
     """Algorithm 7: hardly any ridge, and coefficients scaled to [-1, 1] by the owner's own
     largest.
+
+    `centre`: what is taken off rows before an owner fits them. "public": the mean of the data
+    user's sample; "none".
     """
 
     name: ClassVar[str] = "logistic, as published"
@@ -181,19 +185,28 @@ class PublishedLogistic(Logistic):
         "coefficients on separable rows are unbounded, and scaling by a private maximum leaks it"
     )
     ridge: float = 1e-4
+    centre: str = "public"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        one_of("centre", self.centre, CENTRES)
+
+    def facts(self, public: Public) -> Facts:
+        return sizes_and_centre(public, self.centre)
 
     def space(self, facts: Facts) -> Box:  # type: ignore[override]
         return Box(dim=facts.dim + 1)
 
     def share(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
-        theta = fit_owners(cohort, raw_weights(query, cohort), query.facts.classes, self.ridge)[
-            :, 0
-        ]
+        weights, centre = raw_weights(query, cohort), centre_of(query.facts)
+        theta = fit_owners(cohort, weights, query.facts.classes, self.ridge, centre)[:, 0]
         largest = np.abs(theta).max(axis=1, keepdims=True)
         return np.asarray(theta / np.where(largest > 0, largest, 1.0))
 
-    def learn(self, query: ShareQuery, answer: Answer) -> LogisticModel:
-        return LogisticModel(answer.mean.reshape(1, -1))
+
+def sizes_and_centre(public: Public, centre: str) -> Facts:
+    """The mean of the data user's sample, if that is what rows are moved by."""
+    return Logistic().facts(public) if centre == "public" else Facts(public.dim, public.classes)
 
 
 def make(mechanism: type[Mechanism], space: Box, epsilon: FloatArray) -> Mechanism:

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tacit.render.document import SPREAD, Chart, Document, Line, Section, Table, percent, protection
+from tacit_papers.a.bounds import BoundRow, RoundCostRow
 from tacit_papers.a.patches import PatchRow, best_patch
-from tacit_papers.a.published import CURVES
-from tacit_papers.a.readings import DEFAULTS, PublicRow, ReadingRow, mean_gaps
+from tacit_papers.a.readings import DEFAULTS, PublicRow, ReadingRow, mean_gaps, stated_errors
 from tacit_papers.a.tables import TableRow
 from tacit_papers.runner import select
 from tacit_papers.shared.curves import CurveRow, OursRow
@@ -54,6 +54,7 @@ def report_a(rows: Sequence[Any]) -> Document:
             *curve_sections(curves, select(rows, OursRow, paper="a"), alone),
             *first_sections(select(rows, FirstRow, paper="a")),
             *_table_sections(tables),
+            *_bound_sections(select(rows, BoundRow), select(rows, RoundCostRow)),
             *_reading_sections(select(rows, ReadingRow)),
             *_patch_sections(select(rows, PatchRow)),
             protection(claim, _TERMS, _LIMITS, {row.unsound for row in curves}),
@@ -134,13 +135,47 @@ def _reading_table(rows: Sequence[ReadingRow], distances: Mapping[str, str]) -> 
     for reading, distance in distances.items():
         cells = {row.epsilon: _ends(row.first, row.last) for row in rows if row.reading == reading}
         lines.append((reading, distance, *(cells.get(epsilon, "") for epsilon in epsilons)))
-    stated = (CURVES.get((first.dataset, first.learner, epsilon)) for epsilon in epsilons)
-    printed = ("" if ends is None else _ends(*ends) for ends in stated)
+    stated = (stated_errors(first.dataset, first.learner, epsilon) for epsilon in epsilons)
+    printed = (" → ".join(map(percent, ends)) for ends in stated)
     lines.append(("the paper states", "", *printed))
     caption = f"Readings of the boosted {first.learner}, {first.dataset}, {first.runs} runs"
     heads = ("no noise" if epsilon is None else f"eps {epsilon:g}" for epsilon in epsilons)
     strong = (list(distances).index(DEFAULTS[first.learner]),)
     return Table(caption, ("reading", "distance", *heads), tuple(lines), strong=strong)
+
+
+def _bound_sections(bounds: Sequence[BoundRow], costs: Sequence[RoundCostRow]) -> Iterator[Section]:
+    """The error of means and what releasing them costs."""
+    if not bounds:
+        return
+    errors = tuple(
+        (
+            row.varied,
+            str(row.dimensions),
+            f"{row.owners:,}",
+            f"{row.epsilon:g}",
+            f"{row.error:.3g}",
+            f"{row.error / row.bound:.2f}",
+        )
+        for row in bounds
+    )
+    prices = tuple(
+        (str(row.dimensions), f"{row.owners:,}", f"{1e3 * row.seconds:.0f} ms", str(row.bytes))
+        for row in costs
+    )
+    yield Section(
+        "Bounds and costs",
+        "The largest error over coordinates of a mean released through Piecewise, and the same "
+        "over sqrt(d log d) / (epsilon sqrt(H)); what it costs when every number is released.",
+        (
+            Table(
+                f"Errors, mean of {bounds[0].runs} runs",
+                ("varied", "d", "owners", "epsilon", "error", "over the bound"),
+                errors,
+            ),
+            Table("Costs of all owners", ("d", "owners", "processor", "bytes each"), prices),
+        ),
+    )
 
 
 def _patch_sections(rows: Sequence[PatchRow]) -> Iterator[Section]:

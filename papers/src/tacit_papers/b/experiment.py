@@ -9,25 +9,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from tacit.algorithms import boosting
-from tacit.data.cohort import Cohort
-from tacit.engines.inline import Inline
-from tacit.learners.learner import Learner, ReportTerms
-from tacit.learners.owners.centroid import Centroid
-from tacit.learners.owners.logistic import Logistic
-from tacit.learners.owners.stump import Stump
-from tacit.mechanisms.streams import Stream
-from tacit.sums.base import SecureSum
-from tacit.sums.two_servers import TwoServers
+from tacit.learners.learner import Learner
 from tacit_papers.a.published import EPSILONS
 from tacit_papers.b.hits import HitCell
-from tacit_papers.b.learners import MajorityStump, OneAgainstRest, WeightedCentroid
-from tacit_papers.b.ring import RingSum
+from tacit_papers.b.readings import ROUNDS, SummedReadingCell
+from tacit_papers.b.summed import LEARNERS, SOUND, SummedCell
 from tacit_papers.datasets.split import Split
 from tacit_papers.runner import Cell
-from tacit_papers.shared.curves import CurveCell
-from tacit_papers.shared.first_learner import FirstCell, Learned, Line
-from tacit_papers.shared.splits import public_of
+from tacit_papers.shared.first_learner import FirstCell, Learned
 
 DATASETS = (
     "mnist ten",
@@ -38,19 +27,7 @@ DATASETS = (
     "mnist",
     "synthetic",
 )
-LEARNERS: dict[str, tuple[Learner, Learner]] = {  # as published, and sound
-    "logistic": (OneAgainstRest(), Logistic()),
-    "centroid": (WeightedCentroid(), Centroid()),
-    "stump": (MajorityStump(), Stump()),
-}
-_SOUND = {
-    "logistic": "auto",
-    "centroid": "piecewise",
-    "stump": "auto",
-}  # PrivUnit takes long in 1,000 dimensions
-SUMS_SHARE = 0.2  # of an owner's epsilon, for all sums together
 _OVER_OWNERS = {"logistic": 5.0, "centroid": 3.0}  # the epsilon of figures over owners
-_ROUNDS = {"centroid": 6, "stump": 10}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,50 +50,6 @@ class ErrorCell(FirstCell):
         return self.dataset
 
 
-@dataclass(frozen=True, kw_only=True)
-class SummedCell(CurveCell):
-    """Boosting whose votes come from all owners by secure sums.
-
-    As published: all of epsilon for the share, exact sums. Sound: `SUMS_SHARE` of epsilon for the
-    sums, one per round, the rest for the share; owners are as many as all rounds need, so that
-    there can be no more sums than rounds.
-    """
-
-    paper: ClassVar[str] = "b"
-    spare: ClassVar[int] = 1
-
-    def lines(self) -> list[Line]:
-        as_published, sound = LEARNERS[self.learner]
-        lines = [
-            Line("as published", as_published, "none", None),
-            Line("sound", sound, "none", None),
-        ]
-        for epsilon in self.epsilons:
-            lines += [
-                Line("as published", as_published, "piecewise", epsilon),
-                Line("as published", as_published, "duchi", epsilon),
-                Line("sound", sound, _SOUND[self.learner], epsilon),
-            ]
-        return lines
-
-    def boost(self, split: Split, cohort: Cohort, line: Line, coins: Stream) -> boosting.Boosted:
-        facts = line.learner.facts(public_of(split))
-        epsilon, sums = self._budget(line)
-        terms = ReportTerms.of(line.mechanism, line.learner.space(facts), epsilon)
-        schedule = boosting.Schedule(self.rounds, self.owners, attempts=self.rounds)
-        judge = boosting.AllOwners()
-        algorithm = boosting.boost(line.learner, facts, terms, judge, schedule)
-        return Inline(cohort, epsilon, coins, sums).run(algorithm)
-
-    def _budget(self, line: Line) -> tuple[float, SecureSum]:
-        """Epsilon of the share, and how sums are made."""
-        if line.epsilon is None or line.learner.unsound:
-            return line.epsilon or 1.0, RingSum()
-        return (1 - SUMS_SHARE) * line.epsilon, TwoServers(
-            epsilon=SUMS_SHARE * line.epsilon / self.rounds
-        )
-
-
 def cells_b(quick: bool, seed: int = 1) -> list[Cell]:
     """Full: 10 runs (100 for hitting rates), 2 or 3 where rows are a million or hardly differ.
     Quick: 2, few rows.
@@ -126,7 +59,7 @@ def cells_b(quick: bool, seed: int = 1) -> list[Cell]:
     make = _CellsOfB(seed, quick)
     if quick:
         return _quick_cells(make)
-    return [*_regressions(make), *_centroids(make), *_stumps(make)]
+    return [*_regressions(make), *_centroids(make), *_stumps(make), *_readings(make)]
 
 
 def _quick_cells(make: "_CellsOfB") -> list[Cell]:
@@ -139,6 +72,7 @@ def _quick_cells(make: "_CellsOfB") -> list[Cell]:
         make.curve("Fig. 7", "centroid", name, (4_000, 1), runs=2, epsilons=(5.0,)),
         make.hits("Fig. 9", name, (1_000, 40), runs=20, epsilons=(1.0, 5.0)),
         make.curve("Fig. 11", "stump", name, (1_000, 4), runs=2, epsilons=(5.0,)),
+        make.readings("stump", name, (1_000, 4), runs=2),
     ]
 
 
@@ -176,6 +110,13 @@ def _stumps(make: "_CellsOfB") -> Iterator[Cell]:
     yield make.curve("Fig. 11", "stump", "synthetic", (10_000, 7), runs=3)
 
 
+def _readings(make: "_CellsOfB") -> Iterator[Cell]:
+    """Every reading, at the settings of the figures."""
+    yield make.readings("logistic", "mnist ten", (500, 120), runs=2)
+    yield make.readings("centroid", "mnist ten", (10_000, 1), runs=2)
+    yield make.readings("stump", "mnist", (1_000, 4), runs=5)
+
+
 @dataclass(frozen=True)
 class _CellsOfB:
     """Makes cells that have a seed in common; a size is owners and rows of each."""
@@ -203,7 +144,7 @@ class _CellsOfB:
             owners=size[0],
             rows_per_owner=size[1],
             epsilons=epsilons,
-            sound_mechanism=_SOUND[learner],
+            sound_mechanism=SOUND[learner],
         )
 
     def over_owners(
@@ -224,7 +165,7 @@ class _CellsOfB:
         runs: int,
         epsilons: tuple[float, ...] = (3.0, 5.0),
     ) -> SummedCell:
-        rounds = _ROUNDS[learner] if not self.quick or learner == "stump" else 3
+        rounds = ROUNDS[learner] if not self.quick or learner == "stump" else 3
         return SummedCell(
             where=where,
             dataset=dataset,
@@ -237,6 +178,23 @@ class _CellsOfB:
             rows_per_owner=size[1],
             epsilons=epsilons,
             rounds=rounds,
+        )
+
+    def readings(
+        self, learner: str, dataset: str, size: tuple[int, int], runs: int
+    ) -> SummedReadingCell:
+        return SummedReadingCell(
+            where="readings",
+            dataset=dataset,
+            runs=runs,
+            seed=self.seed,
+            quick=self.quick,
+            cost=2.0 if self.quick else 20.0,
+            learner=learner,
+            owners=size[0],
+            rows_per_owner=size[1],
+            epsilons=(5.0,),
+            rounds=ROUNDS[learner],
         )
 
     def hits(

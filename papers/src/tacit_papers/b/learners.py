@@ -15,13 +15,19 @@ from tacit._util.types import FloatArray
 from tacit.data.cohort import Cohort, Public
 from tacit.learners.learner import Facts, ShareQuery, Simulated
 from tacit.learners.owners.cross_tables import Cuts, OwnedRows, tabulate_weighted
-from tacit.learners.owners.logistic import LogisticModel, fit_owners
+from tacit.learners.owners.logistic import LogisticModel, centre_of, fit_owners, move_back
 from tacit.learners.owners.stump import StumpModel
 from tacit.learners.query import Answer
 from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.spaces import Box
 from tacit.mechanisms.streams import Stream
-from tacit_papers.a.learners import PublishedCentroid, make, one_cut_per_column
+from tacit_papers.a.learners import (
+    CENTRES,
+    PublishedCentroid,
+    make,
+    one_cut_per_column,
+    sizes_and_centre,
+)
 from tacit_papers.shared.first_learner import FromShares
 
 
@@ -111,7 +117,7 @@ class MajorityStump(Simulated):
 @dataclass(frozen=True)
 class OneAgainstRest(FromShares):
     """Section 3.5.2 for any number of classes: coefficients for each class, perturbed with all
-    of epsilon each.
+    of epsilon each. `centre` as in `PublishedLogistic`.
     """
 
     name: ClassVar[str] = "logistic, as published in B"
@@ -121,6 +127,13 @@ class OneAgainstRest(FromShares):
         "leaks it"
     )
     ridge: float = 1e-4
+    centre: str = "public"
+
+    def __post_init__(self) -> None:
+        one_of("centre", self.centre, CENTRES)
+
+    def facts(self, public: Public) -> Facts:
+        return sizes_and_centre(public, self.centre)
 
     def space(self, facts: Facts) -> Box:
         return Box(dim=facts.dim + 1)
@@ -128,9 +141,8 @@ class OneAgainstRest(FromShares):
     def share(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
         """(owners, vectors * (dim + 1)): each vector scaled by its largest entry."""
         sizes = np.repeat(np.maximum(cohort.sizes, 1), cohort.sizes)
-        theta = fit_owners(
-            cohort, mean_one_weights(query, cohort) / sizes, query.facts.classes, self.ridge
-        )
+        weights, centre = mean_one_weights(query, cohort) / sizes, centre_of(query.facts)
+        theta = fit_owners(cohort, weights, query.facts.classes, self.ridge, centre)
         largest = np.abs(theta).max(axis=2, keepdims=True)
         return np.asarray(theta / np.where(largest > 0, largest, 1.0)).reshape(len(cohort), -1)
 
@@ -155,4 +167,5 @@ class OneAgainstRest(FromShares):
         return Answer(mean, np.zeros(mean.size), len(shares))
 
     def learn(self, query: ShareQuery, answer: Answer) -> LogisticModel:
-        return LogisticModel(answer.mean.reshape(-1, query.facts.dim + 1))
+        coefficients = answer.mean.reshape(-1, query.facts.dim + 1)
+        return move_back(coefficients, centre_of(query.facts))

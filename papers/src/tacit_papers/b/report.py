@@ -3,9 +3,19 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tacit.render.document import Chart, Document, Line, Section, Table, mark_unsound, protection
+from tacit.render.document import (
+    Chart,
+    Document,
+    Line,
+    Section,
+    Table,
+    mark_unsound,
+    percent,
+    protection,
+)
 from tacit_papers.b.hits import HitRow
 from tacit_papers.b.published import published_square
+from tacit_papers.b.readings import SummedReadingRow
 from tacit_papers.runner import select
 from tacit_papers.shared.curves import CurveRow, OursRow
 from tacit_papers.shared.first_learner import FirstRow
@@ -52,6 +62,7 @@ def report_b(rows: Sequence[Any]) -> Document:
             *first_sections(firsts),
             *_hit_sections(hits),
             *curve_sections(curves, select(rows, OursRow, paper="b")),
+            *_reading_sections(select(rows, SummedReadingRow)),
             protection(claim, _TERMS, _LIMITS, unsound),
         ),
     )
@@ -89,6 +100,29 @@ def _square(row: FirstRow) -> str:
     paper = published_square(row.dataset, row.mechanism, row.epsilon or 0.0)
     printed = "" if paper is None else f" ({paper.mean:.3g})"
     return f"{row.error or 0.0:.3g} ± {row.error_std:.1g}{printed}"
+
+
+def _reading_sections(rows: Sequence[SummedReadingRow]) -> Iterator[Section]:
+    """How the paper is read: every reading of every base learner."""
+    if not rows:
+        return
+    epsilons = list(dict.fromkeys(row.epsilon for row in rows))
+    lines = []
+    for learner, reading in dict.fromkeys((row.learner, row.reading) for row in rows):
+        own = [row for row in rows if (row.learner, row.reading) == (learner, reading)]
+        cells = {row.epsilon: f"{percent(row.first)} → {percent(row.last)}" for row in own}
+        first = own[0]
+        name = f"{learner}, {first.dataset}, {first.rounds} rounds, {first.runs} runs"
+        lines.append((name, reading, *(cells.get(epsilon, "") for epsilon in epsilons)))
+    heads = ("no noise" if epsilon is None else f"eps {epsilon:g}" for epsilon in epsilons)
+    table = Table(
+        "Readings: test errors in %, first → last", ("method", "reading", *heads), tuple(lines)
+    )
+    text = (
+        "What the text leaves open is read as paper A's own figures ask for: the first reading of "
+        "each method."
+    )
+    yield Section("How we read it", text, (table,))
 
 
 def _hit_sections(rows: Sequence[HitRow]) -> Iterator[Section]:

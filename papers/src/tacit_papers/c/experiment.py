@@ -16,6 +16,7 @@ from tacit._util.checks import bad
 from tacit._util.types import FloatArray, IntArray
 from tacit.mechanisms.streams import seeded
 from tacit_papers.c.methods import METHODS, Setting, errors_of
+from tacit_papers.c.span import VARIED, SpanCell
 from tacit_papers.datasets import covertype, load_mnist
 from tacit_papers.ours.hospitals import HospitalRow, hospital_rows
 from tacit_papers.runner import Cell
@@ -23,7 +24,7 @@ from tacit_papers.shared.first_learner import mean_and_spread
 
 Part = tuple[FloatArray, IntArray]
 
-DATASETS = ("mnist", "covertype", "heart")
+DATASETS = ("mnist", "covertype", "heart", "synthetic")
 _TEST_SHARE = 0.3  # as in the paper: 3,718 of 12,396 and 148,543 of 495,141
 _USUAL_EPSILON = 0.1  # where records per site or sites vary; the paper does not say which it took
 
@@ -212,6 +213,18 @@ def cells_c(quick: bool, seed: int = 1) -> list[Cell]:
                     points=tuple(own),
                 )
             )
+    cells += [
+        SpanCell(
+            where="Theorem 1",
+            dataset="synthetic",
+            runs=runs,
+            seed=seed,
+            quick=quick,
+            cost=5.0,
+            varied=varied,
+        )
+        for varied in VARIED
+    ]
     if not quick:
         cells.append(
             HospitalCell(where="four hospitals", dataset="heart", runs=runs, seed=seed, cost=20.0)

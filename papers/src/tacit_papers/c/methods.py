@@ -20,11 +20,17 @@ Part = tuple[FloatArray, IntArray]
 
 _FLOATS = "noise in floating point"
 _OPEN = "no privacy"
+READINGS = {  # of paper C's rule for the noise, by what the site query calls them
+    "published": "as published",
+    "published, Lambda": "as published with Lambda",
+}
 METHODS = {  # why a method may only be simulated; empty: it is private
     "FN feature, no privacy": _OPEN,
     "AN average, no privacy": _OPEN,
     "FL feature, as published": _FLOATS,
     "AL average, as published": _FLOATS,
+    "FL feature, as published with Lambda": _FLOATS,
+    "AL average, as published with Lambda": _FLOATS,
     "FL feature, exact": "",
     "AL average, exact": "",
     "ours": "",
@@ -66,9 +72,10 @@ def errors_of(
     for number, setting in enumerate(settings):
         own = coins.child("setting", number)
         errors = dict(free)
-        query = _question(setting, projections[0], "published")
-        answer = _ask(query, sites, setting.epsilon, own.child("published"))
-        errors |= views[id(projections[0])].errors("L", "as published", query, answer)
+        for privacy, reading in READINGS.items():
+            query = _question(setting, projections[0], privacy)
+            answer = _ask(query, sites, setting.epsilon, own.child(privacy))
+            errors |= views[id(projections[0])].errors("L", reading, query, answer)
         query = tune_site(
             _question(setting, projections[0], "objective"), X0, y0, setting.epsilon, projections
         )

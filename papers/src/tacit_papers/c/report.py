@@ -18,6 +18,7 @@ from tacit.render.document import (
     protection,
 )
 from tacit_papers.c.experiment import SiteRow
+from tacit_papers.c.span import SpanRow
 from tacit_papers.datasets.heart import SITES
 from tacit_papers.ours.hospitals import HospitalRow
 from tacit_papers.runner import select
@@ -48,6 +49,7 @@ def report_c(rows: Sequence[Any]) -> Document:
         sections.append(
             Section(f"Sites on {dataset}", "", (*map(_chart, parts), *map(_table, parts)))
         )
+    sections += _theorem(select(rows, SpanRow))
     if hospitals:
         sections.append(_hospitals(hospitals))
     claim = (
@@ -62,6 +64,28 @@ def report_c(rows: Sequence[Any]) -> Document:
         "the public rows alone.",
         (*sections, protection(claim, _TERMS, _LIMITS, unsound)),
     )
+
+
+def _theorem(rows: Sequence[SpanRow]) -> list[Section]:
+    """Theorem 1, where it was measured."""
+    if not rows:
+        return []
+    lines = tuple(
+        (
+            row.varied,
+            str(row.sites),
+            f"{row.records:,}",
+            f"{row.public:,}",
+            "none" if row.epsilon is None else f"{row.epsilon:g}",
+            f"{row.estimation:.4f}",
+            f"{row.gap:.4f}",
+        )
+        for row in rows
+    )
+    columns = ("varied", "N", "m", "m0", "epsilon", "from f*_span", "f*_span from f*")
+    caption = f"Squared distances of unit vectors, mean of {rows[0].runs} runs"
+    text = "Rows of a known law: f* is the best linear model, f*_span the best in the sites' span."
+    return [Section("Theorem 1", text, (Table(caption, columns, lines),))]
 
 
 def _setting(first: SiteRow) -> str:

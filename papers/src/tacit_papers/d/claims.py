@@ -5,6 +5,7 @@ figures' values are lost.
 from itertools import pairwise
 
 from tacit_papers.claims import Judge, NoRowsError, Rows, Statement, percent
+from tacit_papers.d.edge import EdgeRow
 from tacit_papers.d.events import EventRow
 from tacit_papers.d.experiment import EPSILONS, PeerRow
 
@@ -51,8 +52,57 @@ def statements_d() -> list[Statement]:
             "with the paper's threshold nobody is ever left out; ours judges by released models"
         )
         found.append(Statement("section 4", text, "", _left_out(dataset), caution))
-    text = "random stumps cost a participant little: they suit devices at the edge"
-    return [*found, Statement("section 1", text, "", None, "cost on devices is not measured here")]
+    return [*found, *_costs_of_a_participant()]
+
+
+def _costs_of_a_participant() -> list[Statement]:
+    """Complexity, and whether it suits the edge."""
+    found = []
+    for dataset in _SETS:
+        for what, factor in (("rounds", 4), ("rows", 4), ("participants", 2)):
+            text = (
+                f"{dataset}: a participant's time grows at most linearly with {what} (times "
+                f"{factor}, a quarter to spare)"
+            )
+            statement = Statement("section 5", text, f"{factor}", _linear(dataset, what, factor))
+            found.append(statement)
+        text = (
+            f"{dataset}: random stumps suit devices at the edge: all rounds take a participant "
+            "less than a second of processor, 10 megabytes of memory, 100 kilobytes sent"
+        )
+        found.append(Statement("section 1", text, "", _light(dataset)))
+    text = "and an install of less than 200 megabytes"
+    caution = "a plain install brings NumPy, SciPy, scikit-learn, numba and Arrow along"
+    return [*found, Statement("section 1", text, "", _small, caution)]
+
+
+def _linear(dataset: str, what: str, factor: int) -> Judge:
+    def judge(rows: Rows) -> tuple[bool, str]:
+        own = rows.of(EdgeRow, dataset=dataset)
+        usual = own[0]
+        (other,) = [row for row in own if getattr(row, what) != getattr(usual, what)]
+        few, many = sorted((usual, other), key=lambda row: float(getattr(row, what)))
+        ratio = many.seconds / few.seconds
+        return ratio <= 1.25 * factor, f"{ratio:.1f}"
+
+    return judge
+
+
+def _light(dataset: str) -> Judge:
+    def judge(rows: Rows) -> tuple[bool, str]:
+        row = rows.of(EdgeRow, dataset=dataset)[0]
+        met = row.seconds < 1 and row.megabytes < 10 and row.sent < 100_000
+        return met, (
+            f"{row.seconds:.2f} s, {row.megabytes:.1f} MB, {row.sent / 1e3:.1f} kB sent, "
+            f"{row.heard / 1e3:.0f} kB heard, {row.rows:,} rows, {row.rounds} rounds"
+        )
+
+    return judge
+
+
+def _small(rows: Rows) -> tuple[bool, str]:
+    size = rows.of(EdgeRow)[0].installed
+    return size < 200, f"{size:.0f} MB"
 
 
 def _accuracy(row: PeerRow) -> float:

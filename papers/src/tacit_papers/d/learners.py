@@ -29,6 +29,7 @@ def simulate_published(
     rounds: int,
     epsilon: float,
     *,
+    leaves: str = "cells",
     coins: Stream,
     stream: Stream,
 ) -> list[VotedModel]:
@@ -37,7 +38,8 @@ def simulate_published(
 
     rho is 2, as in the paper, and keeps every peer. The text leaves open whether the class of a
     leaf is that of the exact or of the noisy counts; here it is the latter, since the published
-    accuracy rises with epsilon. `coins` are public, `stream` has a tape for every participant.
+    accuracy rises with epsilon. It leaves open, too, how an attribute is cut in leaves: `leaves` as
+    in `random_cut`. `coins` are public, `stream` has a tape for every participant.
     """
     rows = [(cells.read(one.X), one.y) for one in cohort.blocks(1)]
     own = [OwnBoosting(*each, i, rho=inf) for i, each in enumerate(rows)]
@@ -47,15 +49,17 @@ def simulate_published(
     for number in range(1, rounds + 1):
         stumps = []
         for me, boosting in enumerate(own):
-            cut = random_cut(cells, held[me], coins.child("cut", number, me))
+            cut = random_cut(cells, held[me], leaves, coins.child("cut", number, me))
             own_weights = len(boosting.y) * boosting.weights
-            counts = weight_of(cut.leaf_of(boosting.cells), boosting.y, own_weights, leaves=2)
+            count = max(cut.leaves) + 1
+            counts = weight_of(cut.leaf_of(boosting.cells), boosting.y, own_weights, count)
             if not isinf(epsilon):
                 tape = stream.child("round", number).of(np.array([me]))
-                noise = two_sided_geometric_rows(1, 4, scale_of(epsilon / rounds), tape)
-                counts = counts + noise.reshape(2, 2) / STEPS
-            (z0, z1), (o0, o1) = counts.tolist()
-            stumps.append(RandomStump(number, me, cut, (z0, z1), (o0, o1)))
+                scale = scale_of(epsilon / rounds)
+                noise = two_sided_geometric_rows(1, counts.size, scale, tape)
+                counts = counts + noise.reshape(counts.shape) / STEPS
+            zeros, ones = map(tuple, counts.tolist())
+            stumps.append(RandomStump(number, me, cut, zeros, ones))
         for boosting in own:
             boosting.step(stumps, shares, np.ones(len(boosting.y)))
     return [boosting.model() for boosting in own]

@@ -16,6 +16,7 @@ from tacit.render.document import (
     percents,
     protection,
 )
+from tacit_papers.d.edge import EdgeRow
 from tacit_papers.d.events import EventRow
 from tacit_papers.d.experiment import PeerRow
 from tacit_papers.runner import select
@@ -52,6 +53,7 @@ def report_d(rows: Sequence[Any]) -> Document:
         _happenings([row for row in events if row.dataset == name])
         for name in dict.fromkeys(row.dataset for row in events)
     ]
+    sections += _costs(select(rows, EdgeRow))
     claim = (
         "Where tacit's methods really run, each record of a participant is protected by "
         "differential privacy."
@@ -145,6 +147,29 @@ def _table(rows: Sequence[PeerRow]) -> Table:
     )
     columns = ("method, model", *(f"{epsilon:g}" for epsilon in epsilons), "no noise")
     return Table(caption, columns, tuple(lines), strong=tuple(strong))
+
+
+def _costs(rows: Sequence[EdgeRow]) -> list[Section]:
+    """What a participant pays."""
+    if not rows:
+        return []
+    lines = tuple(
+        (
+            row.dataset,
+            f"{row.rows:,}",
+            str(row.participants),
+            str(row.rounds),
+            f"{row.seconds:.3f} s",
+            f"{row.megabytes:.1f} MB",
+            f"{row.sent:,}",
+            f"{row.heard:,}",
+        )
+        for row in rows
+    )
+    columns = ("data", "rows", "participants", "rounds", "processor", "memory", "sent", "heard")
+    caption = "Random stumps, sound: one participant over all rounds; sent and heard in bytes"
+    text = f"A plain install weighs {rows[0].installed:.0f} megabytes with all that it needs."
+    return [Section("What a participant pays", text, (Table(caption, columns, lines),))]
 
 
 def _happenings(rows: Sequence[EventRow]) -> Section:

@@ -1,9 +1,11 @@
 """Logistic regressions fitted by the owners themselves (paper A, Algorithm 7, made sound).
 
-Share: the coefficients of a ridge-regularised weighted logistic regression on the owner's rows, one
-per class against the rest (one in all for two classes), in one vector clipped to a public ball.
-Learn: their mean. Ridge keeps coefficients bounded on separable rows: lambda/2 ||theta||^2 <= log 2
-at the optimum, so ||theta|| <= sqrt(2 log 2 / lambda) whatever the rows; `bound` may be smaller.
+Facts: the mean of the data user's sample. Share: the coefficients of a ridge-regularised weighted
+logistic regression on the owner's rows less that mean, one per class against the rest (one in all
+for two classes), in one vector clipped to a public ball. Learn: their mean, moved back. Noise in
+coefficients moves a score by noise times row, which is least for centred rows. Ridge keeps
+coefficients bounded on separable rows: lambda/2 ||theta||^2 <= log 2 at the
+optimum, so ||theta|| <= sqrt(2 log 2 / lambda) whatever the rows; `bound` may be smaller.
 
 Many small regressions are fitted by Newton's method, one after another in one kernel. An owner's
 fit depends on its own rows only, so it is the same alone and among others. How many steps there
@@ -20,7 +22,7 @@ import numpy as np
 from tacit._util.checks import bad, positive
 from tacit._util.kernels import dot_kernel, kernel, pieces, spread
 from tacit._util.types import FloatArray, IntArray
-from tacit.data.cohort import Cohort
+from tacit.data.cohort import Cohort, Public
 from tacit.learners.learner import Facts, Learner, ShareQuery
 from tacit.learners.models.features import affine
 from tacit.learners.owners.cross_tables import OwnedRows
@@ -84,8 +86,12 @@ class Logistic(Learner):
         positive("ridge", self.ridge)
         positive("bound", self.bound)
 
+    def facts(self, public: Public) -> Facts:
+        return Facts(public.dim, public.classes, public.X.mean(axis=0))
+
     def space(self, facts: Facts) -> Ball:
         targets = _targets(facts.classes)
+        centre_of(facts)
         return Ball(dim=targets * (facts.dim + 1), radius=self.bound * float(np.sqrt(targets)))
 
     def cost(self, query: ShareQuery, rows: int) -> Cost:
@@ -100,11 +106,28 @@ class Logistic(Learner):
 
     def share(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
         weights = query.ensemble.weights(cohort)
-        theta = fit_owners(cohort, weights, query.facts.classes, self.ridge)
+        centre = centre_of(query.facts)
+        theta = fit_owners(cohort, weights, query.facts.classes, self.ridge, centre)
         return theta.reshape(len(cohort), -1)
 
     def learn(self, query: ShareQuery, answer: Answer) -> LogisticModel:
-        return LogisticModel(answer.mean.reshape(_targets(query.facts.classes), -1))
+        coefficients = answer.mean.reshape(_targets(query.facts.classes), -1)
+        return move_back(coefficients, centre_of(query.facts))
+
+
+def centre_of(facts: Facts) -> FloatArray:
+    """What is taken off every row: the public mean, or nothing where facts name none."""
+    centre = facts.values if facts.values.size else np.zeros(facts.dim)
+    if not (centre.shape == (facts.dim,) and (np.abs(centre) <= 1).all()):
+        raise bad("centre", f"{facts.dim} numbers from -1 to 1", centre.shape)
+    return centre
+
+
+def move_back(coefficients: FloatArray, centre: FloatArray) -> LogisticModel:
+    """The model of rows as they are, from coefficients for rows less `centre`."""
+    moved = coefficients.copy()
+    moved[:, -1] -= coefficients[:, :-1] @ centre
+    return LogisticModel(moved)
 
 
 def _targets(classes: int) -> int:
@@ -121,23 +144,33 @@ def newton_steps(ridge: float) -> int:
     return min(3 + 2 * int(np.ceil(max(0.0, -np.log10(ridge)))), _MOST_STEPS)
 
 
-def fit_owners(cohort: Cohort, weights: FloatArray, classes: int, ridge: float) -> FloatArray:
-    """Every owner's own fits, (owners, targets, dim + 1), spread over the cores."""
+def fit_owners(
+    cohort: Cohort,
+    weights: FloatArray,
+    classes: int,
+    ridge: float,
+    centre: FloatArray | None = None,
+) -> FloatArray:
+    """Every owner's own fits, (owners, targets, dim + 1), to rows less `centre`, spread over the
+    cores.
+    """
+    origin = np.zeros(cohort.table.shape[1]) if centre is None else centre
     theta = np.zeros((len(cohort), _targets(classes), cohort.table.shape[1] + 1))
 
     def fit(owners: slice) -> None:
         own = weights[cohort.offsets[owners.start] : cohort.offsets[owners.stop]]
-        fit_each(OwnedRows.of(cohort, owners), own, ridge, theta[owners])
+        fit_each(OwnedRows.of(cohort, owners), own, ridge, origin, theta[owners])
 
     spread(fit, pieces(len(cohort), least=1, most=_OWNERS))
     return theta
 
 
 class _Room(NamedTuple):
-    """Room for one fit: a block of rows with a 1 for the intercept, their curvatures and scores,
-    gradient and step, and the factor of the second derivative.
+    """Room for one fit: what is taken off rows, a block of them with a 1 for the intercept, their
+    curvatures and scores, gradient and step, and the factor of the second derivative.
     """
 
+    centre: FloatArray
     rows: FloatArray
     curve: FloatArray
     score: FloatArray
@@ -155,7 +188,9 @@ class _FitRows(NamedTuple):
 
 
 @kernel
-def fit_each(owned: OwnedRows, weights: FloatArray, ridge: float, theta: FloatArray) -> None:
+def fit_each(
+    owned: OwnedRows, weights: FloatArray, ridge: float, centre: FloatArray, theta: FloatArray
+) -> None:
     """Fit every owner and target, from zero, into theta (owners, targets, dim + 1), by weights of
     one owner's rows after another's; intercepts are regularised too.
     """
@@ -164,6 +199,7 @@ def fit_each(owned: OwnedRows, weights: FloatArray, ridge: float, theta: FloatAr
     for owner in range(len(owned.spans)):
         most = max(most, min(_ROWS, owned.spans[owner, 1] - owned.spans[owner, 0]))
     room = _Room(
+        centre=centre,
         rows=np.zeros((most + 4, size)),
         curve=np.zeros(most + 4),
         score=np.empty(most + 4),
@@ -191,7 +227,7 @@ def _load(X: FloatArray, room: _Room) -> None:
     n, dim = X.shape
     for i in range(n):
         for a in range(dim):
-            room.rows[i, a] = X[i, a]
+            room.rows[i, a] = X[i, a] - room.centre[a]
         room.rows[i, dim] = 1.0
     for i in range(n, n + 4):
         room.curve[i] = 0.0

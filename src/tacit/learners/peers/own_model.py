@@ -201,7 +201,7 @@ class OwnBoosting:
         """Eq. 7 and 8: is the stump's error near the least that a stump with this cut can have
         here?
         """
-        counts = weight_of(stump.cut.leaf_of(self.cells), self.y, weights, leaves=2)
+        counts = weight_of(stump.cut.leaf_of(self.cells), self.y, weights, len(stump.zeros))
         if not counts.sum() > 0:
             return False  # an attribute that this participant does not hold
         against = np.where(np.array(stump.ones) > np.array(stump.zeros), counts[0], counts[1]).sum()

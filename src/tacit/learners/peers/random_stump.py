@@ -1,4 +1,4 @@
-"""Random stumps of paper D: a public cut of one attribute in two leaves, counted in private, shared
+"""Random stumps of paper D: a public cut of one attribute in leaves, counted in private, shared
 with its counts.
 
 The cut depends on public coins alone. What a leaf says comes from the released counts, and so does
@@ -11,23 +11,26 @@ from math import log
 
 import numpy as np
 
+from tacit._util.checks import one_of
 from tacit._util.types import FloatArray, IntArray
 from tacit.learners.peers.cells import Cells, Cut, at_cells
 from tacit.learners.peers.peer_model import Additive, ScorePart
 from tacit.mechanisms.streams import Stream
 
+LEAVES = ("halves", "values", "cells")  # how an attribute is cut
+
 
 @dataclass(frozen=True)
 class RandomStump:
     """A shared stump: who made it in which round, and its noisy weight of class 0 and class 1 in
-    the two leaves.
+    each leaf.
     """
 
     round: int
     participant: int
     cut: Cut
-    zeros: tuple[float, float]
-    ones: tuple[float, float]
+    zeros: tuple[float, ...]
+    ones: tuple[float, ...]
 
     @property
     def signs(self) -> FloatArray:
@@ -92,26 +95,28 @@ class SharedStumps:
         )
 
 
-def random_cut(cells: Cells, held: tuple[int, ...], coins: Stream) -> Cut:
-    """A random attribute and a random cut: of a number's range at a random place, of categories
-    into random halves.
+def random_cut(cells: Cells, held: tuple[int, ...], leaves: str, coins: Stream) -> Cut:
+    """A random attribute and a random cut, as `leaves` says: "halves", a number's range at a
+    random place and categories into random halves; "values", one leaf for each category; "cells",
+    one for each cell of a number as well.
 
     >>> from tacit.data.schema import Number, Schema
     >>> from tacit.mechanisms.streams import seeded
-    >>> cut = random_cut(Cells(Schema((Number("age", 0, 100),), (0, 1)), bins=4), (0,), seeded(1))
-    >>> cut.column, sorted(set(cut.leaves))
-    (0, [0, 1])
+    >>> cells = Cells(Schema((Number("age", 0, 100),), (0, 1)), bins=4)
+    >>> sorted(set(random_cut(cells, (0,), "halves", seeded(1)).leaves))
+    [0, 1]
     """
+    one_of("leaves", leaves, LEAVES)
     words = coins.words(np.arange(1), 0, 2 + max(cells.sizes))[0]
     column = held[int(words[0] % np.uint64(len(held)))]
     size = cells.sizes[column]
+    if leaves == "cells" or (leaves == "values" and not cells.is_ordered[column]):
+        return cells.every_cell(column)
     if cells.is_ordered[column]:
         after = 1 + int(words[1] % np.uint64(size - 1))
-        leaves = [int(cell >= after) for cell in range(size)]
-    else:
-        order = np.argsort(words[2 : 2 + size], kind="stable")
-        leaves = [int(cell in order[: size // 2]) for cell in range(size)]
-    return Cut(column, tuple(leaves))
+        return Cut(column, tuple(int(cell >= after) for cell in range(size)))
+    order = np.argsort(words[2 : 2 + size], kind="stable")
+    return Cut(column, tuple(int(cell in order[: size // 2]) for cell in range(size)))
 
 
 def adaboost(error: float) -> float:

@@ -37,11 +37,11 @@ from tacit.sums.two_servers import two_sided_geometric
 from tacit.wire import message
 
 LEVELS = 1 << 20  # steps of a number's public range, as a cohort holds targets
-PRIVACY = ("objective", "output", "none", "published")
-_UNSOUND = {
-    "none": "models leave as they are",
-    "published": "noise and minimum are floating point without a bound on what rounding shows",
-}
+_FLOATS = "noise and minimum are floating point without a bound on what rounding shows"
+# paper C's rule by the strong convexity that it counts on, in units of its Lambda
+_PUBLISHED = {"published": 2, "published, Lambda": 1}
+PRIVACY = ("objective", "output", "none", *_PUBLISHED)
+_UNSOUND = {"none": "models leave as they are", **dict.fromkeys(_PUBLISHED, _FLOATS)}
 _NEAR = 2.0**-14  # of the gradient's length where a simulation stops
 _BARE = Perturbation(1.0, 0.0, 0, 2.0**-30, 0)
 
@@ -127,8 +127,9 @@ class TrainSite(Query):
             ridge = self.ridge or self.easing * usual_ridge(float(each), dim, loss.slope, dim**0.5)
             return output(each, dim, loss, ridge)
         ridge = positive("ridge", self.ridge or _BARE.ridge)
-        if self.privacy == "published":
-            return published(float(each), loss.curvature, ridge)
+        if self.privacy in _PUBLISHED:
+            convexity = ridge * _PUBLISHED[self.privacy] / 2
+            return published(float(each), loss.curvature, ridge, convexity)
         return replace(_BARE, ridge=ridge)
 
     def trust(self, epsilon: float) -> float:
@@ -200,7 +201,7 @@ class TrainSite(Query):
         count, shape = len(sites), (len(sites), self.vectors, self.projection.dim)
         tilts = (
             _round_noise(shape, plan.tilt_size, stream)
-            if self.privacy == "published"
+            if self.privacy in _PUBLISHED
             else _noise(count, self.width, plan.tilt_scale, stream.child("tilt")).reshape(shape)
             * plan.tilt_step
         )
@@ -247,16 +248,17 @@ def targets_of(y: IntArray, classes: int, vector: int) -> FloatArray:
     return np.where(y == (vector if classes > 2 else 1), 1.0, -1.0)
 
 
-def published(epsilon: float, curvature: float, ridge: float) -> Perturbation:
+def published(epsilon: float, curvature: float, ridge: float, convexity: float) -> Perturbation:
     """The rule of Chaudhuri, Monteleoni and Sarwate (2011) as paper C takes it; noise in floating
     point, a simulation.
 
-    Its regulariser Lambda |f|^2 is ridge/2 |f|^2 over all rows; it counts only half of its
-    convexity.
+    The regulariser Lambda |f|^2 over all n rows is ridge/2 |f|^2, whose strong convexity is the
+    ridge, 2 n Lambda. Read with Lambda alone, as the rule's own text has it for |f|^2 / 2, half of
+    the `convexity` is not counted.
     """
-    left = epsilon - 2 * log1p(2 * curvature / ridge)
+    left = epsilon - 2 * log1p(curvature / convexity)
     if left <= 0:
-        left, ridge = epsilon / 2, ridge + max(0.0, curvature / expm1(epsilon / 4) - ridge / 2)
+        left, ridge = epsilon / 2, ridge + max(0.0, curvature / expm1(epsilon / 4) - convexity)
     return Perturbation(ridge, 2 / left, 1, 2.0**-30, 0)
 
 

@@ -1,0 +1,174 @@
+"""What a participant of paper D pays: processor time, memory, bytes sent and heard, and what has to
+be installed. The paper says that random stumps suit the edge, and gives their complexity.
+
+Measured is the largest participant: its own releases in all rounds, then its own model of what
+everybody shared. Times are of the processor, the least of a few tries.
+"""
+
+import tracemalloc
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distribution, requires
+from re import match
+from time import process_time
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tacit.data.cohort import Cohort
+from tacit.engines.inline import Inline
+from tacit.estimators.peer_methods import METHODS
+from tacit.learners.peers.own_model import RHO, RIDGE
+from tacit.learners.query import Estimates
+from tacit.mechanisms.streams import seeded
+from tacit_papers.d.tasks import Trial, deal, load_task
+from tacit_papers.runner import Cell
+
+_TRIES = 3
+_EPSILON = 1.0
+_METHOD = "stumps"
+
+
+@dataclass(frozen=True)
+class EdgeRow:
+    """One participant with so many rows among so many others, over all rounds. `sent` and `heard`
+    in bytes; `installed` is what a plain install weighs, in megabytes.
+    """
+
+    dataset: str
+    rows: int
+    participants: int
+    rounds: int
+    seconds: float
+    megabytes: float
+    sent: int
+    heard: int
+    installed: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class EdgeCell(Cell):
+    """A participant at the paper's size; with four times the rounds, a quarter of the rows, and
+    among fewer.
+    """
+
+    paper: ClassVar[str] = "d"
+
+    rounds: int
+
+    def rows(self) -> list[EdgeRow]:
+        task = load_task(self.dataset, self.quick)
+        trial = deal(task, seeded(self.seed).child("edge", self.dataset))
+        size = int(trial.cohort.sizes.max())
+        everybody = len(trial.cohort)
+        settings = (
+            (size, everybody, self.rounds),
+            (size // 4, everybody, self.rounds),
+            (size, everybody, 4 * self.rounds),
+            (size, everybody // 2, self.rounds),
+        )
+        return [self._row(trial, *setting) for setting in settings]
+
+    def _row(self, trial: Trial, size: int, participants: int, rounds: int) -> EdgeRow:
+        one, others = _parts(trial, size, participants)
+        everybody = Cohort.of(
+            np.concatenate([one.X, others.X]),
+            np.concatenate([one.y, others.y]),
+            np.repeat(np.arange(participants), [len(one.y), *others.sizes]),
+        )
+        kind, all_columns = METHODS[_METHOD], trial.cells.columns_of(None)
+        held = dict.fromkeys(range(participants), all_columns)
+        plan = kind.plan(dict.fromkeys(held, _EPSILON), rounds, participants)
+        each = np.array([plan.each[number] for number in held])
+        coins = trial.stream.child("public coins")
+        engine = Inline(everybody, each, trial.stream)
+        heard: list[Any] = []
+        released = engine.run(
+            _overhear(kind.algorithm(trial.cells, held, plan, coins, kind.nothing), heard)
+        )
+        own = [query for query in heard if query.owners == (0,)]
+
+        def work() -> None:
+            for query in own:
+                query.release(one, plan.each[0], trial.stream)
+            kind.own(trial.cells, one, released, RHO, RIDGE, 0)
+
+        sizes = [_bytes(query, one, plan.each[0], trial) for query in own]
+        return EdgeRow(
+            dataset=load_task(self.dataset, self.quick).name,
+            rows=len(one.y),
+            participants=participants,
+            rounds=rounds,
+            seconds=_least_seconds(work),
+            megabytes=_peak(work),
+            sent=sum(sizes),
+            heard=sum(sizes) * (participants - 1),
+            installed=round(sum(_weights("tacit")) / 1e6, 1),
+        )
+
+
+def _parts(trial: Trial, size: int, participants: int) -> tuple[Cohort, Cohort]:
+    """The largest participant with so many of its rows, and so many others."""
+    largest = int(np.argmax(trial.cohort.sizes))
+    one = trial.cohort[largest : largest + 1]
+    rest = [number for number in range(len(trial.cohort)) if number != largest]
+    mine = Cohort.of(one.X[:size], one.y[:size], np.zeros(min(size, len(one.y)), dtype=np.int64))
+    return mine, trial.cohort[np.array(rest[: participants - 1])]
+
+
+def _overhear(
+    algorithm: Generator[Any, Any, Any], heard: list[Any]
+) -> Generator[Any, Estimates | None, Any]:
+    """The algorithm, with its questions written down."""
+    try:
+        query = next(algorithm)
+        while True:
+            heard.append(query)
+            answer = yield query
+            query = algorithm.send(answer)
+    except StopIteration as end:
+        return end.value
+
+
+def _bytes(query: Any, one: Cohort, epsilon: float, trial: Trial) -> int:
+    """Of one answer on the wire, eight for each whole number."""
+    reports = query.release(one, epsilon, trial.stream)
+    return int(reports.points.nbytes + reports.indices.nbytes)
+
+
+def _least_seconds(work: Callable[[], None]) -> float:
+    times = []
+    for _ in range(_TRIES):
+        began = process_time()
+        work()
+        times.append(process_time() - began)
+    return min(times)
+
+
+def _peak(work: Callable[[], None]) -> float:
+    """Megabytes that it needs on top of the rows."""
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1] / 1e6
+    finally:
+        tracemalloc.stop()
+
+
+def _weights(name: str, seen: set[str] | None = None) -> Iterator[int]:
+    """Bytes of a distribution's files, and of all that it cannot do without."""
+    known = set() if seen is None else seen
+    if name in known:
+        return
+    known.add(name)
+    try:
+        files = distribution(name).files or ()
+    except PackageNotFoundError:
+        return
+    for file in files:
+        path = file.locate()
+        yield path.stat().st_size if path.is_file() else 0  # type: ignore[attr-defined]
+    for line in requires(name) or ():
+        found = match(r"[\w.-]+", line)
+        if found and "extra ==" not in line:
+            yield from _weights(found[0].lower().replace("_", "-"), known)
