@@ -152,6 +152,38 @@ def test_boosting_by_name_and_options_that_do_not_fit(folder):
     assert "method must be one of" in str(fit(folder, "--method", "magic").exception)
 
 
+TOWNS = ("--owners", "town", "--leave-out", "town")
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (
+            ["--method", "boosting", "--cuts", "2", "--error", "owners", "--error-epsilon", "3"],
+            "epsilon 1",
+        ),
+        (
+            ["--method", "boosting", "--learner", "logistic", "--ridge", "0.5", "--bound", "1"],
+            "epsilon 1",
+        ),
+        (["--method", "boosting", "--owners-per-round", "9", "--attempts", "2"], "epsilon 1"),
+        (["--method", "sites", *TOWNS, "--combine", "average", "--privacy", "output"], "epsilon 1"),
+        (["--method", "sites", *TOWNS, "--privacy", "published"], "may only be simulated"),
+        (["--method", "stumps", *TOWNS, "--rounds", "4"], "epsilon 1"),
+    ],
+    ids=["sums", "regression", "rounds", "output", "published", "stumps"],
+)
+def test_parameters_of_the_papers_are_flags(folder, more, said):
+    result = fit(folder, *more, out="flags.tacit")
+    assert result.exit_code == 0, result.output
+    assert said in " ".join(result.output.split())
+
+
+def test_options_of_one_learner_do_not_go_with_another(folder):
+    wrong = fit(folder, "--method", "boosting", "--learner", "centroid", "--cuts", "2")
+    assert "--cuts does not go with --learner centroid" in str(wrong.exception)
+
+
 @pytest.mark.parametrize(
     ("accuracy", "warned"), [(0.6, True), (0.778, True), (0.79, False), (0.9, False)]
 )

@@ -18,6 +18,7 @@ from tacit.estimators.boosting import PrivateBoosting
 from tacit.estimators.classifier import PrivateClassifier
 from tacit.estimators.peers import PeerEnsemble
 from tacit.estimators.sites import SiteEnsemble
+from tacit.learners import learner_or_simulation
 
 WEIGHTS = {  # about how long the steps of a fit take
     "read": 1.0,
@@ -33,12 +34,13 @@ class FitMethod:
     """An estimator, and the options that it takes.
 
     `least` and `most` bound the number of owners. `takes` is what its fit can be handed:
-    "baseline", "outlook".
+    "baseline", "outlook". `fixed` is what the method says by its name.
     """
 
     kind: type[Any]
     options: tuple[str, ...] = ()
     takes: tuple[str, ...] = ()
+    fixed: tuple[tuple[str, Any], ...] = ()
     least: int = 1
     most: int | None = None
     two_classes: bool = False
@@ -58,7 +60,9 @@ class FitMethod:
                 f"--method {name} learns two classes, and the label has {len(schema.classes)}: "
                 "choose another --method, or a label of two classes"
             )
-        return self.kind(schema=schema, **chosen)
+        if "learner" in self.options:
+            chosen = _with_learner(chosen)
+        return self.kind(schema=schema, **dict(self.fixed), **chosen)
 
     def check_column(self, name: str, owners: str | None) -> None:
         """Refuse few owners with many rows each that no column tells apart."""
@@ -82,6 +86,8 @@ class FitMethod:
             )
 
 
+_OF_LEARNERS = ("cuts", "ridge", "bound")  # options of base learners
+
 METHODS = {
     "classifier": FitMethod(
         PrivateClassifier,
@@ -90,13 +96,39 @@ METHODS = {
     ),
     "boosting": FitMethod(
         PrivateBoosting,
-        ("learner", "mechanism", "rounds"),
+        (
+            *("learner", *_OF_LEARNERS, "mechanism", "rounds", "owners_per_round", "attempts"),
+            *("error", "error_epsilon"),
+        ),
         takes=("baseline",),
     ),
     # few owners with many records: each record is protected
-    "sites": FitMethod(SiteEnsemble, most=1000),
-    "peers": FitMethod(PeerEnsemble, ("rounds",), least=2, most=200, two_classes=True),
+    "sites": FitMethod(SiteEnsemble, ("combine", "privacy", "ridge"), most=1000),
+    **{
+        name: FitMethod(
+            PeerEnsemble,
+            ("rounds",),
+            fixed=(("method", method),),
+            least=2,
+            most=200,
+            two_classes=True,
+        )
+        for name, method in (("peers", "turns"), ("stumps", "stumps"), ("trees", "trees"))
+    },
 }
+
+
+def _with_learner(given: dict[str, Any]) -> dict[str, Any]:
+    """Options of a base learner become that learner."""
+    own = {name: value for name, value in given.items() if name in _OF_LEARNERS}
+    rest = {name: value for name, value in given.items() if name not in own}
+    if not own:
+        return rest
+    learner = learner_or_simulation(rest.get("learner", "stump"))
+    wrong = sorted(name for name in own if not hasattr(learner, name))
+    if wrong:
+        raise ValueError(f"{_flag(wrong[0])} does not go with --learner {learner.name}")
+    return rest | {"learner": type(learner)(**own)}
 
 
 def _flag(option: str) -> str:

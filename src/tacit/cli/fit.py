@@ -51,9 +51,58 @@ def fit(
     test: Annotated[
         Path | None, typer.Option(help="Rows with labels to measure on; they decide nothing.")
     ] = None,
-    method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = "classifier",
+    method: Annotated[
+        str,
+        typer.Option(
+            help="classifier; boosting (papers A, B); sites (paper C); peers (in turns), stumps "
+            "(paper D) or trees (after InPriv)."
+        ),
+    ] = "classifier",
     learner: Annotated[
-        str | None, typer.Option(help="Of boosting: stump, centroid or logistic.")
+        str | None,
+        typer.Option(
+            help="Of boosting: stump, centroid, logistic (paper A); with tacit-papers also "
+            "'stump, as published' and the like, which are simulations and NOT PRIVATE."
+        ),
+    ] = None,
+    cuts: Annotated[
+        int | None, typer.Option(help="Of stumps: cuts per column; 1 is the best of yours.", min=1)
+    ] = None,
+    ridge: Annotated[
+        float | None, typer.Option(help="Of regressions and sites: how strongly they are held.")
+    ] = None,
+    bound: Annotated[
+        float | None, typer.Option(help="Of regressions: the public length of coefficients.")
+    ] = None,
+    error: Annotated[
+        str | None,
+        typer.Option(
+            help="Of boosting: a base model's error from 'public' rows (paper A), or from all "
+            "'owners' by noisy sums (paper B)."
+        ),
+    ] = None,
+    error_epsilon: Annotated[
+        float | None, typer.Option(help="What one owner may spend on those sums, besides.")
+    ] = None,
+    owners_per_round: Annotated[
+        int | None, typer.Option(help="Of boosting: how many a round asks (H of paper A).")
+    ] = None,
+    attempts: Annotated[
+        int | None, typer.Option(help="Of boosting: tries of a round before it ends.")
+    ] = None,
+    combine: Annotated[
+        str | None,
+        typer.Option(
+            help="Of sites: guarded, or paper C's feature or average, which may be worse than "
+            "your own rows."
+        ),
+    ] = None,
+    privacy: Annotated[
+        str | None,
+        typer.Option(
+            help="Of sites: objective or output; 'published' (paper C) and 'none' are "
+            "simulations and NOT PRIVATE."
+        ),
     ] = None,
     rounds: Annotated[int | None, typer.Option(help="In how many rounds to ask.")] = None,
     mechanism: Annotated[
@@ -94,6 +143,9 @@ def fit(
     chosen.check_column(method, owners)
     _check_files(data, public, out, roles)
     options: dict[str, Any] = {"learner": learner, "rounds": rounds, "mechanism": mechanism}
+    options |= {"cuts": cuts, "ridge": ridge, "bound": bound, "error": error}
+    options |= {"error_epsilon": error_epsilon, "owners_per_round": owners_per_round}
+    options |= {"attempts": attempts, "combine": combine, "privacy": privacy}
     options |= {"rows_per_owner": rows_per_owner, "epsilon": epsilon, "random_state": seed}
     pace = Pace()
     try:

@@ -24,9 +24,10 @@ from tacit.estimators.inputs import (
     stream_of,
 )
 from tacit.estimators.persistence import Savable
-from tacit.learners import learner_of
+from tacit.learners import learner_or_simulation
 from tacit.learners.learner import Learner, ReportTerms
 from tacit.mechanisms.registry import MECHANISMS
+from tacit.sums.base import SecureSum
 from tacit.sums.two_servers import TwoServers
 
 
@@ -36,7 +37,8 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
     Parameters
     ----------
     learner : str or Learner, default="stump"
-        "stump", "centroid", "logistic" or a learner of one's own.
+        "stump", "centroid", "logistic" or a learner of one's own. With `tacit_papers` also
+        "stump, as published" and the like: simulations without a guarantee.
     epsilon : float or array of shape (owners,), default=1.0
         The budget of an owner's one report; one per owner in the sorted order of owners.
     mechanism : str, default="auto"
@@ -51,6 +53,9 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
         over all owners.
     error_epsilon : float, default=1.0
         With error="owners", the budget of all these sums together, on top of `epsilon`.
+    sums : SecureSum, default=None
+        With error="owners", how they are added up; None: by two servers that add noise. A ring as
+        published (`tacit_papers.b.ring.RingSum()`) is a simulation without a guarantee.
     schema : Schema, default=None
         Bounds, categories and classes, where they are known; None takes them from the data user's
         sample.
@@ -102,6 +107,7 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
         owners_per_round: int | None = None,
         error: str = "public",
         error_epsilon: float = 1.0,
+        sums: SecureSum | None = None,
         schema: Schema | None = None,
         public_fraction: float = 0.2,
         attempts: int = 5,
@@ -114,6 +120,7 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
         self.owners_per_round = owners_per_round
         self.error = error
         self.error_epsilon = error_epsilon
+        self.sums = sums
         self.schema = schema
         self.public_fraction = public_fraction
         self.attempts = attempts
@@ -162,7 +169,7 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
         baseline : PublicModel, default=None
             What `fit_public` made of the sample, where it is known.
         """
-        learner, stream = learner_of(self.learner), stream_of(self.random_state)
+        learner, stream = learner_or_simulation(self.learner), stream_of(self.random_state)
         judged = one_of("error", self.error, ("public", "owners"))
         mechanism = one_of("mechanism", self.mechanism, {"auto", *MECHANISMS})
         public = public_pair(public, X_public, y_public)
@@ -177,11 +184,11 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
         terms = ReportTerms.of(mechanism, learner.space(self.facts_), epsilon)
         each, most = _owners_each(self.owners_per_round, self.rounds, self.attempts, len(cohort))
         judge: Judge = OwnSample(known)
-        sums, price = None, 0.0
+        sums: SecureSum | None = None
         if judged == "owners":
             judge = AllOwners()
             price = positive("error_epsilon", self.error_epsilon) / most
-            sums = TwoServers(epsilon=price)
+            sums = TwoServers(epsilon=price) if self.sums is None else self.sums
         engine = Inline(cohort, epsilon, stream, sums, monitor)
         schedule = Schedule(self.rounds, each, self.attempts)
         boosted = engine.run(boost(learner, self.facts_, terms, judge, schedule))
@@ -195,12 +202,12 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
             self.ended_ += (
                 "; with no base model, predictions are the data user's most frequent class"
             )
-        spent = None if sums is None else engine.tallies * price
+        price = None if sums is None else sums.epsilon
         self.guarantee_ = boosting_guarantee(
-            learner.unsound,
+            learner.unsound or ("" if sums is None else sums.unsound),
             terms.mechanism,
             epsilon,
-            error_epsilon=spent,
+            error_epsilon=None if price is None else engine.tallies * price,
             source=given.source,
             stream=stream,
             influence=engine.influence,

@@ -220,7 +220,7 @@ def boosting_guarantee(
     stream: Stream,
     influence: str = "",
 ) -> Guarantee:
-    """The guarantee of an ensemble; `unsound` says why its learner protects nobody, if so."""
+    """The guarantee of an ensemble; `unsound` says why it protects nobody, if so."""
     sample = source.sentence("bounds, thresholds and votes")
     whole = _owners_guarantee(unsound, mechanism, epsilon, sample, stream)
     return replace(

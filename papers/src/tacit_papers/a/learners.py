@@ -13,6 +13,7 @@ import numpy as np
 from tacit._util.checks import one_of
 from tacit._util.types import FloatArray
 from tacit.data.cohort import Cohort, Public
+from tacit.learners import simulate_by_name
 from tacit.learners.learner import Facts, ShareQuery, Simulated
 from tacit.learners.owners.centroid import CentroidModel
 from tacit.learners.owners.cross_tables import Cuts, OwnedRows, tabulate_weighted
@@ -38,6 +39,7 @@ def raw_weights(query: ShareQuery, cohort: Cohort) -> FloatArray:
     return np.asarray(np.exp(np.minimum(logs, 700.0)) / sizes)
 
 
+@simulate_by_name
 @dataclass(frozen=True)
 class PublishedCentroid(Simulated):
     """Algorithm 5: every row is perturbed with epsilon / N, and sent with its label and its
@@ -118,6 +120,7 @@ class PublishedCentroid(Simulated):
         return np.where(found > 0, found, 1.0)
 
 
+@simulate_by_name
 @dataclass(frozen=True)
 class PublishedStump(Stump):
     """Algorithm 6: cross-table differences with weights that are never normalised.
@@ -171,6 +174,7 @@ def one_cut_per_column(public: Public, thresholds: str) -> Facts:
     return Facts(public.dim, public.classes, values, np.arange(public.dim))
 
 
+@simulate_by_name
 @dataclass(frozen=True)
 class PublishedLogistic(Logistic):
     """Algorithm 7: hardly any ridge, and coefficients scaled to [-1, 1] by the owner's own

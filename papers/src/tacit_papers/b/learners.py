@@ -13,6 +13,7 @@ import numpy as np
 from tacit._util.checks import one_of
 from tacit._util.types import FloatArray
 from tacit.data.cohort import Cohort, Public
+from tacit.learners import simulate_by_name
 from tacit.learners.learner import Facts, ShareQuery, Simulated
 from tacit.learners.owners.cross_tables import Cuts, OwnedRows, tabulate_weighted
 from tacit.learners.owners.logistic import LogisticModel, centre_of, fit_owners, move_back
@@ -37,6 +38,7 @@ def mean_one_weights(query: ShareQuery, cohort: Cohort) -> FloatArray:
     return np.asarray(np.exp(np.minimum(logs, 700.0)) / query.ensemble.mean_weight)
 
 
+@simulate_by_name
 @dataclass(frozen=True)
 class WeightedCentroid(PublishedCentroid):
     """Section 3.5.1: every row times its weight is perturbed, and sent with its label."""
@@ -57,6 +59,7 @@ class WeightedCentroid(PublishedCentroid):
         return mean_one_weights(query, cohort)
 
 
+@simulate_by_name
 @dataclass(frozen=True)
 class MajorityStump(Simulated):
     """Section 3.5.3: the best attribute from perturbed cross tables, then the majority class of
@@ -114,6 +117,7 @@ class MajorityStump(Simulated):
         )
 
 
+@simulate_by_name
 @dataclass(frozen=True)
 class OneAgainstRest(FromShares):
     """Section 3.5.2 for any number of classes: coefficients for each class, perturbed with all
