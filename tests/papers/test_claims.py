@@ -11,7 +11,17 @@ from tacit_papers.a.tables import TableRow, published_cell
 from tacit_papers.b.hits import HitRow
 from tacit_papers.b.published import published_square
 from tacit_papers.c.experiment import SiteRow
-from tacit_papers.claims import Claim, NoRowsError, Rows, Statement, counts, judge_all, near
+from tacit_papers.claims import (
+    Claim,
+    NoRowsError,
+    Rows,
+    Statement,
+    counts,
+    judge_all,
+    near,
+    reasons,
+    say_counts,
+)
 from tacit_papers.d.experiment import PeerRow
 from tacit_papers.registry import PAPERS, claims_of
 from tacit_papers.runner import read_rows, write_rows
@@ -297,3 +307,24 @@ def test_what_boosting_brings_regressions_is_judged_where_the_paper_says_it():
     assert found["without privacy"].verdict == "holds"
     assert found["with it"].verdict == "differs"
     assert found["with it"].why
+
+
+def test_a_difference_says_of_which_kind_it_is():
+    def reason(rows):
+        return "ours better" if rows.all else "ours weaker"
+
+    def judge(rows):
+        return False, "9"
+
+    statements = [
+        Statement("Fig. 1", "one", "", judge, "why"),
+        Statement("Fig. 1", "two", "", judge, "why", "data replaced"),
+        Statement("Fig. 1", "three", "", judge, "why", reason),
+        Statement("Fig. 1", "four", "", lambda rows: (True, "9"), "why", "data replaced"),
+    ]
+    claims = judge_all("a", statements, [1])
+    assert [claim.reason for claim in claims] == ["tolerance", "data replaced", "ours better", None]
+    assert reasons(claims) == {"tolerance": 1, "data replaced": 1, "ours better": 1}
+    assert say_counts(claims).endswith(
+        "Those that differ: tolerance 1, data replaced 1, ours better 1."
+    )

@@ -7,7 +7,7 @@ one paper or of several on one page.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
@@ -17,6 +17,9 @@ from tacit.render.document import Document, Figures, Section, Table
 from tacit_papers.runner import Kind, select
 
 Verdict = Literal["holds", "differs", "unchecked"]
+Reason = Literal[
+    "ours better", "ours weaker", "paper contradicts itself", "data replaced", "tolerance"
+]  # why a claim differs
 
 
 class NoRowsError(LookupError):
@@ -26,7 +29,7 @@ class NoRowsError(LookupError):
 @dataclass(frozen=True)
 class Claim:
     """A statement of a paper beside what was measured; `why` says what to know about a
-    difference or a gap.
+    difference or a gap, and `reason` of which kind a difference is.
     """
 
     paper: str
@@ -36,6 +39,7 @@ class Claim:
     measured: str
     verdict: Verdict
     why: str
+    reason: Reason | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +72,8 @@ class Statement:
     """What a paper says, and how that is judged; no judge: nothing here measures it, and `caution`
     says why.
 
-    `caution` is what to know when it differs.
+    `caution` is what to know when it differs, `reason` of which kind that is: known beforehand, or
+    told from rows.
     """
 
     where: str
@@ -76,6 +81,7 @@ class Statement:
     published: str
     judge: Judge | None
     caution: str = ""
+    reason: Reason | Callable[[Rows], Reason] = "tolerance"
 
 
 def judge_all(paper: str, statements: Iterable[Statement], rows: Sequence[Any]) -> list[Claim]:
@@ -88,6 +94,11 @@ def counts(claims: Iterable[Claim]) -> dict[Verdict, int]:
     """How many claims hold, differ and are unchecked."""
     found = Counter(claim.verdict for claim in claims)
     return {"holds": found["holds"], "differs": found["differs"], "unchecked": found["unchecked"]}
+
+
+def reasons(claims: Iterable[Claim]) -> dict[Reason, int]:
+    """How many differ, by reason, most first."""
+    return dict(Counter(claim.reason for claim in claims if claim.reason).most_common())
 
 
 def _judge(paper: str, statement: Statement, rows: Rows) -> Claim:
@@ -103,7 +114,9 @@ def _judge(paper: str, statement: Statement, rows: Rows) -> Claim:
         return Claim(*said, "", "unchecked", why)
     if holds:
         return Claim(*said, measured, "holds", "")
-    return Claim(*said, measured, "differs", statement.caution)
+    reason = statement.reason
+    kind = reason(rows) if callable(reason) else reason
+    return Claim(*said, measured, "differs", statement.caution, kind)
 
 
 def percent(*values: float) -> str:
@@ -199,7 +212,7 @@ def claims_table(caption: str, claims: Sequence[Claim]) -> Table:
             claim.text + (f" ({claim.why})" if claim.why else ""),
             claim.published,
             claim.measured,
-            claim.verdict,
+            claim.verdict + (f": {claim.reason}" if claim.reason else ""),
         )
         for claim in ordered
     )
@@ -211,5 +224,11 @@ def say_counts(claims: Sequence[Claim]) -> str:
     found = counts(claims)
     return (
         f"Of {len(claims)} published claims {found['holds']} hold, {found['differs']} differ, "
-        f"{found['unchecked']} could not be checked."
+        f"{found['unchecked']} could not be checked." + _say_reasons(reasons(claims))
     )
+
+
+def _say_reasons(found: Mapping[Reason, int]) -> str:
+    """Why those differ that do, in one sentence; nothing where none does."""
+    told = ", ".join(f"{reason} {count}" for reason, count in found.items())
+    return f" Those that differ: {told}." if told else ""

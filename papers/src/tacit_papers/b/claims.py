@@ -1,7 +1,7 @@
 """What paper B says of Table 2 and of first base learners (Figs. 2 to 6)."""
 
 from tacit_papers.a.published import EPSILONS
-from tacit_papers.b.boosting_claims import CAUTIONS, boosting_statements
+from tacit_papers.b.boosting_claims import CAUTIONS, REASONS, boosting_statements
 from tacit_papers.b.published import published_square
 from tacit_papers.claims import Judge, Rows, Statement, falling, percent, unit_factor
 from tacit_papers.shared.first_learner import MECHANISMS, FirstRow
@@ -41,7 +41,12 @@ def _table(where: str = "Table 2, Fig. 2") -> list[Statement]:
             stated = ", ".join(f"{value.mean:.4g}" for value in values if value is not None)
             found.append(
                 Statement(
-                    "Table 2", text, stated, _squares(where, dataset, mechanism), CAUTIONS[dataset]
+                    "Table 2",
+                    text,
+                    stated,
+                    _squares(where, dataset, mechanism),
+                    CAUTIONS[dataset],
+                    REASONS[dataset],
                 )
             )
     text = "Piecewise has the smallest error in all settings but one"
@@ -120,11 +125,25 @@ def _regressions() -> list[Statement]:
     for dataset in _SETS:
         text = f"{dataset}: regressions get more accurate with epsilon, through every mechanism"
         found.append(
-            Statement("Fig. 2", text, "", _improves("Table 2, Fig. 2", dataset), CAUTIONS[dataset])
+            Statement(
+                "Fig. 2",
+                text,
+                "",
+                _improves("Table 2, Fig. 2", dataset),
+                CAUTIONS[dataset],
+                REASONS[dataset],
+            )
         )
         text = f"{dataset}: regressions are most accurate through Piecewise (1 point)"
         found.append(
-            Statement("Fig. 2", text, "", _best("Table 2, Fig. 2", dataset), CAUTIONS[dataset])
+            Statement(
+                "Fig. 2",
+                text,
+                "",
+                _best("Table 2, Fig. 2", dataset),
+                CAUTIONS[dataset],
+                REASONS[dataset],
+            )
         )
     text = (
         "MNIST: with any number of owners Piecewise has less error than Duchi, and more "
@@ -216,7 +235,11 @@ def _centroids() -> list[Statement]:
     found = []
     for dataset in _SETS:
         text = f"{dataset}: centroids are most accurate through Piecewise (1 point)"
-        found.append(Statement("Fig. 3", text, "", _best("Fig. 3", dataset), CAUTIONS[dataset]))
+        found.append(
+            Statement(
+                "Fig. 3", text, "", _best("Fig. 3", dataset), CAUTIONS[dataset], REASONS[dataset]
+            )
+        )
     text = (
         "MNIST: the distance between Piecewise and Duchi is larger than for regressions, on "
         "average over epsilon"
@@ -225,7 +248,9 @@ def _centroids() -> list[Statement]:
     text = (
         "Brazil: with a million samples centroids are well preserved even at epsilon 1 (3 points)"
     )
-    found.append(Statement("Fig. 3", text, "", _survive_noise, CAUTIONS["brazil"]))
+    found.append(
+        Statement("Fig. 3", text, "", _survive_noise, CAUTIONS["brazil"], REASONS["brazil"])
+    )
     text = "MNIST, epsilon 3: more samples (1,000 to 9,000), less error"
     found.append(Statement("Fig. 6", text, "", _falls("Fig. 6", "mnist")))
     text = "MNIST, epsilon 3: and more accuracy, through Piecewise by at least 5 points"

@@ -87,6 +87,7 @@ def _theorem() -> list[Statement]:
             "",
             _constant_gap,
             better,
+            "paper contradicts itself",
         ),
         *(
             Statement(
