@@ -510,7 +510,7 @@ def test_plan_tells_a_table_and_its_verdict_is_the_exit_status(folder):
             "there are; got '0'."),
         ("plan mine.csv --label rich --owners 9 --epsilon x", "--epsilon must be a number: "),
         ("fit people.csv --label rich --method m", "method must be one of boosting, classifier, "
-            "peers, sites, got 'm'"),
+            "peers, sites, stumps, trees, got 'm'"),
         ("fit people.csv --label name --public mine.csv", "label 'name' must have 2 to 100 "
             "classes"),
         ("fit people.csv --label rich --public mine.csv --epsilon nan", "epsilon must be a finite "

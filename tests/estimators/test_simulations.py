@@ -1,5 +1,7 @@
 """What papers published, by name from the estimators: simulated, and without a guarantee."""
 
+from typing import Any
+
 import pytest
 from sklearn.datasets import make_classification
 
@@ -35,7 +37,7 @@ def test_campaigns_know_no_simulation():
 
 @pytest.mark.parametrize("kind", [RingSum, ShamirSum])
 def test_exact_sums_void_the_guarantee_and_noisy_ones_are_charged(kind):
-    options = {"epsilon": 4.0, "rounds": 2, "error": "owners", "random_state": 1}
+    options: Any = {"epsilon": 4.0, "rounds": 2, "error": "owners", "random_state": 1}
     exact = PrivateBoosting("stump", sums=kind(), **options).fit(X[100:], y[100:], public=PUBLIC)
     assert exact.guarantee_.epsilon is None
     assert "no differential privacy" in exact.guarantee_.void
