@@ -13,13 +13,16 @@ from tacit.data.schema import Number, Schema
 
 _TEST_ROWS = 20_000
 _PLACES = {name: place for place, name in enumerate(FAMILIES)}
+KINDS = ("alike", "skewed", "own epsilons", "trees")  # owners with labels mostly of one class, with
+# budgets of their own, or a data user whose model is boosted trees
+_SKEW = 0.5  # standard deviation of the noise on classes by which rows are dealt to skewed owners
 _ROOM = 3.0  # bounds that are written down, in standard deviations, before they are made wrong
 
 
 @dataclass(frozen=True)
 class Setting:
     """Which problem: its family, its seed, how many owners of how many rows, how many rows the data
-    user holds.
+    user holds; `kind` is one of `KINDS`.
     """
 
     family: str
@@ -27,6 +30,7 @@ class Setting:
     owners: int
     public_rows: int
     rows: int = 1
+    kind: str = "alike"
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +64,9 @@ def problem_of(setting: Setting) -> Problem:
     if family.flips is not None:
         coins = np.random.default_rng([*path, 4])
         y = np.where(coins.random(len(y)) < family.flips[y], (y + 1) % family.classes, y)
+    if setting.kind == "skewed":
+        near = np.argsort(y + _SKEW * np.random.default_rng([*path, 5]).normal(size=len(y)))
+        X, y = X[near], y[near]
     schema = _schema(family, X0, y0)
     best = float(np.mean(np.argmax(family.chances(X_test), axis=1) == y_test))
     public = Public(schema.encode(X0).X, y0, family.classes)

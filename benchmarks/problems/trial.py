@@ -1,19 +1,21 @@
 """One problem at one epsilon: public only, private only, combined, and what the plan said."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from benchmarks.problems.problem import Setting, problem_of
 from tacit import seeded
-from tacit.algorithms.public_baseline import fit_public
+from tacit._util.types import FloatArray
+from tacit.algorithms.public_baseline import CANDIDATES, fit_public
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import LEAST_GAIN, discriminate, look_ahead, refine
 from tacit.engines.inline import Inline
 
 CHOOSING, JUDGING = 0, 1000  # first seeds: constants were chosen on the former, never on the latter
 _DRAWS = 50
+Place = tuple[Setting, float]  # a setting without its seed, an epsilon
 
 
 @dataclass(frozen=True)
@@ -30,27 +32,27 @@ class Trial:
     collect: bool
 
     @property
-    def place(self) -> tuple[str, int, int, float]:
+    def place(self) -> Place:
         """Everything but the seed."""
-        each = self.setting
-        return each.family, each.owners, each.public_rows, self.epsilon
+        return replace(self.setting, seed=0), self.epsilon
 
 
 def trials(setting: Setting, epsilons: Sequence[float]) -> Iterator[Trial]:
     """The same rows at every epsilon."""
     problem = problem_of(setting)
     public, cohort = problem.public, problem.cohort
-    own = fit_public(public)
+    own = fit_public(public, ("boosted trees",) if setting.kind == "trees" else tuple(CANDIDATES))
     alone = problem.accuracy(own.model.predict(problem.X_test))
     for epsilon in epsilons:
         crowd, stream = Population(setting.owners, epsilon, setting.rows), seeded(setting.seed)
+        budgets = _budgets(setting, epsilon)
         outlook = look_ahead(public, own, crowd)
         asks = {
-            "private": discriminate(public, crowd, "auto", epsilon, own),
-            "combined": refine(public, crowd, "auto", epsilon, outlook=outlook),
+            "private": discriminate(public, crowd, "auto", budgets, own),
+            "combined": refine(public, crowd, "auto", budgets, outlook=outlook),
         }
         found = {
-            name: Inline(cohort, epsilon, stream.child(name, str(epsilon))).run(ask)
+            name: Inline(cohort, budgets, stream.child(name, str(epsilon))).run(ask)
             for name, ask in asks.items()
         }
         right = {
@@ -69,11 +71,18 @@ def trials(setting: Setting, epsilons: Sequence[float]) -> Iterator[Trial]:
         )
 
 
+def _budgets(setting: Setting, epsilon: float) -> float | FloatArray:
+    """One epsilon, or one per owner: half of it, it, or its double."""
+    if setting.kind != "own epsilons":
+        return epsilon
+    return epsilon * np.random.default_rng(setting.seed).choice([0.5, 1.0, 2.0], setting.owners)
+
+
 @dataclass(frozen=True)
 class Verdict:
     """Means over the runs of one setting, and standard errors of differences run by run."""
 
-    place: tuple[str, int, int, float]
+    place: Place
     runs: int
     best: float
     public: float

@@ -26,6 +26,8 @@ _LEVEL = 4.0  # variance of the intercept
 _LINEAR, _OTHER = (1.0, 1.0), (0.1, 3.0)  # variance of scores by a group, spread of its logarithm
 _MODEL = 0.25  # variance of the weight of the data user's own model around 1
 _THEIR_LEVEL, _THEIR_SLOPES = (1e-2, 2.0), (1e-4, 2.0)  # the same for what owners have of their own
+_TILT = (1.0, 2.0)  # variance of the tilt in units of chance, spread of its logarithm
+_TILTED = 15  # columns along which owners' rows may lie elsewhere
 _DOUBTS = 2.0  # standard errors by which public rows must contradict owners to be believed
 
 
@@ -97,11 +99,15 @@ class Combination:
     @property
     def contradicted(self) -> bool:
         """Whether public rows speak against the model, and for the data user's own: it is wrong
-        more often, and less likely by more than two standard errors, on rows it has not seen.
+        more often on rows it has not seen, and less likely; by more than two standard errors, if it
+        began as that model. Rows count by how much they are like the owners'.
         """
-        lead, y = self._lead, self.public.y
-        wrong = [np.argmax(scores, axis=1) != y for scores in (self.held_out, self.own.held_out)]
-        error = float(lead.std()) * np.sqrt(len(lead))
+        like, y = self._posterior.likeness, self.public.y
+        lead = like * self._lead
+        wrong = [
+            like * (np.argmax(scores, axis=1) != y) for scores in (self.held_out, self.own.held_out)
+        ]
+        error = float(lead.std()) * np.sqrt(len(lead)) if self._anchored else 0.0
         return bool(lead.sum() < -_DOUBTS * error and wrong[0].sum() >= wrong[1].sum())
 
     @property
@@ -140,6 +146,12 @@ class Combination:
         """Scores of public rows by the data user's own model, as the basis has them."""
         inside = any(group.name == "model" for group in self.basis.groups)
         return self.own.held_out if inside else self.own.model.scores(self.public.X)
+
+    @property
+    def _anchored(self) -> bool:
+        """Whether the belief begins as the data user's own model."""
+        inside = any(group.name == "model" for group in self.basis.groups)
+        return inside or self._posterior.fitted is not None
 
     @property
     def _explained(self) -> tuple[FloatArray, FloatArray]:
@@ -196,7 +208,18 @@ def _posterior_of(basis: Basis, public: Public, own: PublicModel) -> Posterior:
     scales.append(PriorScale(slice(dim, dim + 1), np.ones(1), *_THEIR_LEVEL, late=True))
     slopes = slice(dim + 1, dim + linear)
     scales.append(PriorScale(slopes, np.ones(linear - 1), *_THEIR_SLOPES, late=True))
-    return Posterior(phi, public.y, public.classes, scales, mean, slice(0, linear), fitted)
+    tilted = min(linear - 1, _TILTED)
+    guess, spread = _TILT[0] / len(phi), _TILT[1]
+    return Posterior(
+        phi=phi,
+        labels=public.y,
+        classes=public.classes,
+        scales=scales,
+        mean=mean,
+        own=slice(0, linear),
+        tilt=PriorScale(slice(1, 1 + tilted), np.ones(tilted), guess, spread, late=True),
+        fitted=fitted,
+    )
 
 
 def _is_linear(basis: Basis, own: PublicModel) -> bool:

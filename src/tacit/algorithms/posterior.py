@@ -2,21 +2,22 @@
 noise.
 
     theta ~ N(mean, scale_g strength), group by group;  labels of public rows ~ softmax(phi theta)
-    answer = what the public rows say it would be under theta + delta, plus noise of known variance
+    answer = what tilted public rows foretell under theta + delta, plus noise of known variance
 
 delta is what owners have of their own (labels that are wrong in one direction, other habits): a
-level and slopes, small before any evidence. Found is the mode, by Gauss-Newton steps over all terms
-at once, with its curvature as the precision; the scales of groups come from the evidence.
-Derivation: combination.md.
+level and slopes, small before any evidence; the tilt is where their rows lie. Found is the mode, by
+Gauss-Newton steps over all terms at once, with its curvature as the precision; the scales of groups
+come from the evidence. Derivation: combination.md.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import block_diag, cho_factor, cho_solve
 
-from tacit._util.types import FloatArray, IntArray
+from tacit._util.types import BoolArray, FloatArray, IntArray
+from tacit.algorithms.foretelling import Heard, StandIn, curvatures, mean_curvature
 from tacit.algorithms.public_baseline import FOLDS
 from tacit.learners.models.scores import contrasts, softmax
 
@@ -40,23 +41,6 @@ class PriorScale:
     late: bool = False
 
 
-@dataclass(frozen=True, eq=False)
-class Heard:
-    """An answer, and what it takes to say what it would have been under another model.
-
-    It was asked with features `kept`, scaled by `scale`, about the model `reference` (classes - 1,
-    features); public rows would have counted by `weights`, and clipping leaves the part `left`.
-    """
-
-    kept: IntArray
-    scale: FloatArray
-    reference: FloatArray
-    weights: FloatArray
-    left: float
-    mean: FloatArray
-    noise: float
-
-
 @dataclass(eq=False)
 class Posterior:
     """Mode and precision of the coefficients (classes - 1, features + what owners have of their
@@ -66,7 +50,8 @@ class Posterior:
     the columns) in which owners may differ, `mean` the coefficients that are expected beforehand.
     Where a linear model was fitted to the rows already, `fitted` are its scores and what they are
     out of fold: in the columns of `own` it stands for what the labels say, with a precision that is
-    calibrated by how much it changes out of fold.
+    calibrated by how much it changes out of fold. `tilt` guesses how far owners' rows lie
+    elsewhere, and along which columns.
     """
 
     phi: FloatArray
@@ -75,17 +60,19 @@ class Posterior:
     scales: Sequence[PriorScale]
     mean: FloatArray
     own: slice
+    tilt: PriorScale
     fitted: tuple[FloatArray, FloatArray] | None = None
     heard: list[Heard] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._contrasts = contrasts(self.classes)
-        self._theirs = np.hstack([self.phi, self.phi[:, self.own]])
-        self._public = np.hstack([self.phi, np.zeros_like(self.phi[:, self.own])])
-        extra = np.zeros((self.classes - 1, self._theirs.shape[1] - self.phi.shape[1]))
-        self._centre = np.hstack([self.mean, extra])
+        self._owners = StandIn(self.phi, self.classes, self.own, self.tilt.columns)
+        extra = np.zeros_like(self.phi[:, self.own])
+        self._public = np.hstack([self.phi, extra])
+        self._centre = np.hstack([self.mean, np.zeros((self.classes - 1, extra.shape[1]))])
         self._all = self._centre.copy()
-        self._found = np.array([scale.guess for scale in self.scales])
+        self._tilt = np.zeros(len(self.tilt.strength))
+        self._found = np.array([scale.guess for scale in (*self.scales, self.tilt)])
         self._expected = self._found.copy()
         self._trust = 1.0
         self._settle(4)
@@ -117,7 +104,12 @@ class Posterior:
     @property
     def owners_chances(self) -> FloatArray:
         """How likely each class is for public rows, if owners had them."""
-        return softmax(self._scores(self._theirs))
+        return self._owners.chances(self._all)
+
+    @property
+    def likeness(self) -> FloatArray:
+        """How much each public row counts where owners' rows lie; 1 on average."""
+        return self._owners.shares(self._tilt)
 
     def scores(self, theta: FloatArray) -> FloatArray:
         """Scores of public rows under coefficients (classes - 1, features)."""
@@ -136,10 +128,10 @@ class Posterior:
         and leverage h = phi^T P phi. What a fitted model loses out of fold is known; the part of it
         is taken off that the row's leverage still is of what it was before owners spoke.
         """
-        chances = softmax(self._scores(self._public))
+        chances = self._chances
         rest = slice(0 if self.fitted is None else self.own.stop, None)
         leverage = self._leverage(rest)
-        back = np.eye(self.classes - 1) - self._curvatures(chances) @ leverage
+        back = np.eye(self.classes - 1) - curvatures(chances, self._contrasts) @ leverage
         drop = leverage @ np.linalg.solve(back, self._residuals(chances)[:, :, np.newaxis])
         scores = self.scores(self.theta) - drop[:, :, 0] @ self._contrasts.T
         if self.fitted is None:
@@ -161,8 +153,8 @@ class Posterior:
 
     def covariance_after(self, asked: Heard) -> FloatArray:
         """The covariance of the model's coefficients after an answer of this kind and noise."""
-        _, slope, noise = self._foretell(asked, self.owners_chances)
-        return self._block(self._precision + slope.T @ slope / noise)
+        told = self._owners.foretell(asked, self._all, self._tilt, len(self.heard) + 1)
+        return self._block(self._precision + told.change.T @ told.change / told.noise)
 
     def _settle(self, times: int) -> None:
         """Mode and scales in turn."""
@@ -175,25 +167,35 @@ class Posterior:
         """Gauss-Newton steps to the mode of prior, labels and answers."""
         tightness = self._tightness(self._found)
         for _ in range(_STEPS):
-            chances = softmax(self._scores(self._public))
-            slope = self._pull(chances).ravel()
-            ones = np.ones(len(self.phi))
-            rows = self._public.copy()
-            rows[:, self.own] *= np.sqrt(self._trust)
-            information = len(self.phi) * self._curvature(chances, ones, rows, rows)
-            theirs = self.owners_chances
-            for answer in self.heard:
-                expected, change, noise = self._foretell(answer, theirs)
-                slope = slope + change.T @ (answer.mean - expected) / noise
-                information = information + change.T @ change / noise
-            self._slope, self._information = slope, information
-            self._precision = information + np.diag(tightness)
-            pull = slope - tightness * (self._all - self._centre).ravel()
-            step = cho_solve(cho_factor(self._precision), pull).reshape(self._all.shape)
-            move = float(np.sqrt(((self._theirs @ step.T) ** 2).sum(axis=1).mean()))
-            self._all = self._all + step * min(1.0, _FARTHEST / max(move, 1e-300))
+            self._slope, self._information = self._likelihood()
+            self._precision = self._information + np.diag(tightness)
+            step = cho_solve(cho_factor(self._precision), self._slope - tightness * self._apart)
+            tilt, step = step[self._all.size :], step[: self._all.size].reshape(self._all.shape)
+            move = float(np.sqrt(((self._owners.features @ step.T) ** 2).sum(axis=1).mean()))
+            move = max(move, float(np.sqrt((tilt**2).sum())))
+            part = min(1.0, _FARTHEST / max(move, 1e-300))
+            self._all, self._tilt = self._all + part * step, self._tilt + part * tilt
             if move < _STILL:
                 return
+
+    def _likelihood(self) -> tuple[FloatArray, FloatArray]:
+        """Slope and information of labels and answers in coefficients and tilt, flat."""
+        chances, rows = self._chances, self._public.copy()
+        rows[:, self.own] *= np.sqrt(self._trust)
+        each, sides = curvatures(chances, self._contrasts), len(self._tilt)
+        labels = mean_curvature(each, np.full(len(rows), float(len(rows))), rows, rows)
+        information = block_diag(labels, np.zeros((sides, sides)))
+        slope = np.concatenate([self._pull(chances).ravel(), np.zeros(sides)])
+        for answer in self.heard:
+            told = self._owners.foretell(answer, self._all, self._tilt, len(self.heard))
+            slope += told.change.T @ (answer.mean - told.expected) / told.noise
+            information += told.change.T @ told.change / told.noise
+        return slope, information
+
+    @property
+    def _apart(self) -> FloatArray:
+        """All that is believed less what was expected beforehand, flat."""
+        return np.concatenate([(self._all - self._centre).ravel(), self._tilt])
 
     def _pull(self, chances: FloatArray) -> FloatArray:
         """The gradient of the public rows' log likelihood."""
@@ -203,46 +205,6 @@ class Posterior:
             slope[:, self.own] = self._trust * apart.T @ self._public[:, self.own]
         return np.asarray(slope)
 
-    def _foretell(self, asked: Heard, chances: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-        """What the answer should be, how it changes with the coefficients, and its variance.
-
-        The mean over public rows of what they would say if their labels had these chances, shrunk
-        towards uncorrelated features: few rows tell correlations badly. To the noise of the answer
-        comes that of the public rows, which vanishes as the reference comes near.
-        """
-        features = self.phi[:, asked.kept] * asked.scale
-        before = self.scores(asked.reference)
-        shift = chances - softmax(before)
-        told = ((shift @ self._contrasts) * asked.weights[:, np.newaxis])[:, :, np.newaxis]
-        told = (told * features[:, np.newaxis]).reshape(len(features), -1)
-        change = self._curvature(chances, asked.weights, features, self._theirs)
-        rough = self.phi.shape[1] / (self.phi.shape[1] + len(self.phi))
-        level = (features**2).mean(axis=0) / asked.scale
-        moved = self._scores(self._theirs) - before
-        secant = float((asked.weights * (shift * moved).sum(axis=1)).sum())
-        secant /= max(float((moved**2).sum()), 1e-300)
-        apart = (self._together - asked.reference)[:, asked.kept]
-        expected = (1 - rough) * told.mean(axis=0) + rough * secant * (apart * level).ravel()
-        mean = np.einsum("iab,i->ab", self._curvatures(chances), asked.weights) / len(features)
-        change = (1 - rough) * change + rough * np.kron(mean, self._alone(asked.kept, level))
-        unsure = float(told.var(axis=0).mean()) / len(features)
-        return asked.left * expected, asked.left * change, asked.noise + asked.left**2 * unsure
-
-    @property
-    def _together(self) -> FloatArray:
-        """Coefficients that owners have, (classes - 1, features)."""
-        joint = self.theta.copy()
-        joint[:, self.own] += self._all[:, self.phi.shape[1] :]
-        return joint
-
-    def _alone(self, kept: IntArray, level: FloatArray) -> FloatArray:
-        """(kept, all): what each feature would say if it were uncorrelated with all others."""
-        out = np.zeros((len(kept), self._all.shape[1]))
-        out[np.arange(len(kept)), kept] = level
-        theirs = np.flatnonzero(kept < self.own.stop)
-        out[theirs, self.phi.shape[1] + kept[theirs]] = level[theirs]
-        return out
-
     def _weigh_scales(self) -> None:
         """The scale of each group in turn: its average over a grid, weighted by the evidence.
 
@@ -250,24 +212,14 @@ class Posterior:
         out, the evidence of s is that of N(0, s S): -1/2 log(1 + s e) + 1/2 u^2 s / (1 + s e) over
         eigenvalues e of S^1/2 M S^1/2.
         """
-        size, features = self._all.shape
-        flat = self._information @ (self._all - self._centre).ravel() + self._slope
-        for place, scale in enumerate(self.scales):
+        flat = self._information @ self._apart + self._slope
+        for place, scale in enumerate((*self.scales, self.tilt)):
             idle = scale.late and not self.heard
             if scale.spread == 0 or idle:
                 continue
-            own = np.zeros((size, features), dtype=np.bool_)
-            own[:, scale.columns] = True
-            inside, outside = np.flatnonzero(own.ravel()), np.flatnonzero(~own.ravel())
-            rest = self._information + np.diag(self._tightness(self._found))
-            across = rest[np.ix_(outside, inside)]
-            factor = cho_factor(rest[np.ix_(outside, outside)])
-            solved = cho_solve(factor, np.column_stack([across, flat[outside]]))
-            reduced = self._information[np.ix_(inside, inside)] - across.T @ solved[:, :-1]
-            told = flat[inside] - across.T @ solved[:, -1]
-            root = np.sqrt(np.tile(scale.strength, size))
-            values, vectors = np.linalg.eigh(reduced * np.outer(root, root))
-            values, seen = np.maximum(values, 0.0), (vectors.T @ (root * told)) ** 2
+            inside = self._inside(place)
+            strength = np.tile(scale.strength, inside.sum() // len(scale.strength))
+            values, seen = self._group(flat, inside, np.sqrt(strength))
             grid = np.exp(np.log(scale.guess) + _GRID)
             variance = 1 + grid[:, np.newaxis] * values
             evidence = 0.5 * (seen * grid[:, np.newaxis] / variance - np.log(variance)).sum(axis=1)
@@ -277,41 +229,53 @@ class Posterior:
             self._found[place] = np.exp(weights @ np.log(grid))
             self._expected[place] = weights @ grid
 
+    def _inside(self, place: int) -> BoolArray:
+        """Which of all unknowns, flat, a scale is about; the last one is the tilt's."""
+        coefficients, tilt = (
+            np.zeros(self._all.shape, np.bool_),
+            np.zeros(len(self._tilt), np.bool_),
+        )
+        if place == len(self.scales):
+            tilt[:] = True
+        else:
+            coefficients[:, self.scales[place].columns] = True
+        return np.concatenate([coefficients.ravel(), tilt])
+
+    def _group(
+        self, flat: FloatArray, group: BoolArray, root: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Eigenvalues e and u^2 of a group, the others integrated out."""
+        inside, outside = np.flatnonzero(group), np.flatnonzero(~group)
+        rest = self._information + np.diag(self._tightness(self._found))
+        across = rest[np.ix_(outside, inside)]
+        factor = cho_factor(rest[np.ix_(outside, outside)])
+        solved = cho_solve(factor, np.column_stack([across, flat[outside]]))
+        reduced = self._information[np.ix_(inside, inside)] - across.T @ solved[:, :-1]
+        told = flat[inside] - across.T @ solved[:, -1]
+        values, vectors = np.linalg.eigh(reduced * np.outer(root, root))
+        return np.maximum(values, 0.0), (vectors.T @ (root * told)) ** 2
+
     def _tightness(self, found: FloatArray) -> FloatArray:
         """Precision of the prior, flat."""
         out = np.empty(self._all.shape[1])
-        for scale, size in zip(self.scales, found, strict=True):
+        for scale, size in zip(self.scales, found[:-1], strict=True):
             out[scale.columns] = 1 / (size * scale.strength)
-        return np.tile(out, self.classes - 1)
+        tilt = 1 / (found[-1] * self.tilt.strength)
+        return np.concatenate([np.tile(out, self.classes - 1), tilt])
 
     def _block(self, precision: FloatArray) -> FloatArray:
         """The covariance of the model's own coefficients for a precision of all."""
         size, features = self.classes - 1, self.phi.shape[1]
         whole = cho_solve(cho_factor(precision), np.eye(len(precision)))
+        whole = whole[: self._all.size, : self._all.size]
         blocks = whole.reshape(size, self._all.shape[1], size, -1)[:, :features, :, :features]
         return np.ascontiguousarray(blocks).reshape(size * features, -1)
 
-    def _scores(self, rows: FloatArray) -> FloatArray:
-        return np.asarray(rows @ self._all.T @ self._contrasts.T)
+    @property
+    def _chances(self) -> FloatArray:
+        """How likely each class is for public rows."""
+        return softmax(self.scores(self.theta))
 
     def _residuals(self, chances: FloatArray) -> FloatArray:
         """C^T (e_y - chances) of public rows."""
         return np.asarray((np.eye(self.classes)[self.labels] - chances) @ self._contrasts)
-
-    def _curvatures(self, chances: FloatArray) -> FloatArray:
-        """C^T (diag p - p p^T) C of each row."""
-        first = chances @ self._contrasts
-        second = np.einsum("ik,ka,kb->iab", chances, self._contrasts, self._contrasts)
-        return np.asarray(second - first[:, :, np.newaxis] * first[:, np.newaxis])
-
-    def _curvature(
-        self, chances: FloatArray, weights: FloatArray, left: FloatArray, right: FloatArray
-    ) -> FloatArray:
-        """Mean over rows of weight (C^T (diag p - p p^T) C) x left right^T, flat."""
-        each = self._curvatures(chances) * (weights / len(weights))[:, np.newaxis, np.newaxis]
-        size = self.classes - 1
-        out = np.empty((size, left.shape[1], size, right.shape[1]))
-        for a in range(size):
-            for b in range(size):
-                out[a, :, b] = (left * each[:, a, b, np.newaxis]).T @ right
-        return out.reshape(size * left.shape[1], -1)

@@ -3,6 +3,7 @@
 Everything here is chosen by predicted variances from public rows, before anybody is asked.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -10,13 +11,14 @@ import numpy as np
 
 from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.feature_maps import Basis, water_filling
-from tacit.algorithms.posterior import Heard, Posterior
+from tacit.algorithms.foretelling import Heard
+from tacit.algorithms.posterior import Posterior
 from tacit.learners.models.scores import contrasts, softmax
 from tacit.learners.owners.gradient import Gradient, longest_residuals
 from tacit.mechanisms.registry import best_mechanism
 from tacit.mechanisms.spaces import Ball
 
-_PART = 0.5  # of its scores that the model has when owners are asked about it
+_PARTS = (0.5, 0.75, 1.0)  # of its scores that the model has when owners are asked about it
 _WEAKEST = 1e-3  # features with less of a share than this part of the largest are left out
 _REACHES = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)  # quantiles of the lengths of rows
 _RADII = (0.5, 0.7, 0.9, 0.97)  # quantiles of the lengths of shares of several rows
@@ -80,33 +82,58 @@ class RoundQuestion:
 def next_question(posterior: Posterior, population: Population) -> RoundQuestion:
     """The question for the owners that are left: `population` says how many those are.
 
-    Features get what water-filling gives them. Owners are asked about half of the model's scores:
-    far enough from certainty that labels still tell something (the least likely label, which bounds
-    a row's length, is not that unlikely), near enough that public rows can say what to expect.
+    Features get what water-filling gives them. Owners are asked about a part of the model's scores:
+    about half, labels still tell something (the least likely label, which bounds a row's length, is
+    not that unlikely); about the whole, public rows need not say what to expect. Part, reach and
+    radius are those of the least predicted variance, by both kinds of noise.
     """
-    classes = posterior.classes
-    chances = posterior.owners_chances
-    kept, scale = _features(posterior, population, chances)
-    reference = np.zeros_like(posterior.theta)
-    reference[:, kept] = _PART * posterior.theta[:, kept]
-    asked = softmax(posterior.scores(reference))
+    kept, scale = _features(posterior, population, posterior.owners_chances)
+    drawn = _Drawn.of(posterior, population.rows)
+    found = list[tuple[float, RoundQuestion]]()
+    for part in _PARTS:
+        reference = np.zeros_like(posterior.theta)
+        reference[:, kept] = part * posterior.theta[:, kept]
+        found += _questions(posterior, population, drawn, kept, scale, reference=reference)
+    return min(found, key=lambda priced: priced[0])[1]
+
+
+def _questions(
+    posterior: Posterior,
+    population: Population,
+    drawn: "_Drawn",
+    kept: IntArray,
+    scale: FloatArray,
+    *,
+    reference: FloatArray,
+) -> Iterator[tuple[float, RoundQuestion]]:
+    """Questions about one model by reach and radius, each with its predicted noise / signal^2."""
+    chances, asked = posterior.owners_chances, softmax(posterior.scores(reference))
     features = posterior.phi[:, kept] * scale
-    squares, numbers = (features**2).sum(axis=1), (classes - 1) * len(kept)
+    squares, numbers = (features**2).sum(axis=1), (posterior.classes - 1) * len(kept)
     lengths = longest_residuals(asked) * np.sqrt(squares)
     signal = squares * (1 - (chances**2).sum(axis=1))
     surprise = squares * ((chances * (1 - 2 * asked)).sum(axis=1) + (asked**2).sum(axis=1))
-    cost, drawn = population.cost(numbers), _Drawn.of(posterior, population.rows)
-    found = []
+    shift = squares * ((chances - asked) ** 2).sum(axis=1)
+    cost = population.cost(numbers)
     for reach in np.quantile(lengths, _REACHES).clip(1e-9, 1e9).tolist():
         weights = np.minimum(1.0, reach / np.maximum(lengths, 1e-300))
         own = float((weights**2 * surprise).mean()) / population.rows / numbers
+        unsure = float((weights**2 * shift).mean()) / len(features) / numbers
         said = float((weights * signal).mean())
         for radius, left in drawn.radii(asked, weights, features, reach):
             spread = cost * radius**2 + left**2 * own
-            found.append((spread / max(left * said, 1e-300) ** 2, reach, radius, left, spread))
-    _, reach, radius, left, spread = min(found)
-    weights = np.minimum(1.0, reach / np.maximum(lengths, 1e-300))
-    return RoundQuestion(kept, scale, reference, reach, radius, weights, left, spread)
+            question = RoundQuestion(
+                kept=kept,
+                scale=scale,
+                reference=reference,
+                reach=reach,
+                radius=radius,
+                weights=weights,
+                left=left,
+                spread=spread,
+            )
+            noise = spread / population.owners + left**2 * unsure
+            yield noise / max(left * said, 1e-300) ** 2, question
 
 
 def _features(
