@@ -20,7 +20,9 @@ Place = tuple[Setting, float]  # a setting without its seed, an epsilon
 
 @dataclass(frozen=True)
 class Trial:
-    """Accuracies of one run; `promised` is what the plan expects combined to add to public only."""
+    """Accuracies of one run; `promised` is what the plan expects combined to add to public only,
+    nothing where it says not to collect.
+    """
 
     setting: Setting
     epsilon: float
@@ -47,6 +49,7 @@ def trials(setting: Setting, epsilons: Sequence[float]) -> Iterator[Trial]:
         crowd, stream = Population(setting.owners, epsilon, setting.rows), seeded(setting.seed)
         budgets = _budgets(setting, epsilon)
         outlook = look_ahead(public, own, crowd)
+        collect = outlook.gain >= LEAST_GAIN
         asks = {
             "private": discriminate(public, crowd, "auto", budgets, own),
             "combined": refine(public, crowd, "auto", budgets, outlook=outlook),
@@ -66,8 +69,8 @@ def trials(setting: Setting, epsilons: Sequence[float]) -> Iterator[Trial]:
             public=alone,
             private=right["private"],
             combined=right["combined"],
-            promised=outlook.combination.expected_rise(_DRAWS, 0),
-            collect=outlook.gain >= LEAST_GAIN,
+            promised=outlook.combination.expected_rise(_DRAWS, 0) if collect else 0.0,
+            collect=collect,
         )
 
 

@@ -28,7 +28,9 @@ _MODEL = 0.25  # variance of the weight of the data user's own model around 1
 _THEIR_LEVEL, _THEIR_SLOPES = (1e-2, 2.0), (1e-4, 2.0)  # the same for what owners have of their own
 _TILT = (1.0, 2.0)  # variance of the tilt in units of chance, spread of its logarithm
 _TILTED = 15  # columns along which owners' rows may lie elsewhere
-_DOUBTS = 2.0  # standard errors by which public rows must contradict owners to be believed
+# standard errors by which public rows must contradict owners to be believed, by whether the belief
+# began as the data user's own model
+_DOUBTS = {True: 2.0, False: 1.5}
 
 
 @dataclass(eq=False)
@@ -99,16 +101,19 @@ class Combination:
     @property
     def contradicted(self) -> bool:
         """Whether public rows speak against the model, and for the data user's own: it is wrong
-        more often on rows it has not seen, and less likely; by more than two standard errors, if it
-        began as that model. Rows count by how much they are like the owners'.
+        more often on rows it has not seen, and less likely by more than two standard errors, or one
+        and a half if it did not begin as that model. Rows count by how much they are like the
+        owners'.
         """
         like, y = self._posterior.likeness, self.public.y
         lead = like * self._lead
         wrong = [
             like * (np.argmax(scores, axis=1) != y) for scores in (self.held_out, self.own.held_out)
         ]
-        error = float(lead.std()) * np.sqrt(len(lead)) if self._anchored else 0.0
-        return bool(lead.sum() < -_DOUBTS * error and wrong[0].sum() >= wrong[1].sum())
+        error = float(lead.std()) * np.sqrt(len(lead))
+        return bool(
+            lead.sum() < -_DOUBTS[self._anchored] * error and wrong[0].sum() >= wrong[1].sum()
+        )
 
     @property
     def gain(self) -> float:
