@@ -1,5 +1,6 @@
 """Hot loops: `kernel` compiles one with numba, `prefetch` asks for memory ahead, `spread` runs
-pieces on all cores of this machine, for kernels that release the interpreter's lock.
+pieces on all cores of this machine, for kernels that release the interpreter's lock; `affine` is a
+product of matrices that rounds alike in any block.
 """
 
 import os
@@ -11,6 +12,8 @@ import numba
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
+
+from tacit._util.types import FloatArray
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -101,3 +104,18 @@ def spread(work: Callable[[slice], None], parts: Iterable[slice]) -> None:
         drain()
         for other in running:
             other.result()
+
+
+@kernel
+def affine(X: FloatArray, centre: FloatArray, matrix: FloatArray, out: FloatArray) -> None:
+    """`out` = (X - centre) @ matrix, row by row in one order: a library's product may round
+    differently in blocks.
+    """
+    for i in range(len(X)):
+        for k in range(matrix.shape[1]):
+            out[i, k] = 0.0
+        for j in range(len(matrix)):
+            x = X[i, j] - centre[j]
+            if x != 0.0:
+                for k in range(matrix.shape[1]):
+                    out[i, k] += x * matrix[j, k]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit._util.checks import bad, whole
-from tacit._util.kernels import kernel
+from tacit._util.kernels import affine, kernel
 from tacit._util.types import FloatArray
 from tacit.learners.query import Cost, table
 from tacit.wire import message
@@ -180,21 +180,6 @@ class FeatureMap:
         folded = np.empty((len(self.matrix), weights.shape[1]))
         affine(self.matrix, np.zeros(self.matrix.shape[1]), weights[1:], folded)
         return self.level * weights[0], folded
-
-
-@kernel
-def affine(X: FloatArray, centre: FloatArray, matrix: FloatArray, out: FloatArray) -> None:
-    """`out` = (X - centre) @ matrix, row by row in one order: a library's product may round
-    differently in blocks.
-    """
-    for i in range(len(X)):
-        for k in range(matrix.shape[1]):
-            out[i, k] = 0.0
-        for j in range(len(matrix)):
-            x = X[i, j] - centre[j]
-            if x != 0.0:
-                for k in range(matrix.shape[1]):
-                    out[i, k] += x * matrix[j, k]
 
 
 @kernel

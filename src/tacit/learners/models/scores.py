@@ -10,9 +10,9 @@ import numpy as np
 from scipy.linalg import helmert
 
 from tacit._util.checks import bad, whole
-from tacit._util.kernels import kernel
+from tacit._util.kernels import affine, kernel
 from tacit._util.types import BoolArray, FloatArray, IntArray
-from tacit.learners.models.features import Expansion, FeatureMap, affine
+from tacit.learners.models.features import Expansion, FeatureMap
 from tacit.learners.query import Cost, table
 from tacit.wire import message
 

@@ -20,11 +20,11 @@ from typing import ClassVar
 import numpy as np
 
 from tacit._util.checks import bad, positive
-from tacit._util.kernels import kernel
+from tacit._util.kernels import affine, kernel
 from tacit._util.types import FloatArray, IntArray
 from tacit.data.cohort import BlockOwners, Cohort
 from tacit.learners.learner import Facts, Learner, ShareQuery
-from tacit.learners.models.features import FeatureMap, affine
+from tacit.learners.models.features import FeatureMap
 from tacit.learners.models.scores import Mapped, ScoreModel, contrasts, softmax
 from tacit.learners.query import Answer, Cost, in_blocks, table
 from tacit.mechanisms.spaces import Ball

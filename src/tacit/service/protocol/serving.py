@@ -20,8 +20,8 @@ from typing import Any
 import uvicorn
 from uvicorn.config import STARTUP_FAILURE
 
-from tacit.service.protocol.bounded_http import BoundedProtocol
 from tacit.service.protocol.door import ConnectionLimits, Door, Visitor
+from tacit.service.protocol.web import BoundedProtocol
 
 _GARBAGE = 20_000  # new objects between looks for garbage: a few hundred requests
 

@@ -1,17 +1,24 @@
-"""Headers that every answer carries: all of them what a browser shows, some what programs read;
-and answers that are ready-made.
+"""HTTP as every service speaks it.
 
-Style, scripts and picture of the pages, read from the package once and served from memory.
+Requests are read within limits of size and time, connection by connection; what is no HTTP gets the
+same kind of answer as any other error. Every answer carries the same headers: all of them what a
+browser shows, some what programs read; some answers are ready-made. Style, scripts and picture of
+the pages are read from the package once and served from memory.
 """
 
+import asyncio
 from collections.abc import Mapping
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import httptools
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Message
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from tacit.service.protocol.door import GOODBYE, VISITOR, ConnectionLimits, Visitor
 
 POLICY = {
     "default-src": "'none'",
@@ -93,3 +100,121 @@ def _route(path: str, data: bytes, kind: str) -> Route:
         return Response(data, media_type=kind)
 
     return Route(path, send, methods=["GET"])
+
+
+_PIECE, _PIECES = 1 << 10, 256  # so many bytes in a piece, but for so many pieces
+_MUCH = 1 << 14  # bytes of a body
+_WRAPPING = 1 << 17  # bytes around a body: the sizes and remarks of its pieces
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """One connection."""
+
+    visitor: Visitor
+    limits: ConnectionLimits
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as its base
+        super().connection_made(transport)
+        self.visitor.protocol = self
+        self._is_refused = False
+        self._head_since: float | None = self.loop.time()
+        self._reading_since: float | None = None
+        self._is_in_head = False
+        self._head_bytes = self._wrapping = 0
+        self._pieces = 0.0
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self.visitor.gone()
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_refused:
+            return
+        self._unset_keepalive_if_required()
+        if self._head_since is None and self._is_idle():
+            self._head_since = self.loop.time()
+        was_in_head = self._is_in_head
+        self._wrapping += len(data)
+        self._pieces += 1 - len(data) / _PIECE
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            return  # it is answered as if nothing else had been asked for
+        except httptools.HttpParserError:
+            self._refuse()
+            return
+        if was_in_head and self._is_in_head:
+            self._head_bytes += len(data)
+        if self._is_too_large() or self._wrapping > _WRAPPING or self._pieces > _PIECES:
+            self._refuse()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._is_in_head = True
+        self._head_bytes = self._wrapping = 0
+        self._pieces = 0.0
+        scope: Any = self.scope
+        scope[VISITOR] = self.visitor
+
+    def on_url(self, url: bytes) -> None:
+        self._count(url)
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._count(name, value)
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self._is_in_head, self._head_since = False, None
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._wrapping -= len(body)
+        # whoever waits for the body wants all of it: woken at its end, or when there is much
+        cycle = self.cycle
+        if not cycle.response_complete and len(cycle.body) + len(body) <= _MUCH:
+            cycle.body += body
+        else:
+            super().on_body(body)
+
+    def is_overdue(self, now: float) -> bool:
+        """Whether a head or a reader has taken too long."""
+        if not self.transport.get_write_buffer_size():
+            self._reading_since = None
+        elif self._reading_since is None:
+            self._reading_since = now
+        waits = (self._head_since, self.limits.head), (self._reading_since, self.limits.reading)
+        return any(since is not None and now > since + most for since, most in waits)
+
+    def _count(self, *parts: bytes) -> None:
+        self._head_bytes += sum(map(len, parts)) + 4  # and what is around them
+        if self._is_too_large():
+            raise ValueError("the head is too large")  # ends the parser
+
+    def _is_idle(self) -> bool:
+        """Whether no request is being answered."""
+        cycle: Any = self.cycle
+        return cycle is None or bool(cycle.response_complete)
+
+    def _is_too_large(self) -> bool:
+        return self._head_bytes > self.limits.head_bytes
+
+    def _refuse(self) -> None:
+        """Answer what cannot be read, and hang up."""
+        if self._is_idle():
+            self.transport.write(_TOO_LARGE if self._is_too_large() else _MALFORMED)
+        self._is_refused = True
+        self.transport.pause_reading()  # whoever goes on sending is not listened to
+        self.loop.call_later(GOODBYE, self.transport.abort)
+
+
+def _refusal(line: str, kind: str) -> bytes:
+    body = f'{{"error":"{kind}"}}'
+    own = {"content-type": "application/json", "content-length": str(len(body))}
+    every = {**own, "connection": "close", **DATA_HEADERS}
+    headers = "".join(f"{name}: {value}\r\n" for name, value in every.items())
+    return f"HTTP/1.1 {line}\r\n{headers}\r\n{body}".encode()
+
+
+_MALFORMED = _refusal("400 Bad Request", "malformed")
+_TOO_LARGE = _refusal("431 Request Header Fields Too Large", "too large")
