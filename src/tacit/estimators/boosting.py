@@ -187,8 +187,8 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
         sums: SecureSum | None = None
         if judged == "owners":
             judge = AllOwners()
-            price = positive("error_epsilon", self.error_epsilon) / most
-            sums = TwoServers(epsilon=price) if self.sums is None else self.sums
+            budget = positive("error_epsilon", self.error_epsilon)
+            sums = TwoServers(epsilon=budget / most) if self.sums is None else self.sums
         engine = Inline(cohort, epsilon, stream, sums, monitor)
         schedule = Schedule(self.rounds, each, self.attempts)
         boosted = engine.run(boost(learner, self.facts_, terms, judge, schedule))
