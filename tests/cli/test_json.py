@@ -16,10 +16,12 @@ from benchmarks.service.postgres import free_port
 
 import tacit
 from tacit.cli import _options as _exits
+from tacit.service.coordinator.store import Store
 from tacit.service.device.home import Home, adopt_folder
 from tests.cli.made import people, write_csv, write_parquet
 from tests.cli.spoken import commands, document, example, run_program
 from tests.owner.made import gate, query, question
+from tests.service.coordinator.made import enrol
 
 COMMANDS = commands()
 ENVIRONMENT = {"PYTHONPATH": str(Path(tacit.__file__).parents[1])}  # wherever a process begins
@@ -32,6 +34,11 @@ EXAMPLES = {  # what a document must have, of commands whose example runs by its
     "reproduce": {"claims", "counts", "rows_file", "command", "notes"},
     "ledger show": {"releases", "owners"},
     "ledger adopt": {"ledger", "releases", "into"},
+    "admin owners": {"owners"},
+    "admin forget": {"deleted", "stays"},
+    "admin log": {"acts"},
+    "admin grant": {"name", "roles", "key", "file"},
+    "admin database": {"version", "versions"},
 }
 SERVED = {
     "serve",
@@ -54,6 +61,11 @@ WRONG = {  # each command, asked for something that its user has to change
     "ledger show": "mine.csv",
     "ledger serve": "mine.csv",
     "ledger adopt": "mine.csv",
+    "admin owners": "--database mysql://host/x",
+    "admin forget": "nobody --database sqlite:///running.db",
+    "admin log": "--database sqlite:///empty.db",
+    "admin grant": "ada --roles fly",
+    "admin database": "--database sqlite:///running.db --to 9999",
 }
 
 
@@ -83,6 +95,11 @@ def folder(tmp_path_factory):
         "owners_per_round = 5\nstart = 9\nminimum = 2\ndeadline = 600\n"
     )
     (made / "policy.toml").write_text("epsilon_per_release = 1\nepsilon_total = 1\nreleases = 3")
+    store = Store(f"sqlite:///{made}/running.db")
+    store.create_or_resume("trial", b"terms", b"key")
+    store.add_tokens(["token number 0001"])
+    assert enrol(store, "OWNER", "token number 0001")
+    store.close()
     (made / "moved").mkdir()
     gate(made / "moved").answer(question(1, asked=query(epsilons=(0.3,))))
     adopt_folder(made / "moved", Home.at(made / "tacit-owner"), None)

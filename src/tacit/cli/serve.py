@@ -150,13 +150,19 @@ def serve(
         check_port("127.0.0.1", watch)
         if workers > 1:  # before anything counts
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="tacit-watch-")
-    from tacit.service.coordinator.server import coordinator
+    from tacit.service.coordinator.server import Running, coordinator
     from tacit.service.protocol.door import ConnectionLimits
     from tacit.service.protocol.guard import Guard
     from tacit.service.protocol.serving import Address, serve_beside, serve_forever
 
     log_to_stderr(log_json)
-    made = coordinator(campaign, database, signing_key(state), admin_key(state), rehearsal)
+
+    def make() -> Running:
+        keys = signing_key(state), admin_key(state)
+        others = state / "administrators"
+        return coordinator(campaign, database, *keys, rehearsal, administrators=others)
+
+    made = make()
     file = state / "tokens"
     there = len(file.read_text().split()) if file.exists() else 0
     if tokens > there:
@@ -178,9 +184,7 @@ def serve(
     made.store.close()  # nothing open may be shared by several workers
 
     def app() -> Guard:
-        mine = made
-        if workers > 1:
-            mine = coordinator(campaign, database, signing_key(state), admin_key(state), rehearsal)
+        mine = made if workers == 1 else make()
         if watch is not None:
             serve_beside(mine.watch.app(), Address(host="127.0.0.1", port=watch))
         return mine.app

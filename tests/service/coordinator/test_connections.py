@@ -18,7 +18,8 @@ from tacit.service.protocol.web import DATA_HEADERS, Reply
 from tests.service.coordinator.made import ADMIN, client_of, folder_of, running
 from tests.service.helper.made import helper
 
-QUICK = ConnectionLimits(per_address=4, handshake=0.5, head=0.5, reading=1.0)
+QUICK = ConnectionLimits(handshake=0.5, head=0.5, reading=1.0)
+NARROW = ConnectionLimits(per_address=4, head=600.0)
 SIGNED = ("GET", "/v1/question")
 LARGE = 1 << 22
 
@@ -50,7 +51,7 @@ class Caller:
 
     def __init__(self, url):
         address = httpx.URL(url)
-        self.socket = socket.create_connection((address.host, address.port), timeout=20)
+        self.socket = socket.create_connection((address.host, address.port), timeout=120)
 
     def send(self, data):
         self.socket.sendall(data)
@@ -138,19 +139,19 @@ def test_who_says_nothing_or_speaks_slowly_or_does_not_listen_is_hung_up_on(tmp_
             time.sleep(0.1)
         assert hung_up
         assert silent.hear() == handshake.hear() == b""
-        assert time.monotonic() - began < 20
+        assert time.monotonic() - began < 100
         assert len(deaf.hear()) < LARGE
 
 
 def test_strangers_make_room_for_each_other_and_members_stay(call):
-    with serve(app(), None, QUICK) as url:
+    with serve(app(), None, NARROW) as url:
         members = [call(url) for _ in range(3)]
         for each in members:
             assert b" 204 " in each.ask("x-member: yes")
         strangers = [call(url) for _ in range(40)]
         assert b" 204 " in call(url).ask("x-member: yes")  # one more still comes in
         answered = [b"403" in each.ask() for each in strangers]
-        assert sum(answered) <= QUICK.per_address
+        assert sum(answered) <= NARROW.per_address
         assert answered[-1]
         assert all(b" 204 " in each.ask("x-member: yes") for each in members)
 

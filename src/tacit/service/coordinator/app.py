@@ -6,14 +6,12 @@ than its kind.
 """
 
 import asyncio
-import hmac
 import logging
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import InitVar, dataclass
-from hashlib import sha256
+from dataclasses import dataclass
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -28,9 +26,19 @@ from tacit.service.coordinator.openapi import DOCUMENT
 from tacit.service.coordinator.owner_api import ENROL, REPORT, SPOKEN, OwnerRoutes, Write, refuse
 from tacit.service.coordinator.page import page
 from tacit.service.coordinator.peers import PeerRoutes, Rosters, Testimony
+from tacit.service.coordinator.records import (
+    ADMIT,
+    LOOK,
+    STEER,
+    Act,
+    Administrator,
+    Administrators,
+    Records,
+)
 from tacit.service.coordinator.status import View, gauges
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import ENDED, PAUSED, RUNNING
+from tacit.service.protocol.door import Allowances
 from tacit.service.protocol.guard import Guard, Limits, leave_to_guard
 from tacit.service.protocol.handshake import Claim, UnsignedError
 from tacit.service.protocol.watch import Figures, Watch
@@ -41,6 +49,7 @@ _STEP = 0.2  # seconds between looks of the driver
 _TOKEN = re.compile(rb"[!-~]{16,200}")  # printable, without spaces
 _OWNER = re.compile(rb"[0-9a-f]{64}")
 _ADMIN = b"x-tacit-admin"
+_GUESSES = 10  # of an admin key, by one address in an hour, that are written down
 _TOKENS, _MANY_TOKENS = "/v1/admin/tokens", 1 << 20
 
 
@@ -52,7 +61,7 @@ def error(kind: str, code: int) -> JSONResponse:
 @dataclass(kw_only=True, eq=False)
 class Coordinator:
     """The routes, around a store; `greeting` is what /v1/campaign gives, `campaign_key` the
-    public key that owners sign for, `admin` the administrator's key.
+    public key that owners sign for, `administrators` who may do what.
     """
 
     store: Store
@@ -62,13 +71,14 @@ class Coordinator:
     rosters: Rosters | None
     greeting: bytes
     campaign_key: bytes
-    admin: InitVar[str]
+    administrators: Administrators
     limits: Limits
     sizes: Mapping[str, int]  # bytes of a body, by path
     sign: Callable[[bytes], bytes]  # a model, with the campaign's key
 
-    def __post_init__(self, admin: str) -> None:
-        self._admin = sha256(admin.encode()).digest()
+    def __post_init__(self) -> None:
+        self.records = Records(self.store)
+        self._guesses = Allowances(_GUESSES, _GUESSES / 3600)
         self._model: bytes | None = None  # as it is sent, once there is one
         writes: dict[tuple[str, str], Write] = {
             REPORT: self.intake.write,
@@ -101,6 +111,7 @@ class Coordinator:
             *self.watch.routes(),
             Route("/v1/admin/revoke", self.revoke, methods=post),
             Route("/v1/admin/state", self.state, methods=post),
+            Route("/v1/admin/acts", self.acts, methods=get),
         ]
         made = Starlette(
             routes=[*routes, *static_routes("tacit.render", "tacit.service.coordinator")],
@@ -129,12 +140,12 @@ class Coordinator:
 
     def _size(self, path: str, headers: Mapping[bytes, bytes]) -> int | None:
         """Bytes that a body may have; many tokens come from administrators alone."""
-        if path == _TOKENS and self._is_admin(headers.get(_ADMIN, b"")):
+        if path == _TOKENS and self._administrator(headers.get(_ADMIN, b"")) is not None:
             return _MANY_TOKENS
         return self.sizes.get(path)
 
-    def _is_admin(self, given: bytes) -> bool:
-        return hmac.compare_digest(sha256(given).digest(), self._admin)
+    def _administrator(self, key: bytes) -> Administrator | None:
+        return self.administrators.find(key)
 
     # For everybody
     # -----------------------------------------------------------------------------------
@@ -173,29 +184,68 @@ class Coordinator:
     # ------------------------------------------------------------------------------
 
     async def tokens(self, request: Request) -> Response:
-        new = (await self._read_authorised(request)).split(b"\n")
-        if new[-1] == b"":
-            new.pop()  # the last line may end like the others
-        if not (new and all(_TOKEN.fullmatch(token) for token in new)):
-            return error("malformed", 400)
-        await run_in_threadpool(self.store.add_tokens, [token.decode() for token in new])
-        return JSONResponse({"tokens": len(new)})
+        def add(body: bytes) -> tuple[Response, str]:
+            new = body.split(b"\n")
+            if new[-1] == b"":
+                new.pop()  # the last line may end like the others
+            if not (new and all(_TOKEN.fullmatch(token) for token in new)):
+                return error("malformed", 400), ""
+            self.store.add_tokens([token.decode() for token in new])
+            return JSONResponse({"tokens": len(new)}), f"{len(new)} tokens"
+
+        return await self._act(request, ADMIT, add)
 
     async def revoke(self, request: Request) -> Response:
-        owner = await self._read_authorised(request)
-        if not _OWNER.fullmatch(owner):
-            return error("malformed", 400)
-        done = await run_in_threadpool(self.store.revoke, owner.decode())
-        return JSONResponse({"revoked": True}) if done else error("not found", 404)
+        def revoke(owner: bytes) -> tuple[Response, str]:
+            if not _OWNER.fullmatch(owner):
+                return error("malformed", 400), ""
+            done = self.store.revoke(owner.decode())
+            answer = JSONResponse({"revoked": True}) if done else error("not found", 404)
+            return answer, owner.decode()
+
+        return await self._act(request, ADMIT, revoke)
 
     async def state(self, request: Request) -> Response:
         """Pause, or go on; what is enrolling and told to run does not wait for more owners."""
-        wanted = (await self._read_authorised(request)).decode("ascii", "replace")
-        if wanted not in (RUNNING, PAUSED):
-            return error("malformed", 400)
-        now = await run_in_threadpool(self._steer, wanted)
-        self.view.forget()
-        return error("ended", 409) if now == ENDED else JSONResponse({"state": now})
+
+        def steer(body: bytes) -> tuple[Response, str]:
+            wanted = body.decode("ascii", "replace")
+            if wanted not in (RUNNING, PAUSED):
+                return error("malformed", 400), ""
+            now = self._steer(wanted)
+            self.view.forget()
+            return error("ended", 409) if now == ENDED else JSONResponse({"state": now}), wanted
+
+        return await self._act(request, STEER, steer)
+
+    async def acts(self, request: Request) -> Response:
+        """The log of what administrators did."""
+
+        def show(body: bytes) -> tuple[Response, str]:
+            return JSONResponse({"acts": [act.__dict__ for act in self.records.acts()]}), ""
+
+        return await self._act(request, LOOK, show)
+
+    async def _act(
+        self, request: Request, role: str, work: Callable[[bytes], tuple[Response, str]]
+    ) -> Response:
+        """Have an administrator with this role do some work, and write down that it did, or that
+        it was refused.
+        """
+        who = self._administrator(request.headers.get(_ADMIN.decode(), "").encode("latin-1"))
+        source = request.client.host if request.client else ""
+        what = request.url.path.removeprefix("/v1/admin/")
+        if who is None or role not in who.roles:
+            name = "unknown" if who is None else who.name
+            # strangers may fill a log, not a database
+            if who is not None or self._guesses.take(source):
+                refused = Act(name, what, "", source, "refused")
+                await run_in_threadpool(self.records.note, refused)
+            raise HTTPException(401 if who is None else 403)
+        answer, about = await run_in_threadpool(work, await request.body())
+        done = Act(who.name, what, about, source, str(answer.status_code))
+        await run_in_threadpool(self.records.note, done)
+        return answer
 
     def _steer(self, wanted: str) -> str:
         """The state after this was wanted."""
@@ -213,11 +263,6 @@ class Coordinator:
         route = request.method, request.url.path
         claim = Claim.of(self.campaign_key, route, request.headers, body)
         return claim.signer(time.time()), body
-
-    async def _read_authorised(self, request: Request) -> bytes:
-        if not self._is_admin(request.headers.get(_ADMIN.decode(), "").encode("latin-1")):
-            raise HTTPException(401)
-        return await request.body()
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:

@@ -49,6 +49,7 @@ _COUNTS = {"type": "object", "propertyNames": {"enum": _OUTCOMES}, "additionalPr
 _ANSWER = _all_of(signal=_NUMBER, measured=_or_null(_NUMBER), predicted=_or_null(_NUMBER))
 _YES_NO = {"type": "boolean"}
 _VOICE = _all_of(name=_TEXT, asked=_COUNT, answered=_COUNT, gone=_YES_NO, lied=_YES_NO)
+_ACT = _all_of(who=_TEXT, what=_TEXT, about=_TEXT, source=_TEXT, outcome=_TEXT, at=_NUMBER)
 _QUESTION = _all_of(
     number=_COUNT,
     what=_TEXT,
@@ -112,7 +113,7 @@ _BYTES = {"type": "string", "format": "binary"}
 _ERRORS = {
     400: "The body is not what this route takes.",
     401: "Not signed by an owner within five minutes, or not the admin key.",
-    403: "Not enrolled, revoked, or not invited.",
+    403: "Not enrolled, revoked, not invited, or without the role.",
     404: "Not there.",
     408: "The body took too long.",
     409: "It contradicts what is already so.",
@@ -284,6 +285,7 @@ DOCUMENT: Part = {
             "Allow more owners: one new token in a line, 16 to 200 characters each.",
             _line(r"^[!-~]{16,200}(\n[!-~]{16,200})*\n?$"),
             _all_of(tokens={"type": "integer", "minimum": 1}),
+            403,
             security=_ADMIN,
         ),
         "/v1/admin/revoke": _post(
@@ -291,14 +293,20 @@ DOCUMENT: Part = {
             "hex.",
             _line("^[0-9a-f]{64}$"),
             _all_of(revoked={"const": True}),
-            404,
+            *(403, 404),
+            security=_ADMIN,
+        ),
+        "/v1/admin/acts": _get(
+            "What administrators did, and what they were refused.",
+            _content(_all_of(acts=_list(_ACT))),
+            *(401, 403),
             security=_ADMIN,
         ),
         "/v1/admin/state": _post(
             "Pause, or go on where it was; what is enrolling and told to run begins.",
             _content({"enum": ["running", "paused"]}, "text/plain"),
             _all_of(state={"enum": ["enrolling", "running", "paused"]}),
-            409,
+            *(403, 409),
             security=_ADMIN,
         ),
     },

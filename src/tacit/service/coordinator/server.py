@@ -16,6 +16,7 @@ from tacit.service.coordinator.driver import Draw, Driver, draw_at_random
 from tacit.service.coordinator.intake import Intake
 from tacit.service.coordinator.owner_api import ENROL, REPORT, SPOKEN
 from tacit.service.coordinator.peers import Rosters
+from tacit.service.coordinator.records import Administrators
 from tacit.service.coordinator.replay import Campaign
 from tacit.service.coordinator.status import View
 from tacit.service.coordinator.store import Store
@@ -82,6 +83,7 @@ def coordinator(
     admin: str,
     rehearsal: int | None = None,
     *,
+    administrators: Path | None = None,
     helper: httpx.Client | None = None,
     noise: Stream | None = None,
     limits: Limits = Limits(),  # noqa: B008 - frozen
@@ -90,7 +92,8 @@ def coordinator(
 
     `rehearsal` is the seed of one: reproducible, not private. `helper` is where the campaign's
     helper answers (default: at the address in the file), `noise` the coordinator's own for sums
-    (default: secure, in a rehearsal seeded).
+    (default: secure, in a rehearsal seeded). `admin` is the first administrator's key;
+    `administrators` the file of others.
     """
     spec = read_spec(campaign)
     terms, public = spec.prepare(sum_key(key).public_key().public_bytes_raw())
@@ -117,7 +120,7 @@ def coordinator(
         rosters=rosters,
         greeting=greeting(terms, key),
         campaign_key=campaign_key,
-        admin=admin,
+        administrators=Administrators(admin, administrators),
         limits=limits,
         sizes=body_sizes(terms.template()),
         sign=lambda model: sign_model(model, key),

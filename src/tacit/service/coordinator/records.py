@@ -1,0 +1,221 @@
+"""What is known of an owner, and what is forgotten; what administrators may do, and did.
+
+Retention. While a campaign runs, its replay needs who was asked, what was reported to closed
+questions and, where those who take part go by names, the names. All else about an owner can go when
+it has left: the key it signed with, its token's hash, a report to an open question. When the
+campaign has ended the model is made, and every report can go, too. `forget` deletes what can go now
+and says what stays and why; it can be called again after the end.
+
+Administrators have names, keys of their own and roles: to look, to steer (pause, go on), to admit
+(give tokens, revoke). Of a key only its hash is kept. Every act of one is written down with its
+outcome, refusals too: who, when, what, about whom, from where. Acts name owners by their public
+key; when an owner is forgotten its key goes from there as well.
+"""
+
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Table, delete, func, insert, select, update
+
+from tacit._util.checks import bad
+from tacit._util.durable import make_private
+from tacit.service.coordinator.store import Store, leave_out
+from tacit.service.coordinator.tables import (
+    ENDED,
+    acts,
+    campaign,
+    contradictions,
+    invitations,
+    owners,
+    reports,
+    spoken,
+    tokens,
+)
+
+LOOK, STEER, ADMIT = ROLES = "look", "steer", "admit"
+FIRST = "admin"  # the name of whoever has the first key, and every role
+FORGOTTEN = "forgotten"  # what a key begins with that was deleted
+
+
+@dataclass(frozen=True)
+class Administrator:
+    """A person, and what it may do."""
+
+    name: str
+    roles: tuple[str, ...]
+
+
+class Administrators:
+    """Who may do what, by the hash of a key; a file has a line for each: name, roles, hash."""
+
+    def __init__(self, first: str, file: Path | None = None) -> None:
+        self._known = {_hash(first.encode()): Administrator(FIRST, ROLES)}
+        if file is not None and file.exists():
+            for line in file.read_text(encoding="utf-8").splitlines():
+                name, roles, digest = line.split()
+                self._known[bytes.fromhex(digest)] = Administrator(name, tuple(roles.split(",")))
+
+    def find(self, key: bytes) -> Administrator | None:
+        """Whose key it is. Hashes are compared, so time says nothing about a key."""
+        return self._known.get(_hash(key))
+
+
+def add_administrator(file: Path, name: str, roles: Sequence[str]) -> str:
+    """Write an administrator down; its new key, which is kept nowhere."""
+    if not (name.isidentifier() and name != FIRST):
+        raise bad("name", f"letters, digits and _, and not {FIRST}", name)
+    if not (roles and set(roles) <= set(ROLES)):
+        raise bad("roles", f"some of {', '.join(ROLES)}", ", ".join(roles))
+    make_private(file)
+    lines = file.read_text(encoding="utf-8").splitlines()
+    if name in [line.split()[0] for line in lines]:
+        raise bad("name", f"new; to replace a key delete the line of {file} first", name)
+    key = secrets.token_urlsafe(32)
+    file.write_text(
+        "\n".join([*lines, f"{name} {','.join(roles)} {_hash(key.encode()).hex()}", ""]),
+        encoding="utf-8",
+    )
+    return key
+
+
+def _hash(key: bytes) -> bytes:
+    return sha256(key).digest()
+
+
+@dataclass(frozen=True)
+class Act:
+    """What somebody did, or was refused."""
+
+    who: str
+    what: str
+    about: str
+    source: str
+    outcome: str
+    at: float = 0.0
+
+
+class Records:
+    """What the database of a campaign holds beside what the campaign computes with."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def note(self, act: Act) -> None:
+        """Write an act down, as of now."""
+        row = {**act.__dict__, "at": time.time()}
+        with self._store.transaction() as connection:
+            connection.execute(insert(acts).values(**row))
+
+    def acts(self) -> list[Act]:
+        """All acts, in their order."""
+        columns = [acts.c[name] for name in ("who", "what", "about", "source", "outcome", "at")]
+        with self._store.reading() as connection:
+            rows = connection.execute(select(*columns).order_by(acts.c.number)).all()
+        return [Act(*row) for row in rows]
+
+    def owners(self) -> list[dict[str, Any]]:
+        """Everybody who has enrolled, in their order: key, name, how it stands."""
+        answered = select(reports.c.owner, func.count().label("n")).group_by(reports.c.owner)
+        with self._store.reading() as connection:
+            heard = {row.owner: row.n for row in connection.execute(answered)}
+            rows = connection.execute(select(owners).order_by(owners.c.id)).all()
+        return [
+            {
+                "owner": row.owner,
+                "name": row.label,
+                "state": _state(row, heard.get(row.id, 0)),
+                "answered": heard.get(row.id, 0),
+            }
+            for row in rows
+        ]
+
+    def withdraw_tokens(self) -> int:
+        """Delete the tokens that nobody has used; how many there were."""
+        with self._store.transaction() as connection:
+            return connection.execute(delete(tokens).where(tokens.c.used.is_(False))).rowcount
+
+    def known(self, owner: str) -> dict[str, Any] | None:
+        """All that the database holds of an owner, by its public key; None: nothing."""
+        with self._store.reading() as connection:
+            row = connection.execute(select(owners).where(owners.c.owner == owner)).first()
+            if row is None:
+                return None
+            mine = {
+                "invitations": _of(connection, invitations, row.id),
+                "reports": _of(connection, reports, row.id),
+                "contradictions": _of(connection, contradictions, row.id),
+            }
+            about = select(func.count()).select_from(acts).where(acts.c.about == owner)
+            named = {"acts": connection.execute(about).scalar_one()}
+        return {
+            "owner": row.owner,
+            "name": row.label,
+            "attributes": row.held,
+            "token_hash": row.token,
+            "revoked": bool(row.revoked),
+            "asked_in_question": row.asked,
+            **mine,
+            **named,
+        }
+
+    def forget(self, owner: str) -> dict[str, list[str]] | None:
+        """Leave an owner out and delete what can go; what went and what stays. None: no such
+        owner.
+        """
+        with self._store.transaction() as connection:
+            row = connection.execute(select(owners).where(owners.c.owner == owner)).first()
+            if row is None:
+                return None
+            leave_out(connection, owner)
+            is_over = connection.execute(select(campaign.c.state)).scalar_one() == ENDED
+            went, stays = ["its key", "its token's hash"], [f"that owner {row.id} was invited"]
+            gone = {"owner": f"{FORGOTTEN} {row.id}", "token": f"{FORGOTTEN} {row.id}"}
+            if is_over or not row.label:
+                gone |= {"label": "", "held": ""}
+                went += ["its name"] if row.label else []
+            else:
+                stays.append("its name, until the campaign has ended: reports are read in order")
+            connection.execute(update(owners).where(owners.c.id == row.id).values(**gone))
+            connection.execute(delete(tokens).where(tokens.c.token == row.token))
+            connection.execute(
+                update(acts).where(acts.c.about == owner).values(about=gone["owner"])
+            )
+            if is_over:
+                self._drop_reports(connection, row.id)
+                went.append("its reports")
+            elif _of(connection, reports, row.id):
+                stays.append("its reports to closed questions, until the campaign has ended")
+        return {"deleted": went, "stays": stays}
+
+    def _drop_reports(self, connection: Connection, owner_id: int) -> None:
+        """Everything that an owner has said."""
+        mine = select(reports.c.question).where(reports.c.owner == owner_id)
+        relayed = spoken.c.question.in_(mine)
+        # of questions that were put to it alone: what it signed for the others
+        alone = select(invitations.c.question).group_by(invitations.c.question)
+        connection.execute(
+            delete(spoken).where(relayed, spoken.c.question.in_(alone.having(func.count() == 1)))
+        )
+        connection.execute(delete(reports).where(reports.c.owner == owner_id))
+        connection.execute(delete(contradictions).where(contradictions.c.owner == owner_id))
+
+
+def _of(connection: Connection, table: Table, owner_id: int) -> int:
+    """How many rows of a table are about an owner."""
+    mine = select(func.count()).select_from(table).where(table.c.owner == owner_id)
+    return connection.execute(mine).scalar_one()
+
+
+def _state(row: Any, answered: int) -> str:
+    if row.owner.startswith(FORGOTTEN):
+        return FORGOTTEN
+    if row.revoked:
+        return "revoked"
+    if answered:
+        return "answered"
+    return "waits" if row.asked is None else "asked"

@@ -1,0 +1,125 @@
+"""What is known of owners and forgotten, who may do what, and the log of what was done."""
+
+import asyncio
+
+import pytest
+
+from tacit.service.coordinator import sql
+from tacit.service.coordinator.records import Act, Records, add_administrator
+from tacit.service.coordinator.tables import CLOSED, OPEN, Question
+from tests.service.coordinator.made import ADMIN, client_of, enrol, folder_of, running
+
+TOKENS = [f"token number {i:04d}" for i in range(4)]
+KEYS = [f"{i:064x}" for i in range(4)]
+
+
+@pytest.fixture
+def records(store):
+    store.add_tokens(TOKENS)
+    assert enrol(store, KEYS[0], TOKENS[0], "north")
+    assert enrol(store, KEYS[1], TOKENS[1])
+    places = store.owners_waiting()
+    for number, state in ((1, CLOSED), (2, OPEN)):
+        asked = Question(number, bytes([number]) * 32, b"signed", OPEN, 0.0, 60.0, None)
+        store.ask(asked, places, spend=number == 1)
+        with store.transaction() as connection:
+            sql.write_reports(connection, number, dict.fromkeys(places, b"report"), 0.0)
+        if state == CLOSED:
+            store.close_question(number, CLOSED)
+    return Records(store)
+
+
+def test_what_is_known_of_an_owner_is_shown(records):
+    known = records.known(KEYS[0])
+    assert (known["name"], known["reports"], known["invitations"]) == ("north", 2, 2)
+    assert known["token_hash"]
+    assert records.known("nobody") is None
+    assert [(each["name"], each["state"]) for each in records.owners()] == [
+        ("north", "answered"),
+        ("", "answered"),
+    ]
+
+
+def test_forgetting_deletes_what_can_go_and_the_rest_after_the_end(records, store):
+    records.note(Act("admin", "revoke", KEYS[1], "here", "200"))
+    done = records.forget(KEYS[1])
+    assert done["deleted"] == ["its key", "its token's hash"]
+    assert any("closed questions, until" in each for each in done["stays"])
+    assert records.known(KEYS[1]) is None
+    assert records.acts()[0].about == "forgotten 2"
+    assert not enrol(store, KEYS[1], TOKENS[1])  # nor does its token open the door again
+    assert [place for place, _ in store.reports_of(1)] == [1, 2]  # the replay needs it
+    assert [place for place, _ in store.reports_of(2)] == [1]
+    named = records.forget(KEYS[0])
+    assert any("its name, until" in each for each in named["stays"])
+    assert store.labels() == {1: "north", 2: ""}
+    assert records.forget("nobody") is None
+
+    assert store.end("all rounds", b"model")
+    for key in ("forgotten 1", "forgotten 2"):
+        again = records.forget(key)
+        assert "its reports" in again["deleted"]
+    assert store.labels() == {1: "", 2: ""}
+    assert store.reports_of(1) == store.reports_of(2) == []
+    assert [each["state"] for each in records.owners()] == ["forgotten"] * 2
+
+
+def test_tokens_that_nobody_used_are_withdrawn(records, store):
+    assert records.withdraw_tokens() == 2
+    assert not enrol(store, KEYS[2], TOKENS[2])
+
+
+def test_administrators_do_what_their_roles_say_and_all_of_it_is_written_down(tmp_path):
+    folder = folder_of(tmp_path)
+    file = folder / "administrators"
+    looks = add_administrator(file, "ada", ["look"])
+    steers = add_administrator(file, "bob", ["steer"])
+    assert file.stat().st_mode & 0o077 == 0
+    assert looks not in file.read_text()
+    for name, role in (("ada", "look"), ("admin", "look"), ("a b", "look"), ("eve", "fly")):
+        with pytest.raises(ValueError, match=r"^(name|roles) must be"):
+            add_administrator(file, name, [role])
+    service = running(folder, administrators=file)
+    calls = [
+        (ADMIN, "POST", "state", b"paused"),
+        (looks, "POST", "state", b"running"),
+        (steers, "POST", "state", b"running"),
+        (steers, "POST", "revoke", KEYS[0].encode()),
+        ("guessed", "POST", "state", b"running"),
+        (steers, "GET", "acts", b""),
+        (looks, "GET", "acts", b""),
+    ]
+
+    async def main():
+        async with client_of(service.app) as client:
+            found = []
+            for key, method, path, body in calls:
+                headers = {"x-tacit-admin": key}
+                path = f"/v1/admin/{path}"
+                found.append(await client.request(method, path, content=body, headers=headers))
+            return found
+
+    found = asyncio.run(main())
+    assert [each.status_code for each in found] == [200, 403, 200, 403, 401, 403, 200]
+    acts = [(act["who"], act["what"], act["outcome"]) for act in found[-1].json()["acts"]]
+    assert acts == [
+        ("admin", "state", "200"),
+        ("ada", "state", "refused"),
+        ("bob", "state", "200"),
+        ("bob", "revoke", "refused"),
+        ("unknown", "state", "refused"),
+        ("bob", "acts", "refused"),
+    ]
+    assert found[-1].json()["acts"][0]["about"] == "paused"
+
+
+def test_guesses_do_not_fill_the_database(tmp_path):
+    service = running(folder_of(tmp_path))
+
+    async def main():
+        async with client_of(service.app) as client:
+            for _ in range(30):
+                await client.post("/v1/admin/state", headers={"x-tacit-admin": "guessed"})
+
+    asyncio.run(main())
+    assert len(Records(service.store).acts()) == 10
