@@ -58,6 +58,7 @@ reliability: $(VENV)/.dev
 
 campaign: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.service.campaign
+	$(BIN)/python -m benchmarks.service.campaign --trust "two servers" --out out/campaign-two-servers
 
 faults: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.service.faults

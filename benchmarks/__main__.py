@@ -14,9 +14,11 @@ from rich.console import Console
 
 import tacit
 from benchmarks.boosting import boosting
+from benchmarks.liars import liars
 from benchmarks.mechanisms import mechanisms
 from benchmarks.memory import memory
 from benchmarks.privunit import privunit
+from benchmarks.proofs import proofs
 from benchmarks.refining import refining
 from benchmarks.rivals import Rivals, rivals_of
 from benchmarks.speed import speed
@@ -71,6 +73,8 @@ def _tables(effort: Effort, rivals: Rivals | None) -> Iterator[Table]:
     yield from mechanisms(effort)
     yield from boosting(effort)
     yield from refining(effort)
+    yield from proofs(effort)
+    yield from liars(effort)
 
 
 def _setting(quick: bool) -> dict[str, str | int]:

@@ -2,7 +2,8 @@
 
 A PostgreSQL server, a coordinator and a helper with TLS, and fifty owner processes with four owners
 each go through ten rounds; after each, all owners say in a sum over both servers how wrong its
-model is. It is a rehearsal (seeded: reproducible, not private), so that the published model can be
+model is. With `--trust "two servers"` their shares go to both servers, too, in halves with a proof.
+It is a rehearsal (seeded: reproducible, not private), so that the published model can be
 compared, byte for byte, with that of the engine in one process; `--private` runs it with secure
 coins instead, as owners would.
 """
@@ -26,6 +27,8 @@ from benchmarks.service.processes import Processes
 from benchmarks.service.saved import saved
 from benchmarks.service.stage import Plan, Stage
 from tacit.learners.owners.sum_query import WHAT as SUM
+from tacit.service.kinds.campaign_file import NOBODY
+from tacit.sums.halves import HOW
 from tacit.wire import encode
 
 _PATIENCE = 900.0
@@ -41,6 +44,9 @@ def main() -> None:
     parser.add_argument("--each", type=int, default=4, help="owners in each of them")
     parser.add_argument("--rounds", type=int, default=10, help="rounds of boosting")
     parser.add_argument(
+        "--trust", choices=(NOBODY, HOW), default=NOBODY, help="who adds up owners' shares"
+    )
+    parser.add_argument(
         "--private", action="store_true", help="secure coins: private, not reproducible"
     )
     parser.add_argument(
@@ -55,6 +61,7 @@ def main() -> None:
             2, people.owners * 6 // 10 // arguments.rounds
         ),  # rounds may be dropped, and others asked
         learner="logistic",
+        trust=arguments.trust,
         sum_epsilon="0.5",
         seed=None if arguments.private else 7,
     )
@@ -94,6 +101,7 @@ def run(plan: Plan, folder: Path, database: str, console: Console) -> tuple[dict
         "label": "secure coins" if plan.seed is None else "rehearsal: reproducible, not private",
         "owner processes": plan.people.processes,
         "owners": plan.people.owners,
+        "trust": plan.trust,
         "epsilon of the report": plan.epsilon,
         "epsilon of each sum": plan.sum_epsilon,
         "questions": status["questions"],
@@ -185,7 +193,7 @@ def lines(f: dict[str, Any]) -> list[str]:
     sums = sum(question["what"] == SUM for question in f["questions"])
     return [
         f"{f['label']}; {f['owners']} owners in {f['owner processes']} processes, {f['ended']}",
-        f"epsilon {f['epsilon of the report']} for an owner's one report, "
+        f"trust: {f['trust']}; epsilon {f['epsilon of the report']} for an owner's one report, "
         f"{f['epsilon of each sum']} for each of "
         f"{sums} sums of errors that it took part in",
         f"accuracy on test rows: {f['accuracy']:.3f}; the data user's sample alone: "

@@ -35,6 +35,7 @@ from benchmarks.service.troubles import (
     kill_owners,
     restart_database,
 )
+from tacit.sums.halves import HOW
 from tacit.wire import encode
 
 _HEADINGS = (
@@ -140,6 +141,12 @@ def everything(server: Postgres, times: int, plan: Plan = PLAN) -> dict[str, Cal
     chance = random.Random(11)  # noqa: S311 - mischief, not secrets
     plain = replace(plan, tls=False)
     sums = replace(plan, sum_epsilon="1")
+    shared = replace(
+        plan, people=replace(plan.people, each=9), per_round=10, trust=HOW, sum_epsilon="1"
+    )
+    scarce = replace(
+        shared, people=replace(plan.people, processes=12), per_round=20, deadline=15.0, rounds=2
+    )
     few = replace(plan, deadline=15.0, minimum=2)
     dropping = replace(few, people=replace(plan.people, processes=10, each=3), per_round=8)
     return {
@@ -148,6 +155,18 @@ def everything(server: Postgres, times: int, plan: Plan = PLAN) -> dict[str, Cal
         ),
         "kill -9 of owners": lambda name: repeated(name, plan, server, kill_owners, times),
         "kill -9 of the helper": lambda name: repeated(name, sums, server, kill_helper, times),
+        "two servers: kill -9 of the coordinator": lambda name: repeated(
+            name, shared, server, kill_coordinator, times
+        ),
+        "two servers: kill -9 of owners": lambda name: repeated(
+            name, shared, server, kill_owners, times
+        ),
+        "two servers: kill -9 of the helper": lambda name: repeated(
+            name, shared, server, kill_helper, times
+        ),
+        "two servers: 30 % of owners drop out": lambda name: campaign(
+            name, scarce, server.fresh(), drop_out(0.3), chance
+        ),
         "30 % of owners drop out": lambda name: campaign(
             name, dropping, server.fresh(), drop_out(0.3), chance
         ),

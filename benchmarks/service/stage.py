@@ -29,7 +29,8 @@ from tacit.mechanisms.streams import seeded
 from tacit.owner.policy import Policy
 from tacit.service.device.join import Joining
 from tacit.service.kinds.boosting import BoostingSpec
-from tacit.sums.halves import TallyLaw
+from tacit.service.kinds.campaign_file import NOBODY
+from tacit.sums.halves import HOW, TallyLaw
 from tacit.wire import decode
 from tacit.wire.envelopes import public_bytes
 
@@ -41,7 +42,7 @@ class Plan:
     """What is to happen; `seed` None is a campaign with secure coins instead of a rehearsal.
 
     With `sum_epsilon` all owners judge base models, each sum at that cost, with the help of a
-    helper.
+    helper; with `trust` in two servers the helper adds up shares, too.
     """
 
     people: People
@@ -51,16 +52,21 @@ class Plan:
     deadline: float = 600.0
     epsilon: int = 8
     sum_epsilon: str | None = None
+    trust: str = NOBODY
     learner: str = "centroid"
     seed: int | None = 7
     tls: bool = True
     workers: int = 1
     start: int | None = None  # owners that must have enrolled; None: all people
 
+    @property
+    def helped(self) -> bool:
+        return self.sum_epsilon is not None or self.trust == HOW
+
     def campaign(self) -> str:
         return (
             'kind = "boosting"\nname = "trial"\nsample = "sample.csv"\nlabel = "ill"\n'
-            f'learner = "{self.learner}"\n'
+            f'learner = "{self.learner}"\ntrust = "{self.trust}"\n'
             f"epsilon = {self.epsilon}\nrounds = {self.rounds}\nowners_per_round = "
             f"{self.per_round}\n"
             f"start = {self.start or self.people.owners}\nminimum = {self.minimum}\ndeadline "
@@ -80,7 +86,7 @@ class Plan:
             f'epsilon_per_release = "{self.epsilon}"\nepsilon_total = '
             f'"{self.epsilon + sums * each}"\n'
             f'releases = {1 + sums}\ntime_step = "0.01"\n'
-            + (f'helper = "{helper}"\n' if sums else "")
+            + (f'helper = "{helper}"\ndelta_total = "0.000001"\n' if self.helped else "")
         )
 
 
@@ -106,16 +112,13 @@ class Stage:
         self._verify = ssl.create_default_context(cafile=authority) if authority else True
         self._client = httpx.Client(base_url=self.url(self.port), verify=self._verify, timeout=10.0)
         text, key = self.plan.campaign(), ""
-        if self.plan.sum_epsilon is not None:
+        if self.plan.helped:
             self.start_helper()
             key = self._helper_key()
-            text += (
-                f'error = "owners"\nerror_epsilon = {self.plan.sum_epsilon}\nhelper = '
-                f'"{self.url(self.helper)}"\n'
-            )
-            text += f'helper_key = "{key}"\n' + (
-                'helper_ca = "authority.pem"\n' if authority else ""
-            )
+            text += f'helper = "{self.url(self.helper)}"\nhelper_key = "{key}"\n'
+            text += 'helper_ca = "authority.pem"\n' if authority else ""
+        if self.plan.sum_epsilon is not None:
+            text += f'error = "owners"\nerror_epsilon = {self.plan.sum_epsilon}\n'
         (self.folder / "campaign.toml").write_text(text)
         (self.folder / "policy.toml").write_text(self.plan.policy(key))
 

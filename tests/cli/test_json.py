@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from shutil import copytree
 
 import httpx
 import pytest
@@ -22,6 +23,7 @@ from tests.cli.made import people, write_csv, write_parquet
 from tests.cli.spoken import commands, document, example, run_program
 from tests.owner.made import gate, query, question
 from tests.service.coordinator.made import enrol
+from tests.sums.prio3.make_vectors import FOLDER
 
 COMMANDS = commands()
 ENVIRONMENT = {"PYTHONPATH": str(Path(tacit.__file__).parents[1])}  # wherever a process begins
@@ -32,6 +34,7 @@ EXAMPLES = {  # what a document must have, of commands whose example runs by its
     "predict": {"rows", "out", "accuracy", "ignored_columns"},
     "audit": {"sound", "mechanisms", "seconds"},
     "reproduce": {"claims", "counts", "rows_file", "command", "notes"},
+    "vectors": {"passed", "failed", "not_judged", "vectors"},
     "ledger show": {"releases", "owners"},
     "ledger adopt": {"ledger", "releases", "into"},
     "admin owners": {"owners"},
@@ -58,6 +61,7 @@ WRONG = {  # each command, asked for something that its user has to change
     "helper": "--campaign key",
     "join": "http://127.0.0.1:9 --data mine.csv --label income --policy policy.toml",
     "leave": "ftp://127.0.0.1",
+    "vectors": "gone",
     "ledger show": "mine.csv",
     "ledger serve": "mine.csv",
     "ledger adopt": "mine.csv",
@@ -100,6 +104,7 @@ def folder(tmp_path_factory):
     store.add_tokens(["token number 0001"])
     assert enrol(store, "OWNER", "token number 0001")
     store.close()
+    copytree(FOLDER, made / "test_vec" / "vdaf")
     (made / "moved").mkdir()
     gate(made / "moved").answer(question(1, asked=query(epsilons=(0.3,))))
     adopt_folder(made / "moved", Home.at(made / "tacit-owner"), None)

@@ -42,6 +42,7 @@ COMMANDS = {
     "admin": "Look after a campaign: owners, administrators, the database.",
     "join": "Take part in a campaign: your rows stay here.",
     "leave": "Leave a campaign: not to be asked again.",
+    "vectors": "Replay test vectors of the proofs behind sums.",
     "ledger": "See what an owner has released, to whom, and what is left.",
 }
 _LISTING = "tacit.listing"

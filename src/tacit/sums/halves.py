@@ -27,7 +27,7 @@ from tacit._util.types import ByteArray, FloatArray, IntArray
 from tacit.mechanisms.streams import Stream
 from tacit.sums.base import SumAnswer
 from tacit.sums.base import encode as encode_terms
-from tacit.sums.prio3.batch import coins_size, make_reports
+from tacit.sums.prio3.batch import Sent, coins_size, make_reports
 from tacit.sums.prio3.instances import prio3_ranges
 from tacit.sums.prio3.messages import Sizes
 from tacit.sums.prio3.prio3 import NONCE, Prio3
@@ -198,23 +198,28 @@ def seal_reports(measurements: IntArray, batch: Batch, stream: Stream) -> ByteAr
 
     A measurement that the law does not allow raises, and nothing leaves.
     """
-    prio3, terms = batch.terms.law.prio3, batch.terms
+    prio3 = batch.terms.law.prio3
     proving, n = coins_size(prio3), len(measurements)
     words = (proving + 2 * KEY + 7) // 8
     coins = np.ascontiguousarray(stream.words(np.arange(n), 0, words), dtype="<u8")
     tape = coins.view(np.uint8).reshape(n, 8 * words)
     sent = make_reports(prio3, batch.application, measurements, tape[:, :proving])
-    rows = np.empty((n, batch.report_size), dtype=np.uint8)
+    return seal_sent(sent, batch, tape[:, proving : proving + 2 * KEY])
+
+
+def seal_sent(sent: Sent, batch: Batch, secrets: ByteArray) -> ByteArray:
+    """Reports as they leave, (owners, report_size); `secrets` (owners, 64) serve once."""
+    rows = np.empty((len(sent.nonces), batch.report_size), dtype=np.uint8)
     contexts = [batch.context(place) for place in (COORDINATOR, HELPER)]
     for owner, row in enumerate(rows):
         shared = sent.nonces[owner].tobytes() + sent.public[owner].tobytes()
-        secrets = tape[owner, proving : proving + 2 * KEY].tobytes()
+        secret = secrets[owner].tobytes()
         halves = [
             seal(
                 shared + sent.inputs[place][owner].tobytes(),
-                terms.keys[place],
+                batch.terms.keys[place],
                 contexts[place],
-                secrets[KEY * place : KEY * (place + 1)],
+                secret[KEY * place : KEY * (place + 1)],
             )
             for place in (COORDINATOR, HELPER)
         ]

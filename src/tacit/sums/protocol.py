@@ -107,13 +107,25 @@ class ServerSide:
         """Owners in the sum."""
         return self._server.counted
 
+    @property
+    def total(self) -> bytes:
+        """This server's sum so far, as field elements: it says nothing without the other's."""
+        return bytes(self._law.prio3.circuit.field.encode(self._server.total[None])[0])
+
+    def resume(self, total: bytes, counted: int) -> None:
+        """Add what was counted before."""
+        field = self._law.prio3.circuit.field
+        elements, _ = field.decode(np.frombuffer(total, np.uint8)[None])
+        self._server.total = field.add(self._server.total, elements[0])
+        self._server.counted += counted
+
     def _query(self, halves: OpenedHalves, repeated: BoolArray) -> Opened:
         return self._server.open(halves.nonces, halves.public, halves.inputs, repeated)
 
     def _rows(self, told: bytes, owners: int) -> ByteArray:
         return np.frombuffer(told, np.uint8).reshape(owners, told_size(self._law.prio3))
 
-    def _noisy(self, least: int, noise: Stream) -> WordArray:
+    def noisy_sum(self, least: int, noise: Stream) -> WordArray:
         """This server's sum with its own full noise; fewer owners are a `SumRefusedError`."""
         if not self.counted >= max(least, self._law.minimum):
             raise SumRefusedError(
@@ -134,18 +146,6 @@ class HelperSide(ServerSide):
     def __init__(self, batch: Batch, key: X25519PrivateKey) -> None:
         super().__init__(batch, HELPER, key)
 
-    @property
-    def total(self) -> bytes:
-        """The sum so far as bytes."""
-        return bytes(self._law.prio3.circuit.field.encode(self._server.total[None])[0])
-
-    def resume(self, total: bytes, counted: int) -> None:
-        """Add what was counted before."""
-        field = self._law.prio3.circuit.field
-        elements, _ = field.decode(np.frombuffer(total, np.uint8)[None])
-        self._server.total = field.add(self._server.total, elements[0])
-        self._server.counted += counted
-
     def check(self, block: Block, known: set[bytes]) -> tuple[Checked, list[bytes]]:
         """Judge a block and count what is proven, but no nonce that is `known` from earlier
         blocks; also the nonces that were counted.
@@ -164,7 +164,7 @@ class HelperSide(ServerSide):
     def release(self, least: int, noise: Stream) -> HelperSum:
         """The noisy sum; whoever calls sees to it that this happens once for a batch."""
         field = self._law.prio3.circuit.field
-        total = bytes(field.encode(self._noisy(least, noise)[None])[0])
+        total = bytes(field.encode(self.noisy_sum(least, noise)[None])[0])
         return HelperSum(self.batch.digest, self.counted, total)
 
 
@@ -223,7 +223,7 @@ class CoordinatorSide(ServerSide):
         theirs, fits = circuit.field.decode(raw[None])
         if not fits[0]:
             raise SumRefusedError("the helper's sum holds no field elements")
-        total = circuit.field.add(self._noisy(1, noise), theirs[0])
+        total = circuit.field.add(self.noisy_sum(1, noise), theirs[0])
         return self._law.answer(circuit.field.signed(total), self.counted)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tacit import seeded
 from tacit.engines.inline import Inline
-from tacit.estimators.persistence import SavedModel
+from tacit.estimators.persistence import SavedModel, open_model
 from tacit.learners.owners.sum_query import SharesQuery
 from tacit.learners.query import Answer
 from tacit.owner.gate import RefusedError
@@ -89,7 +89,7 @@ def test_owners_and_both_servers_find_the_model_of_one_process(tmp_path, monkeyp
         await join(joining(folder, RehearsalPart(SEED), **allowed), link, TOKENS)
         return await link.call("GET", "/v1/model", None)
 
-    published = decode(driven(service, work).content, SavedModel)
+    published = decode(open_model(driven(service, work).content)[0], SavedModel)
     assert len(published.model)
     assert encode(published.model) == encode(in_process(folder, SEED))
     assert encode(published.model) != encode(in_process(folder, SEED + 1))
