@@ -120,7 +120,8 @@ def test_hospitals():
     by = {(row.method, row.epsilon): row for row in found}
     assert by["all records in one place", None].mean < by["switzerland alone", None].mean
     for epsilon in (0.5, 1.0, 2.0):
-        assert by["ours", epsilon].mean <= by["public rows alone", None].mean + 0.03
+        start = by["public rows alone, as an ensemble starts", None]
+        assert by["ours", epsilon].mean <= start.mean + 0.03
     assert all(len(row.by_site) == 4 and np.isfinite(row.by_site).all() for row in found)
 
 

@@ -7,7 +7,7 @@ modules that are named only while running cannot be seen here: cells import what
 """
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from hashlib import blake2b
 from importlib.util import find_spec
@@ -20,6 +20,21 @@ PACKAGES = ("tacit", "tacit_papers")
 def digest_of_sources(module: str) -> str:
     """A digest of everything that runs when `module` does: in our packages and its own."""
     return _sources(module.partition(".")[0]).digest(module)
+
+
+def digest_of_code(modules: Iterable[str]) -> str:
+    """A digest of what these modules of ours do, whatever they import, and from where."""
+    digest = blake2b(digest_size=6)
+    for module in sorted(modules):
+        path = _sources(module.partition(".")[0]).path(module)
+        if path is None:
+            raise ValueError(f"module must have a file, got {module!r}")
+        tree = ast.parse(path.read_bytes())
+        tree.body = [
+            node for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom)
+        ]
+        digest.update(_code_alone(tree).encode())
+    return digest.hexdigest()
 
 
 def imports_of(module: str) -> frozenset[str]:

@@ -11,15 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit._util.types import FloatArray, IntArray
-from tacit.algorithms.site_weights import PublicTask, public_only
-from tacit.algorithms.sites import ensemble_of_sites, projections_of, tune_site
-from tacit.data.cohort import Cohort
-from tacit.engines.inline import Inline
-from tacit.learners.sites.losses import LogisticLoss
-from tacit.learners.sites.projection import Projection
-from tacit.learners.sites.train import targets_of
-from tacit.mechanisms.streams import seeded
-from tacit_papers.c.methods import site_query
+from tacit.algorithms.public_baseline import fit_public
+from tacit.data.cohort import Public
+from tacit.estimators.sites import SiteEnsemble
 from tacit_papers.datasets import heart
 from tacit_papers.datasets.heart import SITES
 
@@ -51,57 +45,39 @@ def hospital_rows(runs: int, seed: int) -> list[HospitalRow]:
 
 def _run(seed: int) -> dict[tuple[str, float | None, str], list[float]]:
     split, train_sites, _, test_sites = heart(public=PUBLIC, seed=seed, public_site=PUBLIC_SITE)
-    projections = projections_of(split.X_public)
-    projection = projections[0]
+    known = split.X_public, split.y_public
     errors: dict[tuple[str, float | None, str], list[float]] = {}
 
-    def test(
-        name: str, epsilon: float | None, unsound: str, eye: Projection, vector: FloatArray
-    ) -> None:
-        wrong = (eye.see(split.X_test) @ vector > 0) != split.y_test
+    def test(name: str, epsilon: float | None, unsound: str, guesses: IntArray) -> None:
+        wrong = guesses != split.y_test
         errors[name, epsilon, unsound] = [
             float(wrong.mean()),
             *(float(wrong[test_sites == s].mean()) for s in range(4)),
         ]
 
-    test(
-        "public rows alone",
-        None,
-        "",
-        projection,
-        _fit_alone(projection, split.X_public, split.y_public),
-    )
+    test("public rows alone", None, "", _fit_alone(*known, split.X_test))
     for number, name in enumerate(SITES):
         own = train_sites == number
-        test(
-            f"{name} alone",
-            None,
-            "",
-            projection,
-            _fit_alone(projection, split.X_train[own], split.y_train[own]),
-        )
+        guesses = _fit_alone(split.X_train[own], split.y_train[own], split.X_test)
+        test(f"{name} alone", None, "", guesses)
     pooled = (
         np.concatenate([split.X_public, split.X_train]),
         np.concatenate([split.y_public, split.y_train]),
     )
-    test(
-        "all records in one place", None, "no privacy", projection, _fit_alone(projection, *pooled)
-    )
-    cohort = Cohort.of(split.X_train, split.y_train, train_sites)
+    test("all records in one place", None, "no privacy", _fit_alone(*pooled, split.X_test))
     for epsilon in EPSILONS:
-        query = site_query(projection, "objective", epsilon)
-        query = tune_site(query, split.X_public, split.y_public, epsilon, projections)
-        for combine in ("guarded", "feature"):
-            engine = Inline(cohort, epsilon, seeded(seed).child("hospitals"))
-            model = engine.run(ensemble_of_sites(query, split.X_public, split.y_public, combine))
-            name = "ours" if combine == "guarded" else "feature, exact"
-            test(name, epsilon, "", query.projection, model.vectors[0])
+        for combine, name in (("guarded", "ours"), ("feature", "feature, exact")):
+            model = SiteEnsemble(combine=combine, epsilon=epsilon, random_state=seed)
+            model.fit(split.X_train, split.y_train, owners=train_sites, public=known)
+            test(name, epsilon, "", model.predict(split.X_test))
+    start = model.lens_.see(split.X_test) @ model.model_.public_vectors[0]
+    test("public rows alone, as an ensemble starts", None, "", (start > 0).astype(np.int64))
     return errors
 
 
-def _fit_alone(projection: Projection, X: FloatArray, y: IntArray) -> FloatArray:
-    """What a hospital gets from rows that it may see."""
-    return public_only(PublicTask(projection.see(X), targets_of(y, 2, 0), LogisticLoss())).f
+def _fit_alone(X: FloatArray, y: IntArray, X_test: FloatArray) -> IntArray:
+    """What somebody gets from rows that it may see, with the product's own model of such rows."""
+    return np.asarray(fit_public(Public(X, y, 2)).model.predict(X_test))
 
 
 def _row(method: str, epsilon: float | None, unsound: str, errors: FloatArray) -> HospitalRow:
