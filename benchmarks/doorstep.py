@@ -21,7 +21,7 @@ from tacit.service.coordinator.server import coordinator
 from tacit.service.coordinator.store import Store
 from tacit.service.protocol.guard import Limits
 from tacit.service.protocol.handshake import Request, request_headers
-from tacit.wire.envelopes import opened, public_bytes
+from tacit.wire.envelopes import open_signed, public_bytes
 
 ADMIN = "the administrator's key"
 _CAMPAIGN = """
@@ -88,7 +88,7 @@ class Doorstep:
                 await found.admin("/v1/admin/state", "running")
                 question = await found.await_question(keys[0])
                 await found.send_signed("POST", "/v1/enrol", keys[3], _enrolment(3))
-                invitation = opened(question, Invitation, PURPOSE, key.public_key())
+                invitation = open_signed(question, Invitation, PURPOSE, key.public_key())
                 yield cls(
                     url=url,
                     client=client,

@@ -34,7 +34,7 @@ from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.streams import Stream
 from tacit.owner.gate import Gate, RefusedError
 from tacit.owner.policy import Policy
-from tacit.wire.envelopes import opened
+from tacit.wire.envelopes import open_signed
 
 _PROCESSES = 2
 _DAMAGED = 0.3  # of the questions are changed after they were signed
@@ -134,7 +134,7 @@ class Judge:
             self._fault("releases out of policy", "the question was changed after it was signed")
             return
         policy, schema = self.policy, self.campaign.schema
-        invitation = opened(data, Invitation, PURPOSE, self.campaign.key.public_key())
+        invitation = open_signed(data, Invitation, PURPOSE, self.campaign.key.public_key())
         what, how, epsilons, dim, classes, width = terms_of(content, invitation.query)
         good, levels, _ = unpack([report], invitation.digest, invitation.query)
         if not good.all():

@@ -12,7 +12,7 @@ from tacit.learners.invitation import PURPOSE, Invitation, pack
 from tacit.mechanisms.streams import secure
 from tacit.service.coordinator.owner_api import ENROL, QUESTION, REPORT
 from tacit.service.protocol.handshake import Request, request_headers
-from tacit.wire.envelopes import opened, public_bytes
+from tacit.wire.envelopes import open_signed, public_bytes
 
 _ROWS = 4
 
@@ -37,7 +37,7 @@ class Crowd:
 
     def reports(self, question: bytes) -> list[bytes]:
         """Everybody's report to a question, honestly drawn from rows of its own."""
-        invitation = opened(question, Invitation, PURPOSE, self.campaign)
+        invitation = open_signed(question, Invitation, PURPOSE, self.campaign)
         query, n = invitation.query, len(self.keys)
         rng = np.random.default_rng(3)
         X = rng.uniform(-1, 1, size=(n * _ROWS, query.dim))

@@ -18,7 +18,7 @@ from tacit.learners.owners.sum_query import SumQuery
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import invitations, owners, reports
 from tacit.service.device.home import Home
-from tacit.wire.envelopes import opened, public_bytes
+from tacit.wire.envelopes import open_signed, public_bytes
 
 Spoken = tuple[str, int]  # an owner, and the sum that it takes part in; 0 for its one report
 
@@ -91,7 +91,8 @@ def _sums(stage: Stage, store: Store) -> dict[int, int]:
     """
     key = signing_key(stage.folder / "state").public_key()
     asked = {
-        each.number: opened(each.data, Invitation, PURPOSE, key).query for each in store.questions()
+        each.number: open_signed(each.data, Invitation, PURPOSE, key).query
+        for each in store.questions()
     }
     return {number: number if isinstance(query, SumQuery) else 0 for number, query in asked.items()}
 

@@ -7,8 +7,7 @@ from tacit import seeded
 from tacit.algorithms.foretelling import Heard, StandIn
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import refine
-from tacit.data.cohort import Cohort
-from tacit.data.sample import Public
+from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline
 from tacit.learners.models.scores import contrasts, softmax
 

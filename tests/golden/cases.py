@@ -60,7 +60,7 @@ from tacit.service.helper.service import Helper, Sheets
 from tacit.sums.halves import rehearsal_key
 from tacit.sums.two_servers import TwoServers, two_sided_geometric
 from tacit.wire import decode, encode
-from tacit.wire.envelopes import opened, public_bytes, sign
+from tacit.wire.envelopes import open_signed, public_bytes, sign
 from tests.cli.made import family_files
 from tests.service.coordinator import made as campaigns
 from tests.service.helper.made import client_of
@@ -438,7 +438,7 @@ def campaign_case(name: str, folder: Path) -> Bytes:
     with patch.object(member, "_pause", lambda response, coin: 0.02):
         greeting, model = campaigns.driven(service, work)
     asked = [
-        opened(each.data, Invitation, PURPOSE, KEY.public_key())
+        open_signed(each.data, Invitation, PURPOSE, KEY.public_key())
         for each in service.store.questions()
     ]
     service.store.close()

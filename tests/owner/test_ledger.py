@@ -132,10 +132,10 @@ def test_a_missing_mark_is_noticed_and_can_be_adopted_on_purpose(tmp_path):
     (tmp_path / "l.mark").unlink()
     with pytest.raises(LedgerError, match="tacit ledger adopt"):
         write(ledger, 2)
-    assert len(Ledger.adopted(tmp_path / "l.db", tmp_path / "l.mark").entries()) == 1
+    assert len(Ledger.adopt(tmp_path / "l.db", tmp_path / "l.mark").entries()) == 1
     write(opened(tmp_path), 2)
     with pytest.raises(LedgerError, match="cannot be adopted"):
-        Ledger.adopted(tmp_path / "nothing.db")
+        Ledger.adopt(tmp_path / "nothing.db")
 
 
 def test_a_damaged_mark_is_noticed(tmp_path):

@@ -17,7 +17,7 @@ from tacit.learners.owners.logistic import Logistic, LogisticModel
 from tacit.learners.owners.stump import Stump, StumpModel
 from tacit.learners.query import Query
 from tacit.wire import WireError, decode, encode, message
-from tacit.wire.envelopes import opened, sign
+from tacit.wire.envelopes import open_signed, sign
 
 MEMBERS = (
     (0.5, StumpModel(1, 0.25, 0, 1)),
@@ -196,20 +196,20 @@ def test_only_registered_things_travel():
 def test_every_flipped_bit_of_a_signed_query_is_refused():
     key = Ed25519PrivateKey.generate()
     data = sign(query(), "query", key)
-    assert encode(opened(data, Query, "query", key.public_key())) == data[64:]
+    assert encode(open_signed(data, Query, "query", key.public_key())) == data[64:]
     for bit in range(8 * len(data)):
         flipped = bytearray(data)
         flipped[bit // 8] ^= 1 << (bit % 8)
         with pytest.raises(WireError, match="signature"):
-            opened(bytes(flipped), Query, "query", key.public_key())
+            open_signed(bytes(flipped), Query, "query", key.public_key())
 
 
 def test_a_signature_serves_one_purpose_and_one_key():
     key = Ed25519PrivateKey.generate()
     data = sign(SCHEMA, "schema", key)
     with pytest.raises(WireError, match="signature"):
-        opened(data, Schema, "other", key.public_key())
+        open_signed(data, Schema, "other", key.public_key())
     with pytest.raises(WireError, match="signature"):
-        opened(data, Schema, "schema", Ed25519PrivateKey.generate().public_key())
+        open_signed(data, Schema, "schema", Ed25519PrivateKey.generate().public_key())
     with pytest.raises(WireError, match="65 to"):
-        opened(data[:64], Schema, "schema", key.public_key())
+        open_signed(data[:64], Schema, "schema", key.public_key())

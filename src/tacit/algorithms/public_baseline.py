@@ -69,7 +69,7 @@ def fit_public(public: Public, names: Iterable[str] = tuple(CANDIDATES)) -> Publ
     }
     best = max(some, key=lambda name: accuracy[name])
     heat = temperature(held_out[best], public.y)
-    fitted = _fitted(CANDIDATES[best], public.X, public.y)
+    fitted = _fit_model(CANDIDATES[best], public.X, public.y)
     model = as_scores(fitted, public.classes, heat)
     return PublicModel(best, model, heat * held_out[best], accuracy[best], accuracy)
 
@@ -106,12 +106,12 @@ def _out_of_fold(make: Callable[[], Any], public: Public) -> FloatArray:
     scores = np.zeros((len(public.y), public.classes))
     for fold in range(FOLDS):
         out = folds == fold
-        fitted = _fitted(make, public.X[~out], public.y[~out])
+        fitted = _fit_model(make, public.X[~out], public.y[~out])
         scores[out] = as_scores(fitted, public.classes).scores(public.X[out])
     return scores
 
 
-def _fitted(make: Callable[[], Any], X: FloatArray, y: IntArray) -> Any:
+def _fit_model(make: Callable[[], Any], X: FloatArray, y: IntArray) -> Any:
     with (
         threadpool_limits(1),
         warnings.catch_warnings(),
@@ -154,10 +154,10 @@ def _forest(fitted: Any, seen: IntArray, classes: int, heat: float) -> Forest:
             start += len(tree.nodes)
     inner = [~nodes["is_leaf"].astype(bool) for nodes, _ in parts]
     trees = Trees(
-        column=_joined(parts, inner, "feature_idx", -1).astype(np.int64),
-        cut=_joined(parts, inner, "num_threshold", 0.0),
-        left=_children(parts, inner, "left"),
-        right=_children(parts, inner, "right"),
+        column=_join_field(parts, inner, "feature_idx", -1).astype(np.int64),
+        cut=_join_field(parts, inner, "num_threshold", 0.0),
+        left=_join_children(parts, inner, "left"),
+        right=_join_children(parts, inner, "right"),
         value=np.concatenate([nodes["value"] for nodes, _ in parts]).astype(np.float64),
         roots=np.array(roots, dtype=np.int64),
         classes=np.array(owners, dtype=np.int64),
@@ -168,14 +168,14 @@ def _forest(fitted: Any, seen: IntArray, classes: int, heat: float) -> Forest:
     return Forest(trees, heat * level, heat)
 
 
-def _joined(parts: list[Any], inner: list[Any], field: str, leaf: float) -> FloatArray:
+def _join_field(parts: list[Any], inner: list[Any], field: str, leaf: float) -> FloatArray:
     chosen = [
         np.where(own, nodes[field], leaf) for (nodes, _), own in zip(parts, inner, strict=True)
     ]
     return np.concatenate(chosen).astype(np.float64)
 
 
-def _children(parts: list[Any], inner: list[Any], field: str) -> IntArray:
+def _join_children(parts: list[Any], inner: list[Any], field: str) -> IntArray:
     chosen = [
         np.where(own, nodes[field].astype(np.int64) + start, start)
         for (nodes, start), own in zip(parts, inner, strict=True)

@@ -129,7 +129,7 @@ def adopt(
 
     folder = home_folder(home)
     if old.is_file():
-        ledger = Ledger.adopted(old, mark or _beside(old))
+        ledger = Ledger.adopt(old, mark or _beside(old))
         releases, into = len(ledger.entries()), f"its mark is {ledger.mark}"
     elif old.resolve() == folder.resolve():
         releases, into = adopt_home(old), "its mark was written anew"

@@ -29,7 +29,7 @@ from tacit.learners.models.scores import ScoreModel
 from tacit.learners.peers.peer_model import ServedScores
 from tacit.learners.sites.projection import LinearModel
 from tacit.wire import WireError, decode, encode, message
-from tacit.wire.envelopes import public_bytes, sign_bytes, verified
+from tacit.wire.envelopes import public_bytes, sign_bytes, verify
 
 _SIGNED = b"tacit model, signed\n"
 _PURPOSE = "model"
@@ -121,7 +121,7 @@ def open_model(data: bytes, key: bytes | None = None) -> tuple[bytes, bytes | No
         signer, rest = data[len(_SIGNED) :][:_KEY], data[len(_SIGNED) + _KEY :]
         try:
             named = Ed25519PublicKey.from_public_bytes(signer)
-            data = verified(rest, _PURPOSE, named, _LARGEST)
+            data = verify(rest, _PURPOSE, named, _LARGEST)
         except (WireError, ValueError) as problem:
             raise ValueError(
                 "the file was changed after it was signed: fetch it again"

@@ -38,7 +38,7 @@ from tacit.owner.template import Template
 from tacit.owner.worker import JOB_LARGEST, Done, Job, Worker
 from tacit.sums.halves import no_rehearsal
 from tacit.wire import WireError, decode, encode
-from tacit.wire.envelopes import opened
+from tacit.wire.envelopes import open_signed
 
 log = logging.getLogger(__name__)
 _PACKING = 0.05  # seconds before its moment that work on rows ends: for the way back
@@ -194,7 +194,7 @@ class Gate:
         looked at.
         """
         try:
-            invitation = opened(
+            invitation = open_signed(
                 question, Invitation, PURPOSE, self._key, self._policy.largest_query
             )
         except WireError as problem:

@@ -145,7 +145,7 @@ class Ledger:
                     write_mark(each, Mark(identity, book.count, book.head, ()))
 
     @classmethod
-    def adopted(
+    def adopt(
         cls, path: str | Path, mark: str | Path | None = None, also: Sequence[str | Path] = ()
     ) -> "Ledger":
         """Take a ledger as it is for true, write its mark anew, and open it.

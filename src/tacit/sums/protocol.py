@@ -25,7 +25,7 @@ from tacit._util.types import BoolArray, ByteArray, WordArray
 from tacit.mechanisms.streams import Stream
 from tacit.sums.base import SumRefusedError
 from tacit.sums.halves import COORDINATOR, HELPER, Batch, OpenedHalves, open_halves
-from tacit.sums.prio3.batch import Code, Opened, Server, told_size
+from tacit.sums.prio3.batch import Code, Opened, Server, message_size
 from tacit.sums.prio3.messages import Sizes
 from tacit.wire import message
 
@@ -50,7 +50,7 @@ class Block:
         whole("place", self.place, 0)
         size = self.batch.half_size(HELPER)
         owners, rest = divmod(len(self.halves), size)
-        if rest or not len(self.told) == owners * told_size(self.batch.terms.law.prio3):
+        if rest or not len(self.told) == owners * message_size(self.batch.terms.law.prio3):
             raise bad("halves", f"pieces of {size} bytes, and what was found in each", rest)
 
     @property
@@ -123,7 +123,7 @@ class ServerSide:
         return self._server.open(halves.nonces, halves.public, halves.inputs, repeated)
 
     def _rows(self, told: bytes, owners: int) -> ByteArray:
-        return np.frombuffer(told, np.uint8).reshape(owners, told_size(self._law.prio3))
+        return np.frombuffer(told, np.uint8).reshape(owners, message_size(self._law.prio3))
 
     def noisy_sum(self, least: int, noise: Stream) -> WordArray:
         """This server's sum with its own full noise; fewer owners are a `SumRefusedError`."""
@@ -153,7 +153,7 @@ class HelperSide(ServerSide):
         pieces = block.pieces
         halves = open_halves(pieces, self.batch, HELPER, self._key)
         opened = self._query(halves, _among(halves.nonces, known))
-        found = np.full((len(pieces), told_size(self._law.prio3)), 0xFF, np.uint8)
+        found = np.full((len(pieces), message_size(self._law.prio3)), 0xFF, np.uint8)
         found[halves.places] = opened.told
         theirs = self._rows(block.told, len(pieces))[halves.places]
         accepted = self._server.judge(opened, [theirs]) == Code.ACCEPTED
@@ -224,13 +224,13 @@ class CoordinatorSide(ServerSide):
         if not fits[0]:
             raise SumRefusedError("the helper's sum holds no field elements")
         total = circuit.field.add(self.noisy_sum(1, noise), theirs[0])
-        return self._law.answer(circuit.field.signed(total), self.counted)
+        return self._law.answer(circuit.field.to_signed(total), self.counted)
 
 
 def block_owners(batch: Batch) -> int:
     """How many owners go into a block."""
     prio3 = batch.terms.law.prio3
-    most = min(_TOLD_BYTES // told_size(prio3), _OWN_BYTES // Sizes(prio3).leader)
+    most = min(_TOLD_BYTES // message_size(prio3), _OWN_BYTES // Sizes(prio3).leader)
     return max(1, min(_BLOCK_OWNERS, most))
 
 

@@ -111,7 +111,7 @@ class Reader:
         """An object of one of some kinds; its class's own checks run."""
         count = self.entries(depth)
         tag = self.value(_TEXT, depth) if count else ""
-        cls: Any = kinds.admitted(tag)
+        cls: Any = kinds.admit(tag)
         if cls is None:
             raise WireError(f"a field must be a known {kinds.name}")
         plans = _plans_of(cls)
@@ -147,7 +147,7 @@ class Kinds:
         self._known: dict[str, type] = {}  # grows with registered tags only
         self.name = " or ".join(str(getattr(kind, "__name__", "object")) for kind in kinds)
 
-    def admitted(self, tag: str) -> type | None:
+    def admit(self, tag: str) -> type | None:
         """The class behind a tag, if it may stand here."""
         found = self._known.get(tag)
         if found is None:

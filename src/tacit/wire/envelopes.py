@@ -30,7 +30,7 @@ def sign_bytes(body: bytes, purpose: str, key: Ed25519PrivateKey) -> bytes:
     return key.sign(_preimage(purpose, body)) + body
 
 
-def opened(
+def open_signed(
     data: bytes,
     kind: Callable[..., Kind],
     purpose: str,
@@ -42,13 +42,13 @@ def opened(
     >>> from tacit import Number
     >>> secret = Ed25519PrivateKey.generate()
     >>> letter = sign(Number("age", 0.0, 99.0), "example", secret)
-    >>> opened(letter, Number, "example", secret.public_key())
+    >>> open_signed(letter, Number, "example", secret.public_key())
     Number(name='age', low=0.0, high=99.0)
     """
-    return decode(verified(data, purpose, key, largest), kind, largest)
+    return decode(verify(data, purpose, key, largest), kind, largest)
 
 
-def verified(data: bytes, purpose: str, key: Ed25519PublicKey, largest: int = LARGEST) -> bytes:
+def verify(data: bytes, purpose: str, key: Ed25519PublicKey, largest: int = LARGEST) -> bytes:
     """The message inside signed bytes, not yet parsed, if `key` signed it for this purpose; else
     a `WireError`.
     """

@@ -21,7 +21,7 @@ from tacit.service.device.home import Identity
 from tacit.service.kinds.peers import PeerSpec
 from tacit.service.protocol.peer_replay import SPOKEN, Following, Spoken
 from tacit.wire import decode
-from tacit.wire.envelopes import opened, public_bytes, sign
+from tacit.wire.envelopes import open_signed, public_bytes, sign
 from tests.service.coordinator.made import enrol, joining, question_for, rows, running, write
 
 PEERS = 3
@@ -82,7 +82,7 @@ def in_process(folder, terms, newcomer=False, seed=SEED):
 
 def asked(question):
     """The invitation in signed bytes, and its query."""
-    invitation = opened(question, Invitation, PURPOSE, KEY.public_key())
+    invitation = open_signed(question, Invitation, PURPOSE, KEY.public_key())
     assert isinstance(invitation.query, CountLeaves)
     return invitation, invitation.query
 

@@ -29,7 +29,7 @@ from tacit.service.coordinator.tables import (
 from tacit.service.device.join import RehearsalGate, RehearsalPart
 from tacit.service.kinds.boosting import BoostingSpec
 from tacit.wire import decode, encode
-from tacit.wire.envelopes import opened
+from tacit.wire.envelopes import open_signed
 from tests.service.coordinator.made import (
     CAMPAIGN,
     enrol,
@@ -102,7 +102,7 @@ class Trial:
         return [question.state for question in self.store.questions()]
 
     def query(self, number):
-        return opened(
+        return open_signed(
             self.store.questions()[number - 1].data, Invitation, PURPOSE, KEY.public_key()
         ).query
 

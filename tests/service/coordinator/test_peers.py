@@ -35,7 +35,7 @@ from tacit.service.protocol.peer_replay import (
     Turn,
 )
 from tacit.wire import decode, encode
-from tacit.wire.envelopes import opened, public_bytes, sign
+from tacit.wire.envelopes import open_signed, public_bytes, sign
 from tests.service.coordinator.made import driven, joining, running
 from tests.service.coordinator.peers import (
     CAMPAIGN,
@@ -268,7 +268,7 @@ def forged(trial, change):
     following.take(trial.rosters.roster(1))
     following.take(trial.rosters.turn(1))
     before = following.model
-    turn = opened(trial.rosters.turn(2), Turn, TURN, KEY.public_key())
+    turn = open_signed(trial.rosters.turn(2), Turn, TURN, KEY.public_key())
     with pytest.raises(ForgeryError) as problem:
         following.take(change(trial, turn))
     assert following.model == before  # nothing of it was taken in
@@ -289,7 +289,7 @@ def test_a_report_made_up_by_the_coordinator_is_refused(trial):
 
 def test_a_report_to_another_question_is_refused(trial):
     def change(trial, turn):
-        first = opened(trial.rosters.turn(1), Turn, TURN, KEY.public_key())
+        first = open_signed(trial.rosters.turn(1), Turn, TURN, KEY.public_key())
         return sign(replace(turn, spoken=first.spoken), TURN, KEY)
 
     assert "cannot be taken in" in forged(trial, change)
@@ -337,7 +337,7 @@ def test_last_bits_of_scores_may_differ_between_machines(trial):
 
 def test_rosters_only_grow_and_strangers_can_be_refused(trial):
     trial.step(3)
-    first = opened(trial.rosters.roster(1), Roster, ROSTER, KEY.public_key())
+    first = open_signed(trial.rosters.roster(1), Roster, ROSTER, KEY.public_key())
     other = Peer(0, bytes(32), "me too", (0,))
     swapped = replace(first, peers=(other, *first.peers[1:]), first=len(first.peers))
     assert not swapped.follows(first)

@@ -28,7 +28,7 @@ from tacit.sums.halves import Batch
 from tacit.sums.protocol import CoordinatorSide
 from tacit.sums.two_servers import TwoServers
 from tacit.wire import decode, encode
-from tacit.wire.envelopes import opened, public_bytes
+from tacit.wire.envelopes import open_signed, public_bytes
 from tests.service.coordinator.made import ADMIN, driven, enrol, folder_of, joining, question_for
 from tests.service.helper.made import client_of, helper
 from tests.sums.made import HELPER_KEY, public
@@ -142,7 +142,7 @@ class Trial:
         return self.store.questions()[-1]
 
     def query(self, question):
-        return opened(question.data, Invitation, PURPOSE, KEY.public_key()).query
+        return open_signed(question.data, Invitation, PURPOSE, KEY.public_key()).query
 
     def until_sum(self):
         """On to the first question that is a sum, put to everybody and not answered yet."""

@@ -71,7 +71,7 @@ def test_arithmetic_of_any_elements(field, data):
     assert field.integers(field.power(a, 37)) == [pow(x, 37, p) for x in numbers]
     powers = field.powers(a[0], 11)
     assert field.integers(powers) == [pow(numbers[0], k, p) for k in range(1, 12)]
-    assert field.signed(a) == [x if x <= p // 2 else x - p for x in numbers]
+    assert field.to_signed(a) == [x if x <= p // 2 else x - p for x in numbers]
 
 
 @FIELDS

@@ -211,7 +211,7 @@ def test_the_range_check_s_kernel_is_its_definition():
     found = gadget.evaluate(FIELD, wires, joint)
     for row in range(4):
         (r,) = FIELD.integers(joint[row])
-        columns = [FIELD.signed(wire) for wire in wires[row]]
+        columns = [FIELD.to_signed(wire) for wire in wires[row]]
         for point, inputs in enumerate(zip(*columns, strict=True)):
             checks = [np.prod([x - k for k in range(-3, 4)], dtype=object) for x in inputs]
             expected = sum(x * x for x in inputs[:2])

@@ -66,4 +66,4 @@ def test_coins_that_serve_twice_tell_the_difference():
     field = VECTOR.circuit.field
     shares = [field.decode(block.inputs[0][:, :-32])[0] for block in blocks]
     difference = field.subtract(shares[1], shares[0])
-    assert field.signed(difference[0, :6]) == WORLDS[1]
+    assert field.to_signed(difference[0, :6]) == WORLDS[1]

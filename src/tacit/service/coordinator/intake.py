@@ -40,7 +40,7 @@ from tacit.service.coordinator.sql import (
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import COUNTED, OPEN, outcomes, questions
 from tacit.service.protocol.handshake import Claim, Signed, UnsignedError
-from tacit.wire.envelopes import opened
+from tacit.wire.envelopes import open_signed
 
 log = logging.getLogger(__name__)
 Sent = tuple[str, bytes]  # who signed, and what
@@ -174,7 +174,9 @@ def _loop() -> _Loop:
     """The loop, compiled around the place where libsodium is in this process."""
     address = int(ffi.cast("uintptr_t", ffi.addressof(lib, "crypto_sign_open")))
     pointer, length = ctypes.c_void_p, ctypes.c_ulonglong
-    opened = ctypes.CFUNCTYPE(ctypes.c_int, pointer, pointer, pointer, length, pointer)(address)
+    sodium_open = ctypes.CFUNCTYPE(ctypes.c_int, pointer, pointer, pointer, length, pointer)(
+        address
+    )
 
     @kernel_here
     def loop(
@@ -185,7 +187,7 @@ def _loop() -> _Loop:
             length_at = room.ctypes.data + room.size - _WORD
             key = keys.ctypes.data + _KEY * at
             good[at] = (
-                opened(room.ctypes.data, length_at, signed.ctypes.data + start, size, key) == 0
+                sodium_open(room.ctypes.data, length_at, signed.ctypes.data + start, size, key) == 0
             )
 
     return loop
@@ -245,7 +247,7 @@ class Intake:
             questions.c.number > known
         )
         for row in connection.execute(wanted):
-            invitation = opened(row.data, Invitation, PURPOSE, self._key)
+            invitation = open_signed(row.data, Invitation, PURPOSE, self._key)
             self._asked[tag_of(row.digest)] = Asked(row.number, row.digest, invitation)
 
     def _judge(

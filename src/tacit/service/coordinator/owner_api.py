@@ -97,7 +97,7 @@ class OwnerRoutes:
             ENROL: self.enrol,
             QUESTION: self.question,
             REPORT: self.report,
-            SPOKEN: self.spoken,
+            SPOKEN: self.take_spoken,
         }
 
     async def run(self) -> None:
@@ -117,7 +117,7 @@ class OwnerRoutes:
         claim = self._claim(REPORT, headers, body)
         return await _answer(self._writes[REPORT], claim, _COUNTED.__getitem__)
 
-    async def spoken(self, headers: Mapping[bytes, bytes], body: bytes) -> Reply:
+    async def take_spoken(self, headers: Mapping[bytes, bytes], body: bytes) -> Reply:
         claim = self._claim(SPOKEN, headers, body)
         return await _answer(self._writes[SPOKEN], claim, _COUNTED.__getitem__)
 

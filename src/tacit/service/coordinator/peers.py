@@ -44,7 +44,7 @@ from tacit.service.protocol.peer_replay import (
     Turn,
 )
 from tacit.wire import WireError, encode
-from tacit.wire.envelopes import opened, sign
+from tacit.wire.envelopes import open_signed, sign
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ class Rosters:
                 .scalars()
                 .all()
             )
-        return [opened(each, Roster, ROSTER, self._key.public_key()) for each in data]
+        return [open_signed(each, Roster, ROSTER, self._key.public_key()) for each in data]
 
     def write_roster(self, now: float) -> bool:
         """Write the next roster down, if somebody has come or gone since the last; whether it
@@ -217,7 +217,7 @@ class Testimony:
             return Outcome.STRANGE  # and nothing of it was parsed
         key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(owner))
         try:
-            said = opened(body, Spoken, SPOKEN, key)
+            said = open_signed(body, Spoken, SPOKEN, key)
         except WireError:
             return Outcome.MALFORMED
         mine = (

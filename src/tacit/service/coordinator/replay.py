@@ -28,7 +28,7 @@ from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import CLOSED, VOID, Question
 from tacit.service.kinds.kind import CampaignTerms
 from tacit.wire import decode
-from tacit.wire.envelopes import opened
+from tacit.wire.envelopes import open_signed
 
 _NOT_BEGUN = -1
 
@@ -43,7 +43,7 @@ class Campaign:
 
     def query_of(self, question: Question) -> Query:
         """What a question of the database asks."""
-        return opened(question.data, Invitation, PURPOSE, self.key.public_key()).query
+        return open_signed(question.data, Invitation, PURPOSE, self.key.public_key()).query
 
 
 class TranscriptReplay:

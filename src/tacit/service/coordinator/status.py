@@ -39,7 +39,7 @@ from tacit.service.coordinator.tables import (
 )
 from tacit.service.kinds import read_terms
 from tacit.sums.vector_terms import VectorTerms
-from tacit.wire.envelopes import opened, public_bytes
+from tacit.wire.envelopes import open_signed, public_bytes
 
 _FRESH = 0.5  # seconds that figures are good for: many viewers cost the database as much as one
 
@@ -124,7 +124,7 @@ class View:
         """
         invited, heard = self._store.counts(question.number)
         if question.number not in self._asked:
-            query = opened(question.data, Invitation, PURPOSE, self._key).query
+            query = open_signed(question.data, Invitation, PURPOSE, self._key).query
             asked = {"what": query.what, "round": query.round, "attempt": query.attempt}
             self._asked[question.number] = {"number": question.number, **asked}
         return self._asked[question.number] | {

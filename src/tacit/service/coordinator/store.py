@@ -44,7 +44,7 @@ from tacit.service.coordinator.tables import (
     tokens,
 )
 from tacit.wire import WireError
-from tacit.wire.envelopes import verified
+from tacit.wire.envelopes import verify
 
 
 class Store:
@@ -311,7 +311,7 @@ def _proven(connection: Connection, key: bytes) -> bytes:
     first = connection.execute(select(questions.c.data).order_by(questions.c.number)).scalar()
     try:
         if first is not None:
-            verified(first, PURPOSE, Ed25519PublicKey.from_public_bytes(key))
+            verify(first, PURPOSE, Ed25519PublicKey.from_public_bytes(key))
     except WireError as problem:
         raise StoreError(
             f"the questions in the database are not signed by {key.hex()}: give the --state that "

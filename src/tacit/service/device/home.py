@@ -61,14 +61,14 @@ class Identity:
 
     def key(self, name: bytes) -> Ed25519PrivateKey:
         """The signing key that goes by a name."""
-        return Ed25519PrivateKey.from_private_bytes(self._derived(b"tacit owner " + name))
+        return Ed25519PrivateKey.from_private_bytes(self._derive(b"tacit owner " + name))
 
     def digest(self, value: str) -> str:
         """What stands for a value: the same for the same value, and nothing to anybody else."""
-        keyed = hmac.new(self._derived(b"tacit digest"), value.encode(), "sha256")
+        keyed = hmac.new(self._derive(b"tacit digest"), value.encode(), "sha256")
         return keyed.hexdigest()[:_DIGITS]
 
-    def _derived(self, info: bytes) -> bytes:
+    def _derive(self, info: bytes) -> bytes:
         return HKDF(SHA256(), SECRET, salt=None, info=info).derive(self.secret)
 
 
@@ -222,7 +222,7 @@ def adopt_folder(old: Path, home: Home, column: str | None) -> int:
     home.settle(column)
     done = "" if (old / "ledger.db").exists() else _DONE
     file, mark = old / f"{done}ledger.db", old / f"{done}ledger.mark"
-    ledger = Ledger(file, mark) if mark.exists() else Ledger.adopted(file, mark)
+    ledger = Ledger(file, mark) if mark.exists() else Ledger.adopt(file, mark)
     entries = ledger.entries()
     ledger.close()
     with home.ledger.transaction() as book:
@@ -244,7 +244,7 @@ def adopt_folder(old: Path, home: Home, column: str | None) -> int:
 def adopt_home(folder: Path) -> int:
     """Take the ledger of a home that was moved here for the latest; how many releases it has."""
     identity = Identity.at(folder)
-    ledger = Ledger.adopted(folder / "ledger.db", guard_of(identity), guards_of(folder))
+    ledger = Ledger.adopt(folder / "ledger.db", guard_of(identity), guards_of(folder))
     return len(ledger.entries())
 
 

@@ -164,7 +164,7 @@ class Joining:
         """
         if self.rehearsal is not None:
             return {name: f"{self.rehearsal.first + i:09d}" for i, name in enumerate(names)}
-        if not terms.named:
+        if not terms.has_names:
             return dict.fromkeys(names, "")
         if not self.name:
             raise ValueError(
@@ -193,9 +193,9 @@ class Joining:
     def _file(self) -> TableFile:
         return TableFile.open(self.data)
 
-    def told(self, terms: CampaignTerms) -> dict[str, Any]:
+    def enrolment_facts(self, terms: CampaignTerms) -> dict[str, Any]:
         """What enrolment tells beside a key and a token: nothing that was not typed."""
-        if not terms.named or self.rehearsal is not None:
+        if not terms.has_names or self.rehearsal is not None:
             return {}
         attributes = {} if terms.relay is None else {"attributes": self._attributes(terms)}
         return {"name": self.name, **attributes}

@@ -28,7 +28,7 @@ from tacit.service.protocol.peer_replay import (
     RelayTerms,
     Spoken,
 )
-from tacit.wire.envelopes import opened, public_bytes, sign
+from tacit.wire.envelopes import open_signed, public_bytes, sign
 
 
 class Relayed:
@@ -108,7 +108,7 @@ class PeerMember(Member):
         return await super()._answer(question)
 
     async def _post(self, question: bytes, report: bytes) -> int:
-        digest = opened(question, Invitation, PURPOSE, self.relayed.following.key).digest
+        digest = open_signed(question, Invitation, PURPOSE, self.relayed.following.key).digest
         body = sign(Spoken(digest, report), SPOKEN, self.key)
         return (await self.link.call("POST", "/v1/spoken", self.key, body)).status_code
 

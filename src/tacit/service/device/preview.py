@@ -35,7 +35,7 @@ async def preview(joining: Joining, link: Link, pinned: bytes | None) -> Preview
     objection = barred or policy.objection(
         Invitation(terms.name, 1, 0, digest_of(terms.schema), query)
     )
-    told, template = joining.told(terms), terms.template()
+    told, template = joining.enrolment_facts(terms), terms.template()
     sealed = isinstance(query, SealedQuery)
     from_whom = "either of two servers, but not from both" if sealed else "everybody but you"
     lines = [
@@ -51,7 +51,7 @@ async def preview(joining: Joining, link: Link, pinned: bytes | None) -> Preview
         f"{policy.releases} release{'' if policy.releases == 1 else 's'}",
         f"owners in your file: {len(members)}",
         *template.lines(),
-        f"told at enrolment: {_told_in_words(told)}",
+        f"told at enrolment: {_facts_in_words(told)}",
     ]
     figures = {
         "campaign": terms.name,
@@ -99,7 +99,7 @@ async def preview(joining: Joining, link: Link, pinned: bytes | None) -> Preview
     return Preview([*lines, "nothing was sent and nothing was charged"], figures)
 
 
-def _told_in_words(told: Mapping[str, Any]) -> str:
+def _facts_in_words(told: Mapping[str, Any]) -> str:
     """What the coordinator learns before it asks anything."""
     words = ["a public key made for this campaign and your token"]
     if "name" in told:

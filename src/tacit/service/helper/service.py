@@ -79,7 +79,7 @@ class Sheets:
             if bytes(rows[block.place][1]) != _digest(request):
                 raise SumRefusedError("another block was counted in this place")
             return True
-        if block.place > len(rows) or self._released(batch) is not None:
+        if block.place > len(rows) or self._find_release(batch) is not None:
             raise SumRefusedError("this block comes too early, or after the release")
         return False
 
@@ -102,7 +102,7 @@ class Sheets:
 
     def answer(self, batch: bytes, request: bytes, draw: Callable[[], bytes]) -> bytes:
         """The release of a batch, or the one that `draw` makes now, once and for all."""
-        found = self._released(batch)
+        found = self._find_release(batch)
         if found is None:
             said = draw()
             self._connection.execute(
@@ -117,7 +117,7 @@ class Sheets:
     def close(self) -> None:
         self._connection.close()
 
-    def _released(self, batch: bytes) -> tuple[bytes, bytes] | None:
+    def _find_release(self, batch: bytes) -> tuple[bytes, bytes] | None:
         wanted = "SELECT request, answer FROM releases WHERE batch = ?"
         found = self._connection.execute(wanted, (batch,)).fetchone()
         return None if found is None else (bytes(found[0]), bytes(found[1]))

@@ -248,8 +248,8 @@ class BoostingSpec(HelpedSpec):
     error_minimum: int = 10
 
     @property
-    def helped(self) -> bool:
-        return super().helped or self.error == "owners"
+    def has_helper(self) -> bool:
+        return super().has_helper or self.error == "owners"
 
     def __post_init__(self) -> None:
         one_of("error", self.error, ("public", "owners"))

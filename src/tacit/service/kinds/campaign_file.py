@@ -153,7 +153,7 @@ class HelpedSpec(CampaignSpec):
     def __post_init__(self) -> None:
         one_of("trust", self.trust, (NOBODY, HOW))
         given = [name for name in _HELP if getattr(self, name) is not None]
-        if len(given) != (len(_HELP) if self.helped else 0):
+        if len(given) != (len(_HELP) if self.has_helper else 0):
             raise ValueError(
                 f"{' and '.join(_HELP)} must be given where a second server adds up, with trust = "
                 f"'{HOW}' or sums over all owners, and only there"
@@ -162,7 +162,7 @@ class HelpedSpec(CampaignSpec):
             raise bad("epsilon", f"one number with trust = '{HOW}'", self.epsilon)
 
     @property
-    def helped(self) -> bool:
+    def has_helper(self) -> bool:
         """Whether a second server adds up."""
         return self.trust == HOW
 

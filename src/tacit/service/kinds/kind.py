@@ -179,7 +179,7 @@ class CampaignTerms(ABC):
         return 1
 
     @property
-    def named(self) -> bool:
+    def has_names(self) -> bool:
         """Whether those who take part go by a name, which they type themselves."""
         return False
 

@@ -96,7 +96,7 @@ class PeerTerms(CampaignTerms):
             raise bad("cells", "made for the schema, with two classes", len(self.schema.classes))
 
     @property
-    def named(self) -> bool:
+    def has_names(self) -> bool:
         return True
 
     @property

@@ -74,7 +74,7 @@ class SiteTerms(CampaignTerms):
         return self.minimum
 
     @property
-    def named(self) -> bool:
+    def has_names(self) -> bool:
         return True
 
     @property

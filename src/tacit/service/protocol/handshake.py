@@ -41,7 +41,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from tacit.wire import WireError
 from tacit.wire.decoding import LARGEST
-from tacit.wire.envelopes import public_bytes, sign, verified
+from tacit.wire.envelopes import public_bytes, sign, verify
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 REHEARSAL = "rehearsal: reproducible, not private"
@@ -83,7 +83,7 @@ def read_greeting(data: bytes, pinned: bytes | None) -> tuple[Ed25519PublicKey, 
             "another campaign?"
         )
     key = Ed25519PublicKey.from_public_bytes(data[:_KEY])
-    return key, verified(data[_KEY:], _PURPOSE, key)
+    return key, verify(data[_KEY:], _PURPOSE, key)
 
 
 def sum_key(key: Ed25519PrivateKey) -> X25519PrivateKey:

@@ -27,7 +27,7 @@ from tacit.learners.peers.leaf_counts import CountLeaves
 from tacit.learners.peers.peer_model import Additive
 from tacit.learners.query import Query
 from tacit.wire import WireError, encode, message
-from tacit.wire.envelopes import opened
+from tacit.wire.envelopes import open_signed
 
 SPOKEN, ROSTER, TURN = "spoken", "roster", "turn"  # purposes of signatures
 _DIGEST = 32
@@ -73,7 +73,7 @@ class Contradiction:
         """Whether it is proof."""
         try:
             key = Ed25519PublicKey.from_public_bytes(self.key)
-            said = [opened(each, Spoken, SPOKEN, key) for each in (self.first, self.second)]
+            said = [open_signed(each, Spoken, SPOKEN, key) for each in (self.first, self.second)]
         except (WireError, ValueError):
             return False
         return said[0].digest == said[1].digest and said[0].report != said[1].report
@@ -149,9 +149,9 @@ class Following:
         """Take in what `wants` asked for, or `ForgeryError`."""
         try:
             if self.is_settled:
-                self._take_roster(opened(data, Roster, ROSTER, self.key))
+                self._take_roster(open_signed(data, Roster, ROSTER, self.key))
             else:
-                self._take_turn(opened(data, Turn, TURN, self.key))
+                self._take_turn(open_signed(data, Turn, TURN, self.key))
         except (WireError, ValueError) as problem:
             raise ForgeryError(f"{self.wants} cannot be taken in: {problem}") from problem
 
@@ -188,7 +188,7 @@ class Following:
         if turn.spoken:
             speaker = self.roster.peers[_speaker(query)]
             key = Ed25519PublicKey.from_public_bytes(speaker.key)
-            spoken = opened(turn.spoken, Spoken, SPOKEN, key)
+            spoken = open_signed(turn.spoken, Spoken, SPOKEN, key)
             if spoken.digest != invitation.digest:
                 raise ForgeryError("a report was signed for another question")
             good, levels, reports = unpack([spoken.report], invitation.digest, query)
@@ -201,7 +201,7 @@ class Following:
     def _check_next(self, question: bytes) -> Invitation:
         """The invitation in signed bytes, if it is the one that the algorithm would put now."""
         query = self._current_query()
-        invitation = opened(question, Invitation, PURPOSE, self.key)
+        invitation = open_signed(question, Invitation, PURPOSE, self.key)
         right = (self._terms.name, self.turns + 1, digest_of(self._terms.schema))
         if (invitation.campaign, invitation.number, invitation.schema) != right:
             raise ForgeryError("the question is not the next one of this campaign")

@@ -71,7 +71,7 @@ def coins_size(prio3: Prio3) -> int:
     return NONCE + prio3.rand_size
 
 
-def told_size(prio3: Prio3) -> int:
+def message_size(prio3: Prio3) -> int:
     """Bytes that a server tells the others of a report."""
     sizes = messages.Sizes(prio3)
     return sizes.verifier + sizes.message
@@ -144,9 +144,9 @@ class Server:
             raise NotValidError(
                 f"every report of a block needs {NONCE} bytes of nonce and two shares"
             )
-        again = _repeated(nonces) if repeated is None else _repeated(nonces) | repeated
+        again = _find_repeats(nonces) if repeated is None else _find_repeats(nonces) | repeated
         codes = np.where(again, Code.REPEATED_NONCE, Code.ACCEPTED).astype(np.uint8)
-        told = np.empty((len(nonces), told_size(self.prio3)), np.uint8)
+        told = np.empty((len(nonces), message_size(self.prio3)), np.uint8)
         states, shares = [], []
         for rows in self._parts(len(nonces)):
             share, fits = messages.decode_input(self.prio3, self.place, inputs[rows])
@@ -234,7 +234,7 @@ def _mark(codes: ByteArray, fine: BoolArray, code: Code) -> None:
     codes[(codes == Code.ACCEPTED) & ~fine] = code
 
 
-def _repeated(nonces: ByteArray) -> BoolArray:
+def _find_repeats(nonces: ByteArray) -> BoolArray:
     """Which rows have the nonce of an earlier one."""
     keys = np.ascontiguousarray(nonces).view(f"V{NONCE}").ravel()
     repeated = np.ones(len(keys), np.bool_)

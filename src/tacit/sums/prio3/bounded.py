@@ -208,7 +208,7 @@ class BoundedVector(Circuit):
         return meas[:, : self.length]
 
     def decode(self, total: WordArray) -> Any:
-        return self.field.signed(total)
+        return self.field.to_signed(total)
 
     def _by_call(self, values: Any) -> Any:
         """Values (n, k, ...) as (n, inputs, calls, ...), zeros at the end."""

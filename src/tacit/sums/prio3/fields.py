@@ -102,7 +102,7 @@ class Field:
             for row in elements.tolist()
         ]
 
-    def signed(self, elements: WordArray) -> list[int]:
+    def to_signed(self, elements: WordArray) -> list[int]:
         """The same, from -(p - 1)/2 to (p - 1)/2."""
         return [x - self.modulus if 2 * x > self.modulus else x for x in self.integers(elements)]
 

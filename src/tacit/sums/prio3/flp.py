@@ -24,7 +24,7 @@ def transform(field: Field, coefficients: WordArray) -> WordArray:
     Cooley and Tukey: the transforms of even and odd coefficients, put together by one product each.
     """
     n = coefficients.shape[-2]
-    shuffled = coefficients[..., _reversed_bits(n), :]
+    shuffled = coefficients[..., _reverse_bits(n), :]
     values: WordArray = field.kernels.butterflies(shuffled, root_powers(field, n))
     return values
 
@@ -47,7 +47,7 @@ def extend(field: Field, values: WordArray, size: int) -> WordArray:
 
 
 @lru_cache(maxsize=64)
-def _reversed_bits(n: int) -> WordArray:
+def _reverse_bits(n: int) -> WordArray:
     order = np.zeros(1, np.uint64)
     while len(order) < n:
         order = np.concatenate([2 * order, 2 * order + 1])

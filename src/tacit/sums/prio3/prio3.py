@@ -240,14 +240,14 @@ class Prio3:
             raise ValueError(f"a verification key must have {SEED} bytes, got {len(key)}")
         count = flp.query_rand_len(self.circuit) * self.proofs
         return self._expand(
-            _QUERY_RANDOMNESS, context, key, _prefixed(bytes([self.proofs]), nonces), count
+            _QUERY_RANDOMNESS, context, key, _prefix(bytes([self.proofs]), nonces), count
         )
 
     def _part(
         self, context: bytes, place: int, blind: ByteArray, meas: WordArray, nonces: ByteArray
     ) -> ByteArray:
         binder = np.concatenate(
-            [_prefixed(bytes([place]), nonces), self.circuit.field.encode(meas)], axis=1
+            [_prefix(bytes([place]), nonces), self.circuit.field.encode(meas)], axis=1
         )
         return derive_seeds(blind, self._tag(_JOINT_RAND_PART, context), binder)
 
@@ -281,5 +281,5 @@ class Prio3:
         )
 
 
-def _prefixed(prefix: bytes, rows: ByteArray) -> ByteArray:
+def _prefix(prefix: bytes, rows: ByteArray) -> ByteArray:
     return np.concatenate([np.tile(np.frombuffer(prefix, np.uint8), (len(rows), 1)), rows], axis=1)
