@@ -124,7 +124,7 @@ class Scene:
         field = self.circuit.field
         raw = np.frombuffer(coordinator.total + helper.total, np.uint8).reshape(2, -1)
         halves, _ = field.decode(raw)
-        return coordinator.counted, np.array(field.signed(field.add(halves[0], halves[1])))
+        return coordinator.counted, np.array(field.to_signed(field.add(halves[0], halves[1])))
 
 
 def fresh(n: int, size: int) -> ByteArray:

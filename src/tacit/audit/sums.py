@@ -134,7 +134,7 @@ def _views(
         for run in range(trials):
             noisy = _release(batch, 1 - place, own[1 - place][run], stream.child("noise", run))
             # the other's sum and one's own half: what was added, and the other's noise
-            joined = field.signed(field.add(noisy, own[place][run]))
+            joined = field.to_signed(field.add(noisy, own[place][run]))
             views[run, place, 3] = _nearness(np.array(joined, dtype=np.float64), worlds)
     return views
 

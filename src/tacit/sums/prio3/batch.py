@@ -56,8 +56,8 @@ class Sent:
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """A block at one server: what it tells the others, (n, told_size), what it keeps, and whom it
-    refuses already.
+    """A block at one server: what it tells the others, (n, message_size), what it keeps, and whom
+    it refuses already.
     """
 
     told: ByteArray
