@@ -152,17 +152,18 @@ class Boosted:
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long to boost: for `rounds` rounds of `owners` owners each; `attempts` dropped rounds in
-    a row are the end of it.
+    """How long to boost: for `rounds` rounds of `owners` owners each, everybody's in each if None;
+    `attempts` dropped rounds in a row are the end of it.
     """
 
     rounds: int
-    owners: int
+    owners: int | None
     attempts: int
 
     def __post_init__(self) -> None:
         whole("rounds", self.rounds, 1)
-        whole("owners per round", self.owners, 1)
+        if self.owners is not None:
+            whole("owners per round", self.owners, 1)
         whole("attempts", self.attempts, 1)
 
 

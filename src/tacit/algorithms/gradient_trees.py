@@ -24,7 +24,7 @@ from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import Refined, StepRecord, record_of
 from tacit.data.cohort import Cohort, Public
-from tacit.learners.learner import Facts, ReportTerms, ShareQuery
+from tacit.learners.learner import Facts, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.scores import Forest, ScoreModel, Trees, softmax
 from tacit.learners.owners.gradient_histogram import GradientHistogram
@@ -73,11 +73,11 @@ def grow(
         radius = max(float(np.quantile(wrong, _QUANTILE)), 1e-3)
         for _ in range(growth.depth):
             learner, number = GradientHistogram(stages[-1], tree, edges, radius), len(records) + 1
-            terms = ReportTerms.of(mechanism, learner.space(facts), epsilon)
+            terms = crowd.terms(learner.space(facts), mechanism, epsilon, growth.questions)
             answer = yield ShareQuery(
                 round=number,
                 attempt=1,
-                owners=each,
+                owners=None if crowd.summed else each,
                 learner=learner,
                 facts=facts,
                 ensemble=Ensemble(2),

@@ -9,14 +9,22 @@ from functools import lru_cache
 
 import numpy as np
 
+from tacit._util.checks import bad, one_of
 from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.feature_maps import Basis, water_filling
 from tacit.algorithms.foretelling import Heard
 from tacit.algorithms.posterior import Posterior
+from tacit.learners.learner import ReportTerms
 from tacit.learners.models.scores import contrasts, softmax
 from tacit.learners.owners.gradient import Gradient, longest_residuals
 from tacit.mechanisms.registry import best_mechanism
-from tacit.mechanisms.spaces import Ball
+from tacit.mechanisms.spaces import Ball, Space
+from tacit.sums.accounting import check_delta
+from tacit.sums.halves import HOW, NOBODY
+from tacit.sums.vector_terms import VectorTerms, coordinate_variance
+
+TRUSTS = (NOBODY, HOW)
+DELTA = 1e-6  # unless another is asked for
 
 _PARTS = (0.5, 0.75, 1.0)  # of its scores that the model has when owners are asked about it
 _WEAKEST = 1e-3  # features with less of a share than this part of the largest are left out
@@ -28,18 +36,59 @@ _DRAWN = 2000  # made-up owners that tell these lengths
 @dataclass(frozen=True)
 class Population:
     """What is public about those to be asked: how many, their epsilon, how many rows they are
-    believed to hold.
+    believed to hold, and whom they trust: nobody, or that of two servers one is honest.
+
+    What two servers add up costs (epsilon, delta) in all rounds together; everybody is asked in
+    every round. (Noise of a Gaussian then has the variance `rounds` / owners^2, where asking others
+    each time has rounds^2 / owners^2; Laplace noise has the latter either way.)
     """
 
     owners: int
     epsilon: float
     rows: int = 1
+    trust: str = NOBODY
+    delta: float = DELTA
+
+    def __post_init__(self) -> None:
+        one_of("trust", self.trust, TRUSTS)
+        check_delta(self.delta)
+
+    @property
+    def summed(self) -> bool:
+        """Whether two servers add up shares."""
+        return self.trust == HOW
 
     def cost(self, dim: int) -> float:
         """The variance of a coordinate of one report, in units of the squared radius of the
         ball.
         """
+        if self.summed:
+            return self.mean_variance(Ball(dim=dim), 1) * self.owners
         return _cost(dim, self.epsilon)
+
+    def mean_variance(self, space: Space, rounds: int) -> float:
+        """Of a coordinate of everybody's mean share in one of `rounds` sums."""
+        return coordinate_variance(self.sum_terms(space, rounds), self.owners)
+
+    def sum_terms(self, space: Space, rounds: int) -> VectorTerms:
+        """On what terms everybody's shares are added up in each of `rounds` rounds."""
+        return VectorTerms.of(space, self.epsilon, self.delta, answers=rounds)
+
+    def terms(
+        self, space: Space, mechanism: str, epsilon: float | FloatArray, rounds: int = 1
+    ) -> ReportTerms | VectorTerms:
+        """On what terms shares of this space are asked for in one of `rounds` rounds."""
+        if self.summed:
+            return self.sum_terms(space, rounds)
+        return ReportTerms.of(mechanism, space, epsilon)
+
+
+def check_trust(crowd: Population, mechanism: str, epsilon: float | FloatArray) -> None:
+    """Refuse what sums of two servers do not have: a mechanism at owners, an epsilon of each."""
+    if crowd.summed and mechanism != "auto":
+        raise bad("mechanism", f'auto with trust="{HOW}": the servers add the noise', mechanism)
+    if crowd.summed and np.ndim(epsilon) != 0:
+        raise bad("epsilon", f'one number with trust="{HOW}"', f"shape {np.shape(epsilon)}")
 
 
 @dataclass(frozen=True, eq=False)

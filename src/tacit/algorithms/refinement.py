@@ -22,8 +22,9 @@ from tacit.algorithms.combination import Combination
 from tacit.algorithms.feature_maps import within_classes
 from tacit.algorithms.public_baseline import PublicModel, fit_public, frequencies
 from tacit.algorithms.question import Population
+from tacit.algorithms.summed_gradients import SummedGradients
 from tacit.data.cohort import Public
-from tacit.learners.learner import Facts, ReportTerms, ShareQuery
+from tacit.learners.learner import Facts, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.scores import ScoreModel
 from tacit.learners.owners.gradient import Discriminant, class_residuals
@@ -73,7 +74,7 @@ class Refined:
 class Outlook:
     """How to ask: a combination, what it should gain, in how many rounds."""
 
-    combination: Combination
+    combination: Combination | SummedGradients
     gain: float
     rounds: int
 
@@ -87,6 +88,9 @@ def look_ahead(
     public: Public, own: PublicModel, crowd: Population, maps: Sequence[str] = MAPS
 ) -> Outlook:
     """What to expect of these owners, and rounds by how far scores should move."""
+    if crowd.summed:
+        summed = SummedGradients(public, own, crowd)
+        return Outlook(summed, summed.gain, summed.rounds)
     belief = Combination(public, own, maps, crowd)
     change = belief.change
     return Outlook(belief, belief.gain, 1 if change < _TWO else 2 if change < _FOUR else 4)
@@ -135,15 +139,14 @@ def refine(
     facts = Facts(public.dim, public.classes)
     for place in range(1, number + 1):
         learner, features = belief.learner, belief.features
-        terms = ReportTerms.of(mechanism, learner.space(facts), epsilon)
         answer = yield ShareQuery(
             round=place,
             attempt=1,
-            owners=max(1, crowd.owners // number),
+            owners=None if crowd.summed else max(1, crowd.owners // number),
             learner=learner,
             facts=facts,
             ensemble=Ensemble(public.classes),
-            terms=terms,
+            terms=crowd.terms(learner.space(facts), mechanism, epsilon, number),
         )
         if answer is None:
             return ending(f"owners ran out after {rounds_in_words(place - 1)}")
@@ -173,8 +176,15 @@ def discriminate(
     means = np.einsum("nra,nrj->naj", residuals[drawn], phi[drawn]) / crowd.rows
     lengths = np.sqrt((means**2).sum(axis=(1, 2)))
     learner = Discriminant(features, blank, float(np.quantile(lengths, _PRIVATE_QUANTILE)))
-    terms = ReportTerms.of(mechanism, learner.space(facts), epsilon)
-    query = ShareQuery(1, 1, max(1, crowd.owners), learner, facts, Ensemble(public.classes), terms)
+    query = ShareQuery(
+        round=1,
+        attempt=1,
+        owners=max(1, crowd.owners),
+        learner=learner,
+        facts=facts,
+        ensemble=Ensemble(public.classes),
+        terms=crowd.terms(learner.space(facts), mechanism, epsilon),
+    )
     answer = yield query
     if answer is None:
         scores = (blank.scores(public.X),)

@@ -7,18 +7,20 @@ block, not with the cohort.
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
+from fractions import Fraction
 from hashlib import blake2b
 from typing import Any, TypeVar
 
 import numpy as np
 
-from tacit._util.types import FloatArray, IntArray
+from tacit._util.types import AnyArray, FloatArray, IntArray
 from tacit.algorithms.boosting import Verdict
 from tacit.data.cohort import Cohort
 from tacit.learners.learner import ShareQuery, Simulated, Tally
 from tacit.learners.query import Answer, Estimates, Query
 from tacit.mechanisms.registry import MECHANISMS
 from tacit.mechanisms.streams import Stream, drawing_order
+from tacit.sums.accounting import composed
 from tacit.sums.base import SecureSum
 from tacit.sums.vector_terms import VectorTerms
 from tacit.wire import WireError, encode
@@ -51,6 +53,7 @@ class Inline:
     spent: FloatArray = field(init=False, repr=False)
     transcript: bytes = field(init=False, repr=False, default=b"")
     _waiting: IntArray = field(init=False, repr=False)
+    _charged: AnyArray = field(init=False, repr=False)
     _asked: int = field(init=False, default=0)
     _widest: int = field(init=False, default=0)
 
@@ -58,6 +61,7 @@ class Inline:
         if np.ndim(self.epsilon) == 0:
             self.epsilon = float(self.epsilon)
         self.spent = np.zeros(len(self.cohort))
+        self._charged = np.full(len(self.cohort), Fraction(0), dtype=object)
         self._waiting = drawing_order(len(self.cohort), self.stream)
         if isinstance(self.epsilon, np.ndarray) and self.epsilon.shape != (len(self.cohort),):
             raise ValueError(
@@ -68,7 +72,7 @@ class Inline:
     @property
     def speakers(self) -> int:
         """How many owners have spoken."""
-        return self._asked
+        return int(np.count_nonzero(self.spent))
 
     def run(self, algorithm: Generator[Any, Any, Result]) -> Result:
         """Drive an algorithm to its end."""
@@ -115,12 +119,14 @@ class Inline:
         that many left.
         """
         owners = self._invite(query)
-        if not len(owners):
+        summed = isinstance(query, ShareQuery) and isinstance(query.terms, VectorTerms)
+        if not len(owners) or (summed and not self._charge_sum(owners, query)):
             return None
         coins = self.stream.child("round", query.round, query.attempt)
         epsilon = self.epsilon if isinstance(self.epsilon, float) else self.epsilon[owners]
-        self.spent[owners] += epsilon
-        if query.width > self._widest and not query.unsound:
+        if not summed:
+            self.spent[owners] += epsilon
+        if query.width > self._widest and (summed or not query.unsound):
             self._widest, self.influence = query.width, query.influence
         if isinstance(query, ShareQuery) and isinstance(query.learner, Simulated):
             kind = MECHANISMS[query.how]
@@ -128,7 +134,7 @@ class Inline:
                 query, self.cohort[owners], kind, epsilon, coins.of(owners)
             )
         size = max(1, _BLOCK // query.width)
-        if isinstance(query, ShareQuery) and isinstance(query.terms, VectorTerms):
+        if isinstance(query, ShareQuery) and summed:
             return self._add_up(query, owners, size)
         collected: Any = None
         for start in range(0, len(owners), size):
@@ -137,6 +143,21 @@ class Inline:
             added = query.collect(query.release(self.cohort[block], part, coins.of(block)), part)
             collected = added if collected is None else collected + added
         return query.answer(collected)
+
+    def _charge_sum(self, owners: IntArray, query: Query) -> bool:
+        """Whether owners can pay for one more sum out of their epsilon; then they have. What sums
+        cost adds up as their law says, so `spent` is what all of them cost together.
+        """
+        terms = query.terms if isinstance(query, ShareQuery) else None
+        if not (isinstance(terms, VectorTerms) and isinstance(self.epsilon, float)):
+            raise TypeError("sums of two servers have one epsilon for everybody")
+        charged = self._charged[owners] + terms.charge
+        prices = {total: composed(total, terms.delta) for total in set(charged.tolist())}
+        if not max(prices.values()) <= self.epsilon:
+            return False
+        self._charged[owners] = charged
+        self.spent[owners] = [prices[total] for total in charged.tolist()]
+        return True
 
     def _add_up(self, query: ShareQuery, owners: IntArray, size: int) -> Answer:
         """What two servers say to a sum of shares."""

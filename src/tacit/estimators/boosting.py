@@ -12,10 +12,11 @@ from tacit._util.checks import one_of, positive, whole
 from tacit._util.types import AnyArray, FloatArray
 from tacit.algorithms.boosting import AllOwners, Judge, OwnSample, Schedule, boost
 from tacit.algorithms.public_baseline import PublicModel
+from tacit.algorithms.question import DELTA, Population, check_trust
 from tacit.data.schema import Schema
 from tacit.data.table import encode_rows
 from tacit.engines.inline import Inline, Monitor
-from tacit.estimators.guarantee import boosting_guarantee
+from tacit.estimators.guarantee import boosting_guarantee, under_two_servers
 from tacit.estimators.inputs import (
     accept_table,
     baseline_of,
@@ -25,9 +26,10 @@ from tacit.estimators.inputs import (
 )
 from tacit.estimators.persistence import Savable
 from tacit.learners import learner_or_simulation
-from tacit.learners.learner import Learner, ReportTerms
+from tacit.learners.learner import Learner
 from tacit.mechanisms.registry import MECHANISMS
 from tacit.sums.base import SecureSum
+from tacit.sums.halves import NOBODY
 from tacit.sums.two_servers import TwoServers
 
 
@@ -43,6 +45,13 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
         The budget of an owner's one report; one per owner in the sorted order of owners.
     mechanism : str, default="auto"
         "auto" (the least error for the shares) or a name of `tacit.mechanisms.registry.MECHANISMS`.
+    trust : str, default="nobody"
+        Whom owners trust: "nobody" (each report is noise for itself), or that of "two servers" one
+        is honest, which add up what owners split between them, with noise of their own in the sum.
+        Then `epsilon` is one number, and everybody is asked in every round, unless
+        `owners_per_round` says otherwise.
+    delta : float, default=1e-6
+        With two servers, the chance that epsilon does not hold; 0 asks for pure epsilon.
     rounds : int, default=10
         How many base models to publish, at most.
     owners_per_round : int, default=None
@@ -103,6 +112,8 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
         *,
         epsilon: Any = 1.0,
         mechanism: str = "auto",
+        trust: str = NOBODY,
+        delta: float = DELTA,
         rounds: int = 10,
         owners_per_round: int | None = None,
         error: str = "public",
@@ -116,6 +127,8 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
         self.learner = learner
         self.epsilon = epsilon
         self.mechanism = mechanism
+        self.trust = trust
+        self.delta = delta
         self.rounds = rounds
         self.owners_per_round = owners_per_round
         self.error = error
@@ -181,8 +194,12 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
         known, cohort, epsilon = given.sample.public, given.cohort, given.epsilon
         self.facts_ = learner.facts(known)
         self.public_only_score_ = baseline_of(known, baseline).accuracy
-        terms = ReportTerms.of(mechanism, learner.space(self.facts_), epsilon)
         each, most = _owners_each(self.owners_per_round, self.rounds, self.attempts, len(cohort))
+        crowd = Population(len(cohort), float(np.max(epsilon)), 1, self.trust, self.delta)
+        check_trust(crowd, mechanism, epsilon)
+        everybody = crowd.summed and self.owners_per_round is None
+        answers = most if everybody else 1
+        terms = crowd.terms(learner.space(self.facts_), mechanism, epsilon, answers)
         judge: Judge = OwnSample(known)
         sums: SecureSum | None = None
         if judged == "owners":
@@ -190,7 +207,7 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
             budget = positive("error_epsilon", self.error_epsilon)
             sums = TwoServers(epsilon=budget / most) if self.sums is None else self.sums
         engine = Inline(cohort, epsilon, stream, sums, monitor)
-        schedule = Schedule(self.rounds, each, self.attempts)
+        schedule = Schedule(self.rounds, None if everybody else each, self.attempts)
         boosted = engine.run(boost(learner, self.facts_, terms, judge, schedule))
 
         self.ensemble_, self.transcript_ = boosted.ensemble, engine.transcript
@@ -203,7 +220,7 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
                 "; with no base model, predictions are the data user's most frequent class"
             )
         price = None if sums is None else sums.epsilon
-        self.guarantee_ = boosting_guarantee(
+        promise = boosting_guarantee(
             learner.unsound or ("" if sums is None else sums.unsound),
             terms.mechanism,
             epsilon,
@@ -212,6 +229,9 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
             stream=stream,
             influence=engine.influence,
         )
+        if crowd.summed:
+            promise = under_two_servers(promise, crowd.epsilon, crowd.delta, answers)
+        self.guarantee_ = promise
         return self
 
     def predict(self, X: Any) -> AnyArray:

@@ -10,16 +10,16 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tacit._util.checks import one_of, whole
+from tacit._util.checks import bad, one_of, whole
 from tacit._util.types import AnyArray, FloatArray
 from tacit.algorithms.gradient_trees import Growth, grow
 from tacit.algorithms.public_baseline import PublicModel
-from tacit.algorithms.question import Population
+from tacit.algorithms.question import DELTA, Population, check_trust
 from tacit.algorithms.refinement import MAPS, Outlook, discriminate, refine
 from tacit.data.schema import Schema
 from tacit.data.table import encode_rows
 from tacit.engines.inline import Inline, Monitor
-from tacit.estimators.guarantee import classifier_guarantee
+from tacit.estimators.guarantee import classifier_guarantee, under_two_servers
 from tacit.estimators.inputs import (
     accept_table,
     baseline_of,
@@ -30,6 +30,7 @@ from tacit.estimators.inputs import (
 from tacit.estimators.persistence import Savable
 from tacit.learners.query import rounds_in_words
 from tacit.mechanisms.registry import MECHANISMS
+from tacit.sums.halves import NOBODY
 
 _NO_NOISE = 16.0  # epsilon that predictions assume where shares are reported as they are
 
@@ -61,6 +62,13 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
         How many rows an owner is believed to hold. Only accuracy depends on it, not privacy.
     mechanism : str, default="auto"
         "auto" (the least error for the shares) or a name of `tacit.mechanisms.registry.MECHANISMS`.
+    trust : str, default="nobody"
+        Whom owners trust: "nobody" (each report is noise for itself), or that of "two servers" one
+        is honest, which add up what owners split between them, with noise of their own in the sum.
+        Then everybody is asked in every round, `epsilon` is one number for all rounds together, and
+        `mechanism` is "auto".
+    delta : float, default=1e-6
+        With two servers, the chance that epsilon does not hold; 0 asks for pure epsilon.
     schema : Schema, default=None
         Bounds, categories and classes, where they are known; None takes them from the data user's
         sample.
@@ -112,6 +120,8 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
         rounds: int | None = None,
         rows_per_owner: int = 1,
         mechanism: str = "auto",
+        trust: str = NOBODY,
+        delta: float = DELTA,
         schema: Schema | None = None,
         public_fraction: float = 0.2,
         random_state: Any = None,
@@ -122,6 +132,8 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
         self.rounds = rounds
         self.rows_per_owner = rows_per_owner
         self.mechanism = mechanism
+        self.trust = trust
+        self.delta = delta
         self.schema = schema
         self.public_fraction = public_fraction
         self.random_state = random_state
@@ -190,7 +202,10 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
         public_rows = given.sample.public
         own = baseline_of(public_rows, baseline if outlook is None else outlook.own)
         expected = _NO_NOISE if mechanism == "none" else float(np.median(given.epsilon))
-        crowd = Population(len(given.cohort), expected, rows)
+        crowd = Population(len(given.cohort), expected, rows, self.trust, self.delta)
+        check_trust(crowd, mechanism, given.epsilon)
+        if crowd.summed and chosen not in ("auto", "trees"):
+            raise bad("features", 'auto or trees with trust="two servers"', chosen)
         engine = Inline(given.cohort, given.epsilon, stream, monitor=monitor)
         if combine == "private":
             refined = engine.run(discriminate(public_rows, crowd, mechanism, given.epsilon, own))
@@ -220,6 +235,9 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
         self.transcript_ = engine.transcript
         named = "privunit" if mechanism == "auto" else mechanism
         promise = classifier_guarantee(named, given.epsilon, given.source, stream, engine.influence)
+        if crowd.summed:
+            asked = len(refined.records)
+            promise = under_two_servers(promise, expected, crowd.delta, max(1, asked))
         self.guarantee_ = promise if engine.speakers else promise.without_reports
         return self
 

@@ -50,6 +50,13 @@ def epsilon_of(rho: Fraction, delta: float) -> float:
     return max(0.0, float((rising + _tails(delta)).min()) * (1 + _SAFE))
 
 
+def composed(charge: Fraction, delta: float) -> float:
+    """The epsilon of sums that were charged so much together: rho, or epsilon itself with delta
+    0.
+    """
+    return epsilon_of(charge, delta) if check_delta(delta) else float(charge)
+
+
 def rho_of(epsilon: float, delta: float) -> Fraction:
     """The largest rho, on a grid and rounded down, with `epsilon_of(rho, delta) <= epsilon`.
 

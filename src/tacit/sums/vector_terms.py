@@ -29,7 +29,7 @@ from tacit._util.kernels import kernel, pieces, spread
 from tacit._util.types import AnyArray, FloatArray, IntArray, WordArray
 from tacit.mechanisms.spaces import Ball, Space
 from tacit.mechanisms.streams import Stream, high_half, low_half, round_up, seeded
-from tacit.sums.accounting import check_delta, epsilon_of, least_scale, least_sigma, rho_of
+from tacit.sums.accounting import check_delta, composed, least_scale, least_sigma, rho_of
 from tacit.sums.discrete_gaussian import LARGEST_SIGMA, discrete_gaussian
 from tacit.sums.halves import HOW, Batch, SumLaw
 from tacit.sums.prio3.instances import prio3_bounded_vector
@@ -132,11 +132,14 @@ class VectorTerms(SumLaw):
         return Fraction(2 * self.reach, self.noise) ** 2 / 2
 
     @property
+    def charge(self) -> Fraction:
+        """What adds up over sums of the same owners: rho, or epsilon where it is pure."""
+        return self.rho if self.law == GAUSSIAN else Fraction(2 * self.reach, self.noise)
+
+    @property
     def epsilon(self) -> float:
         """What one sum costs an owner, at `delta`."""
-        if self.law == GAUSSIAN:
-            return epsilon_of(self.rho, self.delta)
-        return float(Fraction(2 * self.reach, self.noise))
+        return composed(self.charge, self.delta)
 
     @property
     def epsilons(self) -> tuple[float, ...]:

@@ -106,7 +106,10 @@ class Waves(Expansion):
     def expand(self, X: FloatArray) -> FloatArray:
         angle = np.empty((len(X), self.axes.shape[1]))
         affine(X, self.centre, self.axes, angle)
-        return np.hstack([np.cos(angle), np.sin(angle)])
+        out, half = np.empty((len(X), 2 * angle.shape[1])), angle.shape[1]
+        np.cos(angle, out=out[:, :half])
+        np.sin(angle, out=out[:, half:])
+        return out
 
 
 @message("features.joined")
@@ -134,7 +137,7 @@ class Joined(Expansion):
 @dataclass(frozen=True, eq=False)
 class FeatureMap:
     """phi(x) = (level, (expand(x) - centre) @ matrix): the first feature is constant, for the
-    intercept.
+    intercept. A matrix of one row of numbers is diagonal: each number is only scaled.
     """
 
     expansion: Expansion
@@ -143,13 +146,14 @@ class FeatureMap:
     level: float = 1.0
 
     def __post_init__(self) -> None:
-        if not (self.matrix.ndim == 2 and self.centre.shape == self.matrix.shape[:1]):
-            raise bad("matrix", "(width, features) with a centre (width,)", self.matrix.shape)
+        if not (self.matrix.ndim in (1, 2) and self.centre.shape == self.matrix.shape[:1]):
+            rule = "(width, features) or (width,) with a centre (width,)"
+            raise bad("matrix", rule, self.matrix.shape)
 
     @property
     def dim(self) -> int:
         """How many features, the constant one included."""
-        return 1 + int(self.matrix.shape[1])
+        return 1 + int(self.matrix.shape[-1])
 
     def check(self, dim: int) -> None:
         """Refuse rows of another width: owners must not find out by their own rows."""
@@ -170,13 +174,19 @@ class FeatureMap:
         self.check(X.shape[1])  # the kernel indexes with these shapes
         out = np.empty((len(X), self.dim))
         out[:, 0] = self.level
-        affine(self.expansion.expand(X), self.centre, self.matrix, out[:, 1:])
+        if self.matrix.ndim == 1:
+            np.subtract(self.expansion.expand(X), self.centre, out=out[:, 1:])
+            out[:, 1:] *= self.matrix
+        else:
+            affine(self.expansion.expand(X), self.centre, self.matrix, out[:, 1:])
         return out
 
     def fold(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """What a score phi(x) @ weights (dim, classes) begins with, and what it has for each number
         of the expansion: a row need not be mapped to be scored.
         """
+        if self.matrix.ndim == 1:
+            return self.level * weights[0], self.matrix[:, np.newaxis] * weights[1:]
         folded = np.empty((len(self.matrix), weights.shape[1]))
         affine(self.matrix, np.zeros(self.matrix.shape[1]), weights[1:], folded)
         return self.level * weights[0], folded

@@ -164,8 +164,8 @@ class Mapped(Term):
             raise bad("weights", f"({self.features.dim}, {classes})", self.weights.shape)
 
     def cost(self, dim: int, rows: int) -> Cost:
-        (width, features), classes = self.features.matrix.shape, self.weights.shape[1]
-        folding = Cost(width * features * classes) + table(width, classes)
+        width, classes = len(self.features.centre), self.weights.shape[1]
+        folding = Cost(self.features.matrix.size * classes) + table(width, classes)
         scores = Cost(rows * width * classes) + table(rows, classes, passes=2)
         return self.features.expansion.cost(dim, rows) + folding + scores
 

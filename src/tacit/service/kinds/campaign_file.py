@@ -21,11 +21,10 @@ from tacit.learners.learner import ReportTerms
 from tacit.mechanisms.spaces import Space
 from tacit.service.kinds.kind import CampaignTerms
 from tacit.service.protocol.handshake import check_url, trust
-from tacit.sums.halves import HOW, no_rehearsal
+from tacit.sums.halves import HOW, NOBODY, no_rehearsal
 from tacit.sums.vector_terms import MINIMUM, VectorTerms
 
 log = logging.getLogger(__name__)
-NOBODY = "nobody"
 KIND = "kind"  # the entry that says which kind of campaign it is
 DEFAULT = "classifier"  # as of `tacit fit`
 SPECS: dict[str, type["CampaignSpec"]] = {}

@@ -1,0 +1,164 @@
+"""Refining with sums of two servers: what answers do to the belief, and what is spent on them."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+
+from tacit import seeded
+from tacit.algorithms import feature_maps
+from tacit.algorithms.feature_maps import wide_map
+from tacit.algorithms.public_baseline import fit_public
+from tacit.algorithms.question import Population
+from tacit.algorithms.refinement import look_ahead, refine
+from tacit.algorithms.summed_gradients import SummedGradients, _left_out, _likeliest
+from tacit.data.cohort import Cohort, Public
+from tacit.engines.inline import Inline
+from tacit.learners.models.features import FeatureMap
+from tacit.learners.models.scores import contrasts
+from tacit.learners.query import Answer
+
+OWNERS, ROWS = 3000, 2
+
+
+@pytest.fixture(autouse=True)
+def narrow(monkeypatch):
+    """Wide maps that are quick."""
+    monkeypatch.setattr(feature_maps, "WIDE", 150)
+    monkeypatch.setattr(feature_maps, "_COORDINATES", 6)
+
+
+@cache
+def problem(classes=2):
+    """A data user with 100 rows, owners, and rows to test on."""
+    X, y = make_classification(
+        OWNERS * ROWS + 2100,
+        8,
+        n_informative=6,
+        n_redundant=0,
+        n_classes=classes,
+        n_clusters_per_class=2,
+        random_state=5,
+    )
+    X = np.clip(X / 6, -1, 1)
+    cohort = Cohort(X[2100:], y[2100:], np.arange(OWNERS + 1) * ROWS)
+    return Public(X[:100], y[:100], classes), cohort, (X[100:2100], y[100:2100])
+
+
+def crowd(epsilon=1.0, **changes):
+    return replace(Population(OWNERS, epsilon, ROWS, "two servers"), **changes)
+
+
+@cache
+def belief(classes=2):
+    public, _, _ = problem(classes)
+    return SummedGradients(public, fit_public(public), crowd())
+
+
+def accuracy(model, classes=2):
+    X, y = problem(classes)[2]
+    return float(np.mean(model.predict(X) == y))
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_owners_add_what_a_sample_cannot_tell(classes):
+    public, cohort, _ = problem(classes)
+    own = fit_public(public)
+    engine = Inline(cohort, 1.0, seeded(1))
+    refined = engine.run(refine(public, crowd(), "auto", 1.0, own=own))
+    assert accuracy(refined.model, classes) > accuracy(own.model, classes) + 0.02
+    assert len(refined.records) == 6
+    assert engine.speakers == OWNERS
+    assert 0.97 < engine.spent.min() == engine.spent.max() <= 1.0
+
+
+def test_what_is_spent_is_all_that_can_be():
+    """Six sums are paid for; a seventh is not answered, and nobody is charged for it."""
+    public, cohort, _ = problem()
+    engine = Inline(cohort, 1.0, seeded(1))
+    asks = refine(public, crowd(), "auto", 1.0)
+    query = next(asks)
+    for _ in range(6):
+        assert engine.ask(query) is not None
+    before = engine.spent.copy()
+    assert engine.ask(query) is None
+    assert (engine.spent == before).all()
+
+
+def test_pure_epsilon_adds_up():
+    public, cohort, _ = problem()
+    engine = Inline(cohort, 4.0, seeded(1))
+    query = next(refine(public, crowd(4.0, delta=0.0), "auto", 4.0))
+    for place in range(1, 7):
+        assert engine.ask(query) is not None
+        assert engine.spent.max() == pytest.approx(4 * place / 6, rel=0.01)
+    assert engine.ask(query) is None
+
+
+def test_noise_alone_changes_nothing():
+    public, _, _ = problem()
+    held = SummedGradients(public, fit_public(public), crowd())
+    before = held.model.scores(public.X)
+    noise = np.random.default_rng(1).normal(size=held.numbers)
+    held.update(Answer(1e3 * noise, np.full(held.numbers, 1e3), 10))
+    assert np.abs(held.model.scores(public.X) - before).max() < 0.05
+    held.update(Answer(noise, np.full(held.numbers, np.inf), 1))
+    assert np.abs(held.model.scores(public.X) - before).max() < 0.05
+
+
+def test_owners_that_contradict_the_sample_are_not_believed():
+    public, cohort, _ = problem()
+    own = fit_public(public)
+    wrong = Cohort(cohort.X, 1 - cohort.y, cohort.offsets)
+    asks = refine(public, crowd(8.0), "auto", 8.0, own=own)
+    refined = Inline(wrong, 8.0, seeded(1)).run(asks)
+    assert "contradicts" in refined.ended
+    assert accuracy(refined.model) == accuracy(own.model)
+
+
+def test_a_sample_that_knows_enough_asks_nobody():
+    public, _, _ = problem()
+    look = look_ahead(public, fit_public(public), crowd(0.001, owners=20))
+    assert look.gain < 1e-3
+
+
+def test_more_owners_promise_more():
+    gains = [
+        SummedGradients(problem()[0], belief().own, crowd(owners=n)).gain
+        for n in (100, 1000, 10_000)
+    ]
+    assert gains == sorted(gains)
+    rises = [belief().expected_rise(20, seed) for seed in (0, 1)]
+    assert rises[0] == pytest.approx(rises[1], abs=0.03)
+    assert rises[0] > 0
+
+
+def test_a_row_left_out_is_nearly_refitted_without_it():
+    coins = np.random.default_rng(3)
+    root, labels = coins.normal(size=(40, 5)), coins.integers(0, 2, 40)
+    hot, matrix, guess = np.eye(2)[labels], contrasts(2), np.zeros((5, 1))
+    scores = root @ _likeliest(root, hot, matrix, 1.0, guess) @ matrix.T
+    left_out = _left_out(root, scores, hot, 1.0)
+    for row in range(0, 40, 7):
+        rest = np.arange(40) != row
+        exact = root[row] @ _likeliest(root[rest], hot[rest], matrix, 1.0, guess) @ matrix.T
+        assert np.abs(left_out[row] - exact).max() < 0.15 * np.abs(scores[row] - exact).max() + 0.02
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_wide_features_have_length_one_on_average(classes):
+    public, cohort, _ = problem(classes)
+    features = wide_map(public)
+    phi = features.transform(public.X)[:, 1:]
+    assert (phi**2).sum(axis=1).mean() == pytest.approx(1.0)
+    assert (classes - 1) * features.dim <= 3600
+    dense = FeatureMap(
+        features.expansion, features.centre, np.diag(features.matrix), features.level
+    )
+    few = cohort.X[:3]
+    assert np.allclose(features.transform(few), dense.transform(few))
+    weights = np.random.default_rng(1).normal(size=(features.dim, classes))
+    for one, other in zip(features.fold(weights), dense.fold(weights), strict=True):
+        assert np.allclose(one, other)

@@ -1,0 +1,101 @@
+"""`trust="two servers"` as the estimators have it: promises, refusals, files."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+
+from tacit import PrivateBoosting, PrivateClassifier, load
+from tacit.algorithms import feature_maps
+
+
+@pytest.fixture(autouse=True)
+def narrow(monkeypatch):
+    """Wide maps that are quick."""
+    monkeypatch.setattr(feature_maps, "WIDE", 150)
+    monkeypatch.setattr(feature_maps, "_COORDINATES", 6)
+
+
+@cache
+def rows():
+    X, y = make_classification(3000, 6, n_informative=4, random_state=2)
+    return (X[100:], y[100:]), (X[:100], y[:100])
+
+
+def fitted(kind=PrivateClassifier, *arguments, **options):
+    (X, y), public = rows()
+    return kind(*arguments, trust="two servers", **options).fit(X, y, public=public)
+
+
+@cache
+def secure():
+    return fitted(epsilon=4.0)
+
+
+def test_the_guarantee_says_whom_to_trust():
+    promise = secure().guarantee_
+    assert promise.headline == (
+        "Each owner's rows are protected by differential privacy with epsilon 4 and delta 1e-06."
+    )
+    assert "the two servers together see every share" in str(promise)
+    assert "up to 6 reports per owner" in str(promise)
+    assert "moves the mean of n shares by at most" in promise.influence
+
+
+def test_a_model_and_its_guarantee_are_saved(tmp_path):
+    secure().save(tmp_path / "model.tacit")
+    back = load(tmp_path / "model.tacit")
+    (X, _), _ = rows()
+    assert (back.predict(X[:50]) == secure().predict(X[:50])).all()
+    assert (back.guarantee_.delta, back.guarantee_.trust) == (1e-6, "two servers")
+
+
+def test_pure_epsilon_has_no_delta():
+    promise = fitted(epsilon=20.0, delta=0.0, random_state=1).guarantee_
+    assert (promise.delta, promise.epsilon) == (0.0, (20.0, 20.0))
+
+
+def test_trees_and_private_only_run_under_it():
+    for options in ({"features": "trees", "rounds": 2}, {"combine": "private"}):
+        model = fitted(epsilon=8.0, random_state=1, **options)
+        assert model.guarantee_.trust == "two servers"
+        assert len(model.report_) >= 1
+
+
+@pytest.mark.parametrize("learner", ["stump", "centroid", "logistic"])
+def test_boosting_asks_everybody_in_every_round(learner):
+    model = fitted(PrivateBoosting, learner, epsilon=4.0, rounds=3, random_state=1)
+    (X, y), _ = rows()
+    assert all(record["owners"] == len(X) for record in model.report_)
+    assert "up to 4 reports per owner" in str(model.guarantee_)
+    assert model.score(X, y) > 0.7
+
+
+def test_boosting_may_ask_others_in_each_round():
+    model = fitted(
+        PrivateBoosting, "centroid", epsilon=4.0, rounds=3, owners_per_round=700, random_state=1
+    )
+    assert all(record["owners"] == 700 for record in model.report_)
+    assert ", one report per owner" in str(model.guarantee_)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"mechanism": "laplace"}, "mechanism must be auto"),
+        ({"epsilon": np.full(2900, 1.0)}, "epsilon must be one number"),
+        ({"delta": 0.7}, "delta must be 0, or above 0"),
+        ({"delta": -1.0}, "delta"),
+        ({"features": "leaves"}, "features must be auto or trees"),
+    ],
+)
+def test_what_sums_do_not_have_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        fitted(**options)
+
+
+def test_an_unknown_trust_is_refused():
+    (X, y), public = rows()
+    with pytest.raises(ValueError, match="trust must be one of nobody, two servers"):
+        PrivateClassifier(trust="everybody").fit(X, y, public=public)
