@@ -67,8 +67,8 @@ def test_what_is_waited_for_is_said_when_it_changes():
     said = []
 
     class Kept(Screen):
-        def say(self, text, **more):
-            said.append(text)
+        def say(self, line):
+            said.append(line)
 
     with command.watching(Kept(False), 1) as watch:
         for path, status in (
@@ -81,7 +81,7 @@ def test_what_is_waited_for_is_said_when_it_changes():
             ("/v1/question", 410),
         ):
             watch(path, status)
-    assert [line.split(":")[0] for line in said] == [
+    assert [each.split(":")[0] for each in said] == [
         "enrolled",
         "waiting",
         "a question has come",
