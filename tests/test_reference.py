@@ -53,8 +53,8 @@ def test_the_example_of_a_schema_is_one(tmp_path):
     file = tmp_path / "schema.toml"
     file.write_text(
         'classes = ["no", "yes"]\n[features]\nage = { low = 0, high = 99 }\n'
-        'state = ["north", "south"]\n'
+        'state = { values = ["north", "south"] }\n'
     )
     assert [feature.name for feature in read_schema(file).features] == ["age", "state"]
-    for line in ("age = { low = 0, high = 99 }", 'state = ["north", "south"]'):
+    for line in ("age = { low = 0, high = 99 }", 'state = { values = ["north", "south"] }'):
         assert line in PAGE
