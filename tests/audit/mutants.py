@@ -74,7 +74,7 @@ class LongerForMore(Rows):
         said = super()._released(invitation, fresh)
         return [
             report + bytes(len(self.rows(o).y) // 100)
-            for report, (o, _) in zip(said, fresh, strict=True)
+            for report, (o, _, _) in zip(said, fresh, strict=True)
         ]
 
 
@@ -274,7 +274,7 @@ class SharedByOwners(Gate):
         word = int(secure().words(np.zeros(1, np.int64), 0, 1)[0, 0] >> np.uint64(1))
         query = invitation.query
         said = []
-        for owner, level in fresh:
+        for owner, level, _ in fresh:
             place = self._place[owner]
             coins = seeded(word)
             report = self._release(

@@ -307,7 +307,7 @@ def test_answers_leave_at_the_moment_that_question_and_policy_name(tmp_path, mon
     named = float(policy(time_step="0.5").moment(query(), 1))
     assert 0.1 < named < 0.5
     assert named - took <= slept[0] <= named  # then the ledger is written
-    assert 0 <= slept[1] <= 0.5
+    assert len(slept) == 1
 
 
 def test_a_gate_is_not_copied(tmp_path):

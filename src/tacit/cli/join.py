@@ -284,7 +284,7 @@ def leave(
         link = Link.to(url, authority, patience)
         try:
             greeted = await link.call("GET", "/v1/campaign", None)
-            campaign = public_bytes(read_greeting(greeted.content, None)[0])
+            campaign = public_bytes(read_greeting(greeted.content, None).key)
             link.campaign = campaign
             key = kept.key(campaign, None if owner is None else owner_called(owner))
             response = await link.call("POST", "/v1/leave", key, b"leave")

@@ -12,6 +12,7 @@ the dimension.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b
 
 import numpy as np
@@ -58,7 +59,7 @@ class Invitation:
                 len(self.query.epsilons),
             )
 
-    @property
+    @cached_property
     def digest(self) -> bytes:
         """The identity of this invitation: a hash of its canonical bytes."""
         return digest_of(self)

@@ -1,9 +1,9 @@
 """The gate: the only way out of an owner.
 
-    verify the signature -> check the policy and the bound of the work -> take the ledger's lock
-    -> repeat what was said before, or check the budget -> compute, clip, randomise with fresh
-    coins, in a process of its own that ends by the bound -> wait for the bound -> write debit and
-    report down -> return bytes
+    verify the signature -> check template, policy and the bound of the work -> repeat what was said
+    before, or look at the budget -> compute, clip, randomise with fresh coins, in a process of its
+    own that ends by the bound -> wait for the bound -> take the ledger's lock, look at the budget
+    again, write debit and report down -> return bytes
 
 Claim: for each owner (unit and adjacency as the query says), all that leaves in the owner's
 lifetime is pure epsilon-DP with the sum of the charged epsilons, at most `policy.epsilon_total`,
@@ -15,11 +15,14 @@ when an answer leaves is a function of question and policy, too.
 """
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -28,20 +31,21 @@ from tacit._util.types import FloatArray
 from tacit.data.cohort import Cohort
 from tacit.data.schema import Schema
 from tacit.learners.invitation import PURPOSE, Invitation, digest_of, pack
-from tacit.learners.query import Query
+from tacit.learners.query import Cost, Query
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.streams import Stream, rational, secure
 from tacit.owner.ledger import Book, Ledger
-from tacit.owner.policy import Policy
+from tacit.owner.policy import OVERHEAD, Policy
 from tacit.owner.rollback_guard import COUNTS, Entry, added_epsilon
-from tacit.owner.template import Template
-from tacit.owner.worker import JOB_LARGEST, Done, Job, Worker
+from tacit.owner.template import QuestionForm, Template
+from tacit.owner.worker import JOB_LARGEST, Done, Job, Timetable, Worker
 from tacit.sums.halves import no_rehearsal
 from tacit.wire import WireError, decode, encode
 from tacit.wire.envelopes import open_signed
 
 log = logging.getLogger(__name__)
 _PACKING = 0.05  # seconds before its moment that work on rows ends: for the way back
+_LATELY = 4  # questions that are remembered
 
 
 class Reason(Enum):
@@ -72,8 +76,9 @@ class Gate:
     One owner is the usual case; a gateway holds many. `schema` is the public description by which
     rows were read. `clock` only says when questions have expired, which no budget depends on: it
     may be the campaign's. Times in the ledger are this machine's. With a `template` only questions
-    within it are answered, as often as it says, at the epsilon that the policy allows whatever was
-    spent elsewhere.
+    within it are answered, as often as it says, at the epsilon that the policy allows; what was
+    spent elsewhere shows in nothing. Threads may share a gate: while some wait for their moment,
+    the rows of others are worked on.
     """
 
     def __init__(
@@ -114,6 +119,10 @@ class Gate:
         self._key = key
         self._clock = clock
         self._template = template
+        self._lately: dict[bytes, Invitation] = {}
+        self._agreed: dict[bytes, _Terms] = {}
+        self._timetable = Timetable()
+        self._moment = threading.local()
         self._worker: Worker | None = None
         if self._computes_apart:
             self._worker = Worker(self._try_there, self._compute_there)
@@ -138,61 +147,114 @@ class Gate:
         """
         if not set(owners) <= set(self._place):
             raise ValueError("owners must be among those of this gate")
-        began = time.monotonic()
+        began, step = time.monotonic(), float(self._policy.time_step)
+        self._moment.named = False
         try:
             return self._answers(question, owners)
         finally:
-            step = float(self._policy.time_step)
-            if step > 0:
+            if step > 0 and not self._moment.named:
                 time.sleep(-(time.monotonic() - began) % step)
 
     def _answers(self, question: bytes, owners: Sequence[str]) -> list[bytes | RefusedError]:
+        """Reports are made before they are paid for, while nobody waits for the ledger; what has
+        changed there meanwhile decides, and what was made in vain is forgotten.
+        """
         invitation = self._admitted(question)
-        digest = invitation.digest
         said: dict[str, bytes | RefusedError] = {}
-        with self._ledger.transaction() as book:
-            fresh: list[tuple[str, int]] = []
-            for owner in dict.fromkeys(owners):
-                before = book.find(owner, digest)
-                if before is not None:
-                    said[owner] = before.report
-                    continue
-                level = self._level(book, owner, invitation)
-                if level is None:
-                    said[owner] = RefusedError(Reason.SPENT)
-                else:
-                    fresh.append((owner, level))
-            reports = self._reports(invitation, fresh) if fresh else []
-            at = int(time.time())
-            query = invitation.query
-            for (owner, level), report in zip(fresh, reports, strict=True):
-                cost = self._cost(book, owner, invitation, level)
-                campaign, number = invitation.campaign, invitation.number
-                book.add(
-                    Entry(
-                        owner,
-                        digest,
-                        campaign,
-                        number,
-                        at,
-                        str(cost),
-                        query.unit,
-                        query.what,
-                        query.how,
-                        report,
-                        str(query.rho),
-                        str(rational(query.delta)),
-                    )
-                )
-                said[owner] = report
-        if fresh:
-            log.info("answered question %s of campaign %s", invitation.number, invitation.campaign)
+        left = list(dict.fromkeys(owners))
+        while left:
+            with self._ledger.transaction() as book:
+                due = self._due(book, left, invitation, said)
+            if not due:
+                break
+            reports = self._reports(invitation, due)
+            with self._ledger.transaction() as book:
+                now = self._due(book, [each.owner for each in due], invitation, said)
+                for each, report in zip(due, reports, strict=True):
+                    if each in now:
+                        cost = self._cost(book, each, invitation)
+                        book.add(_entry(invitation, each.owner, cost, report))
+                        said[each.owner] = report
+            left = [each.owner for each in now if each not in due]
+            log.info("question %s of campaign %s", invitation.number, invitation.campaign)
         return [said[owner] for owner in owners]
+
+    def _due(
+        self,
+        book: Book,
+        owners: Sequence[str],
+        invitation: Invitation,
+        said: dict[str, bytes | RefusedError],
+    ) -> list["_Due"]:
+        """What is still to be said by these owners; what is known already goes into `said`."""
+        due = []
+        for owner in owners:
+            before = book.find(owner, invitation.digest)
+            if before is not None:
+                said[owner] = before.report
+            elif (found := self._decision(book, owner, invitation)) is None:
+                said[owner] = RefusedError(Reason.SPENT)
+            else:
+                due.append(found)
+        return due
+
+    def _decision(self, book: Book, owner: str, invitation: Invitation) -> "_Due | None":
+        """At which of the offered epsilons this owner answers, and whether it pays; None: it does
+        not answer.
+
+        With a template it answers at the one that the policy allows, as often as was agreed,
+        whatever was spent elsewhere. If it cannot pay it says what an owner without rows says, and
+        is charged nothing: that tells nothing about rows.
+        """
+        able, form = self._level(book, owner, invitation), self._terms(invitation).form
+        if form is None:
+            return None if able is None else _Due(owner, able, paid=True)
+        agreed = self._terms(invitation).highest
+        answered = book.answered(owner, invitation.campaign, invitation.query.what)
+        if not answered < form.times:
+            return None
+        return _Due(owner, agreed, paid=able is not None and agreed <= able)
+
+    def _level(self, book: Book, owner: str, invitation: Invitation) -> int | None:
+        """Which of the offered epsilons this owner can still pay; None: none, or no release is
+        left.
+        """
+        spent, releases = book.spent(owner)
+        if not releases < self._policy.releases:
+            return None
+        query, counts = invitation.query, book.spent_on(owner, COUNTS)
+        if query.delta:
+            cost = self._cost(book, _Due(owner, 0, paid=True), invitation)
+            delta = book.delta_spent(owner, invitation.campaign, rational(query.delta))
+            return 0 if self._policy.pays(query, cost, spent, delta) else None
+        return self._policy.level(query.epsilons, spent, counts, query.how)
+
+    def _cost(self, book: Book, due: "_Due", invitation: Invitation) -> Fraction:
+        """The epsilon that an answer adds to what this owner has spent: where it has a delta, by
+        zero-concentrated privacy within its campaign; nothing, if it is made from no rows.
+        """
+        query = invitation.query
+        if not due.paid:
+            return Fraction(0)
+        if not query.delta:
+            return rational(query.epsilons[due.level])
+        before = book.rho_spent(due.owner, invitation.campaign, rational(query.delta))
+        return added_epsilon(before, query.rho, query.delta)
 
     def _admitted(self, question: bytes) -> Invitation:
         """The question, if it is signed, timely, allowed and harmless; no rows and no budget are
-        looked at.
+        looked at. What was admitted lately is not checked again, but for its time.
         """
+        lately = self._lately.get(question)
+        if lately is None:
+            lately = self._checked(question)
+            self._lately = dict([*self._lately.items(), (question, lately)][-_LATELY:])
+        elif not self._now() < lately.expires:
+            raise RefusedError(Reason.EXPIRED)
+        return lately
+
+    def _checked(self, question: bytes) -> Invitation:
+        """A question that comes for the first time."""
         try:
             invitation = open_signed(
                 question, Invitation, PURPOSE, self._key, self._policy.largest_query
@@ -201,11 +263,11 @@ class Gate:
             raise RefusedError(Reason.UNREADABLE, str(problem)) from None
         if not self._now() < invitation.expires:
             raise RefusedError(Reason.EXPIRED)
-        query = invitation.query
         objection = self._objection(invitation)
         if objection:
             raise RefusedError(Reason.FORBIDDEN, objection)
-        highest = self._policy.level(query.epsilons, Fraction(0))
+        query = invitation.query
+        highest = self._policy.level(query.epsilons, Fraction(0), how=query.how)
         if highest is None:
             raise RefusedError(Reason.SPENT)
         objection = self._excess(query)
@@ -216,6 +278,18 @@ class Gate:
                 Reason.FORBIDDEN, "the question cannot be answered by an owner without rows"
             )
         return invitation
+
+    def _terms(self, invitation: Invitation) -> "_Terms":
+        """What template and policy say of a question, found once."""
+        found = self._agreed.get(invitation.digest)
+        if found is None:
+            query = invitation.query
+            form = None if self._template is None else self._template.form_of(query)
+            highest = self._policy.level(query.epsilons, Fraction(0), how=query.how)
+            cost, nobody = query.cost(self._policy.rows_of(query)), query.cost(0)
+            found = _Terms(form, 0 if highest is None else highest, cost, nobody)
+            self._agreed = dict([*self._agreed.items(), (invitation.digest, found)][-_LATELY:])
+        return found
 
     def _objection(self, invitation: Invitation) -> str:
         """Why this question may not be answered, whatever the budget; empty: it may."""
@@ -248,7 +322,8 @@ class Gate:
         """
         if self._worker is None:
             return self._harmless(invitation.query, highest)
-        job = Job(invitation, np.zeros(0, dtype=np.int64), np.array([highest]))
+        nobody = np.zeros(0, dtype=np.int64)
+        job = Job(invitation, nobody, np.array([highest]), nobody)
         return self._worker.prepare(encode(job)) is not None
 
     def _try_there(self, request: bytes) -> bytes:
@@ -274,99 +349,71 @@ class Gate:
                 self._release(query, self._somebody(), epsilons[:1], coins)
         return works
 
-    def _level(self, book: Book, owner: str, invitation: Invitation) -> int | None:
-        """Which of the offered epsilons this owner can still pay; None: none, or no release is
-        left.
+    def _reports(self, invitation: Invitation, due: list["_Due"]) -> list[bytes]:
+        """Reports of owners, all at the moment that question and policy name: when the worker will
+        be done with them if everything before them, and they, take as long as they may.
         """
-        spent, releases = book.spent(owner)
-        if not releases < self._policy.releases:
-            return None
-        query = invitation.query
-        able = self._policy.level(query.epsilons, spent, book.spent_on(owner, COUNTS), query.how)
-        if query.delta:
-            cost = self._cost(book, owner, invitation, 0)
-            delta = book.delta_spent(owner, invitation.campaign, rational(query.delta))
-            able = 0 if self._policy.pays(query, cost, spent, delta) else None
-        form = None if self._template is None else self._template.form_of(query)
-        if form is None:
-            return able
-        # with a template: what the policy allows, whatever was spent elsewhere, or nothing
-        agreed = self._policy.level(query.epsilons, Fraction(0), how=query.how)
-        answered = book.answered(owner, invitation.campaign, query.what)
-        payable = able is not None and agreed is not None and agreed <= able
-        return agreed if payable and answered < form.times else None
-
-    def _cost(self, book: Book, owner: str, invitation: Invitation, level: int) -> Fraction:
-        """The epsilon that an answer adds to what this owner has spent: where it has a delta, by
-        zero-concentrated privacy within its campaign.
-        """
-        query = invitation.query
-        if not query.delta:
-            return rational(query.epsilons[level])
-        before = book.rho_spent(owner, invitation.campaign, rational(query.delta))
-        return added_epsilon(before, query.rho, query.delta)
-
-    def _reports(self, invitation: Invitation, fresh: list[tuple[str, int]]) -> list[bytes]:
-        """Reports of owners that can pay, all at the moment that question and policy name."""
-        query = invitation.query
-        seconds = float(self._policy.moment(query, len(fresh)))
-        ends = time.monotonic() + seconds
         if self._worker is None:
-            reports: list[bytes] | None = self._released(invitation, fresh)
-        else:
-            reports = self._computed(invitation, fresh, seconds - _PACKING)
+            return self._released(invitation, due)
+        terms = self._terms(invitation)
+        cost, instead = terms.cost.times(len(due)), terms.nobody.times(len(due))
+        ends = self._timetable.end_of((cost + instead).seconds) + float(OVERHEAD)
+        until = ends - _PACKING - instead.seconds
+        reports = self._computed(invitation, due, until, cost.memory)
         if reports is None:  # abandoned: as from owners without rows
-            reports = [self._from_nobody(invitation, *each) for each in fresh]
-        if self._policy.time_step:
-            time.sleep(max(0.0, ends - time.monotonic()))
+            reports = self._released(invitation, [each._replace(paid=False) for each in due])
+        time.sleep(max(0.0, ends - time.monotonic()))
+        self._moment.named = True
         return reports
 
     def _computed(
-        self, invitation: Invitation, fresh: list[tuple[str, int]], seconds: float
+        self, invitation: Invitation, due: list["_Due"], until: float, memory: int
     ) -> list[bytes] | None:
         """What the worker makes of owners' rows; None: nothing, in that time and memory."""
         if self._worker is None:
             raise RuntimeError("this gate has no worker")
-        places = np.array([self._place[owner] for owner, _ in fresh])
-        job = Job(invitation, places, np.array([level for _, level in fresh]))
-        cost = invitation.query.cost(self._policy.rows_of(invitation.query)).times(len(fresh))
-        said = self._worker.compute(encode(job), seconds, cost.memory)
+        job = Job(
+            invitation,
+            np.array([self._place[each.owner] for each in due]),
+            np.array([each.level for each in due]),
+            np.array([int(each.paid) for each in due]),
+        )
+        said = self._worker.compute(encode(job), until - time.monotonic(), memory)
         if said is None:
             return None
         reports = decode(said, Done, JOB_LARGEST).reports
-        return list(reports) if len(reports) == len(fresh) else None
+        return list(reports) if len(reports) == len(due) else None
 
     def _compute_there(self, request: bytes) -> bytes:
         """`_released`, in the worker."""
         job = decode(request, Job, JOB_LARGEST)
         names = list(self._place)
-        levels = job.levels.tolist()
-        fresh = [(names[place], level) for place, level in zip(job.places, levels, strict=True)]
-        return encode(Done(tuple(self._released(job.invitation, fresh))))
+        each = zip(job.places.tolist(), job.levels.tolist(), job.paid.tolist(), strict=True)
+        due = [_Due(names[place], level, bool(paid)) for place, level, paid in each]
+        return encode(Done(tuple(self._released(job.invitation, due))))
 
-    def _released(self, invitation: Invitation, fresh: list[tuple[str, int]]) -> list[bytes]:
-        """Reports of owners that can pay; rows that a learner stumbles over count as none."""
+    def _released(self, invitation: Invitation, due: list["_Due"]) -> list[bytes]:
+        """Reports of owners; those that do not pay have no rows, and rows that a learner stumbles
+        over count as none.
+        """
         query, digest = invitation.query, invitation.digest
-        places = np.array([self._place[owner] for owner, _ in fresh])
-        epsilons = np.array([query.epsilons[level] for _, level in fresh])
+        places = np.array([self._place[each.owner] for each in due])
+        epsilons = np.array([query.epsilons[each.level] for each in due])
         cohort, coins = self._first[query.unit][places], self._coins(query).of(places)
+        paid = np.array([[each.paid] for each in due])
+        cohort = Cohort(cohort.table, cohort.labels, np.where(paid, cohort.spans, 0))
         with suppress(Exception):
             reports = self._release(query, cohort, epsilons, coins)
-            return [pack(digest, level, reports[i : i + 1]) for i, (_, level) in enumerate(fresh)]
-        if len(fresh) > 1:  # in halves, so that nobody's report depends on another's rows
-            half = len(fresh) // 2
+            return [pack(digest, each.level, reports[i : i + 1]) for i, each in enumerate(due)]
+        if len(due) > 1:  # in halves, so that nobody's report depends on another's rows
+            half = len(due) // 2
             return [
-                *self._released(invitation, fresh[:half]),
-                *self._released(invitation, fresh[half:]),
+                *self._released(invitation, due[:half]),
+                *self._released(invitation, due[half:]),
             ]
-        return [self._from_nobody(invitation, *fresh[0])]
-
-    def _from_nobody(self, invitation: Invitation, owner: str, level: int) -> bytes:
-        """The owner's report, had it no rows."""
-        query = invitation.query
-        epsilons, place = np.array([query.epsilons[level]]), np.array([self._place[owner]])
-        reports = self._release(query, self._nobody(1), epsilons, self._coins(query).of(place))
-        return pack(invitation.digest, level, reports)
+        (one,) = due
+        reports = self._release(query, self._nobody(1), epsilons, coins)
+        return [pack(digest, one.level, reports)]
 
     def _release(
         self, query: Query, cohort: Cohort, epsilons: FloatArray, coins: Stream
@@ -395,6 +442,47 @@ class Gate:
 
     def __repr__(self) -> str:
         return f"Gate({len(self._place)} owners)"
+
+
+@dataclass(frozen=True)
+class _Terms:
+    """The form that a question has in the template, the place of the largest epsilon that the
+    policy allows, and what one owner's answer takes at most, of its rows and of none.
+    """
+
+    form: QuestionForm | None
+    highest: int
+    cost: Cost
+    nobody: Cost
+
+
+class _Due(NamedTuple):
+    """An answer to be given: whose, at which of the offered epsilons, and whether it is paid for.
+    One that is not says what an owner without rows says.
+    """
+
+    owner: str
+    level: int
+    paid: bool
+
+
+def _entry(invitation: Invitation, owner: str, cost: Fraction, report: bytes) -> Entry:
+    """A line of the ledger."""
+    query = invitation.query
+    return Entry(
+        owner,
+        invitation.digest,
+        invitation.campaign,
+        invitation.number,
+        int(time.time()),
+        str(cost),
+        query.unit,
+        query.what,
+        query.how,
+        report,
+        str(query.rho if cost else 0),
+        str(rational(query.delta) if cost else 0),
+    )
 
 
 def _first_rows(cohort: Cohort, most: int) -> Cohort:

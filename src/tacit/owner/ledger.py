@@ -70,9 +70,9 @@ class Book:
         return None if found is None else Entry(*found)
 
     def spent(self, owner: str) -> tuple[Fraction, int]:
-        """The epsilon that an owner has spent, and in how many releases."""
+        """The epsilon that an owner has spent, and in how many releases that cost something."""
         costs = self.connection.execute(
-            "SELECT epsilon FROM releases WHERE owner = ?", (owner,)
+            "SELECT epsilon FROM releases WHERE owner = ? AND epsilon <> '0'", (owner,)
         ).fetchall()
         return sum((Fraction(cost) for (cost,) in costs), Fraction(0)), len(costs)
 

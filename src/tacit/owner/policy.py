@@ -45,9 +45,9 @@ class Policy:
     owner, `records` where it is the record. Public: how long an answer takes is computed from it.
     longest, largest_memory : seconds and bytes that an answer may take by the bound of its
     question; a question that may take more is refused.
-    time_step : answers leave at multiples of this many seconds, after the moment that the question,
-    `rows` and `records` name, so that how long they took tells nothing. 0: as soon as it is there,
-    without that protection, for trials.
+    time_step : answers leave at the moment that the question, `rows` and `records` name, so that
+    how long they took tells nothing; what takes no rows (refusals, answers that are repeated) after
+    a multiple of this many seconds. 0: as soon as it is there, without that protection, for trials.
 
     >>> policy = Policy(epsilon_per_release="0.5", epsilon_total=1, releases=2)
     >>> policy.level((0.25, 0.5, 2.0), spent=Fraction(0))
@@ -168,9 +168,11 @@ class Policy:
 
     def moment(self, query: Query, owners: int) -> Fraction:
         """Seconds after which the answers of so many owners are done, whatever their rows: a
-        function of question and policy, with some for what is not counted.
+        function of question and policy, with time for answering as from no rows instead, and some
+        for what is not counted.
         """
-        return _OVERHEAD + Fraction(query.cost(self.rows_of(query)).times(owners).seconds)
+        cost = query.cost(self.rows_of(query)) + query.cost(0)
+        return OVERHEAD + Fraction(cost.times(owners).seconds)
 
     def too_costly(self, query: Query) -> str:
         """Why an answer may take too much, by the bound of its question; empty: it does not."""
@@ -206,7 +208,7 @@ class Policy:
 
 
 _COUNTS = ("releases", "largest_share", "largest_query", "rows", "records", "largest_memory")
-_OVERHEAD = Fraction(1, 10)  # seconds: two processes, and a busy machine
+OVERHEAD = Fraction(1, 10)  # seconds: two processes, and a busy machine
 _TRAININGS = (
     "objective",
     "output",

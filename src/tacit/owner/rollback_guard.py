@@ -36,7 +36,8 @@ _RATIONAL = re.compile("[0-9]{1,400}(/[0-9]{1,400})?")
 @message("entry")
 @dataclass(frozen=True)
 class Entry:
-    """A release; `epsilon` is an exact rational as text, `at` in seconds since 1970.
+    """A release; `epsilon` is an exact rational as text, `at` in seconds since 1970. What cost
+    nothing was made from no rows.
 
     Where it has a delta, `rho` is what it costs as zero-concentrated privacy, and `epsilon` what it
     adds to the epsilon of its campaign at this `delta` (`added_epsilon`).
@@ -61,8 +62,7 @@ class Entry:
                 raise bad(name, "a rational number such as 1/2", getattr(self, name)[:20])
         if not _RATIONAL.fullmatch(self.epsilon):
             raise bad("epsilon", "a rational number such as 1/2", self.epsilon[:20])
-        if not self.cost > 0:
-            raise bad("epsilon", "> 0", self.epsilon)
+        Fraction(self.epsilon)  # refuses what divides by 0
 
     @property
     def cost(self) -> Fraction:

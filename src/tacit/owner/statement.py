@@ -35,12 +35,13 @@ def owners(entries: list[Entry], limit: Policy | None) -> dict[str, dict[str, ob
     for owner, costs in sorted(charged.items()):
         counts = sum((entry.cost for entry in costs if entry.how == COUNTS), Fraction(0))
         spent = budget_used(sum((entry.cost for entry in costs), Fraction(0)), counts)
-        found[owner] = {"spent": rounded_up(spent), "releases": len(costs)}
+        paid = sum(entry.cost > 0 for entry in costs)
+        found[owner] = {"spent": rounded_up(spent), "releases": paid}
         deltas = {(entry.campaign, entry.delta) for entry in costs if entry.delta != "0"}
         found[owner]["delta"] = rounded_up(sum((Fraction(each) for _, each in deltas), Fraction(0)))
         if limit is not None:
             found[owner]["left"] = rounded_down(max(limit.epsilon_total - spent, Fraction(0)))
-            found[owner]["releases_left"] = max(limit.releases - len(costs), 0)
+            found[owner]["releases_left"] = max(limit.releases - paid, 0)
     return found
 
 

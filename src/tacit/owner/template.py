@@ -1,24 +1,32 @@
 """What a campaign may ask, fixed when an owner joins: consent that binds.
 
-A template follows from the campaign's signed terms. It holds an example of every form of question,
-names what of it may differ (`free`) and how large that may be (`bounds`), how often an owner
-answers, and what an answer costs. Claim: a question that passes is, but for its free parts, the
-example to the byte; nothing about it depends on rows. So the gate refuses, before rows are looked
-at and uncharged, whatever the owner was not shown.
+A campaign publishes its template, signed. It holds an example of every form of question, names the
+parts of it that may differ (`FreePart`: which objects, how many numbers, how large), how often an
+owner answers, and what that costs. Claim: a question that passes is, but for its free parts, the
+example to the byte, and its free parts are within their bounds; nothing about it depends on rows.
+So the gate refuses, before rows are looked at and uncharged, whatever the owner was not shown.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, is_dataclass
 from fractions import Fraction
+from math import inf
+from typing import Any
+
+import numpy as np
 
 from tacit._util.checks import bad, whole
 from tacit.learners.invitation import Invitation, digest_of
 from tacit.learners.query import Query
 from tacit.mechanisms.streams import rational
+from tacit.owner.ledger import Book
 from tacit.owner.policy import Policy
+from tacit.owner.rollback_guard import COUNTS, budget_used
 from tacit.wire import encode, message
+from tacit.wire.encoding import fields_of, tag_of
 
-ALWAYS_FREE = ("round", "attempt", "owners")
 ATTEMPTS = 1000  # a question that too few answered is put again, at most so often
+_MOST_OWNERS = 1 << 40
 
 
 @message("template.bound")
@@ -30,24 +38,92 @@ class Bound:
     most: int
 
 
+@message("template.part")
+@dataclass(frozen=True)
+class FreePart:
+    """A part of a question that may differ from the example: `path` leads to it, `meaning` says in
+    words what it is.
+
+    It is made of at most `numbers` numbers, none larger in size than `largest`, in objects of the
+    classes `kinds` (tags of the wire), and of objects with the digests `known`, as they are. Texts
+    are no part of it.
+
+    >>> part = FreePart("menu", "the epsilon of one answer", numbers=1, largest=2.0)
+    >>> part.objection((1.5,)), part.objection((1.5, 0.1)), part.objection((2.5,))
+    ('', 'its menu has more than 1 numbers', 'its menu has a number beyond 2')
+    """
+
+    path: str
+    meaning: str
+    numbers: int
+    largest: float
+    kinds: tuple[str, ...] = ()
+    known: tuple[bytes, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "largest", float(self.largest))
+        if not 0 <= self.largest < inf:
+            raise bad("largest", "a finite number, at least 0", self.largest)
+        whole("numbers", self.numbers, 0)
+
+    def objection(self, value: Any) -> str:
+        """Why this value may not stand there; empty: it may."""
+        count = 0
+        for found in self._parts(value):
+            if isinstance(found, str):
+                return f"its {self.path} {found}"
+            count += found.size
+            if not (np.abs(found) <= self.largest).all():
+                return f"its {self.path} has a number beyond {self.largest:g}"
+            if not count <= self.numbers:
+                return f"its {self.path} has more than {self.numbers} numbers"
+        return ""
+
+    def _parts(self, value: Any) -> Iterator[Any]:
+        """The numbers in a value, as arrays; a text for what may not be there."""
+        match value:
+            case None | bool():
+                return
+            case int() | float() | np.ndarray():
+                yield np.asarray(value, dtype=np.float64)
+            case tuple():
+                for each in value:
+                    yield from self._parts(each)
+            case _ if is_dataclass(value) and digest_of(value) in self.known:
+                return
+            case _ if is_dataclass(value) and tag_of(type(value)) in self.kinds:
+                for name in _fields(value):
+                    yield from self._parts(getattr(value, name))
+            case _:
+                yield "is made of something else"
+
+    @property
+    def words(self) -> str:
+        """For whoever is asked to agree."""
+        size = "number" if self.numbers == 1 else f"{self.numbers} numbers"
+        return f"{self.meaning} ({size} up to {self.largest:.6g})"
+
+
 @message("template.question")
 @dataclass(frozen=True, eq=False)
 class QuestionForm:
-    """Questions that are the example but for the fields `free`, within `bounds`.
+    """Questions that are the example but for the parts `free`, and whose sizes are within `bounds`.
 
-    An owner answers at most `times`. Where the epsilons on offer are free, `most` is the largest.
+    An owner answers at most `times`, at an epsilon of at most `most` each. `total` is what all of
+    it costs at most, where that is less than `times` answers at the epsilon of the example.
     """
 
     example: Query
-    free: tuple[str, ...]
+    free: tuple[FreePart, ...]
     bounds: tuple[Bound, ...]
     times: int
     most: float
+    total: float | None = None
 
     def __post_init__(self) -> None:
         whole("times", self.times, 1)
-        if not set(ALWAYS_FREE) <= set(self.free):
-            raise bad("free", f"with {', '.join(ALWAYS_FREE)}", self.free)
+        if len({part.path for part in self.free}) < len(self.free):
+            raise bad("free", "each part once", [part.path for part in self.free])
 
     def objection(self, query: Query) -> str:
         """Why this is not such a question; empty: it is."""
@@ -59,16 +135,54 @@ class QuestionForm:
             return "it asks for something else"
         if not all(rational(epsilon) <= rational(self.most) for epsilon in query.epsilons):
             return f"it offers more than epsilon {self.most:g}"
-        if len(query.epsilons) != len(example.epsilons):
-            return "it offers other epsilons"
-        same = replace(query, **{name: getattr(example, name) for name in self.free})
-        if digest_of(same) != digest_of(example):
-            return "it differs in what was fixed"
+        differs = _difference(example, query, "", {part.path: part for part in self.free})
+        if differs:
+            return differs
         sizes = sizes_of(query)
         for bound in self.bounds:
             if not sizes[bound.name] <= bound.most:
                 return f"its {bound.name} is beyond {bound.most}"
         return ""
+
+    def cost(self, policy: Policy) -> Fraction | None:
+        """What all its answers cost under a policy, at the largest epsilon of the menu that it
+        allows; None: it allows none.
+        """
+        level = policy.level(self.example.epsilons, Fraction(0), how=self.example.how)
+        if level is None:
+            return None
+        every = self.times * rational(self.example.epsilons[level])
+        return every if self.total is None else min(every, rational(self.total))
+
+
+def _difference(example: Any, value: Any, path: str, free: Mapping[str, FreePart]) -> str:
+    """Where a value differs from the example, or exceeds what is free; empty: nowhere."""
+    if path in free:
+        return free[path].objection(value)
+    same, inside = type(value) is type(example), list[tuple[str, Any, Any]]()
+    if same and is_dataclass(value):
+        names = _fields(value)
+        paths = [f"{path}.{name}".lstrip(".") for name in names]
+        parts = [[getattr(each, name) for name in names] for each in (example, value)]
+        inside = list(zip(paths, *parts, strict=True))
+    elif same and isinstance(value, tuple):
+        same = len(value) == len(example)
+        inside = [(f"{path}[]", *pair) for pair in zip(example, value, strict=False)]
+    elif same and isinstance(value, np.ndarray):
+        same = (value.dtype, value.shape) == (example.dtype, example.shape)
+        same = same and value.tobytes() == example.tobytes()
+    elif same:
+        same = repr(value) == repr(example)  # 0.0 is not -0.0
+    if not same:
+        return f"it differs in what was fixed: {path}"
+    found = (_difference(one, other, below, free) for below, one, other in inside)
+    return next(filter(None, found), "")
+
+
+def _fields(value: Any) -> list[str]:
+    """Names of what a registered object is made of."""
+    kind: Any = type(value)
+    return [name for name, _ in fields_of(kind)]
 
 
 @message("template")
@@ -83,6 +197,10 @@ class Template:
     trust: str
     forms: tuple[QuestionForm, ...]
 
+    def __post_init__(self) -> None:
+        if not self.forms:
+            raise bad("forms", "one at least", self.forms)
+
     def form_of(self, query: Query) -> QuestionForm | None:
         """The form that this question has."""
         return next((form for form in self.forms if not form.objection(query)), None)
@@ -96,9 +214,20 @@ class Template:
 
     def cost(self, policy: Policy) -> Fraction | None:
         """What the reports of the first form cost in all under a policy; None: it allows none."""
-        form = self.forms[0]
-        level = policy.level(form.example.epsilons, Fraction(0))
-        return None if level is None else form.times * rational(form.example.epsilons[level])
+        return self.forms[0].cost(policy)
+
+    def is_affordable(self, policy: Policy, book: Book, owner: str) -> bool:
+        """Whether what the policy leaves this owner pays for the reports of the first form."""
+        cost, how = self.cost(policy), self.forms[0].example.how
+        if cost is None:
+            return False
+        spent, releases = book.spent(owner)
+        counts = book.spent_on(owner, COUNTS) + (cost if how == COUNTS else 0)
+        enough = budget_used(spent + cost, counts) <= policy.epsilon_total
+        delta = rational(self.forms[0].example.delta)
+        if delta:
+            enough &= book.delta_spent(owner, self.campaign, delta) <= policy.delta_total
+        return enough and releases < policy.releases
 
     def lines(self) -> list[str]:
         """In plain words, for whoever is asked to agree."""
@@ -108,29 +237,57 @@ class Template:
         ]
         for form in self.forms:
             query = form.example
-            free = [name for name in form.free if name not in ALWAYS_FREE]
-            sizes = ", ".join(f"{bound.name} at most {bound.most}" for bound in form.bounds)
+            sizes = ", ".join(f"at most {bound.most} {bound.name}" for bound in form.bounds)
+            times = "once" if form.times == 1 else f"{form.times} times"
             said.append(
-                f"may ask at most {form.times} times: {query.what} through {query.how}, unit "
-                f"{query.unit}, epsilon at most {form.most:g}; {sizes}"
-                + (f"; may differ each time: {', '.join(free)}" if free else "")
+                f"may ask at most {times}: {query.what} through {query.how}, unit {query.unit}, "
+                f"epsilon at most {form.most:g} each; a question has {sizes}"
             )
+            said.append(f"  may differ: {'; '.join(part.words for part in form.free)}")
         return said
 
 
 def sizes_of(query: Query) -> dict[str, int]:
     """Sizes that a template bounds."""
-    return {
-        "round": query.round,
-        "attempt": query.attempt,
-        "width": query.width,
-        "bytes": len(encode(query)),
-    }
+    return {"numbers in an answer": query.width, "bytes": len(encode(query))}
 
 
-def bounds_of(example: Query, rounds: int, growth: int = 1) -> tuple[Bound, ...]:
-    """Bounds of questions like the example, in so many rounds, whose bytes may grow by so many."""
+def bounds_of(example: Query, growth: int = 0) -> tuple[Bound, ...]:
+    """Bounds of questions like the example whose bytes may grow by so many."""
     sizes = sizes_of(example)
-    # rounds and numbers of owners are a few digits longer in later questions
-    largest = {"round": rounds, "attempt": ATTEMPTS, "bytes": sizes["bytes"] + 64 + growth}
-    return tuple(Bound(name, largest.get(name, size)) for name, size in sizes.items())
+    sizes["bytes"] += 64 + growth  # rounds and numbers of owners have more digits later
+    return tuple(Bound(name, most) for name, most in sizes.items())
+
+
+def asked_again(rounds: int) -> tuple[FreePart, ...]:
+    """What differs in the questions of every campaign: which of so many rounds, which attempt, to
+    how many owners or to whom.
+    """
+    return (
+        FreePart("round", "the round", 1, rounds),
+        FreePart("attempt", "the attempt", 1, ATTEMPTS),
+        FreePart("owners", "who is asked, or how many", 1, _MOST_OWNERS),
+    )
+
+
+def made_like(path: str, meaning: str, example: Any, times: int, largest: float) -> FreePart:
+    """A part made of so many objects like the example: of its classes, with as many numbers each.
+
+    >>> from tacit.learners.models.ensemble import Ensemble
+    >>> made_like("ensemble", "the model so far", Ensemble(2), 3, 700.0)
+    FreePart(path='ensemble', meaning='the model so far', numbers=3, largest=700.0, \
+kinds=('ensemble',), known=())
+    """
+    kinds: dict[str, None] = {}
+    numbers = 0
+    todo = [example]
+    while todo:
+        each = todo.pop()
+        if is_dataclass(each) and (tag := tag_of(type(each))) is not None:
+            kinds[tag] = None
+            todo += [getattr(each, name) for name in _fields(each)]
+        elif isinstance(each, tuple):
+            todo += each
+        elif isinstance(each, int | float | np.ndarray):
+            numbers += int(np.size(each))
+    return FreePart(path, meaning, times * numbers, largest, tuple(kinds))

@@ -37,11 +37,14 @@ JOB_LARGEST = 1 << 30  # bytes: both sides are ours
 @message("gate job")
 @dataclass(frozen=True, eq=False)
 class Job:
-    """Owners by their places in the gate's cohort, and the level that each of them pays."""
+    """Owners by their places in the gate's cohort, the level that each of them answers at, and
+    whether it pays (1) or has no rows (0).
+    """
 
     invitation: Invitation
     places: IntArray
     levels: IntArray
+    paid: IntArray
 
 
 @message("gate reports")
@@ -60,6 +63,22 @@ _FAILED = -1
 _PATIENCE = 600.0  # seconds for preparing: kernels are compiled where none are kept on disk
 _GRACE = 10.0  # seconds beyond a deadline before the worker itself is given up
 _SLACK = 1 << 29  # bytes that libraries take for themselves
+
+
+class Timetable:
+    """When a worker is done with pieces of work that come one after the other, by their bounds
+    alone, whatever they really take. Threads may share it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._free = 0.0
+
+    def end_of(self, seconds: float) -> float:
+        """When work of so many seconds ends that comes now, on a clock that never jumps."""
+        with self._lock:
+            self._free = max(time.monotonic(), self._free) + seconds
+            return self._free
 
 
 class Worker:
@@ -82,12 +101,16 @@ class Worker:
         return self._ask(_COMPUTE, request, seconds, memory)
 
     def _ask(self, kind: bytes, request: bytes, seconds: float, memory: int) -> bytes | None:
+        until = time.monotonic() + seconds
         with self._lock:
+            seconds = until - time.monotonic()
+            if not seconds > 0:  # others took all of its time
+                return None
             if not (self._running and self._parent == os.getpid()):  # a worker is not shared
                 self._start()
             try:
                 _write(self._to, _HEADER.pack(kind, seconds, memory, len(request)) + request)
-                return _read_reply(self._from, time.monotonic() + seconds + _GRACE)
+                return _read_reply(self._from, until + _GRACE)
             except (OSError, EOFError):  # it is gone, or late: another one next time
                 self._running = False
                 self._stop()
@@ -205,12 +228,14 @@ def _leave_everything(*pipes: int) -> None:
 
 
 def _end(parent: int, process: int, *pipes: int) -> None:
-    """Let a worker go; a process that was forked from its parent has no say in it."""
+    """Let a worker go; a process that was forked from its parent has no say in it, and may have
+    other files under these numbers.
+    """
+    if parent != os.getpid():
+        return
     for pipe in pipes:
         with suppress(OSError):
             os.close(pipe)
-    if parent != os.getpid():
-        return
     with suppress(ProcessLookupError):
         os.kill(process, signal.SIGKILL)
     with suppress(ChildProcessError):

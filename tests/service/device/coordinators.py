@@ -38,6 +38,7 @@ class Watching(Link):
     def __init__(self, name="trial", terms=None, address="https://host"):
         self.key = Ed25519PrivateKey.generate()
         self.terms = terms or terms_of(name)
+        self.template = None  # another one than that of its terms
         super().__init__([httpx.AsyncClient(base_url=address)], coin=lambda: 0.0)
         self.seen, self._asked = [], set()
         asked = Invitation(name, 1, FOREVER, digest_of(self.terms.schema), self.terms.example())
@@ -48,7 +49,8 @@ class Watching(Link):
         self.seen.append((method, path, who, body))
         wait = {"retry-after": "0"}
         if path == "/v1/campaign":
-            return httpx.Response(200, content=greeting(self.terms, self.key), headers=wait)
+            said = greeting(self.terms, self.template or self.terms.template(), self.key)
+            return httpx.Response(200, content=said, headers=wait)
         if path == "/v1/question":
             first = who not in self._asked
             self._asked.add(who)

@@ -73,7 +73,7 @@ def test_batches_have_a_largest_size(slow, monkeypatch):
     monkeypatch.setattr(member, "_LARGEST", 3)
     first = question()
     said = told(slow, *((first, name) for name in NAMES))
-    assert slow.batches == [3, 3, 2]
+    assert sorted(slow.batches) == [2, 3, 3]
     assert len(set(said)) == 8
 
 

@@ -42,8 +42,9 @@ def test_a_renamed_file_is_the_same_owner(tmp_path):
     first.forget()
     assert run(first, tmp_path / "b.csv", tmp_path / "home") == 1
     assert len(set(first.bodies("/v1/report"))) == 1  # the same question, the same bytes
-    assert run(second, tmp_path / "b.csv", tmp_path / "home") == 0
-    assert second.reports() == 0
+    with pytest.raises(ValueError, match="does not pay for the campaign"):
+        run(second, tmp_path / "b.csv", tmp_path / "home")
+    assert [path for _, path, _, _ in second.seen] == ["/v1/campaign"]
     assert spent(tmp_path / "home") == {ME: 1}
 
 
@@ -57,8 +58,11 @@ def test_a_second_campaign_pays_from_the_same_budget_and_needs_its_key_at_the_sa
     with pytest.raises(ValueError, match="is pinned: another campaign"):
         run(other, data, home)
     campaign = other.key.public_key().public_bytes_raw()
-    assert run(other, data, home, pinned=campaign) == 0
-    assert spent(home) == {ME: 1}
+    with pytest.raises(ValueError, match=r"does not pay for the campaign, .* epsilon 1: nothing"):
+        run(other, data, home, pinned=campaign)
+    assert other.reports() == 0
+    assert run(other, data, home, pinned=campaign, policy=_twice()) == 1
+    assert spent(home) == {ME: 2}
     assert len(list((home / "pins").iterdir())) == 4  # two, with what each may ask
 
 
@@ -133,7 +137,8 @@ def test_csv_and_parquet_name_the_same_owners(tmp_path):
     (tmp_path / "blanks.csv").write_text("patient,age,ill\n 17.0 ,41,yes\n018,37,no\n")
     for file in ("n.parquet", "w.parquet", "blanks.csv"):
         other = Watching(file, address=f"https://{file}")
-        assert run(other, tmp_path / file, home, "patient") == 0
+        with pytest.raises(ValueError, match="does not pay for the campaign"):
+            run(other, tmp_path / file, home, "patient")
         assert other.reports() == 0
     assert sorted(spent(home).values()) == [1, 1, 1]
 

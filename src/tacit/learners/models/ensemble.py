@@ -15,7 +15,7 @@ from tacit.learners.query import Cost, in_blocks, table
 from tacit.wire import message
 
 LARGEST = 1 << 20  # numbers of a row, classes
-_LOUDEST = 700.0  # an alpha, so that its exponential and sums of alphas are finite
+LOUDEST = 700.0  # an alpha, so that its exponential and sums of alphas are finite
 
 
 @runtime_checkable
@@ -47,8 +47,8 @@ class Ensemble:
     def __post_init__(self) -> None:
         whole("classes", self.classes, 2)
         for alpha, model in self.members:
-            if not -_LOUDEST <= alpha <= _LOUDEST:
-                raise bad("alpha", f"between -{_LOUDEST:g} and {_LOUDEST:g}", alpha)
+            if not -LOUDEST <= alpha <= LOUDEST:
+                raise bad("alpha", f"between -{LOUDEST:g} and {LOUDEST:g}", alpha)
             if isinstance(model, Ensemble):
                 raise bad("a member", "a base model", "an ensemble")
 
@@ -116,7 +116,7 @@ class Ensemble:
         """
         product = 1.0
         for alpha, _ in self.members:
-            odds = np.exp(min(alpha, _LOUDEST)) / (self.classes - 1)  # (1 - e) / e
+            odds = np.exp(min(alpha, LOUDEST)) / (self.classes - 1)  # (1 - e) / e
             product *= self.classes * odds / (1 + odds)
         return float(product)
 
@@ -140,7 +140,7 @@ class Ensemble:
         """The public unit of loudness: twice the mean weight that the alphas imply, or the
         largest there can be.
         """
-        largest = float(np.exp(min(sum(alpha for alpha, _ in self.members), _LOUDEST)))
+        largest = float(np.exp(min(sum(alpha for alpha, _ in self.members), LOUDEST)))
         return min(largest, 2 * self.mean_weight)
 
     def weights(self, cohort: Cohort) -> FloatArray:

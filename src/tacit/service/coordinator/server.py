@@ -118,7 +118,7 @@ def coordinator(
         view=View(store, key.public_key()),
         driver=driver,
         rosters=rosters,
-        greeting=greeting(terms, key),
+        greeting=greeting(terms, terms.template(), key),
         campaign_key=campaign_key,
         administrators=Administrators(admin, administrators),
         limits=limits,

@@ -6,7 +6,7 @@ reproducible, not private.
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,12 +20,13 @@ from tacit.data.cohort import Cohort
 from tacit.data.sample import ColumnRoles
 from tacit.data.schema import Schema
 from tacit.data.table_file import TableFile, read_owned
-from tacit.learners.invitation import Invitation
+from tacit.learners.invitation import Invitation, digest_of
 from tacit.learners.query import Query
 from tacit.mechanisms.streams import Stream, seeded
-from tacit.owner.gate import Gate, Reason, RefusedError
+from tacit.owner.gate import Gate
 from tacit.owner.ledger import Ledger
 from tacit.owner.policy import Policy
+from tacit.owner.statement import rounded_up
 from tacit.owner.template import Template
 from tacit.service.device.client import Link
 from tacit.service.device.home import Home
@@ -35,13 +36,13 @@ from tacit.service.kinds import read_terms
 from tacit.service.kinds.kind import CampaignTerms
 from tacit.service.protocol.handshake import (
     REHEARSAL,
+    TEMPLATE,
     is_rehearsal,
     read_greeting,
     rehearse_only_here,
 )
 from tacit.sums.halves import REHEARSAL_HELPER
-from tacit.wire import encode
-from tacit.wire.envelopes import public_bytes
+from tacit.wire.envelopes import opened, public_bytes
 
 
 @dataclass(frozen=True)
@@ -86,12 +87,14 @@ class Joining:
 
     async def members(
         self, link: Link, pinned: bytes | None = None, *, pin: bool = True
-    ) -> tuple[CampaignTerms, list[Member]]:
+    ) -> tuple["_Greeted", list[Member]]:
         """Greet the campaign, pin its key, and make a member of every owner in the file."""
         response = await link.call("GET", "/v1/campaign", None)
-        key, data = read_greeting(response.content, pinned)
+        key, data, signed = read_greeting(response.content, pinned)
         campaign = link.campaign = public_bytes(key)
         terms = read_terms(data)
+        template = opened(signed, Template, TEMPLATE, key)
+        _check_published(template, terms)
         if is_rehearsal(terms.name) != (self.rehearsal is not None):
             raise ValueError(
                 f"the campaign is {terms.name!r}: give --rehearsal for a rehearsal, and only then"
@@ -100,19 +103,34 @@ class Joining:
         home = Home.at(self.home, self.guards)
         home.check(campaign, str(link.address), pinned)
         home.settle(self.owners)
+        home.check_template(campaign, signed)
         named = [None] if self.owners is None else values
-        keys = [home.key(campaign, value) for value in named]
-        members = self._members(
-            _Greeted(terms, key, home, cohort, [home.owner(value) for value in named], keys), link
-        )
-        template = terms.template()
-        barred = self.policy.refuse_columns(template.columns, template.label)
-        if barred and pin:
-            raise ValueError(f"{barred}: nothing was sent")
-        home.check_template(campaign, encode(template))
+        names = [home.owner(value) for value in named]
         if pin:
-            home.pin(campaign, str(link.address), encode(template))
-        return terms, members
+            if not home.has_joined(campaign):
+                self._consent(template, home.ledger, names)
+            home.pin(campaign, str(link.address), signed)
+        keys = [home.key(campaign, value) for value in named]
+        greeted = _Greeted(terms, template, key, home, cohort, names, keys)
+        return greeted, self._members(greeted, link)
+
+    def _consent(self, template: Template, ledger: Ledger, names: Sequence[str]) -> None:
+        """Refuse a campaign that the policy bars, or that what is left of a budget does not pay
+        for: the owner's own decision, made before anything is sent.
+        """
+        barred = self.policy.refuse_columns(template.columns, template.label)
+        if barred:
+            raise ValueError(f"{barred}: nothing was sent")
+        cost = template.cost(self.policy)
+        if cost is None:
+            raise ValueError("the policy allows no epsilon that is on offer: nothing was sent")
+        with ledger.transaction() as book:
+            able = any(template.is_affordable(self.policy, book, name) for name in names)
+        if not able:
+            raise ValueError(
+                "what is left of the budget does not pay for the campaign, which may cost epsilon "
+                f"{rounded_up(cost)}: nothing was sent"
+            )
 
     def _members(self, greeted: "_Greeted", link: Link) -> list[Member]:
         terms, names, cohort = greeted.terms, greeted.names, greeted.cohort
@@ -150,7 +168,7 @@ class Joining:
         given: dict[str, Any] = {
             "key": key,
             "clock": link.now,
-            "template": greeted.terms.template(),
+            "template": greeted.template,
         }
         if self.rehearsal is None:
             return Gate(cohort, names, schema, self.policy, ledger, **given)
@@ -230,6 +248,7 @@ class _Greeted:
     """A campaign that was greeted, and the owners of a file: names in the ledger, and keys."""
 
     terms: CampaignTerms
+    template: Template
     key: Ed25519PublicKey
     home: Home
     cohort: Cohort
@@ -237,18 +256,27 @@ class _Greeted:
     keys: list[Ed25519PrivateKey]
 
 
+def _check_published(template: Template, terms: CampaignTerms) -> None:
+    """Refuse a template that is not about the campaign of these terms."""
+    columns = tuple(str(feature.name) for feature in terms.schema.features)
+    about = terms.name, digest_of(terms.schema), columns, terms.label
+    if not (template.campaign, template.schema, template.columns, template.label) == about:
+        raise ValueError("the campaign's template is about other columns than its terms")
+
+
 async def join(joining: Joining, link: Link, tokens: list[str], pinned: bytes | None = None) -> int:
     """Enrol every owner of a file and take part until the campaign ends; how many questions were
     answered. Without tokens owners go on that have enrolled before.
     """
-    terms, members = await joining.members(link, pinned)
+    greeted, members = await joining.members(link, pinned)
     if tokens and len(tokens) < len(members):
         raise ValueError(f"tokens must be one for each of {len(members)} owners, got {len(tokens)}")
     if joining.rehearsal is None:  # in no order that the rows have
         members.sort(key=lambda member: member.owner)
     given = zip(members, tokens, strict=False)
     await asyncio.gather(*(member.enrol(token) for member, token in given))
-    return sum(await asyncio.gather(*(member.take_part(once=terms.once) for member in members)))
+    once = greeted.terms.once
+    return sum(await asyncio.gather(*(member.take_part(once=once) for member in members)))
 
 
 class RehearsalGate(Gate):
@@ -278,11 +306,10 @@ class RehearsalGate(Gate):
         tapes = max(len(owners), 2)  # a question is first tried on two owners without rows
         self._stream = seeded(part.seed).of(np.arange(part.first, part.first + tapes))
 
-    def _admitted(self, question: bytes) -> Invitation:
-        invitation = super()._admitted(question)
+    def _objection(self, invitation: Invitation) -> str:
         if not is_rehearsal(invitation.campaign):
-            raise RefusedError(Reason.FORBIDDEN, f"the campaign is no {REHEARSAL}")
-        return invitation
+            return f"the campaign is no {REHEARSAL}"
+        return super()._objection(invitation)
 
     @property
     def _computes_apart(self) -> bool:

@@ -124,7 +124,8 @@ def _pause(response: httpx.Response, coin: float) -> float:
     return min(told, _LONGEST) * (0.25 + 1.5 * coin)
 
 
-_LARGEST = 1000  # owners in one transaction of the ledger: they share one bound of work
+_LARGEST = 500  # owners in one transaction of the ledger: they share one bound of work
+_AT_GATE = 3  # batches at a time
 Answered = asyncio.Future[bytes]
 
 
@@ -132,7 +133,9 @@ class GateQueue:
     """One gate for many owners, whoever comes when; an owner alone does not wait.
 
     Those that come with the same question meanwhile are answered together: a gate writes down what
-    it releases before it leaves, on disk, which takes as long for many owners as for one.
+    it releases before it leaves, on disk, which takes as long for many owners as for one. A few
+    such batches are at the gate at a time: while one waits for its moment, the rows of another are
+    worked on. Another question waits until they are done.
     """
 
     def __init__(self, gate: Gate) -> None:
@@ -152,20 +155,29 @@ class GateQueue:
 
     async def _answer_all(self) -> None:
         """Batch after batch, until nobody waits."""
-        while self._waiting:
-            question = next(iter(self._waiting))
-            waiting = self._waiting.pop(question)
-            batch, rest = waiting[:_LARGEST], waiting[_LARGEST:]
-            if rest:
-                self._waiting[question] = rest
-            answers = await self._ask_gate(question, [owner for owner, _ in batch])
-            for (_, future), each in zip(batch, answers, strict=True):
-                if future.done():  # cancelled: nobody wants to know any more
-                    continue
-                if isinstance(each, Exception):
-                    future.set_exception(each)
-                else:
-                    future.set_result(each)
+        at_gate: set[asyncio.Task[None]] = set()
+        question = b""
+        while self._waiting or at_gate:
+            if not at_gate:
+                question = next(iter(self._waiting))
+            while question in self._waiting and len(at_gate) < _AT_GATE:
+                waiting = self._waiting.pop(question)
+                if waiting[_LARGEST:]:
+                    self._waiting[question] = waiting[_LARGEST:]
+                batch = self._answer_batch(question, waiting[:_LARGEST])
+                at_gate.add(asyncio.create_task(batch))
+            _, at_gate = await asyncio.wait(at_gate, return_when=asyncio.FIRST_COMPLETED)
+
+    async def _answer_batch(self, question: bytes, batch: list[tuple[str, Answered]]) -> None:
+        """One batch through the gate."""
+        answers = await self._ask_gate(question, [owner for owner, _ in batch])
+        for (_, future), each in zip(batch, answers, strict=True):
+            if future.done():  # cancelled: nobody wants to know any more
+                continue
+            if isinstance(each, Exception):
+                future.set_exception(each)
+            else:
+                future.set_result(each)
 
     async def _ask_gate(
         self, question: bytes, owners: list[str]

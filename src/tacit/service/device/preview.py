@@ -27,15 +27,16 @@ class Preview:
 
 async def preview(joining: Joining, link: Link, pinned: bytes | None) -> Preview:
     """For the owner alone: it shows a report that is never sent."""
-    terms, members = await joining.members(link, pinned, pin=False)
-    query = terms.example()
+    greeted, members = await joining.members(link, pinned, pin=False)
+    terms, template = greeted.terms, greeted.template
+    query = template.forms[0].example
     policy = joining.policy
     level = policy.level(query.epsilons, rational(0))
-    barred = policy.refuse_columns(terms.template().columns, terms.label)
+    barred = policy.refuse_columns(template.columns, template.label)
     objection = barred or policy.objection(
         Invitation(terms.name, 1, 0, digest_of(terms.schema), query)
     )
-    told, template = joining.enrolment_facts(terms), terms.template()
+    told = joining.enrolment_facts(terms)
     sealed = isinstance(query, SealedQuery)
     from_whom = "either of two servers, but not from both" if sealed else "everybody but you"
     lines = [

@@ -13,12 +13,11 @@ from tacit.data.cohort import Public
 from tacit.estimators.guarantee import Source, boosting_guarantee, under_two_servers
 from tacit.learners import learner_of
 from tacit.learners.learner import Facts, Learner, ReportTerms, ShareQuery, Tally
-from tacit.learners.models.ensemble import Ensemble
-from tacit.learners.owners.stump import StumpModel
+from tacit.learners.models.ensemble import LOUDEST, Ensemble
 from tacit.learners.owners.sum_query import SharesQuery, SumQuery
-from tacit.learners.query import Query
+from tacit.learners.query import Answer, Query
 from tacit.owner.policy import Policy
-from tacit.owner.template import ALWAYS_FREE, QuestionForm, bounds_of
+from tacit.owner.template import FreePart, QuestionForm, asked_again, bounds_of, made_like
 from tacit.service.kinds.campaign_file import HelpedSpec, register
 from tacit.service.kinds.kind import (
     ONE_REPORT,
@@ -39,7 +38,7 @@ from tacit.sums.halves import (
     TallyLaw,
 )
 from tacit.sums.vector_terms import VectorTerms
-from tacit.wire import message
+from tacit.wire import encode, message
 
 _WORDS = KindWords(
     one="owner",
@@ -123,7 +122,12 @@ class BoostingTerms(CampaignTerms):
         return self.attempts
 
     def example(self) -> Query:
-        asked = ShareQuery(
+        asked = self._first
+        return asked if self.keys is None else SharesQuery.of(asked, 1, self.keys)
+
+    @property
+    def _first(self) -> ShareQuery:
+        return ShareQuery(
             round=1,
             attempt=1,
             owners=self.owners,
@@ -132,7 +136,6 @@ class BoostingTerms(CampaignTerms):
             ensemble=Ensemble(self.facts.classes),
             terms=self.terms,
         )
-        return asked if self.keys is None else SharesQuery.of(asked, 1, self.keys)
 
     @property
     def trust(self) -> str:
@@ -145,23 +148,38 @@ class BoostingTerms(CampaignTerms):
     def forms(self) -> tuple[QuestionForm, ...]:
         """The ensemble grows by a model each round; sums ask how wrong the next one is."""
         (form,) = super().forms()
-        bounds = bounds_of(form.example, self.rounds, growth=self.rounds * _MODEL)
-        number = () if self.keys is None else ("number",)
-        asked = replace(form, free=(*ALWAYS_FREE, "ensemble", *number), bounds=bounds)
+        none = np.zeros(self.learner.space(self.facts).dim)
+        model = self.learner.learn(self._first, Answer(none, none + np.inf, 1))
+        one = Ensemble(self.facts.classes).plus(0.0, model)
+        said = "the ensemble published so far"
+        published = made_like("ensemble", said, one, self.rounds, self._largest)
+        growth = self.rounds * (_VOTE + len(encode(one)))
+        bounds = bounds_of(form.example, growth)
+        free = (*form.free, published)
+        if self.keys is not None:
+            free = (*free, FreePart("number", "which sum it is", 1, _MOST_SUMS))
+        asked = replace(form, free=free, bounds=bounds)
         if self.sums is None:
             return (asked,)
-        ensemble = Ensemble(self.facts.classes)
-        example = SumQuery.of(
-            Tally(StumpModel(0, 0.0, 0, 1), ensemble), self.facts.dim, 1, 1, self.sums
+        times = self.rounds * self.attempts
+        example = SumQuery.of(Tally(model, Ensemble(one.classes)), self.facts.dim, 1, 1, self.sums)
+        free = (
+            *asked_again(self.rounds + 1),
+            published,
+            made_like("model", "the model that is judged", model, 1, self._largest),
+            FreePart("number", "which sum it is", 1, times),
         )
-        summed = QuestionForm(
-            example,
-            (*ALWAYS_FREE, "model", "ensemble", "number"),
-            bounds_of(example, self.rounds + 1, growth=(self.rounds + 1) * _MODEL),
-            self.rounds * self.attempts,
-            self.sums.law.price,
-        )
-        return asked, summed
+        epsilon = self.sums.law.price
+        return asked, QuestionForm(example, free, bounds_of(example, growth), times, epsilon)
+
+    @property
+    def _largest(self) -> float:
+        """The largest number that a published model can have: a vote, or what reports decode to."""
+        furthest = _SUMMED
+        if self.keys is None:
+            furthest = float(self._first.mechanism(np.array(self.epsilons)).spans.max())
+        facts = float(np.abs(self.facts.values).max(initial=0.0))
+        return max(LOUDEST, furthest, facts, self.facts.dim, self.facts.classes)
 
     def run(self, public: Public) -> Generator[Any, Any, Boosted]:
         return self.algorithm(OwnSample(public) if self.sums is None else AllOwners())
@@ -219,7 +237,9 @@ class BoostingTerms(CampaignTerms):
         return replace(self, sums=sums, keys=self.keys and (self.keys[COORDINATOR], public))
 
 
-_MODEL = 1 << 14  # bytes that a base model may have
+_VOTE = 32  # bytes of a vote, and of numbers that are longer in another model
+_MOST_SUMS = 1 << 40
+_SUMMED = 1e6  # the largest mean that two servers add up to, noise included
 
 
 @register

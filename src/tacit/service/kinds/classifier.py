@@ -10,15 +10,17 @@ import numpy as np
 
 from tacit._util.checks import bad, one_of, whole
 from tacit._util.types import IntArray
+from tacit.algorithms.feature_maps import Basis
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import LEAST_GAIN, MAPS, Refined, look_ahead, refine
 from tacit.data.cohort import Public
 from tacit.estimators.guarantee import Source, classifier_guarantee
 from tacit.estimators.planning import Plan
+from tacit.learners.invitation import digest_of
 from tacit.learners.learner import ShareQuery
 from tacit.learners.query import Query
-from tacit.owner.template import ALWAYS_FREE, QuestionForm, bounds_of
+from tacit.owner.template import FreePart, QuestionForm, bounds_of
 from tacit.service.kinds.campaign_file import CampaignSpec, register
 from tacit.service.kinds.kind import (
     ONE_REPORT,
@@ -27,7 +29,7 @@ from tacit.service.kinds.kind import (
     KindWords,
     Publication,
 )
-from tacit.wire import message
+from tacit.wire import encode, message
 
 _WORDS = KindWords(
     one="owner",
@@ -48,11 +50,45 @@ _WORDS = KindWords(
 )
 
 
+@message("campaign.classifier.maps")
+@dataclass(frozen=True)
+class PublicMaps:
+    """What the features of a campaign's questions are made of: expansions by their digests, `bytes`
+    long in all, which make `width` numbers of a row, and of these at most `features` features;
+    the largest numbers in their centres and matrices, and how far a public row reaches at most.
+    """
+
+    expansions: tuple[bytes, ...]
+    bytes: int
+    width: int
+    features: int
+    centre: float
+    matrix: float
+    reach: float
+
+    @classmethod
+    def of(cls, basis: Basis, public: Public) -> "PublicMaps":
+        """Of a basis that was fitted to public rows. A row reaches no farther than the root of 2
+        times its largest feature, because squares of scales add up to 1; scores of models that have
+        not seen a row may be a few times those that have.
+        """
+        groups = basis.groups
+        return cls(
+            expansions=tuple(digest_of(group.expansion) for group in groups),
+            bytes=sum(len(encode(group.expansion)) for group in groups),
+            width=sum(len(group.centre) for group in groups),
+            features=basis.dim,
+            centre=max(float(np.abs(group.centre).max()) for group in groups),
+            matrix=max(float(np.abs(group.matrix).max(initial=0.0)) for group in groups),
+            reach=8 * float(np.abs(basis.transform(public.X)).max()),
+        )
+
+
 @message("campaign.classifier")
 @dataclass(frozen=True, eq=False)
 class ClassifierTerms(CampaignTerms):
     """`rounds` rounds over `owners` owners in all, believed to hold `rows` rows each; `query` is
-    the first question.
+    the first question, `maps` says what later ones may be made of.
 
     A question with fewer reports than `minimum` is void, and others are asked. `features` are the
     feature maps that the data user may choose from.
@@ -66,6 +102,7 @@ class ClassifierTerms(CampaignTerms):
     rows: int
     rounds: int
     features: tuple[str, ...]
+    maps: "PublicMaps"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -102,10 +139,32 @@ class ClassifierTerms(CampaignTerms):
         return self.query
 
     def forms(self) -> tuple[QuestionForm, ...]:
-        """The published model is part of what an owner computes with: it differs each round."""
-        (form,) = super().forms()
-        bounds = bounds_of(self.query, self.rounds, growth=_GROWTH)
-        return (replace(form, free=(*ALWAYS_FREE, "learner"), bounds=bounds),)
+        """The published model is part of what an owner computes with: it differs each round. Its
+        features are made of the same maps, of which some may be left out.
+        """
+        (form,), maps, classes = super().forms(), self.maps, len(self.schema.classes)
+        largest, features = maps.reach, "learner.features"
+        free = (
+            FreePart(
+                f"{features}.expansion",
+                "which public features are used",
+                numbers=0,
+                largest=0.0,
+                kinds=("features.joined",),
+                known=maps.expansions,
+            ),
+            FreePart(f"{features}.centre", "their centre", maps.width, maps.centre),
+            FreePart(f"{features}.matrix", "their scales", maps.width * maps.features, maps.matrix),
+            FreePart(f"{features}.level", "the scale of the constant", 1, 1.0),
+            FreePart("learner.weights", "the model so far", maps.features * classes, _SCORES),
+            FreePart("learner.reach", "for how much a row counts", 1, largest),
+            FreePart("learner.radius", "for how much an owner counts", 1, largest),
+        )
+        numbers = (classes - 1) * maps.features
+        growth = maps.bytes + 8 * sum(part.numbers for part in free)
+        sizes = {bound.name: bound for bound in bounds_of(self.query, growth)}
+        width = replace(sizes.pop("numbers in an answer"), most=numbers)
+        return (replace(form, free=(*form.free, *free), bounds=(width, *sizes.values())),)
 
     def run(self, public: Public) -> Generator[Any, Any, Refined]:
         return refine(
@@ -139,7 +198,7 @@ class ClassifierTerms(CampaignTerms):
         )
 
 
-_GROWTH = 1 << 16  # bytes by which a published model may grow in later rounds
+_SCORES = 1e6  # the largest weight of a feature: scores beyond are certainties
 _FEATURES = ("auto", "linear", "products", "waves", "leaves")
 
 
@@ -190,5 +249,6 @@ class ClassifierSpec(CampaignSpec):
             rows=rows,
             rounds=rounds,
             features=maps,
+            maps=PublicMaps.of(look.combination.basis, sample.public),
         )
         return made, sample.public

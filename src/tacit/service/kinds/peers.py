@@ -19,14 +19,15 @@ from tacit.data.schema import Schema
 from tacit.data.table import UserTable
 from tacit.estimators.guarantee import Source, peer_guarantee
 from tacit.estimators.peer_models import keep_own
+from tacit.learners.invitation import digest_of
 from tacit.learners.peers.cells import Cells
 from tacit.learners.peers.leaf_counts import CountLeaves
 from tacit.learners.peers.own_model import OwnRows, fit_own
-from tacit.learners.peers.peer_model import Additive, ServedScores
+from tacit.learners.peers.peer_model import Additive, ScorePart, ServedScores
 from tacit.learners.query import Query
 from tacit.mechanisms.streams import seeded
 from tacit.owner.policy import Policy
-from tacit.owner.template import ALWAYS_FREE, QuestionForm, bounds_of
+from tacit.owner.template import FreePart, QuestionForm, asked_again, bounds_of, made_like
 from tacit.service.kinds.campaign_file import CampaignSpec, register
 from tacit.service.kinds.kind import (
     MEANING,
@@ -61,7 +62,8 @@ _WORDS = KindWords(
 
 
 _LATER = 100  # newcomers may add turns, so many times those that were planned
-_PART = 1 << 10  # bytes of what a turn released
+_PART = 64  # bytes of what a turn released, beside its scores
+_MOST_PEERS = 1 << 20
 
 
 @message("campaign.peers")
@@ -124,6 +126,10 @@ class PeerTerms(CampaignTerms):
         return self
 
     def example(self) -> Query:
+        return self._first
+
+    @property
+    def _first(self) -> CountLeaves:
         return CountLeaves(
             round=1,
             attempt=1,
@@ -140,11 +146,24 @@ class PeerTerms(CampaignTerms):
 
     def forms(self) -> tuple[QuestionForm, ...]:
         """What was released so far, the cuts and the part of epsilon differ from turn to turn."""
-        example = self.example()
-        bounds = bounds_of(example, self.rounds * _LATER, growth=self.rounds * _LATER * _PART)
+        example, turns = self._first, self.rounds * _LATER
+        scores = (0.0,) * max(self.cells.sizes)
+        one = Additive((ScorePart(1, 0, scores, 0),))
+        free = (
+            *asked_again(turns),
+            FreePart(
+                "cuts",
+                "which attributes are counted",
+                numbers=0,
+                largest=0.0,
+                known=tuple(digest_of(cut) for cut in example.cuts),
+            ),
+            made_like("model", "what participants released so far", one, turns, _MOST_PEERS),
+            FreePart("menu", "the epsilon of one answer", 1, self.epsilon),
+        )
+        bounds = bounds_of(example, growth=turns * (_PART + 16 * len(scores)))
         times = turns_each(self.rounds, 1, self.epsilon)
-        free = (*ALWAYS_FREE, "cuts", "model", "menu")
-        return (QuestionForm(example, free, bounds, times, self.epsilon),)
+        return (QuestionForm(example, free, bounds, times, self.epsilon, total=self.epsilon),)
 
     def run(self, public: Public) -> Generator[Any, Any, TurnsTaken]:
         return self.replay()

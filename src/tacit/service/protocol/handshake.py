@@ -2,7 +2,7 @@
 that an owner signs.
 
 Services are reached by TLS, unless they are on this machine. What a coordinator says first is its
-public key, and the campaign's terms signed with it.
+public key, and the campaign's terms and template signed with it.
 
 A rehearsal is a campaign over the network whose coins can be repeated: reproducible, not private.
 It gives, byte for byte, the model that the engine in one process gives for the same rows and seed,
@@ -46,7 +46,9 @@ from tacit.wire.envelopes import public_bytes, sign, verify
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 REHEARSAL = "rehearsal: reproducible, not private"
 _PURPOSE = "campaign"
+TEMPLATE = "template"  # the purpose that templates are signed for
 _KEY = 32  # bytes of a public key
+_LENGTH = 4  # bytes of the length of the template
 
 
 def check_url(name: str, url: str) -> str:
@@ -68,14 +70,26 @@ def trust(authority: Path | None) -> ssl.SSLContext | bool:
     return True if authority is None else ssl.create_default_context(cafile=str(authority))
 
 
-def greeting(terms: object, key: Ed25519PrivateKey) -> bytes:
-    """The bytes that everybody may fetch: the key, and the terms signed with it."""
-    return public_bytes(key.public_key()) + sign(terms, _PURPOSE, key)
+class Greeting(NamedTuple):
+    """What a campaign says first: its key, the bytes of its terms, and its template as it was
+    signed, by itself.
+    """
+
+    key: Ed25519PublicKey
+    terms: bytes
+    template: bytes
 
 
-def read_greeting(data: bytes, pinned: bytes | None) -> tuple[Ed25519PublicKey, bytes]:
-    """The campaign's key and the bytes of its terms; with a `pinned` key only that one will do."""
-    if not len(data) > _KEY:
+def greeting(terms: object, template: object, key: Ed25519PrivateKey) -> bytes:
+    """The bytes that everybody may fetch: the key, and template and terms signed with it."""
+    signed = sign(template, TEMPLATE, key)
+    length = len(signed).to_bytes(_LENGTH, "little")
+    return public_bytes(key.public_key()) + length + signed + sign(terms, _PURPOSE, key)
+
+
+def read_greeting(data: bytes, pinned: bytes | None) -> Greeting:
+    """A greeting whose signatures hold; with a `pinned` key only that one will do."""
+    if not len(data) > _KEY + _LENGTH:
         raise WireError("not a campaign: too short")
     if pinned is not None and data[:_KEY] != pinned:
         raise WireError(
@@ -83,7 +97,11 @@ def read_greeting(data: bytes, pinned: bytes | None) -> tuple[Ed25519PublicKey, 
             "another campaign?"
         )
     key = Ed25519PublicKey.from_public_bytes(data[:_KEY])
-    return key, verify(data[_KEY:], _PURPOSE, key)
+    begin = _KEY + _LENGTH
+    end = begin + int.from_bytes(data[_KEY:begin], "little")
+    template = data[begin:end]
+    verify(template, TEMPLATE, key)
+    return Greeting(key, verify(data[end:], _PURPOSE, key), template)
 
 
 def sum_key(key: Ed25519PrivateKey) -> X25519PrivateKey:
