@@ -126,6 +126,39 @@ def test_a_deleted_or_exchanged_ledger_is_refused(tmp_path):
         opened(tmp_path)
 
 
+def deleted(folder, *names):
+    for name in names:
+        for suffix in ("", "-wal", "-shm"):
+            (folder / f"{name}{suffix}").unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize("lost", [("l.db", "l.mark"), ("l.db",), ("l.mark",)])
+@pytest.mark.parametrize("releases", [0, 2])
+def test_a_ledger_that_was_begun_is_not_begun_anew(tmp_path, lost, releases):
+    """With file and mark both gone nothing shows that anything was spent: one has to say so."""
+    ledger = opened(tmp_path)
+    write(ledger, *range(1, releases + 1))
+    ledger.close()
+    assert Ledger(tmp_path / "l.db", tmp_path / "l.mark", begun=True).entries() == ledger.entries()
+    ledger.close()
+    deleted(tmp_path, *lost)
+    with pytest.raises(LedgerError, match="has lost"):
+        Ledger(tmp_path / "l.db", tmp_path / "l.mark", begun=True)
+    if len(lost) == 2:
+        assert opened(tmp_path).entries() == []  # the bound of a ledger by itself
+
+
+def test_a_second_mark_keeps_a_ledger_from_beginning_anew(tmp_path):
+    (tmp_path / "token").mkdir()
+    also = [tmp_path / "token" / "mark"]
+    ledger = Ledger(tmp_path / "l.db", tmp_path / "l.mark", also)
+    write(ledger, 1)
+    ledger.close()
+    deleted(tmp_path, "l.db", "l.mark")
+    with pytest.raises(LedgerError, match="not the latest: it has 0 releases"):
+        Ledger(tmp_path / "l.db", tmp_path / "l.mark", also)
+
+
 def test_a_missing_mark_is_noticed_and_can_be_adopted_on_purpose(tmp_path):
     ledger = opened(tmp_path)
     write(ledger, 1)

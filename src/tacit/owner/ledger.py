@@ -119,10 +119,20 @@ class Ledger:
 
     `also` are further places for the same mark, for example on a share or a token: the newest of
     all counts. Their folders must be there, and every release is written to each before it counts.
+
+    `begun` says that the ledger was opened before: then it is refused where the file or every mark
+    is gone. Without it a ledger whose file and marks were all deleted begins anew, and what was
+    spent is forgotten: whoever opens a ledger by itself, and not in a home, should say so from the
+    second time on, or keep a mark where it is not deleted along with it.
     """
 
     def __init__(
-        self, path: str | Path, mark: str | Path | None = None, also: Sequence[str | Path] = ()
+        self,
+        path: str | Path,
+        mark: str | Path | None = None,
+        also: Sequence[str | Path] = (),
+        *,
+        begun: bool = False,
     ) -> None:
         self.path = Path(path)
         self.mark = default_mark(self.path) if mark is None else Path(mark)
@@ -136,11 +146,17 @@ class Ledger:
                     f"the folder of the guard {each} is not there (a share that is not mounted?); "
                     "nothing was released"
                 )
+        gone = [each for each in (self.path, self.mark) if not each.exists()]
+        if begun and (self.path in gone or not any(each.exists() for each in self.marks)):
+            raise LedgerError(
+                f"ledger {self.path} has lost {gone[0]}, and with it what was spent: put the "
+                "latest back; nothing was released"
+            )
         with self.transaction() as book:  # creates the tables, and compares ledger and marks
             for _ in _checked(book.connection, self.path):
                 pass
             for each in self.marks:
-                if book.count and not each.exists():
+                if not each.exists():
                     identity = self._prepare(book.connection)
                     write_mark(each, Mark(identity, book.count, book.head, ()))
 
@@ -250,8 +266,8 @@ class Ledger:
         """
         count, head = _end(connection)
         known = [mark for mark in map(read_mark, self.marks) if mark is not None]
-        if not known and count == 0:
-            return Book(connection, count, head)
+        if count == 0 and not any(mark.final[0] for mark in known):
+            return Book(connection, count, head)  # nothing was ever released
         if not known:
             raise LedgerError(
                 f"ledger {self.path} has {count} releases but its mark {self.mark} is missing; "

@@ -7,7 +7,6 @@ import pytest
 
 from tacit.owner.gate import Reason, RefusedError
 from tacit.owner.ledger import LedgerError
-from tacit.service.device import member
 from tacit.service.device.member import GateQueue
 from tests.owner.made import gate, question, rows
 
@@ -70,7 +69,7 @@ def test_one_whose_budget_is_spent_does_not_stop_the_others(slow):
 
 
 def test_batches_have_a_largest_size(slow, monkeypatch):
-    monkeypatch.setattr(member, "_LARGEST", 3)
+    monkeypatch.setattr(GateQueue, "largest", 3)
     first = question()
     said = told(slow, *((first, name) for name in NAMES))
     assert sorted(slow.batches) == [2, 3, 3]

@@ -115,6 +115,23 @@ def test_what_a_home_has_lost_is_missed(tmp_path, lost):
     assert again.reports() == 0
 
 
+@pytest.mark.parametrize("emptied", [False, True])
+def test_a_home_without_ledger_and_mark_is_refused(tmp_path, emptied, monkeypatch):
+    """Also where an empty file stands in the ledger's place."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    files(tmp_path)
+    home, data = tmp_path / "home", tmp_path / "a.csv"
+    run(Watching(), data, home)
+    for file in [*home.glob("ledger.db*"), *(tmp_path / "state" / "tacit").glob("*.mark")]:
+        file.unlink()
+    if emptied:
+        (home / "ledger.db").touch()
+    again = Watching("again", address="https://again")
+    with pytest.raises(LedgerError, match="has lost"):
+        run(again, data, home)
+    assert again.reports() == 0
+
+
 def test_a_second_guard_is_remembered(tmp_path):
     files(tmp_path)
     home, data, token = tmp_path / "home", tmp_path / "a.csv", tmp_path / "token"

@@ -110,8 +110,9 @@ class Home:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         also = _guards(folder, guards)
         # the identity comes last: a kill before leaves a ledger that nothing was released from
-        identity = Identity(os.urandom(SECRET)) if not secret.exists() else Identity.at(folder)
-        opened = Ledger(ledger, guard_of(identity), also)
+        begun = secret.exists()
+        identity = Identity.at(folder) if begun else Identity(os.urandom(SECRET))
+        opened = Ledger(ledger, guard_of(identity), also, begun=begun)
         if read_or_create(secret, lambda: identity.secret) != identity.secret:
             raise LedgerError(f"home {folder} is being made by another process: try again")
         read_or_create(record, lambda: str(folder.absolute()).encode())

@@ -7,6 +7,7 @@ import logging
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import ClassVar
 
 import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -124,8 +125,6 @@ def _pause(response: httpx.Response, coin: float) -> float:
     return min(told, _LONGEST) * (0.25 + 1.5 * coin)
 
 
-_LARGEST = 500  # owners in one transaction of the ledger: they share one bound of work
-_AT_GATE = 3  # batches at a time
 Answered = asyncio.Future[bytes]
 
 
@@ -137,6 +136,9 @@ class GateQueue:
     such batches are at the gate at a time: while one waits for its moment, the rows of another are
     worked on. Another question waits until they are done.
     """
+
+    largest: ClassVar[int] = 500  # owners in one transaction: they share one bound of work
+    at_gate: ClassVar[int] = 3  # batches at a time
 
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
@@ -160,11 +162,11 @@ class GateQueue:
         while self._waiting or at_gate:
             if not at_gate:
                 question = next(iter(self._waiting))
-            while question in self._waiting and len(at_gate) < _AT_GATE:
+            while question in self._waiting and len(at_gate) < self.at_gate:
                 waiting = self._waiting.pop(question)
-                if waiting[_LARGEST:]:
-                    self._waiting[question] = waiting[_LARGEST:]
-                batch = self._answer_batch(question, waiting[:_LARGEST])
+                if waiting[self.largest :]:
+                    self._waiting[question] = waiting[self.largest :]
+                batch = self._answer_batch(question, waiting[: self.largest])
                 at_gate.add(asyncio.create_task(batch))
             _, at_gate = await asyncio.wait(at_gate, return_when=asyncio.FIRST_COMPLETED)
 
