@@ -4,10 +4,10 @@
 
 Questions are made from those that campaigns of every kind ask: boosting with two learners and
 mechanisms, sums of shares and of errors, the classifier, sites, peers. In turn the campaign's name,
-the schema or the whole question is another; a part that was fixed is changed, wherever it lies; a part
-that is free is taken beyond its bound, given more numbers than it may have or an object of another
-class; the epsilons are raised. Each is signed with the campaign's own key. What counts is whether
-it is refused with nothing in the ledger.
+the schema or the whole question is another; a part that was fixed is changed, wherever it lies; a
+part that is free is taken beyond its bound, given more numbers than it may have or an object of
+another class; the epsilons are raised. Each is signed with the campaign's own key. What counts is
+whether it is refused with nothing in the ledger.
 """
 
 import argparse

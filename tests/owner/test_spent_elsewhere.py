@@ -75,7 +75,8 @@ def test_what_cost_nothing_was_made_from_no_rows(tmp_path, monkeypatch):
         gate.answer(asked()[0])
         assert seen[-1] == rows
     shown = owners(gate._ledger.entries(), policy(**LIMITS))["me"]
-    assert shown == {"spent": "3", "releases": 3, "left": "0", "releases_left": 0}
+    assert (shown["spent"], shown["releases"]) == ("3", 3)
+    assert (shown["left"], shown["releases_left"]) == ("0", 0)
 
 
 def test_the_moment_is_the_same_whatever_was_spent_elsewhere(tmp_path):
