@@ -117,7 +117,7 @@ def _classifier(common: dict[str, Any], public: Public) -> ClassifierTerms:
         rows=1,
         rounds=rounds,
         features=maps,
-        maps=PublicMaps.of(look.combination.basis, public),
+        maps=PublicMaps.of(look, public),
     )
 
 

@@ -20,7 +20,7 @@ from tacit.owner.ledger import Ledger
 from tacit.owner.template import Template
 from tacit.service.kinds.boosting import BoostingTerms
 from tacit.wire import WireError
-from tacit.wire.envelopes import opened, sign
+from tacit.wire.envelopes import open_signed, sign
 from tests.owner.made import KEY, policy
 from tests.service.device.coordinators import POLICY, Watching, run, terms_of
 
@@ -162,11 +162,11 @@ def test_the_template_that_is_pinned_is_signed_by_itself(tmp_path):
     run(coordinator, tmp_path / "a.csv", tmp_path / "home")
     key = coordinator.key.public_key()
     (pin,) = (tmp_path / "home" / "pins").glob("*.template")
-    agreed = opened(pin.read_bytes(), Template, "template", key)
+    agreed = open_signed(pin.read_bytes(), Template, "template", key)
     assert agreed.columns == ("age",)
     other = Ed25519PrivateKey.generate().public_key()
     with pytest.raises(WireError, match="signature"):
-        opened(pin.read_bytes(), Template, "template", other)
+        open_signed(pin.read_bytes(), Template, "template", other)
 
 
 def test_a_template_binds_whatever_the_terms_say(tmp_path):

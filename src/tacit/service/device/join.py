@@ -42,7 +42,7 @@ from tacit.service.protocol.handshake import (
     rehearse_only_here,
 )
 from tacit.sums.halves import REHEARSAL_HELPER
-from tacit.wire.envelopes import opened, public_bytes
+from tacit.wire.envelopes import open_signed, public_bytes
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Joining:
         key, data, signed = read_greeting(response.content, pinned)
         campaign = link.campaign = public_bytes(key)
         terms = read_terms(data)
-        template = opened(signed, Template, TEMPLATE, key)
+        template = open_signed(signed, Template, TEMPLATE, key)
         _check_published(template, terms)
         if is_rehearsal(terms.name) != (self.rehearsal is not None):
             raise ValueError(

@@ -10,10 +10,10 @@ import numpy as np
 
 from tacit._util.checks import bad, one_of, whole
 from tacit._util.types import IntArray
-from tacit.algorithms.feature_maps import Basis
+from tacit.algorithms.combination import Combination
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population
-from tacit.algorithms.refinement import LEAST_GAIN, MAPS, Refined, look_ahead, refine
+from tacit.algorithms.refinement import LEAST_GAIN, MAPS, Outlook, Refined, look_ahead, refine
 from tacit.data.cohort import Public
 from tacit.estimators.guarantee import Source, classifier_guarantee
 from tacit.estimators.planning import Plan
@@ -67,11 +67,14 @@ class PublicMaps:
     reach: float
 
     @classmethod
-    def of(cls, basis: Basis, public: Public) -> "PublicMaps":
-        """Of a basis that was fitted to public rows. A row reaches no farther than the root of 2
-        times its largest feature, because squares of scales add up to 1; scores of models that have
-        not seen a row may be a few times those that have.
+    def of(cls, look: Outlook, public: Public) -> "PublicMaps":
+        """Of the basis of an outlook, which was fitted to public rows. A row reaches no farther
+        than the root of 2 times its largest feature, because squares of scales add up to 1; scores
+        of models that have not seen a row may be a few times those that have.
         """
+        if not isinstance(look.combination, Combination):
+            raise TypeError("questions of a campaign are made of the features of a basis")
+        basis = look.combination.basis
         groups = basis.groups
         return cls(
             expansions=tuple(digest_of(group.expansion) for group in groups),
@@ -249,6 +252,6 @@ class ClassifierSpec(CampaignSpec):
             rows=rows,
             rounds=rounds,
             features=maps,
-            maps=PublicMaps.of(look.combination.basis, sample.public),
+            maps=PublicMaps.of(look, sample.public),
         )
         return made, sample.public
