@@ -4,6 +4,11 @@ import csv
 from pathlib import Path
 
 import numpy as np
+from typer.testing import CliRunner
+
+from tacit.cli import app
+
+run = CliRunner().invoke
 
 
 def people(rows, seed=0):
@@ -60,3 +65,16 @@ def family_files(folder, owners_rows=4000):
         write_csv(folder / f"{name}.csv", columns)
     write_parquet(folder / "people.parquet", cut["people"])
     return cut
+
+
+def fit(folder, *more, data="people.csv", public="mine.csv", out="m.tacit"):
+    given = [] if public is None else ["--public", str(folder / public)]
+    return run(
+        app,
+        ["fit", str(folder / data), "--label", "rich", *given, "--out", str(folder / out), *more],
+    )
+
+
+def answers(path):
+    with path.open() as file:
+        return [row["prediction"] for row in csv.DictReader(file)]

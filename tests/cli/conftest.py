@@ -1,0 +1,28 @@
+"""Files of made-up families, and a model that was fitted to them."""
+
+import pytest
+
+from tests.cli.made import family_files, fit
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("people")
+    family_files(made)
+    return made
+
+
+@pytest.fixture
+def worth_asking(monkeypatch):
+    """Owners are asked for any gain."""
+    monkeypatch.setattr("tacit.algorithms.refinement.LEAST_GAIN", 0.0)
+
+
+@pytest.fixture(scope="module")
+def model(folder):
+    """A model of people.csv with a seed, for which owners were asked."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("tacit.algorithms.refinement.LEAST_GAIN", 0.0)
+        result = fit(folder, "--seed", "1", out="model.tacit")
+    assert result.exit_code == 0, result.output
+    return folder / "model.tacit"

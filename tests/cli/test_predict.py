@@ -1,0 +1,133 @@
+"""tacit predict on files: by name, block by block, and what becomes of values that do not fit."""
+
+import csv
+import json
+import os
+import signal
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from pyarrow import csv as arrow_csv
+from pyarrow import parquet
+
+from tacit.cli import app
+from tacit.cli._fit_report import misfits_line
+from tacit.cli.predict import _predict_block
+from tests.cli.made import fit, people, run, write_csv
+
+
+def test_predict_tells_what_it_did_with_odd_rows(model, tmp_path):
+    model = str(model)
+    odd = {
+        "town": ["abroad", "north", ""],
+        "member": ["True", "FALSE", "true"],
+        "age": [300, 40, "?"],
+        "extra": [1, 2, 3],
+    }
+    write_csv(tmp_path / "odd.csv", odd, delimiter=";")
+    result = run(
+        app, ["predict", model, str(tmp_path / "odd.csv"), "--out", str(tmp_path / "p.csv")]
+    )
+    assert "lacks height, which the model uses" in str(result.exception)
+    write_csv(tmp_path / "odd.csv", {**odd, "height": [1, 170, 171]}, delimiter=";")
+    result = run(
+        app,
+        [
+            "predict",
+            model,
+            str(tmp_path / "odd.csv"),
+            "--out",
+            str(tmp_path / "p.csv"),
+            "--proba",
+            "--json",
+        ],
+    )
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["moved_values"] == 5  # abroad, 300, ?, the empty town, height 1
+    assert found["moved_by_column"] == {"town": 2, "age": 2, "height": 1}
+    assert found["ignored_columns"] == ["extra"]
+    lines = (tmp_path / "p.csv").read_text().splitlines()
+    assert lines[0] == "row,prediction,P(no),P(yes)"
+    assert all(abs(sum(map(float, line.split(",")[2:])) - 1) < 1e-5 for line in lines[1:])
+    again = run(app, ["predict", model, str(tmp_path / "odd.csv"), "--label", "rich"])
+    assert "column 'rich' is not in" in str(again.exception)
+
+
+def test_misfits_are_counted_by_column(model, folder, tmp_path, monkeypatch):
+    """In predict, over all blocks, and in the test of a fit."""
+    odd = people(30, seed=3)
+    odd["age"], odd["town"][:7], odd["height"][:2] = [200] * 30, ["abroad"] * 7, [None] * 2
+    write_csv(tmp_path / "odd.csv", odd)
+    monkeypatch.setattr("tacit.cli.predict._BLOCK", 4)
+    told = run(
+        app, ["predict", str(model), str(tmp_path / "odd.csv"), "--out", str(tmp_path / "p.csv")]
+    ).output
+    said = (
+        f"note: values of {tmp_path}/odd.csv that are missing, unknown to the model or beyond "
+        "its bounds: age 30, "
+    )
+    assert said in told
+    misfits = fit(folder, "--test", str(tmp_path / "odd.csv"), "--json")
+    found = json.loads(misfits.stdout)["test"]["misfits"]
+    assert (found["age"], found["height"], found["town"] >= 7) == (30, 2, True)
+    shown = " ".join(fit(folder, "--test", str(tmp_path / "odd.csv")).output.split())
+    assert f"age 30, town {found['town']}, height 2" in shown
+
+
+def test_of_misfits_the_worst_columns_are_told():
+    many = Counter({f"c{number}": number for number in range(1, 8)})
+    assert misfits_line(many, Path("x.csv")).endswith(
+        "bounds: c7 7, c6 6, c5 5, c4 4, c3 3 and 2 more columns"
+    )
+    del many["c1"]
+    assert misfits_line(many, Path("x.csv")).endswith(" and 1 more column")
+    assert misfits_line(Counter(), Path("x.csv")) == ""
+
+
+def test_blocks_predict_like_the_whole(model, folder, monkeypatch):
+    arguments = ["predict", str(model), str(folder / "new.csv"), "--proba", "--out"]
+    assert run(app, [*arguments, str(folder / "whole.csv")]).exit_code == 0
+    monkeypatch.setattr("tacit.cli.predict._BLOCK", 7)
+    assert run(app, [*arguments, str(folder / "parts.csv")]).exit_code == 0
+    assert (folder / "whole.csv").read_bytes() == (folder / "parts.csv").read_bytes()
+
+
+def test_predictions_are_parquet_where_the_name_says_so(model, folder, monkeypatch):
+    monkeypatch.setattr("tacit.cli.predict._BLOCK", 100)
+    arguments = ["predict", str(model), str(folder / "new.csv"), "--proba", "--out"]
+    assert run(app, [*arguments, str(folder / "same.csv")]).exit_code == 0
+    assert run(app, [*arguments, str(folder / "same.parquet")]).exit_code == 0
+    assert parquet.read_metadata(folder / "same.parquet").num_row_groups == 5
+    found = parquet.read_table(folder / "same.parquet")
+    assert found.column_names == ["row", "prediction", "P(no)", "P(yes)"]
+    with (folder / "same.csv").open() as file:
+        lines = list(csv.DictReader(file))
+    assert [str(row) for row in found["row"].to_pylist()] == [line["row"] for line in lines]
+    assert found["prediction"].to_pylist() == [line["prediction"] for line in lines]
+    assert [f"{each:.6g}" for each in found["P(yes)"].to_pylist()] == [
+        line["P(yes)"] for line in lines
+    ]
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.parquet"])
+def test_stopping_keeps_the_predictions_that_are_done(model, folder, tmp_path, monkeypatch, name):
+    monkeypatch.setattr("tacit.cli.predict._BLOCK", 50)
+    blocks = []
+
+    def interrupted(*given):
+        blocks.append(given)
+        if len(blocks) == 4:
+            os.kill(os.getpid(), signal.SIGINT)
+        return _predict_block(*given)
+
+    monkeypatch.setattr("tacit.cli.predict._predict_block", interrupted)
+    out, draft = tmp_path / name, tmp_path / f"{name}.part"
+    result = run(app, ["predict", str(model), str(folder / "new.csv"), "--out", str(out)])
+    assert result.exit_code == 130, result.output
+    assert not out.exists()
+    kept = parquet.read_table(draft) if name == "p.parquet" else arrow_csv.read_csv(draft)
+    assert kept.column_names == ["row", "prediction"]
+    assert kept["row"].to_pylist() == list(range(1, 201))
+    assert f"the first 200 predictions are in {out}.part" in result.output
