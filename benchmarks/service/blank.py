@@ -7,6 +7,7 @@ from pathlib import Path
 
 from starlette.types import Receive, Scope, Send
 
+from tacit.service.protocol.door import ConnectionLimits
 from tacit.service.protocol.serving import Address, serve_forever
 from tacit.service.protocol.web import Reply
 
@@ -32,7 +33,8 @@ def main() -> None:
     parser.add_argument("--key", type=Path)
     given = parser.parse_args()
     here = Address(host="127.0.0.1", port=given.port, certificate=given.certificate, key=given.key)
-    serve_forever(lambda: blank, here, given.workers)
+    limits = ConnectionLimits(proxies=("127.0.0.1",))  # all of a crowd come from there
+    serve_forever(lambda: blank, here, given.workers, limits)
 
 
 if __name__ == "__main__":

@@ -121,6 +121,7 @@ class Load:
             workers=workers,
             start=n,
             deadline=_HOURS,
+            crowd=True,
         )
         found = Measured(workers, self.tls, n)
         folder = tempfile.TemporaryDirectory(prefix="tacit-load-")

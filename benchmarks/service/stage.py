@@ -58,6 +58,7 @@ class Plan:
     tls: bool = True
     workers: int = 1
     start: int | None = None  # owners that must have enrolled; None: all people
+    crowd: bool = False  # thousands of connections from this machine, as from a proxy
 
     @property
     def helped(self) -> bool:
@@ -166,6 +167,7 @@ class Stage:
             str(self.folder / "state"),
         ]
         options += ["--workers", str(self.plan.workers)] if self.plan.workers > 1 else []
+        options += ["--trusted-proxy", "127.0.0.1"] if self.plan.crowd else []
         options += ["--tokens", str(self.plan.people.owners)] if first else []
         command = tacit(
             "serve", str(self.folder / "campaign.toml"), *options, *self._served(), clock=clock

@@ -156,6 +156,14 @@ def test_strangers_make_room_for_each_other_and_members_stay(call):
         assert all(b" 204 " in each.ask("x-member: yes") for each in members)
 
 
+def test_a_named_proxy_has_as_many_as_there_are_and_makes_them_before_it_needs_them(call):
+    limits = ConnectionLimits(per_address=2, strangers=3, burst=1, head=0.2, proxies=("127.0.0.1",))
+    with serve(app(), None, limits) as url:
+        pool = [call(url) for _ in range(20)]
+        time.sleep(2.5)  # longer than strangers may be silent
+        assert all(b"403" in each.ask() for each in pool)
+
+
 def test_new_connections_of_an_address_are_so_many_a_second(call):
     few = ConnectionLimits(burst=5, per_second=0.001)
     with serve(app(), None, few) as url:

@@ -40,7 +40,8 @@ class ConnectionLimits:
     handshakes : begun in a second, of all addresses in turn; as many at once.
     handshake, head : seconds for TLS, and for the head of a request (a new connection's from the
     beginning).  head_bytes : of a head.  reading : seconds for an answer to be taken.
-    proxies : addresses that stand for many, whose connections are limited by `most` alone.
+    proxies : addresses that stand for many, whose connections are limited by `most` alone, and may
+    be made before there is a request.
     """
 
     most: int = 16_384
@@ -73,7 +74,7 @@ class Visitor:
         self.connection = connection
         self.since = time.monotonic()
         self.protocol: Deadlines | None = None  # None: waits, or is shaking hands
-        self.is_proven = False
+        self.is_proven = self.is_proxy = False
         self._door = door
 
     def prove(self) -> None:
@@ -202,15 +203,24 @@ class Door:
                 return
             connection.setblocking(False)
             address = network_of(host)
-            if not self._has_room(address, host in self._limits.proxies):
+            visitor = Visitor(address, connection, self)
+            visitor.is_proxy = host in self._limits.proxies
+            if not self._has_room(visitor):
                 connection.close()
                 continue
-            visitor = Visitor(address, connection, self)
             self._visitors.add(visitor)
+            if visitor.is_proxy:
+                self._begin(visitor)
+                continue
             self._strangers[visitor] = None
             self._of_address.setdefault(address, OrderedDict())[visitor] = None
             self._waiting.setdefault(address, deque()).append(visitor)
             self._greet_next()
+
+    def _begin(self, visitor: Visitor) -> None:
+        task = self._loop.create_task(self._greet(visitor))
+        self._greeting.add(task)
+        task.add_done_callback(self._greeting.discard)
 
     def _greet_next(self) -> None:
         """Begin the handshakes that may begin now, an address after the other."""
@@ -223,9 +233,7 @@ class Door:
                 self.forget(visitor)
                 visitor.connection.close()
                 continue
-            task = self._loop.create_task(self._greet(visitor))
-            self._greeting.add(task)
-            task.add_done_callback(self._greeting.discard)
+            self._begin(visitor)
         if self._waiting and not self._is_waiting and self._is_open:
             self._is_waiting = True
             self._loop.call_later(1 / self._limits.handshakes, self._greet_later)
@@ -238,16 +246,16 @@ class Door:
         if self._is_open:
             self._loop.add_reader(self._listening.fileno(), self._accept)
 
-    def _has_room(self, address: str, is_proxy: bool) -> bool:
+    def _has_room(self, visitor: Visitor) -> bool:
         """Whether one more may come; older strangers make room for it."""
-        if not is_proxy:
-            if not self._newcomers.take(address):
+        if not visitor.is_proxy:
+            if not self._newcomers.take(visitor.address):
                 return False
-            mine = self._of_address.get(address, ())
+            mine = self._of_address.get(visitor.address, OrderedDict())
             if len(mine) >= self._limits.per_address:
-                self._push_out(self._of_address[address])
-        if len(self._strangers) >= self._limits.strangers:
-            self._push_out(self._strangers)
+                self._push_out(mine)
+            if len(self._strangers) >= self._limits.strangers:
+                self._push_out(self._strangers)
         if len(self._visitors) >= self._limits.most:
             return self._push_out(self._strangers)
         return True

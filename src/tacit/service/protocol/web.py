@@ -117,7 +117,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         self.visitor.protocol = self
         self._is_refused = False
-        self._head_since: float | None = self.loop.time()
+        self._head_since: float | None = None if self.visitor.is_proxy else self.loop.time()
         self._reading_since: float | None = None
         self._is_in_head = False
         self._head_bytes = self._wrapping = 0
