@@ -36,6 +36,7 @@ _PAGE, _DATA = (
 _NAMES = frozenset(name for name, _ in _PAGE)
 _CHARGED = (400, 401, 403, 404, 405, 408, 413)  # answers that count as refusals
 _KNOWN = (200, 204, 409, 410)  # answers of direct routes that members alone get
+_REFUSED = 400
 _SIGNATURE = SIGNATURE.encode()
 Observe = Callable[[str, int, float], None]
 Sizes = Callable[[str, Mapping[bytes, bytes]], int | None]
@@ -211,7 +212,10 @@ class _Outgoing:
     async def send_reply(self, reply: Reply) -> None:
         """Send what has its headers."""
         self._begin(reply.start["status"])
-        await self._send({**reply.start, "headers": [*reply.start["headers"], self._name]})
+        start = reply.start
+        if self.status >= _REFUSED:  # which is logged by that name
+            start = {**start, "headers": [*start["headers"], self._name]}
+        await self._send(start)
         await self._send(reply.rest)
 
     def _begin(self, status: int) -> None:
