@@ -332,8 +332,10 @@ def test_plan_tells_a_table_and_its_verdict_is_the_exit_status(folder):
     few = run(app, [*mine, "--owners", "20", "--epsilon", "0.1", "--json"])
     assert few.exit_code == 3
     found = json.loads(few.stdout)["plans"]
-    assert [(each["owners"], each["collect"]) for each in found] == [(20, False)]
-    assert found[0]["says"].startswith("Do not collect: 20 owners at epsilon 0.1")
+    told = [(each["owners"], each["trust"], each["collect"]) for each in found]
+    assert told == [(20, "nobody", False), (20, "two servers", False)]
+    assert found[0]["says"].startswith("Do not collect: 20 owners at epsilon 0.1 will")
+    assert "trusting one of two servers" in found[1]["says"]
 
 
 @pytest.mark.parametrize(
@@ -347,6 +349,8 @@ def test_plan_tells_a_table_and_its_verdict_is_the_exit_status(folder):
         ("plan mine.csv --label rich --owners=0", "--owners must be 1 or more: how many owners "
             "there are; got '0'."),
         ("plan mine.csv --label rich --owners 9 --epsilon x", "--epsilon must be a number: "),
+        ("plan mine.csv --label rich --owners 9 --trust x", "trust must be one of nobody, two "
+            "servers"),
         ("fit people.csv --label rich --method m", "method must be one of boosting, classifier, "
             "peers, sites, stumps, trees, got 'm'"),
         ("fit people.csv --label name --public mine.csv", "label 'name' must have 2 to 100 "

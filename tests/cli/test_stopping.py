@@ -138,7 +138,7 @@ def test_a_model_is_kept_while_it_is_tested(program, tmp_path, monkeypatch):
 def test_plans_that_are_done_are_shown(program, monkeypatch):
     monkeypatch.setattr("tacit.cli.plan.look_ahead", ctrl_c_at(3, look_ahead))
     said, lines, status = program(
-        "plan mine.csv --label rich --owners 2000 --leave-out family --json"
+        "plan mine.csv --label rich --owners 2000 --leave-out family --trust nobody --json"
     )
     assert status == 130
     assert [each["epsilon"] for each in document(said)["plans"]] == [0.5, 1.0]
@@ -148,7 +148,7 @@ def test_plans_that_are_done_are_shown(program, monkeypatch):
 def test_a_plan_that_did_not_begin_says_neither_yes_nor_no(program, monkeypatch):
     monkeypatch.setattr("tacit.cli.plan.fit_public", ctrl_c_at(1, fit_public))
     said, lines, status = program(
-        "plan mine.csv --label rich --owners 2000 --leave-out family --json"
+        "plan mine.csv --label rich --owners 2000 --leave-out family --trust nobody --json"
     )
     found = document(said)
     assert (status, found["plans"], found["collect"]) == (130, [], None)

@@ -83,6 +83,15 @@ class Outlook:
         """The data user's model that it begins with."""
         return self.combination.own
 
+    def among(self, crowd: Population) -> "Outlook":
+        """The same for other owners: of what two servers add up the start does not depend on
+        them.
+        """
+        if not isinstance(self.combination, SummedGradients):
+            return look_ahead(self.combination.public, self.own, crowd, self.combination.maps)
+        other = self.combination.among(crowd)
+        return Outlook(other, other.gain, other.rounds)
+
 
 def look_ahead(
     public: Public, own: PublicModel, crowd: Population, maps: Sequence[str] = MAPS

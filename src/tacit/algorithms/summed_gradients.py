@@ -10,6 +10,7 @@ Unlike `Combination`, which fights for every bit of noisy reports, it has more f
 rows can tell apart: curvature that public rows have not seen is guessed from rows left out.
 """
 
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits  # a dependency of scikit-learn
 
+from tacit._util.checks import bad
 from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.feature_maps import wide_map
 from tacit.algorithms.public_baseline import PublicModel, temperature
@@ -84,6 +86,14 @@ class SummedGradients:
         self._unseen = unseen_curvature(self._phi * np.sqrt(weights)[:, np.newaxis])
         self._precision = self._before
         self._aim(start.left_out)
+
+    def among(self, population: Population) -> "SummedGradients":
+        """The same before anybody has answered, for others with as many rows each."""
+        if not (population.summed and population.rows == self.population.rows and not self._told):
+            raise bad("population", "of the same trust and rows, before any answer", population)
+        other = copy(self)
+        other.population, other._told = population, []
+        return other
 
     @property
     def rounds(self) -> int:

@@ -91,13 +91,14 @@ _OF_LEARNERS = ("cuts", "ridge", "bound")  # options of base learners
 METHODS = {
     "classifier": FitMethod(
         PrivateClassifier,
-        ("rows_per_owner", "mechanism", "rounds"),
+        ("rows_per_owner", "mechanism", "rounds", "trust", "delta"),
         takes=("baseline", "outlook"),
     ),
     "boosting": FitMethod(
         PrivateBoosting,
         (
             *("learner", *_OF_LEARNERS, "mechanism", "rounds", "owners_per_round", "attempts"),
+            *("trust", "delta"),
             *("error", "error_epsilon"),
         ),
         takes=("baseline",),
@@ -159,7 +160,13 @@ class Fitting:
         step("planning", WEIGHTS["plan"])
         outlook = None
         if "outlook" in method.takes:
-            asked = Population(owned.count, estimator.epsilon, estimator.rows_per_owner)
+            asked = Population(
+                owned.count,
+                estimator.epsilon,
+                estimator.rows_per_owner,
+                estimator.trust,
+                estimator.delta,
+            )
             outlook = look_ahead(sample.public, own, asked)
         return cls(method, estimator, owned, sample, own, outlook)
 

@@ -108,6 +108,16 @@ def fit(
     mechanism: Annotated[
         str | None, typer.Option(help="Default: the one with the least error.")
     ] = None,
+    trust: Annotated[
+        str | None,
+        typer.Option(
+            help="Whom owners trust: nobody (default), or 'two servers', one of which is honest."
+        ),
+    ] = None,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="With --trust 'two servers': the chance that epsilon does not hold."),
+    ] = None,
     rows_per_owner: Annotated[
         int | None, typer.Option(help="How many rows owners have, as far as known.")
     ] = None,
@@ -147,6 +157,7 @@ def fit(
     options |= {"error_epsilon": error_epsilon, "owners_per_round": owners_per_round}
     options |= {"attempts": attempts, "combine": combine, "privacy": privacy}
     options |= {"rows_per_owner": rows_per_owner, "epsilon": epsilon, "random_state": seed}
+    options |= {"trust": trust, "delta": delta}
     pace = Pace()
     try:
         with steps(screen, WEIGHTS["read"] + WEIGHTS["own"] + WEIGHTS["plan"], pace) as step:

@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from tacit._util.checks import positive
+from tacit._util.checks import one_of, positive
 from tacit.algorithms.public_baseline import fit_public
-from tacit.algorithms.question import Population
-from tacit.algorithms.refinement import look_ahead
+from tacit.algorithms.question import DELTA, TRUSTS, Population
+from tacit.algorithms.refinement import Outlook, look_ahead
 from tacit.cli._options import DO_NOT_COLLECT, Categories, Label, LeaveOut, SchemaFile
 from tacit.cli._output import Screen, Steps, steps, table_of
 from tacit.data.sample import ColumnRoles
@@ -30,6 +30,10 @@ def plan(
         list[float] | None, typer.Option(help="Repeat for several; default 0.5, 1, 2 and 4.")
     ] = None,
     rows_per_owner: Annotated[int, typer.Option(help="How many rows an owner has.", min=1)] = 1,
+    trust: Annotated[
+        list[str] | None,
+        typer.Option(help="Whom owners trust: nobody, 'two servers'; default both, side by side."),
+    ] = None,
     schema: SchemaFile = None,
     category: Categories = None,
     leave_out: LeaveOut = None,
@@ -45,7 +49,11 @@ def plan(
         --epsilon 0.5 --epsilon 1
     """
     budgets = [positive("epsilon", each) for each in epsilon or (0.5, 1.0, 2.0, 4.0)]
-    crowds = [Population(*asked, rows_per_owner) for asked in product(owners, budgets)]
+    trusts = [one_of("trust", each, TRUSTS) for each in trust or TRUSTS]
+    crowds = [
+        Population(number, budget, rows_per_owner, whom)
+        for number, budget, whom in product(owners, budgets, trusts)
+    ]
     roles = ColumnRoles(label, None, schema, category or (), leave_out or ())
     plans, notes, stopped = list[Plan](), list[str](), False
     try:
@@ -73,9 +81,14 @@ def _make_plans(
     notes += sample.notes
     step("fitting your rows alone", 2)
     own = fit_public(sample.public)
+    wide: Outlook | None = None  # the same start for all of them
     for crowd in crowds:
-        step(f"{crowd.owners:,} owners, epsilon {crowd.epsilon:g}")
-        yield Plan.of(look_ahead(sample.public, own, crowd))
+        step(f"{crowd.owners:,} owners, epsilon {crowd.epsilon:g}, trust in {crowd.trust}")
+        if not crowd.summed:
+            yield Plan.of(look_ahead(sample.public, own, crowd))
+            continue
+        wide = look_ahead(sample.public, own, crowd) if wide is None else wide.among(crowd)
+        yield Plan.of(wide)
 
 
 def _show(plans: list[Plan], notes: list[str], console: Console) -> None:
@@ -83,8 +96,9 @@ def _show(plans: list[Plan], notes: list[str], console: Console) -> None:
         console.print(f"note: {note}", markup=False)
     if not plans:
         return
-    if len(plans) == 1:
-        console.print(str(plans[0]))
+    if len(plans) <= len(TRUSTS):
+        for each in plans:
+            console.print(str(each))
         return
     first = plans[0]
     alone = (
@@ -94,8 +108,8 @@ def _show(plans: list[Plan], notes: list[str], console: Console) -> None:
         f"Your own {first.public_rows:,} rows alone: accuracy {alone} ({first.public_model})."
     )
     table = table_of()
-    for heading in ("owners", "rows", "epsilon", "accuracy", "rise", "rounds"):
-        table.add_column(heading, justify="right")
+    for heading in ("owners", "rows", "epsilon", "trust", "accuracy", "rise", "rounds"):
+        table.add_column(heading, justify="right", no_wrap=heading == "trust")
     table.add_column("verdict", no_wrap=True)
     for each in plans:
         accuracy = "?" if each.accuracy is None else f"{each.accuracy:.3f}"
@@ -103,6 +117,7 @@ def _show(plans: list[Plan], notes: list[str], console: Console) -> None:
             f"{each.owners:,}",
             str(each.rows_per_owner),
             f"{each.epsilon:g}",
+            each.trust,
             accuracy,
             f"{100 * each.rise:+.1f}",
             str(each.rounds) if each.collect else "",
@@ -110,7 +125,7 @@ def _show(plans: list[Plan], notes: list[str], console: Console) -> None:
         )
     console.print(table)
     told = (
-        "rows: of each owner; accuracy: expected with their answers; rise: points above your "
-        "own rows."
+        "rows: of each owner; trust: whom owners must trust, nobody or one of two servers (delta "
+        f"{DELTA:g}); accuracy: expected with their answers; rise: points above your own rows."
     )
     console.print(told)

@@ -7,10 +7,12 @@ from typing import Any
 
 from tacit._util.checks import positive, whole
 from tacit.algorithms.public_baseline import PublicModel, fit_public
-from tacit.algorithms.question import Population
+from tacit.algorithms.question import DELTA, Population
 from tacit.algorithms.refinement import LEAST_GAIN, Outlook, look_ahead, too_little
 from tacit.data.sample import Sample
 from tacit.data.schema import Schema
+from tacit.mechanisms.spaces import Ball
+from tacit.sums.halves import NOBODY, Batch, SumTerms
 
 _DRAWS, _SEED = 200, 0
 
@@ -46,7 +48,11 @@ class Plan:
     collect : bool
         Whether to ask at all.
     bytes : int, default=16
-        What an owner sends.
+        What an owner sends in a round.
+    trust : str, default="nobody"
+        Whom owners trust: nobody, or that one of "two servers" is honest.
+    delta : float, default=0.0
+        With two servers, the chance that epsilon does not hold.
     """
 
     owners: int
@@ -62,6 +68,8 @@ class Plan:
     rounds: int
     collect: bool
     bytes: int = 16
+    trust: str = NOBODY
+    delta: float = 0.0
 
     @property
     def accuracy(self) -> float | None:
@@ -86,6 +94,9 @@ class Plan:
             numbers=belief.numbers,
             rounds=outlook.rounds,
             collect=outlook.gain >= LEAST_GAIN,
+            bytes=_report_bytes(outlook) if population.summed else 16,
+            trust=population.trust,
+            delta=population.delta if population.summed else 0.0,
         )
 
     def __str__(self) -> str:
@@ -94,21 +105,32 @@ class Plan:
             if self.public_accuracy is None
             else f"{self.public_accuracy:.3f}"
         )
+        whom = f"{self.owners:,} owners at epsilon {self.epsilon:g}"
+        if self.trust != NOBODY:
+            whom += f" and delta {self.delta:g}, trusting one of two servers,"
         if not self.collect:
             return (
-                f"Do not collect: {self.owners:,} owners at epsilon {self.epsilon:g} will not "
+                f"Do not collect: {whom} will not "
                 "beat your own "
                 f"{self.public_rows:,} rows (accuracy {alone}, {self.public_model}). "
                 f"Expected: {100 * self.rise:+.2f} points of accuracy; {too_little(self.gain)}."
             )
         together = "unknown" if self.accuracy is None else f"{self.accuracy:.3f}"
+        each = "" if self.trust == NOBODY else " in each round"
         return (
-            f"Collect: {self.owners:,} owners at epsilon {self.epsilon:g} should bring "
+            f"Collect: {whom} should bring "
             f"accuracy {together}, your own "
             f"{self.public_rows:,} rows alone {alone} ({self.public_model}). {self.numbers} "
             "numbers in a share "
-            f"({self.features}), {self.bytes} bytes from each owner, rounds: {self.rounds}."
+            f"({self.features}), {self.bytes:,} bytes from each owner{each}, rounds: {self.rounds}."
         )
+
+
+def _report_bytes(outlook: Outlook) -> int:
+    """Of one share in two sealed halves with its proof; its size does not depend on keys."""
+    belief = outlook.combination
+    law = belief.population.sum_terms(Ball(belief.numbers, 1.0), outlook.rounds)
+    return Batch(bytes(32), 1, 1, SumTerms(law, bytes(32), bytes([1]) * 32)).report_size
 
 
 def plan(
@@ -118,6 +140,8 @@ def plan(
     owners: int,
     epsilon: float,
     rows_per_owner: int = 1,
+    trust: str = NOBODY,
+    delta: float = DELTA,
     schema: Schema | None = None,
     baseline: PublicModel | None = None,
     outlook: Outlook | None = None,
@@ -139,6 +163,10 @@ def plan(
         What each of them may spend.
     rows_per_owner : int, default=1
         How many rows an owner is believed to hold.
+    trust : str, default="nobody"
+        Whom owners trust: "nobody", or that of "two servers" one is honest.
+    delta : float, default=1e-6
+        With two servers, the chance that epsilon does not hold.
     schema : Schema, default=None
         Bounds, categories and classes, where they are known; None takes them from the rows.
     baseline : PublicModel, default=None
@@ -167,6 +195,8 @@ def plan(
         whole("owners", owners, 1),
         positive("epsilon", epsilon),
         whole("rows_per_owner", rows_per_owner, 1),
+        trust,
+        delta,
     )
     if outlook is None:
         outlook = look_ahead(public, baseline or fit_public(public), population)

@@ -8,7 +8,7 @@ makes means and deviations of the runs that are there.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -233,12 +233,16 @@ class _Trial:
     run: int
 
     def ours(self, public: Public, own: PublicModel, epsilon: float) -> Iterator[tuple[str, float]]:
-        """Private only and combined, at one epsilon; private only is not asked where rows are
-        many: it is linear.
+        """Private only, combined, and combined by sums of two servers (delta 1e-6), at one epsilon;
+        private only is not asked where rows are many: it is linear.
         """
         crowd = Population(len(self.cohort), epsilon, self.task.rows)
         path = (self.task.name, epsilon, len(public.y), self.run)
-        asks = {"combined": refine(public, crowd, "auto", epsilon, own=own)}
+        summed = replace(crowd, trust="two servers")
+        asks = {
+            "combined": refine(public, crowd, "auto", epsilon, own=own),
+            "two servers": refine(public, summed, "auto", epsilon, own=own),
+        }
         if len(self.cohort) <= 200_000:
             asks["private only"] = discriminate(public, crowd, "auto", epsilon, own)
         for method, generator in asks.items():

@@ -28,6 +28,10 @@ _TERMS = (
     ("Adjacency", "any two sets of rows of one owner"),
     ("Adversary", "whoever sees the reports and all that is made of them, the data user included"),
     ("Epsilon", "pure, exact, the one written beside each number; spent once by each owner"),
+    (
+        "Two servers",
+        "there owners trust that one of two servers is honest, for all rounds: delta 1e-6",
+    ),
 )
 _LIMITS = ("The data user's own sample.", "Who the owners are, and how many.")
 _COLUMNS = (
@@ -37,6 +41,7 @@ _COLUMNS = (
     "private only, 1",
     "public only: fewest to most rows",
     "combined, epsilon 1: fewest to most rows",
+    "two servers, epsilon 1, delta 1e-6",
 )
 _SHOWN = 1.0  # the epsilon whose predictions are drawn beside measurements
 
@@ -101,8 +106,11 @@ def summary(rows: Sequence[AheadRow]) -> Table:
                     for e in (0.5, 1.0)
                 ),
                 ", ".join(_percent(row) for row in own if row.method == "public only"),
-                ", ".join(
-                    _percent(row) for row in own if (row.method, row.epsilon) == ("combined", 1.0)
+                *(
+                    ", ".join(
+                        _percent(row) for row in own if (row.method, row.epsilon) == (method, 1.0)
+                    )
+                    for method in ("combined", "two servers")
                 ),
             )
         )
