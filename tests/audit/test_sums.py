@@ -8,7 +8,7 @@ import pytest
 from tacit import Ball, seeded
 from tacit.audit.sums import ALARM, audit_views, prove_epsilon
 from tacit.sums import halves
-from tacit.sums.accounting import epsilon_of
+from tacit.sums.discrete_gaussian import epsilon_of
 from tacit.sums.halves import TallyLaw
 from tacit.sums.protocol import ServerSide
 from tacit.sums.vector_terms import VectorTerms

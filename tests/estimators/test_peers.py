@@ -11,7 +11,7 @@ import pytest
 
 from tacit import Category, Number, Schema
 from tacit.estimators import PeerEnsemble
-from tacit.estimators.peer_models import PeerModel
+from tacit.estimators.peer_methods import PeerModel
 from tacit.wire import encode
 
 SCHEMA = Schema(

@@ -16,7 +16,7 @@ from tacit.learners.owners.sum_query import SharesQuery, SumQuery
 from tacit.owner.gate import Reason, RefusedError
 from tacit.owner.ledger import Ledger
 from tacit.owner.statement import owners
-from tacit.sums.accounting import epsilon_of
+from tacit.sums.discrete_gaussian import epsilon_of
 from tacit.sums.vector_terms import VectorTerms
 from tacit.wire import WireError, decode, encode
 from tacit.wire.envelopes import sign

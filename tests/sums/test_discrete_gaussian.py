@@ -11,8 +11,13 @@ from scipy.stats import chisquare, norm
 
 from tacit import secure, seeded
 from tacit.sums import discrete_gaussian as sampler
-from tacit.sums.accounting import epsilon_of, least_scale, least_sigma, rho_of
-from tacit.sums.discrete_gaussian import discrete_gaussian
+from tacit.sums.discrete_gaussian import (
+    discrete_gaussian,
+    epsilon_of,
+    least_scale,
+    least_sigma,
+    rho_of,
+)
 
 ALARM = 1e-6
 # (rho, delta, epsilon) by dp-accounting 0.6.0, which cannot be installed beside ours (attrs < 24):

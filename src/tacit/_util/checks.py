@@ -66,6 +66,17 @@ def rising(name: str, values: tuple[float, ...]) -> tuple[float, ...]:
     return values
 
 
+def check_delta(delta: float) -> float:
+    """`delta` as a chance that may be spent; 0 asks for pure epsilon.
+
+    >>> check_delta(1e-6)
+    1e-06
+    """
+    if delta != 0 and not 0 < positive("delta", delta) < 0.5:
+        raise bad("delta", "0, or above 0 and below 0.5", delta)
+    return float(delta)
+
+
 def matrix(name: str, value: object, columns: int) -> FloatArray:
     """`value` as a C-contiguous (n, columns) array of float64; entries may be anything, NaN
     included.

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from tacit._util.checks import bad, one_of
+from tacit._util.checks import bad, check_delta, one_of
 from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.feature_maps import Basis, water_filling
 from tacit.algorithms.foretelling import Heard
@@ -19,7 +19,6 @@ from tacit.learners.models.scores import contrasts, softmax
 from tacit.learners.owners.gradient import Gradient, longest_residuals
 from tacit.mechanisms.registry import best_mechanism
 from tacit.mechanisms.spaces import Ball, Space
-from tacit.sums.accounting import check_delta
 from tacit.sums.halves import HOW, NOBODY
 from tacit.sums.vector_terms import VectorTerms, coordinate_variance
 

@@ -27,8 +27,15 @@ from tacit.estimators.inputs import (
     public_pair,
     stream_of,
 )
-from tacit.estimators.peer_methods import METHODS, budget_of, budgets_of, check_names, group_rows
-from tacit.estimators.peer_models import PeerModel, two_classes
+from tacit.estimators.peer_methods import (
+    METHODS,
+    PeerModel,
+    budget_of,
+    budgets_of,
+    check_names,
+    group_rows,
+    two_classes,
+)
 from tacit.estimators.persistence import Savable
 from tacit.learners.peers.cells import Cells
 from tacit.learners.peers.own_model import RHO, RIDGE

@@ -154,7 +154,7 @@ def load(path: str | Path, key: str | bytes | None = None) -> Any:
         Of the class that was saved; of a peer's own model a `PeerModel`.
     """
     from tacit import estimators  # here, because they import this module
-    from tacit.estimators.peer_models import decode_own
+    from tacit.estimators.peer_methods import decode_own
 
     size = Path(path).stat().st_size
     if not size <= _LARGEST:

@@ -25,7 +25,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from tacit._util.checks import bad
-from tacit.sums.accounting import epsilon_of
+from tacit.sums.discrete_gaussian import epsilon_of
 from tacit.wire import WireError, decode, encode, message
 
 COUNTS = "counts"  # how peers release; see `budget_used`

@@ -24,13 +24,19 @@ from math import ceil, sqrt
 
 import numpy as np
 
-from tacit._util.checks import bad, matrix, one_of, positive, whole
+from tacit._util.checks import bad, check_delta, matrix, one_of, positive, whole
 from tacit._util.kernels import kernel, pieces, spread
 from tacit._util.types import AnyArray, FloatArray, IntArray, WordArray
 from tacit.mechanisms.spaces import Ball, Space
 from tacit.mechanisms.streams import Stream, high_half, low_half, round_up, seeded
-from tacit.sums.accounting import check_delta, composed, least_scale, least_sigma, rho_of
-from tacit.sums.discrete_gaussian import LARGEST_SIGMA, discrete_gaussian
+from tacit.sums.discrete_gaussian import (
+    LARGEST_SIGMA,
+    composed,
+    discrete_gaussian,
+    least_scale,
+    least_sigma,
+    rho_of,
+)
 from tacit.sums.halves import HOW, Batch, SumLaw
 from tacit.sums.prio3.instances import prio3_bounded_vector
 from tacit.sums.prio3.prio3 import Prio3

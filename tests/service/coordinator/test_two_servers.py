@@ -19,7 +19,7 @@ from tacit.service.device.join import RehearsalPart, join
 from tacit.service.device.preview import preview
 from tacit.service.helper.service import Helper, Sheets
 from tacit.service.kinds.boosting import BoostingSpec
-from tacit.sums.accounting import epsilon_of
+from tacit.sums.discrete_gaussian import epsilon_of
 from tacit.sums.halves import rehearsal_key
 from tacit.sums.vector_terms import VectorTerms
 from tacit.wire import decode, encode

@@ -18,7 +18,7 @@ from tacit.data.cohort import Cohort, Public
 from tacit.data.schema import Schema
 from tacit.data.table import UserTable
 from tacit.estimators.guarantee import Source, peer_guarantee
-from tacit.estimators.peer_models import keep_own
+from tacit.estimators.peer_methods import keep_own
 from tacit.learners.invitation import digest_of
 from tacit.learners.peers.cells import Cells
 from tacit.learners.peers.leaf_counts import CountLeaves
