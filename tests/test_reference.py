@@ -44,7 +44,7 @@ def test_every_entry_of_a_campaign_file_is_there(kind):
 
 def test_every_entry_of_a_policy_is_there():
     assert table("## policy.toml") == {f.name: default(f) for f in fields(Policy)}
-    read = Policy(epsilon_per_release=1, epsilon_total=1)
+    read = Policy(epsilon_per_release=Fraction(1), epsilon_total=Fraction(1))
     assert read.time_step == Fraction(1, 10)
 
 
