@@ -6,7 +6,8 @@ python -m benchmarks.service.siege
 The coordinator is a process of its own, over TLS on loopback; honest owners ask for the question
 again and again on connections that they keep, and every so often on new ones, from one address;
 strangers come from others (`--same`: from the same one). Each kind holds `--strangers` connections,
-or as many as descriptors allow. No report may be lost: each owner reports once, under attack.
+or as many as descriptors allow. What is
+measured are honest owners' questions, and how many of them failed; reports are not sent here.
 """
 
 import argparse
