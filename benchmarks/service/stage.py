@@ -275,7 +275,7 @@ class Stage:
         )
         law = None if terms.sums is None else terms.sums.law
         sums = law.spec if isinstance(law, TallyLaw) else None
-        engine = Inline(cohort, np.full(len(cohort), float(self.plan.epsilon)), seeded(seed), sums)
+        engine = Inline(cohort, float(self.plan.epsilon), seeded(seed), sums)
         return engine.run(
             terms.algorithm(OwnSample(public) if sums is None else AllOwners())
         ).ensemble

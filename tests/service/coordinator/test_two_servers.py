@@ -19,6 +19,7 @@ from tacit.service.device.join import RehearsalPart, join
 from tacit.service.device.preview import preview
 from tacit.service.helper.service import Helper, Sheets
 from tacit.service.kinds.boosting import BoostingSpec
+from tacit.service.kinds.classifier import ClassifierSpec
 from tacit.sums.discrete_gaussian import epsilon_of
 from tacit.sums.halves import rehearsal_key
 from tacit.sums.vector_terms import VectorTerms
@@ -71,7 +72,7 @@ def rehearsed(folder):
 def in_process(folder, seed):
     terms, public_rows = BoostingSpec.read(folder / "campaign.toml").prepare(bytes(32))
     _, cohort = joining(folder).rows(terms)
-    engine = Inline(cohort, np.full(len(cohort), 8.0), seeded(seed))
+    engine = Inline(cohort, 8.0, seeded(seed))
     return engine.run(terms.run(public_rows)).ensemble
 
 
@@ -185,3 +186,48 @@ def test_pure_epsilon_has_laplace_noise_and_no_delta(tmp_path):
     terms, _ = BoostingSpec.read(folder / "campaign.toml").prepare(bytes(32))
     assert isinstance(terms.terms, VectorTerms)
     assert (terms.terms.law, terms.example().rho) == ("discrete laplace", 0)
+
+
+REFINED = f"""
+kind = "classifier"
+name = "trial"
+sample = "mine.csv"
+label = "ill"
+epsilon = 30.0
+delta = 1e-6
+trust = "two servers"
+owners = {PEOPLE}
+rows_per_owner = 4
+rounds = 2
+start = {PEOPLE}
+deadline = 300
+helper = "https://helper.invalid"
+helper_key = "{public(HELPER_KEY).hex()}"
+"""
+
+
+def test_a_classifier_asks_everybody_in_every_round_out_of_one_budget(tmp_path, monkeypatch):
+    monkeypatch.setattr("tacit.service.device.member._pause", lambda response, coin: 0.3)
+    monkeypatch.setattr("tacit.service.kinds.classifier.LEAST_GAIN", -np.inf)
+    monkeypatch.setattr("tacit.algorithms.refinement.LEAST_GAIN", -np.inf)
+    folder = folder_of(tmp_path, owners=PEOPLE, text=REFINED)
+    database = f"sqlite:///{folder}/c.db"
+    service = coordinator(
+        folder / "campaign.toml", database, KEY, ADMIN, SEED, helper=rehearsed(folder)
+    )
+    service.store.add_tokens(TOKENS)
+    limits = {"epsilon_total": 30, "epsilon_per_release": 30, "releases": 2, "delta_total": "1e-6"}
+
+    async def work(link):
+        await join(joining(folder, RehearsalPart(SEED), **limits), link, TOKENS)
+        return await link.call("GET", "/v1/model", None)
+
+    published = decode(open_model(driven(service, work).content)[0], SavedModel)
+    terms, public_rows = ClassifierSpec.read(folder / "campaign.toml").prepare(bytes(32))
+    _, cohort = joining(folder).rows(terms)
+    engine = Inline(cohort, 30.0, seeded(SEED))
+    same = engine.run(terms.run(public_rows))
+    assert encode(published.model) == encode(same.model)
+    assert len(same.records) == 2
+    assert (published.guarantee.epsilon, published.guarantee.delta) == ((30.0, 30.0), 1e-6)
+    assert engine.spent.max() <= 30.0

@@ -79,12 +79,14 @@ async def preview(joining: Joining, link: Link, pinned: bytes | None) -> Preview
             figures | {"allowed": False, "objection": objection or "epsilons"},
         )
     epsilon = query.epsilons[level]
+    # sums of two servers are composed: less than each of them by itself
+    in_all = terms.epsilons[-1] if sealed else epsilon * terms.answers
     _, cohort = joining.rows(terms)
     notes = terms.notes(policy, {member.label: member.name for member in members})
     example = pack(bytes(32), level, query.release(cohort[:1], np.array([epsilon]), secure()))
     lines += [
         f"would leave: {report_size(query)} bytes per owner, {_often(terms.answers)}; "
-        f"it would cost epsilon {epsilon * terms.answers:g} in all",
+        f"it would cost epsilon {in_all:g} in all",
         f"for example (drawn now for your eyes, never sent): {_short(example.hex())}",
         *notes.lines,
     ]
@@ -93,7 +95,7 @@ async def preview(joining: Joining, link: Link, pinned: bytes | None) -> Preview
         "bytes": report_size(query),
         "times": terms.answers,
         "epsilon": epsilon,
-        "epsilon_in_all": epsilon * terms.answers,
+        "epsilon_in_all": in_all,
         "example": example.hex(),
         **notes.figures,
     }

@@ -2,9 +2,9 @@
 the network.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -12,23 +12,30 @@ from tacit._util.checks import bad, one_of, whole
 from tacit._util.types import IntArray
 from tacit.algorithms.combination import Combination
 from tacit.algorithms.public_baseline import fit_public
-from tacit.algorithms.question import Population
+from tacit.algorithms.question import DELTA, Population
 from tacit.algorithms.refinement import LEAST_GAIN, MAPS, Outlook, Refined, look_ahead, refine
 from tacit.data.cohort import Public
-from tacit.estimators.guarantee import Source, classifier_guarantee
+from tacit.estimators.guarantee import Source, classifier_guarantee, under_two_servers
 from tacit.estimators.planning import Plan
 from tacit.learners.invitation import digest_of
 from tacit.learners.learner import ShareQuery
+from tacit.learners.owners.gradient import Gradient
+from tacit.learners.owners.sum_query import SharesQuery
 from tacit.learners.query import Query
+from tacit.owner.policy import Policy
 from tacit.owner.template import FreePart, QuestionForm, bounds_of
-from tacit.service.kinds.campaign_file import CampaignSpec, register
+from tacit.service.kinds.campaign_file import HelpedSpec, register
 from tacit.service.kinds.kind import (
     ONE_REPORT,
     OWNERS_NOT_PROTECTED,
     CampaignTerms,
     KindWords,
+    Notes,
     Publication,
+    helper_notes,
 )
+from tacit.sums.halves import COORDINATOR, HELPER, HOW, NOBODY, REHEARSAL_HELPER
+from tacit.sums.vector_terms import VectorTerms
 from tacit.wire import encode, message
 
 _WORDS = KindWords(
@@ -94,7 +101,9 @@ class ClassifierTerms(CampaignTerms):
     the first question, `maps` says what later ones may be made of.
 
     A question with fewer reports than `minimum` is void, and others are asked. `features` are the
-    feature maps that the data user may choose from.
+    feature maps that the data user may choose from. Where two servers add up shares, `keys` are
+    those of coordinator and helper, everybody is asked in every round by the same features (`maps`
+    is None), and `budget` is the epsilon of all rounds together.
     """
 
     kind: ClassVar[str] = "classifier"
@@ -105,12 +114,18 @@ class ClassifierTerms(CampaignTerms):
     rows: int
     rounds: int
     features: tuple[str, ...]
-    maps: "PublicMaps"
+    maps: "PublicMaps | None"
+    keys: tuple[bytes, bytes] | None = None
+    budget: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("owners", "rows", "rounds"):
             whole(name, getattr(self, name), 1)
+        summed = isinstance(self.query.terms, VectorTerms)
+        given = (self.maps is None, self.keys is not None, self.budget is not None)
+        if not all(each == summed for each in given):
+            raise ValueError("keys and budget must be given for sums of two servers, and only then")
         if not self.owners <= self.start:
             raise bad("owners", f"at most start, {self.start}", self.owners)
         if not self.minimum <= self.owners_needed:
@@ -123,11 +138,35 @@ class ClassifierTerms(CampaignTerms):
 
     @property
     def owners_needed(self) -> int:
+        if isinstance(self.query.terms, VectorTerms):
+            return max(self.minimum, self.query.terms.minimum)
         return max(1, self.owners // self.rounds)
 
     @property
     def epsilons(self) -> tuple[float, ...]:
-        return self.query.epsilons
+        return self.query.epsilons if self.budget is None else (self.budget,)
+
+    @property
+    def answers(self) -> int:
+        return 1 if self.keys is None else self.rounds
+
+    @property
+    def once(self) -> bool:
+        return self.keys is None
+
+    @property
+    def servers(self) -> tuple[bytes, bytes] | None:
+        return self.keys
+
+    @property
+    def sum_attempts(self) -> int:
+        return 0 if self.keys is None else _ATTEMPTS
+
+    @property
+    def trust(self) -> str:
+        if self.keys is None:
+            return super().trust
+        return "your own machine, and that one of two servers, the helper, is honest"
 
     @property
     def rounds_expected(self) -> int:
@@ -136,16 +175,20 @@ class ClassifierTerms(CampaignTerms):
     @property
     def crowd(self) -> Population:
         """Those to be asked, as predictions see them."""
-        return Population(self.owners, float(np.median(self.epsilons)), self.rows)
+        trust, delta = (NOBODY, DELTA) if self.keys is None else (HOW, self.example().delta)
+        epsilon = float(np.median(self.epsilons))
+        return Population(self.owners, epsilon, self.rows, trust, delta)
 
     def example(self) -> Query:
-        return self.query
+        return self.query if self.keys is None else SharesQuery.of(self.query, 1, self.keys)
 
     def forms(self) -> tuple[QuestionForm, ...]:
         """The published model is part of what an owner computes with: it differs each round. Its
         features are made of the same maps, of which some may be left out.
         """
         (form,), maps, classes = super().forms(), self.maps, len(self.schema.classes)
+        if maps is None:
+            return (self._summed_form(form),)
         largest, features = maps.reach, "learner.features"
         free = (
             FreePart(
@@ -169,6 +212,21 @@ class ClassifierTerms(CampaignTerms):
         width = replace(sizes.pop("numbers in an answer"), most=numbers)
         return (replace(form, free=(*form.free, *free), bounds=(width, *sizes.values())),)
 
+    def _summed_form(self, form: QuestionForm) -> QuestionForm:
+        """The same features in every round; the model, and how long a share may be, differ."""
+        learner = self.query.learner
+        if not isinstance(learner, Gradient):
+            raise TypeError("sums of a classifier are of gradients")
+        free = (
+            FreePart("learner.weights", "the model so far", learner.weights.size, _SCORES),
+            FreePart("learner.radius", "for how much an owner counts", 1, _SCORES),
+            FreePart("terms.law.radius", "the longest share", 1, _SCORES),
+            FreePart("terms.law.step", "the step that shares are rounded to", 1, _SCORES),
+            FreePart("number", "which sum it is", 1, _MOST_SUMS),
+        )
+        bounds = bounds_of(form.example, 8 * sum(part.numbers for part in free))
+        return replace(form, free=(*form.free, *free), bounds=bounds, total=self.budget)
+
     def run(self, public: Public) -> Generator[Any, Any, Refined]:
         return refine(
             public,
@@ -186,28 +244,44 @@ class ClassifierTerms(CampaignTerms):
         return [np.argmax(scores, axis=1) for scores in at.held_out[1:]]
 
     def publication(self, result: Refined, public: Public, sums: int) -> Publication:
+        guarantee = classifier_guarantee(
+            self.query.terms.mechanism,
+            np.array(self.epsilons),
+            Source(len(public.y)),
+            self.owner_coins,
+            self.query.influence,
+        )
+        if self.budget is not None:
+            delta, asked = self.example().delta, max(1, len(result.records))
+            guarantee = under_two_servers(guarantee, self.budget, delta, asked)
         return Publication(
             estimator="PrivateClassifier",
             model=result.model,
-            guarantee=classifier_guarantee(
-                self.query.terms.mechanism,
-                np.array(self.epsilons),
-                Source(len(public.y)),
-                self.owner_coins,
-                self.query.influence,
-            ),
+            guarantee=guarantee,
             report=[asdict(record) for record in result.records],
             ended=result.ended,
         )
 
+    def notes(self, policy: Policy, keys: Mapping[str, str]) -> Notes:
+        """What sums of two servers mean for an owner."""
+        if self.keys is None:
+            return Notes()
+        return helper_notes(self.keys[HELPER], policy, self.example())
 
+    def with_public_coins(self, seed: int) -> Self:
+        keys = None if self.keys is None else (self.keys[COORDINATOR], REHEARSAL_HELPER)
+        return replace(self, keys=keys)
+
+
+_ATTEMPTS = 3  # deadlines that a sum of too few owners waits for more
+_MOST_SUMS = 1 << 20
 _SCORES = 1e6  # the largest weight of a feature: scores beyond are certainties
 _FEATURES = ("auto", "linear", "products", "waves", "leaves")
 
 
 @register
 @dataclass(frozen=True, kw_only=True)
-class ClassifierSpec(CampaignSpec):
+class ClassifierSpec(HelpedSpec):
     """Entries of a file of kind "classifier", which is the default, beside those of every campaign.
 
     owners : how many owners are asked in all, each once.  rows_per_owner : how many rows one is
@@ -232,7 +306,7 @@ class ClassifierSpec(CampaignSpec):
             whole("owners", self.owners, 1),
             whole("rows_per_owner", self.rows_per_owner, 1),
         )
-        crowd = Population(owners, float(np.median(self.epsilon)), rows)
+        crowd = Population(owners, float(np.median(self.epsilon)), rows, self.trust, self.delta)
         look = look_ahead(sample.public, fit_public(sample.public), crowd, maps)
         if look.gain < LEAST_GAIN:
             raise ValueError(str(Plan.of(look)))
@@ -252,6 +326,8 @@ class ClassifierSpec(CampaignSpec):
             rows=rows,
             rounds=rounds,
             features=maps,
-            maps=PublicMaps.of(look, sample.public),
+            maps=None if crowd.summed else PublicMaps.of(look, sample.public),
+            keys=self.keys(sum_key) if crowd.summed else None,
+            budget=self.epsilon[0] if crowd.summed else None,
         )
         return made, sample.public
