@@ -14,11 +14,12 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from tacit import seeded
+from tacit import Ball, seeded
 from tacit.service.helper.service import LARGEST
 from tacit.service.protocol.handshake import Request, request_headers
 from tacit.sums.halves import Batch, SumTerms, TallyLaw
 from tacit.sums.protocol import Checked, CoordinatorSide, HelperSum, SumRequest
+from tacit.sums.vector_terms import VectorTerms
 from tacit.wire import decode, encode
 from tacit.wire.envelopes import public_bytes
 from tests.service.helper.made import client_of, helper
@@ -208,3 +209,16 @@ def test_a_helper_that_is_killed_and_started_again_answers_the_same(tmp_path):
     assert said[0] == said[1]
     assert mine.open(decode(said[1][1], HelperSum), seeded(3)).n == 12
     assert (tmp_path / "sealing.key").stat().st_mode & 0o077 == 0
+
+
+def test_a_helper_by_itself_reads_sums_of_vectors():
+    """In a process that has loaded nothing but the helper."""
+    law = VectorTerms.of(Ball(dim=3), 1.0, 1e-6)
+    about = Batch(b"q" * 32, 1, 1, SumTerms(law, public(COORDINATOR_KEY), public(HELPER_KEY)))
+    body = encode(SumRequest(about, 0, 0))
+    program = (
+        "import sys; from tacit.service.helper.service import SumRequest, decode; "
+        "print(decode(bytes.fromhex(sys.argv[1]), SumRequest).batch.terms.law.dim)"
+    )
+    command = [sys.executable, "-c", program, body.hex()]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "3\n"

@@ -31,13 +31,16 @@ from tacit.service.protocol.guard import Guard, Limits, leave_to_guard, prove
 from tacit.service.protocol.handshake import OWNER, Claim, UnsignedError
 from tacit.service.protocol.watch import Watch
 from tacit.sums.base import SumRefusedError
+from tacit.sums.halves import TallyLaw
 from tacit.sums.protocol import Block, HelperSide, SumRequest
+from tacit.sums.vector_terms import VectorTerms
 from tacit.wire import WireError, decode, encode
 
 log = logging.getLogger(__name__)
 LARGEST = 16 << 20  # bytes of a request
 # connections: few come here, and what they bring is large
 FEW = ConnectionLimits(most=256, per_address=16, burst=64.0, per_second=10.0)
+LAWS = (TallyLaw, VectorTerms)  # of sums that a helper adds up
 _SECONDS = 300.0  # for one to arrive
 _KINDS = {401: "unauthorised", 404: "not found", 405: "method"}
 
@@ -201,6 +204,8 @@ class Helper:
             )
 
     def _side(self, about: Block | SumRequest) -> HelperSide:
+        if not isinstance(about.batch.terms.law, LAWS):
+            raise SumRefusedError("the terms have a law that this helper does not know")
         if not about.batch.terms.helper.hex() == self.public:
             raise SumRefusedError("the terms name another helper")
         try:
