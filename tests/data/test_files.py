@@ -10,7 +10,7 @@ from pyarrow import parquet
 from tacit.data.frames import MISSING, type_columns
 from tacit.data.sample import describe
 from tacit.data.schema import Category, Number, Schema, read_schema, schema_text
-from tacit.data.table import UserTable, conform
+from tacit.data.table import UserTable, conform, conform_labels, conform_owners
 from tacit.data.table_file import TableFile
 from tacit.owner.policy import Policy
 from tacit.service.kinds.campaign_file import entries
@@ -250,3 +250,17 @@ def test_settings_that_are_nested_too_deep_are_an_error_of_the_file(tmp_path, re
     file = wrote(tmp_path, f"a = {'[' * 5000}{']' * 5000}", "deep.toml")
     with pytest.raises(ValueError, match=r"deep\.toml cannot be read as a"):
         reader(file)
+
+
+@pytest.mark.parametrize("beside", [True, False, 1.0, "1", "true", None, float("nan")])
+def test_no_value_changes_how_another_is_read(beside):
+    """True equals 1 in Python, and says something else: whichever comes first."""
+    schema = Schema((Number("a", -1, 1),), (0, 1))
+    for value in (1, 0, True, "1"):
+        alone = conform_labels(np.array([value], dtype=object), schema)[0]
+        for column in ([beside, value], [value, beside]):
+            read = conform_labels(np.array(column, dtype=object), schema).tolist()
+            assert read[0 if column[0] is value else 1] == alone
+        names, numbers = conform_owners(np.array([beside, value], dtype=object))
+        (own,), _ = conform_owners(np.array([value], dtype=object))
+        assert names[numbers[1]] == own

@@ -14,6 +14,7 @@ from tacit.learners.models.scores import Forest, ScoreModel, Trees
 from tacit.learners.owners.gradient import Discriminant
 from tacit.learners.owners.stump import Stump
 from tacit.owner.gate import Gate, Reason, RefusedError
+from tacit.owner.worker import Worker
 from tests.owner.made import gate, invitation, policy, query, question, rows
 
 CLOCK = {"time_step": "0.05", "releases": 50, "epsilon_total": 50}
@@ -60,16 +61,20 @@ def took(door, asked):
 
 @pytest.mark.parametrize("asked", [chain(150, 150), wide(40)], ids=["chain", "wide"])
 def test_rows_do_not_decide_when_an_answer_leaves(tmp_path, asked):
-    """Two owners, opposite rows: the work differs a hundredfold, the moments do not."""
+    """Two owners, opposite rows: the work differs a hundredfold, the moments do no more than those
+    of two owners alike.
+    """
     doors = [gate(tmp_path / str(i), owner(*rows), **CLOCK)
-             for i, rows in enumerate([(0.0, 1), (0.9, 1000)])]  # fmt: skip
+             for i, rows in enumerate([(0.9, 1000), (0.0, 1), (0.0, 1)])]  # fmt: skip
     for door in doors:
         door.answer(question(1, asked=asked))
-    seen = [[took(door, question(2 + i, asked=asked)) for door in doors] for i in range(5)]
-    named = float(policy(**CLOCK).moment(asked, 1))
-    assert min(map(min, seen)) >= named
-    near = [abs(one - other) for one, other in seen]
-    assert sorted(near)[2] < 0.06  # at most a step apart, by the scheduler and the disk
+    seen = np.array(
+        [[took(door, question(2 + i, asked=asked)) for door in doors] for i in range(5)]
+    )
+    assert seen.min() >= float(policy(**CLOCK).moment(asked, 1))
+    slow, quick, twin = seen.T
+    noise = np.median(np.abs(quick - twin))  # of the scheduler and the disk
+    assert np.median(np.abs(slow - quick)) < 0.06 + 3 * noise
 
 
 def test_a_question_that_may_take_too_long_is_refused_before_rows_are_touched(
@@ -99,6 +104,36 @@ def test_work_that_outlives_its_bound_is_answered_as_from_nobody(tmp_path, monke
     assert len(report) == 16
     (entry,) = door._ledger.entries()
     assert (entry.report, entry.cost) == (report, 1)
+
+
+def test_abandoned_work_leaves_nothing_to_do_after_its_bound(tmp_path, monkeypatch):
+    """What is said instead takes time, too: it must not show in the moment of the answer."""
+    share = Stump.share
+
+    def slow(learner, asked, cohort):
+        time.sleep({0: 0.4, 1: 0.0, 2: 0.0}.get(len(cohort.y), 60))
+        return share(learner, asked, cohort)
+
+    monkeypatch.setattr(Stump, "share", slow)
+    doors = [gate(tmp_path / str(i), owner(0.0, count), **CLOCK)
+             for i, count in enumerate((1, 5))]  # fmt: skip
+    seen = [[took(door, question(1 + i)) for door in doors] for i in range(3)]
+    assert sorted(many - one for one, many in seen)[1] < 0.2
+
+
+def test_work_that_ends_late_is_not_waited_for():
+    """The reply to work that was abandoned comes when it comes, and is not taken for the next."""
+
+    def work(request):
+        time.sleep(float(request))
+        return request
+
+    made = Worker(lambda request: request, work)
+    began = time.monotonic()
+    assert made.compute(b"5.0", 1.0, 1 << 24, patience=-0.8) is None
+    assert time.monotonic() - began < 0.6
+    assert made.compute(b"0.0", 20.0, 1 << 24) == b"0.0"
+    assert made.prepare(b"next") == b"next"
 
 
 def test_only_the_first_rows_count(tmp_path):

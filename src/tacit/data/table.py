@@ -140,9 +140,9 @@ def conform_owners(owners: AnyArray) -> tuple[list[str], IntArray]:
     >>> conform_owners(np.array(["b", None, "a", float("nan"), "17", 17.0], dtype=object))
     (['', '17', 'a', 'b'], array([3, 0, 2, 0, 1, 1]))
     """
-    values = owners.tolist()
-    name_of = {value: _owner_name(value) for value in values}
-    names, numbers = np.unique([name_of[value] for value in values], return_inverse=True)
+    values = [(type(value), value) for value in owners.tolist()]  # True == 1, and says another
+    name_of = {key: _owner_name(key[1]) for key in values}
+    names, numbers = np.unique([name_of[key] for key in values], return_inverse=True)
     return names.tolist(), numbers.astype(np.int64)
 
 
@@ -157,9 +157,11 @@ def _match(column: AnyArray, values: tuple[Any, ...]) -> AnyArray:
     """Each value as the known one that says the same, or None."""
     said = {_plain_text(value): value for value in values if value is not None}
     read = _number_text if any(isinstance(value, int | float) for value in values) else _plain_text
-    same = {value: said.get(read(value)) for value in set(column.tolist()) if value is not None}
+    # by type, too: True == 1, and no value may change how another is read
+    keys = [(type(value), value) for value in column.tolist()]
+    same = {key: said.get(read(key[1])) for key in set(keys) if key[1] is not None}
     found = np.empty(len(column), dtype=object)
-    found[:] = [same.get(value) for value in column.tolist()]
+    found[:] = [same.get(key) for key in keys]
     return found
 
 

@@ -358,10 +358,10 @@ class Gate:
         terms = self._terms(invitation)
         cost, instead = terms.cost.times(len(due)), terms.nobody.times(len(due))
         ends = self._timetable.end_of((cost + instead).seconds) + float(OVERHEAD)
-        until = ends - _PACKING - instead.seconds
-        reports = self._computed(invitation, due, until, cost.memory)
-        if reports is None:  # abandoned: as from owners without rows
-            reports = self._released(invitation, [each._replace(paid=False) for each in due])
+        # what is said if work is abandoned is drawn before rows are touched: on a busy machine it
+        # takes a while, and work is abandoned for some rows sooner than for others
+        without = self._released(invitation, [each._replace(paid=False) for each in due])
+        reports = self._computed(invitation, due, ends - _PACKING, cost.memory) or without
         time.sleep(max(0.0, ends - time.monotonic()))
         self._moment.named = True
         return reports
@@ -378,7 +378,8 @@ class Gate:
             np.array([each.level for each in due]),
             np.array([int(each.paid) for each in due]),
         )
-        said = self._worker.compute(encode(job), until - time.monotonic(), memory)
+        seconds = until - time.monotonic()
+        said = self._worker.compute(encode(job), seconds, memory, patience=_PACKING)
         if said is None:
             return None
         reports = decode(said, Done, JOB_LARGEST).reports

@@ -90,17 +90,25 @@ class Worker:
         self._prepare, self._compute = prepare, compute
         self._lock = threading.Lock()
         self._running: bool = False
+        self._owed: bool = False  # a reply that nobody waited for is still to come
         self._start()
 
     def prepare(self, request: bytes) -> bytes | None:
         """What `prepare` makes of a request; None: it failed."""
         return self._ask(_PREPARE, request, _PATIENCE, 0)
 
-    def compute(self, request: bytes, seconds: float, memory: int) -> bytes | None:
-        """What `compute` makes of a request within these limits; None: nothing."""
-        return self._ask(_COMPUTE, request, seconds, memory)
+    def compute(
+        self, request: bytes, seconds: float, memory: int, patience: float = _GRACE
+    ) -> bytes | None:
+        """What `compute` makes of a request within these limits; None: nothing. It is waited for no
+        longer than `patience` beyond them: how long it takes to end work that was abandoned does
+        not show.
+        """
+        return self._ask(_COMPUTE, request, seconds, memory, patience)
 
-    def _ask(self, kind: bytes, request: bytes, seconds: float, memory: int) -> bytes | None:
+    def _ask(
+        self, kind: bytes, request: bytes, seconds: float, memory: int, patience: float = _GRACE
+    ) -> bytes | None:
         until = time.monotonic() + seconds
         with self._lock:
             seconds = until - time.monotonic()
@@ -109,8 +117,13 @@ class Worker:
             if not (self._running and self._parent == os.getpid()):  # a worker is not shared
                 self._start()
             try:
+                if self._owed:
+                    _read_reply(self._from, time.monotonic() + _GRACE)
+                    self._owed = False
                 _write(self._to, _HEADER.pack(kind, seconds, memory, len(request)) + request)
-                return _read_reply(self._from, until + _GRACE)
+                left = max(0.0, until + patience - time.monotonic())
+                self._owed = not select.select([self._from], [], [], left)[0]
+                return None if self._owed else _read_reply(self._from, until + _GRACE)
             except (OSError, EOFError):  # it is gone, or late: another one next time
                 self._running = False
                 self._stop()
@@ -128,7 +141,7 @@ class Worker:
         os.close(theirs_in)
         os.close(theirs_out)
         self._from, self._to = ours_in, ours_out
-        self._running = True
+        self._running, self._owed = True, False
         self._parent: int = os.getpid()
         self._stop: Callable[[], object] = weakref.finalize(
             self, _end, self._parent, process, ours_in, ours_out
