@@ -12,6 +12,7 @@ see non_interference.py.
 
 import types
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -59,6 +60,15 @@ LATER_ROUND = Ensemble(
 )
 NEVER = 1 << 40  # expires: in 35,000 years
 MANY = 20  # rows of an owner that has many
+
+
+@dataclass(frozen=True)
+class Check:
+    """Something that a part of the audit looked at: whether it holds, and what was seen."""
+
+    name: str
+    sound: bool
+    seen: str
 
 
 @cache

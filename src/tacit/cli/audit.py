@@ -1,9 +1,12 @@
 """tacit audit: mechanisms and gate, checked from outside."""
 
 import time
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
+from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -13,16 +16,20 @@ from rich.table import Table
 
 from tacit._util.checks import positive
 from tacit.audit import clock
-from tacit.audit.clock import ClockRow
 from tacit.audit.gate import CASES, GateRow, audit_gate
 from tacit.audit.ledger_checks import find_repeated_coins
 from tacit.audit.mechanisms import AuditRow, audit_mechanisms
+from tacit.audit.moments import audit_moments
 from tacit.audit.non_interference import Difference, non_interference
+from tacit.audit.questions import audit_questions
+from tacit.audit.staging import Check
 from tacit.cli._options import FAILED, Seed
 from tacit.cli._output import Screen, bar, table_of, writable
 from tacit.mechanisms.registry import PRIVATE
 from tacit.mechanisms.streams import seeded
 from tacit.render.pictures import Measurement, draw_audit
+
+_LANES = 4  # processes in which slow questions are timed
 
 
 class Part(Enum):
@@ -32,6 +39,8 @@ class Part(Enum):
     GATE = "gate"
     NON_INTERFERENCE = "non-interference"
     CLOCK = "clock"
+    QUESTIONS = "questions"
+    DEVICE = "device"
 
 
 @dataclass
@@ -42,12 +51,12 @@ class _Findings:
     gate: list[GateRow] = field(default_factory=list)
     coins: list[str] | None = None
     differences: list[Difference] | None = None
-    clock: list[ClockRow] = field(default_factory=list)
+    checks: dict[Part, list[Check]] = field(default_factory=dict)
 
     @property
     def sound(self) -> bool:
         rows = all(row.sound for row in self.mechanisms) and all(row.sound for row in self.gate)
-        quiet = all(row.sound for row in self.clock)
+        quiet = all(check.sound for each in self.checks.values() for check in each)
         return rows and quiet and not self.coins and not self.differences
 
 
@@ -65,6 +74,13 @@ def audit(
     part: Annotated[
         list[Part] | None, typer.Option(help="Repeat for several; default all.")
     ] = None,
+    questions: Annotated[
+        int | None,
+        typer.Option(
+            help="Hostile questions: searched (default 100), and slow ones timed (default 20).",
+            min=10,
+        ),
+    ] = None,
     picture: Annotated[
         Path | None, typer.Option(help="Draw claimed against measured epsilon here.")
     ] = None,
@@ -72,8 +88,9 @@ def audit(
     *,
     screen: Screen,
 ) -> None:
-    """Check mechanisms and gate from outside: exact tables, proven lower bounds of epsilon, books,
-    non-interference, and whether a clock tells owners apart.
+    """Check mechanisms, gate and device from outside: exact tables, proven lower bounds of
+    epsilon, books, non-interference, whether a clock tells owners apart, hostile questions, and
+    all that a device sends.
 
     Exit status 1 if anything fails. Ctrl-C (130) shows what was checked.
 
@@ -86,7 +103,9 @@ def audit(
     found, stopped = _Findings(), False
     budgets = [positive("epsilon", each) for each in epsilon or (0.5, 1.0, 3.0, 5.0)]
     try:
-        _check(found, part or list(Part), budgets, dim or [1, 4], reports, owners, seed, screen)
+        parts = part or list(Part)
+        _check(found, parts, budgets, dim or [1, 4], reports, owners, seed, screen)
+        _watch(found, parts, questions, seed, screen)
     except KeyboardInterrupt:
         stopped = True
     seconds = time.monotonic() - began
@@ -138,12 +157,56 @@ def _check(
             told(0, 1, "non-interference")
             shown = partial(told, what="non-interference")
             found.differences = list(non_interference(seeded(seed), progress=shown))
+
+
+def _watch(
+    found: _Findings, parts: list[Part], questions: int | None, seed: int, screen: Screen
+) -> None:
+    """The parts with a real clock, hostile questions and a device; the last needs what the network
+    needs, and is left out where that is not installed and nobody asked for it.
+    """
     if Part.CLOCK in parts:
+        checks = found.checks.setdefault(Part.CLOCK, [])
         with bar(screen) as told:
-            told(0, len(clock.CASES), "clock")
-            for timed in clock.audit_clock(seeded(seed)):
-                found.clock.append(timed)
-                told(len(found.clock), len(clock.CASES), f"clock: {timed.name}")
+            told(0, 2 * len(clock.CASES) + 2, "clock")
+            for check in _clock_checks(questions or 20, seed):
+                checks.append(check)
+                told(len(checks), 2 * len(clock.CASES) + 2, f"clock: {check.name}")
+    if Part.QUESTIONS in parts:
+        with bar(screen) as told:
+            told(0, 1, "questions")
+            search = audit_questions(
+                questions or 100, seed, progress=partial(told, what="questions")
+            )
+            found.checks[Part.QUESTIONS] = list(search.checks())
+    if Part.DEVICE in parts and _has_network():
+        from tacit.audit.device import audit_device
+
+        checks = found.checks.setdefault(Part.DEVICE, [])
+        with bar(screen) as told:
+            told(0, 5, "device")
+            for check in audit_device():
+                checks.append(check)
+                told(len(checks), 5, f"device: {check.name}")
+
+
+def _clock_checks(questions: int, seed: int) -> Iterator[Check]:
+    """Through the gate, through a member, polls of peers, and slow questions."""
+    rows = clock.audit_clock(seeded(seed))
+    if _has_network():
+        from tacit.audit.polling import audit_polls, through_member
+
+        member = clock.audit_clock(seeded(seed).child("member"), door=through_member)
+        through = (replace(row, name=f"{row.name}, through a member") for row in member)
+        rows = chain(rows, through, audit_polls(seeded(seed)))
+    for row in rows:
+        yield row.check
+    yield audit_moments(questions, seed, lanes=min(_LANES, questions // 10)).check
+
+
+def _has_network() -> bool:
+    """Whether what a device needs is installed."""
+    return find_spec("httpx") is not None
 
 
 def _show(found: _Findings, console: Console) -> None:
@@ -185,11 +248,11 @@ def _show(found: _Findings, console: Console) -> None:
         console.print(f"Non-interference: {told}", end="" if found.differences else ".\n")
         for difference in found.differences[:1]:
             console.print(str(difference), markup=False)
-    for row in found.clock:
-        console.print(
-            f"Clock: by {row.name}, {row.right} of {row.pairs} pairs of answers told apart "
-            f"(at least {row.threshold} would be no accident, 99.9 %): {_verdict(row.sound)}."
-        )
+    for part, checks in found.checks.items():
+        for check in checks:
+            verdict = _verdict(check.sound)
+            console.print(f"{part.value.capitalize()}: {check.name}: {verdict}.", end=" ")
+            console.print(check.seen, markup=False)
 
 
 def _mechanism_table(rows: list[AuditRow]) -> Table:
@@ -288,6 +351,6 @@ def _document(found: _Findings, seconds: float) -> dict[str, object]:
         document["coins"] = found.coins
     if found.differences is not None:
         document["non_interference"] = [vars(each) for each in found.differences]
-    if found.clock:
-        document["clock"] = [{**vars(row), "sound": row.sound} for row in found.clock]
+    for part, checks in found.checks.items():
+        document[part.value] = [vars(check) for check in checks]
     return document
