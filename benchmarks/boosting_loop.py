@@ -42,6 +42,8 @@ def loop_fit(
     spoke.
     """
     rounds, owners = schedule.rounds, schedule.owners
+    if owners is None:
+        raise ValueError("a schedule for fresh owners says how many speak in a round")
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(cohort)).tolist()
     offsets = cohort.offsets.tolist()

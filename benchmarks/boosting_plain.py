@@ -31,6 +31,8 @@ def plain_fit(cohort: Cohort, public: Public, schedule: Schedule, epsilon: float
     spoke.
     """
     rounds, owners = schedule.rounds, schedule.owners
+    if owners is None:
+        raise ValueError("a schedule for fresh owners says how many speak in a round")
     rng = random.Random(seed)  # noqa: S311 - a benchmark
     waiting = list(range(len(cohort)))
     rng.shuffle(waiting)

@@ -29,8 +29,7 @@ from tacit.mechanisms.streams import seeded
 from tacit.owner.policy import Policy
 from tacit.service.device.join import Joining
 from tacit.service.kinds.boosting import BoostingSpec
-from tacit.service.kinds.campaign_file import NOBODY
-from tacit.sums.halves import HOW, TallyLaw
+from tacit.sums.halves import HOW, NOBODY, TallyLaw
 from tacit.wire import decode
 from tacit.wire.envelopes import public_bytes
 

@@ -104,7 +104,8 @@ def test_owners_whose_rows_lie_elsewhere_are_understood():
             X = coins.normal(size=(rows, 6)) + centre
             return X, (coins.random(rows) < 1 / (1 + np.exp(-X @ weights))).astype(np.int64)
 
-        public, owners = Public(*drawn(40, moved), 2), 10_000
+        owners, (X, y) = 10_000, drawn(40, moved)
+        public = Public(X, y, 2)
         X, y = drawn(owners, 0.0)
         cohort = Cohort(X, y, np.arange(owners + 1))
         asks = refine(public, Population(owners, 6.0), "auto", 6.0, maps=("linear",))

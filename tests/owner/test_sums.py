@@ -182,7 +182,7 @@ def test_shares_of_a_campaign_are_composed_by_concentrated_privacy(tmp_path):
     for number, query in enumerate(asked, 1):
         door.answer(question(number, asked=query))
     found = entries(tmp_path)
-    rho = sum(Fraction(entry.rho) for entry in found)
+    rho = sum((Fraction(entry.rho) for entry in found), Fraction())
     assert rho == 4 * asked[0].law.rho
     spent = sum(entry.cost for entry in found)
     assert spent == Fraction(epsilon_of(rho, 1e-6)) <= 1

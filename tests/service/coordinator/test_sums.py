@@ -391,6 +391,7 @@ def test_owners_and_both_servers_over_http(tmp_path, monkeypatch):
     assert answered == sum(question["counted"] for question in status["questions"])
     assert [question["invited"] for question in status["questions"]][:2] == [5, 12]
     terms, _ = BoostingSpec.read(folder / "campaign.toml").prepare(bytes(32))
+    assert terms.sums is not None
     size = Batch(bytes(32), 1, 1, terms.sums).report_size
     assert any(
         f"{size} bytes sealed in two halves" in line and "epsilon 2.5" in line for line in lines

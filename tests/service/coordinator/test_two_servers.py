@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tacit import seeded
+from tacit.learners.models.ensemble import Ensemble
 from tacit.engines.inline import Inline
 from tacit.estimators.persistence import SavedModel, open_model
 from tacit.learners.owners.sum_query import SharesQuery
@@ -91,10 +92,12 @@ def test_owners_and_both_servers_find_the_model_of_one_process(tmp_path, monkeyp
         return await link.call("GET", "/v1/model", None)
 
     published = decode(open_model(driven(service, work).content)[0], SavedModel)
+    assert isinstance(published.model, Ensemble)
     assert len(published.model)
     assert encode(published.model) == encode(in_process(folder, SEED))
     assert encode(published.model) != encode(in_process(folder, SEED + 1))
     assert (published.guarantee.trust, published.guarantee.delta) == ("two servers", 1e-6)
+    assert published.guarantee.epsilon is not None
     assert published.guarantee.epsilon[1] <= 8.0
 
 
@@ -185,7 +188,7 @@ def test_pure_epsilon_has_laplace_noise_and_no_delta(tmp_path):
     folder = folder_of(tmp_path, owners=1, text=CAMPAIGN.replace("delta = 1e-6", "delta = 0.0"))
     terms, _ = BoostingSpec.read(folder / "campaign.toml").prepare(bytes(32))
     assert isinstance(terms.terms, VectorTerms)
-    assert (terms.terms.law, terms.example().rho) == ("discrete laplace", 0)
+    assert (terms.terms.law, terms.example().rho) == ("discrete laplace", Fraction(0))
 
 
 REFINED = f"""
