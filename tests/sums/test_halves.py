@@ -9,8 +9,7 @@ from tacit import secure, seeded
 from tacit.sums import halves
 from tacit.sums.halves import COORDINATOR, HELPER, SumTerms, TallyLaw, open_halves, seal_reports
 from tacit.sums.prio3 import messages
-from tacit.sums.prio3.prio3 import HelperShare, LeaderShare
-from tacit.sums.prio3.prio3 import Prio3
+from tacit.sums.prio3.prio3 import HelperShare, LeaderShare, Prio3
 from tests.sums.made import COORDINATOR_KEY, HELPER_KEY, batch, reports, sum_terms, terms
 
 ALARM = 1e-6

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from tacit import seeded
-from tacit.learners.models.ensemble import Ensemble
 from tacit.engines.inline import Inline
 from tacit.estimators.persistence import SavedModel, open_model
+from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.sum_query import SharesQuery
 from tacit.learners.query import Answer
 from tacit.owner.gate import RefusedError
