@@ -11,7 +11,7 @@ from tacit import seeded
 from tacit.engines.inline import Inline
 from tacit.estimators.persistence import SavedModel, open_model
 from tacit.learners.models.ensemble import Ensemble
-from tacit.learners.owners.sum_query import SharesQuery
+from tacit.learners.owners.sum_query import SharesQuery, SumQuery
 from tacit.learners.query import Answer
 from tacit.owner.gate import RefusedError
 from tacit.service.coordinator.server import coordinator
@@ -234,3 +234,15 @@ def test_a_classifier_asks_everybody_in_every_round_out_of_one_budget(tmp_path, 
     assert len(same.records) == 2
     assert (published.guarantee.epsilon, published.guarantee.delta) == ((30.0, 30.0), 1e-6)
     assert engine.spent.max() <= 30.0
+
+
+def test_sums_of_errors_are_counted_apart_from_sums_of_shares(tmp_path):
+    """Their noise has tapes of its own, by their number, as in one process."""
+    both = CAMPAIGN + 'error = "owners"\nerror_epsilon = 2.5\nerror_minimum = 10\n'
+    trial = Shared(tmp_path, both)
+    trial.to_the_end()
+    asked = [trial.query(question) for question in trial.store.questions()]
+    numbers = [query.number for query in asked if isinstance(query, SumQuery)]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert numbers
+    trial.store.close()

@@ -190,7 +190,8 @@ class Driver:
 
     def _ask_all(self, tally: Tally, asked: list[Question]) -> None:
         """Put a sum to everybody; after as many void sums in a row as the terms allow, it ends."""
-        sums = sum(each.state == CLOSED and each.answer is not None for each in asked)
+        closed = [each for each in asked if each.state == CLOSED]
+        sums = sum(isinstance(self._campaign.query_of(each), SumQuery) for each in closed)
         last_good = max((at for at, each in enumerate(asked) if each.state != VOID), default=-1)
         void = len(asked) - 1 - last_good
         if self._sums is not None and void < self._terms.sum_attempts:
