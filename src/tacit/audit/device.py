@@ -29,7 +29,7 @@ import pyarrow as pa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pyarrow import parquet
 
-from tacit.audit.recorder import Recorder, Sent, owner_of
+from tacit.audit.recorder import Recorder, SentRequest, owner_of
 from tacit.audit.staging import Check
 from tacit.data.schema import Category, Number, Schema
 from tacit.learners.learner import Facts, ReportTerms
@@ -111,7 +111,7 @@ def worlds() -> tuple[World, ...]:
 
 
 @dataclass(frozen=True)
-class Part:
+class Role:
     """A part that a device takes in a campaign, and the questions it is asked there."""
 
     name: str
@@ -120,7 +120,7 @@ class Part:
     gateway: bool = False
 
 
-def parts() -> list[Part]:
+def parts() -> list[Role]:
     """Owners, alone and behind a gateway, a site and a peer."""
     common: dict[str, Any] = {
         "name": "audit",
@@ -144,10 +144,10 @@ def parts() -> list[Part]:
         **common, cells=Cells(SCHEMA, 8), rounds=2, epsilon=1.0, newcomers=0.0, coins=1
     )
     return [
-        Part("an owner", boosting, (boosting.example(),)),
-        Part("a gateway", boosting, (boosting.example(),), gateway=True),
-        Part("a site", site, (site.example(),)),
-        Part("a peer", peer, ()),
+        Role("an owner", boosting, (boosting.example(),)),
+        Role("a gateway", boosting, (boosting.example(),), gateway=True),
+        Role("a site", site, (site.example(),)),
+        Role("a peer", peer, ()),
     ]
 
 
@@ -171,7 +171,7 @@ def person(folder: Path) -> Iterator[Path]:
 
 def take_part(
     joining: Joining, recorder: Recorder, tokens: int = 2, pinned: bytes | None = None
-) -> list[Sent]:
+) -> list[SentRequest]:
     """Join as `tacit join` does, to the end; all that was sent."""
 
     async def run() -> None:
@@ -186,7 +186,7 @@ def take_part(
 
 
 def audit_device(
-    kind: type[Joining] = Joining, takes: Sequence[Part] | None = None
+    kind: type[Joining] = Joining, takes: Sequence[Role] | None = None
 ) -> Iterator[Check]:
     """What a device sends, part by part, and what a person's budget comes to."""
     for part in parts() if takes is None else takes:
@@ -195,7 +195,7 @@ def audit_device(
         yield audit_budget(kind)
 
 
-def _compare(part: Part, kind: type[Joining]) -> Check:
+def _compare(part: Role, kind: type[Joining]) -> Check:
     """One part, taken in every world."""
     key = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
     seen: list[list[tuple[object, ...]]] = []
@@ -222,7 +222,7 @@ def _compare(part: Part, kind: type[Joining]) -> Check:
     return Check(f"what {part.name} sends", True, f"{said}, {released} releases: nothing differs")
 
 
-def _shown(sent: Sequence[Sent]) -> list[tuple[object, ...]]:
+def _shown(sent: Sequence[SentRequest]) -> list[tuple[object, ...]]:
     """What may not differ; owners of a gateway by the order in which they come, since their keys
     are made of what names them.
     """
@@ -286,7 +286,7 @@ def audit_budget(kind: type[Joining] = Joining) -> Check:
     )
 
 
-def _heard(joining: Joining, part: Part, number: int, *, another: bool) -> Fraction:
+def _heard(joining: Joining, part: Role, number: int, *, another: bool) -> Fraction:
     """The epsilon of what reaches a coordinator that puts a question nobody has put before."""
     key = Ed25519PrivateKey.from_private_bytes(bytes([7 if another else 8]) * 32)
     query = replace(part.questions[0], attempt=number)

@@ -29,7 +29,7 @@ REPORTS = ("/v1/report", "/v1/spoken")
 
 
 @dataclass(frozen=True)
-class Sent:
+class SentRequest:
     """One request as it left, and when."""
 
     method: str
@@ -65,7 +65,7 @@ class Recorder(httpx.AsyncBaseTransport):
         questions: Sequence[Query] = (),
         polls: int = 0,
     ) -> None:
-        self.sent: list[Sent] = []
+        self.sent: list[SentRequest] = []
         self.handed: list[float] = []  # moments at which questions left
         self._terms, self._key, self._polls = terms, key, polls
         self._campaign = public_bytes(key.public_key())
@@ -90,7 +90,7 @@ class Recorder(httpx.AsyncBaseTransport):
         body = await request.aread()
         at = time.perf_counter()
         path, headers = request.url.raw_path.decode(), tuple(request.headers.raw)
-        self.sent.append(Sent(request.method, path, headers, body, at))
+        self.sent.append(SentRequest(request.method, path, headers, body, at))
         owner = ""
         if path != "/v1/campaign":
             route = request.method, path
@@ -177,6 +177,6 @@ def _invitation(terms: CampaignTerms, query: Query, number: int) -> Invitation:
     return Invitation(terms.name, number, NEVER, digest_of(terms.schema), query)
 
 
-def owner_of(sent: Sent) -> bytes:
+def owner_of(sent: SentRequest) -> bytes:
     """Who signed a request, as its header says."""
     return dict(sent.headers).get(OWNER.encode(), b"")
