@@ -4,8 +4,8 @@
 
 Every line is one run at one trust, epsilon and size of the public sample: accuracy in percent of
 the data user's own model and of the combination, with what the plan foresaw. Runs are counted from
-`--first`: settings were chosen on run 100, which draws other public rows and owners and has the same
-test rows.
+`--first`: settings were chosen on run 100, which draws other public rows and owners, and has the
+same test rows.
 """
 
 import argparse
