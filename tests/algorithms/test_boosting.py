@@ -16,7 +16,7 @@ from tacit.learners.owners.logistic import Logistic
 from tacit.learners.owners.stump import Stump, StumpModel
 from tacit.mechanisms.registry import MECHANISMS, mechanism_for
 from tacit.mechanisms.spaces import Ball
-from tacit.sums.two_servers import TwoServers
+from tacit.sums.secure_sum import TwoServers
 from tacit_papers.a.learners import PublishedCentroid, PublishedLogistic, PublishedStump
 from tacit_papers.b.ring import RingSum
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tacit.audit.bounds import boldness, guess, one_run_bound
+from tacit.audit.statistical import boldness, guess, one_run_bound
 
 
 def test_the_bound_holds_as_often_as_it_says():

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from tacit import Ball, Box, Duchi, Piecewise, PrivUnit, seeded
-from tacit.audit.bounds import epsilon_lower_bound
-from tacit.audit.statistical import examine
+from tacit.audit.statistical import epsilon_lower_bound, examine
 from tests.mechanisms.cases import PRIVATE, name
 from tests.mechanisms.mutants import CAUGHT_BY, BudgetNotSplit, HalfSensitivity, NoScale, RawRest
 

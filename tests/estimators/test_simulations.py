@@ -9,7 +9,7 @@ import tacit_papers.b.learners  # noqa: F401 - makes them known by name
 from tacit import PrivateBoosting
 from tacit.learners import LEARNERS, SIMULATIONS, learner_of, simulate_by_name
 from tacit.learners.owners.stump import Stump
-from tacit.sums.two_servers import TwoServers
+from tacit.sums.secure_sum import TwoServers
 from tacit_papers.b.ring import RingSum
 from tacit_papers.b.shamir import ShamirSum
 

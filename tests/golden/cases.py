@@ -58,7 +58,7 @@ from tacit.service.device import member
 from tacit.service.device.join import RehearsalPart, join
 from tacit.service.helper.service import Helper, Sheets
 from tacit.sums.halves import rehearsal_key
-from tacit.sums.two_servers import TwoServers, two_sided_geometric
+from tacit.sums.secure_sum import TwoServers, two_sided_geometric
 from tacit.wire import decode, encode
 from tacit.wire.envelopes import open_signed, public_bytes, sign
 from tests.cli.made import family_files

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from tacit.audit.bounds import epsilon_lower_bound
+from tacit.audit.statistical import epsilon_lower_bound
 from tacit.data.cohort import Cohort
 from tacit.learners.peers.cells import Cut
 from tacit.learners.peers.leaf_counts import (

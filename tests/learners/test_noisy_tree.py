@@ -9,7 +9,7 @@ from math import inf
 import numpy as np
 import pytest
 
-from tacit.audit.bounds import epsilon_lower_bound
+from tacit.audit.statistical import epsilon_lower_bound
 from tacit.data.cohort import Cohort
 from tacit.learners.peers.cells import Cut
 from tacit.learners.peers.leaf_counts import STEPS, scale_of

@@ -8,8 +8,15 @@ import pytest
 from tacit.learners.peers.cells import Cut
 from tacit.learners.peers.leaf_counts import cell_scores, groups
 from tacit.learners.peers.own_model import OwnRows, distance, fit_own, misfits, say, vote_own
-from tacit.learners.peers.peer_model import Additive, ScorePart, loss_weights
-from tacit.learners.peers.random_stump import RandomStump, SharedStumps, adaboost, random_cut
+from tacit.learners.peers.peer_model import (
+    Additive,
+    RandomStump,
+    ScorePart,
+    SharedStumps,
+    adaboost,
+    loss_weights,
+    random_cut,
+)
 from tacit.mechanisms.streams import seeded
 from tests.learners.peers import CELLS, rows
 

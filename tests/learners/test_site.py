@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tacit.audit.bounds import epsilon_lower_bound
+from tacit.audit.statistical import epsilon_lower_bound
 from tacit.data.cohort import Cohort
 from tacit.learners.query import Query
 from tacit.learners.sites.losses import Huber, HuberHinge, LogisticLoss, Squared
@@ -19,7 +19,7 @@ from tacit.learners.sites.projection import Projection
 from tacit.learners.sites.solver import minimise
 from tacit.learners.sites.train import LEVELS, TrainSite, published
 from tacit.mechanisms.streams import secure, seeded
-from tacit.sums.two_servers import variance
+from tacit.sums.secure_sum import variance
 from tacit.wire import decode, encode
 
 LOSSES = [HuberHinge(), LogisticLoss(), Huber()]

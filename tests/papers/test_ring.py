@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tacit import seeded
-from tacit.sums.two_servers import TwoServers
+from tacit.sums.secure_sum import TwoServers
 from tacit_papers.b.ring import Messages, RingSum
 
 

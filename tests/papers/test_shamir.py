@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tacit.mechanisms.streams import seeded
-from tacit.sums.base import SumRefusedError, encode
+from tacit.sums.secure_sum import SumRefusedError, encode
 from tacit_papers.b.shamir import PRIME, ShamirSum
 
 TERMS = np.random.default_rng(1).uniform(0, 1, (40, 2))

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from tacit import secure, seeded
-from tacit.sums import base
-from tacit.sums.base import SumRefusedError
-from tacit.sums.two_servers import TwoServers, two_sided_geometric
+from tacit.sums import secure_sum
+from tacit.sums.secure_sum import SumRefusedError, TwoServers, two_sided_geometric
 from tacit_papers.b.ring import RingSum
 
 SUM = TwoServers(epsilon=1.0)
@@ -77,7 +76,7 @@ def test_seeded_runs_repeat_and_do_not_depend_on_blocks(monkeypatch):
         assert (spec.total(terms, seeded(6)).sums == once).all()
         for block in (1, 7, 999, 5000):
             with monkeypatch.context() as patch:
-                patch.setattr(base, "_BLOCK", block)
+                patch.setattr(secure_sum, "_BLOCK", block)
                 assert (spec.total(terms, seeded(6)).sums == once).all()
     assert (SUM.total(terms, seeded(7)).sums != SUM.total(terms, seeded(6)).sums).all()
     assert (SUM.total(terms, secure()).sums != SUM.total(terms, secure()).sums).all()

@@ -10,10 +10,9 @@ import pytest
 from scipy.stats import chisquare, norm
 
 from tacit import secure, seeded
-from tacit.audit.bounds import epsilon_lower_bound
-from tacit.audit.statistical import bias_z, variance_z
-from tacit.sums import two_servers as noise
-from tacit.sums.two_servers import (
+from tacit.audit.statistical import bias_z, epsilon_lower_bound, variance_z
+from tacit.sums import secure_sum as noise
+from tacit.sums.secure_sum import (
     TwoServers,
     two_sided_geometric,
     two_sided_geometric_rows,

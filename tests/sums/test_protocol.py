@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from tacit import secure, seeded
 from tacit.sums import protocol
-from tacit.sums.base import SumRefusedError
 from tacit.sums.halves import COORDINATOR, HELPER
 from tacit.sums.protocol import Block, Checked, HelperSum, SumRequest, blocks_of
-from tacit.sums.two_servers import TwoServers
+from tacit.sums.secure_sum import SumRefusedError, TwoServers
 from tacit.wire import WireError, decode, encode
 from tests.sums.made import (
     COORDINATOR_KEY,

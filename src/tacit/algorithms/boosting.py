@@ -24,7 +24,7 @@ from tacit.data.cohort import Public
 from tacit.learners.learner import Facts, Learner, ReportTerms, ShareQuery, Tally
 from tacit.learners.models.ensemble import Ensemble, Model
 from tacit.learners.query import Answer, all_rounds, rounds_in_words
-from tacit.sums.base import SumAnswer
+from tacit.sums.secure_sum import SumAnswer
 from tacit.sums.vector_terms import VectorTerms
 from tacit.wire import message
 

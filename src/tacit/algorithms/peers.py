@@ -44,8 +44,15 @@ from tacit._util.checks import bad, whole
 from tacit.learners.peers.cells import Cells
 from tacit.learners.peers.leaf_counts import CountLeaves, cell_scores
 from tacit.learners.peers.noisy_tree import GrowTree, all_cuts
-from tacit.learners.peers.peer_model import Additive, NoisyTrees, ScorePart, Tree
-from tacit.learners.peers.random_stump import RandomStump, SharedStumps, random_cut
+from tacit.learners.peers.peer_model import (
+    Additive,
+    NoisyTrees,
+    RandomStump,
+    ScorePart,
+    SharedStumps,
+    Tree,
+    random_cut,
+)
 from tacit.learners.query import Estimates
 from tacit.mechanisms.streams import Stream, rational
 from tacit.wire import message

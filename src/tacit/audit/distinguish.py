@@ -14,8 +14,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit._util.types import BoolArray, FloatArray, IntArray
-from tacit.audit.bounds import best_tail, bin_edges, boldness, epsilon_lower_bound, guess, histogram
 from tacit.audit.staging import share_of
+from tacit.audit.statistical import (
+    best_tail,
+    bin_edges,
+    boldness,
+    epsilon_lower_bound,
+    guess,
+    histogram,
+)
 from tacit.data.cohort import Cohort
 from tacit.learners.invitation import Invitation, report_size, unpack
 from tacit.learners.learner import ShareQuery

@@ -6,7 +6,7 @@ shares allow. The questions go through signature, policy, ledger on disk, coins,
 packing; what comes out is read by an outsider (distinguish.py). A sixth of the reports teaches
 scores, another chooses the event, and the others give the Clopper-Pearson bound: choosing costs no
 confidence. A third gateway, whose owners hold A or B by a fair coin, gives a bound of its own
-(bounds.py).
+(statistical.py).
 
 The claim that the bounds are held against is what the ledger charged. Confidence 99.9 % for each
 bound.

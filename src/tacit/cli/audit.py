@@ -194,7 +194,7 @@ def _clock_checks(questions: int, seed: int) -> Iterator[Check]:
     """Through the gate, through a member, polls of peers, and slow questions."""
     rows = clock.audit_clock(seeded(seed))
     if _has_network():
-        from tacit.audit.polling import audit_polls, through_member
+        from tacit.audit.clock import audit_polls, through_member
 
         member = clock.audit_clock(seeded(seed).child("member"), door=through_member)
         through = (replace(row, name=f"{row.name}, through a member") for row in member)

@@ -20,8 +20,8 @@ from tacit.learners.learner import ShareQuery, Simulated, Tally
 from tacit.learners.query import Answer, Estimates, Query
 from tacit.mechanisms.registry import MECHANISMS
 from tacit.mechanisms.streams import Stream, drawing_order
-from tacit.sums.base import SecureSum
 from tacit.sums.discrete_gaussian import composed
+from tacit.sums.secure_sum import SecureSum
 from tacit.sums.vector_terms import VectorTerms
 from tacit.wire import WireError, encode
 

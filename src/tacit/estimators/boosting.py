@@ -28,9 +28,8 @@ from tacit.estimators.persistence import Savable
 from tacit.learners import learner_or_simulation
 from tacit.learners.learner import Learner
 from tacit.mechanisms.registry import MECHANISMS
-from tacit.sums.base import SecureSum
 from tacit.sums.halves import NOBODY
-from tacit.sums.two_servers import TwoServers
+from tacit.sums.secure_sum import SecureSum, TwoServers
 
 
 class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped

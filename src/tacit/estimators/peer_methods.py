@@ -30,8 +30,7 @@ from tacit.data.sample import sort_classes
 from tacit.data.schema import Schema
 from tacit.learners.peers.cells import Cells
 from tacit.learners.peers.own_model import OwnModel, OwnRows, fit_own, vote_own
-from tacit.learners.peers.peer_model import Additive, NoisyTrees
-from tacit.learners.peers.random_stump import SharedStumps
+from tacit.learners.peers.peer_model import Additive, NoisyTrees, SharedStumps
 from tacit.mechanisms.streams import Stream
 from tacit.wire import decode, encode, message
 

@@ -23,7 +23,7 @@ from tacit.mechanisms.registry import MECHANISMS, best_name, mechanism_for
 from tacit.mechanisms.reports import Reports, Totals
 from tacit.mechanisms.spaces import Space
 from tacit.mechanisms.streams import Stream
-from tacit.sums.base import SumRefusedError
+from tacit.sums.secure_sum import SumRefusedError
 from tacit.sums.vector_terms import (
     VectorTerms,
     draw_server_noise,

@@ -23,8 +23,7 @@ from tacit._util.kernels import kernel
 from tacit._util.types import BoolArray, FloatArray, IntArray, WordArray
 from tacit.mechanisms.laplace import survives
 from tacit.mechanisms.streams import Stream, rational
-from tacit.sums.base import blocks
-from tacit.sums.two_servers import endless_laplace
+from tacit.sums.secure_sum import blocks, endless_laplace
 
 LARGEST_SIGMA = 1 << 25  # so that 2 sigma^2 times a run of coins stays within 64 bits
 _WORDS = 56  # coins per draw, unless it needs more

@@ -25,13 +25,12 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from tacit._util.checks import bad, positive, whole
 from tacit._util.types import ByteArray, FloatArray, IntArray
 from tacit.mechanisms.streams import Stream
-from tacit.sums.base import SumAnswer
-from tacit.sums.base import encode as encode_terms
 from tacit.sums.prio3.batch import Sent, coins_size, make_reports
 from tacit.sums.prio3.instances import prio3_ranges
 from tacit.sums.prio3.messages import Sizes
 from tacit.sums.prio3.prio3 import NONCE, Prio3
-from tacit.sums.two_servers import TwoServers, two_sided_geometric
+from tacit.sums.secure_sum import SumAnswer, TwoServers, two_sided_geometric
+from tacit.sums.secure_sum import encode as encode_terms
 from tacit.wire import encode, message
 from tacit.wire.envelopes import KEY, OVERHEAD, seal, unseal
 

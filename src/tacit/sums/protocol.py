@@ -23,10 +23,10 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from tacit._util.checks import bad, whole
 from tacit._util.types import BoolArray, ByteArray, WordArray
 from tacit.mechanisms.streams import Stream
-from tacit.sums.base import SumRefusedError
 from tacit.sums.halves import COORDINATOR, HELPER, Batch, OpenedHalves, open_halves
 from tacit.sums.prio3.batch import Code, Opened, Server, message_size
 from tacit.sums.prio3.messages import Sizes
+from tacit.sums.secure_sum import SumRefusedError
 from tacit.wire import message
 
 _TOLD_BYTES = 1 << 19  # that a server tells of a block

@@ -40,7 +40,7 @@ from tacit.sums.discrete_gaussian import (
 from tacit.sums.halves import HOW, Batch, SumLaw
 from tacit.sums.prio3.instances import prio3_bounded_vector
 from tacit.sums.prio3.prio3 import Prio3
-from tacit.sums.two_servers import two_sided_geometric, variance
+from tacit.sums.secure_sum import two_sided_geometric, variance
 from tacit.wire import message
 
 GAUSSIAN, LAPLACE = "discrete gaussian", "discrete laplace"

@@ -17,7 +17,7 @@ from tacit.service.device.join import RehearsalPart, join
 from tacit.service.helper.service import Helper, Sheets
 from tacit.service.kinds.boosting import BoostingSpec
 from tacit.sums.halves import REHEARSAL_HELPER, rehearsal_key
-from tacit.sums.two_servers import TwoServers
+from tacit.sums.secure_sum import TwoServers
 from tacit.wire import decode, encode
 from tacit.wire.envelopes import public_bytes
 from tests.service.coordinator.made import ADMIN, driven, folder_of, joining

@@ -26,7 +26,7 @@ from tacit.service.device.preview import preview
 from tacit.service.kinds.boosting import BoostingSpec
 from tacit.sums.halves import Batch
 from tacit.sums.protocol import CoordinatorSide
-from tacit.sums.two_servers import TwoServers
+from tacit.sums.secure_sum import TwoServers
 from tacit.wire import decode, encode
 from tacit.wire.envelopes import open_signed, public_bytes
 from tests.service.coordinator.made import ADMIN, driven, enrol, folder_of, joining, question_for

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tacit.service.helper.service import Helper, Sheets
-from tacit.sums.base import SumRefusedError
 from tacit.sums.protocol import CoordinatorSide
+from tacit.sums.secure_sum import SumRefusedError
 from tacit.wire import encode
 from tests.sums.made import COORDINATOR_KEY, HELPER_KEY, batch, reports, terms
 

@@ -15,7 +15,7 @@ import numpy as np
 from tacit._util.checks import bad, whole
 from tacit._util.types import FloatArray, WordArray
 from tacit.mechanisms.streams import Stream
-from tacit.sums.base import SecureSum, SumAnswer, SumRefusedError, blocks, decode, encode
+from tacit.sums.secure_sum import SecureSum, SumAnswer, SumRefusedError, blocks, decode, encode
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ import numpy as np
 from tacit._util.checks import bad, whole
 from tacit._util.types import AnyArray
 from tacit.mechanisms.streams import Stream
-from tacit.sums.base import SecureSum, SumAnswer, SumRefusedError, decode, encode
+from tacit.sums.secure_sum import SecureSum, SumAnswer, SumRefusedError, decode, encode
 
 PRIME = (1 << 61) - 1
 

@@ -11,8 +11,7 @@ from tacit.learners.owners.centroid import Centroid
 from tacit.learners.owners.logistic import Logistic
 from tacit.learners.owners.stump import Stump
 from tacit.mechanisms.streams import Stream
-from tacit.sums.base import SecureSum
-from tacit.sums.two_servers import TwoServers
+from tacit.sums.secure_sum import SecureSum, TwoServers
 from tacit_papers.b.learners import MajorityStump, OneAgainstRest, WeightedCentroid
 from tacit_papers.b.ring import RingSum
 from tacit_papers.datasets.split import Split

@@ -17,7 +17,7 @@ from tacit.data.schema import Schema
 from tacit.data.table import number_labels
 from tacit.estimators.inputs import owner_names, stream_of
 from tacit.learners.peers.cells import Cells
-from tacit.learners.peers.random_stump import LEAVES
+from tacit.learners.peers.peer_model import LEAVES
 from tacit_papers.d.learners import UNSOUND, simulate_published
 
 

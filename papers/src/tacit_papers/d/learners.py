@@ -11,9 +11,9 @@ from tacit.data.cohort import Cohort
 from tacit.learners.peers.cells import Cells
 from tacit.learners.peers.leaf_counts import STEPS, scale_of
 from tacit.learners.peers.own_model import OwnBoosting, VotedModel, weight_of
-from tacit.learners.peers.random_stump import RandomStump, random_cut
+from tacit.learners.peers.peer_model import RandomStump, random_cut
 from tacit.mechanisms.streams import Stream
-from tacit.sums.two_servers import two_sided_geometric_rows
+from tacit.sums.secure_sum import two_sided_geometric_rows
 
 UNSOUND = (
     "AdaBoost's weights are normalised over a participant's rows, so that one record moves "

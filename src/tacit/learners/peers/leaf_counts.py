@@ -40,7 +40,7 @@ from tacit.learners.peers.peer_model import Additive
 from tacit.learners.query import Cost, Estimates, Query, in_blocks, table
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.streams import Stream, rational
-from tacit.sums.two_servers import two_sided_geometric_rows, variance
+from tacit.sums.secure_sum import two_sided_geometric_rows, variance
 from tacit.wire import message
 
 STEPS = 1 << 16  # a weight of 1, in whole numbers

@@ -37,7 +37,7 @@ from tacit.learners.peers.peer_model import NoisyTrees, Tree, loss_weights
 from tacit.learners.query import CALL, Cost, Estimates, Query, table
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.streams import Stream
-from tacit.sums.two_servers import two_sided_geometric_rows
+from tacit.sums.secure_sum import two_sided_geometric_rows
 from tacit.wire import message
 
 _LEAVES_PART = Fraction(1, 2)  # of epsilon, for the leaves; the rest is for the cuts

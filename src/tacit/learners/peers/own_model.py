@@ -22,8 +22,13 @@ from scipy.sparse import csr_array
 from tacit._util.types import FloatArray, IntArray
 from tacit.data.cohort import Cohort
 from tacit.learners.peers.cells import Cells, at_cells
-from tacit.learners.peers.peer_model import Additive, loss_weights
-from tacit.learners.peers.random_stump import RandomStump, SharedStumps, adaboost
+from tacit.learners.peers.peer_model import (
+    Additive,
+    RandomStump,
+    SharedStumps,
+    adaboost,
+    loss_weights,
+)
 
 RHO, RIDGE = 1.0, 5.0  # what is usual: who is left out, and how strongly the rest holds
 _SCALE_RIDGE = 10.0  # how strongly the released sum keeps its own scale

@@ -33,7 +33,7 @@ from tacit.learners.sites.projection import Projection
 from tacit.learners.sites.solver import minimise
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.streams import Stream, rational
-from tacit.sums.two_servers import two_sided_geometric
+from tacit.sums.secure_sum import two_sided_geometric
 from tacit.wire import message
 
 LEVELS = 1 << 20  # steps of a number's public range, as a cohort holds targets

@@ -25,9 +25,9 @@ from tacit.service.protocol.handshake import (
     request_headers,
     sum_key,
 )
-from tacit.sums.base import SumRefusedError
 from tacit.sums.halves import SumTerms
 from tacit.sums.protocol import Checked, CoordinatorSide, HelperSum, block_owners
+from tacit.sums.secure_sum import SumRefusedError
 from tacit.wire import WireError, decode, encode
 from tacit.wire.envelopes import public_bytes
 

@@ -30,9 +30,9 @@ from tacit.service.protocol.door import ConnectionLimits
 from tacit.service.protocol.guard import Guard, Limits, leave_to_guard, prove
 from tacit.service.protocol.handshake import OWNER, Claim, UnsignedError
 from tacit.service.protocol.watch import Watch
-from tacit.sums.base import SumRefusedError
 from tacit.sums.halves import TallyLaw
 from tacit.sums.protocol import Block, HelperSide, SumRequest
+from tacit.sums.secure_sum import SumRefusedError
 from tacit.sums.vector_terms import VectorTerms
 from tacit.wire import WireError, decode, encode
 
