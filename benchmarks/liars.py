@@ -268,7 +268,7 @@ def _judge(scene: Scene, name: str, lie: Lie) -> LiarRow:
     counted, total = scene.added([*scene.reports, *rows_of(lie(scene, n))])
     exact = bool((total == scene.numbers.sum(axis=0)).all())
     found = counted - len(scene.reports)
-    verdict = Verdict("none, exact", found == 0 and exact)
+    verdict = Verdict("none, exact", bool(found == 0 and exact))
     return LiarRow(name, verdict, len(scene.reports), n, found, exact)
 
 
@@ -283,7 +283,7 @@ def _push(scene: Scene, share: float) -> PushRow:
     counted, total = scene.added([*rows_of(sealed), *scene.reports[lying:]])
     moved = float(np.linalg.norm(total - honest.sum(axis=0))) / np.sqrt(law.bound) / n
     stated = 2 * lying / n
-    verdict = Verdict("<= stated", counted == n and moved <= stated)
+    verdict = Verdict("<= stated", bool(counted == n and moved <= stated))
     return PushRow(f"{lying}", verdict, share, moved, stated)
 
 

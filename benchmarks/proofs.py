@@ -181,7 +181,7 @@ def _verdict(length: int, size: int, milliseconds: float, rate: float) -> Verdic
     if length not in _GOALS:
         return None
     most, least = _GOALS[length]
-    met = size <= most and rate >= least and milliseconds <= _PROVE_MILLISECONDS
+    met = bool(size <= most and rate >= least and milliseconds <= _PROVE_MILLISECONDS)
     return Verdict(f"{most // 1000} KB, {_PROVE_MILLISECONDS:g} ms, {least:,.0f}", met)
 
 
@@ -190,7 +190,7 @@ def _peaks(sizes: Sequence[int]) -> list[PeakRow]:
     for owners in sizes:
         peak = int(figures_of("benchmarks.proofs_child", owners)["bytes"])
         first = rows[0].peak_bytes if rows else peak
-        verdict = Verdict("flat", peak <= first + _SPARE) if rows else None
+        verdict = Verdict("flat", bool(peak <= first + _SPARE)) if rows else None
         rows.append(PeakRow("1,000 numbers", verdict, owners, peak))
     return rows
 

@@ -8,6 +8,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from tacit.data.frames import read_frame
 from tacit.data.schema import Category, Number, Schema
+from tacit.data.table import number_labels
 from tacit.estimators import DataWarning, PrivateBoosting, PrivateClassifier, SiteEnsemble
 from tacit.estimators.inputs import owner_numbers
 from tests.estimators.data import people, task
@@ -175,6 +176,20 @@ def test_labels_are_compared_by_what_they_say():
     assert model.ignored_rows_ == same.ignored_rows_ == 0
     assert model.classes_.tolist() == [0, 1]
     assert (model.predict(X) == same.predict(X)).all()
+
+
+@pytest.mark.parametrize(
+    ("classes", "labels", "numbers"),
+    [
+        ((0, 1), np.array([True, False, None, "1", "maybe"], object), [1, 0, -1, 1, -1]),
+        (("0", "1"), np.array([1, 0, 7]), [1, 0, -1]),
+        (("no", "yes"), np.array([" yes", "no", "NO"]), [1, 0, -1]),
+        ((0, 1), np.array([1.0, np.nan, 0.0]), [1, -1, 0]),
+    ],
+)
+def test_labels_of_other_types(classes, labels, numbers):
+    found = number_labels(labels, Schema((Number("age", 0, 9),), classes))
+    assert found.tolist() == numbers
 
 
 def test_public_rows_without_a_label_are_left_out_and_told():

@@ -93,7 +93,7 @@ def prove_epsilon(hits: int, others: int, trials: int, delta: float, error: floa
     frequent in one world and in the other.
 
     >>> round(prove_epsilon(731, 269, 1000, 0.0, 1e-3), 2)  # true ratio: e
-    0.8
+    0.77
     """
     low = float(beta.ppf(error / 2, hits, trials - hits + 1)) if hits else 0.0
     high = float(beta.ppf(1 - error / 2, others + 1, trials - others)) if others < trials else 1.0

@@ -119,15 +119,17 @@ def is_known(labels: AnyArray) -> BoolArray:
 
 
 def number_labels(labels: AnyArray, schema: Schema) -> IntArray:
-    """Class numbers by what labels say; -1 for one that the schema does not know.
+    """Class numbers of labels that equal a class or say the same; -1 for any other.
 
     >>> number_labels(np.array(["1", "0", "x"]), Schema((Number("age", 0, 9),), (0, 1)))
     array([ 1,  0, -1])
     """
+    found = schema.encode_labels(labels)
+    other = found < 0
     numbers = all(isinstance(value, int | float) for value in schema.classes)
-    if numbers and labels.dtype.kind in "fiub":
-        return schema.encode_labels(labels)
-    return schema.encode_labels(conform_labels(labels, schema))
+    if other.any() and not (numbers and labels.dtype.kind in "fiub"):
+        found[other] = schema.encode_labels(conform_labels(labels[other], schema))
+    return found
 
 
 def conform_owners(owners: AnyArray) -> tuple[list[str], IntArray]:

@@ -96,7 +96,7 @@ def added_epsilon(before: Fraction, rho: Fraction, delta: float) -> Fraction:
 
     >>> parts = [added_epsilon(k * Fraction(1, 50), Fraction(1, 50), 1e-6) for k in range(3)]
     >>> [round(float(part), 2) for part in parts]
-    [0.9, 0.4, 0.32]
+    [0.9, 0.41, 0.32]
     """
     composed = Fraction(epsilon_of(before + rho, delta))
     return composed - Fraction(epsilon_of(before, delta))

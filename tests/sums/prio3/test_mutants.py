@@ -109,7 +109,7 @@ def joint_randomness_not_compared(patch):
 
 
 def nonces_not_compared(patch):
-    patch.setattr(batch, "_repeated", lambda nonces: np.zeros(len(nonces), bool))
+    patch.setattr(batch, "_find_repeats", lambda nonces: np.zeros(len(nonces), bool))
 
 
 def context_without_parameters(patch):
