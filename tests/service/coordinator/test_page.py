@@ -67,6 +67,7 @@ def figures(**more):
         "mechanism": "privunit",
         "epsilons": [1.0, 2.0],
         "sum_epsilon": None,
+        "delta": 0.0,
         "rounds": 10,
         "owners_per_round": 1000,
         "minimum": 100,
@@ -364,3 +365,15 @@ def test_the_page_says_how_to_take_part_by_when_and_where_the_model_is():
     ended = page(figures(state="ended", ended="all rounds"))
     assert 'class="button" href="/v1/model" download="model.tacit">The model</a>' in ended
     assert "Compare it with what you were told by another way" in ended
+
+
+def test_trust_in_two_servers_is_promised_as_such():
+    text = " ".join(Outline(page(figures(mechanism="two servers", delta=1e-6))).text.split())
+    assert "local differential privacy" not in text
+    assert "and delta 1e-06, exact" in text
+    assert "but with a chance of 1e-06" in text
+    assert "a report in two sealed halves" in text
+    assert "If both of them work together against you, they see your report" in text
+    own = " ".join(Outline(page(figures())).text.split())
+    assert "local differential privacy" in own
+    assert "delta" not in own

@@ -86,6 +86,7 @@ SCHEMAS: Part = {
         epsilons=_list(_NUMBER),
         answers=_COUNT,
         sum_epsilon=_or_null(_NUMBER),
+        delta=_NUMBER,
         rounds=_COUNT,
         owners_per_round=_or_null(_COUNT),
         minimum=_COUNT,

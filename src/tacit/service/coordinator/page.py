@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import exp
 from typing import Any
 
-from tacit.estimators.guarantee import Guarantee
+from tacit.estimators.guarantee import Guarantee, under_two_servers
 from tacit.learners.owners.sum_query import WHAT as SUM
 from tacit.render.document import Chart, Line
 from tacit.render.drawing import draw
@@ -14,6 +14,7 @@ from tacit.render.pages import environment
 from tacit.service.coordinator.tables import ENDED, ENROLLING, OPEN, PAUSED, RUNNING
 from tacit.service.kinds import words_of
 from tacit.service.protocol.handshake import is_rehearsal
+from tacit.sums.halves import HOW
 
 _TEMPLATES = environment("tacit.service.coordinator")
 _REFUSED = ("malformed", "contradicted", "strange")
@@ -115,6 +116,13 @@ def _gain(status: dict[str, Any]) -> str:
     return f"{when} {better} is better than {worse}, by {abs(difference):.1%} of rows."
 
 
+_IN_HALVES = (
+    "Your rows stay with you. What leaves is a report in two sealed halves, one for each of two "
+    "servers: a half alone says nothing, and all that the servers ever open is a sum over many, "
+    "with the noise of both. If both of them work together against you, they see your report."
+)
+
+
 def promise(status: dict[str, Any]) -> dict[str, Any]:
     """The guarantee with its unit, adjacency, adversary and epsilon, and sentences about what it
     means.
@@ -138,9 +146,13 @@ def promise(status: dict[str, Any]) -> dict[str, Any]:
         notion=words.notion,
         influence=status["influence"],
     )
+    summed = status["mechanism"] == HOW
+    if summed and not void:
+        guarantee = under_two_servers(guarantee, high, status["delta"], status["answers"])
     return {
         "guarantee": guarantee,
         "words": words,
+        "leaving": _IN_HALVES if summed else words.leaving,
         "low": low,
         "high": high,
         "odds": exp(min(high, 700.0)),

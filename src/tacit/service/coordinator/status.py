@@ -93,6 +93,7 @@ class View:
             "adjacency": query.adjacency,
             "influence": query.influence,
             "epsilons": list(terms.epsilons),
+            "delta": query.delta,
             "answers": terms.answers,
             "sum_epsilon": None if terms.sum_terms is None else terms.sum_terms.law.price,
             "rounds": max(terms.rounds_expected, len(progress.rounds)),
