@@ -16,7 +16,7 @@ from tests.owner.made import gate, query, question
 from tests.service.device.coordinators import POLICY, Watching, run
 
 ROWS = "age,ill\n41,yes\n37,no\n"
-GATEWAY = "patient,age,ill\n17,41,yes\n18,37,no\nAda <ada@x.org>,30,no\n"
+GATEWAY = "patient,age,ill\n17,41,yes\n18,37,no\nWintergold <wintergold@x.org>,30,no\n"
 cli = CliRunner().invoke
 
 
@@ -167,7 +167,7 @@ def test_no_value_is_written_down(tmp_path):
     Home.at(home).ledger.close()
     for file in home.rglob("*"):
         content = file.read_bytes() if file.is_file() else b""
-        assert b"ada" not in content.lower()
+        assert b"wintergold" not in content.lower()  # too long for chance to write it
         assert b"fleet" not in content
 
 
