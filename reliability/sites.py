@@ -18,6 +18,7 @@ from rich.console import Console
 
 from reliability.finding import Finding, show
 from tacit._util.types import FloatArray, IntArray
+from tacit.audit.questions import gradient_length
 from tacit.learners.sites.losses import Huber, HuberHinge, LogisticLoss, Loss
 from tacit.learners.sites.perturbation import Perturbation
 from tacit.learners.sites.projection import Projection
@@ -105,22 +106,6 @@ def change(attack: Attack, rng: np.random.Generator) -> Attack:
     other = draw(rng)
     names = rng.choice(list(Attack.__dataclass_fields__), size=int(rng.integers(1, 4)))
     return replace(attack, **{name: getattr(other, name) for name in names})
-
-
-def gradient_length(
-    rows: FloatArray, targets: FloatArray, loss: Loss, ridge: float, tilt: FloatArray, f: FloatArray
-) -> float:
-    """Of J at f, in extended precision."""
-    x, t, point = (part.astype(np.longdouble) for part in (rows, targets, f))
-    z = x @ point
-    if isinstance(loss, HuberHinge):
-        slopes = -t * np.clip((1 - t * z + loss.h) / (2 * np.longdouble(loss.h)), 0, 1)
-    elif isinstance(loss, Huber):
-        slopes = np.clip(z - t, -loss.h, loss.h)
-    else:
-        slopes = -t / (1 + np.exp(np.clip(t * z, -1e4, 1e4)))
-    gradient = slopes @ x + np.longdouble(ridge) * point + tilt
-    return float(np.sqrt(gradient @ gradient))
 
 
 @dataclass

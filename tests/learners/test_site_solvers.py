@@ -4,9 +4,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from reliability.sites import gradient_length, sites
+from reliability.sites import sites
 from scipy.optimize import minimize
 
+from tacit.audit.questions import gradient_length
 from tacit.learners.sites.descent import LANES, UNIT, Descent, Tiles, add_slopes, descend
 from tacit.learners.sites.losses import LOSSES, Huber, HuberHinge, LogisticLoss
 from tacit.learners.sites.perturbation import Perturbation, least_ridge, objective
