@@ -21,7 +21,7 @@ from benchmarks.timing import best, per_item
 from reliability.campaign import Campaign, ledger_in, limits
 from reliability.effort import Effort
 from reliability.finding import Finding
-from tacit.owner.rollback_guard import Entry
+from tacit.owner.rollback_guard import CampaignId, Entry
 
 _POLICY = limits(epsilon_per_release=1, epsilon_total=1, releases=1)
 
@@ -40,7 +40,7 @@ class Forgetful:
     def transaction(self) -> Iterator["Forgetful"]:
         yield self
 
-    def find(self, owner: str, digest: bytes) -> Entry | None:
+    def find(self, owner: str, digest: bytes, key: str = "") -> Entry | None:
         return self._entries.get((owner, digest))
 
     def spent(self, owner: str) -> tuple[Fraction, int]:
@@ -50,9 +50,9 @@ class Forgetful:
         own = self._of.get(owner, ())
         return sum((entry.cost for entry in own if entry.how == how), Fraction(0))
 
-    def answered(self, owner: str, campaign: str, what: str) -> int:
+    def answered(self, owner: str, campaign: CampaignId, what: str) -> int:
         own = self._of.get(owner, ())
-        return sum(entry.campaign == campaign and entry.what == what for entry in own)
+        return sum(entry.key == campaign.key and entry.what == what for entry in own)
 
     def add(self, entry: Entry) -> None:
         self._entries[entry.owner, entry.digest] = entry

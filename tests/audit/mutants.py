@@ -213,11 +213,11 @@ class Forgets(Gate):
         super().__init__(*arguments, **more)
 
         class Forgetful(Book):
-            def find(self, owner, digest):
+            def find(self, owner, digest, key=""):
                 return None
 
             def add(self, entry):
-                if super().find(entry.owner, entry.digest) is None:
+                if super().find(entry.owner, entry.digest, entry.key) is None:
                     super().add(entry)
 
             def spent(self, owner):

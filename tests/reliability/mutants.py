@@ -3,7 +3,8 @@
 import sys
 from contextlib import contextmanager
 
-from tacit.owner.ledger import Book, Ledger, _end
+from tacit.owner.ledger import Book, Ledger
+from tacit.owner.ledger_tables import end_of
 
 
 class Hasty(Ledger):
@@ -52,4 +53,4 @@ class Unmarked(Ledger):
     """Does not look at its mark."""
 
     def _caught_up(self, connection, identity):
-        return Book(connection, *_end(connection))
+        return Book(connection, *end_of(connection))

@@ -87,7 +87,7 @@ def serve(
 
     import uvicorn
 
-    from tacit.service.device.disclosures import LedgerPage
+    from tacit.service.device.ledger_page import LedgerPage
 
     place = _place(file, mark, home_folder(home))
     Ledger(*place).close()  # an old copy is refused here, not in the browser
@@ -172,7 +172,7 @@ def _table(entries: list[Entry]) -> Table:
         table.add_row(
             time_of(entry).removesuffix(" UTC").replace(" ", "\n"),
             escape(entry.owner),
-            escape(entry.campaign),
+            f"{escape(entry.campaign)}\n[dim]{entry.key[:12]}[/]",
             str(entry.number),
             f"{entry.what}\n{entry.how}",
             entry.unit,

@@ -36,12 +36,12 @@ from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.streams import Stream, rational, secure
 from tacit.owner.ledger import Book, Ledger
 from tacit.owner.policy import OVERHEAD, Policy
-from tacit.owner.rollback_guard import COUNTS, Entry, added_epsilon
+from tacit.owner.rollback_guard import COUNTS, CampaignId, Entry, added_epsilon
 from tacit.owner.template import QuestionForm, Template
 from tacit.owner.worker import JOB_LARGEST, Done, Job, Timetable, Worker
 from tacit.sums.halves import no_rehearsal
 from tacit.wire import WireError, decode, encode
-from tacit.wire.envelopes import open_signed
+from tacit.wire.envelopes import open_signed, public_bytes
 
 log = logging.getLogger(__name__)
 _PACKING = 0.05  # seconds before its moment that work on rows ends: for the way back
@@ -117,6 +117,7 @@ class Gate:
         self._policy = policy
         self._ledger = ledger
         self._key = key
+        self._pin = public_bytes(key).hex()
         self._clock = clock
         self._template = template
         self._lately: dict[bytes, Invitation] = {}
@@ -173,7 +174,7 @@ class Gate:
                 for each, report in zip(due, reports, strict=True):
                     if each in now:
                         cost = self._cost(book, each, invitation)
-                        book.add(_entry(invitation, each.owner, cost, report))
+                        book.add(self._entry(invitation, each.owner, cost, report))
                         said[each.owner] = report
             left = [each.owner for each in now if each not in due]
             log.info("question %s of campaign %s", invitation.number, invitation.campaign)
@@ -189,7 +190,7 @@ class Gate:
         """What is still to be said by these owners; what is known already goes into `said`."""
         due = []
         for owner in owners:
-            before = book.find(owner, invitation.digest)
+            before = book.find(owner, invitation.digest, self._pin)
             if before is not None:
                 said[owner] = before.report
             elif (found := self._decision(book, owner, invitation)) is None:
@@ -210,7 +211,7 @@ class Gate:
         if form is None:
             return None if able is None else _Due(owner, able, paid=True)
         agreed = self._terms(invitation).highest
-        answered = book.answered(owner, invitation.campaign, invitation.query.what)
+        answered = book.answered(owner, self._campaign(invitation), invitation.query.what)
         if not answered < form.times:
             return None
         return _Due(owner, agreed, paid=able is not None and agreed <= able)
@@ -225,7 +226,7 @@ class Gate:
         query, counts = invitation.query, book.spent_on(owner, COUNTS)
         if query.delta:
             cost = self._cost(book, _Due(owner, 0, paid=True), invitation)
-            delta = book.delta_spent(owner, invitation.campaign, rational(query.delta))
+            delta = book.delta_spent(owner, self._campaign(invitation), rational(query.delta))
             return 0 if self._policy.pays(query, cost, spent, delta) else None
         return self._policy.level(query.epsilons, spent, counts, query.how)
 
@@ -238,8 +239,30 @@ class Gate:
             return Fraction(0)
         if not query.delta:
             return rational(query.epsilons[due.level])
-        before = book.rho_spent(due.owner, invitation.campaign, rational(query.delta))
+        before = book.rho_spent(due.owner, self._campaign(invitation), rational(query.delta))
         return added_epsilon(before, query.rho, query.delta)
+
+    def _campaign(self, invitation: Invitation) -> CampaignId:
+        return CampaignId(invitation.campaign, self._pin)
+
+    def _entry(self, invitation: Invitation, owner: str, cost: Fraction, report: bytes) -> Entry:
+        """A line of the ledger."""
+        query = invitation.query
+        return Entry(
+            owner=owner,
+            digest=invitation.digest,
+            campaign=invitation.campaign,
+            number=invitation.number,
+            at=int(time.time()),
+            epsilon=str(cost),
+            unit=query.unit,
+            what=query.what,
+            how=query.how,
+            report=report,
+            rho=str(query.rho if cost else 0),
+            delta=str(rational(query.delta) if cost else 0),
+            key=self._pin,
+        )
 
     def _admitted(self, question: bytes) -> Invitation:
         """The question, if it is signed, timely, allowed and harmless; no rows and no budget are
@@ -465,25 +488,6 @@ class _Due(NamedTuple):
     owner: str
     level: int
     paid: bool
-
-
-def _entry(invitation: Invitation, owner: str, cost: Fraction, report: bytes) -> Entry:
-    """A line of the ledger."""
-    query = invitation.query
-    return Entry(
-        owner,
-        invitation.digest,
-        invitation.campaign,
-        invitation.number,
-        int(time.time()),
-        str(cost),
-        query.unit,
-        query.what,
-        query.how,
-        report,
-        str(query.rho if cost else 0),
-        str(rational(query.delta) if cost else 0),
-    )
 
 
 def _first_rows(cohort: Cohort, most: int) -> Cohort:

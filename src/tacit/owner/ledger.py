@@ -13,7 +13,6 @@ object, because two of them would be two budgets.
 
 import logging
 import os
-import secrets
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
@@ -24,8 +23,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from tacit._util.durable import use_journal
+from tacit.owner.ledger_tables import FIELDS, end_of, insert, prepare, read_entries
 from tacit.owner.rollback_guard import (
-    EMPTY,
+    CampaignId,
     Entry,
     Mark,
     default_mark,
@@ -37,9 +37,8 @@ from tacit.wire import WireError
 
 log = logging.getLogger(__name__)
 
-_SCHEMA = 2
 _WAIT = 60.0  # seconds for another process's transaction
-_FIELDS = "owner, digest, campaign, number, at, epsilon, unit, what, how, report, rho, delta"
+_OF_CAMPAIGN = "owner = ? AND (key = ? OR key = '' AND campaign = ?)"
 
 
 class LedgerError(RuntimeError):
@@ -61,11 +60,13 @@ class Book:
     def __post_init__(self) -> None:
         self.head = self.before
 
-    def find(self, owner: str, digest: bytes) -> Entry | None:
-        """The release that answered this question, if there was one."""
+    def find(self, owner: str, digest: bytes, key: str = "") -> Entry | None:
+        """The release that answered this question of the campaign with this key, if there was
+        one.
+        """
+        wanted = f"SELECT {', '.join(FIELDS)} FROM releases"  # noqa: S608 - constants
         found = self.connection.execute(
-            f"SELECT {_FIELDS} FROM releases WHERE owner = ? AND digest = ?",  # noqa: S608 - a constant
-            (owner, digest),
+            f"{wanted} WHERE owner = ? AND digest = ? AND key IN (?, '')", (owner, digest, key)
         ).fetchone()
         return None if found is None else Entry(*found)
 
@@ -83,34 +84,33 @@ class Book:
         ).fetchall()
         return sum((Fraction(cost) for (cost,) in costs), Fraction(0))
 
-    def rho_spent(self, owner: str, campaign: str, delta: Fraction) -> Fraction:
+    def rho_spent(self, owner: str, campaign: CampaignId, delta: Fraction) -> Fraction:
         """The zero-concentrated privacy that an owner has spent in a campaign at this delta."""
         costs = self.connection.execute(
-            "SELECT rho FROM releases WHERE owner = ? AND campaign = ? AND delta = ?",
-            (owner, campaign, str(delta)),
+            f"SELECT rho FROM releases WHERE {_OF_CAMPAIGN} AND delta = ?",  # noqa: S608 - a constant
+            (owner, campaign.key, campaign.name, str(delta)),
         ).fetchall()
         return sum((Fraction(cost) for (cost,) in costs), Fraction(0))
 
-    def delta_spent(self, owner: str, campaign: str, delta: Fraction) -> Fraction:
+    def delta_spent(self, owner: str, campaign: CampaignId, delta: Fraction) -> Fraction:
         """What the deltas of an owner's campaigns add up to, this one's included."""
         found = self.connection.execute(
-            "SELECT DISTINCT campaign, delta FROM releases WHERE owner = ? AND delta <> '0'",
+            "SELECT DISTINCT campaign, key, delta FROM releases WHERE owner = ? AND delta <> '0'",
             (owner,),
         ).fetchall()
-        return sum((Fraction(each) for _, each in {*found, (campaign, str(delta))}), Fraction(0))
+        deltas = {*found, (campaign.name, campaign.key, str(delta))}
+        return sum((Fraction(each) for *_, each in deltas), Fraction(0))
 
-    def answered(self, owner: str, campaign: str, what: str) -> int:
-        """How many questions for this the owner has answered in a campaign of this name."""
-        wanted = "SELECT count(*) FROM releases WHERE owner = ? AND campaign = ? AND what = ?"
-        return int(self.connection.execute(wanted, (owner, campaign, what)).fetchone()[0])
+    def answered(self, owner: str, campaign: CampaignId, what: str) -> int:
+        """How many questions for this the owner has answered in a campaign."""
+        wanted = f"SELECT count(*) FROM releases WHERE {_OF_CAMPAIGN} AND what = ?"  # noqa: S608 - a constant
+        given = (owner, campaign.key, campaign.name, what)
+        return int(self.connection.execute(wanted, given).fetchone()[0])
 
     def add(self, entry: Entry) -> None:
         """Write a release down; it counts when the transaction ends."""
         self.head = linked(self.head, entry)
-        self.connection.execute(
-            f"INSERT INTO releases ({_FIELDS}, head) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",  # noqa: S608 - a constant
-            (*(getattr(entry, name) for name in _FIELDS.split(", ")), self.head),
-        )
+        insert(self.connection, entry, self.head)
         self.added.append(entry)
 
 
@@ -153,11 +153,11 @@ class Ledger:
                 "latest back; nothing was released"
             )
         with self.transaction() as book:  # creates the tables, and compares ledger and marks
-            for _ in _checked(book.connection, self.path):
+            for _ in read_entries(book.connection):
                 pass
             for each in self.marks:
                 if not each.exists():
-                    identity = self._prepare(book.connection)
+                    identity = prepare(book.connection, self.marks)
                     write_mark(each, Mark(identity, book.count, book.head, ()))
 
     @classmethod
@@ -175,11 +175,13 @@ class Ledger:
                 f"{Path(path).absolute().as_uri()}?mode=rw", uri=True, timeout=_WAIT
             )
             connection.execute("BEGIN IMMEDIATE")  # nobody else writes a mark meanwhile
-            (identity,) = connection.execute("SELECT identity FROM ledger").fetchone()
+            connection.execute("SELECT identity FROM ledger")  # or it is none
+            identity = prepare(connection, ())
             for each in (target, *(Path(other) for other in also)):
-                write_mark(each, Mark(bytes(identity), *_end(connection), ()))
+                write_mark(each, Mark(identity, *end_of(connection), ()))
+            connection.execute("COMMIT")
             connection.close()
-        except (sqlite3.Error, OSError) as problem:
+        except (sqlite3.Error, OSError, WireError) as problem:
             raise LedgerError(f"ledger {path} cannot be adopted: {problem}") from problem
         return cls(path, mark, also)
 
@@ -191,7 +193,7 @@ class Ledger:
             try:
                 connection.execute("BEGIN IMMEDIATE")
                 try:
-                    identity = self._prepare(connection)
+                    identity = prepare(connection, self.marks)
                     book = self._caught_up(connection, identity)
                     # put back for good before anything new: a second kill must not find it missing
                     while book.added:
@@ -217,7 +219,7 @@ class Ledger:
     def entries(self) -> list[Entry]:
         """All releases in order, their chain checked."""
         with self.transaction() as book:
-            return list(_checked(book.connection, self.path))
+            return list(read_entries(book.connection))
 
     def close(self) -> None:
         if self._connection is not None and self._process == os.getpid():
@@ -236,35 +238,11 @@ class Ledger:
             self._connection, self._process, self._lock = made, os.getpid(), threading.Lock()
         return self._connection
 
-    def _prepare(self, connection: sqlite3.Connection) -> bytes:
-        """Tables in a new file, and the identity of the ledger."""
-        connection.execute(
-            "CREATE TABLE IF NOT EXISTS releases (place INTEGER PRIMARY KEY, owner TEXT NOT "
-            "NULL, digest BLOB NOT NULL,"
-            " campaign TEXT NOT NULL, number INTEGER NOT NULL, at INTEGER NOT NULL, epsilon "
-            "TEXT NOT NULL,"
-            " unit TEXT NOT NULL, what TEXT NOT NULL, how TEXT NOT NULL, report BLOB NOT "
-            "NULL, rho TEXT NOT NULL, delta TEXT NOT NULL, head BLOB NOT NULL,"
-            " UNIQUE (owner, digest))"
-        )
-        connection.execute(
-            "CREATE TABLE IF NOT EXISTS ledger (version INTEGER NOT NULL, identity BLOB NOT NULL)"
-        )
-        known = connection.execute("SELECT version, identity FROM ledger").fetchone()
-        if known is None:
-            known = (_SCHEMA, secrets.token_bytes(16))
-            connection.execute("INSERT INTO ledger VALUES (?, ?)", known)
-        if known[0] != _SCHEMA:
-            raise LedgerError(
-                f"ledger {self.path} has version {known[0]}, this program knows {_SCHEMA}"
-            )
-        return bytes(known[1])
-
     def _caught_up(self, connection: sqlite3.Connection, identity: bytes) -> Book:
         """Compare with the newest mark; what it has and the ledger lost in the last transaction is
         added, to be committed.
         """
-        count, head = _end(connection)
+        count, head = end_of(connection)
         known = [mark for mark in map(read_mark, self.marks) if mark is not None]
         if count == 0 and not any(mark.final[0] for mark in known):
             return Book(connection, count, head)  # nothing was ever released
@@ -301,27 +279,3 @@ class Ledger:
 
     def __repr__(self) -> str:
         return f"Ledger({str(self.path)!r})"
-
-
-def _end(connection: sqlite3.Connection) -> tuple[int, bytes]:
-    """How many entries there are, and the head of their chain."""
-    found = connection.execute(
-        "SELECT place, head FROM releases ORDER BY place DESC LIMIT 1"
-    ).fetchone()
-    return (
-        (0, EMPTY) if found is None else (int(found[0]), bytes(found[1]))
-    )  # places count from 1 without gaps
-
-
-def _checked(connection: sqlite3.Connection, path: Path) -> Iterator[Entry]:
-    """Releases in order, as long as their chain holds; `LedgerError` where it does not."""
-    wanted = f"SELECT {_FIELDS}, head FROM releases ORDER BY place"  # noqa: S608 - a constant
-    head = EMPTY
-    for number, (*row, stored) in enumerate(connection.execute(wanted), 1):
-        entry = None
-        with suppress(ValueError, TypeError, WireError):  # what cannot be read was changed, too
-            entry = Entry(*row)
-            head = linked(head, entry)
-        if entry is None or head != stored:
-            raise LedgerError(f"ledger {path}: entry {number} was changed after it was written")
-        yield entry

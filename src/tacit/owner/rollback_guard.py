@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import blake2b
 from pathlib import Path
+from typing import NamedTuple
 
 from tacit._util.checks import bad
 from tacit.sums.discrete_gaussian import epsilon_of
@@ -33,11 +34,19 @@ EMPTY = bytes(32)  # the head of a ledger without entries
 _RATIONAL = re.compile("[0-9]{1,400}(/[0-9]{1,400})?")
 
 
-@message("entry")
+class CampaignId(NamedTuple):
+    """A campaign as a ledger knows it: by its key, in hex. Names are no more than names."""
+
+    name: str
+    key: str
+
+
+@message("ledger entry")
 @dataclass(frozen=True)
 class Entry:
     """A release; `epsilon` is an exact rational as text, `at` in seconds since 1970. What cost
-    nothing was made from no rows.
+    nothing was made from no rows. `key` is the campaign's, in hex; empty in lines of before they
+    had one, which count for every campaign of that name.
 
     Where it has a delta, `rho` is what it costs as zero-concentrated privacy, and `epsilon` what it
     adds to the epsilon of its campaign at this `delta` (`added_epsilon`).
@@ -55,6 +64,7 @@ class Entry:
     report: bytes
     rho: str = "0"
     delta: str = "0"
+    key: str = ""
 
     def __post_init__(self) -> None:
         for name in ("rho", "delta"):

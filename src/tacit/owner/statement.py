@@ -37,8 +37,8 @@ def owners(entries: list[Entry], limit: Policy | None) -> dict[str, dict[str, ob
         spent = budget_used(sum((entry.cost for entry in costs), Fraction(0)), counts)
         paid = sum(entry.cost > 0 for entry in costs)
         found[owner] = {"spent": rounded_up(spent), "releases": paid}
-        deltas = {(entry.campaign, entry.delta) for entry in costs if entry.delta != "0"}
-        found[owner]["delta"] = rounded_up(sum((Fraction(each) for _, each in deltas), Fraction(0)))
+        deltas = {(entry.campaign, entry.key, Fraction(entry.delta)) for entry in costs}
+        found[owner]["delta"] = rounded_up(sum((each for *_, each in deltas), Fraction(0)))
         if limit is not None:
             found[owner]["left"] = rounded_down(max(limit.epsilon_total - spent, Fraction(0)))
             found[owner]["releases_left"] = max(limit.releases - paid, 0)
@@ -51,6 +51,7 @@ def figures(entry: Entry) -> dict[str, object]:
         "owner": entry.owner,
         "at": time_of(entry),
         "campaign": entry.campaign,
+        "key": entry.key,
         "question": entry.number,
         "digest": entry.digest.hex(),
         "epsilon": entry.epsilon,

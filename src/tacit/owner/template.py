@@ -21,7 +21,7 @@ from tacit.learners.query import Query
 from tacit.mechanisms.streams import rational
 from tacit.owner.ledger import Book
 from tacit.owner.policy import Policy
-from tacit.owner.rollback_guard import COUNTS, budget_used
+from tacit.owner.rollback_guard import COUNTS, CampaignId, budget_used
 from tacit.wire import encode, message
 from tacit.wire.encoding import fields_of, tag_of
 
@@ -216,8 +216,10 @@ class Template:
         """What the reports of the first form cost in all under a policy; None: it allows none."""
         return self.forms[0].cost(policy)
 
-    def is_affordable(self, policy: Policy, book: Book, owner: str) -> bool:
-        """Whether what the policy leaves this owner pays for the reports of the first form."""
+    def is_affordable(self, policy: Policy, book: Book, owner: str, key: str) -> bool:
+        """Whether what the policy leaves this owner pays for the reports of the first form, if this
+        is the campaign with that key.
+        """
         cost, how = self.cost(policy), self.forms[0].example.how
         if cost is None:
             return False
@@ -226,7 +228,8 @@ class Template:
         enough = budget_used(spent + cost, counts) <= policy.epsilon_total
         delta = rational(self.forms[0].example.delta)
         if delta:
-            enough &= book.delta_spent(owner, self.campaign, delta) <= policy.delta_total
+            campaign = CampaignId(self.campaign, key)
+            enough &= book.delta_spent(owner, campaign, delta) <= policy.delta_total
         return enough and releases < policy.releases
 
     def lines(self) -> list[str]:

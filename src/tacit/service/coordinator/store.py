@@ -116,7 +116,6 @@ class Store:
             worked=row.worked,
             ended=row.ended,
             terms=row.terms,
-            key=row.key,
             model=row.model,
             progress=row.progress,
         )

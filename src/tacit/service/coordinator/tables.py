@@ -39,14 +39,13 @@ class Question:
 
 @dataclass(frozen=True)
 class Standing:
-    """Where the campaign is; `worked` is its time, `key` its public key."""
+    """Where the campaign is; `worked` is its time."""
 
     name: str
     state: str
     worked: float
     ended: str
     terms: bytes
-    key: bytes
     model: bytes | None
     progress: str
 

@@ -259,11 +259,11 @@ def _append(book: Book, entry: Entry) -> None:
     """Add a release, unless it is there; beside another to the same question, under a digest of
     its own.
     """
-    before = book.find(entry.owner, entry.digest)
+    before = book.find(entry.owner, entry.digest, entry.key)
     if before is not None and before != entry:
         other = blake2b(entry.digest + entry.report, digest_size=len(entry.digest)).digest()
         entry = replace(entry, digest=other)
-        before = book.find(entry.owner, other)
+        before = book.find(entry.owner, other, entry.key)
     if before is None:
         book.add(entry)
 

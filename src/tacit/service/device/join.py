@@ -108,13 +108,13 @@ class Joining:
         names = [home.owner(value) for value in named]
         if pin:
             if not home.has_joined(campaign):
-                self._consent(template, home.ledger, names)
+                self._consent(template, home.ledger, names, campaign.hex())
             home.pin(campaign, str(link.address), signed)
         keys = [home.key(campaign, value) for value in named]
         greeted = _Greeted(terms, template, key, home, cohort, names, keys)
         return greeted, self._members(greeted, link)
 
-    def _consent(self, template: Template, ledger: Ledger, names: Sequence[str]) -> None:
+    def _consent(self, template: Template, ledger: Ledger, names: Sequence[str], key: str) -> None:
         """Refuse a campaign that the policy bars, or that what is left of a budget does not pay
         for: the owner's own decision, made before anything is sent.
         """
@@ -125,7 +125,7 @@ class Joining:
         if cost is None:
             raise ValueError("the policy allows no epsilon that is on offer: nothing was sent")
         with ledger.transaction() as book:
-            able = any(template.is_affordable(self.policy, book, name) for name in names)
+            able = any(template.is_affordable(self.policy, book, name, key) for name in names)
         if not able:
             raise ValueError(
                 "what is left of the budget does not pay for the campaign, which may cost epsilon "
