@@ -19,9 +19,10 @@ from rich.table import Table
 
 from tacit._util.types import FloatArray, IntArray
 from tacit.audit.clock import CASES, audit_clock, audit_polls, through_member
-from tacit.audit.device import audit_budget, audit_device, parts
+from tacit.audit.device import audit_budget, audit_device
 from tacit.audit.hostile_questions import Draft
 from tacit.audit.questions import Search, audit_questions, judge_site
+from tacit.audit.recorder import parts
 from tacit.audit.staging import Check
 from tacit.learners.invitation import Invitation
 from tacit.learners.query import Query

@@ -1,5 +1,6 @@
 """Bounds of work hold on this machine, with room to spare, for the slowest rows that we know."""
 
+from dataclasses import replace
 from time import process_time
 
 import numpy as np
@@ -7,7 +8,15 @@ import pytest
 
 from tacit import Cohort, secure
 from tacit.audit.clock import long_walks
-from tacit.audit.staging import DIM, FIRST_ROUND, LATER_ROUND, record_queries, share_query
+from tacit.audit.staging import (
+    COORDINATOR,
+    DIM,
+    FIRST_ROUND,
+    HELPER,
+    LATER_ROUND,
+    record_queries,
+    share_query,
+)
 from tacit.learners.learner import Facts, ReportTerms, ShareQuery
 from tacit.learners.models.features import FeatureMap, Products, Waves
 from tacit.learners.models.scores import ScoreModel
@@ -15,6 +24,8 @@ from tacit.learners.owners.centroid import Centroid
 from tacit.learners.owners.gradient import Discriminant
 from tacit.learners.owners.logistic import Logistic
 from tacit.learners.owners.stump import Stump
+from tacit.learners.owners.sum_query import SharesQuery
+from tacit.sums.vector_terms import VectorTerms
 
 ROWS = 3000
 
@@ -32,6 +43,13 @@ def asked(learner):
     return ShareQuery(1, 1, None, learner, Facts(DIM, 2), FIRST_ROUND, terms)
 
 
+def summed(learner, epsilon, delta):
+    """A sum of shares of two servers."""
+    plain = share_query(learner, "privunit", (1.0,), LATER_ROUND)
+    law = VectorTerms.of(learner.space(plain.facts), epsilon, delta)
+    return SharesQuery.of(replace(plain, terms=law), 1, (COORDINATOR, HELPER))
+
+
 QUERIES = {
     "stump": share_query(Stump(9), "privunit", (0.5, 8.0), LATER_ROUND),
     "laplace": share_query(Stump(9), "laplace", (1.0,), LATER_ROUND),
@@ -40,6 +58,9 @@ QUERIES = {
     "trees": asked(long_walks(100, 100)),
     "products": asked(mapped(Products, 30)),
     "waves": asked(mapped(Waves, 100)),
+    "sum of stumps": summed(Stump(9), 0.5, 1e-6),
+    "sum of centroids, Laplace": summed(Centroid(), 0.5, 0.0),
+    "sum of 496 products": summed(mapped(Products, 30), 0.5, 1e-6),
     **{f"{query.what} {query.how}": query for query in record_queries((0.5, 4.0))},
 }
 

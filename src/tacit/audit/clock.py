@@ -32,8 +32,8 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from scipy.stats import binom
 
-from tacit.audit.device import POLICY, Table, World, parts, person
-from tacit.audit.recorder import ADDRESS, Recorder
+from tacit.audit.device import POLICY, Table, World, person
+from tacit.audit.recorder import ADDRESS, Recorder, parts
 from tacit.audit.staging import (
     DIM,
     FIRST_ROUND,

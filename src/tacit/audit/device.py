@@ -21,7 +21,6 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -29,26 +28,13 @@ import pyarrow as pa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pyarrow import parquet
 
-from tacit.audit.recorder import Recorder, SentRequest, owner_of
-from tacit.audit.staging import Check
-from tacit.data.schema import Category, Number, Schema
-from tacit.learners.learner import Facts, ReportTerms
-from tacit.learners.owners.stump import Stump
-from tacit.learners.peers.cells import Cells
-from tacit.learners.query import Query
-from tacit.learners.sites.losses import LogisticLoss
-from tacit.learners.sites.projection import Projection
-from tacit.learners.sites.train import TrainSite
+from tacit.audit.recorder import Recorder, Role, SentRequest, owner_of, parts
+from tacit.audit.staging import HELPER, Check
 from tacit.owner.ledger import LedgerError
 from tacit.owner.policy import Policy
 from tacit.service.device.home import Home
 from tacit.service.device.join import Joining, join
-from tacit.service.kinds.boosting import BoostingTerms
-from tacit.service.kinds.kind import CampaignTerms
-from tacit.service.kinds.peers import PeerTerms
-from tacit.service.kinds.sites import SiteTerms
 
-SCHEMA = Schema((Number("age", 0, 100), Category("town", ("n", "s"))), ("no", "yes"))
 _TYPED = "north"  # the name that a site or peer types
 _MANY = 300  # rows
 Table = Mapping[str, Sequence[object]]
@@ -110,50 +96,11 @@ def worlds() -> tuple[World, ...]:
     )
 
 
-@dataclass(frozen=True)
-class Role:
-    """A part that a device takes in a campaign, and the questions it is asked there."""
-
-    name: str
-    terms: CampaignTerms
-    questions: tuple[Query, ...]
-    gateway: bool = False
-
-
-def parts() -> list[Role]:
-    """Owners, alone and behind a gateway, a site and a peer."""
-    common: dict[str, Any] = {
-        "name": "audit",
-        "schema": SCHEMA,
-        "label": "ill",
-        "start": 1,
-        "minimum": 1,
-        "deadline": 60.0,
-        "sample": bytes(32),
-    }
-    offer, dim = ReportTerms("privunit", (0.5, 1.0)), SCHEMA.dim
-    facts = Facts(dim, 2, np.array([0.0, 0.5]), np.array([0, 1]))
-    rounds: dict[str, Any] = {"owners": 1, "rounds": 1}
-    boosting = BoostingTerms(
-        **common, **rounds, attempts=1, learner=Stump(), facts=facts, terms=offer
-    )
-    projection = Projection(np.zeros(dim), np.eye(dim), 1.0)
-    train = TrainSite(1, 1, None, projection, LogisticLoss(), 2, "objective", (1.0,))
-    site = SiteTerms(**common, query=train, combine="guarded")
-    peer = PeerTerms(
-        **common, cells=Cells(SCHEMA, 8), rounds=2, epsilon=1.0, newcomers=0.0, coins=1
-    )
-    return [
-        Role("an owner", boosting, (boosting.example(),)),
-        Role("a gateway", boosting, (boosting.example(),), gateway=True),
-        Role("a site", site, (site.example(),)),
-        Role("a peer", peer, ()),
-    ]
-
-
 POLICY = Policy(
     epsilon_per_release=Fraction(1),
     epsilon_total=Fraction(1),
+    delta_total=Fraction(1, 1000),
+    helper=HELPER.hex(),
     releases=9,
     units=("owner", "record"),
     time_step=Fraction(1, 100),

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.random import Generator
 
 from tacit._util.types import FloatArray
-from tacit.audit.staging import DIM, SCHEMA
+from tacit.audit.staging import COORDINATOR, DIM, HELPER, SCHEMA
 from tacit.data.cohort import Cohort
 from tacit.learners.learner import Facts, Learner, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble, Model
@@ -28,7 +28,7 @@ from tacit.learners.owners.gradient import Discriminant, Gradient
 from tacit.learners.owners.gradient_histogram import GradientHistogram
 from tacit.learners.owners.logistic import Logistic, LogisticModel
 from tacit.learners.owners.stump import Stump, StumpModel
-from tacit.learners.owners.sum_query import SumQuery
+from tacit.learners.owners.sum_query import SharesQuery, SumQuery
 from tacit.learners.peers.cells import Cells, Cut
 from tacit.learners.peers.leaf_counts import CountLeaves
 from tacit.learners.peers.noisy_tree import GrowTree
@@ -39,9 +39,11 @@ from tacit.learners.sites.projection import Projection
 from tacit.learners.sites.train import TrainSite
 from tacit.mechanisms.registry import MECHANISMS
 from tacit.sums.halves import SumTerms, TallyLaw
+from tacit.sums.vector_terms import VectorTerms
 
 EPSILON = 0.01
-HELPER = bytes(range(1, 33))  # of sums; whoever holds its key, nothing is sent there
+DELTA = 1e-6  # of sums that have one
+SEALING = 20_000_000  # steps: what a sum's proof and seals take beside the work on rows
 _ODD = (np.nan, np.inf, -np.inf, 5e-324, 1e-310, 1e-160, 1e308, -1e308, -0.0, 2.0**63)
 _PRIVATE = tuple(name for name in MECHANISMS if name != "none")
 
@@ -153,7 +155,7 @@ def _features(draft: Draft, rng: Generator, steps: int) -> FeatureMap:
     return FeatureMap(expansion, draft.mixed(np.zeros(width), rng), matrix)
 
 
-def _discriminant(draft: Draft, rng: Generator, steps: int) -> Query:
+def _discriminant(draft: Draft, rng: Generator, steps: int) -> ShareQuery:
     learner = Discriminant(_features(draft, rng, steps // 2), _walks(rng, steps // 2), 1.0)
     return _share(draft, rng, learner, Facts(DIM, 2), steps)
 
@@ -169,41 +171,52 @@ def _long_walks(draft: Draft, rng: Generator, steps: int) -> Query:
     return _share(replace(draft, late=0.0), rng, learner, Facts(DIM, 2), steps)
 
 
-def _gradient(draft: Draft, rng: Generator, steps: int) -> Query:
+def _gradient(draft: Draft, rng: Generator, steps: int) -> ShareQuery:
     features = _features(draft, rng, steps)
     weights = draft.mixed(rng.normal(size=(features.dim, 2)), rng)
     return _share(draft, rng, Gradient(features, weights, 1.0, 1.0), Facts(DIM, 2), steps)
 
 
-def _histogram(draft: Draft, rng: Generator, steps: int) -> Query:
+def _histogram(draft: Draft, rng: Generator, steps: int) -> ShareQuery:
     tree = chain(rng, min(30, steps // 40 + 1), 1)
     edges = np.sort(draft.mixed(rng.uniform(-1, 1, (DIM, steps // 40 + 1)), rng))
     learner = GradientHistogram(_walks(rng, steps // 2), tree, edges, 1.0)
     return _share(draft, rng, learner, Facts(DIM, 2), steps)
 
 
-def _stump(draft: Draft, rng: Generator, steps: int) -> Query:
+def _stump(draft: Draft, rng: Generator, steps: int) -> ShareQuery:
     count = max(1, steps // 8)
     columns = rng.integers(0, 1 if draft.odd else DIM, count)  # repeated ones among the odd
     values = draft.mixed(rng.uniform(-1, 1, count), rng)
     return _share(draft, rng, Stump(), Facts(DIM, 2, values, columns), steps)
 
 
-def _logistic(draft: Draft, rng: Generator, steps: int) -> Query:
+def _logistic(draft: Draft, rng: Generator, steps: int) -> ShareQuery:
     ridge, bound = 10.0 ** rng.uniform(-300 if draft.odd else -9, 3, 2)
     return _share(draft, rng, Logistic(float(ridge), float(bound)), Facts(DIM, 2), steps)
 
 
-def _centroid(draft: Draft, rng: Generator, steps: int) -> Query:
+def _centroid(draft: Draft, rng: Generator, steps: int) -> ShareQuery:
     return _share(draft, rng, Centroid(), Facts(DIM, 2), steps)
 
 
 def _sum(draft: Draft, rng: Generator, steps: int) -> Query:
     share = _share(draft, rng, Centroid(), Facts(DIM, 2), steps)
-    terms = SumTerms(TallyLaw(EPSILON, 2), bytes(31) + b"\x09", HELPER)
+    terms = SumTerms(TallyLaw(EPSILON, 2), COORDINATOR, HELPER)
     number = int(rng.choice([1, (1 << 62) - 1]))
     model = _member(draft, rng)
     return SumQuery(1, 1, None, DIM, model, share.ensemble, number, terms)
+
+
+def _shares_sum(draft: Draft, rng: Generator, steps: int) -> Query:
+    kinds = (_centroid, _discriminant, _gradient, _histogram, _logistic, _stump)
+    asked = kinds[int(rng.integers(len(kinds)))](draft, rng, steps)
+    law = VectorTerms.of(asked.learner.space(asked.facts), EPSILON, float(rng.choice([0.0, DELTA])))
+    if draft.odd:
+        radius, step = draft.mixed(np.array([law.radius, law.step]), rng).tolist()
+        law = replace(law, radius=radius, step=step, bits=int(rng.integers(2, 7)))
+    number = int(rng.choice([1, (1 << 62) - 1]))
+    return SharesQuery.of(replace(asked, terms=law), number, (COORDINATOR, HELPER))
 
 
 def _site(draft: Draft, rng: Generator, steps: int) -> Query:
@@ -248,6 +261,7 @@ FAMILIES: dict[str, Callable[[Draft, Generator, int], Query]] = {
     "leaves": _leaves,
     "logistic": _logistic,
     "long walks": _long_walks,
+    "shares sum": _shares_sum,
     "site": _site,
     "stump": _stump,
     "sum": _sum,

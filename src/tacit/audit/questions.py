@@ -33,7 +33,8 @@ import numpy as np
 
 from tacit._util.types import FloatArray, IntArray
 from tacit.audit.hostile_questions import (
-    HELPER,
+    DELTA,
+    SEALING,
     Draft,
     change,
     draw,
@@ -42,6 +43,7 @@ from tacit.audit.hostile_questions import (
 )
 from tacit.audit.non_interference import Script, Step, non_interference
 from tacit.audit.staging import (
+    HELPER,
     REHEARSAL,
     Check,
     SeededGate,
@@ -64,7 +66,7 @@ from tacit.owner.worker import Worker
 from tacit.wire import WireError, decode, encode
 
 ROWS = 256  # that count; the slow owner has eight times as many
-_ROOM = 20_000_000  # steps: the largest bound of a question
+_ROOM = 20_000_000  # steps: what the work on rows may take by its bound
 _SLACK = 256 << 20  # bytes that libraries take for themselves
 _LONG = 60.0  # seconds: what outlives them is abandoned in the search, too
 _TOGETHER = 25  # questions in one run of the deaf gates
@@ -152,6 +154,7 @@ def _policy(**more: Any) -> Policy:
     return Policy(
         epsilon_per_release=Fraction(1),
         epsilon_total=Fraction(_CAPACITY),
+        delta_total=Fraction(str(DELTA)),
         releases=_CAPACITY,
         units=("owner", "record"),
         campaign=REHEARSAL,
@@ -167,7 +170,7 @@ class _Laboratory:
 
     def __init__(self, kind: type[Gate]) -> None:
         seeded_gate: type[SeededGate] = seeded_kind(kind)
-        longest = Fraction(_ROOM) * Fraction(str(STEP))
+        longest = Fraction(_ROOM + SEALING) * Fraction(str(STEP))
         self.policy = _policy(time_step=Fraction(0), longest=longest)
         coins, unused = seeded(1), cast(Ledger, None)  # nothing is released here
         self._gates = [

@@ -3,29 +3,52 @@
 It stands where the network begins, so that what it sees is what any coordinator could see: link,
 client, signatures, gate and member are the real ones. It greets, takes whoever enrols, puts its
 questions to everybody, relays the turns of a peer that takes part alone, and ends.
+
+`parts` are the roles that a device can have, of every kind of campaign and trust.
 """
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import httpx
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from tacit.algorithms.peers import Peer, Roll, Roster
-from tacit.audit.staging import NEVER
+from tacit.audit.staging import COORDINATOR, HELPER, NEVER
+from tacit.data.schema import Category, Number, Schema
 from tacit.learners.invitation import PURPOSE, Invitation, digest_of, unpack
+from tacit.learners.learner import Facts, ReportTerms, ShareQuery
+from tacit.learners.models.ensemble import Ensemble
+from tacit.learners.models.features import FeatureMap, Rows
+from tacit.learners.owners.gradient import Gradient
+from tacit.learners.owners.stump import Stump
+from tacit.learners.peers.cells import Cells
 from tacit.learners.query import Query
+from tacit.learners.sites.losses import LogisticLoss
+from tacit.learners.sites.projection import Projection
+from tacit.learners.sites.train import TrainSite
+from tacit.mechanisms.spaces import Space
 from tacit.service.device.client import Link
+from tacit.service.kinds.boosting import BoostingTerms
+from tacit.service.kinds.classifier import ClassifierTerms, PublicMaps
 from tacit.service.kinds.kind import CampaignTerms
+from tacit.service.kinds.peers import PeerTerms
+from tacit.service.kinds.sites import SiteTerms
 from tacit.service.protocol.handshake import OWNER, SIGNATURE, TIME, Claim, greeting
 from tacit.service.protocol.peer_replay import ROSTER, SPOKEN, TURN, Spoken, Turn
+from tacit.sums.halves import SumTerms, TallyLaw
+from tacit.sums.vector_terms import VectorTerms
 from tacit.wire.envelopes import open_signed, public_bytes, sign
 
 ADDRESS = "https://coordinator.example"
 _PASSING = {TIME.encode(), SIGNATURE.encode()}  # headers that a clock changes; they are verified
 REPORTS = ("/v1/report", "/v1/spoken")
+
+
+SCHEMA = Schema((Number("age", 0, 100), Category("town", ("n", "s"))), ("no", "yes"))
 
 
 @dataclass(frozen=True)
@@ -51,6 +74,70 @@ class SentRequest:
             (name, b"" if name.lower() in _PASSING else value) for name, value in self.headers
         )
         return self.method, self.path, headers, len(self.body) if self.released else self.body
+
+
+@dataclass(frozen=True)
+class Role:
+    """A part that a device takes in a campaign, and the questions it is asked there."""
+
+    name: str
+    terms: CampaignTerms
+    questions: tuple[Query, ...]
+    gateway: bool = False
+
+
+def parts() -> list[Role]:
+    """Owners of every kind of campaign, trusting nobody or one of two servers, alone and behind a
+    gateway; a site and a peer.
+    """
+    common: dict[str, Any] = {
+        "name": "audit",
+        "schema": SCHEMA,
+        "label": "ill",
+        "start": 1,
+        "minimum": 1,
+        "deadline": 60.0,
+        "sample": bytes(32),
+    }
+    offer, dim = ReportTerms("privunit", (0.5, 1.0)), SCHEMA.dim
+    facts = Facts(dim, 2, np.array([0.0, 0.5]), np.array([0, 1]))
+    rounds: dict[str, Any] = {"owners": 1, "rounds": 1}
+    boosting = BoostingTerms(
+        **common, **rounds, attempts=1, learner=Stump(), facts=facts, terms=offer
+    )
+    judged = replace(boosting, sums=SumTerms(TallyLaw(0.25, 1), COORDINATOR, HELPER))
+    summed = replace(boosting, terms=_summed(Stump().space(facts)), keys=(COORDINATOR, HELPER))
+    features = FeatureMap(Rows(), np.zeros(dim), np.eye(dim))
+    gradient = Gradient(features, np.zeros((features.dim, 2)), 1.0, 1.0)
+    share = ShareQuery(1, 1, 1, gradient, Facts(dim, 2), Ensemble(2), offer)
+    maps = PublicMaps((digest_of(features.expansion),), 64, dim, features.dim, 1.0, 1.0, 8.0)
+    linear: dict[str, Any] = {"rows": 1, "features": ("linear",)}
+    refined = ClassifierTerms(**common, **rounds, **linear, query=share, maps=maps)
+    law = _summed(gradient.space(share.facts))
+    added = replace(
+        refined, query=replace(share, terms=law), maps=None, keys=(COORDINATOR, HELPER), budget=0.5
+    )
+    projection = Projection(np.zeros(dim), np.eye(dim), 1.0)
+    train = TrainSite(1, 1, None, projection, LogisticLoss(), 2, "objective", (1.0,))
+    site = SiteTerms(**common, query=train, combine="guarded")
+    peer = PeerTerms(
+        **common, cells=Cells(SCHEMA, 8), rounds=2, epsilon=1.0, newcomers=0.0, coins=1
+    )
+    return [
+        Role("an owner", boosting, (boosting.example(),)),
+        Role("a gateway", boosting, (boosting.example(),), gateway=True),
+        Role("an owner that judges", judged, tuple(form.example for form in judged.forms())),
+        Role("an owner of summed shares", summed, (summed.example(),)),
+        Role("an owner of a classifier", refined, (refined.example(),)),
+        Role("an owner of a summed classifier", added, (added.example(),)),
+        Role("a gateway of summed shares", summed, (summed.example(),), gateway=True),
+        Role("a site", site, (site.example(),)),
+        Role("a peer", peer, ()),
+    ]
+
+
+def _summed(space: Space) -> VectorTerms:
+    return VectorTerms.of(space, 0.5, 1e-6, minimum=1)
 
 
 class Recorder(httpx.AsyncBaseTransport):

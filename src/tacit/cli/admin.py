@@ -139,15 +139,9 @@ def database(
 
 def _records(database: str) -> Any:
     """The records of a database that holds a campaign."""
-    from tacit.service.coordinator.records import Records
-
-    return Records(find_campaign(database))
-
-
-def find_campaign(database: str) -> Any:
-    """The store of a database that holds a campaign."""
     from sqlalchemy import inspect
 
+    from tacit.service.coordinator.records import Records
     from tacit.service.coordinator.store import Store
 
     store = Store(database)
@@ -157,7 +151,7 @@ def find_campaign(database: str) -> Any:
                 "the database holds no campaign of this release: name another --database, or "
                 "let tacit serve bring it here"
             )
-    return store
+    return Records(store)
 
 
 for _each in (owners, forget, log, grant, database):

@@ -181,13 +181,14 @@ def _watch(
             found.checks[Part.QUESTIONS] = list(search.checks())
     if Part.DEVICE in parts and _has_network():
         from tacit.audit.device import audit_device
+        from tacit.audit.recorder import parts as roles
 
-        checks = found.checks.setdefault(Part.DEVICE, [])
+        checks, count = found.checks.setdefault(Part.DEVICE, []), len(roles()) + 1
         with bar(screen) as told:
-            told(0, 5, "device")
+            told(0, count, "device")
             for check in audit_device():
                 checks.append(check)
-                told(len(checks), 5, f"device: {check.name}")
+                told(len(checks), count, f"device: {check.name}")
 
 
 def _clock_checks(questions: int, seed: int) -> Iterator[Check]:
