@@ -44,6 +44,7 @@ EXAMPLES = {  # what a document must have, of commands whose example runs by its
     "admin database": {"version", "versions"},
 }
 SERVED = {
+    "invite",
     "serve",
     "helper",
     "join",
@@ -61,6 +62,7 @@ WRONG = {  # each command, asked for something that its user has to change
     "helper": "--campaign key",
     "join": "http://127.0.0.1:9 --data mine.csv --label income --policy policy.toml",
     "leave": "ftp://127.0.0.1",
+    "invite": "north --url https://host:8443 --database sqlite:///empty.db",
     "vectors": "gone",
     "ledger show": "mine.csv",
     "ledger serve": "mine.csv",

@@ -120,13 +120,32 @@ def mix(word):
     return word ^ word >> 31
 
 
-def codeword(name, dim, table):
+def normal(word):
+    """A 32-bit word as a normal number: its bytes, one of them odd, added up and bent."""
+    t = np.float32(sum((word | 1).to_bytes(4, "little")) - 510.5)
+    v = t * t
+    bend = np.float32(0.0)
+    for power, coefficient in ((4, 0.76565), (3, -0.61922), (2, 0.28702), (1, 0.10357)):
+        bend = (bend + np.float32(coefficient / 2 ** (18 * power))) * v
+    return float((bend + np.float32(1)) * t)
+
+
+def codeword(name, dim):
     """The direction that a name stands for, as floats."""
-    golden = 0x9E3779B97F4A7C15
-    state = mix(name + golden)
+    word = mix((name >> 1) + 0x9E3779B97F4A7C15)
+    low, high = word & 0xFFFFFFFF, word >> 32 | 1
     entries = []
-    for group in range((dim + 3) // 4):
-        word = mix(state + (group + 1) * golden)
-        entries += [int(table[word >> 16 * i & 0xFFFF]) for i in range(4)]
-    raw = np.array(entries[:dim], dtype=np.float64)
+    for j in range(dim):
+        x = (low + j * 0x9E3779B9) & 0xFFFFFFFF
+        x = (x ^ x >> 16) * high & 0xFFFFFFFF
+        entries.append(normal(x ^ x >> 15))
+    raw = np.array(entries) * (-1 if name & 1 else 1)
     return raw / np.sqrt((raw**2).sum())
+
+
+def places(names, direction):
+    """Codewords' names in the order of closeness: by pairs, the nearest axis first."""
+    inner = [codeword(int(name), len(direction)) @ direction for name in names[::2]]
+    axes = np.argsort(-np.abs(inner), kind="stable")
+    near = [int(names[2 * c]) + int(inner[c] < 0) for c in axes]
+    return near + [name ^ 1 for name in reversed(near)]

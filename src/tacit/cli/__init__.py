@@ -39,6 +39,7 @@ COMMANDS = {
     "reproduce": "Run the papers' experiments, measured against published.",
     "serve": "Run the coordinator: invite owners, publish the model.",
     "helper": "Run the second server of a campaign's sums.",
+    "invite": "Make a kit for each who is to take part.",
     "admin": "Look after a campaign: owners, administrators, the database.",
     "join": "Take part in a campaign: your rows stay here.",
     "leave": "Leave a campaign: not to be asked again.",

@@ -139,9 +139,15 @@ def database(
 
 def _records(database: str) -> Any:
     """The records of a database that holds a campaign."""
+    from tacit.service.coordinator.records import Records
+
+    return Records(find_campaign(database))
+
+
+def find_campaign(database: str) -> Any:
+    """The store of a database that holds a campaign."""
     from sqlalchemy import inspect
 
-    from tacit.service.coordinator.records import Records
     from tacit.service.coordinator.store import Store
 
     store = Store(database)
@@ -151,7 +157,7 @@ def _records(database: str) -> Any:
                 "the database holds no campaign of this release: name another --database, or "
                 "let tacit serve bring it here"
             )
-    return Records(store)
+    return store
 
 
 for _each in (owners, forget, log, grant, database):

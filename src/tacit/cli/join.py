@@ -25,6 +25,7 @@ from tacit.cli._options import (
     warn_of_rehearsal,
 )
 from tacit.cli._output import Bar, Screen, bars
+from tacit.cli.invite import Way
 from tacit.owner.policy import Policy
 from tacit.service.device.client import Link
 
@@ -36,6 +37,9 @@ _WAITING = {
     ("/v1/spoken", 200): "the report has arrived and counts",
     ("/v1/question", 410): "the campaign has ended",
 }
+Where = Annotated[
+    str, typer.Argument(help="The coordinator, https://host:port, or the file of a kit.")
+]
 _SHOWN = {"/v1/enrol": "owners enrolled", "/v1/report": "reports sent"}
 
 
@@ -95,7 +99,7 @@ def watching(screen: Screen, owners: int) -> Iterator[Callable[[str, int], None]
 
 
 def join(
-    url: Annotated[str, typer.Argument(help="The coordinator, https://host:port.")],
+    url: Where,
     data: Annotated[
         Path,
         typer.Option(
@@ -103,8 +107,13 @@ def join(
         ),
     ],
     policy: Annotated[
-        Path, typer.Option(help="Your policy (TOML): what may leave.", exists=True, dir_okay=False)
-    ],
+        Path | None,
+        typer.Option(
+            help="Your policy (TOML): what may leave. Of a kit: the one beside it.",
+            exists=True,
+            dir_okay=False,
+        ),
+    ] = None,
     label: Annotated[
         str | None, typer.Option(help="Your column to predict; default: its name in the campaign.")
     ] = None,
@@ -163,7 +172,8 @@ def join(
     screen: Screen,
 ) -> None:
     """Take part in a campaign: your rows stay here, what leaves is small, noisy, and charged to
-    your ledger.
+    your ledger. A kit that you were given stands for address, pins, token and name; its draft of a
+    policy is written beside it by --dry-run, for you to read.
 
     Ctrl-C (exit status 130) leaves the ledger as it is; the same command goes on from there, and
     needs no token any more. Exit status 1: a question was refused or an answer did not count, and
@@ -172,12 +182,12 @@ def join(
     Example:
         tacit join https://host:8443 --data mine.parquet --policy policy.toml --dry-run
     """
-    from tacit.service.device.client import Link, UnreachableError
+    from tacit.service.device.client import UnreachableError
+    from tacit.service.device.disclosures import Preview, preview
     from tacit.service.device.join import Joining, RehearsalPart, join
     from tacit.service.device.member import COUNTED, EnrolmentError
-    from tacit.service.device.preview import Preview, preview
 
-    pinned = optional_key(campaign_key)
+    way = Way.to(url, optional_key(campaign_key), authority, patience)
     part = None if rehearsal is None else RehearsalPart(rehearsal, first)
     if part is not None:
         warn_of_rehearsal()
@@ -185,16 +195,17 @@ def join(
     joining = Joining(
         data,
         label,
-        Policy.read(policy),
+        Policy.read(way.find_policy(policy, dry_run)),
         folder,
         owners,
         rehearsal=part,
         known=_read_keys(peers),
-        name=name,
+        name=name or way.name,
         attributes=None if attributes is None else tuple(attributes.split(",")),
         guards=tuple(guard or ()),
     )
     given = tokens.read_text().split() if tokens is not None else read_token(token)
+    given = given or way.tokens
     if not (given or dry_run or any((folder / "pins").glob("*"))):  # it has never joined anything
         raise ValueError("token must be given: --token @FILE or -, --tokens FILE, or TACIT_TOKEN")
 
@@ -202,7 +213,7 @@ def join(
         """What would leave, or how many questions were answered."""
         try:
             return await (
-                preview(joining, link, pinned) if dry_run else join(joining, link, given, pinned)
+                preview(joining, link, way.key) if dry_run else join(joining, link, given, way.key)
             )
         finally:
             await link.close()
@@ -210,7 +221,7 @@ def join(
     try:
         with watching(screen, len(given)) as watch:
             log_to_stderr(log_json)
-            link = WatchedLink.of(Link.to(url, authority, patience), watch)
+            link = WatchedLink.of(way.link(), watch)
             told = asyncio.run(run(link))
     except (EnrolmentError, UnreachableError) as problem:
         raise ValueError(str(problem)) from problem
@@ -250,7 +261,7 @@ def _read_keys(peers: Path | None) -> frozenset[bytes] | None:
 
 
 def leave(
-    url: Annotated[str, typer.Argument(help="The coordinator, https://host:port.")],
+    url: Where,
     authority: Annotated[
         Path | None, typer.Option("--ca", help="Certificate to trust (PEM).", exists=True)
     ] = None,
@@ -270,7 +281,6 @@ def leave(
     Example:
         tacit leave https://host:8443 --home tacit-owner
     """
-    from tacit.service.device.client import Link
     from tacit.service.device.home import ME, Home, owner_called
     from tacit.service.protocol.handshake import read_greeting
     from tacit.wire.envelopes import public_bytes
@@ -278,10 +288,10 @@ def leave(
     folder = home_folder(home)
     if not (folder / "identity").exists():
         raise ValueError(f"{folder} is no home: give the one that joined with --home")
-    kept = Home.at(folder)
+    kept, way = Home.at(folder), Way.to(url, None, authority, patience)
 
     async def run() -> bool:
-        link = Link.to(url, authority, patience)
+        link = way.link()
         try:
             greeted = await link.call("GET", "/v1/campaign", None)
             campaign = public_bytes(read_greeting(greeted.content, None).key)

@@ -87,7 +87,7 @@ def serve(
 
     import uvicorn
 
-    from tacit.service.device.ledger_page import LedgerPage
+    from tacit.service.device.disclosures import LedgerPage
 
     place = _place(file, mark, home_folder(home))
     Ledger(*place).close()  # an old copy is refused here, not in the browser

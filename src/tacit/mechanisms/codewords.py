@@ -1,36 +1,43 @@
 """PrivUnit's public codewords, and how far the favoured ones lean towards the share.
 
-A 64-bit number names a direction in space, the same on every machine: it seeds SplitMix64; each 16
-bits of its output pick a quantile of the normal distribution from a table of whole numbers; the
-vector is divided by its length. Everything is whole numbers or operations that IEEE 754 rounds
-correctly, so all machines agree on every codeword, and sums of codewords are exact.
+A 64-bit number names a direction in space, the same on every machine: its last bit is a sign, the
+others seed a generator of 32 bits per coordinate, whose four bytes are added up and bent by a
+polynomial so that they follow the normal law; the vector is divided by its length. Everything is
+whole numbers or operations that IEEE 754 rounds correctly, so all machines agree on every codeword,
+and sums of codewords are exact. Names that differ in the last bit only are opposite codewords: of
+each pair one is computed.
 
-Of N independent uniform directions the k closest to a given one have inner products whose expected
-mean and mean square are one-dimensional integrals: with them a `Cap` has the estimate's scale and
-variance in closed form, and says how many to favour.
+Of N / 2 independent uniform axes the k ends closest to a given direction have inner products whose
+expected mean and mean square are one-dimensional integrals: with them a `Cap` has the estimate's
+scale and variance in closed form, and says how many to favour.
 """
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import comb, lgamma, log, pi, sqrt
+from math import lgamma, log, pi, sqrt
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from scipy.special import betainc, ndtri
+from scipy.special import betainc
 
 from tacit._util.kernels import kernel
 from tacit._util.types import AnyArray, FloatArray, WordArray
 from tacit.mechanisms.streams import BASE, odds
 
 _PANELS, _NODES = 64, 48  # of the quadrature: about 1e-12
-_GAIN = 0.02  # doubling the codewords must lower the error by more than this to be worth the time
-_CANDIDATES = range(3, 13)  # of the number of candidates: 8 to 4,096
+_GAIN = 0.017  # doubling the codewords must lower the error by more than this to be worth the time
+_CANDIDATES = range(5, 13)  # of the number of candidates: 32 to 4,096
 STEPS = 1 << 30  # a codeword's coordinates are multiples of 1 / STEPS
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # these three are SplitMix64's own
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
-_BITS = np.uint64(0xFFFF)  # that pick a quantile
-_NORMAL_SCALE = 7000  # the largest quantile, 4.3, still fits 16 bits
+_STEP = np.uint32(0x9E3779B9)
+_EVEN_BYTES = np.uint32(0x00FF00FF)
+# Sums of bytes to the normal law: odd, of degree 9 in sum / 512; found by making the mean of the
+# largest part, for parts from a half to 1 / 1000, as close to the normal law's as can be.
+_BEND = (0.10357, 0.28702, -0.61922, 0.76565)
+_B1, _B2, _B3, _B4 = (np.float32(c * 2.0 ** (-18 * (i + 1))) for i, c in enumerate(_BEND))
+_MIDDLE = np.float32(510.5)
 
 
 @dataclass(frozen=True)
@@ -83,19 +90,19 @@ class Cap:
 
 @lru_cache(maxsize=65536)
 def leading_moments(dim: int, candidates: int, favoured: int) -> tuple[float, float]:
-    """Expected mean of X and of X^2 over the `favoured` largest of `candidates` inner products.
+    """Expected mean of X and of X^2 over the `favoured` largest of `candidates` inner products,
+    at most half of them, which come in pairs X, -X.
 
-    E[sum over the k largest of N of g(X)] = N * integral of g(x) P[fewer than k of N-1 others
-    exceed x] dF(x).
+    These are the k largest of m = N / 2 independent |X|, and E[sum over the k largest of m of g] =
+    m * integral of g(x) P[fewer than k of m-1 others exceed x] dG(x), G the law of |X|.
     """
-    n, k = candidates, favoured
-    if dim == 1:  # inner products are +-1 and the number of +1 is binomial
-        # times 2^-n: how many +1 among the k
-        among = sum(min(plus, k) * comb(n, plus) for plus in range(n + 1))
-        return 2 * (among / (k << n)) - 1, 1.0
+    pairs, k = candidates // 2, favoured
+    if dim == 1:  # one end of every axis is the share's own sign
+        return 1.0, 1.0
     x, density, below = _first_coordinate(dim)
-    kept = betainc(n - k, k, below) * density
-    return float(n / k * np.sum(x * kept)), float(n / k * np.sum(x * x * kept))
+    x, density, below = x[x > 0], 2 * density[x > 0], 2 * below[x > 0] - 1
+    kept = density if k == pairs else betainc(pairs - k, k, below) * density
+    return float(pairs / k * np.sum(x * kept)), float(pairs / k * np.sum(x * x * kept))
 
 
 @lru_cache(maxsize=256)
@@ -140,8 +147,8 @@ def _best(dim: int, epsilon: float, candidates: int) -> Cap:
 
 @lru_cache(maxsize=1024)
 def best_cap(dim: int, epsilon: float) -> Cap:
-    """The smallest number of candidates beyond which doubling gains less than two percent, and
-    its best cap.
+    """The smallest number of candidates beyond which doubling gains too little, and its best
+    cap.
     """
     chosen = _best(dim, epsilon, 1 << _CANDIDATES.start)
     for bits in _CANDIDATES[1:]:
@@ -150,18 +157,6 @@ def best_cap(dim: int, epsilon: float) -> Cap:
             break
         chosen = larger
     return chosen
-
-
-@lru_cache(maxsize=1)
-def normal_table() -> npt.NDArray[np.int16]:
-    """65,536 equally likely whole numbers that follow the normal distribution; symmetric, none
-    of them 0.
-    """
-    upper = ndtri((np.arange(32768) + 0.5) / 65536 + 0.5)
-    half = np.maximum(1, np.rint(_NORMAL_SCALE * upper)).astype(np.int16)
-    table = np.concatenate([-half[::-1], half])
-    table.setflags(write=False)
-    return table
 
 
 @kernel
@@ -173,74 +168,108 @@ def mix(word: np.uint64) -> np.uint64:
 
 
 @kernel
-def raw_codeword(name: np.uint64, table: AnyArray, out: AnyArray) -> float:
-    """The codeword before division, into `out`; answers its length."""
-    state = mix(name + _GOLDEN)
-    norm = 0
-    word = np.uint64(0)
-    for j in range(len(out)):
-        if j % 4 == 0:
-            state += _GOLDEN
-            word = mix(state)
-        out[j] = table[word & _BITS]
-        word >>= np.uint64(16)
-        norm += int(out[j]) * int(out[j])
-    return float(np.sqrt(np.float64(norm)))
+def coordinate(low: np.uint32, high: np.uint32, place: np.uint32) -> np.float32:
+    """A normal coordinate of the axis with the seeds `low` and `high`; never 0.
 
-
-@kernel
-def closeness(name: np.uint64, direction: FloatArray, table: AnyArray) -> float:
-    """The inner product of a codeword and a direction, up to rounding, without storing the
-    codeword.
-
-    The hot loop of PrivUnit: four coordinates to a word, written out, in floats.
+    One odd byte makes the sum of the four, 1 to 1,020, symmetric around a half.
     """
-    state = mix(name + _GOLDEN)
-    dim = len(direction)
-    whole = dim - dim % 4
-    n0 = n1 = n2 = n3 = d0 = d1 = d2 = d3 = 0.0
-    for j in range(0, whole, 4):
-        state += _GOLDEN
-        word = mix(state)
-        a = np.float64(table[word & _BITS])
-        b = np.float64(table[(word >> np.uint64(16)) & _BITS])
-        c = np.float64(table[(word >> np.uint64(32)) & _BITS])
-        d = np.float64(table[word >> np.uint64(48)])
-        n0, n1, n2, n3 = n0 + a * a, n1 + b * b, n2 + c * c, n3 + d * d
-        d0, d1 = d0 + a * direction[j], d1 + b * direction[j + 1]
-        d2, d3 = d2 + c * direction[j + 2], d3 + d * direction[j + 3]
-    word = mix(state + _GOLDEN)
-    for j in range(whole, dim):
-        a = np.float64(table[word & _BITS])
-        word >>= np.uint64(16)
-        n0, d0 = n0 + a * a, d0 + a * direction[j]
-    return float(((d0 + d1) + (d2 + d3)) / np.sqrt((n0 + n1) + (n2 + n3)))
+    word = np.uint32(low + place)
+    word = np.uint32(np.uint32(word ^ (word >> np.uint32(16))) * high)
+    word = np.uint32(np.uint32(word ^ (word >> np.uint32(15))) | np.uint32(1))
+    pairs = np.uint32((word & _EVEN_BYTES) + ((word >> np.uint32(8)) & _EVEN_BYTES))
+    total = np.int32((pairs & np.uint32(0xFFFF)) + (pairs >> np.uint32(16)))
+    t = np.float32(np.float32(total) - _MIDDLE)
+    v = np.float32(t * t)
+    bend = np.float32(np.float32(_B4 * v) + _B3)
+    bend = np.float32(np.float32(bend * v) + _B2)
+    bend = np.float32(np.float32(bend * v) + _B1)
+    return np.float32(np.float32(np.float32(bend * v) + np.float32(1)) * t)
 
 
 @kernel
-def _fill(names: WordArray, table: AnyArray, out: AnyArray) -> None:
-    raw = np.empty(out.shape[1], dtype=np.int16)
-    for i in range(len(names)):
-        length = raw_codeword(names[i], table, raw)
-        for j in range(out.shape[1]):
-            out[i, j] = np.int64(np.rint(np.float64(raw[j]) / length * STEPS))
+def seeds(axis: np.uint64) -> tuple[np.uint32, np.uint32]:
+    """The two words that an axis's coordinates grow from; the second is odd."""
+    word = mix(axis + _GOLDEN)
+    return np.uint32(word), np.uint32((word >> np.uint64(32)) | np.uint64(1))
 
 
 @kernel
-def _sum(names: WordArray, table: AnyArray, shift: int, sums: AnyArray, squares: AnyArray) -> None:
-    raw = np.empty(len(sums), dtype=np.int16)
+def closeness(first: np.uint64, direction: AnyArray, room: "Room") -> None:
+    """The inner products of a direction with the axes `first`, first + 1, ..., up to rounding,
+    into the room's `inner`.
+
+    The hot loop of PrivUnit. Axes lie side by side and each adds up its own coordinates in their
+    order: that is vectors for the machine, and the same bits whatever their width.
+    """
+    low, high, inner, square = room
+    for c in range(len(low)):
+        low[c], high[c] = seeds(first + np.uint64(c))
+        inner[c] = square[c] = np.float32(0)
+    for j in range(len(direction)):
+        along, place = direction[j], np.uint32(np.uint32(j) * _STEP)
+        for c in range(len(low)):
+            z = coordinate(low[c], high[c], place)
+            inner[c] += np.float32(z * along)
+            square[c] += np.float32(z * z)
+    for c in range(len(low)):
+        inner[c] = np.float32(inner[c] / np.sqrt(square[c]))
+
+
+class Room(NamedTuple):
+    """Where the axes of one owner are worked on: their seeds, inner products, squared lengths."""
+
+    low: AnyArray
+    high: AnyArray
+    inner: AnyArray
+    square: AnyArray
+
+
+@kernel
+def room_for(axes: int | np.int64) -> Room:
+    """Room for so many axes."""
+    return Room(
+        np.empty(axes, dtype=np.uint32),
+        np.empty(axes, dtype=np.uint32),
+        np.empty(axes, dtype=np.float32),
+        np.empty(axes, dtype=np.float32),
+    )
+
+
+@kernel
+def _whole(name: np.uint64, out: AnyArray) -> None:
+    """The codeword of a name in whole steps, into `out`."""
+    low, high = seeds(name >> np.uint64(1))
+    sign = 1.0 - 2.0 * np.float64(name & np.uint64(1))
+    square = 0.0
+    raw = np.empty(len(out))
+    for j in range(len(out)):
+        raw[j] = sign * np.float64(coordinate(low, high, np.uint32(np.uint32(j) * _STEP)))
+        square += raw[j] * raw[j]
+    length = np.sqrt(square)
+    for j in range(len(out)):
+        out[j] = np.int64(np.rint(raw[j] / length * STEPS))
+
+
+@kernel
+def _fill(names: WordArray, out: AnyArray) -> None:
     for i in range(len(names)):
-        length = raw_codeword(names[i], table, raw)
+        _whole(names[i], out[i])
+
+
+@kernel
+def _sum(names: WordArray, shift: int, sums: AnyArray, squares: AnyArray) -> None:
+    z = np.empty(len(sums), dtype=np.int64)
+    for i in range(len(names)):
+        _whole(names[i], z)
         for j in range(len(sums)):
-            z = np.int64(np.rint(np.float64(raw[j]) / length * STEPS))
-            sums[j] += z
-            squares[j] += (z >> shift) * (z >> shift)
+            sums[j] += z[j]
+            squares[j] += (z[j] >> shift) * (z[j] >> shift)
 
 
 def codewords(names: WordArray, dim: int) -> AnyArray:
     """The codewords of some names, (n, dim) whole numbers; divided by STEPS they have length 1."""
     out = np.empty((len(names), dim), dtype=np.int64)
-    _fill(names, normal_table(), out)
+    _fill(names, out)
     return out
 
 
@@ -249,5 +278,5 @@ def codeword_sums(names: WordArray, dim: int, shift: int) -> tuple[AnyArray, Any
     2^shift).
     """
     sums, squares = np.zeros(dim, dtype=np.int64), np.zeros(dim, dtype=np.int64)
-    _sum(names, normal_table(), shift, sums, squares)
+    _sum(names, shift, sums, squares)
     return sums, squares

@@ -23,7 +23,7 @@ from tacit.mechanisms.codewords import (
     closeness,
     codeword_sums,
     codewords,
-    normal_table,
+    room_for,
 )
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.streams import high_product, unfair_below, unit
@@ -75,14 +75,14 @@ class PrivUnit(Mechanism):
         done = np.ones(len(shares), dtype=np.bool_)
         cap = self.laws[level]
         weights = [cap.candidates, cap.favoured, cap.high, cap.low, cap.total]
-        law = _CapLaw(np.array(weights, dtype=np.uint64), self.space.radius_2, normal_table())
+        law = _CapLaw(np.array(weights, dtype=np.uint64), self.space.radius_2)
         _draw_codewords(shares, self._latest(level, tape), law, out.points, done)
         return done
 
     @property
     def work(self) -> int:
-        """Every candidate is compared with the share."""
-        return 2 * (16 + max(cap.candidates for cap in self.laws)) * (16 + self.space.dim)
+        """Every pair of candidates is compared with the share."""
+        return (16 + max(cap.candidates for cap in self.laws)) * (16 + self.space.dim)
 
     def _decode(self, level: int, reports: Reports) -> FloatArray:
         return np.asarray(self._scales[level] * codewords(reports.points[:, 0], self.space.dim))
@@ -127,11 +127,10 @@ def _directions(x: FloatArray) -> FloatArray:
 
 
 class _CapLaw(NamedTuple):
-    """N, k, A, B and their total weight; the length of the longest share; the normal table."""
+    """N, k, A, B and their total weight; the length of the longest share."""
 
     constants: WordArray
     radius: float
-    table: AnyArray
 
 
 @kernel
@@ -139,17 +138,19 @@ def _draw_codewords(
     shares: FloatArray, tape: WordArray, law: _CapLaw, names: AnyArray, done: BoolArray
 ) -> None:
     """Word 0 rounds the share to the sphere, word 1 is the public part of the name, word 2 chooses
-    among N codewords.
+    among N codewords, the ends of N / 2 axes.
 
     A codeword's place in the order of closeness decides its weight: u < k A goes to the k first
-    places, A each, the rest B each. So only the codeword in one place has to be found.
+    places, A each, the rest B each. So only the codeword in one place has to be found. The nearer
+    ends take the first half of the places, the nearest first; the farther ends the second half, in
+    the opposite order.
     """
-    constants, radius, table = law
+    constants, radius = law
     candidates, favoured, high, low, total = constants
     unfair = unfair_below(total)
     n, dim = len(shares), shares.shape[1]
-    direction = np.empty(dim)
-    score = np.empty(np.int64(candidates))
+    direction = np.empty(dim, dtype=np.float32)
+    room = room_for(np.int64(candidates) // 2)
     for i in range(n):
         length = 0.0
         for j in range(dim):
@@ -161,30 +162,31 @@ def _draw_codewords(
                 shares[i, j] / length if length > 0 else (1.0 if j == 0 else 0.0)
             )
         public = tape[i, 1] & ~(candidates - np.uint64(1))
-        for c in range(len(score)):
-            score[c] = closeness(public | np.uint64(c), direction, table)
+        closeness(public >> np.uint64(1), direction, room)
         if tape[i, 2] * total < unfair:
             done[i] = False
         u = high_product(tape[i, 2], total)
         near = favoured * high
         place = u // high if u < near else favoured + (u - near) // low
-        names[i, 0] = public | np.uint64(_in_place(score, int(place)))
+        names[i, 0] = public | np.uint64(_in_place(room.inner, np.int64(place)))
 
 
 @kernel
-def _in_place(score: FloatArray, place: int) -> int:
-    """The number of the candidate in this place when they are ordered by falling score, equal
-    scores by number.
+def _in_place(inner: AnyArray, place: int | np.int64) -> int:
+    """The number of the candidate in this place, from the inner products of the first ends of all
+    axes; equally near axes are in the order of their numbers.
     """
-    rank = len(score) - 1 - place
-    value = np.partition(score, rank)[rank]
-    ahead = place
-    for c in range(len(score)):
-        if score[c] > value:
+    axes = len(inner)
+    is_far = place >= axes
+    nearness = np.abs(inner)
+    ahead = 2 * axes - 1 - place if is_far else place
+    value = np.partition(nearness, axes - 1 - ahead)[axes - 1 - ahead]
+    for c in range(axes):
+        if nearness[c] > value:
             ahead -= 1
-    for c in range(len(score)):
-        if score[c] == value:
+    for c in range(axes):
+        if nearness[c] == value:
             if ahead == 0:
-                return c
+                return 2 * c + int((inner[c] < 0) != is_far)
             ahead -= 1
-    return 0  # not reached: the scores are finite, so `value` is among them
+    return 0  # not reached: the products are finite, so `value` is among them

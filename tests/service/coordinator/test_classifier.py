@@ -13,8 +13,8 @@ from tacit import seeded
 from tacit.engines.inline import Inline
 from tacit.estimators.persistence import SavedModel, open_model
 from tacit.service.coordinator.page import page
+from tacit.service.device.disclosures import preview
 from tacit.service.device.join import RehearsalPart, join
-from tacit.service.device.preview import preview
 from tacit.service.kinds.classifier import ClassifierSpec
 from tacit.wire import decode, encode
 from tests.service.coordinator.made import driven, joining, rows, running, write

@@ -22,9 +22,9 @@ from tacit.service.coordinator.page import page
 from tacit.service.coordinator.peers import Rosters
 from tacit.service.coordinator.status import View
 from tacit.service.coordinator.tables import VOID
+from tacit.service.device.disclosures import preview
 from tacit.service.device.home import Home
 from tacit.service.device.join import Joining, RehearsalPart, join
-from tacit.service.device.preview import preview
 from tacit.service.kinds.peers import PeerSpec
 from tacit.service.protocol.peer_replay import (
     ROSTER,

@@ -19,8 +19,8 @@ from tacit.service.coordinator.intake import Intake, Outcome
 from tacit.service.coordinator.page import page
 from tacit.service.coordinator.status import View
 from tacit.service.coordinator.tables import CLOSED, OPEN, VOID
+from tacit.service.device.disclosures import preview
 from tacit.service.device.join import RehearsalPart, join
-from tacit.service.device.preview import preview
 from tacit.service.kinds.sites import SiteSpec
 from tacit.wire import decode, encode
 from tests.service.coordinator.made import (

@@ -21,8 +21,8 @@ from tacit.service.coordinator import sums as coordinator_sums
 from tacit.service.coordinator.intake import Intake, Outcome
 from tacit.service.coordinator.server import coordinator
 from tacit.service.coordinator.tables import ADDING, CLOSED, OPEN, VOID
+from tacit.service.device.disclosures import preview
 from tacit.service.device.join import join
-from tacit.service.device.preview import preview
 from tacit.service.kinds.boosting import BoostingSpec
 from tacit.sums.halves import Batch
 from tacit.sums.protocol import CoordinatorSide

@@ -16,8 +16,8 @@ from tacit.learners.query import Answer
 from tacit.owner.gate import RefusedError
 from tacit.service.coordinator.server import coordinator
 from tacit.service.coordinator.tables import CLOSED, OPEN
+from tacit.service.device.disclosures import preview
 from tacit.service.device.join import RehearsalPart, join
-from tacit.service.device.preview import preview
 from tacit.service.helper.service import Helper, Sheets
 from tacit.service.kinds.boosting import BoostingSpec
 from tacit.service.kinds.classifier import ClassifierSpec

@@ -9,8 +9,8 @@ import pytest
 
 from tacit.cli._options import read_token
 from tacit.owner.policy import Policy
+from tacit.service.device.disclosures import preview
 from tacit.service.device.join import Joining
-from tacit.service.device.preview import preview
 from tacit.service.kinds.peers import PeerSpec
 from tests.service.coordinator.peers import CAMPAIGN as PEERS
 from tests.service.coordinator.peers import LIMITS, folder_of

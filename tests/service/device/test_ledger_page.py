@@ -9,7 +9,7 @@ import httpx
 import pytest
 from benchmarks.loopback import serve
 
-from tacit.service.device.ledger_page import LedgerPage
+from tacit.service.device.disclosures import LedgerPage
 from tacit.service.protocol.web import HEADERS
 from tests.browser import browser, watched
 from tests.owner.made import gate, policy, query, question

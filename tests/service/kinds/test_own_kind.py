@@ -15,8 +15,8 @@ import uvicorn
 import tacit
 from tacit.learners.models.ensemble import Ensemble
 from tacit.service.device.client import Link
+from tacit.service.device.disclosures import preview
 from tacit.service.device.join import join
-from tacit.service.device.preview import preview
 from tests.service.coordinator.made import folder_of, joining, running
 from tests.service.kinds import own_kind
 

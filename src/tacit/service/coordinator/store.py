@@ -116,6 +116,7 @@ class Store:
             worked=row.worked,
             ended=row.ended,
             terms=row.terms,
+            key=row.key,
             model=row.model,
             progress=row.progress,
         )

@@ -39,13 +39,14 @@ class Question:
 
 @dataclass(frozen=True)
 class Standing:
-    """Where the campaign is; `worked` is its time."""
+    """Where the campaign is; `worked` is its time, `key` its public key."""
 
     name: str
     state: str
     worked: float
     ended: str
     terms: bytes
+    key: bytes
     model: bytes | None
     progress: str
 

@@ -14,9 +14,10 @@ import random
 import ssl
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 
 import httpx
@@ -87,6 +88,25 @@ _KEEP = 25.0  # seconds that a silent connection is used again; a little less th
 _TIMEOUT = 180.0
 
 
+def trust_pinned(pins: Collection[bytes]) -> ssl.SSLContext:
+    """Trust in certificates with these SHA-256 fingerprints, and in no others.
+
+    A handshake proves that the other side has the key of its certificate, and the fingerprint says
+    which certificate: nobody else has to vouch for it, nor for the name of the host.
+    """
+
+    class PinnedObject(ssl.SSLObject):
+        def do_handshake(self) -> None:
+            super().do_handshake()
+            if sha256(self.getpeercert(binary_form=True) or b"").digest() not in pins:
+                raise ssl.SSLCertVerificationError("CERTIFICATE is not the one that is pinned")
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.sslobject_class = PinnedObject
+    return context
+
+
 class UnreachableError(RuntimeError):
     """The coordinator did not answer for as long as we were patient."""
 
@@ -121,13 +141,19 @@ class Link:
         return self.clients[0].base_url
 
     @classmethod
-    def to(cls, url: str, authority: Path | None, patience: float = 3600.0) -> "Link":
+    def to(
+        cls,
+        url: str,
+        authority: Path | None,
+        patience: float = 3600.0,
+        pins: Collection[bytes] = (),
+    ) -> "Link":
         """A link to `https://...`; plain http is for loopback only. `authority` is a certificate
-        to trust.
+        to trust; `pins` are fingerprints of the only certificates that the address may show.
         """
         address, limits = check_url("url", url), httpx.Limits(keepalive_expiry=_KEEP)
         # one for all: it reads many certificates
-        verify = httpx.create_ssl_context(trust(authority))
+        verify = trust_pinned(pins) if pins else httpx.create_ssl_context(trust(authority))
         clients = [
             httpx.AsyncClient(base_url=address, verify=verify, timeout=_TIMEOUT, limits=limits)
             for _ in range(_CONNECTIONS)

@@ -1,0 +1,123 @@
+"""A kit made by the data user is all that joining needs, and decides nothing for its owner."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from benchmarks.loopback import Authority, serve
+from benchmarks.templates import campaigns
+
+from tacit.cli import app
+from tacit.cli.invite import Kit, draft_policy, fingerprint
+from tacit.learners.invitation import Invitation, digest_of
+from tacit.owner.policy import Policy
+from tests.cli.made import run
+from tests.service.coordinator.made import CAMPAIGN, folder_of, running
+
+OWNERS = 6
+SMALL = (
+    CAMPAIGN.replace("rounds = 2", "rounds = 1")
+    .replace("owners_per_round = 10", f"owners_per_round = {OWNERS}")
+    .replace("start = 45", f"start = {OWNERS}")
+)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return folder_of(tmp_path, OWNERS, SMALL)
+
+
+def invited(name, url, *more):
+    words = ["invite", name, "--url", url, "--database", "sqlite:///c.db", *more]
+    made = run(app, words)
+    assert made.exit_code == 0, made.output
+    return Path("kits") / f"{name}.kit"
+
+
+def test_a_campaign_from_invitation_to_model(folder):
+    """The host's name is on no certificate that anybody trusts: the kit's pin is enough."""
+    authority = Authority.create(folder, "mine")
+    service = running(folder)
+    with serve(service.app, authority) as url:
+        far = url.replace("127.0.0.1", "localhost")
+        pinned = "--certificate", str(authority.certificate)
+        kit = invited("clinic", far, *pinned, "--owners", str(OWNERS))
+        assert kit.stat().st_mode & 0o077 == 0
+        steps = [line for line in kit.read_text().splitlines() if line.startswith("# ")]
+        assert len(steps) == 4
+        join = ["join", str(kit), "--data", "people.csv", "--owners", "who", "--home", "home"]
+        refused = run(app, join)
+        assert refused.exit_code == 2 or isinstance(refused.exception, ValueError)
+        assert "no policy says yet what may leave" in str(refused.exception)
+        looked = run(app, [*join, "--dry-run"])
+        assert looked.exit_code == 0, looked.output
+        assert "nothing was sent and nothing was charged" in looked.output
+        policy = Path("kits") / "clinic.policy.toml"
+        policy.write_text(policy.read_text() + "time_step = 0\n")  # it is its owner's to change
+        done = run(app, join)
+        assert done.exit_code == 0, done.output
+        assert f"done: {OWNERS} questions answered" in done.output
+        assert service.store.standing().state in ("running", "ended")
+        # the same kit again: its tokens are used, and it goes on
+        assert run(app, join).exit_code == 0
+
+
+def test_another_certificate_than_the_pinned_one_is_not_trusted(folder):
+    mine, other = Authority.create(folder, "mine"), Authority.create(folder, "other")
+    with serve(running(folder).app, mine) as url:
+        kit = invited("clinic", url, "--certificate", str(other.certificate))
+        found = run(app, ["join", str(kit), "--data", "people.csv", "--dry-run"])
+        assert "its certificate is not trusted" in str(found.exception)
+        # of two that are pinned either will do: the next one can be there before it is used
+        both = "--certificate", str(other.certificate), "--certificate", str(mine.certificate)
+        kit = invited("next", url, *both)
+        assert run(app, ["join", str(kit), "--data", "people.csv", "--dry-run"]).exit_code == 0
+
+
+def test_another_campaign_behind_the_address_is_refused(folder, tmp_path_factory):
+    running(folder)
+    with serve(running(folder_of(tmp_path_factory.mktemp("other"), OWNERS, SMALL)).app) as url:
+        kit = invited("clinic", url)
+        found = run(app, ["join", str(kit), "--data", "people.csv", "--dry-run"])
+        assert "another campaign?" in str(found.exception)
+
+
+@pytest.mark.parametrize("place", range(7))
+def test_the_draft_allows_what_the_campaign_asks_and_nothing_else(place, tmp_path):
+    terms = campaigns()[place]
+    template = terms.template()
+    helper = None if terms.servers is None else terms.servers[1]
+    draft = draft_policy(template, helper)
+    (tmp_path / "p.toml").write_text(draft)
+    policy = Policy.read(tmp_path / "p.toml")
+    assert policy.helper is None  # told by whoever runs it, not by the data user
+    (tmp_path / "p.toml").write_text(draft.replace("#helper", "helper"))
+    policy = Policy.read(tmp_path / "p.toml")
+    assert policy.refuse_columns(template.columns, template.label) == ""
+    assert template.cost(policy) is not None
+    for form in template.forms:
+        asked = Invitation(terms.name, 1, 1, digest_of(terms.schema), form.example)
+        assert policy.objection(asked) == ""
+        assert policy.level(form.example.epsilons, 0 * policy.epsilon_total) is not None
+        assert "campaign" in policy.objection(replace(asked, campaign="another"))
+    assert policy.refuse_columns([*template.columns, "income"], template.label)
+    assert policy.refuse_columns(template.columns, "income")
+
+
+def test_kits_are_read_as_they_were_written_or_not_at_all(folder):
+    authority = Authority.create(folder, "mine")
+    running(folder)
+    file = invited("St. Mary", "https://host:1", "--certificate", "mine.pem")
+    kit = Kit.read(file)
+    assert (kit.name, kit.url, len(kit.tokens)) == ("St. Mary", "https://host:1", 1)
+    assert kit.certificates == (fingerprint(authority.certificate),)
+    twice = run(app, ["invite", "St. Mary", "--url", "https://h", "--database", "sqlite:///c.db"])
+    assert "exist: delete them" in str(twice.exception)
+    for text in ("", "[", "url = 3", file.read_text().replace("tokens", "words")):
+        file.write_text(text)
+        with pytest.raises(ValueError, match="is no kit"):
+            Kit.read(file)
+    for name in ("../up", "", "a/b", ".hidden"):
+        found = run(app, ["invite", name, "--url", "https://h", "--database", "sqlite:///c.db"])
+        assert found.exit_code != 0
