@@ -15,11 +15,12 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 from tacit.algorithms.public_baseline import PublicModel, fit_public
-from tacit.algorithms.question import TRUSTS, Population
+from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import look_ahead, refine
 from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline
 from tacit.mechanisms.streams import seeded
+from tacit.sums import TRUSTS
 from tacit_papers.ours.tasks import Task, task_of
 
 

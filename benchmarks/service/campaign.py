@@ -27,7 +27,7 @@ from benchmarks.service.processes import Processes
 from benchmarks.service.saved import saved
 from benchmarks.service.stage import Plan, Stage
 from tacit.learners.owners.sum_query import WHAT as SUM
-from tacit.sums.halves import HOW, NOBODY
+from tacit.sums import HOW, NOBODY
 from tacit.wire import encode
 
 _PATIENCE = 900.0

@@ -35,7 +35,7 @@ from benchmarks.service.troubles import (
     kill_owners,
     restart_database,
 )
-from tacit.sums.halves import HOW
+from tacit.sums import HOW
 from tacit.wire import encode
 
 _HEADINGS = (

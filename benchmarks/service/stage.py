@@ -29,7 +29,8 @@ from tacit.mechanisms.streams import seeded
 from tacit.owner.policy import Policy
 from tacit.service.device.join import Joining
 from tacit.service.kinds.boosting import BoostingSpec
-from tacit.sums.halves import HOW, NOBODY, TallyLaw
+from tacit.sums import HOW, NOBODY
+from tacit.sums.halves import TallyLaw
 from tacit.wire import decode
 from tacit.wire.envelopes import public_bytes
 

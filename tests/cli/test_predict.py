@@ -12,8 +12,7 @@ from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
 from tacit.cli import app
-from tacit.cli._fit_report import misfits_line
-from tacit.cli.predict import _predict_block
+from tacit.cli.predict import _predict_block, misfits_line
 from tests.cli.made import fit, people, run, write_csv
 
 

@@ -7,7 +7,7 @@ from sklearn.datasets import make_classification
 
 import tacit_papers.b.learners  # noqa: F401 - makes them known by name
 from tacit import PrivateBoosting
-from tacit.learners import LEARNERS, SIMULATIONS, learner_of, simulate_by_name
+from tacit.learners.owners import LEARNERS, SIMULATIONS, learner_of, simulate_by_name
 from tacit.learners.owners.stump import Stump
 from tacit.sums.secure_sum import TwoServers
 from tacit_papers.b.ring import RingSum

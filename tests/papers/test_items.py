@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tacit.cli.fit import fit
-from tacit.learners import LEARNERS, SIMULATIONS
+from tacit.learners.owners import LEARNERS, SIMULATIONS
 from tacit_papers.registry import DATASETS, PAPERS
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "paper-items.md"

@@ -9,10 +9,6 @@ from collections.abc import Collection
 from itertools import pairwise
 from numbers import Integral, Real
 
-import numpy as np
-
-from tacit._util.types import FloatArray
-
 
 def bad(name: str, rule: str, value: object) -> ValueError:
     """The error to raise for parameter `name`: ``epsilon must be finite and > 0, got nan``."""
@@ -25,22 +21,6 @@ def positive(name: str, value: object) -> float:
     if not 0 < number < math.inf:
         raise bad(name, "a finite number > 0", value)
     return number
-
-
-def positives(name: str, value: object) -> float | FloatArray:
-    """`value` as a finite float above zero, or as a vector of such that nobody can change."""
-    if np.ndim(value) == 0:  # type: ignore[arg-type]
-        return positive(name, value.item() if isinstance(value, np.generic | np.ndarray) else value)
-    array = np.array(value)
-    if array.dtype.kind not in "fiu" or array.ndim != 1:
-        shape = f"{array.dtype} of shape {array.shape}"
-        raise bad(name, "a number or a vector of numbers", shape)
-    wrong = array[~((array > 0) & (array < np.inf))]
-    if wrong.size:
-        raise bad(name, "finite and > 0 in every row", wrong[0].item())
-    array = array.astype(np.float64)
-    array.setflags(write=False)
-    return array
 
 
 def whole(name: str, value: object, least: int) -> int:
@@ -75,15 +55,3 @@ def check_delta(delta: float) -> float:
     if delta != 0 and not 0 < positive("delta", delta) < 0.5:
         raise bad("delta", "0, or above 0 and below 0.5", delta)
     return float(delta)
-
-
-def matrix(name: str, value: object, columns: int) -> FloatArray:
-    """`value` as a C-contiguous (n, columns) array of float64; entries may be anything, NaN
-    included.
-    """
-    array = np.asarray(value)
-    if array.dtype.kind not in "fiu":
-        raise ValueError(f"{name} must hold real numbers, got dtype {array.dtype}")
-    if array.ndim != 2 or array.shape[1] != columns:
-        raise ValueError(f"{name} must have shape (n, {columns}), got {array.shape}")
-    return np.ascontiguousarray(array, dtype=np.float64)

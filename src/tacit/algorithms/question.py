@@ -19,10 +19,9 @@ from tacit.learners.models.scores import contrasts, softmax
 from tacit.learners.owners.gradient import Gradient, longest_residuals
 from tacit.mechanisms.registry import best_mechanism
 from tacit.mechanisms.spaces import Ball, Space
-from tacit.sums.halves import HOW, NOBODY
+from tacit.sums import HOW, NOBODY, TRUSTS
 from tacit.sums.vector_terms import VectorTerms, coordinate_variance
 
-TRUSTS = (NOBODY, HOW)
 DELTA = 1e-6  # unless another is asked for
 
 _PARTS = (0.5, 0.75, 1.0)  # of its scores that the model has when owners are asked about it

@@ -2,8 +2,6 @@
 
 import math
 import shlex
-from collections import Counter
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,12 +12,11 @@ from rich.table import Table
 
 from tacit._util.types import IntArray
 from tacit.algorithms.public_baseline import PublicModel
+from tacit.cli.predict import misfits_line
 from tacit.data.table import UserTable
 from tacit.estimators.guarantee import Guarantee
 from tacit.estimators.planning import Plan
 from tacit.learners.query import all_rounds, rounds_in_words
-
-_SHOWN = 5  # columns in a line of misfits
 
 
 @dataclass(frozen=True)
@@ -187,24 +184,6 @@ def as_document(found: FitResult, seconds: float) -> dict[str, object]:
         "next": found.next_command,
         "seconds": round(seconds, 1),
     }
-
-
-def misfits_line(found: Mapping[str, int], path: Path) -> str:
-    """Values of a user's own file that a model cannot take as they are, the worst columns in one
-    line; empty where everything fits. Never for owners' rows.
-
-    >>> misfits_line({"age": 1, "town": 1200}, Path("new.csv")).partition("missing, ")[2]
-    'unknown to the model or beyond its bounds: town 1,200, age 1'
-    """
-    if not found:
-        return ""
-    worst = ", ".join(f"{name} {count:,}" for name, count in Counter(found).most_common(_SHOWN))
-    others = len(found) - _SHOWN
-    more = f" and {others} more column{'' if others == 1 else 's'}" if others > 0 else ""
-    return (
-        f"values of {path} that are missing, unknown to the model or beyond its bounds: "
-        f"{worst}{more}"
-    )
 
 
 def _end_in_words(found: FitResult) -> str:

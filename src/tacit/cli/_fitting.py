@@ -1,24 +1,34 @@
-"""The work of `tacit fit`: ways to fit by name, and a fit that keeps what was asked on Ctrl-C.
-
-A new estimator that can be saved is one more line of `METHODS`.
+"""The work of `tacit fit`: reading what was asked for, an estimator of it, and a fit that keeps
+what was asked on Ctrl-C.
 """
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 from typing import Any
 
+import tacit
+from tacit._util.checks import whole
 from tacit._util.interrupts import stop_on_interrupt
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import Outlook, look_ahead
-from tacit.cli._output import Screen, Steps
-from tacit.data.sample import Sample
+from tacit.cli._fit_report import Evaluation, FitResult, as_document, show, show_plan
+from tacit.cli._output import Pace, Screen, Steps, steps
+from tacit.cli.fit import METHODS, OF_LEARNERS, FitFiles, FitMethod
+from tacit.data.sample import ColumnRoles, Sample
 from tacit.data.schema import Schema
-from tacit.data.table_file import OwnerTable
-from tacit.estimators.boosting import PrivateBoosting
-from tacit.estimators.classifier import PrivateClassifier
-from tacit.estimators.peers import PeerEnsemble
-from tacit.estimators.sites import SiteEnsemble
-from tacit.learners import learner_or_simulation
+from tacit.data.table_file import (
+    OwnerTable,
+    TableFile,
+    divide,
+    read_labelled,
+    read_owned,
+    read_sample,
+)
+from tacit.estimators.inputs import stream_of
+from tacit.estimators.planning import Plan
+from tacit.learners.owners import learner_or_simulation
+from tacit.mechanisms.streams import drawing_order
 
 WEIGHTS = {  # about how long the steps of a fit take
     "read": 1.0,
@@ -30,110 +40,142 @@ WEIGHTS = {  # about how long the steps of a fit take
 
 
 @dataclass(frozen=True)
-class FitMethod:
-    """An estimator, and the options that it takes.
+class FitRequest:
+    """What `tacit fit` was asked for: a method with its options, files, what columns are for."""
 
-    `least` and `most` bound the number of owners. `takes` is what its fit can be handed:
-    "baseline", "outlook". `fixed` is what the method says by its name.
-    """
-
-    kind: type[Any]
-    options: tuple[str, ...] = ()
-    takes: tuple[str, ...] = ()
-    fixed: tuple[tuple[str, Any], ...] = ()
-    least: int = 1
-    most: int | None = None
-    two_classes: bool = False
-
-    def estimator(self, name: str, given: dict[str, Any], schema: Schema) -> Any:
-        """The estimator with the options that were given; those that it does not have are
-        refused.
-        """
-        chosen = {option: value for option, value in given.items() if value is not None}
-        wrong = sorted(set(chosen) - {*self.options, "epsilon", "random_state"})
-        if wrong:
-            named = ", ".join(_flag(option) for option in wrong)
-            known = ", ".join(_flag(option) for option in self.options) or "none of these options"
-            raise ValueError(f"{named} does not go with --method {name}, which takes {known}")
-        if self.two_classes and len(schema.classes) != 2:
-            raise ValueError(
-                f"--method {name} learns two classes, and the label has {len(schema.classes)}: "
-                "choose another --method, or a label of two classes"
-            )
-        if "learner" in self.options:
-            chosen = _with_learner(chosen)
-        return self.kind(schema=schema, **dict(self.fixed), **chosen)
-
-    def check_column(self, name: str, owners: str | None) -> None:
-        """Refuse few owners with many rows each that no column tells apart."""
-        if self.most is not None and owners is None:
-            raise ValueError(
-                f"--method {name} needs --owners, the column that names who holds a row"
-            )
-
-    def check_owners(self, name: str, column: str | None, count: int) -> None:
-        """Refuse to ask too few or too many; how many there are is public."""
-        if not self.least <= count:
-            raise ValueError(
-                f"--method {name} needs {self.least} owners or more, and column {column!r} "
-                f"names {count}: choose the column that tells them apart"
-            )
-        if self.most is not None and not count <= self.most:
-            raise ValueError(
-                f"--method {name} is for up to {self.most:,} owners with many rows each, and "
-                f"column {column!r} names {count:,}: choose a column with fewer, or --method "
-                "classifier, where each owner speaks once"
-            )
+    method: str
+    options: dict[str, Any]
+    files: FitFiles
+    roles: ColumnRoles
+    seed: int | None
 
 
-_OF_LEARNERS = ("cuts", "ridge", "bound")  # options of base learners
+def carry_out(request: FitRequest, screen: Screen) -> None:
+    """Read, tell what to expect, ask, save, test, and tell what came of it."""
+    began = time.monotonic()
+    chosen, files, roles = METHODS[request.method], request.files, request.roles
+    pace = Pace()
+    try:
+        with steps(screen, WEIGHTS["read"] + WEIGHTS["own"] + WEIGHTS["plan"], pace) as step:
+            step(f"reading {files.data.name}", WEIGHTS["read"])
+            sample, owned, source = _read(files, roles, request.seed)
+            tests = None
+            if files.test is not None:
+                tests = read_labelled(TableFile.open(files.test), roles.label, sample.schema)
+            estimator = estimator_of(request.method, request.options, sample.schema)
+            check_owners(chosen, request.method, roles.owner, owned.count)
+            fitting = Fitting.prepare(chosen, estimator, owned, sample, step)
+            expected = None if fitting.outlook is None else Plan.of(fitting.outlook)
+    except KeyboardInterrupt:
+        screen.stop("nobody was asked, and nothing was written")
+    notes = (*sample.notes, *owned.notes)
+    show_plan(expected, notes, source, screen.console)
+    with steps(screen, WEIGHTS["ask"], pace) as step:
+        model, stopped = fitting.run(step, screen)
+    if source:
+        model.guarantee_ = model.guarantee_.with_first(source)
+    model.label_ = roles.label
+    model.save(files.out)
+    tested = None
+    if files.test is not None and tests is not None:
+        try:
+            with steps(screen, WEIGHTS["test"], pace) as step:
+                step("testing", WEIGHTS["test"])
+                tested = Evaluation.of(files.test, tests, model, fitting.own)
+        except KeyboardInterrupt:
+            stopped = "it is whole, and only the test was left out"
+    found = FitResult(
+        method=request.method,
+        label=roles.label,
+        model=model,
+        path=files.out,
+        plan=expected,
+        own=fitting.own,
+        owners=owned.count,
+        public_rows=len(sample.public.y),
+        notes=notes,
+        tested=tested,
+    )
+    screen.tell(**as_document(found, time.monotonic() - began))
+    show(found, screen.console)
+    if stopped:
+        screen.stop(f"the model is in {files.out}; {stopped}")
 
-METHODS = {
-    "classifier": FitMethod(
-        PrivateClassifier,
-        ("rows_per_owner", "mechanism", "rounds", "trust", "delta"),
-        takes=("baseline", "outlook"),
-    ),
-    "boosting": FitMethod(
-        PrivateBoosting,
-        (
-            *("learner", *_OF_LEARNERS, "mechanism", "rounds", "owners_per_round", "attempts"),
-            *("trust", "delta"),
-            *("error", "error_epsilon"),
-        ),
-        takes=("baseline",),
-    ),
-    # few owners with many records: each record is protected
-    "sites": FitMethod(SiteEnsemble, ("combine", "privacy", "ridge"), most=1000),
-    **{
-        name: FitMethod(
-            PeerEnsemble,
-            ("rounds",),
-            fixed=(("method", method),),
-            least=2,
-            most=200,
-            two_classes=True,
+
+def _read(files: FitFiles, roles: ColumnRoles, seed: int | None) -> tuple[Sample, OwnerTable, str]:
+    """Public and owners' rows; a sentence where the public ones were given up by owners."""
+    data, public = files.data, files.public
+    if public is None:
+        stream = stream_of(seed)
+        return divide(
+            TableFile.open(data),
+            roles,
+            whole("public_rows", files.public_rows, 10),
+            lambda count: drawing_order(count, stream, "public rows"),
         )
-        for name, method in (("peers", "turns"), ("stumps", "stumps"), ("trees", "trees"))
-    },
-}
+    known = TableFile.open(public)
+    sample = read_sample(known, roles)
+    file = TableFile.open(data)
+    file.require(roles.label, roles.owner)
+    names = [feature.name for feature in sample.schema.features]
+    missing = sorted(set(names) - set(file.names))
+    if missing:
+        raise ValueError(
+            f"{data} lacks {', '.join(missing)}, which {roles.schema or public} has: add the "
+            f"column, or --leave-out {missing[0]}"
+        )
+    owned = read_owned(file, roles, sample.schema)
+    if roles.schema is not None:
+        return sample, owned, ""
+    used = {*names, roles.label, roles.owner, *roles.leave_out, *known.names, ""}
+    more = [
+        f"column {name!r} of {data} is left out: {public} does not have it"
+        for name in file.names
+        if name not in used
+    ]
+    return sample, replace(owned, notes=(*owned.notes, *more)), ""
+
+
+def estimator_of(method: str, given: dict[str, Any], schema: Schema) -> Any:
+    """The estimator of a method with the options that were given."""
+    chosen = METHODS[method]
+    options = {option: value for option, value in given.items() if value is not None}
+    if chosen.two_classes and len(schema.classes) != 2:
+        raise ValueError(
+            f"--method {method} learns two classes, and the label has {len(schema.classes)}: "
+            "choose another --method, or a label of two classes"
+        )
+    if "learner" in chosen.options:
+        options = _with_learner(options)
+    return getattr(tacit, chosen.kind)(schema=schema, **dict(chosen.fixed), **options)
+
+
+def check_owners(chosen: FitMethod, name: str, column: str | None, count: int) -> None:
+    """Refuse to ask too few or too many; how many there are is public."""
+    if not chosen.least <= count:
+        raise ValueError(
+            f"--method {name} needs {chosen.least} owners or more, and column {column!r} "
+            f"names {count}: choose the column that tells them apart"
+        )
+    if chosen.most is not None and not count <= chosen.most:
+        raise ValueError(
+            f"--method {name} is for up to {chosen.most:,} owners with many rows each, and "
+            f"column {column!r} names {count:,}: choose a column with fewer, or --method "
+            "classifier, where each owner speaks once"
+        )
 
 
 def _with_learner(given: dict[str, Any]) -> dict[str, Any]:
     """Options of a base learner become that learner."""
-    own = {name: value for name, value in given.items() if name in _OF_LEARNERS}
+    own = {name: value for name, value in given.items() if name in OF_LEARNERS}
     rest = {name: value for name, value in given.items() if name not in own}
     if not own:
         return rest
     learner = learner_or_simulation(rest.get("learner", "stump"))
     wrong = sorted(name for name in own if not hasattr(learner, name))
     if wrong:
-        raise ValueError(f"{_flag(wrong[0])} does not go with --learner {learner.name}")
+        raise ValueError(f"--{wrong[0]} does not go with --learner {learner.name}")
     return rest | {"learner": type(learner)(**own)}
-
-
-def _flag(option: str) -> str:
-    return f"--{option.replace('_', '-')}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,6 @@ from platform import python_version
 from tempfile import NamedTemporaryFile
 from typing import Any, NoReturn
 
-import numpy as np
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -87,10 +86,11 @@ def plain(value: Any) -> Any:
     """What JSON can say of a value: dataclasses as objects, numbers that are none as null, anything
     else as text.
 
+    >>> import numpy as np
     >>> plain({"means": (1.0, float("nan")), 3: np.int64(4), "ok": True})
     {'means': [1.0, None], '3': 4, 'ok': True}
     """
-    if isinstance(value, np.generic | np.ndarray):
+    if type(value).__module__ == "numpy":  # which need not be loaded to speak of a missing file
         return plain(value.tolist())
     if is_dataclass(value) and not isinstance(value, type):
         return plain(asdict(value))

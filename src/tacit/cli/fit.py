@@ -1,35 +1,94 @@
-"""tacit fit: a private model from a file of owners' rows and a file of public rows."""
+"""tacit fit: a private model from a file of owners' rows and a file of public rows. Options and
+files are checked here, before anything is loaded that computes.
 
-import time
-from dataclasses import replace
+A new estimator that can be saved is one more line of `METHODS`.
+"""
+
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from tacit._util.checks import one_of, positive, whole
-from tacit.cli._fit_report import Evaluation, FitResult, as_document, show, show_plan
-from tacit.cli._fitting import METHODS, WEIGHTS, Fitting
-from tacit.cli._options import Categories, Label, LeaveOut, SchemaFile
-from tacit.cli._output import Pace, Screen, steps, writable
-from tacit.data.sample import ColumnRoles, Sample
-from tacit.data.table_file import (
-    OwnerTable,
-    TableFile,
-    divide,
-    read_labelled,
-    read_owned,
-    read_sample,
-)
-from tacit.estimators.inputs import stream_of
-from tacit.estimators.planning import Plan
-from tacit.mechanisms.streams import drawing_order
+from tacit._util.checks import one_of, positive
+from tacit.cli._options import Categories, Label, LeaveOut, SchemaFile, check_file
+from tacit.cli._output import Screen, writable
 
 _NO_PUBLIC = (
     "--public FILE is missing: rows that you may use freely (your own, or published ones) "
     "give bounds, categories, classes and the model to start from; or --public-rows 200 gives up "
     "200 rows of {data}: those are NOT protected"
 )
+
+
+@dataclass(frozen=True)
+class FitMethod:
+    """An estimator by its name in `tacit`, and the options that it takes.
+
+    `least` and `most` bound the number of owners. `takes` is what its fit can be handed:
+    "baseline", "outlook". `fixed` is what the method says by its name.
+    """
+
+    kind: str
+    options: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()
+    fixed: tuple[tuple[str, Any], ...] = ()
+    least: int = 1
+    most: int | None = None
+    two_classes: bool = False
+
+    def check_options(self, name: str, given: dict[str, Any]) -> None:
+        """Refuse options that the estimator does not have."""
+        chosen = {option for option, value in given.items() if value is not None}
+        wrong = sorted(chosen - {*self.options, "epsilon", "random_state"})
+        if wrong:
+            named = ", ".join(_flag(option) for option in wrong)
+            known = ", ".join(_flag(option) for option in self.options) or "none of these options"
+            raise ValueError(f"{named} does not go with --method {name}, which takes {known}")
+
+    def check_column(self, name: str, owners: str | None) -> None:
+        """Refuse few owners with many rows each that no column tells apart."""
+        if self.most is not None and owners is None:
+            raise ValueError(
+                f"--method {name} needs --owners, the column that names who holds a row"
+            )
+
+
+OF_LEARNERS = ("cuts", "ridge", "bound")  # options of base learners
+
+METHODS = {
+    "classifier": FitMethod(
+        "PrivateClassifier",
+        ("rows_per_owner", "mechanism", "rounds", "trust", "delta"),
+        takes=("baseline", "outlook"),
+    ),
+    "boosting": FitMethod(
+        "PrivateBoosting",
+        (
+            *("learner", *OF_LEARNERS, "mechanism", "rounds", "owners_per_round", "attempts"),
+            *("trust", "delta"),
+            *("error", "error_epsilon"),
+        ),
+        takes=("baseline",),
+    ),
+    # few owners with many records: each record is protected
+    "sites": FitMethod("SiteEnsemble", ("combine", "privacy", "ridge"), most=1000),
+    **{
+        name: FitMethod(
+            "PeerEnsemble",
+            ("rounds",),
+            fixed=(("method", method),),
+            least=2,
+            most=200,
+            two_classes=True,
+        )
+        for name, method in (("peers", "turns"), ("stumps", "stumps"), ("trees", "trees"))
+    },
+}
+
+
+def _flag(option: str) -> str:
+    return f"--{option.replace('_', '-')}"
 
 
 def fit(
@@ -146,112 +205,53 @@ def fit(
         tacit fit people.parquet --label income --owners state --public mine.csv \\
         --epsilon 1 --out model.tacit
     """
-    began = time.monotonic()
     positive("epsilon", epsilon)
     chosen = METHODS[one_of("method", method, METHODS)]
-    roles = ColumnRoles(label, owners, schema, category or (), leave_out or ())
     chosen.check_column(method, owners)
-    _check_files(data, public, out, roles)
     options: dict[str, Any] = {"learner": learner, "rounds": rounds, "mechanism": mechanism}
     options |= {"cuts": cuts, "ridge": ridge, "bound": bound, "error": error}
     options |= {"error_epsilon": error_epsilon, "owners_per_round": owners_per_round}
     options |= {"attempts": attempts, "combine": combine, "privacy": privacy}
     options |= {"rows_per_owner": rows_per_owner, "epsilon": epsilon, "random_state": seed}
     options |= {"trust": trust, "delta": delta}
-    pace = Pace()
-    try:
-        with steps(screen, WEIGHTS["read"] + WEIGHTS["own"] + WEIGHTS["plan"], pace) as step:
-            step(f"reading {data.name}", WEIGHTS["read"])
-            sample, owned, source = _read(data, public, public_rows, roles, seed)
-            tests = (
-                None if test is None else read_labelled(TableFile.open(test), label, sample.schema)
+    chosen.check_options(method, options)
+    if owners == label:
+        raise ValueError(f"--owners and --label must be two columns, got {label!r} for both")
+    files = FitFiles(data, public, public_rows, test, out)
+    files.check()
+    if schema is not None:
+        check_file(schema, "a schema (TOML)")
+    from tacit.cli._fitting import FitRequest, carry_out
+    from tacit.data.sample import ColumnRoles
+
+    roles = ColumnRoles(label, owners, schema, category or (), leave_out or ())
+    carry_out(FitRequest(method, options, files, roles, seed), screen)
+
+
+@dataclass(frozen=True)
+class FitFiles:
+    """Where rows are and where the model goes; `public_rows` of DATA take the place of a file of
+    public rows.
+    """
+
+    data: Path
+    public: Path | None
+    public_rows: int | None
+    test: Path | None
+    out: Path
+
+    def check(self) -> None:
+        """Refuse what cannot be meant, before anything is read."""
+        if self.public is not None and self.public_rows is not None:
+            raise ValueError("--public and --public-rows must not be given together")
+        if self.public is None and self.public_rows is None:
+            raise ValueError(_NO_PUBLIC.format(data=self.data))
+        for file in (self.public, self.data, self.test):
+            if file is not None:
+                check_file(file)
+        if self.public is not None and self.public.samefile(self.data):
+            raise ValueError(
+                f"--public must be other rows than those of owners in {self.data}; --public-rows "
+                "gives up some"
             )
-            estimator = chosen.estimator(method, options, sample.schema)
-            chosen.check_owners(method, owners, owned.count)
-            fitting = Fitting.prepare(chosen, estimator, owned, sample, step)
-            expected = None if fitting.outlook is None else Plan.of(fitting.outlook)
-    except KeyboardInterrupt:
-        screen.stop("nobody was asked, and nothing was written")
-    notes = (*sample.notes, *owned.notes)
-    show_plan(expected, notes, source, screen.console)
-    with steps(screen, WEIGHTS["ask"], pace) as step:
-        model, stopped = fitting.run(step, screen)
-    if source:
-        model.guarantee_ = model.guarantee_.with_first(source)
-    model.label_ = label
-    model.save(out)
-    tested = None
-    if test is not None and tests is not None:
-        try:
-            with steps(screen, WEIGHTS["test"], pace) as step:
-                step("testing", WEIGHTS["test"])
-                tested = Evaluation.of(test, tests, model, fitting.own)
-        except KeyboardInterrupt:
-            stopped = "it is whole, and only the test was left out"
-    found = FitResult(
-        method=method,
-        label=label,
-        model=model,
-        path=out,
-        plan=expected,
-        own=fitting.own,
-        owners=owned.count,
-        public_rows=len(sample.public.y),
-        notes=notes,
-        tested=tested,
-    )
-    screen.tell(**as_document(found, time.monotonic() - began))
-    show(found, screen.console)
-    if stopped:
-        screen.stop(f"the model is in {out}; {stopped}")
-
-
-def _check_files(data: Path, public: Path | None, out: Path, roles: ColumnRoles) -> None:
-    """Refuse what cannot be meant, before anything is read."""
-    if roles.owner == roles.label:
-        raise ValueError(f"--owners and --label must be two columns, got {roles.label!r} for both")
-    if public is not None and public.exists() and data.exists() and public.samefile(data):
-        raise ValueError(
-            f"--public must be other rows than those of owners in {data}; --public-rows "
-            "gives up some"
-        )
-    writable("--out", out)
-
-
-def _read(
-    data: Path, public: Path | None, public_rows: int | None, roles: ColumnRoles, seed: int | None
-) -> tuple[Sample, OwnerTable, str]:
-    """Public and owners' rows; a sentence where the public ones were given up by owners."""
-    if public is not None and public_rows is not None:
-        raise ValueError("--public and --public-rows must not be given together")
-    if public is None and public_rows is None:
-        raise ValueError(_NO_PUBLIC.format(data=data))
-    if public is None:
-        stream = stream_of(seed)
-        return divide(
-            TableFile.open(data),
-            roles,
-            whole("public_rows", public_rows, 10),
-            lambda count: drawing_order(count, stream, "public rows"),
-        )
-    known = TableFile.open(public)
-    sample = read_sample(known, roles)
-    file = TableFile.open(data)
-    file.require(roles.label, roles.owner)
-    names = [feature.name for feature in sample.schema.features]
-    missing = sorted(set(names) - set(file.names))
-    if missing:
-        raise ValueError(
-            f"{data} lacks {', '.join(missing)}, which {roles.schema or public} has: add the "
-            f"column, or --leave-out {missing[0]}"
-        )
-    owned = read_owned(file, roles, sample.schema)
-    if roles.schema is not None:
-        return sample, owned, ""
-    used = {*names, roles.label, roles.owner, *roles.leave_out, *known.names, ""}
-    more = [
-        f"column {name!r} of {data} is left out: {public} does not have it"
-        for name in file.names
-        if name not in used
-    ]
-    return sample, replace(owned, notes=(*owned.notes, *more)), ""
+        writable("--out", self.out)

@@ -4,20 +4,28 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import product
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 from tacit._util.checks import one_of, positive
-from tacit.algorithms.public_baseline import fit_public
-from tacit.algorithms.question import DELTA, TRUSTS, Population
-from tacit.algorithms.refinement import Outlook, look_ahead
-from tacit.cli._options import DO_NOT_COLLECT, Categories, Label, LeaveOut, SchemaFile
+from tacit.cli._options import (
+    DO_NOT_COLLECT,
+    Categories,
+    Label,
+    LeaveOut,
+    SchemaFile,
+    check_file,
+)
 from tacit.cli._output import Screen, Steps, steps, table_of
-from tacit.data.sample import ColumnRoles
-from tacit.data.table_file import TableFile, read_sample
-from tacit.estimators.planning import Plan
+from tacit.sums import TRUSTS
+
+if TYPE_CHECKING:  # a wrong option or a missing file is told before any of it is loaded
+    from tacit.algorithms.question import Population
+    from tacit.algorithms.refinement import Outlook
+    from tacit.data.sample import ColumnRoles
+    from tacit.estimators.planning import Plan
 
 
 def plan(
@@ -50,6 +58,13 @@ def plan(
     """
     budgets = [positive("epsilon", each) for each in epsilon or (0.5, 1.0, 2.0, 4.0)]
     trusts = [one_of("trust", each, TRUSTS) for each in trust or TRUSTS]
+    check_file(public)
+    if schema is not None:
+        check_file(schema, "a schema (TOML)")
+    from tacit.algorithms.question import Population
+    from tacit.data.sample import ColumnRoles
+    from tacit.estimators.planning import Plan
+
     crowds = [
         Population(number, budget, rows_per_owner, whom)
         for number, budget, whom in product(owners, budgets, trusts)
@@ -73,9 +88,18 @@ def plan(
 
 
 def _make_plans(
-    public: Path, roles: ColumnRoles, crowds: list[Population], notes: list[str], step: Steps
-) -> Iterator[Plan]:
+    public: Path,
+    roles: "ColumnRoles",
+    crowds: "list[Population]",
+    notes: list[str],
+    step: Steps,
+) -> "Iterator[Plan]":
     """One after the other, so that those that are done are kept; notes on columns come first."""
+    from tacit.algorithms.public_baseline import fit_public
+    from tacit.algorithms.refinement import look_ahead
+    from tacit.data.table_file import TableFile, read_sample
+    from tacit.estimators.planning import Plan
+
     step("reading")
     sample = read_sample(TableFile.open(public), roles)
     notes += sample.notes
@@ -91,7 +115,7 @@ def _make_plans(
         yield Plan.of(wide)
 
 
-def _show(plans: list[Plan], notes: list[str], console: Console) -> None:
+def _show(plans: "list[Plan]", notes: list[str], console: Console) -> None:
     for note in notes:
         console.print(f"note: {note}", markup=False)
     if not plans:
@@ -124,6 +148,8 @@ def _show(plans: list[Plan], notes: list[str], console: Console) -> None:
             "[green]collect[/]" if each.collect else "[red]do not collect[/]",
         )
     console.print(table)
+    from tacit.algorithms.question import DELTA
+
     told = (
         "rows: of each owner; trust: whom owners must trust, nobody or one of two servers (delta "
         f"{DELTA:g}); accuracy: expected with their answers; rise: points above your own rows."

@@ -4,33 +4,29 @@ import csv
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
-import pyarrow as pa
 import typer
-from pyarrow import parquet
 
 from tacit._util.interrupts import stop_on_interrupt
-from tacit._util.types import AnyArray, IntArray
-from tacit.cli._fit_report import misfits_line
-from tacit.cli._options import optional_key
+from tacit.cli._options import check_file, optional_key
 from tacit.cli._output import Screen, bar, writable
-from tacit.data.schema import Schema
-from tacit.data.table import UserTable, conform, conform_labels
-from tacit.data.table_file import TableFile, is_parquet
-from tacit.estimators.persistence import load
-from tacit.wire import WireError
 
-Write = Callable[[AnyArray, int], None]
+if TYPE_CHECKING:  # a wrong option or a missing file is told before any of it is loaded
+    from tacit._util.types import AnyArray, IntArray
+    from tacit.data.schema import Schema
+    from tacit.data.table import UserTable
+    from tacit.data.table_file import TableFile
+
+Write = Callable[["AnyArray", int], None]
 
 
 @contextmanager
-def predictions(draft: Path, schema: Schema, *, proba: bool, as_parquet: bool) -> Iterator[Write]:
+def predictions(draft: Path, schema: "Schema", *, proba: bool, as_parquet: bool) -> Iterator[Write]:
     """How to write a block: how likely each class is, by row, and how many rows were written
     before.
 
@@ -47,11 +43,13 @@ def predictions(draft: Path, schema: Schema, *, proba: bool, as_parquet: bool) -
 
 @contextmanager
 def _csv(draft: Path, classes: list[str], chances: list[str]) -> Iterator[Write]:
+    import numpy as np
+
     with draft.open("w", encoding="utf-8", newline="") as file:
         lines = csv.writer(file, lineterminator="\n")
         lines.writerow(["row", "prediction", *chances])
 
-        def write(likely: AnyArray, first: int) -> None:
+        def write(likely: "AnyArray", first: int) -> None:
             for row, best, each in zip(
                 _rows(likely, first), np.argmax(likely, axis=1), likely, strict=True
             ):
@@ -65,10 +63,14 @@ def _csv(draft: Path, classes: list[str], chances: list[str]) -> Iterator[Write]
 @contextmanager
 def _parquet(draft: Path, classes: list[str], chances: list[str]) -> Iterator[Write]:
     """One row group per block."""
+    import numpy as np
+    import pyarrow as pa
+    from pyarrow import parquet
+
     kinds = {"row": pa.int64(), "prediction": pa.string(), **dict.fromkeys(chances, pa.float64())}
     with parquet.ParquetWriter(draft, pa.schema(kinds)) as file:
 
-        def write(likely: AnyArray, first: int) -> None:
+        def write(likely: "AnyArray", first: int) -> None:
             said = np.array(classes, dtype=object)[np.argmax(likely, axis=1)]
             columns = [_rows(likely, first), said, *(likely.T if chances else ())]
             file.write_table(
@@ -78,11 +80,14 @@ def _parquet(draft: Path, classes: list[str], chances: list[str]) -> Iterator[Wr
         yield write
 
 
-def _rows(likely: AnyArray, first: int) -> IntArray:
+def _rows(likely: "AnyArray", first: int) -> "IntArray":
+    import numpy as np
+
     return np.arange(first + 1, first + 1 + len(likely))
 
 
 _BLOCK = 50_000  # rows at once
+_SHOWN = 5  # columns in a line of misfits
 
 
 @dataclass
@@ -99,11 +104,11 @@ class _Tally:
     right: int = 0
 
     @classmethod
-    def of(cls, fitted: Any, file: TableFile, label: str | None) -> "_Tally":
+    def of(cls, fitted: Any, file: "TableFile", label: str | None) -> "_Tally":
         """Before the first row: columns that the model uses must be there, and one with right
         answers may be.
         """
-        used = [feature.name for feature in fitted.schema_.features]
+        used = [feature.name for feature in fitted.schema.features]
         missing = [name for name in used if name not in file.names]
         if missing:
             raise ValueError(
@@ -111,7 +116,7 @@ class _Tally:
                 f"it has {', '.join(file.names)}"
             )
         file.require(label)
-        learned = getattr(fitted, "label_", "")
+        learned = getattr(fitted, "label", "")
         right = label or (learned if learned in file.names else None)
         return cls(right, [name for name in file.names if name not in (*used, right, "")])
 
@@ -147,17 +152,20 @@ def predict(
         tacit predict model.tacit new.csv --out predictions.csv --proba
     """
     began = time.monotonic()
-    fitted = _load(model, optional_key(campaign_key))
-    signer = getattr(fitted, "signed_by_", None)
+    check_file(model, "a model that tacit fit wrote")
+    check_file(data)
+    writable("--out", out)
+    from tacit.data.table_file import TableFile, is_parquet
+
+    fitted, signer = _read(model, optional_key(campaign_key))
     screen.tell(signed_by=signer)
     if signer is not None and campaign_key is None:
         screen.say(f"note: signed by the campaign {signer}; --campaign-key checks that it is yours")
     file = TableFile.open(data)
     tally = _Tally.of(fitted, file, label)
-    writable("--out", out)
     draft = out.with_name(f"{out.name}.part")
     try:
-        with predictions(draft, fitted.schema_, proba=proba, as_parquet=is_parquet(out)) as write:
+        with predictions(draft, fitted.schema, proba=proba, as_parquet=is_parquet(out)) as write:
             stopped = _predict_all(fitted, file, write, tally, screen)
         if not tally.rows and not stopped:
             raise ValueError(f"{data} has no rows")
@@ -171,20 +179,30 @@ def predict(
         screen.stop(f"the first {tally.rows:,} predictions are in {draft}")
 
 
-def _load(model: Path, key: bytes | None) -> Any:
-    if not model.is_file():
-        raise ValueError(f"{model} is not there: give a model that tacit fit wrote")
+def _read(model: Path, key: bytes | None) -> tuple[Any, str | None]:
+    """The model in a file, and who signed it."""
+    from tacit.estimators.persistence import read_model
+    from tacit.wire import WireError
+
     try:
-        return load(model, key)
+        found, signer = read_model(model, key)
     except WireError:
         raise ValueError(
             f"{model} is not a tacit model, or a damaged one: give a file that tacit fit wrote"
         ) from None
+    if getattr(getattr(found, "model", None), "bounds", None) is not None:
+        raise ValueError(
+            f"{model} predicts numbers, and tacit predict classes: use "
+            f"tacit.load({str(model)!r}).predict"
+        )
+    return found, signer
 
 
-def _predict_all(fitted: Any, file: TableFile, write: Write, tally: _Tally, screen: Screen) -> bool:
+def _predict_all(
+    fitted: Any, file: "TableFile", write: Write, tally: _Tally, screen: Screen
+) -> bool:
     """Predict block by block; whether somebody stopped it between two blocks."""
-    schema: Schema = fitted.schema_
+    schema: Schema = fitted.schema
     wanted = [feature.name for feature in schema.features]
     wanted += [] if tally.label is None else [tally.label]
     with (
@@ -204,19 +222,41 @@ def _predict_all(fitted: Any, file: TableFile, write: Write, tally: _Tally, scre
     return False
 
 
-def _predict_block(fitted: Any, table: UserTable, where: str, tally: _Tally) -> AnyArray:
+def _predict_block(fitted: Any, table: "UserTable", where: str, tally: _Tally) -> "AnyArray":
     """How likely each class is, for a block of rows; what had to be moved and what was right is
     counted.
     """
-    schema: Schema = fitted.schema_
-    rows = conform(table, schema, where)
-    tally.moved.update(schema.encode(rows).moved_by)
-    chances = np.asarray(fitted.predict_proba(rows))
+    import numpy as np
+
+    from tacit.data.table import conform, conform_labels
+
+    schema: Schema = fitted.schema
+    rows = schema.encode(conform(table, schema, where))
+    tally.moved.update(rows.moved_by)
+    chances: AnyArray = fitted.probabilities(rows.X)
     if tally.label is not None:
         classes = schema.encode_labels(conform_labels(table.column(tally.label), schema))
         tally.judged += int((classes >= 0).sum())
         tally.right += int((np.argmax(chances, axis=1) == classes).sum())
     return chances
+
+
+def misfits_line(found: Mapping[str, int], path: Path) -> str:
+    """Values of a user's own file that a model cannot take as they are, the worst columns in one
+    line; empty where everything fits. Never for owners' rows.
+
+    >>> misfits_line({"age": 1, "town": 1200}, Path("new.csv")).partition("missing, ")[2]
+    'unknown to the model or beyond its bounds: town 1,200, age 1'
+    """
+    if not found:
+        return ""
+    worst = ", ".join(f"{name} {count:,}" for name, count in Counter(found).most_common(_SHOWN))
+    others = len(found) - _SHOWN
+    more = f" and {others} more column{'' if others == 1 else 's'}" if others > 0 else ""
+    return (
+        f"values of {path} that are missing, unknown to the model or beyond its bounds: "
+        f"{worst}{more}"
+    )
 
 
 def _tell(tally: _Tally, data: Path, out: Path, seconds: float, screen: Screen) -> None:

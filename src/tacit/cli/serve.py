@@ -16,9 +16,6 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from tacit._util.durable import read_or_create
 from tacit.cli._options import LogJson, check_port, key_of, log_to_stderr, warn_of_rehearsal
 from tacit.cli._output import Screen
-from tacit.mechanisms.streams import seeded
-from tacit.service.protocol.handshake import LOOPBACK, rehearse_only_here
-from tacit.sums.halves import rehearsal_key
 
 
 def helper(
@@ -57,6 +54,10 @@ def helper(
     Example:
         tacit helper --state helper
     """
+    from tacit.mechanisms.streams import seeded
+    from tacit.service.protocol.handshake import rehearse_only_here
+    from tacit.sums.halves import rehearsal_key
+
     check_tls(host, certificate, key)
     for each in campaign or []:
         key_of(each)
@@ -141,6 +142,8 @@ def serve(
     Example:
         tacit serve campaign.toml --tokens 50
     """
+    from tacit.service.protocol.handshake import rehearse_only_here
+
     check_tls(host, certificate, key)
     if rehearsal is not None:
         rehearse_only_here(host)
@@ -201,6 +204,8 @@ def check_tls(host: str, certificate: Path | None, key: Path | None) -> None:
     """Refuse to listen off this machine without TLS."""
     if (certificate is None) != (key is None):
         raise ValueError("certificate and key must be given together")
+    from tacit.service.protocol.handshake import LOOPBACK
+
     if certificate is None and host not in LOOPBACK:
         raise ValueError(
             f"host {host} is not this machine: give --certificate and --key, or listen on 127.0.0.1"

@@ -7,7 +7,6 @@ import typer
 
 from tacit.cli._options import FAILED
 from tacit.cli._output import Screen
-from tacit.sums.prio3.vectors import judge_folder
 
 
 def vectors(
@@ -29,6 +28,8 @@ def vectors(
     Example:
         tacit vectors test_vec/vdaf
     """
+    from tacit.sums.prio3.vectors import judge_folder
+
     found = judge_folder(folder)
     for verdict in found:
         screen.say(str(verdict))

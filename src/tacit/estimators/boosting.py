@@ -25,10 +25,10 @@ from tacit.estimators.inputs import (
     stream_of,
 )
 from tacit.estimators.persistence import Savable
-from tacit.learners import learner_or_simulation
 from tacit.learners.learner import Learner
+from tacit.learners.owners import learner_or_simulation
 from tacit.mechanisms.registry import MECHANISMS
-from tacit.sums.halves import NOBODY
+from tacit.sums import NOBODY
 from tacit.sums.secure_sum import SecureSum, TwoServers
 
 
@@ -262,12 +262,7 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
         return np.asarray(encode_rows(accept_table(self, X, reset=False), self.schema_).X)
 
     def _parts(self, votes: FloatArray) -> FloatArray:
-        """Votes that add up to 1 in every row; without base models, the classes' frequencies in
-        the sample.
-        """
-        if not len(self.ensemble_):
-            return np.tile(self.public_frequencies_, (len(votes), 1))
-        return np.asarray(votes / votes.sum(axis=1, keepdims=True))
+        return self.ensemble_.parts(votes, self.public_frequencies_)
 
     def _winners(self, parts: FloatArray) -> AnyArray:
         return np.asarray(self.classes_[np.argmax(parts, axis=1)])

@@ -30,7 +30,7 @@ from tacit.estimators.inputs import (
 from tacit.estimators.persistence import Savable
 from tacit.learners.query import rounds_in_words
 from tacit.mechanisms.registry import MECHANISMS
-from tacit.sums.halves import NOBODY
+from tacit.sums import NOBODY
 
 _NO_NOISE = 16.0  # epsilon that predictions assume where shares are reported as they are
 

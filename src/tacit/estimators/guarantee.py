@@ -7,16 +7,17 @@ and one that a campaign published over the network say the same.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import isinf
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tacit._util.types import FloatArray
-from tacit.learners.owners.gradient import Gradient
-from tacit.learners.peers.leaf_counts import CountLeaves
-from tacit.learners.sites.train import TrainSite
 from tacit.mechanisms.streams import SecureStream, Stream
-from tacit.sums.halves import HOW
+from tacit.sums import HOW
 from tacit.wire import message
+
+if TYPE_CHECKING:  # a guarantee is read without what owners compute
+    from tacit.learners.sites.train import TrainSite
 
 _REPORTS = (
     "whoever sees the reports and all that is made of them, the data user included, with "
@@ -201,6 +202,8 @@ def classifier_guarantee(
     mechanism: str, epsilon: float | FloatArray, source: Source, stream: Stream, influence: str = ""
 ) -> Guarantee:
     """The guarantee of the data user's own model that owners have refined."""
+    from tacit.learners.owners.gradient import Gradient
+
     whole = _owners_guarantee(
         Gradient.unsound,
         mechanism,
@@ -273,7 +276,7 @@ _TWICE = (
 
 
 def site_guarantee(
-    query: TrainSite, epsilon: float | FloatArray, source: Source, stream: Stream
+    query: "TrainSite", epsilon: float | FloatArray, source: Source, stream: Stream
 ) -> Guarantee:
     """The guarantee of an ensemble of sites: records are protected from everybody outside their
     site.
@@ -319,6 +322,8 @@ def peer_guarantee(
     """The guarantee when participants spend these budgets on up to so many reports each; `source`
     None: bounds and classes were known without a sample.
     """
+    from tacit.learners.peers.leaf_counts import CountLeaves
+
     void = (
         "epsilon is infinite for somebody: counts were released as they are"
         if isinf(max(epsilons))

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.special import expit
 
 from tacit._util.checks import bad, positive
 from tacit._util.types import AnyArray, FloatArray, IntArray
@@ -30,7 +29,7 @@ from tacit.data.sample import sort_classes
 from tacit.data.schema import Schema
 from tacit.learners.peers.cells import Cells
 from tacit.learners.peers.own_model import OwnModel, OwnRows, fit_own, vote_own
-from tacit.learners.peers.peer_model import Additive, NoisyTrees, SharedStumps
+from tacit.learners.peers.peer_model import Additive, NoisyTrees, SharedStumps, odds_as_chances
 from tacit.mechanisms.streams import Stream
 from tacit.wire import decode, encode, message
 
@@ -49,12 +48,20 @@ class PeerModel:
     inner: Scores
 
     @property
+    def schema(self) -> Schema:
+        return self.cells.schema
+
+    @property
     def schema_(self) -> Schema:
         return self.cells.schema
 
     @property
     def classes_(self) -> AnyArray:
         return np.array(self.cells.schema.classes)
+
+    def probabilities(self, X: FloatArray) -> FloatArray:
+        """Chances of the two classes of encoded rows, (rows, 2)."""
+        return odds_as_chances(self.inner.score(self.cells.read(X)))
 
     def decision_function(self, X: Any) -> FloatArray:
         """Log odds of the second class. A data frame may lack columns: what is not there adds
@@ -67,14 +74,11 @@ class PeerModel:
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Chances of the two classes, (rows, 2)."""
-        return self.chances(self.decision_function(X))
+        return odds_as_chances(self.decision_function(X))
 
     def score(self, X: Any, y: Any) -> float:
         """Accuracy."""
         return float(np.mean(self.predict(X) == np.asarray(y)))
-
-    def chances(self, log_odds: FloatArray) -> FloatArray:
-        return np.stack([expit(-log_odds), expit(log_odds)], axis=1)
 
 
 def two_classes(known: Schema | None) -> Schema:

@@ -39,7 +39,7 @@ from tacit.estimators.peer_methods import (
 from tacit.estimators.persistence import Savable
 from tacit.learners.peers.cells import Cells
 from tacit.learners.peers.own_model import RHO, RIDGE
-from tacit.learners.peers.peer_model import Additive, NoisyTrees, ServedScores
+from tacit.learners.peers.peer_model import Additive, NoisyTrees, ServedScores, odds_as_chances
 from tacit.mechanisms.streams import Stream
 
 
@@ -291,7 +291,7 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
     def predict_proba(self, X: Any) -> FloatArray:
         """Chances of the classes, (rows, 2), by what was released."""
         log_odds = self.decision_function(X)
-        return self.served_.chances(log_odds)
+        return odds_as_chances(log_odds)
 
     def decision_function(self, X: Any) -> FloatArray:
         """Log odds of the second class, by what was released."""

@@ -14,7 +14,7 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -30,6 +30,9 @@ from tacit.learners.peers.peer_model import ServedScores
 from tacit.learners.sites.projection import LinearModel
 from tacit.wire import WireError, decode, encode, message
 from tacit.wire.envelopes import public_bytes, sign_bytes, verify
+
+if TYPE_CHECKING:
+    from tacit.estimators.peer_methods import PeerModel
 
 _SIGNED = b"tacit model, signed\n"
 _PURPOSE = "model"
@@ -58,6 +61,14 @@ class SavedModel:
     ended: str
     transcript: bytes
     label: str = ""
+
+    def probabilities(self, X: FloatArray) -> FloatArray:
+        """How likely each class is, for encoded rows, (rows, classes): what `predict_proba` of the
+        estimator says, without scikit-learn.
+        """
+        if isinstance(self.model, Ensemble):
+            return self.model.parts(self.model.votes(X), self.frequencies)
+        return self.model.probabilities(X)
 
 
 class Savable:
@@ -154,8 +165,24 @@ def load(path: str | Path, key: str | bytes | None = None) -> Any:
         Of the class that was saved; of a peer's own model a `PeerModel`.
     """
     from tacit import estimators  # here, because they import this module
-    from tacit.estimators.peer_methods import decode_own
 
+    content, signer = read_model(path, key)
+    if not isinstance(content, SavedModel):
+        return content
+    kind = getattr(estimators, content.kind, None)
+    if not (isinstance(kind, type) and issubclass(kind, Savable)):
+        raise ValueError(f"{path} holds a {content.kind!r}, which this release does not know")
+    found = _restore(kind, content)
+    found.signed_by_ = signer
+    return found
+
+
+def read_model(
+    path: str | Path, key: str | bytes | None = None
+) -> tuple["SavedModel | PeerModel", str | None]:
+    """What a file holds, checked as `load` does and without scikit-learn, and the key (hex) that
+    signed it; a `PeerModel` of a peer's own file.
+    """
     size = Path(path).stat().st_size
     if not size <= _LARGEST:
         raise bad(f"bytes of {path}", f"at most {_LARGEST}", size)
@@ -166,16 +193,17 @@ def load(path: str | Path, key: str | bytes | None = None) -> Any:
         data, signer = open_model(Path(path).read_bytes(), wanted)
     except ValueError as problem:
         raise ValueError(f"{path}: {problem}") from None
+    signed_by = None if signer is None else signer.hex()
     try:
-        content = decode(data, SavedModel, _LARGEST)
+        return decode(data, SavedModel, _LARGEST), signed_by
     except WireError:
-        return decode_own(data)
-    kind = getattr(estimators, content.kind, None)
-    if not (isinstance(kind, type) and issubclass(kind, Savable)):
-        raise ValueError(f"{path} holds a {content.kind!r}, which this release does not know")
-    found = _restore(kind, content)
-    found.signed_by_ = None if signer is None else signer.hex()
-    return found
+        import tacit.learners.owners  # makes members of ensembles known  # noqa: F401
+    try:
+        return decode(data, SavedModel, _LARGEST), signed_by
+    except WireError:
+        from tacit.estimators.peer_methods import decode_own
+
+        return decode_own(data), signed_by
 
 
 def _restore(kind: type[Any], content: SavedModel) -> Any:

@@ -12,7 +12,8 @@ from tacit.algorithms.refinement import LEAST_GAIN, Outlook, look_ahead, too_lit
 from tacit.data.sample import Sample
 from tacit.data.schema import Schema
 from tacit.mechanisms.spaces import Ball
-from tacit.sums.halves import NOBODY, Batch, SumTerms
+from tacit.sums import NOBODY
+from tacit.sums.halves import Batch, SumTerms
 
 _DRAWS, _SEED = 200, 0
 

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -244,11 +243,8 @@ class SiteEnsemble(ClassifierMixin, SiteModels):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Logistic probabilities of the scores; for more than two classes, made to add up to 1."""
-        chances = expit(self._scores(X))
-        if len(self.classes_) == 2:
-            return np.hstack([1 - chances, chances])
-        chances = np.maximum(chances, 1e-300)
-        return np.asarray(chances / chances.sum(axis=1, keepdims=True))
+        scores = self._scores(X)
+        return self.linear_.chances(scores)
 
 
 def loss_of(name: Any, *, numbers: bool) -> Loss:

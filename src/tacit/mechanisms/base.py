@@ -15,9 +15,17 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from tacit._util.checks import bad, matrix, positives, whole
+from tacit._util.checks import bad, whole
 from tacit._util.kernels import pieces, spread
-from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray, WordArray
+from tacit._util.types import (
+    AnyArray,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    WordArray,
+    matrix,
+    positives,
+)
 from tacit.mechanisms.reports import Reports, Totals
 from tacit.mechanisms.spaces import Space
 from tacit.mechanisms.streams import Stream

@@ -19,7 +19,7 @@ from tacit.learners.query import Query
 from tacit.mechanisms.registry import MECHANISMS
 from tacit.mechanisms.streams import rational
 from tacit.owner.rollback_guard import COUNTS, budget_used
-from tacit.sums.halves import HOW
+from tacit.sums import HOW
 
 _LARGEST_QUERY = 1 << 20
 

@@ -34,8 +34,6 @@ from tacit.sums.secure_sum import encode as encode_terms
 from tacit.wire import encode, message
 from tacit.wire.envelopes import KEY, OVERHEAD, seal, unseal
 
-HOW = "two servers"  # the name of these sums, beside those of mechanisms
-NOBODY = "nobody"  # whom owners trust that randomise what they say themselves
 COORDINATOR, HELPER = 0, 1  # places of the two servers, as in Prio3
 _NAMES = ("coordinator", "helper")
 _DIGEST = 32  # bytes

@@ -24,11 +24,12 @@ from math import ceil, sqrt
 
 import numpy as np
 
-from tacit._util.checks import bad, check_delta, matrix, one_of, positive, whole
+from tacit._util.checks import bad, check_delta, one_of, positive, whole
 from tacit._util.kernels import kernel, pieces, spread
-from tacit._util.types import AnyArray, FloatArray, IntArray, WordArray
+from tacit._util.types import AnyArray, FloatArray, IntArray, WordArray, matrix
 from tacit.mechanisms.spaces import Ball, Space
 from tacit.mechanisms.streams import Stream, high_half, low_half, round_up, seeded
+from tacit.sums import HOW
 from tacit.sums.discrete_gaussian import (
     LARGEST_SIGMA,
     composed,
@@ -37,7 +38,7 @@ from tacit.sums.discrete_gaussian import (
     least_sigma,
     rho_of,
 )
-from tacit.sums.halves import HOW, Batch, SumLaw
+from tacit.sums.halves import Batch, SumLaw
 from tacit.sums.prio3.instances import prio3_bounded_vector
 from tacit.sums.prio3.prio3 import Prio3
 from tacit.sums.secure_sum import two_sided_geometric, variance

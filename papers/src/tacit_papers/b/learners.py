@@ -13,8 +13,8 @@ import numpy as np
 from tacit._util.checks import one_of
 from tacit._util.types import FloatArray
 from tacit.data.cohort import Cohort, Public
-from tacit.learners import simulate_by_name
 from tacit.learners.learner import Facts, ShareQuery, Simulated
+from tacit.learners.owners import simulate_by_name
 from tacit.learners.owners.cross_tables import Cuts, OwnedRows, tabulate_weighted
 from tacit.learners.owners.logistic import LogisticModel, centre_of, fit_owners, move_back
 from tacit.learners.owners.stump import StumpModel

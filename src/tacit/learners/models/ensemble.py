@@ -94,6 +94,14 @@ class Ensemble:
             votes[np.arange(len(X)), model.predict(X)] += alpha
         return votes
 
+    def parts(self, votes: FloatArray, frequencies: FloatArray) -> FloatArray:
+        """Votes that add up to 1 in every row; without members, how frequent the classes are in
+        the data user's sample.
+        """
+        if not self.members:
+            return np.tile(frequencies, (len(votes), 1))
+        return np.asarray(votes / votes.sum(axis=1, keepdims=True))
+
     def predict(self, X: FloatArray) -> IntArray:
         """argmax_k sum_m alpha_m [T_m(x) = k]; the first class of equal ones."""
         return np.asarray(np.argmax(self.votes(X), axis=1))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import helmert
 
 from tacit._util.checks import bad, whole
 from tacit._util.kernels import affine, kernel
@@ -276,6 +275,16 @@ def softmax(scores: FloatArray) -> FloatArray:
     return np.asarray(raised / raised.sum(axis=1, keepdims=True))
 
 
+def logistic(scores: FloatArray) -> FloatArray:
+    """1 / (1 + exp(-score)), precise for scores of any size.
+
+    >>> logistic(np.array([0.0, -1000.0, 1000.0]))
+    array([0.5, 0. , 1. ])
+    """
+    small = np.exp(-np.abs(scores))
+    return np.asarray(np.where(scores >= 0, 1.0, small) / (1.0 + small))
+
+
 def contrasts(classes: int) -> FloatArray:
     """(classes, classes - 1) orthonormal columns that add up to 0: residuals of classes lose
     nothing in them.
@@ -283,6 +292,8 @@ def contrasts(classes: int) -> FloatArray:
     >>> contrasts(2).round(3).tolist()
     [[0.707], [-0.707]]
     """
+    from scipy.linalg import helmert  # here: a model is read and asked without it
+
     return np.ascontiguousarray(helmert(classes).T)
 
 

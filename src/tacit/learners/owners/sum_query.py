@@ -22,7 +22,8 @@ from tacit.learners.models.ensemble import Ensemble, Model
 from tacit.learners.query import CALL, Cost, Query, in_blocks, table
 from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.streams import Stream
-from tacit.sums.halves import HOW, Batch, SumTerms, TallyLaw, seal_reports
+from tacit.sums import HOW
+from tacit.sums.halves import Batch, SumTerms, TallyLaw, seal_reports
 from tacit.sums.vector_terms import VectorTerms, round_shares
 from tacit.wire import message
 

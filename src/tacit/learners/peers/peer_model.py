@@ -19,6 +19,7 @@ import numpy as np
 
 from tacit._util.checks import bad, one_of, whole
 from tacit._util.types import FloatArray, IntArray
+from tacit.learners.models.scores import logistic
 from tacit.learners.peers.cells import Cells, Cut, at_cells
 from tacit.mechanisms.streams import Stream
 from tacit.wire import message
@@ -161,6 +162,20 @@ class ServedScores:
 
     cells: Cells
     scores: Additive | NoisyTrees
+
+    def probabilities(self, X: FloatArray) -> FloatArray:
+        """Chances of the two classes of encoded rows, (rows, 2)."""
+        return odds_as_chances(self.scores.score(self.cells.read(X)))
+
+
+def odds_as_chances(log_odds: FloatArray) -> FloatArray:
+    """Chances of the two classes, (rows, 2).
+
+    >>> odds_as_chances(np.array([0.0, 1000.0]))
+    array([[0.5, 0.5],
+           [0. , 1. ]])
+    """
+    return np.stack([logistic(-log_odds), logistic(log_odds)], axis=1)
 
 
 LEAVES = ("halves", "values", "cells")  # how an attribute is cut

@@ -16,6 +16,7 @@ import numpy as np
 from tacit._util.checks import bad, whole
 from tacit._util.kernels import kernel
 from tacit._util.types import FloatArray, IntArray
+from tacit.learners.models.scores import logistic
 from tacit.wire import message
 
 _INSIDE = 1 - 2.0**-40  # rounding cannot carry a clipped row out of its balls
@@ -187,3 +188,15 @@ class LinearModel:
             if scores.shape[1] == 1
             else np.argmax(scores, axis=1)
         )
+
+    def probabilities(self, X: FloatArray) -> FloatArray:
+        """Chances of the classes of encoded rows."""
+        return self.chances(self.scores(X))
+
+    def chances(self, scores: FloatArray) -> FloatArray:
+        """Logistic probabilities of the scores; for more than two classes, made to add up to 1."""
+        chances = logistic(scores)
+        if scores.shape[1] == 1:
+            return np.hstack([1 - chances, chances])
+        chances = np.maximum(chances, 1e-300)
+        return np.asarray(chances / chances.sum(axis=1, keepdims=True))

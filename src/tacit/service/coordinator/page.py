@@ -14,7 +14,7 @@ from tacit.render.pages import environment
 from tacit.service.coordinator.tables import ENDED, ENROLLING, OPEN, PAUSED, RUNNING
 from tacit.service.kinds import words_of
 from tacit.service.protocol.handshake import is_rehearsal
-from tacit.sums.halves import HOW
+from tacit.sums import HOW
 
 _TEMPLATES = environment("tacit.service.coordinator")
 _REFUSED = ("malformed", "contradicted", "strange")

@@ -11,9 +11,9 @@ from tacit._util.types import IntArray
 from tacit.algorithms.boosting import AllOwners, Boosted, Judge, OwnSample, Schedule, boost
 from tacit.data.cohort import Public
 from tacit.estimators.guarantee import Source, boosting_guarantee, under_two_servers
-from tacit.learners import learner_of
 from tacit.learners.learner import Facts, Learner, ReportTerms, ShareQuery, Tally
 from tacit.learners.models.ensemble import LOUDEST, Ensemble
+from tacit.learners.owners import learner_of
 from tacit.learners.owners.sum_query import SharesQuery, SumQuery
 from tacit.learners.query import Answer, Query
 from tacit.owner.policy import Policy
@@ -28,15 +28,8 @@ from tacit.service.kinds.kind import (
     Publication,
     helper_notes,
 )
-from tacit.sums.halves import (
-    COORDINATOR,
-    HELPER,
-    HOW,
-    REHEARSAL_HELPER,
-    Batch,
-    SumTerms,
-    TallyLaw,
-)
+from tacit.sums import HOW
+from tacit.sums.halves import COORDINATOR, HELPER, REHEARSAL_HELPER, Batch, SumTerms, TallyLaw
 from tacit.sums.vector_terms import VectorTerms
 from tacit.wire import encode, message
 

@@ -21,7 +21,8 @@ from tacit.learners.learner import ReportTerms
 from tacit.mechanisms.spaces import Space
 from tacit.service.kinds.kind import CampaignTerms
 from tacit.service.protocol.handshake import check_url, trust
-from tacit.sums.halves import HOW, NOBODY, no_rehearsal
+from tacit.sums import HOW, NOBODY
+from tacit.sums.halves import no_rehearsal
 from tacit.sums.vector_terms import MINIMUM, VectorTerms
 
 log = logging.getLogger(__name__)

@@ -34,7 +34,8 @@ from tacit.service.kinds.kind import (
     Publication,
     helper_notes,
 )
-from tacit.sums.halves import COORDINATOR, HELPER, HOW, NOBODY, REHEARSAL_HELPER
+from tacit.sums import HOW, NOBODY
+from tacit.sums.halves import COORDINATOR, HELPER, REHEARSAL_HELPER
 from tacit.sums.vector_terms import VectorTerms
 from tacit.wire import encode, message
 

@@ -1,0 +1,68 @@
+"""What a command says at once is said before anything is loaded that computes. Modules are
+counted, not seconds: those depend on the machine.
+"""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+_HEAVY = ("numpy", "numba", "scipy", "sklearn", "pandas", "pyarrow", "httpx")
+_WATCH = """
+import json, sys
+from tacit.cli import main
+sys.argv = ["tacit", *sys.argv[1:]]
+try:
+    main()
+except SystemExit as end:
+    loaded = sorted({name.partition(".")[0] for name in sys.modules})
+    print(json.dumps([end.code, loaded]), file=sys.stderr)
+"""
+
+
+def loaded_by(*words, folder):
+    """The exit status of a command in a process of its own, what it said, and what it loaded."""
+    done = subprocess.run(
+        [sys.executable, "-c", _WATCH, *map(str, words)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=folder,
+        check=False,
+    )
+    *said, last = done.stderr.strip().splitlines()
+    status, modules = json.loads(last)
+    return status, done.stdout + "\n".join(said), modules
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (["--help"], 0, "predict"),
+        (["fit", "--help"], 0, "--public"),
+        (["plan", "--help"], 0, "--owners"),
+        (["serve", "--help"], 0, "campaign"),
+        (["fit", "people.csv", "--label", "y", "--epsilon", "much"], 2, "--epsilon"),
+        (["fit", "no.csv", "--label", "y", "--public", "no.csv"], 2, "no.csv is not there"),
+        (["fit", "no.csv", "--label", "y"], 2, "--public FILE is missing"),
+        (["plan", "no.csv", "--label", "y", "--owners", "9"], 2, "no.csv is not there"),
+        (["predict", "no.tacit", "no.csv"], 2, "no.tacit is not there"),
+    ],
+)
+def test_help_wrong_options_and_missing_files_load_nothing_that_computes(
+    words, status, said, tmp_path
+):
+    found, text, modules = loaded_by(*words, folder=tmp_path)
+    assert found == status
+    assert said in text
+    assert not set(_HEAVY) & set(modules)
+
+
+def test_ten_rows_are_predicted_without_what_fits(folder, model):
+    rows = (folder / "new.csv").read_text().splitlines(keepends=True)
+    (folder / "ten.csv").write_text("".join(rows[:11]))
+    status, text, modules = loaded_by("predict", model, "ten.csv", folder=folder)
+    assert status == 0
+    assert "10 predictions" in text
+    assert not {"sklearn", "joblib", "matplotlib", "httpx"} & set(modules)  # others load the rest
