@@ -9,7 +9,7 @@ here is public.
   result stays to the public-only model.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -21,6 +21,8 @@ from tacit.learners.sites.solver import minimise
 
 _FOLDS = 5  # of cross-validation, as is usual
 _RIDGES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # of the public-only model
+_TINY = 1e-300
+_TIMID = 0.1  # how strongly the factor of public-only scores is held to 1, and the least it is
 _PULLS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)  # of the weights towards the public-only model
 _SURE = 1.5  # standard errors of a gain that count as noise
 _CHOOSING = 4_000  # public rows, at most, that strengths are chosen on
@@ -86,20 +88,55 @@ def folds_of(targets: FloatArray) -> IntArray:
     return folds
 
 
-def public_only(task: PublicTask, stretch: FloatArray | None = None) -> PublicOnly:
-    """The regularised model of the public rows; the ridge with the least loss over five folds.
+def public_only(task: PublicTask, looks: Sequence[FloatArray] = ()) -> PublicOnly:
+    """The regularised model of the public rows. A look is a matrix (dim, dim): the ridge then holds
+    down what a row is after it. Beside the rows as they are seen all `looks` are tried, with every
+    ridge, over five folds.
 
-    Where columns were stretched to suit private training, a ridge that undoes it is tried as well:
-    the baseline must not suffer from what helps the sites.
+    Of those that the folds cannot tell from the best by a standard error, the one with the
+    strongest ridge: public rows may be few, and sites' rows are seldom quite like them. One factor
+    then makes its scores as bold as the folds allow.
     """
-    rows, some = task.rows, task[_some(len(task.rows))]
-    shapes = [np.ones(rows.shape[1])]
-    if stretch is not None:
-        shapes.append(stretch**2 * np.median(((rows / stretch) ** 2).sum(axis=1)))
-    ridges = [ridge * shape for shape in shapes for ridge in _RIDGES]
-    totals = [task.loss.value(_unseen(some, ridge), some.targets).sum() for ridge in ridges]
-    ridge = ridges[int(np.argmin(totals))]
-    return PublicOnly(task.minimise(ridge), _unseen(task, ridge))
+    known = task[_some(len(task.rows))]
+    tried = [
+        _Look(
+            matrix,
+            ridge,
+            ridge / max(float((seen.rows**2).sum(axis=1).mean()), _TINY),
+            task.loss.value(_unseen(seen, ridge), known.targets),
+        )
+        for matrix in (np.eye(task.rows.shape[1]), *looks)
+        for seen in (known.of(known.rows @ matrix),)
+        for ridge in _RIDGES
+    ]
+    best = min(tried, key=lambda look: look.total)
+    near = [look for look in tried if _like(look.losses, best.losses)]
+    chosen = max(near, key=lambda look: look.strength)
+    seen = task.of(task.rows @ chosen.matrix)
+    scores = _unseen(seen, chosen.ridge)
+    bold = max(float(task.of(scores[:, np.newaxis]).minimise(_TIMID, 1.0)[0]), _TIMID)
+    return PublicOnly(bold * (chosen.matrix @ seen.minimise(chosen.ridge)), bold * scores)
+
+
+class _Look(NamedTuple):
+    """A way to look at rows, a ridge, its strength beside the rows, and the loss of each row by a
+    model that has not seen it.
+    """
+
+    matrix: FloatArray
+    ridge: float
+    strength: float
+    losses: FloatArray
+
+    @property
+    def total(self) -> float:
+        return float(self.losses.sum())
+
+
+def _like(losses: FloatArray, best: FloatArray) -> bool:
+    """Whether the mean of these is above the best by no more than a standard error."""
+    more = losses - best
+    return bool(more.mean() <= more.std() / np.sqrt(len(more)))
 
 
 def combine_average(

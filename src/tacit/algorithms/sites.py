@@ -113,8 +113,36 @@ def combine_sites(
 
 
 def models_of_public(query: TrainSite, X: FloatArray, y: IntArray) -> tuple[PublicOnly, ...]:
-    """The public-only model of each vector."""
-    return tuple(public_only(task, query.projection.stretch) for task in public_tasks(query, X, y))
+    """The public-only model of each vector. It may look at rows otherwise than sites do: the
+    baseline must not suffer from what helps private training.
+    """
+    looks = looks_at(query.projection, X)
+    return tuple(public_only(task, looks) for task in public_tasks(query, X, y))
+
+
+_STILL = 1e-9  # a column of public rows that spreads less says nothing
+
+
+def looks_at(projection: Projection, X: FloatArray) -> list[FloatArray]:
+    """Other ways to look at rows like X than the projection's own, as matrices (dim, dim) that make
+    of what it sees: directions not stretched, where they are; and every column of X in units of
+    its own spread, up to a turn, which a ridge does not notice.
+    """
+    rows, kept = projection.see(X), projection.directions.shape[1]
+    spread = X.std(axis=0)
+    units = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > _STILL)
+    back = np.linalg.pinv(projection.directions) * units
+    sizes, turned = np.linalg.eigh(back @ back.T)
+    own = np.eye(projection.dim)
+    own[:kept, :kept] = (turned * np.sqrt(np.maximum(sizes, 0.0))) @ turned.T
+    stretch = projection.stretch
+    found = [own] if np.ptp(stretch[:kept]) < 1e-9 else [np.diag(1 / stretch), own]
+    return [look * _length(rows) / _length(rows @ look) for look in found]
+
+
+def _length(rows: FloatArray) -> float:
+    """The median length of rows; 1 where that is 0."""
+    return float(np.median(np.sqrt((rows**2).sum(axis=1)))) or 1.0
 
 
 def public_tasks(query: TrainSite, X: FloatArray, y: IntArray) -> list[PublicTask]:
