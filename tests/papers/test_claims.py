@@ -332,3 +332,52 @@ def test_a_difference_says_of_which_kind_it_is():
     assert say_counts(claims).endswith(
         "Those that differ: tolerance 1, data replaced 1, ours better 1."
     )
+
+
+def first_stumps(mean, std, others=0.5):
+    """First stumps of MNIST through Piecewise at epsilon 1; other means are `others`."""
+    return [
+        FirstRow(
+            *("a", "Table III, Fig. 6", "mnist", "mnist", "stump", "as published"),
+            *("piecewise", epsilon, 200, 20, mean if epsilon == 1.0 else others, std),
+            *("square", 1.0, 0.1, 10, "leaks"),
+        )
+        for epsilon in EPSILONS
+    ]
+
+
+@pytest.mark.parametrize(
+    ("mean", "std", "verdict"),
+    [
+        (0.55, 0.0, "holds"),
+        (0.56, 0.001, "differs"),  # beyond the tolerance, and no noise to speak of
+        (0.56, 0.05, "holds"),  # not to be told from 0.55
+        (0.601, 0.5, "differs"),  # no spread makes a claim hollow
+        (0.599, 0.5, "holds"),
+    ],
+)
+def test_noise_is_counted_but_never_more_than_the_tolerance(mean, std, verdict):
+    claim = judged("a", first_stumps(mean, std))[
+        "Fig. 6", "MNIST, epsilon 1: the first stump through Piecewise guesses"
+    ]
+    assert claim.verdict == verdict
+
+
+def test_a_value_contradicts_its_formula_only_beyond_what_ten_runs_can_be():
+    def reason(scale, spread):
+        rows = [
+            replace(row, mean=scale * row.mean, std=spread * row.mean, published_std=0.0)
+            if row.mechanism == "piecewise"
+            else row
+            for row in as_published()
+        ]
+        (claim,) = [
+            claim
+            for claim in judged("a", rows).values()
+            if claim.where == "Table II" and claim.text.startswith("mnist, piecewise: five")
+        ]
+        return claim.reason
+
+    assert reason(1.2, 0.0) is None
+    assert reason(1.3, 0.01) == "paper contradicts itself"
+    assert reason(1.3, 0.5) == "tolerance"

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import prod
+from math import prod, sqrt
 from typing import Any, Literal
 
 from tacit.render.document import Document, Figures, Section, Table
@@ -144,6 +144,16 @@ def near(values: Iterable[float], published: Iterable[float], distance: float) -
     return all(
         abs(value - paper) <= distance for value, paper in zip(values, published, strict=True)
     )
+
+
+def noise(std: float, runs: int, most: float) -> float:
+    """What counts as noise of a mean over runs: two standard errors, but never more than `most`,
+    the tolerance of the claim itself, so that no spread can make a claim hollow.
+
+    >>> noise(0.03, 9, 0.05), noise(0.5, 9, 0.05)
+    (0.02, 0.05)
+    """
+    return min(2 * std / sqrt(runs), most)
 
 
 def moves(ends: Sequence[float], published: Sequence[float]) -> bool:

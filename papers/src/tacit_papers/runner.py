@@ -190,9 +190,11 @@ def _outcomes(
         for future in as_completed(futures):
             yield futures[future], future.result
     except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        for child in set(active_children()) - before:
-            child.terminate()
+        try:
+            pool.shutdown(wait=False, cancel_futures=True)
+        finally:  # a second Ctrl-C must not leave workers that this process then waits for
+            for child in set(active_children()) - before:
+                child.terminate()
         raise
     pool.shutdown()
 

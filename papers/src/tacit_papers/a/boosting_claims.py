@@ -2,16 +2,22 @@
 
 from collections.abc import Callable, Sequence
 
+from tacit_papers.a.patches import PatchRow
 from tacit_papers.a.published import CURVES
 from tacit_papers.claims import Judge, Reason, Rows, Statement, moves, near, percent
+from tacit_papers.runner import select
 from tacit_papers.shared.curves import CurveRow, errs_less
 
 _GAIN = "averaging the votes of noisy regressions takes noise out: here they do gain"
 _POINTS = 0.05  # test error that counts as the same as published
 _HALF_A_POINT = 0.005
 _FEATURES = (
-    "the paper's visual words are not known in detail; ours separate Fashion-MNIST less "
-    "(docstring of fashion_words)"
+    "the paper's visual words are not known in detail; of 13 sizes of patches none sets the two "
+    "classes as far apart as its centroids' 11 % ask for (section How we read it)"
+)
+_DRAW = (
+    "another draw of make_classification, the one of 205 that is most like the paper's figures; "
+    "dividing by weights and by rows was tried: ten boosted centroids reach 9 % in neither"
 )
 READ = (
     "Algorithm 6 is read as its own figures ask for: cuts with the fewest errors in the data "
@@ -20,7 +26,7 @@ READ = (
 SOURCES = {
     "mnist": "visual words fitted anew",
     "fashion": _FEATURES,
-    "synthetic": "another draw of make_classification",
+    "synthetic": _DRAW,
     "brazil": "the census is generated",
 }
 
@@ -66,7 +72,7 @@ def _curves() -> list[Statement]:
             "5 points, and at least half of the fall"
         )
         judge = _end_points(dataset, learner, epsilon, stated)
-        caution = READ if learner == "stump" else SOURCES[dataset]
+        caution = READ if (learner, dataset) == ("stump", "mnist") else SOURCES[dataset]
         reason = _beside(dataset, learner, epsilon, stated)
         found.append(Statement(figure, text, percent(*stated), judge, caution, reason))
     for dataset, learner in dict.fromkeys((name, learner) for name, learner, _ in CURVES):
@@ -105,13 +111,26 @@ def _end_points(
 def _beside(
     dataset: str, learner: str, epsilon: float | None, stated: tuple[float, float]
 ) -> Callable[[Rows], Reason]:
-    """Whether the last error here is above the stated one; else the curve lies below it."""
+    """Whether the last error here is above the stated one, with features that could have given
+    it; else the curve lies below it.
+    """
 
     def reason(rows: Rows) -> Reason:
         last = _ends(rows, dataset, learner, epsilon)[1].mean
-        return "ours weaker" if last > stated[1] + _HALF_A_POINT else "ours better"
+        if last <= stated[1] + _HALF_A_POINT:
+            return "ours better"
+        return "data replaced" if _out_of_reach(rows, dataset) else "ours weaker"
 
     return reason
+
+
+def _out_of_reach(rows: Rows, dataset: str) -> bool:
+    """Whether no size of patches that was tried gives centroids as good as the paper's without
+    noise.
+    """
+    tried = select(rows.all, PatchRow, dataset=dataset)
+    stated = CURVES[dataset, "centroid", None][0]
+    return bool(tried) and min(row.error for row in tried) > stated + _POINTS
 
 
 def _helps(dataset: str, learner: str, epsilons: list[float]) -> Judge:

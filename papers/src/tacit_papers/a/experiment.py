@@ -30,8 +30,7 @@ _QUICK_CURVES = {"centroid": (2_000, 4), "stump": (200, 80), "logistic": (100, 4
 
 
 def cells_a(quick: bool, seed: int = 1) -> list[Cell]:
-    """Full: 10 runs at the paper's settings, 5 where they hardly differ: the census and a million
-    synthetic rows.
+    """Full: 10 runs at the paper's settings, 5 of the census, where they hardly differ.
 
     Quick: 2 runs on a few made-up rows.
     """
@@ -49,7 +48,7 @@ def _full_cells(seed: int) -> list[Cell]:
                 cells.append(make.first(learner, dataset, sizes[dataset], EPSILONS, runs))
                 cells.append(make.scale(learner, dataset, sizes[dataset]))
                 if dataset in _CURVE_EPSILONS:
-                    runs, epsilons = 5 if dataset == "synthetic" else 10, _CURVE_EPSILONS[dataset]
+                    epsilons = _CURVE_EPSILONS[dataset]
                     cells.append(make.curve(learner, dataset, sizes[dataset], epsilons, runs))
                     more = (1.0,) if learner == "logistic" else ()
                     read = (*more, *epsilons)
