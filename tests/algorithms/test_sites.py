@@ -237,10 +237,11 @@ def test_the_baseline_may_look_at_columns_in_their_own_spread():
         clear = rng.normal(size=(1_060, DIM))
         y = (clear @ truth + 2 * rng.normal(size=len(clear)) > 0).astype(np.int64)
         X, lens = clear * spread, fit_projection((clear * spread)[:60])
-        task = PublicTask(lens.see(X[:60]), 2.0 * y[:60] - 1, LOSS)
+        targets = np.where(y > 0, 1.0, -1.0)
+        task = PublicTask(lens.see(X[:60]), targets[:60], LOSS)
         looks = looks_at(lens, X[:60])
         assert all(np.linalg.matrix_rank(look) == lens.dim for look in looks)
-        test = lens.see(X[60:]), 2.0 * y[60:] - 1
+        test = lens.see(X[60:]), targets[60:]
         errors.append([error(public_only(task, some).f, test) for some in ((), looks)])
     plain, looked = np.mean(errors, axis=0)
     assert looked < plain - 0.02
