@@ -30,7 +30,7 @@ from tacit._util.types import FloatArray
 from tacit.data.schema import Encoded
 from tacit.engines.inline import Inline
 from tacit.learners.query import Query
-from tacit.mechanisms.reports import Reports
+from tacit.mechanisms.base import Reports
 from tacit.mechanisms.spaces import Box
 from tacit.mechanisms.streams import Stream
 from tacit.owner.gate import Gate

@@ -30,7 +30,7 @@ from tacit._util.types import FloatArray
 from tacit.data.cohort import Cohort
 from tacit.learners.invitation import PURPOSE, Invitation, digest_of, unpack
 from tacit.learners.query import Query
-from tacit.mechanisms.reports import Reports
+from tacit.mechanisms.base import Reports
 from tacit.mechanisms.streams import Stream
 from tacit.owner.gate import Gate, RefusedError
 from tacit.owner.policy import Policy

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         load,
         plan,
     )
-    from tacit.mechanisms.base import Mechanism
+    from tacit.mechanisms.base import Mechanism, Reports
     from tacit.mechanisms.duchi import Duchi
     from tacit.mechanisms.hybrid import Hybrid
     from tacit.mechanisms.laplace import Laplace
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from tacit.mechanisms.privunit import PrivUnit
     from tacit.mechanisms.randomized_response import RandomizedResponse
     from tacit.mechanisms.registry import Choice, NoPrivacy, choose
-    from tacit.mechanisms.reports import Reports, Totals
     from tacit.mechanisms.spaces import Ball, Box, Simplex, Space
     from tacit.mechanisms.streams import Stream, secure, seeded
+    from tacit.mechanisms.totals import Totals
 
 __version__ = "0.1.0"
 
@@ -70,7 +70,7 @@ _NAMES = {
     "data.cohort": "Cohort",
     "estimators": "DataWarning PeerEnsemble PrivacyWarning PrivateBoosting PrivateClassifier "
     "SiteEnsemble SiteEnsembleRegressor load plan",
-    "mechanisms.base": "Mechanism",
+    "mechanisms.base": "Mechanism Reports",
     "mechanisms.registry": "Choice NoPrivacy choose",
     "mechanisms.duchi": "Duchi",
     "mechanisms.hybrid": "Hybrid",
@@ -78,7 +78,7 @@ _NAMES = {
     "mechanisms.piecewise": "Piecewise",
     "mechanisms.privunit": "PrivUnit",
     "mechanisms.randomized_response": "RandomizedResponse",
-    "mechanisms.reports": "Reports Totals",
+    "mechanisms.totals": "Totals",
     "data.schema": "Category Number Schema",
     "mechanisms.spaces": "Ball Box Simplex Space",
     "mechanisms.streams": "Stream secure seeded",

@@ -11,7 +11,7 @@ import numpy as np
 
 from tacit.learners.invitation import pack
 from tacit.learners.learner import ReportTerms
-from tacit.mechanisms.reports import Reports
+from tacit.mechanisms.base import Reports
 from tacit.mechanisms.streams import secure, seeded
 from tacit.owner.gate import Gate, RefusedError
 from tacit.owner.ledger import Book, Ledger

@@ -7,10 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from tacit.data.frames import MISSING, type_columns
 from tacit.data.sample import describe
 from tacit.data.schema import Category, Number, Schema, read_schema, schema_text
-from tacit.data.table import UserTable, conform, conform_labels, conform_owners
+from tacit.data.table import (
+    MISSING,
+    UserTable,
+    conform,
+    conform_labels,
+    conform_owners,
+    type_columns,
+)
 from tacit.data.table_file import TableFile
 from tacit.owner.policy import Policy
 from tacit.service.kinds.campaign_file import entries

@@ -6,9 +6,8 @@ from sklearn import config_context
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from tacit.data.frames import read_frame
 from tacit.data.schema import Category, Number, Schema
-from tacit.data.table import number_labels
+from tacit.data.table import number_labels, read_frame
 from tacit.estimators import DataWarning, PrivateBoosting, PrivateClassifier, SiteEnsemble
 from tacit.estimators.inputs import owner_numbers
 from tests.estimators.data import people, task

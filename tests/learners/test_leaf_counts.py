@@ -25,7 +25,7 @@ from tacit.learners.peers.leaf_counts import (
 from tacit.learners.peers.own_model import OwnBoosting
 from tacit.learners.peers.peer_model import Additive, ScorePart
 from tacit.learners.query import Query
-from tacit.mechanisms.reports import Reports
+from tacit.mechanisms.base import Reports
 from tacit.mechanisms.streams import secure, seeded
 from tacit.wire import decode, encode
 from tests.learners.peers import CELLS, MODEL, cohort

@@ -16,7 +16,7 @@ from tacit.learners.peers.leaf_counts import STEPS, scale_of
 from tacit.learners.peers.noisy_tree import GrowTree, all_cuts
 from tacit.learners.peers.peer_model import NoisyTrees, Tree, leaf_of, loss_weights
 from tacit.learners.query import Query
-from tacit.mechanisms.reports import Reports
+from tacit.mechanisms.base import Reports
 from tacit.mechanisms.streams import seeded
 from tacit.wire import decode, encode
 from tests.learners.peers import CELLS, cohort

@@ -19,7 +19,7 @@ from tacit import (
     Simplex,
 )
 from tacit.audit.mechanisms import enumerate_law
-from tacit.mechanisms.codewords import Cap
+from tacit.mechanisms.caps import Cap
 from tacit.mechanisms.duchi import DuchiLaw
 from tacit.mechanisms.piecewise import PiecewiseLaw, point_of
 from tacit.mechanisms.privunit import _in_place

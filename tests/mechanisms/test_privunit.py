@@ -10,7 +10,9 @@ from scipy.special import betainc, ndtri
 from scipy.stats import chisquare
 
 from tacit import Ball, Box, Piecewise, PrivUnit, seeded
-from tacit.mechanisms.codewords import STEPS, best_cap, codewords, leading_moments
+from tacit.mechanisms.caps import best_cap, leading_moments
+from tacit.mechanisms.privunit import STEPS, codewords
+from tacit.mechanisms.streams import BASE, odds
 from tests.mechanisms import reference
 
 
@@ -51,14 +53,14 @@ def test_integrals_against_simulation(dim, n, k):
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
 def test_two_percent_from_the_limit_of_many_codewords(epsilon):
-    from tacit.mechanisms.codewords import _best
+    from tacit.mechanisms.caps import _best
 
-    best, limit = best_cap(20, epsilon), _best(20, epsilon, 4096)
+    best, limit = best_cap(20, odds(epsilon, BASE)), _best(20, odds(epsilon, BASE), 4096)
     assert 1 <= (limit.pull / best.pull) ** 2 < 1.04
 
 
 def test_the_best_cap_is_the_best():
-    cap = best_cap(20, 2.0)
+    cap = best_cap(20, odds(2.0, BASE))
     pulls = [
         type(cap)(20, cap.candidates, k, cap.high, cap.low).pull
         for k in range(1, cap.candidates // 2 + 1)
@@ -105,7 +107,7 @@ def test_coordinates_pull_like_the_normal_law(epsilon, allowed):
     """Expected mean of the k largest of N: sums of bytes against the normal law, for a share
     along an axis of a large space.
     """
-    cap = best_cap(50, epsilon)
+    cap = best_cap(50, odds(epsilon, BASE))
     values, chances = law_of_a_coordinate()
     ends = np.concatenate([[0.0], np.cumsum(chances)])
     place = (np.arange(1 << 21) + 0.5) / (1 << 21)

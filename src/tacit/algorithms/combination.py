@@ -35,7 +35,10 @@ _DOUBTS = {True: 2.0, False: 1.5}
 
 @dataclass(eq=False)
 class Combination:
-    """A belief about the best model; `learner` asks, `update` takes the answer in."""
+    """A belief about the best model; `learner` asks, `update` takes the answer in.
+
+    `held_out` are scores of each public row by the model as it would be without its label.
+    """
 
     public: Public
     own: PublicModel
@@ -44,10 +47,14 @@ class Combination:
 
     def __post_init__(self) -> None:
         self.basis = basis_of(self.maps, self.public)
-        self._posterior = _posterior_of(self.basis, self.public, self.own)
+        phi = self.basis.transform(self.public.X)
+        self._posterior = _posterior_of(self.basis, phi, self.public, self.own)
+        self.held_out = self._posterior.left_out
         if not _all_linear(self.own) and self._lead.sum() < 0:
             self.basis = with_model(self.basis, self.own)
-            self._posterior = _posterior_of(self.basis, self.public, self.own)
+            phi = self.basis.transform(self.public.X)
+            self._posterior = _posterior_of(self.basis, phi, self.public, self.own)
+            self.held_out = self._posterior.left_out
         self._left = self.population.owners
         self._chosen: RoundQuestion | None = None
 
@@ -85,16 +92,12 @@ class Combination:
         term = Mapped(self.basis.scaled(np.ones(self.basis.dim)), np.ascontiguousarray(weights))
         return ScoreModel(self.public.classes, (term,))
 
-    @property
-    def held_out(self) -> FloatArray:
-        """Scores of each public row by the model as it would be without its label."""
-        return self._posterior.left_out
-
     def update(self, answer: Answer) -> None:
         """The posterior after an answer; too few owners tell nothing."""
         noise = float(np.mean(answer.stderr**2))
         if np.isfinite(noise):
             self._posterior.take(self._question.heard(answer.mean, max(noise, 1e-15)))
+            self.held_out = self._posterior.left_out
         self._left = max(1, self._left - answer.n)
         self._chosen = None
 
@@ -105,15 +108,14 @@ class Combination:
         and a half if it did not begin as that model. Rows count by how much they are like the
         owners'.
         """
-        like, y = self._posterior.likeness, self.public.y
-        lead = like * self._lead
+        doubts, lead, y = _DOUBTS[self._anchored], self._lead, self.public.y
+        like = self._posterior.likeness
+        lead = like * lead
         wrong = [
             like * (np.argmax(scores, axis=1) != y) for scores in (self.held_out, self.own.held_out)
         ]
         error = float(lead.std()) * np.sqrt(len(lead))
-        return bool(
-            lead.sum() < -_DOUBTS[self._anchored] * error and wrong[0].sum() >= wrong[1].sum()
-        )
+        return bool(lead.sum() < -doubts * error and wrong[0].sum() >= wrong[1].sum())
 
     @property
     def gain(self) -> float:
@@ -186,9 +188,8 @@ class Combination:
         return float(np.mean(weights * ((phi @ one) * phi).sum(axis=1)))
 
 
-def _posterior_of(basis: Basis, public: Public, own: PublicModel) -> Posterior:
-    """Before anybody has answered: the data user's rows alone."""
-    phi = basis.transform(public.X)
+def _posterior_of(basis: Basis, phi: FloatArray, public: Public, own: PublicModel) -> Posterior:
+    """Before anybody has answered: the data user's rows alone, whose features are `phi`."""
     fitted = (own.model.scores(public.X), own.held_out) if _is_linear(basis, own) else None
     mean = np.zeros((public.classes - 1, basis.dim))
     scales = [PriorScale(slice(0, 1), np.ones(1), _LEVEL, 0.0)]

@@ -95,12 +95,14 @@ class Basis:
 
 def basis_of(names: Sequence[str], public: Public) -> Basis:
     """The rows' own columns, and the groups of these names: "products", "waves", "leaves"."""
-    room = MOST // (public.classes - 1) - 1
-    groups = [_components("linear", Rows(), public, room)]
-    for name in names:
-        room -= groups[-1].dim
-        if name != "linear" and room > 0:
-            groups.append(_components(name, _expansion(name, public), public, room))
+    named = [name for name in names if name != "linear"]
+    kinds = {"linear": Rows(), **{name: _expansion(name, public) for name in named}}
+    expanded = {name: kind.expand(public.X) for name, kind in kinds.items()}
+    room, groups = MOST // (public.classes - 1) - 1, list[Group]()
+    for name, kind in kinds.items():
+        if room > 0:
+            groups.append(_components(name, kind, expanded[name], public, room))
+            room -= groups[-1].dim
     return Basis(tuple(groups))
 
 
@@ -194,11 +196,12 @@ def water_filling(variances: FloatArray, kappa: float) -> FloatArray:
     return np.asarray(np.maximum(level[count - 1] - price, 0.0))
 
 
-def _components(name: str, expansion: Expansion, public: Public, room: int) -> Group:
-    """Principal components of the standardised expansion, scaled to unit variance; of products
-    only those of two columns: the columns themselves are in the linear group.
+def _components(
+    name: str, expansion: Expansion, raw: FloatArray, public: Public, room: int
+) -> Group:
+    """Principal components of the standardised expansion `raw` of public rows, scaled to unit
+    variance; of products only those of two columns: the columns themselves are in the linear group.
     """
-    raw = expansion.expand(public.X)
     single = expansion.axes.shape[1] if isinstance(expansion, Products) else 0
     centre, width = raw.mean(axis=0), raw.std(axis=0)
     width = np.where(width > 1e-9, width, np.inf)

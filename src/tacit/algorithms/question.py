@@ -4,12 +4,12 @@ Everything here is chosen by predicted variances from public rows, before anybod
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
 
-from tacit._util.checks import bad, check_delta, one_of
+from tacit._util.checks import bad, one_of
 from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.feature_maps import Basis, water_filling
 from tacit.algorithms.foretelling import Heard
@@ -46,15 +46,12 @@ class Population:
     rows: int = 1
     trust: str = NOBODY
     delta: float = DELTA
+    summed: bool = field(init=False, repr=False)  # whether two servers add up shares
 
     def __post_init__(self) -> None:
-        one_of("trust", self.trust, TRUSTS)
-        check_delta(self.delta)
-
-    @property
-    def summed(self) -> bool:
-        """Whether two servers add up shares."""
-        return self.trust == HOW
+        object.__setattr__(self, "summed", one_of("trust", self.trust, TRUSTS) == HOW)
+        if not 0 <= self.delta < 0.5:
+            raise bad("delta", "0, or above 0 and below 0.5", self.delta)
 
     def cost(self, dim: int) -> float:
         """The variance of a coordinate of one report, in units of the squared radius of the
@@ -134,7 +131,8 @@ def next_question(posterior: Posterior, population: Population) -> RoundQuestion
     not that unlikely); about the whole, public rows need not say what to expect. Part, reach and
     radius are those of the least predicted variance, by both kinds of noise.
     """
-    kept, scale = _features(posterior, population, posterior.owners_chances)
+    chances, variances = posterior.owners_chances, np.diag(posterior.open_covariance)
+    kept, scale = _features(chances, variances, posterior.classes - 1, population)
     drawn = _Drawn.of(posterior, population.rows)
     found = list[tuple[float, RoundQuestion]]()
     for part in _PARTS:
@@ -184,11 +182,10 @@ def _questions(
 
 
 def _features(
-    posterior: Posterior, population: Population, chances: FloatArray
+    chances: FloatArray, variances: FloatArray, size: int, population: Population
 ) -> tuple[IntArray, FloatArray]:
     """Which features are asked for, and their scales: squares add up to 1."""
-    size = posterior.classes - 1
-    variances = np.diag(posterior.open_covariance).reshape(size, -1).mean(axis=0)
+    variances = variances.reshape(size, -1).mean(axis=0)
     weight = max(float((1 - (chances**2).sum(axis=1)).mean()) / size, 1e-6)
     cost = population.cost(size * len(variances))
     kappa = cost * size / (weight * population.owners * population.rows)
@@ -235,4 +232,4 @@ class _Drawn:
 
 @lru_cache(maxsize=1024)
 def _cost(dim: int, epsilon: float) -> float:
-    return best_mechanism(Ball(dim=dim), epsilon).risk / dim
+    return float(best_mechanism(Ball(dim=dim), epsilon).risks[0]) / dim

@@ -145,9 +145,10 @@ def refine(
     if look.gain < LEAST_GAIN:
         return ending(f"nobody was asked: {too_little(look.gain)}")
     number = look.rounds if rounds is None else whole("rounds", rounds, 1)
-    facts = Facts(public.dim, public.classes)
+    facts = Facts(public.X.shape[1], public.classes)
     for place in range(1, number + 1):
         learner, features = belief.learner, belief.features
+        terms = crowd.terms(learner.space(facts), mechanism, epsilon, number)
         answer = yield ShareQuery(
             round=place,
             attempt=1,
@@ -155,7 +156,7 @@ def refine(
             learner=learner,
             facts=facts,
             ensemble=Ensemble(public.classes),
-            terms=crowd.terms(learner.space(facts), mechanism, epsilon, number),
+            terms=terms,
         )
         if answer is None:
             return ending(f"owners ran out after {rounds_in_words(place - 1)}")

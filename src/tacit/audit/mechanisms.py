@@ -18,7 +18,7 @@ from tacit._util.checks import bad
 from tacit._util.types import FloatArray
 from tacit.audit.statistical import Examination, examine
 from tacit.mechanisms.base import Mechanism
-from tacit.mechanisms.codewords import Cap
+from tacit.mechanisms.caps import Cap
 from tacit.mechanisms.duchi import Duchi, DuchiLaw
 from tacit.mechanisms.hybrid import Hybrid
 from tacit.mechanisms.laplace import Laplace

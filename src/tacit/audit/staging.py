@@ -39,7 +39,7 @@ from tacit.learners.query import Query
 from tacit.learners.sites.losses import HuberHinge
 from tacit.learners.sites.projection import Projection
 from tacit.learners.sites.train import TrainSite
-from tacit.mechanisms.reports import Reports
+from tacit.mechanisms.base import Reports
 from tacit.mechanisms.streams import SeededStream, Stream
 from tacit.owner.gate import Gate
 from tacit.owner.ledger import Ledger

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -38,8 +39,9 @@ class Evaluation:
         """Compare the model, and the data user's own, with the class numbers of rows."""
         table, classes = rows
         known, encoded = classes >= 0, model.schema_.encode(table)
-        guesses = model.schema_.encode_labels(model.predict(table)), own.model.predict(encoded.X)
-        accuracy, public_only = (float((guess == classes)[known].mean()) for guess in guesses)
+        guess = model.schema_.encode_labels(model.predict(table))
+        alone = np.argmax(own.model.scores(encoded.X), axis=1)
+        accuracy, public_only = (float((each == classes)[known].mean()) for each in (guess, alone))
         return cls(path, int(known.sum()), accuracy, public_only, encoded.moved_by)
 
     @property
@@ -95,7 +97,7 @@ class FitResult:
         )
 
 
-def show_plan(plan: Plan | None, notes: tuple[str, ...], source: str, console: Console) -> None:
+def show_plan(plan: str, notes: tuple[str, ...], source: str, console: Console) -> None:
     """What is said before anybody is asked."""
     for note in notes:
         console.print(f"note: {note}", markup=False)
@@ -104,8 +106,8 @@ def show_plan(plan: Plan | None, notes: tuple[str, ...], source: str, console: C
         console.print(
             "Do this only with rows whose owners agreed, and say so wherever the model goes."
         )
-    if plan is not None:
-        console.print(str(plan), markup=False)
+    if plan:
+        console.print(plan, markup=False)
 
 
 def show(found: FitResult, console: Console) -> None:

@@ -25,10 +25,9 @@ from tacit.data.table_file import (
     read_owned,
     read_sample,
 )
-from tacit.estimators.inputs import stream_of
 from tacit.estimators.planning import Plan
 from tacit.learners.owners import learner_or_simulation
-from tacit.mechanisms.streams import drawing_order
+from tacit.mechanisms.streams import drawing_order, stream_of
 
 WEIGHTS = {  # about how long the steps of a fit take
     "read": 1.0,
@@ -53,8 +52,7 @@ class FitRequest:
 def carry_out(request: FitRequest, screen: Screen) -> None:
     """Read, tell what to expect, ask, save, test, and tell what came of it."""
     began = time.monotonic()
-    chosen, files, roles = METHODS[request.method], request.files, request.roles
-    pace = Pace()
+    files, roles, pace = request.files, request.roles, Pace()
     try:
         with steps(screen, WEIGHTS["read"] + WEIGHTS["own"] + WEIGHTS["plan"], pace) as step:
             step(f"reading {files.data.name}", WEIGHTS["read"])
@@ -62,14 +60,12 @@ def carry_out(request: FitRequest, screen: Screen) -> None:
             tests = None
             if files.test is not None:
                 tests = read_labelled(TableFile.open(files.test), roles.label, sample.schema)
-            estimator = estimator_of(request.method, request.options, sample.schema)
-            check_owners(chosen, request.method, roles.owner, owned.count)
-            fitting = Fitting.prepare(chosen, estimator, owned, sample, step)
+            fitting = Fitting.prepare(request, owned, sample, step)
             expected = None if fitting.outlook is None else Plan.of(fitting.outlook)
     except KeyboardInterrupt:
         screen.stop("nobody was asked, and nothing was written")
     notes = (*sample.notes, *owned.notes)
-    show_plan(expected, notes, source, screen.console)
+    show_plan("" if expected is None else str(expected), notes, source, screen.console)
     with steps(screen, WEIGHTS["ask"], pace) as step:
         model, stopped = fitting.run(step, screen)
     if source:
@@ -96,8 +92,8 @@ def carry_out(request: FitRequest, screen: Screen) -> None:
         notes=notes,
         tested=tested,
     )
-    screen.tell(**as_document(found, time.monotonic() - began))
     show(found, screen.console)
+    screen.tell(**as_document(found, time.monotonic() - began))
     if stopped:
         screen.stop(f"the model is in {files.out}; {stopped}")
 
@@ -150,8 +146,9 @@ def estimator_of(method: str, given: dict[str, Any], schema: Schema) -> Any:
     return getattr(tacit, chosen.kind)(schema=schema, **dict(chosen.fixed), **options)
 
 
-def check_owners(chosen: FitMethod, name: str, column: str | None, count: int) -> None:
+def check_owners(name: str, column: str | None, count: int) -> None:
     """Refuse to ask too few or too many; how many there are is public."""
+    chosen = METHODS[name]
     if not chosen.least <= count:
         raise ValueError(
             f"--method {name} needs {chosen.least} owners or more, and column {column!r} "
@@ -194,9 +191,12 @@ class Fitting:
 
     @classmethod
     def prepare(
-        cls, method: FitMethod, estimator: Any, owned: OwnerTable, sample: Sample, step: Steps
+        cls, request: FitRequest, owned: OwnerTable, sample: Sample, step: Steps
     ) -> "Fitting":
-        """Fit the public rows alone, and look ahead."""
+        """Refuse what the method cannot do; fit the public rows alone, and look ahead."""
+        method = METHODS[request.method]
+        check_owners(request.method, request.roles.owner, owned.count)
+        estimator = estimator_of(request.method, request.options, sample.schema)
         step("fitting your public rows alone", WEIGHTS["own"])
         own = fit_public(sample.public)
         step("planning", WEIGHTS["plan"])
@@ -235,9 +235,10 @@ class Fitting:
         nothing.
         """
         about = f"asking {self.owned.count:,} owners"
-        if self.questions is None:
-            return self._run_at_once(about, step, screen), ""
         number, done = self.questions, 0
+        if number is None:
+            return self._run_at_once(about, step, screen), ""
+        arguments = self._arguments
         notice = (
             "stopping when this round is done, to keep what was asked; Ctrl-C again throws it away"
         )
@@ -253,7 +254,7 @@ class Fitting:
 
             try:
                 model = self.estimator.fit(
-                    self.owned.table, self.owned.labels, **self._arguments, monitor=monitor
+                    self.owned.table, self.owned.labels, **arguments, monitor=monitor
                 )
             except KeyboardInterrupt:
                 screen.stop("the reports drawn so far were thrown away; nothing was written")

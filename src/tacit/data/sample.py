@@ -19,15 +19,16 @@ import numpy as np
 
 from tacit._util.types import AnyArray
 from tacit.data.cohort import Public
-from tacit.data.frames import is_frame, read_frame
 from tacit.data.schema import Category, Number, Schema, has_value, read_schema
 from tacit.data.table import (
     UserTable,
     conform,
     conform_labels,
     encode_rows,
+    is_frame,
     is_known,
     number_labels,
+    read_frame,
 )
 
 
@@ -179,7 +180,8 @@ def describe(
 
     `categories` are columns of numbers that are codes. Only the public table is looked at.
     """
-    labels, features = table.column(label), table.without(label, owner, *leave_out)
+    labels, others = table.column(label), (label, owner, *leave_out)
+    features = {name: column for name, column in table.columns.items() if name not in others}
     classes = _distinct(labels)
     if not 2 <= len(classes) <= MOST_VALUES:
         raise ValueError(

@@ -58,7 +58,7 @@ class Number:
 
     def encode(self, values: AnyArray) -> tuple[FloatArray, BoolArray]:
         """The column in [-1, 1], (n, 1), and which values had to be moved."""
-        raw = _as_floats(values)
+        raw = as_floats(values)
         with np.errstate(over="ignore"):  # beyond the largest float is beyond the bounds
             scaled = (raw - (self.low / 2 + self.high / 2)) / (self.high / 2 - self.low / 2)
         inside = np.clip(np.where(np.isnan(scaled), 0.0, scaled), -1.0, 1.0)
@@ -104,17 +104,13 @@ class Category:
 
 @dataclass(frozen=True)
 class Encoded:
-    """Rows as numbers; `moved_by` counts the values that were missing, unknown or beyond the
-    bounds, by the name of the feature, and has no feature without any.
+    """Rows as numbers; `moved` counts the values that were missing, unknown or beyond the bounds,
+    `moved_by` the same by the name of the feature, without features that have none.
     """
 
     X: FloatArray
     moved_by: dict[str, int]
-
-    @property
-    def moved(self) -> int:
-        """How many values had to be moved in all."""
-        return sum(self.moved_by.values())
+    moved: int
 
     def __repr__(self) -> str:
         return f"Encoded({self.X.shape[1]} columns)"  # no rows: logs and tracebacks print this
@@ -188,7 +184,7 @@ class Schema:
         counts = [int(moved.sum()) for _, moved in parts]
         names = [feature.name for feature in self.features]
         moved_by = {name: count for name, count in zip(names, counts, strict=True) if count}
-        return Encoded(np.hstack([part for part, _ in parts]), moved_by)
+        return Encoded(np.hstack([part for part, _ in parts]), moved_by, sum(counts))
 
     def encode_labels(self, y: Any) -> IntArray:
         """Class numbers; -1 for a label that is not in the schema."""
@@ -210,12 +206,15 @@ class Schema:
                 seen = sorted({value for value in column.tolist() if has_value(value)}, key=str)
                 features.append(Category.among(str(name), seen))
             else:
-                features.append(Number.around(str(name), _as_floats(column)))
+                features.append(Number.around(str(name), as_floats(column)))
         return cls(tuple(features), tuple(np.unique(np.asarray(y)).tolist()))
 
 
 def _column(table: Any, number: int, name: Any, width: int) -> AnyArray:
     """One column of a matrix, frame or mapping."""
+    columns = getattr(table, "columns", None)
+    if isinstance(columns, dict) and name in columns:
+        return np.asarray(columns[name])
     if hasattr(table, "columns") or isinstance(table, dict):
         known = list(table.columns) if hasattr(table, "columns") else list(table)
         named = {str(column): column for column in known}
@@ -242,15 +241,16 @@ def has_value(value: Any) -> bool:
         return False
 
 
-def _as_floats(values: AnyArray) -> FloatArray:
-    """Numbers as floats; what is not a number becomes NaN."""
+def as_floats(values: AnyArray) -> FloatArray:
+    """Numbers as floats; what is none is missing: NaN."""
     try:
         return values.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
-        return np.array([_float_or_nan(value) for value in values.tolist()])
+        return np.array([float_or_nan(value) for value in values.tolist()])
 
 
-def _float_or_nan(value: Any) -> float:
+def float_or_nan(value: Any) -> float:
+    """A value as a number, NaN if it is none."""
     try:
         return float(value)
     except (TypeError, ValueError):

@@ -1,4 +1,8 @@
-"""A user's table in memory, and what a schema reads in it.
+"""A user's table in memory: typed columns of a file or a data frame, and what a schema reads there.
+
+Files and frames are read by the same rules. Blanks around texts do not count; the texts in
+`MISSING` are missing; text that is numbers throughout is numbers; dates and nested things are left
+out and named. No message quotes a value.
 
 Values are compared by what they say, not by how a file happens to store them: the number 3, the
 number 3.0 and the text "3" are one category; a text that is no number is a missing number. So the
@@ -6,14 +10,21 @@ same rows in CSV or parquet, whole or in pieces, with or without an odd value el
 same rows.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, overload
 from unicodedata import normalize
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
-from tacit.data.schema import Encoded, Number, Schema, has_value
+from tacit._util.types import AnyArray, BoolArray, IntArray
+from tacit.data.schema import Encoded, Number, Schema, as_floats, float_or_nan, has_value
+
+MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "#N/A")
+_DATES, _MIXED = "dates", "values of several kinds"
+_INDEX = "__index_level_"  # how pandas names an index in a parquet file
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,13 +42,17 @@ class UserTable:
 
     columns: dict[str, AnyArray]
     left_out: dict[str, str] = field(default_factory=dict)
+    shape: tuple[int, int] = field(init=False)  # rows and columns
+
+    def __post_init__(self) -> None:
+        lengths = {name: len(column) for name, column in self.columns.items()}
+        if len(set(lengths.values())) > 1:
+            raise ValueError(f"columns must be of one length, got {lengths}")
+        rows = next(iter(lengths.values()), 0)
+        object.__setattr__(self, "shape", (rows, len(lengths)))
 
     def __len__(self) -> int:
-        return len(next(iter(self.columns.values()), ()))
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return len(self), len(self.columns)
+        return self.shape[0]
 
     @overload
     def __getitem__(self, wanted: str) -> AnyArray: ...
@@ -64,12 +79,160 @@ class UserTable:
             )
         return self.columns[name]
 
-    def without(self, *names: str | None) -> dict[str, AnyArray]:
-        """All columns but these."""
-        return {name: column for name, column in self.columns.items() if name not in names}
-
     def __repr__(self) -> str:
         return f"UserTable({', '.join(self.columns)})"
+
+
+def is_frame(table: Any) -> bool:
+    """Whether this is named columns that were not read yet: a data frame, an Arrow table or a
+    mapping.
+    """
+    if isinstance(table, UserTable):
+        return False
+    named = hasattr(table, "columns") or isinstance(table, dict)
+    return named and not hasattr(table, "tocsr")  # a sparse matrix may be a mapping of places
+
+
+def read_frame(frame: Any) -> UserTable:
+    """A pandas or polars frame, an Arrow table or a mapping of names to columns, as a file with the
+    same rows would be read.
+
+    Columns that a frame declares to be categories stay so, also where their values are numbers.
+
+    >>> table = read_frame({"age": [30, 41], "town": ["n", "?"], "odd": ["1", 2]})
+    >>> {name: column.tolist() for name, column in table.columns.items()}
+    {'age': [30, 41], 'town': ['n', None], 'odd': [1, 2]}
+    """
+    columns: dict[str, AnyArray] = {}
+    left_out: dict[str, str] = {}
+    for name, column in _named_columns(frame):
+        if name in columns or name in left_out:
+            raise ValueError(f"the table has several columns named {name!r}: rename all but one")
+        values = _MIXED if column is None else _read_values(column, type_text)
+        if isinstance(values, str):
+            left_out[name] = values
+        else:
+            columns[name] = values.astype(object) if pa.types.is_dictionary(column.type) else values
+    return UserTable(columns, left_out)
+
+
+def _named_columns(frame: Any) -> Iterator[tuple[str, Any]]:
+    """Names and Arrow columns."""
+    if hasattr(frame, "column_names"):
+        yield from zip(frame.column_names, frame.columns, strict=True)
+    elif hasattr(frame, "iloc"):
+        for place, name in enumerate(frame.columns):
+            yield str(name), _arrow_column(frame.iloc[:, place])
+    else:
+        for name in frame.columns if hasattr(frame, "columns") else frame:
+            yield str(name), _arrow_column(frame[name])
+
+
+def _arrow_column(column: Any) -> Any:
+    """One column; numbers, texts and truth values side by side become texts; None: it has
+    others.
+    """
+    if hasattr(column, "to_arrow"):
+        return pa.chunked_array([column.to_arrow()])
+    try:
+        found = pa.array(column, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):  # they quote values
+        values = np.asarray(column, dtype=object).tolist()
+        if not all(value is None or isinstance(value, str | int | float) for value in values):
+            return None
+        found = pa.array([None if _is_missing(value) else str(value) for value in values])
+    return found if isinstance(found, pa.ChunkedArray) else pa.chunked_array([found])
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or value != value
+
+
+def type_columns(table: UserTable) -> UserTable:
+    """What `read` would say of these rows alone, for rows taken from what `read_text` gave."""
+    columns: dict[str, AnyArray] = {}
+    left_out = dict(table.left_out)
+    for name, column in table.columns.items():
+        values = type_text(pa.chunked_array([pa.array(column)])) if _is_text(column) else column
+        if isinstance(values, str):
+            left_out[name] = values
+        else:
+            columns[name] = values
+    return UserTable(columns, left_out)
+
+
+def user_table(table: Any, of_text: Callable[[Any], AnyArray | str]) -> UserTable:
+    """The columns of an Arrow table; `of_text` says what becomes of texts."""
+    columns: dict[str, AnyArray] = {}
+    left_out: dict[str, str] = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        values = (
+            "a data frame's index" if name.startswith(_INDEX) else _read_values(column, of_text)
+        )
+        if isinstance(values, str):
+            left_out[name] = values
+        else:
+            columns[name] = values
+    return UserTable(columns, left_out)
+
+
+def _read_values(column: Any, of_text: Callable[[Any], AnyArray | str]) -> AnyArray | str:
+    """A column as numbers (missing: NaN) or as objects (missing: None); or what else it is, in a
+    word.
+    """
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        kind, column = kind.value_type, column.cast(kind.value_type)
+    if pa.types.is_integer(kind) and not pa.types.is_uint64(kind) and column.null_count == 0:
+        return np.asarray(column.to_numpy(), dtype=np.int64)
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        # whole numbers beyond 2^53 are rounded: an error would quote one
+        return np.asarray(column.cast("float64", safe=False).to_numpy(), dtype=np.float64)
+    if pa.types.is_boolean(kind):
+        return np.array(column.to_pylist(), dtype=object)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        text = pc.utf8_trim_whitespace(column.cast(pa.string()))
+        return of_text(pc.if_else(pc.is_in(text, pa.array(MISSING)), None, text))
+    if pa.types.is_null(kind):
+        return np.full(len(column), np.nan)
+    outer = str(kind).partition("<")[0]  # the names of fields may be values
+    return _DATES if pa.types.is_temporal(kind) else f"values of type {outer}"
+
+
+def type_text(text: Any) -> AnyArray | str:
+    """Text that is numbers, truth values or dates throughout is taken for those."""
+    if text.null_count == len(text):
+        return np.full(len(text), np.nan)
+    for kind in (pa.float64(), pa.bool_(), pa.timestamp("us")):
+        try:
+            cast = text.cast(kind)
+        except pa.ArrowException:
+            continue
+        if pa.types.is_boolean(kind):
+            return np.array(cast.to_pylist(), dtype=object)
+        if pa.types.is_timestamp(kind):
+            return _DATES
+        numbers = np.asarray(cast.to_numpy(), dtype=np.float64)
+        whole = text.null_count == 0 and bool(
+            np.all((np.abs(numbers) < 2**53) & (numbers % 1 == 0))
+        )
+        return numbers.astype(np.int64) if whole else numbers
+    return keep_text(text)
+
+
+def keep_text(text: Any) -> AnyArray:
+    """Text as it is; equal texts are one object."""
+    coded = text.combine_chunks().dictionary_encode()
+    values = np.array([*coded.dictionary.to_pylist(), None], dtype=object)
+    return np.asarray(
+        values[pc.fill_null(coded.indices, len(values) - 1).to_numpy(zero_copy_only=False)]
+    )
+
+
+def _is_text(column: AnyArray) -> bool:
+    return column.dtype.kind == "O" and all(
+        value is None or isinstance(value, str) for value in column.tolist()
+    )
 
 
 def conform(table: UserTable, schema: Schema, where: str = "the table") -> UserTable:
@@ -96,7 +259,7 @@ def conform(table: UserTable, schema: Schema, where: str = "the table") -> UserT
     for feature in schema.features:
         column = table.columns[feature.name]
         columns[feature.name] = (
-            _floats(column) if isinstance(feature, Number) else _match(column, feature.values)
+            as_floats(column) if isinstance(feature, Number) else _match(column, feature.values)
         )
     return UserTable(columns)
 
@@ -151,7 +314,7 @@ def conform_owners(owners: AnyArray) -> tuple[list[str], IntArray]:
 def _owner_name(value: Any) -> str:
     if value is None or value != value:
         return ""
-    number = float("nan") if isinstance(value, bool) else _number(value)
+    number = float("nan") if isinstance(value, bool) else float_or_nan(value)
     return _plain_text(normalize("NFC", str(value)) if np.isnan(number) else number + 0.0)
 
 
@@ -179,20 +342,5 @@ def _plain_text(value: Any) -> str:
 
 def _number_text(value: Any) -> str:
     """The same where numbers are meant: the text "03" says 3."""
-    number = _number(value) if isinstance(value, str) else float("nan")
+    number = float_or_nan(value) if isinstance(value, str) else float("nan")
     return _plain_text(value) if np.isnan(number) else _plain_text(number)
-
-
-def _floats(column: AnyArray) -> FloatArray:
-    """Numbers; what is none is missing."""
-    try:
-        return column.astype(np.float64)
-    except (TypeError, ValueError):
-        return np.array([_number(value) for value in column.tolist()])
-
-
-def _number(value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return float("nan")

@@ -3,7 +3,7 @@
 A CSV file is read as text, so that no odd value far down is an error and no message quotes one.
 `TableFile.read` then types each column as a whole, which is how a public table is described;
 `read_text` and `blocks` leave text as it is, for `conform` to read by a schema. What columns become
-is said in `frames`, which reads data frames the same way. Where a file cannot be read as a table
+is said in `table`, which reads data frames the same way. Where a file cannot be read as a table
 the error says why and what to do. No row is ever quoted.
 
 Owners' rows decide nothing: names and types of columns, bounds, categories and classes are those of
@@ -15,7 +15,7 @@ import csv as plain_csv
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,6 @@ import pyarrow as pa
 from pyarrow import csv, parquet
 
 from tacit._util.types import AnyArray, IntArray
-from tacit.data.frames import keep_text, type_columns, type_text, user_table
 from tacit.data.sample import ColumnRoles, Sample, sample_of
 from tacit.data.schema import Schema
 from tacit.data.table import (
@@ -33,6 +32,10 @@ from tacit.data.table import (
     conform,
     conform_labels,
     conform_owners,
+    keep_text,
+    type_columns,
+    type_text,
+    user_table,
 )
 
 _DELIMITERS = (",", ";", "\t", "|")
@@ -228,8 +231,8 @@ def read_sample(file: "TableFile", roles: ColumnRoles) -> Sample:
 class OwnerTable:
     """Rows as a schema reads them, their labels, and the number of each row's owner.
 
-    `names` are the names of owners by their numbers, empty where no column has them; `notes` what
-    a reader should know of the file.
+    `names` are the names of owners by their numbers, empty where no column has them; `notes` are
+    what a reader should know of the file, `count` is how many owners there are.
     """
 
     table: UserTable
@@ -237,11 +240,10 @@ class OwnerTable:
     owners: IntArray
     names: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    count: int = field(init=False)
 
-    @property
-    def count(self) -> int:
-        """How many owners there are."""
-        return int(self.owners.max()) + 1
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "count", int(self.owners.max()) + 1)
 
 
 def read_owned(
@@ -307,6 +309,7 @@ def _number_owners(
 ) -> tuple[tuple[str, ...], IntArray]:
     """Names of owners and their numbers by row; rows that name nobody are one owner together."""
     if owner is None:
-        return (), np.zeros(len(table), np.int64) if one_owner else np.arange(len(table))
+        rows = table.shape[0]
+        return (), np.zeros(rows, np.int64) if one_owner else np.arange(rows)
     names, numbers = conform_owners(table.column(owner))
     return tuple(names), numbers

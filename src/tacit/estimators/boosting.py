@@ -22,12 +22,12 @@ from tacit.estimators.inputs import (
     baseline_of,
     public_pair,
     read_inputs,
-    stream_of,
 )
 from tacit.estimators.persistence import Savable
 from tacit.learners.learner import Learner
 from tacit.learners.owners import learner_or_simulation
 from tacit.mechanisms.registry import MECHANISMS
+from tacit.mechanisms.streams import stream_of
 from tacit.sums import NOBODY
 from tacit.sums.secure_sum import SecureSum, TwoServers
 

@@ -25,11 +25,11 @@ from tacit.estimators.inputs import (
     baseline_of,
     public_pair,
     read_inputs,
-    stream_of,
 )
 from tacit.estimators.persistence import Savable
 from tacit.learners.query import rounds_in_words
 from tacit.mechanisms.registry import MECHANISMS
+from tacit.mechanisms.streams import stream_of
 from tacit.sums import NOBODY
 
 _NO_NOISE = 16.0  # epsilon that predictions assume where shares are reported as they are
@@ -200,9 +200,9 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
         self.public_frequencies_ = given.frequencies
         self.moved_values_, self.ignored_rows_ = given.moved, given.cohort.ignored
         public_rows = given.sample.public
-        own = baseline_of(public_rows, baseline if outlook is None else outlook.own)
+        own = baseline_of(public_rows, baseline if outlook is None else outlook.combination.own)
         expected = _NO_NOISE if mechanism == "none" else float(np.median(given.epsilon))
-        crowd = Population(len(given.cohort), expected, rows, self.trust, self.delta)
+        crowd = Population(given.owners, expected, rows, self.trust, self.delta)
         check_trust(crowd, mechanism, given.epsilon)
         if crowd.summed and chosen not in ("auto", "trees"):
             raise bad("features", 'auto or trees with trust="two servers"', chosen)
@@ -238,7 +238,7 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
         if crowd.summed:
             asked = len(refined.records)
             promise = under_two_servers(promise, expected, crowd.delta, max(1, asked))
-        self.guarantee_ = promise if engine.speakers else promise.without_reports
+        self.guarantee_ = promise if engine.spent.any() else promise.without_reports
         return self
 
     def predict(self, X: Any) -> AnyArray:

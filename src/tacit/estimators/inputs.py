@@ -10,11 +10,10 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil
-from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.utils import assert_all_finite, check_random_state, column_or_1d
+from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, validate_data
 
@@ -22,12 +21,19 @@ from tacit._util.checks import bad, positive
 from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.data.cohort import Cohort, Public
-from tacit.data.frames import is_frame, read_frame
 from tacit.data.sample import Sample
 from tacit.data.schema import Schema
-from tacit.data.table import conform_owners, encode_rows, is_known, number_labels
+from tacit.data.table import (
+    UserTable,
+    conform_owners,
+    encode_rows,
+    is_frame,
+    is_known,
+    number_labels,
+    read_frame,
+)
 from tacit.estimators.guarantee import Source
-from tacit.mechanisms.streams import Stream, drawing_order, secure, seeded
+from tacit.mechanisms.streams import Stream, drawing_order
 
 _LEAST = 10  # owners to set aside, unless that is more than half
 
@@ -45,21 +51,17 @@ class PublicPart:
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """The data user's sample and the owners, an epsilon for each or for all; `moved` counts
-    owners' values that do not fit the schema.
+    """The data user's sample, how frequent classes are in it, and the cohort of so many owners, an
+    epsilon for each or for all; `moved` counts owners' values that do not fit the schema.
     """
 
     sample: Sample
+    frequencies: FloatArray
     source: Source
     cohort: Cohort
+    owners: int
     epsilon: float | FloatArray
     moved: int
-
-    @property
-    def frequencies(self) -> FloatArray:
-        """How frequent classes are in the sample."""
-        public = self.sample.public
-        return np.bincount(public.y, minlength=public.classes) / len(public.y)
 
 
 def read_inputs(
@@ -80,8 +82,16 @@ def read_inputs(
     warn_other_type(labels, schema)
     encoded = encode_rows(table[rest], schema)
     cohort = Cohort.of(encoded.X, number_labels(labels[rest], schema), numbers[rest])
-    epsilon = epsilon_of(estimator.epsilon, part.taken)
-    return Inputs(part.sample, part.source, cohort, epsilon, encoded.moved)
+    known = part.sample.public
+    return Inputs(
+        sample=part.sample,
+        frequencies=np.bincount(known.y, minlength=known.classes) / len(known.y),
+        source=part.source,
+        cohort=cohort,
+        owners=len(cohort),
+        epsilon=epsilon_of(estimator.epsilon, part.taken),
+        moved=encoded.moved,
+    )
 
 
 def accept_sample(estimator: Any, public: Any, owners: int) -> PublicPart:
@@ -240,9 +250,9 @@ def accept_table(estimator: Any, X: Any, *, reset: bool) -> Any:
     frame does not. Columns of a file, of Arrow and of a mapping are found by name: more than those
     of the schema do not matter.
     """
-    if is_frame(X):
-        table = read_frame(X)
-        if 0 in (len(table), len(table.columns) + len(table.left_out)):
+    if isinstance(X, UserTable) or is_frame(X):
+        table = X if isinstance(X, UserTable) else read_frame(X)
+        if 0 in (table.shape[0], len(table.columns) + len(table.left_out)):
             raise ValueError(
                 f"Found a table with 0 sample(s) or 0 feature(s) (shape={table.shape})"
             )
@@ -306,22 +316,6 @@ def public_pair(public: Any, X_public: Any, y_public: Any) -> Any:
     if public is not None or X_public is None or y_public is None:
         raise ValueError("give public=(X0, y0), or both X_public= and y_public=")
     return X_public, y_public
-
-
-def stream_of(random_state: Any) -> Stream:
-    """Secure coins for None; otherwise seeded ones, by a seed that is given or drawn from a numpy
-    generator.
-
-    >>> stream_of(None).label, stream_of(3).label
-    ('secure', 'reproducible, not private')
-    """
-    if random_state is None:
-        return secure()
-    if isinstance(random_state, Integral):
-        return seeded(int(random_state))
-    if isinstance(random_state, np.random.Generator):
-        return seeded(int(random_state.integers(2**63)))
-    return seeded(int(check_random_state(random_state).randint(2**31)))
 
 
 def epsilon_of(epsilon: Any, left_out: BoolArray) -> float | FloatArray:

@@ -25,7 +25,6 @@ from tacit.estimators.inputs import (
     draw_sample,
     owner_names,
     public_pair,
-    stream_of,
 )
 from tacit.estimators.peer_methods import (
     METHODS,
@@ -40,7 +39,7 @@ from tacit.estimators.persistence import Savable
 from tacit.learners.peers.cells import Cells
 from tacit.learners.peers.own_model import RHO, RIDGE
 from tacit.learners.peers.peer_model import Additive, NoisyTrees, ServedScores, odds_as_chances
-from tacit.mechanisms.streams import Stream
+from tacit.mechanisms.streams import Stream, stream_of
 
 
 class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped

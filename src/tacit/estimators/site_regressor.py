@@ -21,13 +21,12 @@ from tacit.estimators.inputs import (
     owner_names,
     public_pair,
     set_aside,
-    stream_of,
     warn_notes,
     warn_used_in_clear,
 )
 from tacit.estimators.sites import SiteInputs, SiteModels
 from tacit.learners.sites.train import LEVELS
-from tacit.mechanisms.streams import Stream
+from tacit.mechanisms.streams import Stream, stream_of
 
 
 @dataclass(frozen=True)

@@ -23,12 +23,11 @@ from tacit.estimators.inputs import (
     draw_sample,
     owner_names,
     public_pair,
-    stream_of,
 )
 from tacit.estimators.persistence import Savable
 from tacit.learners.sites.losses import LOSSES, Loss
 from tacit.learners.sites.train import PRIVACY, TrainSite
-from tacit.mechanisms.streams import Stream
+from tacit.mechanisms.streams import Stream, stream_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ import numpy as np
 from tacit._util.checks import bad, whole
 from tacit._util.types import BoolArray, IntArray
 from tacit.learners.query import Query
-from tacit.mechanisms.reports import Reports
+from tacit.mechanisms.base import Reports
 from tacit.wire import encode, message
 
 PURPOSE = "invitation"

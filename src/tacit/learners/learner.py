@@ -18,11 +18,11 @@ from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort, Public
 from tacit.learners.models.ensemble import LARGEST, Ensemble, Model
 from tacit.learners.query import Answer, Cost, Query
-from tacit.mechanisms.base import Mechanism
+from tacit.mechanisms.base import Mechanism, Reports
 from tacit.mechanisms.registry import MECHANISMS, best_name, mechanism_for
-from tacit.mechanisms.reports import Reports, Totals
 from tacit.mechanisms.spaces import Space
 from tacit.mechanisms.streams import Stream
+from tacit.mechanisms.totals import Totals
 from tacit.sums.secure_sum import SumRefusedError
 from tacit.sums.vector_terms import (
     VectorTerms,

@@ -27,7 +27,7 @@ import numpy as np
 from tacit._util.checks import bad, whole
 from tacit._util.types import BoolArray, FloatArray
 from tacit.data.cohort import ROWS_IN_BLOCK, Cohort
-from tacit.mechanisms.reports import Reports
+from tacit.mechanisms.base import Reports
 from tacit.mechanisms.streams import Stream
 from tacit.wire import message
 

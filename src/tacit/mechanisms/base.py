@@ -9,30 +9,61 @@ private.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
 import numpy as np
 
-from tacit._util.checks import bad, whole
+from tacit._util.checks import bad, positive, whole
 from tacit._util.kernels import pieces, spread
-from tacit._util.types import (
-    AnyArray,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    WordArray,
-    matrix,
-    positives,
-)
-from tacit.mechanisms.reports import Reports, Totals
+from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray, WordArray
 from tacit.mechanisms.spaces import Space
 from tacit.mechanisms.streams import Stream
+from tacit.mechanisms.totals import Totals
 
 # coins drawn at a time: small enough for the cache, large enough to amortise calls
 _BLOCK_WORDS = 1 << 17
 _BLOCK_LEAST = 4096  # rows: fewer are not worth a thread
+
+
+@dataclass(frozen=True, eq=False)
+class Reports:
+    """Randomised answers of some owners.
+
+    Parameters
+    ----------
+    points : array of whole numbers, shape (n, slots)
+        On the mechanism's public grid.
+    indices : array of whole numbers, shape (n, slots) or (n, 0)
+        Which coordinates were sampled; no columns where all are reported.
+    """
+
+    points: AnyArray
+    indices: AnyArray
+
+    @classmethod
+    def of(cls, points: AnyArray) -> "Reports":
+        """Reports of a mechanism that samples no coordinates."""
+        return cls(points, np.zeros((len(points), 0), dtype=np.uint32))
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __getitem__(self, rows: slice | IntArray | BoolArray) -> "Reports":
+        return Reports(self.points[rows], self.indices[rows])
+
+    def __setitem__(self, rows: IntArray, other: "Reports") -> None:
+        self.points[rows] = other.points
+        self.indices[rows] = other.indices
+
+    @property
+    def form(self) -> tuple[object, ...]:
+        """Types and widths, whatever the number of rows."""
+        return tuple((array.dtype.str, array.shape[1:]) for array in (self.points, self.indices))
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.points.nbytes + self.indices.nbytes)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -57,6 +88,7 @@ class Mechanism(ABC):
     epsilon: float | FloatArray
     space: Space
     menu: FloatArray | None = None
+    levels: FloatArray = field(init=False, repr=False)  # the distinct values of epsilon, rising
 
     branches: ClassVar[int] = 1  # kinds of report that decode with different scales
 
@@ -66,6 +98,8 @@ class Mechanism(ABC):
             raise bad("space", "a Space such as Box(dim=50)", self.space)
         if self.menu is not None and isinstance(self.epsilon, float):
             raise bad("menu", "left out when epsilon is one number", self.menu)
+        offered = self.epsilon if self.menu is None else self.menu
+        object.__setattr__(self, "levels", np.unique(np.atleast_1d(offered)))
         self._prepare()
 
     # What a mechanism's own file provides
@@ -135,12 +169,20 @@ class Mechanism(ABC):
     # What all mechanisms share
 
     def _accept(self, epsilon: object) -> float | FloatArray:
-        return positives("epsilon", epsilon)
-
-    @cached_property
-    def levels(self) -> FloatArray:
-        """The distinct values of epsilon, ascending."""
-        return np.unique(np.atleast_1d(self.epsilon) if self.menu is None else self.menu)
+        """A finite float above zero, or a vector of such that nobody can change."""
+        if np.ndim(epsilon) == 0:  # type: ignore[arg-type]
+            scalar = isinstance(epsilon, np.generic | np.ndarray)
+            return positive("epsilon", epsilon.item() if scalar else epsilon)  # type: ignore[attr-defined]
+        array = np.array(epsilon)
+        if array.dtype.kind not in "fiu" or array.ndim != 1:
+            shape = f"{array.dtype} of shape {array.shape}"
+            raise bad("epsilon", "a number or a vector of numbers", shape)
+        wrong = array[~((array > 0) & (array < np.inf))]
+        if wrong.size:
+            raise bad("epsilon", "finite and > 0 in every row", wrong[0].item())
+        array = array.astype(np.float64)
+        array.setflags(write=False)
+        return array
 
     @property
     def risk(self) -> float:
@@ -162,7 +204,7 @@ class Mechanism(ABC):
         """One report per row of `shares` (n, dim). Row i uses tape i of `stream`."""
         shares = matrix("shares", shares, self.space.dim)
         level_of_row = self._level_of_rows(len(shares))
-        reports = self.blank(len(shares))
+        words, reports = self._words(len(self.levels) - 1), self.blank(len(shares))
 
         def release(rows: slice) -> None:
             for level, chosen in _split(level_of_row, rows):
@@ -170,7 +212,7 @@ class Mechanism(ABC):
                 self._release(level, inside, reports, chosen, stream)
 
         # Blocks are independent, each row has its own tape: threads change nothing.
-        spread(release, _blocks(len(shares), self._words(len(self.levels) - 1)))
+        spread(release, _blocks(len(shares), words))
         return reports
 
     def estimate(self, reports: Reports) -> FloatArray:
@@ -183,7 +225,7 @@ class Mechanism(ABC):
 
     def totals(self, reports: Reports) -> Totals:
         """The reports added up in whole numbers; needs memory for one block, whatever n."""
-        level_of_row = self._level_of_rows(len(reports))
+        level_of_row, offsets = self._level_of_rows(len(reports)), self._offsets
         shape = (len(self.levels), self.branches, self.space.dim)
         sums, squares = np.zeros(shape, dtype=object), np.zeros(shape, dtype=object)
         counts = np.zeros(len(self.levels), dtype=np.int64)
@@ -200,7 +242,7 @@ class Mechanism(ABC):
             sums=sums.reshape(-1, self.space.dim),
             squares=squares.reshape(-1, self.space.dim),
             scales=self._scales,
-            offsets=self._offsets,
+            offsets=offsets,
             weights=weights,
         )
 
@@ -248,7 +290,8 @@ class Mechanism(ABC):
         stream: Stream,
     ) -> None:
         """Draw some rows of one level. A longer tape begins with the shorter one."""
-        rows, words = _numbers(chosen), self._words(level)
+        words = self._words(level)
+        rows = np.arange(chosen.start, chosen.stop) if isinstance(chosen, slice) else chosen
         tape = stream.words(rows, 0, words)
         fresh = reports[chosen] if isinstance(chosen, slice) else self.blank(len(rows))
         left = np.flatnonzero(~self._draw(level, shares, tape, fresh))
@@ -304,5 +347,13 @@ def _split(level_of_row: IntArray | None, rows: slice) -> Iterator[tuple[int, sl
             yield level, rows.start + np.flatnonzero(part == level)
 
 
-def _numbers(rows: slice | IntArray) -> IntArray:
-    return np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+def matrix(name: str, value: object, columns: int) -> FloatArray:
+    """`value` as a C-contiguous (n, columns) array of float64; entries may be anything, NaN
+    included.
+    """
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiu":
+        raise ValueError(f"{name} must hold real numbers, got dtype {array.dtype}")
+    if array.ndim != 2 or array.shape[1] != columns:
+        raise ValueError(f"{name} must have shape (n, {columns}), got {array.shape}")
+    return np.ascontiguousarray(array, dtype=np.float64)

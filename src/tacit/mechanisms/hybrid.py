@@ -14,8 +14,8 @@ import numpy as np
 
 from tacit._util.kernels import kernel
 from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray, WordArray
+from tacit.mechanisms.base import Reports
 from tacit.mechanisms.piecewise import PiecewiseLaw, point_of, step_of
-from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.sampled import Sampled
 from tacit.mechanisms.streams import (
     clip,

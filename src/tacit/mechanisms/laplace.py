@@ -20,8 +20,7 @@ import numpy as np
 from tacit._util.checks import bad
 from tacit._util.kernels import kernel
 from tacit._util.types import AnyArray, BoolArray, FloatArray, WordArray
-from tacit.mechanisms.base import Mechanism
-from tacit.mechanisms.reports import Reports
+from tacit.mechanisms.base import Mechanism, Reports
 from tacit.mechanisms.spaces import Box
 from tacit.mechanisms.streams import (
     high_half,

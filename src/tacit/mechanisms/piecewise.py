@@ -17,7 +17,7 @@ import numpy as np
 from tacit._util.checks import bad
 from tacit._util.kernels import kernel
 from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray, WordArray
-from tacit.mechanisms.reports import Reports
+from tacit.mechanisms.base import Reports
 from tacit.mechanisms.sampled import Sampled
 from tacit.mechanisms.streams import Odds, clip, high_half, high_product, odds, rational, round_up
 

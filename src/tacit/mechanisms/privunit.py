@@ -5,6 +5,13 @@ Claim: epsilon-LDP for each owner, exactly and without any assumption: whatever 
 exactly k of N weigh A and the others B, A / B <= e^epsilon in rationals. Variance: `variance`; the
 estimate always has length radius / pull. Edges: shares are clipped to the ball, NaN to 0. Unbiased
 as far as the codewords are uniform directions: see the note.
+
+A 64-bit number names a codeword, a direction, the same on every machine: its last bit is a sign,
+the others seed a generator of 32 bits per coordinate, whose four bytes are added up and bent by a
+polynomial so that they follow the normal law; the vector is divided by its length. Everything is
+whole numbers or operations that IEEE 754 rounds correctly, so all machines agree on every codeword,
+and sums of codewords are exact. Names that differ in the last bit only are opposite codewords: of
+each pair one is computed.
 """
 
 from dataclasses import dataclass
@@ -15,19 +22,21 @@ import numpy as np
 
 from tacit._util.kernels import kernel
 from tacit._util.types import AnyArray, BoolArray, FloatArray, WordArray
-from tacit.mechanisms.base import Mechanism
-from tacit.mechanisms.codewords import (
-    STEPS,
-    Cap,
-    best_cap,
-    closeness,
-    codeword_sums,
-    codewords,
-    room_for,
-)
-from tacit.mechanisms.reports import Reports
-from tacit.mechanisms.streams import high_product, unfair_below, unit
+from tacit.mechanisms.base import Mechanism, Reports
+from tacit.mechanisms.caps import Cap, best_cap
+from tacit.mechanisms.streams import BASE, high_product, odds, unfair_below, unit
 
+STEPS = 1 << 30  # a codeword's coordinates are multiples of 1 / STEPS
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # these three are SplitMix64's own
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+_STEP = np.uint32(0x9E3779B9)
+_EVEN_BYTES = np.uint32(0x00FF00FF)
+# Sums of bytes to the normal law: odd, of degree 9 in sum / 512; found by making the mean of the
+# largest part, for parts from a half to 1 / 1000, as close to the normal law's as can be.
+_BEND = (0.10357, 0.28702, -0.61922, 0.76565)
+_B1, _B2, _B3, _B4 = (np.float32(c * 2.0 ** (-18 * (i + 1))) for i, c in enumerate(_BEND))
+_MIDDLE = np.float32(510.5)
 _SQUARE_SHIFT = 10  # squares of a block of codewords must fit 64 bits
 
 
@@ -59,7 +68,7 @@ class PrivUnit(Mechanism):
     @cached_property
     def laws(self) -> list[Cap]:
         """The cap of each level."""
-        return [best_cap(self.space.dim, e) for e in self.levels.tolist()]
+        return [best_cap(self.space.dim, odds(e, BASE)) for e in self.levels.tolist()]
 
     @property
     def report_bits(self) -> int:
@@ -76,7 +85,7 @@ class PrivUnit(Mechanism):
         cap = self.laws[level]
         weights = [cap.candidates, cap.favoured, cap.high, cap.low, cap.total]
         law = _CapLaw(np.array(weights, dtype=np.uint64), self.space.radius_2)
-        _draw_codewords(shares, self._latest(level, tape), law, out.points, done)
+        _draw_codewords(shares, tape, law, out.points, done)
         return done
 
     @property
@@ -149,6 +158,7 @@ def _draw_codewords(
     candidates, favoured, high, low, total = constants
     unfair = unfair_below(total)
     n, dim = len(shares), shares.shape[1]
+    first = tape.shape[1] - 3  # a rejected word makes a row be drawn again whole
     direction = np.empty(dim, dtype=np.float32)
     room = room_for(np.int64(candidates) // 2)
     for i in range(n):
@@ -156,16 +166,16 @@ def _draw_codewords(
         for j in range(dim):
             length += shares[i, j] * shares[i, j]
         length = np.sqrt(length)
-        sign = 1.0 if unit(tape[i, 0]) < 0.5 + 0.5 * length / radius else -1.0
+        sign = 1.0 if unit(tape[i, first]) < 0.5 + 0.5 * length / radius else -1.0
         for j in range(dim):
             direction[j] = sign * (
                 shares[i, j] / length if length > 0 else (1.0 if j == 0 else 0.0)
             )
-        public = tape[i, 1] & ~(candidates - np.uint64(1))
+        public = tape[i, first + 1] & ~(candidates - np.uint64(1))
         closeness(public >> np.uint64(1), direction, room)
-        if tape[i, 2] * total < unfair:
+        if tape[i, first + 2] * total < unfair:
             done[i] = False
-        u = high_product(tape[i, 2], total)
+        u = high_product(tape[i, first + 2], total)
         near = favoured * high
         place = u // high if u < near else favoured + (u - near) // low
         names[i, 0] = public | np.uint64(_in_place(room.inner, np.int64(place)))
@@ -190,3 +200,126 @@ def _in_place(inner: AnyArray, place: int | np.int64) -> int:
                 return 2 * c + int((inner[c] < 0) != is_far)
             ahead -= 1
     return 0  # not reached: the products are finite, so `value` is among them
+
+
+@kernel
+def mix(word: np.uint64) -> np.uint64:
+    """The finaliser of SplitMix64 (Steele, Lea and Flood 2014)."""
+    word = (word ^ (word >> np.uint64(30))) * _MIX_1
+    word = (word ^ (word >> np.uint64(27))) * _MIX_2
+    return np.uint64(word ^ (word >> np.uint64(31)))
+
+
+@kernel
+def coordinate(low: np.uint32, high: np.uint32, place: np.uint32) -> np.float32:
+    """A normal coordinate of the axis with the seeds `low` and `high`; never 0.
+
+    One odd byte makes the sum of the four, 1 to 1,020, symmetric around a half.
+    """
+    word = np.uint32(low + place)
+    word = np.uint32(np.uint32(word ^ (word >> np.uint32(16))) * high)
+    word = np.uint32(np.uint32(word ^ (word >> np.uint32(15))) | np.uint32(1))
+    pairs = np.uint32((word & _EVEN_BYTES) + ((word >> np.uint32(8)) & _EVEN_BYTES))
+    total = np.int32((pairs & np.uint32(0xFFFF)) + (pairs >> np.uint32(16)))
+    t = np.float32(np.float32(total) - _MIDDLE)
+    v = np.float32(t * t)
+    bend = np.float32(np.float32(_B4 * v) + _B3)
+    bend = np.float32(np.float32(bend * v) + _B2)
+    bend = np.float32(np.float32(bend * v) + _B1)
+    return np.float32(np.float32(np.float32(bend * v) + np.float32(1)) * t)
+
+
+@kernel
+def seeds(axis: np.uint64) -> tuple[np.uint32, np.uint32]:
+    """The two words that an axis's coordinates grow from; the second is odd."""
+    word = mix(axis + _GOLDEN)
+    return np.uint32(word), np.uint32((word >> np.uint64(32)) | np.uint64(1))
+
+
+@kernel
+def closeness(first: np.uint64, direction: AnyArray, room: "Room") -> None:
+    """The inner products of a direction with the axes `first`, first + 1, ..., up to rounding,
+    into the room's `inner`.
+
+    The hot loop of PrivUnit. Axes lie side by side and each adds up its own coordinates in their
+    order: that is vectors for the machine, and the same bits whatever their width.
+    """
+    low, high, inner, square = room
+    for c in range(len(low)):
+        low[c], high[c] = seeds(first + np.uint64(c))
+        inner[c] = square[c] = np.float32(0)
+    for j in range(len(direction)):
+        along, place = direction[j], np.uint32(np.uint32(j) * _STEP)
+        for c in range(len(low)):
+            z = coordinate(low[c], high[c], place)
+            inner[c] += np.float32(z * along)
+            square[c] += np.float32(z * z)
+    for c in range(len(low)):
+        inner[c] = np.float32(inner[c] / np.sqrt(square[c]))
+
+
+class Room(NamedTuple):
+    """Where the axes of one owner are worked on: their seeds, inner products, squared lengths."""
+
+    low: AnyArray
+    high: AnyArray
+    inner: AnyArray
+    square: AnyArray
+
+
+@kernel
+def room_for(axes: int | np.int64) -> Room:
+    """Room for so many axes."""
+    return Room(
+        np.empty(axes, dtype=np.uint32),
+        np.empty(axes, dtype=np.uint32),
+        np.empty(axes, dtype=np.float32),
+        np.empty(axes, dtype=np.float32),
+    )
+
+
+@kernel
+def _whole(name: np.uint64, out: AnyArray) -> None:
+    """The codeword of a name in whole steps, into `out`."""
+    low, high = seeds(name >> np.uint64(1))
+    sign = 1.0 - 2.0 * np.float64(name & np.uint64(1))
+    square = 0.0
+    raw = np.empty(len(out))
+    for j in range(len(out)):
+        raw[j] = sign * np.float64(coordinate(low, high, np.uint32(np.uint32(j) * _STEP)))
+        square += raw[j] * raw[j]
+    length = np.sqrt(square)
+    for j in range(len(out)):
+        out[j] = np.int64(np.rint(raw[j] / length * STEPS))
+
+
+@kernel
+def _fill(names: WordArray, out: AnyArray) -> None:
+    for i in range(len(names)):
+        _whole(names[i], out[i])
+
+
+@kernel
+def _sum(names: WordArray, shift: int, sums: AnyArray, squares: AnyArray) -> None:
+    z = np.empty(len(sums), dtype=np.int64)
+    for i in range(len(names)):
+        _whole(names[i], z)
+        for j in range(len(sums)):
+            sums[j] += z[j]
+            squares[j] += (z[j] >> shift) * (z[j] >> shift)
+
+
+def codewords(names: WordArray, dim: int) -> AnyArray:
+    """The codewords of some names, (n, dim) whole numbers; divided by STEPS they have length 1."""
+    out = np.empty((len(names), dim), dtype=np.int64)
+    _fill(names, out)
+    return out
+
+
+def codeword_sums(names: WordArray, dim: int, shift: int) -> tuple[AnyArray, AnyArray]:
+    """The sum of the codewords and of the squares of their coordinates (each first divided by
+    2^shift).
+    """
+    sums, squares = np.zeros(dim, dtype=np.int64), np.zeros(dim, dtype=np.int64)
+    _sum(names, shift, sums, squares)
+    return sums, squares

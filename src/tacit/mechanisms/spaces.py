@@ -39,24 +39,20 @@ class Space(ABC):
     """
 
     dim: int
+    radius_inf: float = field(init=False, repr=False, compare=False)
+    radius_2: float = field(init=False, repr=False, compare=False)
+    radius_1: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dim", whole("dim", self.dim, 1))
 
-    @property
-    @abstractmethod
-    def radius_inf(self) -> float:
-        """The largest absolute value of a coordinate."""
-
-    @property
-    @abstractmethod
-    def radius_2(self) -> float:
-        """The largest Euclidean norm."""
-
-    @property
-    @abstractmethod
-    def radius_1(self) -> float:
-        """The largest sum of absolute values."""
+    def _measure(self, radius_inf: float, radius_2: float, radius_1: float) -> None:
+        """Note the largest absolute value of a coordinate, the largest Euclidean norm and the
+        largest sum of absolute values: each space says so when it is made.
+        """
+        object.__setattr__(self, "radius_inf", radius_inf)
+        object.__setattr__(self, "radius_2", radius_2)
+        object.__setattr__(self, "radius_1", radius_1)
 
     @abstractmethod
     def clip(self, x: FloatArray) -> FloatArray:
@@ -83,18 +79,7 @@ class Box(Space):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "radius", _accept_radius(self.radius))
-
-    @property
-    def radius_inf(self) -> float:
-        return self.radius
-
-    @property
-    def radius_2(self) -> float:
-        return self.radius * math.sqrt(self.dim)
-
-    @property
-    def radius_1(self) -> float:
-        return self.radius * self.dim
+        self._measure(self.radius, self.radius * math.sqrt(self.dim), self.radius * self.dim)
 
     def clip(self, x: FloatArray) -> FloatArray:
         return np.clip(np.where(np.isnan(x), 0.0, x), -self.radius, self.radius)
@@ -124,18 +109,7 @@ class Ball(Space):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "radius", _accept_radius(self.radius))
-
-    @property
-    def radius_inf(self) -> float:
-        return self.radius
-
-    @property
-    def radius_2(self) -> float:
-        return self.radius
-
-    @property
-    def radius_1(self) -> float:
-        return self.radius * math.sqrt(self.dim)
+        self._measure(self.radius, self.radius, self.radius * math.sqrt(self.dim))
 
     def clip(self, x: FloatArray) -> FloatArray:
         inside = np.einsum("...i,...i->...", x, x) <= self.radius**2  # False for NaN
@@ -176,17 +150,9 @@ class Simplex(Space):
     array([0.25, 0.75, 0.  , 0.  ])
     """
 
-    @property
-    def radius_inf(self) -> float:
-        return 1.0
-
-    @property
-    def radius_2(self) -> float:
-        return 1.0
-
-    @property
-    def radius_1(self) -> float:
-        return 1.0
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._measure(1.0, 1.0, 1.0)
 
     def vertices(self, classes: object) -> FloatArray:
         """One-hot rows for class numbers 0 .. dim-1.
@@ -227,14 +193,13 @@ class Blocks(Space):
     def __post_init__(self) -> None:
         blocks, size = whole("blocks", self.blocks, 1), whole("size", self.size, 1)
         object.__setattr__(self, "dim", blocks * size)
+        longest = math.sqrt(self._spread)
+        self._measure(1.0, longest, longest**2)
 
     @property
-    def radius_inf(self) -> float:
-        return 1.0
-
-    @property
-    def radius_1(self) -> float:
-        return self.radius_2**2
+    @abstractmethod
+    def _spread(self) -> int:
+        """How many coordinates may be 1 at once."""
 
     @abstractmethod
     def _loads(self, sizes: FloatArray) -> FloatArray:
@@ -268,8 +233,8 @@ class Mixture(Blocks):
     """
 
     @property
-    def radius_2(self) -> float:
-        return float(np.sqrt(self.size))
+    def _spread(self) -> int:
+        return self.size
 
     def _loads(self, sizes: FloatArray) -> FloatArray:
         return np.asarray(sizes.max(axis=-1, keepdims=True).sum(axis=-2, keepdims=True))
@@ -287,8 +252,8 @@ class Crosses(Blocks):
     """
 
     @property
-    def radius_2(self) -> float:
-        return float(np.sqrt(self.blocks))
+    def _spread(self) -> int:
+        return self.blocks
 
     def _loads(self, sizes: FloatArray) -> FloatArray:
         # A few sums of long columns are quicker than many sums of short rows.

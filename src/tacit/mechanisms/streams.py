@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from hashlib import blake2b
+from numbers import Integral
+from typing import Any, ClassVar
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -34,10 +36,7 @@ _EXPONENT_BITS = 320  # fixed-point bits of the exponential; far beyond what any
 class Stream(ABC):
     """A tape of random 64-bit words for every owner."""
 
-    @property
-    @abstractmethod
-    def label(self) -> str:
-        """What may be said of results drawn from this stream."""
+    label: ClassVar[str]  # what may be said of results drawn from this stream
 
     @abstractmethod
     def words(self, rows: IntArray, start: int, count: int) -> WordArray:
@@ -56,9 +55,7 @@ class Stream(ABC):
 class SecureStream(Stream):
     """Unpredictable words; every call is fresh, whatever rows and positions it names."""
 
-    @property
-    def label(self) -> str:
-        return "secure"
+    label: ClassVar[str] = "secure"
 
     def words(self, rows: IntArray, start: int, count: int) -> WordArray:
         size = 8 * len(rows) * count
@@ -78,12 +75,10 @@ class SecureStream(Stream):
 class SeededStream(Stream):
     """Reproducible words: AES-256 under `key` of the pair (owner, position)."""
 
+    label: ClassVar[str] = "reproducible, not private"
+
     key: bytes = field(repr=False)
     owners: IntArray | None = None
-
-    @property
-    def label(self) -> str:
-        return "reproducible, not private"
 
     def words(self, rows: IntArray, start: int, count: int) -> WordArray:
         owners = rows if self.owners is None else self.owners[rows]
@@ -130,6 +125,24 @@ def seeded(seed: int) -> SeededStream:
     True
     """
     return SeededStream(key=_derive(b"tacit seeded stream", (whole("seed", seed, 0),)))
+
+
+def stream_of(random_state: Any) -> Stream:
+    """Secure coins for None; otherwise seeded ones, by a seed that is given or drawn from one of
+    numpy's generators.
+
+    >>> stream_of(None).label, stream_of(3).label
+    ('secure', 'reproducible, not private')
+    """
+    if random_state is None:
+        return secure()
+    if isinstance(random_state, Integral):
+        return seeded(int(random_state))
+    if isinstance(random_state, np.random.Generator):
+        return seeded(int(random_state.integers(2**63)))
+    if hasattr(random_state, "randint"):  # a RandomState, or numpy.random itself
+        return seeded(int(random_state.randint(2**31)))
+    raise bad("random_state", "None, a whole number, a RandomState or a Generator", random_state)
 
 
 def _derive(key: bytes, path: tuple[int | str | bytes, ...]) -> bytes:

@@ -32,7 +32,7 @@ from tacit.data.cohort import Cohort
 from tacit.data.schema import Schema
 from tacit.learners.invitation import PURPOSE, Invitation, digest_of, pack
 from tacit.learners.query import Cost, Query
-from tacit.mechanisms.reports import Reports
+from tacit.mechanisms.base import Reports
 from tacit.mechanisms.streams import Stream, rational, secure
 from tacit.owner.ledger import Book, Ledger
 from tacit.owner.policy import OVERHEAD, Policy

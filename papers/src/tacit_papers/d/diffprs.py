@@ -15,9 +15,10 @@ from tacit._util.types import AnyArray
 from tacit.data.cohort import Cohort
 from tacit.data.schema import Schema
 from tacit.data.table import number_labels
-from tacit.estimators.inputs import owner_names, stream_of
+from tacit.estimators.inputs import owner_names
 from tacit.learners.peers.cells import Cells
 from tacit.learners.peers.peer_model import LEAVES
+from tacit.mechanisms.streams import stream_of
 from tacit_papers.d.learners import UNSOUND, simulate_published
 
 

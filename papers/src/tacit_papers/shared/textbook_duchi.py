@@ -18,9 +18,8 @@ import numpy as np
 
 from tacit._util.kernels import kernel
 from tacit._util.types import BoolArray, FloatArray, WordArray
-from tacit.mechanisms.base import Mechanism
+from tacit.mechanisms.base import Mechanism, Reports
 from tacit.mechanisms.duchi import Duchi, DuchiLaw
-from tacit.mechanisms.reports import Reports
 from tacit.mechanisms.streams import high_half, high_product, low_half, round_up, unfair_below
 
 

@@ -20,7 +20,7 @@ from tacit.learners.invitation import digest_of
 from tacit.learners.learner import Facts, Learner, ShareQuery, Tally
 from tacit.learners.models.ensemble import Ensemble, Model
 from tacit.learners.query import CALL, Cost, Query, in_blocks, table
-from tacit.mechanisms.reports import Reports
+from tacit.mechanisms.base import Reports
 from tacit.mechanisms.streams import Stream
 from tacit.sums import HOW
 from tacit.sums.halves import Batch, SumTerms, TallyLaw, seal_reports

@@ -38,7 +38,7 @@ from tacit.data.cohort import Cohort
 from tacit.learners.peers.cells import Cells, Cut
 from tacit.learners.peers.peer_model import Additive
 from tacit.learners.query import Cost, Estimates, Query, in_blocks, table
-from tacit.mechanisms.reports import Reports
+from tacit.mechanisms.base import Reports
 from tacit.mechanisms.streams import Stream, rational
 from tacit.sums.secure_sum import two_sided_geometric_rows, variance
 from tacit.wire import message

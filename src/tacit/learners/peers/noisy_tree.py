@@ -35,7 +35,7 @@ from tacit.learners.peers.leaf_counts import (
 )
 from tacit.learners.peers.peer_model import NoisyTrees, Tree, loss_weights
 from tacit.learners.query import CALL, Cost, Estimates, Query, table
-from tacit.mechanisms.reports import Reports
+from tacit.mechanisms.base import Reports
 from tacit.mechanisms.streams import Stream
 from tacit.sums.secure_sum import two_sided_geometric_rows
 from tacit.wire import message

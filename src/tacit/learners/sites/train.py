@@ -31,7 +31,7 @@ from tacit.learners.sites.perturbation import (
 )
 from tacit.learners.sites.projection import Projection
 from tacit.learners.sites.solver import minimise
-from tacit.mechanisms.reports import Reports
+from tacit.mechanisms.base import Reports
 from tacit.mechanisms.streams import Stream, rational
 from tacit.sums.secure_sum import two_sided_geometric
 from tacit.wire import message

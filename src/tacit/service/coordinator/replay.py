@@ -21,7 +21,7 @@ from tacit.data.cohort import Public
 from tacit.learners.invitation import PURPOSE, Invitation, unpack
 from tacit.learners.learner import ShareQuery, Tally
 from tacit.learners.query import Answer, Query
-from tacit.mechanisms.reports import Reports
+from tacit.mechanisms.base import Reports
 from tacit.service.coordinator.peers import Rosters
 from tacit.service.coordinator.status import Accuracy, accuracy
 from tacit.service.coordinator.store import Store

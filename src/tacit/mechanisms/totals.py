@@ -1,7 +1,6 @@
-"""What mechanisms put on the wire, and what a data user keeps of it.
+"""What a data user keeps of reports: their sums, whole numbers like them.
 
-`Reports` are small whole numbers, one row per owner. `Totals` are their sums, also whole numbers:
-adding them is exact, so the same reports give the same bytes in any order, in blocks, or on several
+Adding them is exact, so the same reports give the same bytes in any order, in blocks, or on several
 workers.
 """
 
@@ -10,47 +9,7 @@ from typing import Self
 
 import numpy as np
 
-from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
-
-
-@dataclass(frozen=True, eq=False)
-class Reports:
-    """Randomised answers of some owners.
-
-    Parameters
-    ----------
-    points : array of whole numbers, shape (n, slots)
-        On the mechanism's public grid.
-    indices : array of whole numbers, shape (n, slots) or (n, 0)
-        Which coordinates were sampled; no columns where all are reported.
-    """
-
-    points: AnyArray
-    indices: AnyArray
-
-    @classmethod
-    def of(cls, points: AnyArray) -> "Reports":
-        """Reports of a mechanism that samples no coordinates."""
-        return cls(points, np.zeros((len(points), 0), dtype=np.uint32))
-
-    def __len__(self) -> int:
-        return len(self.points)
-
-    def __getitem__(self, rows: slice | IntArray | BoolArray) -> "Reports":
-        return Reports(self.points[rows], self.indices[rows])
-
-    def __setitem__(self, rows: IntArray, other: "Reports") -> None:
-        self.points[rows] = other.points
-        self.indices[rows] = other.indices
-
-    @property
-    def form(self) -> tuple[object, ...]:
-        """Types and widths, whatever the number of rows."""
-        return tuple((array.dtype.str, array.shape[1:]) for array in (self.points, self.indices))
-
-    @property
-    def nbytes(self) -> int:
-        return int(self.points.nbytes + self.indices.nbytes)
+from tacit._util.types import AnyArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
