@@ -7,9 +7,8 @@ import pytest
 
 from tacit import PrivUnit, seeded
 from tacit.algorithms.combination import Combination
-from tacit.algorithms.feature_maps import water_filling
 from tacit.algorithms.public_baseline import fit_public
-from tacit.algorithms.question import Population
+from tacit.algorithms.question import Population, water_filling
 from tacit.algorithms.refinement import discriminate, look_ahead, refine
 from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline

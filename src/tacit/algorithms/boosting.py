@@ -20,10 +20,11 @@ import numpy as np
 
 from tacit._util.checks import whole
 from tacit._util.types import BoolArray, FloatArray
+from tacit.algorithms.refinement import all_rounds, rounds_in_words
 from tacit.data.cohort import Public
 from tacit.learners.learner import Facts, Learner, ReportTerms, ShareQuery, Tally
 from tacit.learners.models.ensemble import Ensemble, Model
-from tacit.learners.query import Answer, all_rounds, rounds_in_words
+from tacit.learners.query import Answer
 from tacit.sums.secure_sum import SumAnswer
 from tacit.sums.vector_terms import VectorTerms
 from tacit.wire import message

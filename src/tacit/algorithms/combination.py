@@ -83,7 +83,12 @@ class Combination:
     @property
     def learner(self) -> Gradient:
         """What the next round asks for."""
-        return self._question.learner(self.basis)
+        asked, scale = self._question, np.zeros(self.basis.dim)
+        scale[asked.kept] = asked.scale
+        matrix = contrasts(len(asked.reference) + 1)
+        weights = (matrix @ (asked.reference[:, asked.kept] / asked.scale)).T
+        features = self.basis.scaled(scale)
+        return Gradient(features, np.ascontiguousarray(weights), asked.reach, asked.radius)
 
     @property
     def model(self) -> ScoreModel:

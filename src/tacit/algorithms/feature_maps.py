@@ -1,13 +1,8 @@
-"""Fitting public features to the data user's sample, and how much of a share each of them gets.
+"""Fitting public features to the data user's sample.
 
 A basis is made of groups: the rows themselves, products of columns, waves, leaves of trees, and
 what the data user's own model says. Features of a group are uncorrelated on public rows, of unit
 variance, strongest first; their strengths say how large coefficients are likely to be.
-
-Noise is shared out by water-filling: with features scaled by a_j the variance of coordinate j is
-kappa / a_j^2 for sum a_j^2 = 1; if its variance before is tau_j^2, the expected loss is least for
-a_j^2 = (c - kappa / tau_j^2)_+. So weak features are left out, the more the noisier the answer will
-be: the size of a map follows from the predicted signal to noise.
 """
 
 from collections.abc import Sequence
@@ -19,7 +14,7 @@ from sklearn.covariance import ledoit_wolf_shrinkage
 from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits  # a dependency of scikit-learn
 
-from tacit._util.checks import bad, positive
+from tacit._util.checks import bad
 from tacit._util.types import FloatArray
 from tacit.algorithms.public_baseline import PublicModel, as_scores
 from tacit.data.cohort import Public
@@ -179,21 +174,6 @@ def within_classes(public: Public) -> FeatureMap:
         1.0, float(np.sqrt(matrix.shape[1] / 20))
     )  # a little longer, and frequencies with less noise
     return FeatureMap(Rows(), public.X.mean(axis=0), np.ascontiguousarray(matrix), level)
-
-
-def water_filling(variances: FloatArray, kappa: float) -> FloatArray:
-    """a^2 with sum 1: (c - kappa / variance)_+, at least one of them above 0.
-
-    >>> water_filling(np.array([1.0, 1.0, 0.1]), kappa=1.0).tolist()
-    [0.5, 0.5, 0.0]
-    """
-    price = positive("kappa", kappa) / variances
-    order = np.argsort(price, kind="stable")
-    rising = price[order]
-    size = np.arange(1, len(price) + 1)
-    level = (1 + np.cumsum(rising)) / size
-    count = int(np.max(np.flatnonzero(level > rising)) + 1)
-    return np.asarray(np.maximum(level[count - 1] - price, 0.0))
 
 
 def _components(

@@ -1,6 +1,11 @@
 """What to ask owners next: which features, about which model, and how long a share may be.
 
 Everything here is chosen by predicted variances from public rows, before anybody is asked.
+
+Noise is shared out by water-filling: with features scaled by a_j the variance of coordinate j is
+kappa / a_j^2 for sum a_j^2 = 1; if its variance before is tau_j^2, the expected loss is least for
+a_j^2 = (c - kappa / tau_j^2)_+. So weak features are left out, the more the noisier the answer will
+be: the size of a map follows from the predicted signal to noise.
 """
 
 from collections.abc import Iterator
@@ -9,14 +14,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from tacit._util.checks import bad, one_of
+from tacit._util.checks import bad, one_of, positive
 from tacit._util.types import FloatArray, IntArray
-from tacit.algorithms.feature_maps import Basis, water_filling
 from tacit.algorithms.foretelling import Heard
 from tacit.algorithms.posterior import Posterior
 from tacit.learners.learner import ReportTerms
 from tacit.learners.models.scores import contrasts, softmax
-from tacit.learners.owners.gradient import Gradient, longest_residuals
+from tacit.learners.owners.gradient import longest_residuals
 from tacit.mechanisms.registry import best_mechanism
 from tacit.mechanisms.spaces import Ball, Space
 from tacit.sums import HOW, NOBODY, TRUSTS
@@ -78,14 +82,6 @@ class Population:
         return ReportTerms.of(mechanism, space, epsilon)
 
 
-def check_trust(crowd: Population, mechanism: str, epsilon: float | FloatArray) -> None:
-    """Refuse what sums of two servers do not have: a mechanism at owners, an epsilon of each."""
-    if crowd.summed and mechanism != "auto":
-        raise bad("mechanism", f'auto with trust="{HOW}": the servers add the noise', mechanism)
-    if crowd.summed and np.ndim(epsilon) != 0:
-        raise bad("epsilon", f'one number with trust="{HOW}"', f"shape {np.shape(epsilon)}")
-
-
 @dataclass(frozen=True, eq=False)
 class RoundQuestion:
     """Features `kept`, scaled by `scale`, of the model `reference`; `weights` are those of public
@@ -101,14 +97,6 @@ class RoundQuestion:
     weights: FloatArray
     left: float
     spread: float
-
-    def learner(self, basis: Basis) -> Gradient:
-        """The same for owners."""
-        scale = np.zeros(basis.dim)
-        scale[self.kept] = self.scale
-        matrix = contrasts(len(self.reference) + 1)
-        weights = (matrix @ (self.reference[:, self.kept] / self.scale)).T
-        return Gradient(basis.scaled(scale), np.ascontiguousarray(weights), self.reach, self.radius)
 
     def heard(self, mean: FloatArray, noise: float) -> Heard:
         """With its answer."""
@@ -131,7 +119,7 @@ def next_question(posterior: Posterior, population: Population) -> RoundQuestion
     not that unlikely); about the whole, public rows need not say what to expect. Part, reach and
     radius are those of the least predicted variance, by both kinds of noise.
     """
-    chances, variances = posterior.owners_chances, np.diag(posterior.open_covariance)
+    variances, chances = np.diag(posterior.open_covariance), posterior.owners_chances
     kept, scale = _features(chances, variances, posterior.classes - 1, population)
     drawn = _Drawn.of(posterior, population.rows)
     found = list[tuple[float, RoundQuestion]]()
@@ -194,6 +182,21 @@ def _features(
     shares[0] = max(shares[0], _WEAKEST * shares.max())  # the intercept always stays
     kept = np.flatnonzero(shares > 0)
     return kept, np.sqrt(shares[kept] / shares[kept].sum())
+
+
+def water_filling(variances: FloatArray, kappa: float) -> FloatArray:
+    """a^2 with sum 1: (c - kappa / variance)_+, at least one of them above 0.
+
+    >>> water_filling(np.array([1.0, 1.0, 0.1]), kappa=1.0).tolist()
+    [0.5, 0.5, 0.0]
+    """
+    price = positive("kappa", kappa) / variances
+    order = np.argsort(price, kind="stable")
+    rising = price[order]
+    size = np.arange(1, len(price) + 1)
+    level = (1 + np.cumsum(rising)) / size
+    count = int(np.max(np.flatnonzero(level > rising)) + 1)
+    return np.asarray(np.maximum(level[count - 1] - price, 0.0))
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,7 +28,7 @@ from tacit.learners.learner import Facts, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.scores import ScoreModel
 from tacit.learners.owners.gradient import Discriminant, class_residuals
-from tacit.learners.query import Answer, all_rounds, rounds_in_words
+from tacit.learners.query import Answer
 
 MAPS = ("linear", "products")
 LEAST_GAIN = 1e-3  # nats of mean log loss: below, nobody is asked
@@ -145,7 +145,7 @@ def refine(
     if look.gain < LEAST_GAIN:
         return ending(f"nobody was asked: {too_little(look.gain)}")
     number = look.rounds if rounds is None else whole("rounds", rounds, 1)
-    facts = Facts(public.X.shape[1], public.classes)
+    nothing_yet, facts = Ensemble(public.classes), Facts(public.X.shape[1], public.classes)
     for place in range(1, number + 1):
         learner, features = belief.learner, belief.features
         terms = crowd.terms(learner.space(facts), mechanism, epsilon, number)
@@ -155,7 +155,7 @@ def refine(
             owners=None if crowd.summed else max(1, crowd.owners // number),
             learner=learner,
             facts=facts,
-            ensemble=Ensemble(public.classes),
+            ensemble=nothing_yet,
             terms=terms,
         )
         if answer is None:
@@ -207,3 +207,21 @@ def record_of(place: int, answer: Answer, features: str) -> StepRecord:
     """A round as it went."""
     signal, noise = (float(np.sqrt((vector**2).sum())) for vector in (answer.mean, answer.stderr))
     return StepRecord(place, answer.n, features, len(answer.mean), signal, noise)
+
+
+def rounds_in_words(number: int) -> str:
+    """A number of rounds.
+
+    >>> rounds_in_words(1), rounds_in_words(2)
+    ('1 round', '2 rounds')
+    """
+    return f"{number} round{'' if number == 1 else 's'}"
+
+
+def all_rounds(number: int) -> str:
+    """Why an algorithm ended that did all it was told to do.
+
+    >>> all_rounds(1), all_rounds(2)
+    ('1 round', 'all 2 rounds')
+    """
+    return rounds_in_words(number) if number == 1 else f"all {rounds_in_words(number)}"

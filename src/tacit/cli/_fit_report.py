@@ -13,11 +13,11 @@ from rich.table import Table
 
 from tacit._util.types import IntArray
 from tacit.algorithms.public_baseline import PublicModel
+from tacit.algorithms.refinement import all_rounds, rounds_in_words
 from tacit.cli.predict import misfits_line
 from tacit.data.table import UserTable
 from tacit.estimators.guarantee import Guarantee
 from tacit.estimators.planning import Plan
-from tacit.learners.query import all_rounds, rounds_in_words
 
 
 @dataclass(frozen=True)

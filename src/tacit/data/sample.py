@@ -19,7 +19,7 @@ import numpy as np
 
 from tacit._util.types import AnyArray
 from tacit.data.cohort import Public
-from tacit.data.schema import Category, Number, Schema, has_value, read_schema
+from tacit.data.schema import Category, Number, Schema, read_schema
 from tacit.data.table import (
     UserTable,
     conform,
@@ -88,7 +88,7 @@ def schema_of_rows(table: Any, labels: AnyArray) -> tuple[Schema, list[str]]:
     if not isinstance(table, UserTable):
         return Schema.of_public(table, labels[is_known(labels)]), []
     found = describe_rows(table, labels)
-    return found.schema, found.notes(lambda _: "leave it out of X")
+    return found.schema, found.notes
 
 
 def sort_classes(schema: Schema) -> Schema:
@@ -96,14 +96,15 @@ def sort_classes(schema: Schema) -> Schema:
     return replace(schema, classes=tuple(in_order(schema.classes)))
 
 
-def sample_of(table: UserTable, roles: ColumnRoles, where: str) -> Sample:
-    """The sample in a table of public rows; `where` names it in messages."""
+def sample_of(table: UserTable, labels: AnyArray, roles: ColumnRoles, where: str) -> Sample:
+    """The sample in a table of public rows, one column of which are the labels; `where` names it in
+    messages.
+    """
     schema, notes = (
         _infer_schema(table, roles) if roles.schema is None else _take_schema(table, roles)
     )
-    labels = conform_labels(table.column(roles.label), schema)
-    features = conform(table, schema, where)
-    numbers = schema.encode_labels(labels)
+    known, features = conform_labels(labels, schema), conform(table, schema, where)
+    numbers = schema.encode_labels(known)
     there = numbers >= 0
     if not there.any():
         raise ValueError(f"no public row has a label of the schema's classes {schema.classes}")
@@ -123,7 +124,7 @@ def _infer_schema(table: UserTable, roles: ColumnRoles) -> tuple[Schema, list[st
         leave_out=roles.leave_out,
         categories=roles.categories,
     )
-    return found.schema, found.notes(lambda name: f"--leave-out {quote(name)}")
+    return found.schema, found.notes
 
 
 def _take_schema(table: UserTable, roles: ColumnRoles) -> tuple[Schema, list[str]]:
@@ -151,21 +152,13 @@ class Description:
     """A schema, and of every column that it leaves out, why.
 
     `identifiers` are features that may be none, whose values are all different whole numbers: how
-    many they are.
+    many they are. `notes` say both to a reader.
     """
 
     schema: Schema
     left_out: dict[str, str]
     identifiers: dict[str, int]
-
-    def notes(self, leave_out: Callable[[str], str]) -> list[str]:
-        """What a reader should know of columns; `leave_out` says how to leave one out."""
-        notes = [f"column {name!r} is left out: it {why}" for name, why in self.left_out.items()]
-        return notes + [
-            f"column {name!r} has {count:,} different whole numbers in {count:,} public rows: "
-            f"an identifier? {leave_out(name)}"
-            for name, count in self.identifiers.items()
-        ]
+    notes: list[str]
 
 
 def describe(
@@ -180,7 +173,7 @@ def describe(
 
     `categories` are columns of numbers that are codes. Only the public table is looked at.
     """
-    labels, others = table.column(label), (label, owner, *leave_out)
+    labels, others = table.columns[label], (label, owner, *leave_out)
     features = {name: column for name, column in table.columns.items() if name not in others}
     classes = _distinct(labels)
     if not 2 <= len(classes) <= MOST_VALUES:
@@ -197,7 +190,7 @@ def describe(
     kept, left_out = _divide(features, table.left_out, categories)
     if not kept:
         raise ValueError(f"the public table has no column to learn {label!r} from")
-    return _description(kept, left_out, classes)
+    return _description(kept, left_out, classes, lambda name: f"--leave-out {quote(name)}")
 
 
 def describe_rows(table: UserTable, labels: AnyArray) -> Description:
@@ -206,7 +199,8 @@ def describe_rows(table: UserTable, labels: AnyArray) -> Description:
     if not kept:
         why = "; ".join(f"{name!r} {reason}" for name, reason in left_out.items())
         raise ValueError(f"the public rows have no column to learn from: {why}")
-    return _description(kept, left_out, _distinct(labels))
+    classes = _distinct(labels[is_known(labels)])
+    return _description(kept, left_out, classes, lambda _: "leave it out of X")
 
 
 def _divide(
@@ -232,11 +226,21 @@ def _divide(
 
 
 def _description(
-    kept: dict[str, AnyArray], left_out: dict[str, str], classes: list[Any]
+    kept: dict[str, AnyArray],
+    left_out: dict[str, str],
+    classes: list[Any],
+    leave_out: Callable[[str], str],
 ) -> Description:
+    """`leave_out` says how to leave out a column that may be no feature."""
     identifiers = {name: len(column) for name, column in kept.items() if _identifies(column)}
+    notes = [f"column {name!r} is left out: it {why}" for name, why in left_out.items()]
+    notes += [
+        f"column {name!r} has {count:,} different whole numbers in {count:,} public rows: "
+        f"an identifier? {leave_out(name)}"
+        for name, count in identifiers.items()
+    ]
     features = tuple(_feature(name, column) for name, column in kept.items())
-    return Description(Schema(features, tuple(classes)), left_out, identifiers)
+    return Description(Schema(features, tuple(classes)), left_out, identifiers, notes)
 
 
 def _feature(name: str, column: AnyArray) -> Number | Category:
@@ -267,8 +271,9 @@ def _identifies(column: AnyArray) -> bool:
 
 
 def _distinct(column: Any) -> list[Any]:
-    """Different values that are there, in order; numbers by size."""
-    return in_order({value for value in column.tolist() if has_value(value)})
+    """Different values that are there (missing are None and NaN), in order; numbers by size."""
+    there = {value for value in column.tolist() if value is not None and value == value}
+    return in_order(there)
 
 
 def in_order(values: Iterable[Any]) -> list[Any]:

@@ -224,7 +224,8 @@ def _other_kind(first: bytes) -> str:
 def read_sample(file: "TableFile", roles: ColumnRoles) -> Sample:
     """The data user's own file: what it shows, and its rows."""
     file.require(roles.label)
-    return sample_of(file.read(), roles, str(file.path))
+    table = file.read()
+    return sample_of(table, table.column(roles.label), roles, str(file.path))
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,7 +279,9 @@ def divide(
         )
     given_up = np.isin(numbers, order[:drawn])
     public_rows = f"{int(held[drawn - 1]):,} rows"
-    sample = sample_of(type_columns(raw[given_up]), roles, f"the {public_rows} given up")
+    table = type_columns(raw[given_up])
+    labels = table.column(roles.label)
+    sample = sample_of(table, labels, roles, f"the {public_rows} given up")
     rest = _rows_of(raw[~given_up], file, roles, sample.schema, one_owner=False)
     source = f"{public_rows} of {drawn:,} owners were given up as public rows"
     return sample, rest, f"{source}: they are not protected."

@@ -8,6 +8,7 @@ block, not with the cohort.
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from hashlib import blake2b
 from typing import Any, TypeVar
 
@@ -52,7 +53,6 @@ class Inline:
     influence: str = field(init=False, default="")
     spent: FloatArray = field(init=False, repr=False)
     transcript: bytes = field(init=False, repr=False, default=b"")
-    _waiting: IntArray = field(init=False, repr=False)
     _charged: AnyArray = field(init=False, repr=False)
     _asked: int = field(init=False, default=0)
     _widest: int = field(init=False, default=0)
@@ -62,7 +62,6 @@ class Inline:
             self.epsilon = float(self.epsilon)
         self.spent = np.zeros(len(self.cohort))
         self._charged = np.full(len(self.cohort), Fraction(0), dtype=object)
-        self._waiting = drawing_order(len(self.cohort), self.stream)
         if isinstance(self.epsilon, np.ndarray) and self.epsilon.shape != (len(self.cohort),):
             raise ValueError(
                 f"epsilon must be one number per owner, {len(self.cohort)}, got "
@@ -73,6 +72,11 @@ class Inline:
     def speakers(self) -> int:
         """How many owners have spoken."""
         return int(np.count_nonzero(self.spent))
+
+    @cached_property
+    def _waiting(self) -> IntArray:
+        """Owners in the order in which they are asked."""
+        return drawing_order(len(self.cohort), self.stream)
 
     def run(self, algorithm: Generator[Any, Any, Result]) -> Result:
         """Drive an algorithm to its end."""
@@ -122,25 +126,22 @@ class Inline:
         summed = isinstance(query, ShareQuery) and isinstance(query.terms, VectorTerms)
         if not len(owners) or (summed and not self._charge_sum(owners, query)):
             return None
-        coins = self.stream.child("round", query.round, query.attempt)
-        epsilon = self.epsilon if isinstance(self.epsilon, float) else self.epsilon[owners]
-        if not summed:
-            self.spent[owners] += epsilon
+        tapes = self.stream.child("round", query.round, query.attempt).of(owners)
         if query.width > self._widest and (summed or not query.unsound):
             self._widest, self.influence = query.width, query.influence
+        if isinstance(query, ShareQuery) and summed:
+            return self._add_up(query, owners, tapes)
+        epsilon = self.epsilon if isinstance(self.epsilon, float) else self.epsilon[owners]
+        self.spent[owners] += epsilon
         if isinstance(query, ShareQuery) and isinstance(query.learner, Simulated):
             kind = MECHANISMS[query.how]
-            return query.learner.simulate(
-                query, self.cohort[owners], kind, epsilon, coins.of(owners)
-            )
-        size = max(1, _BLOCK // query.width)
-        if isinstance(query, ShareQuery) and summed:
-            return self._add_up(query, owners, size)
+            return query.learner.simulate(query, self.cohort[owners], kind, epsilon, tapes)
         collected: Any = None
-        for start in range(0, len(owners), size):
-            block = owners[start : start + size]
-            part = epsilon if isinstance(epsilon, float) else epsilon[start : start + size]
-            added = query.collect(query.release(self.cohort[block], part, coins.of(block)), part)
+        blocks = -(-len(owners) * query.width // _BLOCK)
+        for rows in np.array_split(np.arange(len(owners)), blocks):
+            block, coins = self.cohort[owners[rows]], tapes.of(rows)
+            part = epsilon if isinstance(epsilon, float) else epsilon[rows]
+            added = query.collect(query.release(block, part, coins), part)
             collected = added if collected is None else collected + added
         return query.answer(collected)
 
@@ -159,13 +160,12 @@ class Inline:
         self.spent[owners] = [prices[total] for total in charged.tolist()]
         return True
 
-    def _add_up(self, query: ShareQuery, owners: IntArray, size: int) -> Answer:
+    def _add_up(self, query: ShareQuery, owners: IntArray, tapes: Stream) -> Answer:
         """What two servers say to a sum of shares."""
-        coins = self.stream.child("round", query.round, query.attempt)
         total = np.zeros(query.width, dtype=np.int64)
-        for start in range(0, len(owners), size):
-            block = owners[start : start + size]
-            total += query.add_up(query.release(self.cohort[block], 0.0, coins.of(block)))
+        blocks = -(-len(owners) * query.width // _BLOCK)
+        for rows in np.array_split(np.arange(len(owners)), blocks):
+            total += query.add_up(query.release(self.cohort[owners[rows]], 0.0, tapes.of(rows)))
         return query.open_sum(total, len(owners), self.stream)
 
     def _invite(self, query: Query) -> IntArray:

@@ -12,7 +12,7 @@ from tacit._util.checks import one_of, positive, whole
 from tacit._util.types import AnyArray, FloatArray
 from tacit.algorithms.boosting import AllOwners, Judge, OwnSample, Schedule, boost
 from tacit.algorithms.public_baseline import PublicModel
-from tacit.algorithms.question import DELTA, Population, check_trust
+from tacit.algorithms.question import DELTA, Population
 from tacit.data.schema import Schema
 from tacit.data.table import encode_rows
 from tacit.engines.inline import Inline, Monitor
@@ -20,6 +20,7 @@ from tacit.estimators.guarantee import boosting_guarantee, under_two_servers
 from tacit.estimators.inputs import (
     accept_table,
     baseline_of,
+    check_trust,
     public_pair,
     read_inputs,
 )

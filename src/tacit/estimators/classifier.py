@@ -14,8 +14,8 @@ from tacit._util.checks import bad, one_of, whole
 from tacit._util.types import AnyArray, FloatArray
 from tacit.algorithms.gradient_trees import Growth, grow
 from tacit.algorithms.public_baseline import PublicModel
-from tacit.algorithms.question import DELTA, Population, check_trust
-from tacit.algorithms.refinement import MAPS, Outlook, discriminate, refine
+from tacit.algorithms.question import DELTA, Population
+from tacit.algorithms.refinement import MAPS, Outlook, discriminate, refine, rounds_in_words
 from tacit.data.schema import Schema
 from tacit.data.table import encode_rows
 from tacit.engines.inline import Inline, Monitor
@@ -23,11 +23,11 @@ from tacit.estimators.guarantee import classifier_guarantee, under_two_servers
 from tacit.estimators.inputs import (
     accept_table,
     baseline_of,
+    check_trust,
     public_pair,
     read_inputs,
 )
 from tacit.estimators.persistence import Savable
-from tacit.learners.query import rounds_in_words
 from tacit.mechanisms.registry import MECHANISMS
 from tacit.mechanisms.streams import stream_of
 from tacit.sums import NOBODY
@@ -226,7 +226,7 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
                 )
             )
 
-        self.model_, self.stages_ = refined.model, refined.stages
+        self.model_, self.stages_ = refined.stages[-1], refined.stages
         self.public_only_score_, self.public_model_ = own.accuracy, own.name
         self.predicted_gain_, self.ended_ = refined.predicted_gain, refined.ended
         self.report_ = [asdict(record) for record in refined.records]

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 from tacit._util.checks import bad, positive
 from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
 from tacit.algorithms.public_baseline import PublicModel, fit_public
+from tacit.algorithms.question import Population
 from tacit.data.cohort import Cohort, Public
 from tacit.data.sample import Sample
 from tacit.data.schema import Schema
@@ -34,6 +35,7 @@ from tacit.data.table import (
 )
 from tacit.estimators.guarantee import Source
 from tacit.mechanisms.streams import Stream, drawing_order
+from tacit.sums.halves import HOW
 
 _LEAST = 10  # owners to set aside, unless that is more than half
 
@@ -233,6 +235,14 @@ def baseline_of(public: Public, given: PublicModel | None) -> PublicModel:
             f"got one of {len(given.held_out)} rows"
         )
     return given
+
+
+def check_trust(crowd: Population, mechanism: str, epsilon: float | FloatArray) -> None:
+    """Refuse what sums of two servers do not have: a mechanism at owners, an epsilon of each."""
+    if crowd.summed and mechanism != "auto":
+        raise bad("mechanism", f'auto with trust="{HOW}": the servers add the noise', mechanism)
+    if crowd.summed and np.ndim(epsilon) != 0:
+        raise bad("epsilon", f'one number with trust="{HOW}"', f"shape {np.shape(epsilon)}")
 
 
 def accept_pair(estimator: Any, public: Any) -> tuple[Any, AnyArray]:
