@@ -100,7 +100,7 @@ def _until_it_stalls(
     rows, found = self.projection.see(X), []
     for vector, tilt in enumerate(tilts):
         told = targets_of(y, self.labels, vector)
-        f = minimise(rows, told, self.loss, plan.ridge, tilt, plan.tolerance)
+        f = minimise(rows, told, self.loss, plan.ridge, tilt, tolerance=plan.tolerance)
         slope = rows.T @ self.loss.first(rows @ f, told) + plan.ridge * f + tilt
         found.append(f if np.sqrt(slope @ slope) <= plan.tolerance else np.zeros(len(f)))
     return np.array(found)

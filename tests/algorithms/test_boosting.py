@@ -30,12 +30,11 @@ def data(n=4000, dim=6, classes=2, seed=0):
     return X, np.argmax(scores, axis=1)
 
 
-def loop(learner, public, mechanism, epsilon, rounds, owners, attempts, judge=None):
-    """The boosting loop on terms that fit the owners' epsilon."""
+def loop(learner, public, mechanism, epsilon, *schedule, judge=None):
+    """The boosting loop on terms that fit the owners' epsilon: rounds, owners, attempts."""
     facts = learner.facts(public)
     terms = ReportTerms.of(mechanism, learner.space(facts), epsilon)
-    schedule = Schedule(rounds, owners, attempts)
-    return boost(learner, facts, terms, judge or OwnSample(public), schedule)
+    return boost(learner, facts, terms, judge or OwnSample(public), Schedule(*schedule))
 
 
 def plain_samme(X, y, classes, cuts, rounds):
@@ -222,7 +221,7 @@ def test_errors_by_secure_sums_over_all_owners(sums):
     public = Public(X[:500], y[:500], 2)
     cohort = Cohort.of(X[500:], y[500:], np.arange(29_500) // 5)
     engine = Inline(cohort, 1.0, seeded(1), sums)
-    result = engine.run(loop(Stump(), public, "none", 1.0, 5, 1000, 2, AllOwners()))
+    result = engine.run(loop(Stump(), public, "none", 1.0, 5, 1000, 2, judge=AllOwners()))
     assert len(result.ensemble) == 5
     before = Ensemble(2)
     for record, (alpha, model) in zip(result.records, result.ensemble.members, strict=True):
@@ -239,7 +238,7 @@ def test_a_tally_without_sums_says_what_to_do():
     X, y = data(n=200)
     engine = Inline(Cohort.of(X, y), 1.0, seeded(1))
     with pytest.raises(ValueError, match=r"give sums, e\.g\. TwoServers"):
-        engine.run(loop(Stump(), Public(X, y, 2), "none", 1.0, 1, 10, 1, AllOwners()))
+        engine.run(loop(Stump(), Public(X, y, 2), "none", 1.0, 1, 10, 1, judge=AllOwners()))
 
 
 @pytest.mark.parametrize(

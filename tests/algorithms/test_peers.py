@@ -124,7 +124,7 @@ def test_what_is_not_held_is_not_looked_at():
 
 def exchange(people, held, rounds, epsilon, known=None):
     algorithm = exchange_stumps(
-        CELLS, held, rounds, (epsilon,), seeded(7), SharedStumps() if known is None else known
+        CELLS, held, rounds, (epsilon,), seeded(7), known=SharedStumps() if known is None else known
     )
     return Inline(people, epsilon, seeded(8)).run(algorithm)
 

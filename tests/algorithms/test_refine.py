@@ -38,7 +38,7 @@ def sample(size, classes=2, seed=0):
     return Public(X, y, classes)
 
 
-def run(public, owners, epsilon, classes=2, each=2, seed=1, generator=refine, **options):
+def run(public, owners, epsilon, *, classes=2, each=2, seed=1, generator=refine, **options):
     X, y = rows_of(owners * each, classes, seed=seed)
     cohort = Cohort.of(X, y, np.arange(owners * each) // each)
     crowd = Population(owners, epsilon, each)
@@ -55,7 +55,7 @@ def accuracy(model, classes=2):
 @pytest.mark.parametrize("classes", [2, 3])
 def test_owners_help_a_small_sample(classes):
     public = sample(60, classes, seed=4)
-    refined = run(public, 20_000, 2.0, classes)
+    refined = run(public, 20_000, 2.0, classes=classes)
     before, after = accuracy(refined.own.model, classes), accuracy(refined.model, classes)
     assert after > before + 0.015
     assert refined.stages[0] is refined.own.model

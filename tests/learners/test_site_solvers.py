@@ -8,7 +8,7 @@ from reliability.sites import sites
 from scipy.optimize import minimize
 
 from tacit.audit.questions import gradient_length
-from tacit.learners.sites.descent import LANES, UNIT, Descent, Tiles, add_slopes, descend
+from tacit.learners.sites.descent import LANES, UNIT, Descent, SlopeRoom, Tiles, add_slopes, descend
 from tacit.learners.sites.losses import LOSSES, Huber, HuberHinge, LogisticLoss
 from tacit.learners.sites.perturbation import Perturbation, least_ridge, objective
 from tacit.learners.sites.projection import Projection
@@ -147,7 +147,8 @@ def test_sums_of_slopes_round_less_than_counted():
     held = np.zeros((len(tiles.entries), LANES))
     held.reshape(-1)[:3_000] = targets
     sums = np.empty(3)
-    add_slopes(tiles.entries, held, loss.code, loss.h, f, sums, np.empty(3), np.empty((3, LANES)))
+    room = SlopeRoom(sums, np.empty(3), np.empty((3, LANES)))
+    add_slopes(tiles.entries, held, loss.code, loss.h, f, room)
     exact = [Fraction(0)] * 3
     for row, target in zip(rows.tolist(), targets.tolist(), strict=True):
         z = sum(Fraction(x) * Fraction(part) for x, part in zip(row, f.tolist(), strict=True))

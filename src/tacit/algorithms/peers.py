@@ -243,6 +243,7 @@ def exchange_stumps(
     rounds: int,
     menu: tuple[float, ...],
     coins: Stream,
+    *,
     known: SharedStumps,
     leaves: str = "cells",
 ) -> Generator[CountLeaves, Estimates | None, SharedStumps]:

@@ -14,7 +14,7 @@ from rich.table import Table
 from tacit._util.types import IntArray
 from tacit.algorithms.public_baseline import PublicModel
 from tacit.algorithms.refinement import all_rounds, rounds_in_words
-from tacit.cli.predict import misfits_line
+from tacit.cli._output import misfits_line
 from tacit.data.table import UserTable
 from tacit.estimators.guarantee import Guarantee
 from tacit.estimators.planning import Plan

@@ -9,6 +9,7 @@ machine reads.
 import json
 import os
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, is_dataclass
@@ -30,6 +31,7 @@ from rich.text import Text
 import tacit
 from tacit.cli._options import INTERRUPTED
 
+_SHOWN = 5  # columns in a line of misfits
 _OTHERS = 48  # columns of the terminal for bar, time and time left
 
 
@@ -123,6 +125,24 @@ def percent(mean: float, std: float, across: int) -> str:
     """
     gap = "\n" if across > 4 else " "
     return f"{100 * mean:.1f}{gap}± {100 * std:.1f}"
+
+
+def misfits_line(found: Mapping[str, int], path: Path) -> str:
+    """Values of a user's own file that a model cannot take as they are, the worst columns in one
+    line; empty where everything fits. Never for owners' rows.
+
+    >>> misfits_line({"age": 1, "town": 1200}, Path("new.csv")).partition("missing, ")[2]
+    'unknown to the model or beyond its bounds: town 1,200, age 1'
+    """
+    if not found:
+        return ""
+    worst = ", ".join(f"{name} {count:,}" for name, count in Counter(found).most_common(_SHOWN))
+    others = len(found) - _SHOWN
+    more = f" and {others} more column{'' if others == 1 else 's'}" if others > 0 else ""
+    return (
+        f"values of {path} that are missing, unknown to the model or beyond its bounds: "
+        f"{worst}{more}"
+    )
 
 
 class _Left(ProgressColumn):

@@ -43,6 +43,16 @@ class Part(Enum):
     DEVICE = "device"
 
 
+@dataclass(frozen=True)
+class _Sizes:
+    """How much of mechanisms and gate is checked."""
+
+    epsilons: list[float]
+    dims: list[int]
+    reports: int
+    owners: int
+
+
 @dataclass
 class _Findings:
     """What was found, part by part."""
@@ -103,8 +113,8 @@ def audit(
     found, stopped = _Findings(), False
     budgets = [positive("epsilon", each) for each in epsilon or (0.5, 1.0, 3.0, 5.0)]
     try:
-        parts = part or list(Part)
-        _check(found, parts, budgets, dim or [1, 4], reports, owners, seed, screen)
+        parts, sizes = part or list(Part), _Sizes(budgets, dim or [1, 4], reports, owners)
+        _check(found, parts, sizes, seed, screen)
         _watch(found, parts, questions, seed, screen)
     except KeyboardInterrupt:
         stopped = True
@@ -127,28 +137,19 @@ def audit(
         )
 
 
-def _check(
-    found: _Findings,
-    parts: list[Part],
-    epsilons: list[float],
-    dims: list[int],
-    reports: int,
-    owners: int,
-    seed: int,
-    screen: Screen,
-) -> None:
+def _check(found: _Findings, parts: list[Part], sizes: _Sizes, seed: int, screen: Screen) -> None:
     """Add to the findings one by one, so that an interruption keeps them."""
     if Part.MECHANISMS in parts:
         with bar(screen) as told:
-            count = len(PRIVATE) * len(epsilons) * len(dims)
+            count = len(PRIVATE) * len(sizes.epsilons) * len(sizes.dims)
             told(0, count, "mechanisms")
-            for row in audit_mechanisms(epsilons, dims, reports, seeded(seed)):
+            for row in audit_mechanisms(sizes.epsilons, sizes.dims, sizes.reports, seeded(seed)):
                 found.mechanisms.append(row)
                 told(len(found.mechanisms), count, f"mechanisms: {row.mechanism}")
     if Part.GATE in parts:
         with bar(screen) as told:
             told(0, len(CASES), "gate")
-            for case in audit_gate(owners, seeded(seed)):
+            for case in audit_gate(sizes.owners, seeded(seed)):
                 found.gate.append(case)
                 told(len(found.gate), len(CASES), f"gate: {case.learner}, {case.mechanism}")
             found.coins = list(find_repeated_coins())

@@ -4,7 +4,7 @@ import csv
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +14,7 @@ import typer
 
 from tacit._util.interrupts import stop_on_interrupt
 from tacit.cli._options import check_file, optional_key
-from tacit.cli._output import Screen, bar, writable
+from tacit.cli._output import Screen, bar, misfits_line, writable
 
 if TYPE_CHECKING:  # a wrong option or a missing file is told before any of it is loaded
     from tacit._util.types import AnyArray, IntArray
@@ -87,7 +87,6 @@ def _rows(likely: "AnyArray", first: int) -> "IntArray":
 
 
 _BLOCK = 50_000  # rows at once
-_SHOWN = 5  # columns in a line of misfits
 
 
 @dataclass
@@ -239,24 +238,6 @@ def _predict_block(fitted: Any, table: "UserTable", where: str, tally: _Tally) -
         tally.judged += int((classes >= 0).sum())
         tally.right += int((np.argmax(chances, axis=1) == classes).sum())
     return chances
-
-
-def misfits_line(found: Mapping[str, int], path: Path) -> str:
-    """Values of a user's own file that a model cannot take as they are, the worst columns in one
-    line; empty where everything fits. Never for owners' rows.
-
-    >>> misfits_line({"age": 1, "town": 1200}, Path("new.csv")).partition("missing, ")[2]
-    'unknown to the model or beyond its bounds: town 1,200, age 1'
-    """
-    if not found:
-        return ""
-    worst = ", ".join(f"{name} {count:,}" for name, count in Counter(found).most_common(_SHOWN))
-    others = len(found) - _SHOWN
-    more = f" and {others} more column{'' if others == 1 else 's'}" if others > 0 else ""
-    return (
-        f"values of {path} that are missing, unknown to the model or beyond its bounds: "
-        f"{worst}{more}"
-    )
 
 
 def _tell(tally: _Tally, data: Path, out: Path, seconds: float, screen: Screen) -> None:

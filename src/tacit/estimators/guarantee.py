@@ -218,6 +218,7 @@ def boosting_guarantee(
     unsound: str,
     mechanism: str,
     epsilon: float | FloatArray,
+    *,
     error_epsilon: float | None,
     source: Source,
     stream: Stream,

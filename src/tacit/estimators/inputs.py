@@ -35,7 +35,7 @@ from tacit.data.table import (
 )
 from tacit.estimators.guarantee import Source
 from tacit.mechanisms.streams import Stream, drawing_order
-from tacit.sums.halves import HOW
+from tacit.sums import HOW
 
 _LEAST = 10  # owners to set aside, unless that is more than half
 

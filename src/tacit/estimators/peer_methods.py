@@ -189,7 +189,7 @@ def _turns(
 def _stumps(
     cells: Cells, held: Mapping[int, tuple[int, ...]], plan: TurnPlan, coins: Stream, known: Any
 ) -> Generator[Any, Any, SharedStumps]:
-    return exchange_stumps(cells, held, plan.rounds, plan.menu, coins, known)
+    return exchange_stumps(cells, held, plan.rounds, plan.menu, coins, known=known)
 
 
 def _trees(

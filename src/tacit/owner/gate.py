@@ -89,6 +89,7 @@ class Gate:
         policy: Policy,
         ledger: Ledger,
         key: Ed25519PublicKey,
+        *,
         clock: Callable[[], float] | None = None,
         template: Template | None = None,
     ) -> None:

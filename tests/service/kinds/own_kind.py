@@ -48,8 +48,15 @@ class BaggingTerms(CampaignTerms):
         return [np.argmax(votes, axis=1) for votes in bag.staged_votes(public.X)]
 
     def publication(self, result, public, sums):
-        terms, coins = self.query.terms, (Source(len(public.y)), self.owner_coins)
-        promise = boosting_guarantee("", terms.mechanism, np.array(terms.epsilons), None, *coins)
+        terms = self.query.terms
+        promise = boosting_guarantee(
+            "",
+            terms.mechanism,
+            np.array(terms.epsilons),
+            error_epsilon=None,
+            source=Source(len(public.y)),
+            stream=self.owner_coins,
+        )
         return Publication(
             estimator="PrivateBoosting",
             model=result,

@@ -60,7 +60,7 @@ def _chunked(p, meas_len, chunk, checks, extra, truncate):
     )  # fmt: skip
 
 
-def sum_vec(length, most, chunk, shares=2, p=P128, proofs=1, algorithm=3):
+def sum_vec(length, most, chunk, shares=2, *, p=P128, proofs=1, algorithm=3):
     n = most.bit_length()
 
     def truncate(x):

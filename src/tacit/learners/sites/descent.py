@@ -19,6 +19,7 @@ whose exponential is the machine's own).
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, exp, log, log1p, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -119,28 +120,46 @@ def descend(
     a = bounds.contraction(tiles.count)
     rate = 8 / (9 * bounds.smoothness(tiles.count))
     found = np.zeros(bounds.dim)
-    constants = np.array([loss.h, bounds.ridge, rate, (1 - a) / (1 + a)])
-    _descend(tiles.entries, held, loss.code, constants, tilt, bounds.steps(tiles.count), found)
+    law = _Descent(loss.code, loss.h, bounds.ridge, rate, (1 - a) / (1 + a))
+    _descend(tiles.entries, held, law, tilt, bounds.steps(tiles.count), found)
     return found
+
+
+class _Descent(NamedTuple):
+    """The loss by its code and h, and the constants of the steps."""
+
+    code: int
+    h: float
+    ridge: float
+    rate: float
+    momentum: float
+
+
+class SlopeRoom(NamedTuple):
+    """Where slopes are added up: their sums, what rounding lost of them, and the lanes."""
+
+    sums: FloatArray
+    lost: FloatArray
+    lanes: FloatArray
 
 
 @kernel
 def _descend(
     tiles: FloatArray,
     targets: FloatArray,
-    code: int,
-    constants: FloatArray,
+    law: _Descent,
     tilt: FloatArray,
     steps: int,
     x: FloatArray,
 ) -> None:
-    """Changes `x` from the start to the end; `constants` are h, ridge, rate and momentum."""
-    h, ridge, rate, momentum = constants
+    """Changes `x` from the start to the end."""
+    code, h, ridge, rate, momentum = law
     dim = len(x)
     y, gradient = x.copy(), np.empty(dim)
-    sums, lost, lanes = np.empty(dim), np.empty(dim), np.empty((dim, LANES))
+    room = SlopeRoom(np.empty(dim), np.empty(dim), np.empty((dim, LANES)))
+    sums = room.sums
     for _ in range(steps):
-        add_slopes(tiles, targets, code, h, y, sums, lost, lanes)
+        add_slopes(tiles, targets, code, h, y, room)
         for j in range(dim):
             gradient[j] = sums[j] + (ridge * y[j] + tilt[j])
             new = y[j] - rate * gradient[j]
@@ -155,11 +174,10 @@ def add_slopes(
     code: int,
     h: float,
     f: FloatArray,
-    sums: FloatArray,
-    lost: FloatArray,
-    lanes: FloatArray,
+    room: SlopeRoom,
 ) -> None:
-    """`sums` becomes the sum over rows of l'(f . x, target) x; `lost` and `lanes` are room."""
+    """The room's `sums` become the sum over rows of l'(f . x, target) x."""
+    sums, lost, lanes = room
     dim = len(f)
     z, slopes = np.zeros(LANES), np.zeros(LANES)
     sums[:], lost[:], lanes[:] = 0.0, 0.0, 0.0

@@ -25,6 +25,7 @@ def minimise(
     loss: Loss,
     ridge: float | FloatArray,
     tilt: FloatArray | float = 0.0,
+    *,
     tolerance: float = 1e-6,
     centre: FloatArray | float = 0.0,
 ) -> FloatArray:
@@ -34,9 +35,8 @@ def minimise(
     """
     f = np.zeros(rows.shape[1]) + centre
     if len(rows) > _COARSE:  # a good start from every eighth row: most steps then cost an eighth
-        f = minimise(
-            rows[::8], targets[::8], loss, np.asarray(ridge) / 8, np.asarray(tilt) / 8, 8e-3, centre
-        )
+        eighth = rows[::8], targets[::8], loss, np.asarray(ridge) / 8, np.asarray(tilt) / 8
+        f = minimise(*eighth, tolerance=8e-3, centre=centre)
     pull = np.broadcast_to(np.asarray(ridge, dtype=np.float64), f.shape)
 
     def objective(point: FloatArray, z: FloatArray) -> float:

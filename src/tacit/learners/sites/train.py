@@ -223,7 +223,7 @@ class TrainSite(Query):
         targets = [targets_of(y, self.labels, vector) for vector in range(self.vectors)]
         if plan.descent is None:
             found = [
-                minimise(rows, told, self.loss, plan.ridge, tilt, _NEAR)
+                minimise(rows, told, self.loss, plan.ridge, tilt, tolerance=_NEAR)
                 for told, tilt in zip(targets, tilts, strict=True)
             ]
             return np.array(found)
