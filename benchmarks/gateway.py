@@ -36,9 +36,9 @@ class GateOfBefore(Gate):
     def _computes_apart(self) -> bool:
         return False
 
-    def _admitted(self, question: bytes) -> Invitation:
+    def _admit(self, question: bytes) -> Invitation:
         self._lately = {}
-        return super()._admitted(question)
+        return super()._admit(question)
 
 
 class QueueOfBefore(GateQueue):

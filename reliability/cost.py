@@ -43,21 +43,21 @@ class Forgetful:
     def find(self, owner: str, digest: bytes, key: str = "") -> Entry | None:
         return self._entries.get((owner, digest))
 
-    def spent(self, owner: str) -> tuple[Fraction, int]:
+    def spending_of(self, owner: str) -> tuple[Fraction, int]:
         return self._spent.get(owner, (Fraction(0), 0))
 
-    def spent_on(self, owner: str, how: str) -> Fraction:
+    def spending_on(self, owner: str, how: str) -> Fraction:
         own = self._of.get(owner, ())
         return sum((entry.cost for entry in own if entry.how == how), Fraction(0))
 
-    def answered(self, owner: str, campaign: CampaignId, what: str) -> int:
+    def count_answers(self, owner: str, campaign: CampaignId, what: str) -> int:
         own = self._of.get(owner, ())
         return sum(entry.key == campaign.key and entry.what == what for entry in own)
 
     def add(self, entry: Entry) -> None:
         self._entries[entry.owner, entry.digest] = entry
         self._of.setdefault(entry.owner, []).append(entry)
-        spent, releases = self.spent(entry.owner)
+        spent, releases = self.spending_of(entry.owner)
         self._spent[entry.owner] = spent + entry.cost, releases + 1
 
 

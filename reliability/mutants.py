@@ -68,7 +68,7 @@ class LeavesWhenDone(Gate):
         return False
 
     def _reports(self, invitation: Invitation, due: list[Any]) -> list[bytes]:
-        return self._released(invitation, due)
+        return self._make_reports(invitation, due)
 
 
 def _clock(mutated: bool) -> list[Check]:

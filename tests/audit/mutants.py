@@ -70,8 +70,8 @@ class LevelByData(Rows):
 
 
 class LongerForMore(Rows):
-    def _released(self, invitation, fresh):
-        said = super()._released(invitation, fresh)
+    def _make_reports(self, invitation, fresh):
+        said = super()._make_reports(invitation, fresh)
         return [
             report + bytes(len(self.rows(o).y) // 100)
             for report, (o, _, _) in zip(said, fresh, strict=True)
@@ -220,7 +220,7 @@ class Forgets(Gate):
                 if super().find(entry.owner, entry.digest, entry.key) is None:
                     super().add(entry)
 
-            def spent(self, owner):
+            def spending_of(self, owner):
                 return (0, 0)
 
         self._ledger = ledger_with(self._ledger, Forgetful)
@@ -258,8 +258,8 @@ class OneTape(Gate):
 class SeedOfQuestion(Gate):
     """Questions differ, but a gate that is started again repeats itself."""
 
-    def _admitted(self, question):
-        invitation = super()._admitted(question)
+    def _admit(self, question):
+        invitation = super()._admit(question)
         self._number = invitation.number
         return invitation
 
@@ -270,7 +270,7 @@ class SeedOfQuestion(Gate):
 class SharedByOwners(Gate):
     """Fresh for every question, but one draw for all owners."""
 
-    def _released(self, invitation, fresh):
+    def _make_reports(self, invitation, fresh):
         word = int(secure().words(np.zeros(1, np.int64), 0, 1)[0, 0] >> np.uint64(1))
         query = invitation.query
         said = []

@@ -13,7 +13,7 @@ class InSteps(Gate):
         return False
 
     def _reports(self, invitation, fresh):
-        return self._released(invitation, fresh)
+        return self._make_reports(invitation, fresh)
 
 
 def test_the_gate_says_nothing_by_its_clock():

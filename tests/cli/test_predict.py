@@ -12,7 +12,8 @@ from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
 from tacit.cli import app
-from tacit.cli.predict import _predict_block, misfits_line
+from tacit.cli._output import misfits_line
+from tacit.cli.predict import _predict_block
 from tests.cli.made import fit, people, run, write_csv
 
 

@@ -72,10 +72,10 @@ def test_deltas_and_rhos_of_two_keys_are_two_campaigns(ledger):
         book.add(entry(3, "bb"))
     each = Fraction(1, 1000)
     with ledger.transaction() as book:
-        assert book.rho_spent("me", CampaignId("study", "aa"), each) == 2
-        assert book.rho_spent("me", CampaignId("renamed", "bb"), each) == 1
-        assert book.delta_spent("me", CampaignId("study", "aa"), each) == 2 * each
-        assert book.delta_spent("me", CampaignId("study", "cc"), each) == 3 * each
+        assert book.rho_of("me", CampaignId("study", "aa"), each) == 2
+        assert book.rho_of("me", CampaignId("renamed", "bb"), each) == 1
+        assert book.delta_of("me", CampaignId("study", "aa"), each) == 2 * each
+        assert book.delta_of("me", CampaignId("study", "cc"), each) == 3 * each
     assert owners(ledger.entries(), None)["me"]["delta"] == "0.002"
 
 
@@ -83,8 +83,8 @@ def test_a_line_without_a_key_counts_for_every_campaign_of_its_name(ledger):
     with ledger.transaction() as book:
         book.add(entry(1, ""))
         book.add(entry(2, "aa"))
-        assert book.answered("me", CampaignId("study", "aa"), "x") == 2
-        assert book.answered("me", CampaignId("study", "bb"), "x") == 1
-        assert book.answered("me", CampaignId("other", "bb"), "x") == 0
+        assert book.count_answers("me", CampaignId("study", "aa"), "x") == 2
+        assert book.count_answers("me", CampaignId("study", "bb"), "x") == 1
+        assert book.count_answers("me", CampaignId("other", "bb"), "x") == 0
         assert book.find("me", bytes([1]) * 32, "bb").number == 1
         assert book.find("me", bytes([2]) * 32, "bb") is None

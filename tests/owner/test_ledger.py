@@ -68,8 +68,8 @@ def test_what_is_written_is_there_and_adds_up(tmp_path):
     ledger = opened(tmp_path)
     write(ledger, 1, 2, 3)
     with opened(tmp_path).transaction() as book:
-        assert book.spent("a") == (Fraction(3, 10), 3)
-        assert book.spent("b") == (0, 0)
+        assert book.spending_of("a") == (Fraction(3, 10), 3)
+        assert book.spending_of("b") == (0, 0)
         assert book.find("a", bytes([2]) * 32) == entry(2)
         assert book.find("b", bytes([2]) * 32) is None
     assert ledger.entries() == [entry(1), entry(2), entry(3)]
@@ -339,7 +339,7 @@ def spend(folder, first, budget, results):
     done = 0
     for number in range(first, first + 20):
         with ledger.transaction() as book:
-            if book.spent("a")[0] + Fraction(1, 10) <= budget:
+            if book.spending_of("a")[0] + Fraction(1, 10) <= budget:
                 book.add(entry(number))
                 done += 1
     results.put(done)

@@ -228,5 +228,5 @@ def test_rounded_shares_through_the_gate_add_up(tmp_path):
     assert pair.check([row.tobytes() for row in reports.points]) == (12, 12)
     mean, stderr, n = pair.open(seeded(1))
     assert (len(mean), n) == (query.width, 12)
-    exact = query.learner.share(query.asked, cohort).mean(axis=0)
+    exact = query.learner.share(query.share_query, cohort).mean(axis=0)
     assert (abs(mean - exact) < 6 * stderr).all()

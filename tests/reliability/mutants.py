@@ -52,5 +52,5 @@ class Draft(Book):
 class Unmarked(Ledger):
     """Does not look at its mark."""
 
-    def _caught_up(self, connection, identity):
+    def _catch_up(self, connection, identity):
         return Book(connection, *end_of(connection))

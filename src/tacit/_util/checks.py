@@ -37,7 +37,7 @@ def one_of(name: str, value: object, choices: Collection[str]) -> str:
     return value
 
 
-def rising(name: str, values: tuple[float, ...]) -> tuple[float, ...]:
+def check_rising(name: str, values: tuple[float, ...]) -> tuple[float, ...]:
     """`values`, if there are some, not too many, and each is above the one before, the first
     above zero.
     """

@@ -64,7 +64,7 @@ def grow(
     edges = np.quantile(public.X, np.linspace(0, 1, _BINS + 1)[1:-1], axis=0).T.copy()
     stages, held_out, records = [own.model], [own.held_out], list[StepRecord]()
 
-    def ending(why: str) -> Refined:
+    def end(why: str) -> Refined:
         return Refined(tuple(stages), tuple(held_out), own, tuple(records), 0.0, why)
 
     for _ in range(growth.trees):
@@ -84,14 +84,14 @@ def grow(
                 terms=terms,
             )
             if answer is None:
-                return ending(f"owners ran out after {number - 1} questions")
+                return end(f"owners ran out after {number - 1} questions")
             tree = _split(learner, answer, public, chance)
             records.append(record_of(number, answer, "trees"))
         grown = tree.scores(public.X, 2)
         added = Forest(tree, np.zeros(2), _trust(held_out[-1], grown, public))
         stages.append(stages[-1].plus(added))
         held_out.append(held_out[-1] + added.scores(public.X, 2))
-    return ending(f"all {growth.trees} trees of depth {growth.depth}")
+    return end(f"all {growth.trees} trees of depth {growth.depth}")
 
 
 def _bud() -> Trees:

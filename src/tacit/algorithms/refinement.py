@@ -135,7 +135,7 @@ def refine(
     belief, records = deepcopy(look.combination), list[StepRecord]()
     stages, held_out = [own.model], [own.held_out]
 
-    def ending(why: str) -> Refined:
+    def end(why: str) -> Refined:
         if records and belief.contradicted:
             stages.append(own.model)
             held_out.append(own.held_out)
@@ -143,7 +143,7 @@ def refine(
         return Refined(tuple(stages), tuple(held_out), own, tuple(records), look.gain, why)
 
     if look.gain < LEAST_GAIN:
-        return ending(f"nobody was asked: {too_little(look.gain)}")
+        return end(f"nobody was asked: {too_little(look.gain)}")
     number = look.rounds if rounds is None else whole("rounds", rounds, 1)
     nothing_yet, facts = Ensemble(public.classes), Facts(public.X.shape[1], public.classes)
     for place in range(1, number + 1):
@@ -159,12 +159,12 @@ def refine(
             terms=terms,
         )
         if answer is None:
-            return ending(f"owners ran out after {rounds_in_words(place - 1)}")
+            return end(f"owners ran out after {rounds_in_words(place - 1)}")
         belief.update(answer)
         stages.append(belief.model)
         held_out.append(belief.held_out)
         records.append(record_of(place, answer, features))
-    return ending(all_rounds(number))
+    return end(all_rounds(number))
 
 
 def discriminate(

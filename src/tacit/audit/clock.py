@@ -157,7 +157,7 @@ def _audit_case(
     folder: Path,
 ) -> ClockRow:
     gates = [
-        gateway(kind, cohort, _policy(pairs), ledger_in(_made(folder / str(number))))
+        gateway(kind, cohort, _policy(pairs), ledger_in(_make_folder(folder / str(number))))
         for number, cohort in enumerate((case.slow, case.quick))
     ]
     for gate in gates:  # kernels are compiled before time counts
@@ -207,7 +207,7 @@ def _policy(pairs: int) -> Policy:
     )
 
 
-def _made(folder: Path) -> Path:
+def _make_folder(folder: Path) -> Path:
     folder.mkdir()
     return folder
 
@@ -253,12 +253,12 @@ def audit_polls(
 ) -> Iterator[ClockRow]:
     """Whether polls tell how many records a peer has."""
     with ExitStack() as stack:
-        many, few = (stack.enter_context(_settled(count, kind)) for count in (_MANY, _FEW))
+        many, few = (stack.enter_context(_settle(count, kind)) for count in (_MANY, _FEW))
         yield compare_pairs("records of a peer, by its polls", (many, few), pairs, stream)
 
 
 @contextmanager
-def _settled(records: int, kind: type[Joining]) -> Iterator[Callable[[], float]]:
+def _settle(records: int, kind: type[Joining]) -> Iterator[Callable[[], float]]:
     """A peer that has spoken; asked, it polls until the campaign ends, and makes its own model."""
     (part,) = (each for each in parts() if each.terms.relay is not None)
     key = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))

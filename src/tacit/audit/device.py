@@ -158,7 +158,7 @@ def _compare(part: Role, kind: type[Joining]) -> Check:
                 owners = world.owners if part.gateway else None
                 typed = _TYPED if part.terms.has_names else None
                 joining = kind(file, world.label, POLICY, home, owners, name=typed)
-                seen.append(_shown(take_part(joining, Recorder(part.terms, key, part.questions))))
+                seen.append(_visible(take_part(joining, Recorder(part.terms, key, part.questions))))
     said = f"{len(seen[0])} requests in each of {len(seen)} worlds"
     for one, other in pairwise(seen):
         if one != other:
@@ -169,7 +169,7 @@ def _compare(part: Role, kind: type[Joining]) -> Check:
     return Check(f"what {part.name} sends", True, f"{said}, {released} releases: nothing differs")
 
 
-def _shown(sent: Sequence[SentRequest]) -> list[tuple[object, ...]]:
+def _visible(sent: Sequence[SentRequest]) -> list[tuple[object, ...]]:
     """What may not differ; owners of a gateway by the order in which they come, since their keys
     are made of what names them.
     """
@@ -184,7 +184,7 @@ def _shown(sent: Sequence[SentRequest]) -> list[tuple[object, ...]]:
                 (name, order.get(value, value) if several else value)
                 for name, value in each.headers
             ),
-        ).shown()
+        ).visible()
         for each in sent
     ]
 
@@ -224,7 +224,9 @@ def audit_budget(kind: type[Joining] = Joining) -> Check:
                     for lost in home.rglob("ledger.db*"):
                         lost.unlink()
                 joining = kind(world.write(folder), world.label, POLICY, home)
-                heard[way] = _heard(joining, part, number, another=way == "a second campaign")
+                heard[way] = _audible_epsilon(
+                    joining, part, number, another=way == "a second campaign"
+                )
     total = sum(heard.values(), Fraction(0))
     ways_told = ", ".join(f"{way} {epsilon}" for way, epsilon in heard.items())
     fits = 0 < total <= POLICY.epsilon_total
@@ -233,7 +235,7 @@ def audit_budget(kind: type[Joining] = Joining) -> Check:
     )
 
 
-def _heard(joining: Joining, part: Role, number: int, *, another: bool) -> Fraction:
+def _audible_epsilon(joining: Joining, part: Role, number: int, *, another: bool) -> Fraction:
     """The epsilon of what reaches a coordinator that puts a question nobody has put before."""
     key = Ed25519PrivateKey.from_private_bytes(bytes([7 if another else 8]) * 32)
     query = replace(part.questions[0], attempt=number)

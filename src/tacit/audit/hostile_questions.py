@@ -66,7 +66,7 @@ class Draft:
         steps = max(100, int(self.size * room / max(rows, 1)))
         return FAMILIES[self.family](self, rng, steps)
 
-    def mixed(self, values: FloatArray, rng: Generator) -> FloatArray:
+    def mix(self, values: FloatArray, rng: Generator) -> FloatArray:
         """The numbers, some of them odd."""
         chosen = rng.random(values.shape) < self.odd
         return np.where(chosen, rng.choice(_ODD, values.shape), values)
@@ -133,26 +133,26 @@ def _share(draft: Draft, rng: Generator, learner: Learner, facts: Facts, steps: 
 def _member(draft: Draft, rng: Generator) -> Model:
     kind = rng.integers(3)
     if kind == 0:
-        cut = float(draft.mixed(rng.uniform(-1, 1, 1), rng)[0])
+        cut = float(draft.mix(rng.uniform(-1, 1, 1), rng)[0])
         return StumpModel(int(rng.integers(DIM)), cut, 0, 1)
     if kind == 1:
-        return CentroidModel(draft.mixed(rng.normal(size=(2, DIM)), rng))
-    return LogisticModel(draft.mixed(rng.normal(size=(1, DIM + 1)), rng))
+        return CentroidModel(draft.mix(rng.normal(size=(2, DIM)), rng))
+    return LogisticModel(draft.mix(rng.normal(size=(1, DIM + 1)), rng))
 
 
 def _features(draft: Draft, rng: Generator, steps: int) -> FeatureMap:
     kind = rng.integers(4)
     expansion: Expansion = Rows()
     if kind == 1:
-        axes = draft.mixed(rng.normal(size=(DIM, min(60, int(sqrt(steps / 8)) + 1))), rng)
-        expansion = Products(draft.mixed(np.zeros(DIM), rng), axes)
+        axes = draft.mix(rng.normal(size=(DIM, min(60, int(sqrt(steps / 8)) + 1))), rng)
+        expansion = Products(draft.mix(np.zeros(DIM), rng), axes)
     elif kind == 2:
-        expansion = Waves(np.zeros(DIM), draft.mixed(rng.normal(size=(DIM, steps // 80 + 1)), rng))
+        expansion = Waves(np.zeros(DIM), draft.mix(rng.normal(size=(DIM, steps // 80 + 1)), rng))
     elif kind == 3:
         expansion = Leaves(chain(rng, int(sqrt(steps / 8)) + 1, 2))
     width = expansion.width(DIM)
-    matrix = draft.mixed(rng.normal(size=(width, max(1, min(40, steps // (8 * width))))), rng)
-    return FeatureMap(expansion, draft.mixed(np.zeros(width), rng), matrix)
+    matrix = draft.mix(rng.normal(size=(width, max(1, min(40, steps // (8 * width))))), rng)
+    return FeatureMap(expansion, draft.mix(np.zeros(width), rng), matrix)
 
 
 def _discriminant(draft: Draft, rng: Generator, steps: int) -> ShareQuery:
@@ -173,13 +173,13 @@ def _long_walks(draft: Draft, rng: Generator, steps: int) -> Query:
 
 def _gradient(draft: Draft, rng: Generator, steps: int) -> ShareQuery:
     features = _features(draft, rng, steps)
-    weights = draft.mixed(rng.normal(size=(features.dim, 2)), rng)
+    weights = draft.mix(rng.normal(size=(features.dim, 2)), rng)
     return _share(draft, rng, Gradient(features, weights, 1.0, 1.0), Facts(DIM, 2), steps)
 
 
 def _histogram(draft: Draft, rng: Generator, steps: int) -> ShareQuery:
     tree = chain(rng, min(30, steps // 40 + 1), 1)
-    edges = np.sort(draft.mixed(rng.uniform(-1, 1, (DIM, steps // 40 + 1)), rng))
+    edges = np.sort(draft.mix(rng.uniform(-1, 1, (DIM, steps // 40 + 1)), rng))
     learner = GradientHistogram(_walks(rng, steps // 2), tree, edges, 1.0)
     return _share(draft, rng, learner, Facts(DIM, 2), steps)
 
@@ -187,7 +187,7 @@ def _histogram(draft: Draft, rng: Generator, steps: int) -> ShareQuery:
 def _stump(draft: Draft, rng: Generator, steps: int) -> ShareQuery:
     count = max(1, steps // 8)
     columns = rng.integers(0, 1 if draft.odd else DIM, count)  # repeated ones among the odd
-    values = draft.mixed(rng.uniform(-1, 1, count), rng)
+    values = draft.mix(rng.uniform(-1, 1, count), rng)
     return _share(draft, rng, Stump(), Facts(DIM, 2, values, columns), steps)
 
 
@@ -213,7 +213,7 @@ def _shares_sum(draft: Draft, rng: Generator, steps: int) -> Query:
     asked = kinds[int(rng.integers(len(kinds)))](draft, rng, steps)
     law = VectorTerms.of(asked.learner.space(asked.facts), EPSILON, float(rng.choice([0.0, DELTA])))
     if draft.odd:
-        radius, step = draft.mixed(np.array([law.radius, law.step]), rng).tolist()
+        radius, step = draft.mix(np.array([law.radius, law.step]), rng).tolist()
         law = replace(law, radius=radius, step=step, bits=int(rng.integers(2, 7)))
     number = int(rng.choice([1, (1 << 62) - 1]))
     return SharesQuery.of(replace(asked, terms=law), number, (COORDINATOR, HELPER))
@@ -222,9 +222,9 @@ def _shares_sum(draft: Draft, rng: Generator, steps: int) -> Query:
 def _site(draft: Draft, rng: Generator, steps: int) -> Query:
     width = int(rng.integers(1, 6))
     scale = 2.0 ** rng.uniform(-9, 9, width)
-    directions = draft.mixed(rng.normal(size=(DIM, width)) * scale, rng)
+    directions = draft.mix(rng.normal(size=(DIM, width)) * scale, rng)
     girth, constant = float(rng.choice([1.0, sqrt(width)])), float(rng.choice([0.0, 0.5]))
-    projection = Projection(draft.mixed(np.zeros(DIM), rng), directions, girth, constant)
+    projection = Projection(draft.mix(np.zeros(DIM), rng), directions, girth, constant)
     loss = LogisticLoss() if rng.random() < 0.3 else HuberHinge(float(2.0 ** rng.uniform(-10, 10)))
     ridge = float(2.0 ** rng.uniform(-40, 20)) if rng.random() < 0.7 else None
     privacy = str(rng.choice(["objective", "output"]))
@@ -239,7 +239,7 @@ def _cuts(rng: Generator, cells: Cells, count: int) -> tuple[Cut, ...]:
 def _leaves(draft: Draft, rng: Generator, steps: int) -> Query:
     cells = Cells(SCHEMA, int(rng.integers(2, 64)))
     cuts = _cuts(rng, cells, max(1, min(60, steps // 40)))
-    scores = draft.mixed(rng.normal(size=(int(draft.late * 8), cells.bins)), rng).tolist()
+    scores = draft.mix(rng.normal(size=(int(draft.late * 8), cells.bins)), rng).tolist()
     parts = tuple(
         ScorePart(number + 1, int(rng.integers(DIM)), tuple(row), 0)
         for number, row in enumerate(scores)

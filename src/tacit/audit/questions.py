@@ -182,7 +182,7 @@ class _Laboratory:
     def admits(self, question: bytes) -> bool:
         """Whether the gate would answer."""
         try:
-            self._gates[0]._admitted(question)
+            self._gates[0]._admit(question)
         except Exception:
             return False
         return True

@@ -66,7 +66,7 @@ class SentRequest:
         """Whether it carries what a gate released."""
         return self.path in REPORTS
 
-    def shown(self) -> tuple[object, ...]:
+    def visible(self) -> tuple[object, ...]:
         """All of it that may not differ between worlds: of a release the size alone, of a
         signature that it is good.
         """
@@ -106,14 +106,14 @@ def parts() -> list[Role]:
         **common, **rounds, attempts=1, learner=Stump(), facts=facts, terms=offer
     )
     judged = replace(boosting, sums=SumTerms(TallyLaw(0.25, 1), COORDINATOR, HELPER))
-    summed = replace(boosting, terms=_summed(Stump().space(facts)), keys=(COORDINATOR, HELPER))
+    summed = replace(boosting, terms=_sum_terms(Stump().space(facts)), keys=(COORDINATOR, HELPER))
     features = FeatureMap(Rows(), np.zeros(dim), np.eye(dim))
     gradient = Gradient(features, np.zeros((features.dim, 2)), 1.0, 1.0)
     share = ShareQuery(1, 1, 1, gradient, Facts(dim, 2), Ensemble(2), offer)
     maps = PublicMaps((digest_of(features.expansion),), 64, dim, features.dim, 1.0, 1.0, 8.0)
     linear: dict[str, Any] = {"rows": 1, "features": ("linear",)}
     refined = ClassifierTerms(**common, **rounds, **linear, query=share, maps=maps)
-    law = _summed(gradient.space(share.facts))
+    law = _sum_terms(gradient.space(share.facts))
     added = replace(
         refined, query=replace(share, terms=law), maps=None, keys=(COORDINATOR, HELPER), budget=0.5
     )
@@ -136,7 +136,7 @@ def parts() -> list[Role]:
     ]
 
 
-def _summed(space: Space) -> VectorTerms:
+def _sum_terms(space: Space) -> VectorTerms:
     return VectorTerms.of(space, 0.5, 1e-6, minimum=1)
 
 
@@ -156,9 +156,7 @@ class Recorder(httpx.AsyncBaseTransport):
         self.handed: list[float] = []  # moments at which questions left
         self._terms, self._key, self._polls = terms, key, polls
         self._campaign = public_bytes(key.public_key())
-        self._first = [
-            self._signed(query, number) for number, query in enumerate(questions or [], 1)
-        ]
+        self._first = [self._sign(query, number) for number, query in enumerate(questions or [], 1)]
         self._questions: dict[str, list[bytes]] = {}
         self._idle: dict[str, int] = {}
         self._turns = None if terms.relay is None else _Turns(terms, key)
@@ -209,7 +207,7 @@ class Recorder(httpx.AsyncBaseTransport):
         self._idle[owner] = self._idle.get(owner, 0) + 1
         return (204, b"") if self._idle[owner] <= self._polls else (410, b"")
 
-    def _signed(self, query: Query, number: int) -> bytes:
+    def _sign(self, query: Query, number: int) -> bytes:
         return sign(_invitation(self._terms, query, number), PURPOSE, self._key)
 
 

@@ -211,9 +211,9 @@ class SeededGate(Gate):
         self._stream = stream
         self._asked = 0
 
-    def _admitted(self, question: bytes) -> Invitation:
+    def _admit(self, question: bytes) -> Invitation:
         self._asked += 1
-        return super()._admitted(question)
+        return super()._admit(question)
 
     @property
     def _computes_apart(self) -> bool:

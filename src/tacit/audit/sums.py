@@ -127,10 +127,10 @@ def _views(
     opened_first = field.add(verifiers[0], verifiers[1])[:, 1]  # entry 0 is 0 for everybody
     views = np.empty((trials, 2, len(_WHAT)))
     for place in (COORDINATOR, HELPER):
-        views[:, place, 0] = _scaled(own[place][:, 0], field.modulus)
-        views[:, place, 1] = _scaled(opened_first, field.modulus)
+        views[:, place, 0] = _scale(own[place][:, 0], field.modulus)
+        views[:, place, 1] = _scale(opened_first, field.modulus)
         parts = np.ascontiguousarray(told[1 - place][:, end : end + 8]).view("<u8")
-        views[:, place, 2] = _scaled(parts, 1 << 64)
+        views[:, place, 2] = _scale(parts, 1 << 64)
         for run in range(trials):
             noisy = _release(batch, 1 - place, own[1 - place][run], stream.child("noise", run))
             # the other's sum and one's own half: what was added, and the other's noise
@@ -146,7 +146,7 @@ def _release(batch: Batch, place: int, share: WordArray, stream: Stream) -> Word
     return side.noisy_sum(1, stream)
 
 
-def _scaled(words: WordArray, whole: int) -> FloatArray:
+def _scale(words: WordArray, whole: int) -> FloatArray:
     return np.asarray(words[:, 0] / whole)
 
 

@@ -66,10 +66,10 @@ def add(app: typer.Typer, function: Callable[..., None]) -> None:
     words, _, example = inspect.cleandoc(function.__doc__ or "").partition(_EXAMPLE)
     told = "\n\n".join(" ".join(paragraph.split()) for paragraph in words.strip().split("\n\n"))
     lines = [_EXAMPLE.strip(), *(line.strip() for line in example.strip().splitlines())]
-    app.command(function.__name__, help=told, epilog="\n".join(lines))(speaking(function))
+    app.command(function.__name__, help=told, epilog="\n".join(lines))(with_screen(function))
 
 
-def speaking(function: Callable[..., None]) -> Callable[..., None]:
+def with_screen(function: Callable[..., None]) -> Callable[..., None]:
     """The function with --json in place of its screen, whose document is printed when it ends,
     however it ends.
     """

@@ -68,7 +68,7 @@ class Kit:
         steps = _STEPS.format(
             name=self.name,
             campaign=self.campaign,
-            file=_quoted(file.name),
+            file=_quote(file.name),
             policy=policy_beside(file).name,
         )
         return steps + "".join(f"{name} = {_toml(value)}\n" for name, value in entries.items())
@@ -101,7 +101,7 @@ class Kit:
             read_or_create(beside, self.policy.encode)
         elif not beside.exists():
             raise ValueError(
-                f"no policy says yet what may leave: tacit join {_quoted(str(file))} ... --dry-run "
+                f"no policy says yet what may leave: tacit join {_quote(str(file))} ... --dry-run "
                 f"writes a draft to {beside} for you to read, or give --policy FILE"
             )
         return beside
@@ -217,7 +217,7 @@ def invite(
 
     address = check_url("url", url)
     pins = tuple(fingerprint(each) for each in certificate or ())
-    files = [out / f"{_checked(name)}{SUFFIX}" for name in names]
+    files = [out / f"{_check_name(name)}{SUFFIX}" for name in names]
     there = [str(file) for file in files if file.exists()]
     if there:
         raise ValueError(f"{', '.join(there)} exist: delete them, or give other names or --out")
@@ -251,7 +251,7 @@ def _first(text: str) -> str:
     return text.partition("-----END CERTIFICATE-----")[0].lstrip() + "-----END CERTIFICATE-----\n"
 
 
-def _checked(name: str) -> str:
+def _check_name(name: str) -> str:
     if not _NAME.fullmatch(name):
         raise ValueError(f"name must be letters, digits, space, '.', '_' or '-', got {name!r}")
     return name
@@ -263,7 +263,7 @@ def _is_sound(value: Any) -> bool:
     )
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return f"'{name}'" if " " in name else name
 
 

@@ -71,7 +71,7 @@ class WatchedLink(Link):
 
 
 @contextmanager
-def watching(screen: Screen, owners: int) -> Iterator[Callable[[str, int], None]]:
+def watch_outcomes(screen: Screen, owners: int) -> Iterator[Callable[[str, int], None]]:
     """A line for what is waited for, when that changes; of a gateway a bar for each kind of request
     as soon as there is one, with the time left until so many owners have made it.
     """
@@ -219,7 +219,7 @@ def join(
             await link.close()
 
     try:
-        with watching(screen, len(given)) as watch:
+        with watch_outcomes(screen, len(given)) as watch:
             log_to_stderr(log_json)
             link = WatchedLink.of(way.link(), watch)
             told = asyncio.run(run(link))

@@ -13,7 +13,7 @@ from tacit.cli._output import Screen, table_of
 from tacit.owner.ledger import Ledger
 from tacit.owner.policy import Policy
 from tacit.owner.rollback_guard import Entry
-from tacit.owner.statement import figures, owners, rounded_up, time_of
+from tacit.owner.statement import figures, owners, round_up, time_of
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -176,7 +176,7 @@ def _table(entries: list[Entry]) -> Table:
             str(entry.number),
             f"{entry.what}\n{entry.how}",
             entry.unit,
-            rounded_up(entry.cost),
+            round_up(entry.cost),
             str(len(entry.report)),
         )
     return table

@@ -21,7 +21,7 @@ from tacit.learners.learner import ShareQuery, Simulated, Tally
 from tacit.learners.query import Answer, Estimates, Query
 from tacit.mechanisms.registry import MECHANISMS
 from tacit.mechanisms.streams import Stream, drawing_order
-from tacit.sums.discrete_gaussian import composed
+from tacit.sums.discrete_gaussian import compose_epsilon
 from tacit.sums.secure_sum import SecureSum
 from tacit.sums.vector_terms import VectorTerms
 from tacit.wire import WireError, encode
@@ -153,7 +153,7 @@ class Inline:
         if not (isinstance(terms, VectorTerms) and isinstance(self.epsilon, float)):
             raise TypeError("sums of two servers have one epsilon for everybody")
         charged = self._charged[owners] + terms.charge
-        prices = {total: composed(total, terms.delta) for total in set(charged.tolist())}
+        prices = {total: compose_epsilon(total, terms.delta) for total in set(charged.tolist())}
         if not max(prices.values()) <= self.epsilon:
             return False
         self._charged[owners] = charged

@@ -161,7 +161,7 @@ class Gate:
         """Reports are made before they are paid for, while nobody waits for the ledger; what has
         changed there meanwhile decides, and what was made in vain is forgotten.
         """
-        invitation = self._admitted(question)
+        invitation = self._admit(question)
         said: dict[str, bytes | RefusedError] = {}
         left = list(dict.fromkeys(owners))
         while left:
@@ -212,7 +212,7 @@ class Gate:
         if form is None:
             return None if able is None else _Due(owner, able, paid=True)
         agreed = self._terms(invitation).highest
-        answered = book.answered(owner, self._campaign(invitation), invitation.query.what)
+        answered = book.count_answers(owner, self._campaign(invitation), invitation.query.what)
         if not answered < form.times:
             return None
         return _Due(owner, agreed, paid=able is not None and agreed <= able)
@@ -221,13 +221,13 @@ class Gate:
         """Which of the offered epsilons this owner can still pay; None: none, or no release is
         left.
         """
-        spent, releases = book.spent(owner)
+        spent, releases = book.spending_of(owner)
         if not releases < self._policy.releases:
             return None
-        query, counts = invitation.query, book.spent_on(owner, COUNTS)
+        query, counts = invitation.query, book.spending_on(owner, COUNTS)
         if query.delta:
             cost = self._cost(book, _Due(owner, 0, paid=True), invitation)
-            delta = book.delta_spent(owner, self._campaign(invitation), rational(query.delta))
+            delta = book.delta_of(owner, self._campaign(invitation), rational(query.delta))
             return 0 if self._policy.pays(query, cost, spent, delta) else None
         return self._policy.level(query.epsilons, spent, counts, query.how)
 
@@ -240,7 +240,7 @@ class Gate:
             return Fraction(0)
         if not query.delta:
             return rational(query.epsilons[due.level])
-        before = book.rho_spent(due.owner, self._campaign(invitation), rational(query.delta))
+        before = book.rho_of(due.owner, self._campaign(invitation), rational(query.delta))
         return added_epsilon(before, query.rho, query.delta)
 
     def _campaign(self, invitation: Invitation) -> CampaignId:
@@ -265,19 +265,19 @@ class Gate:
             key=self._pin,
         )
 
-    def _admitted(self, question: bytes) -> Invitation:
+    def _admit(self, question: bytes) -> Invitation:
         """The question, if it is signed, timely, allowed and harmless; no rows and no budget are
         looked at. What was admitted lately is not checked again, but for its time.
         """
         lately = self._lately.get(question)
         if lately is None:
-            lately = self._checked(question)
+            lately = self._check_first(question)
             self._lately = dict([*self._lately.items(), (question, lately)][-_LATELY:])
         elif not self._now() < lately.expires:
             raise RefusedError(Reason.EXPIRED)
         return lately
 
-    def _checked(self, question: bytes) -> Invitation:
+    def _check_first(self, question: bytes) -> Invitation:
         """A question that comes for the first time."""
         try:
             invitation = open_signed(
@@ -378,19 +378,19 @@ class Gate:
         be done with them if everything before them, and they, take as long as they may.
         """
         if self._worker is None:
-            return self._released(invitation, due)
+            return self._make_reports(invitation, due)
         terms = self._terms(invitation)
         cost, instead = terms.cost.times(len(due)), terms.nobody.times(len(due))
         ends = self._timetable.end_of((cost + instead).seconds) + float(OVERHEAD)
         # what is said if work is abandoned is drawn before rows are touched: on a busy machine it
         # takes a while, and work is abandoned for some rows sooner than for others
-        without = self._released(invitation, [each._replace(paid=False) for each in due])
-        reports = self._computed(invitation, due, ends - _PACKING, cost.memory) or without
+        without = self._make_reports(invitation, [each._replace(paid=False) for each in due])
+        reports = self._compute_apart(invitation, due, ends - _PACKING, cost.memory) or without
         time.sleep(max(0.0, ends - time.monotonic()))
         self._moment.named = True
         return reports
 
-    def _computed(
+    def _compute_apart(
         self, invitation: Invitation, due: list["_Due"], until: float, memory: int
     ) -> list[bytes] | None:
         """What the worker makes of owners' rows; None: nothing, in that time and memory."""
@@ -410,14 +410,14 @@ class Gate:
         return list(reports) if len(reports) == len(due) else None
 
     def _compute_there(self, request: bytes) -> bytes:
-        """`_released`, in the worker."""
+        """`_make_reports`, in the worker."""
         job = decode(request, Job, JOB_LARGEST)
         names = list(self._place)
         each = zip(job.places.tolist(), job.levels.tolist(), job.paid.tolist(), strict=True)
         due = [_Due(names[place], level, bool(paid)) for place, level, paid in each]
-        return encode(Done(tuple(self._released(job.invitation, due))))
+        return encode(Done(tuple(self._make_reports(job.invitation, due))))
 
-    def _released(self, invitation: Invitation, due: list["_Due"]) -> list[bytes]:
+    def _make_reports(self, invitation: Invitation, due: list["_Due"]) -> list[bytes]:
         """Reports of owners; those that do not pay have no rows, and rows that a learner stumbles
         over count as none.
         """
@@ -433,8 +433,8 @@ class Gate:
         if len(due) > 1:  # in halves, so that nobody's report depends on another's rows
             half = len(due) // 2
             return [
-                *self._released(invitation, due[:half]),
-                *self._released(invitation, due[half:]),
+                *self._make_reports(invitation, due[:half]),
+                *self._make_reports(invitation, due[half:]),
             ]
         (one,) = due
         reports = self._release(query, self._nobody(1), epsilons, coins)

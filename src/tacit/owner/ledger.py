@@ -29,7 +29,7 @@ from tacit.owner.rollback_guard import (
     Entry,
     Mark,
     default_mark,
-    linked,
+    link_entry,
     read_mark,
     write_mark,
 )
@@ -70,21 +70,21 @@ class Book:
         ).fetchone()
         return None if found is None else Entry(*found)
 
-    def spent(self, owner: str) -> tuple[Fraction, int]:
+    def spending_of(self, owner: str) -> tuple[Fraction, int]:
         """The epsilon that an owner has spent, and in how many releases that cost something."""
         costs = self.connection.execute(
             "SELECT epsilon FROM releases WHERE owner = ? AND epsilon <> '0'", (owner,)
         ).fetchall()
         return sum((Fraction(cost) for (cost,) in costs), Fraction(0)), len(costs)
 
-    def spent_on(self, owner: str, how: str) -> Fraction:
+    def spending_on(self, owner: str, how: str) -> Fraction:
         """The part of it that one kind of release has cost."""
         costs = self.connection.execute(
             "SELECT epsilon FROM releases WHERE owner = ? AND how = ?", (owner, how)
         ).fetchall()
         return sum((Fraction(cost) for (cost,) in costs), Fraction(0))
 
-    def rho_spent(self, owner: str, campaign: CampaignId, delta: Fraction) -> Fraction:
+    def rho_of(self, owner: str, campaign: CampaignId, delta: Fraction) -> Fraction:
         """The zero-concentrated privacy that an owner has spent in a campaign at this delta."""
         costs = self.connection.execute(
             f"SELECT rho FROM releases WHERE {_OF_CAMPAIGN} AND delta = ?",  # noqa: S608 - a constant
@@ -92,7 +92,7 @@ class Book:
         ).fetchall()
         return sum((Fraction(cost) for (cost,) in costs), Fraction(0))
 
-    def delta_spent(self, owner: str, campaign: CampaignId, delta: Fraction) -> Fraction:
+    def delta_of(self, owner: str, campaign: CampaignId, delta: Fraction) -> Fraction:
         """What the deltas of an owner's campaigns add up to, this one's included."""
         found = self.connection.execute(
             "SELECT DISTINCT campaign, key, delta FROM releases WHERE owner = ? AND delta <> '0'",
@@ -101,7 +101,7 @@ class Book:
         deltas = {*found, (campaign.name, campaign.key, str(delta))}
         return sum((Fraction(each) for *_, each in deltas), Fraction(0))
 
-    def answered(self, owner: str, campaign: CampaignId, what: str) -> int:
+    def count_answers(self, owner: str, campaign: CampaignId, what: str) -> int:
         """How many questions for this the owner has answered in a campaign."""
         wanted = f"SELECT count(*) FROM releases WHERE {_OF_CAMPAIGN} AND what = ?"  # noqa: S608 - a constant
         given = (owner, campaign.key, campaign.name, what)
@@ -109,7 +109,7 @@ class Book:
 
     def add(self, entry: Entry) -> None:
         """Write a release down; it counts when the transaction ends."""
-        self.head = linked(self.head, entry)
+        self.head = link_entry(self.head, entry)
         insert(self.connection, entry, self.head)
         self.added.append(entry)
 
@@ -194,13 +194,13 @@ class Ledger:
                 connection.execute("BEGIN IMMEDIATE")
                 try:
                     identity = prepare(connection, self.marks)
-                    book = self._caught_up(connection, identity)
+                    book = self._catch_up(connection, identity)
                     # put back for good before anything new: a second kill must not find it missing
                     while book.added:
                         connection.execute("COMMIT")
                         log.warning("put %d releases back from the mark", len(book.added))
                         connection.execute("BEGIN IMMEDIATE")
-                        book = self._caught_up(connection, identity)
+                        book = self._catch_up(connection, identity)
                     yield book
                     if book.added:
                         mark = Mark(identity, book.count, book.before, tuple(book.added))
@@ -238,7 +238,7 @@ class Ledger:
             self._connection, self._process, self._lock = made, os.getpid(), threading.Lock()
         return self._connection
 
-    def _caught_up(self, connection: sqlite3.Connection, identity: bytes) -> Book:
+    def _catch_up(self, connection: sqlite3.Connection, identity: bytes) -> Book:
         """Compare with the newest mark; what it has and the ledger lost in the last transaction is
         added, to be committed.
         """

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import msgpack
 
-from tacit.owner.rollback_guard import EMPTY, Entry, Mark, linked, read_mark, write_mark
+from tacit.owner.rollback_guard import EMPTY, Entry, Mark, link_entry, read_mark, write_mark
 from tacit.wire import WireError
 from tacit.wire.encoding import VERSION as WIRE
 
@@ -84,9 +84,9 @@ def read_entries(connection: sqlite3.Connection) -> Iterator[Entry]:
         entry = None
         with suppress(ValueError, TypeError, WireError):  # what cannot be read was changed, too
             entry = Entry(*row)
-            head = linked(head, entry)
+            head = link_entry(head, entry)
         if entry is None or head != stored:
-            raise _changed(number)
+            raise _change_error(number)
         yield entry
 
 
@@ -100,14 +100,14 @@ def _bring_here(connection: sqlite3.Connection, version: int) -> dict[bytes, byt
     connection.execute(_RELEASES)
     before, now, heads = EMPTY, EMPTY, {EMPTY: EMPTY}
     for number, (*row, stored) in enumerate(rows, 1):
-        before = _linked_before(before, row)
+        before = _earlier_link(before, row)
         if before != stored:
-            raise _changed(number)
+            raise _change_error(number)
         try:
             entry = Entry(*row)
         except (ValueError, TypeError):
-            raise _changed(number) from None
-        now = linked(now, entry)
+            raise _change_error(number) from None
+        now = link_entry(now, entry)
         insert(connection, entry, now)
         heads[before] = now
     connection.execute("UPDATE ledger SET version = ?", (VERSION,))
@@ -132,11 +132,11 @@ def _translate(path: Path, heads: dict[bytes, bytes]) -> None:
     write_mark(path, Mark(ledger, count, heads[head], entries))
 
 
-def _linked_before(head: bytes, row: list[object]) -> bytes:
+def _earlier_link(head: bytes, row: list[object]) -> bytes:
     """The head of the chain after one more line, as it was computed before."""
     line = msgpack.packb([WIRE, ["entry", *row]], use_bin_type=True, strict_types=True)
     return blake2b(head + line, digest_size=32).digest()
 
 
-def _changed(number: int) -> WireError:
+def _change_error(number: int) -> WireError:
     return WireError(f"entry {number} was changed after it was written")

@@ -112,7 +112,7 @@ def added_epsilon(before: Fraction, rho: Fraction, delta: float) -> Fraction:
     return composed - Fraction(epsilon_of(before, delta))
 
 
-def linked(head: bytes, entry: Entry) -> bytes:
+def link_entry(head: bytes, entry: Entry) -> bytes:
     """The head of the chain after one more entry: no line can be changed, dropped or moved
     without changing it.
     """
@@ -137,7 +137,7 @@ class Mark:
         """Count and head with the last transaction."""
         head = self.head
         for entry in self.pending:
-            head = linked(head, entry)
+            head = link_entry(head, entry)
         return self.count + len(self.pending), head
 
 

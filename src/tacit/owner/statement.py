@@ -8,19 +8,19 @@ from tacit.owner.policy import Policy
 from tacit.owner.rollback_guard import COUNTS, Entry, budget_used
 
 
-def rounded_up(cost: Fraction) -> str:
+def round_up(cost: Fraction) -> str:
     """A budget in at most six digits, never less than it is.
 
-    >>> rounded_up(Fraction(1, 3)), rounded_up(Fraction(5, 2))
+    >>> round_up(Fraction(1, 3)), round_up(Fraction(5, 2))
     ('0.333334', '2.5')
     """
     return _digits(cost, ROUND_CEILING)
 
 
-def rounded_down(left: Fraction) -> str:
+def round_down(left: Fraction) -> str:
     """What is left in at most six digits, never more than it is.
 
-    >>> rounded_down(Fraction(2, 3)), rounded_down(Fraction(0))
+    >>> round_down(Fraction(2, 3)), round_down(Fraction(0))
     ('0.666666', '0')
     """
     return _digits(left, ROUND_FLOOR)
@@ -36,11 +36,11 @@ def owners(entries: list[Entry], limit: Policy | None) -> dict[str, dict[str, ob
         counts = sum((entry.cost for entry in costs if entry.how == COUNTS), Fraction(0))
         spent = budget_used(sum((entry.cost for entry in costs), Fraction(0)), counts)
         paid = sum(entry.cost > 0 for entry in costs)
-        found[owner] = {"spent": rounded_up(spent), "releases": paid}
+        found[owner] = {"spent": round_up(spent), "releases": paid}
         deltas = {(entry.campaign, entry.key, Fraction(entry.delta)) for entry in costs}
-        found[owner]["delta"] = rounded_up(sum((each for *_, each in deltas), Fraction(0)))
+        found[owner]["delta"] = round_up(sum((each for *_, each in deltas), Fraction(0)))
         if limit is not None:
-            found[owner]["left"] = rounded_down(max(limit.epsilon_total - spent, Fraction(0)))
+            found[owner]["left"] = round_down(max(limit.epsilon_total - spent, Fraction(0)))
             found[owner]["releases_left"] = max(limit.releases - paid, 0)
     return found
 

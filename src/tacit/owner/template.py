@@ -223,13 +223,13 @@ class Template:
         cost, how = self.cost(policy), self.forms[0].example.how
         if cost is None:
             return False
-        spent, releases = book.spent(owner)
-        counts = book.spent_on(owner, COUNTS) + (cost if how == COUNTS else 0)
+        spent, releases = book.spending_of(owner)
+        counts = book.spending_on(owner, COUNTS) + (cost if how == COUNTS else 0)
         enough = budget_used(spent + cost, counts) <= policy.epsilon_total
         delta = rational(self.forms[0].example.delta)
         if delta:
             campaign = CampaignId(self.campaign, key)
-            enough &= book.delta_spent(owner, campaign, delta) <= policy.delta_total
+            enough &= book.delta_of(owner, campaign, delta) <= policy.delta_total
         return enough and releases < policy.releases
 
     def lines(self) -> list[str]:
@@ -262,7 +262,7 @@ def bounds_of(example: Query, growth: int = 0) -> tuple[Bound, ...]:
     return tuple(Bound(name, most) for name, most in sizes.items())
 
 
-def asked_again(rounds: int) -> tuple[FreePart, ...]:
+def repeat_parts(rounds: int) -> tuple[FreePart, ...]:
     """What differs in the questions of every campaign: which of so many rounds, which attempt, to
     how many owners or to whom.
     """
@@ -273,11 +273,11 @@ def asked_again(rounds: int) -> tuple[FreePart, ...]:
     )
 
 
-def made_like(path: str, meaning: str, example: Any, times: int, largest: float) -> FreePart:
+def part_like(path: str, meaning: str, example: Any, times: int, largest: float) -> FreePart:
     """A part made of so many objects like the example: of its classes, with as many numbers each.
 
     >>> from tacit.learners.models.ensemble import Ensemble
-    >>> made_like("ensemble", "the model so far", Ensemble(2), 3, 700.0)
+    >>> part_like("ensemble", "the model so far", Ensemble(2), 3, 700.0)
     FreePart(path='ensemble', meaning='the model so far', numbers=3, largest=700.0, \
 kinds=('ensemble',), known=())
     """

@@ -183,7 +183,7 @@ def _serve(requests: int, replies: int, prepare: Work, compute: Work) -> None:
                     if kind == _PREPARE
                     else _compute_apart(compute, request, seconds, memory)
                 )
-            _write(replies, _framed(reply))
+            _write(replies, _frame(reply))
     finally:
         os._exit(1)
 
@@ -196,7 +196,7 @@ def _compute_apart(compute: Work, request: bytes, seconds: float, memory: int) -
         try:
             os.close(ours)
             _limit(seconds, memory)
-            _write(theirs, _framed(compute(request)))
+            _write(theirs, _frame(compute(request)))
             os._exit(0)
         finally:
             os._exit(1)
@@ -255,7 +255,7 @@ def _end(parent: int, process: int, *pipes: int) -> None:
         os.waitpid(process, 0)
 
 
-def _framed(reply: bytes | None) -> bytes:
+def _frame(reply: bytes | None) -> bytes:
     return _LENGTH.pack(_FAILED) if reply is None else _LENGTH.pack(len(reply)) + reply
 
 

@@ -120,7 +120,7 @@ def epsilon_of(rho: Fraction, delta: float) -> float:
     return max(0.0, float((rising + _tails(delta)).min()) * (1 + _SAFE))
 
 
-def composed(charge: Fraction, delta: float) -> float:
+def compose_epsilon(charge: Fraction, delta: float) -> float:
     """The epsilon of sums that were charged so much together: rho, or epsilon itself with delta
     0.
     """

@@ -107,7 +107,7 @@ class TallyLaw(SumLaw):
         return two_sided_geometric(ENTRIES, self.spec.scale(ENTRIES), stream)
 
     def answer(self, total: Sequence[int], n: int) -> SumAnswer:
-        return self.spec.opened(np.array(total, dtype=np.int64), n)
+        return self.spec.answer_of(np.array(total, dtype=np.int64), n)
 
 
 ENTRIES = 2  # of a term: weighted error, weight

@@ -250,9 +250,9 @@ class TwoServers(SecureSum):
             total += encode(rows[block], self.steps).astype(np.int64).sum(axis=0)
         for server in "ab":
             total += two_sided_geometric(k, self.scale(k), stream.child("noise", server))
-        return self.opened(total, n)
+        return self.answer_of(total, n)
 
-    def opened(self, total: IntArray, n: int) -> SumAnswer:
+    def answer_of(self, total: IntArray, n: int) -> SumAnswer:
         """What a sum over n owners in steps says, with the noise of both servers in it."""
         error = np.sqrt(2 * variance(self.scale(len(total)))) / self.steps
         return SumAnswer(decode(total.view(np.uint64), self.steps), np.full(len(total), error), n)

@@ -33,7 +33,7 @@ from tacit.mechanisms.streams import Stream, high_half, low_half, round_up, seed
 from tacit.sums import HOW
 from tacit.sums.discrete_gaussian import (
     LARGEST_SIGMA,
-    composed,
+    compose_epsilon,
     discrete_gaussian,
     least_scale,
     least_sigma,
@@ -147,7 +147,7 @@ class VectorTerms(SumLaw):
     @property
     def epsilon(self) -> float:
         """What one sum costs an owner, at `delta`."""
-        return composed(self.charge, self.delta)
+        return compose_epsilon(self.charge, self.delta)
 
     @property
     def epsilons(self) -> tuple[float, ...]:

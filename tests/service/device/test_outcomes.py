@@ -70,7 +70,7 @@ def test_what_is_waited_for_is_said_when_it_changes():
         def say(self, line):
             said.append(line)
 
-    with command.watching(Kept(False), 1) as watch:
+    with command.watch_outcomes(Kept(False), 1) as watch:
         for path, status in (
             ("/v1/enrol", 200),
             ("/v1/question", 204),

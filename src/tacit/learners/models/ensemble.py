@@ -66,11 +66,11 @@ class Ensemble:
     def cost(self, dim: int, rows: int) -> Cost:
         """What replaying all members on so many rows takes at most, and sharing weights out."""
 
-        def replaying(rows: int) -> Cost:
+        def replay_cost(rows: int) -> Cost:
             parts = (model.cost(dim, rows) + table(rows, 2) for _, model in self.members)
             return sum(parts, Cost())
 
-        return table(rows, 8, passes=4) + in_blocks(replaying, rows)
+        return table(rows, 8, passes=4) + in_blocks(replay_cost, rows)
 
     def __len__(self) -> int:
         return len(self.members)

@@ -59,7 +59,7 @@ class SealedQuery(Query):
     def width(self) -> int:
         return self.terms.law.prio3.circuit.output_len
 
-    def proving(self) -> Cost:
+    def proof_cost(self) -> Cost:
         """What rounding, proving and sealing take at most."""
         size = self.batch.report_size
         return Cost(3_000 * CALL + 400 * size, (1 << 22) + 256 * size)
@@ -224,7 +224,7 @@ class SharesQuery(SealedQuery):
         return self.terms.law
 
     @property
-    def asked(self) -> ShareQuery:
+    def share_query(self) -> ShareQuery:
         """What the algorithm asked."""
         return ShareQuery(
             round=self.round,
@@ -265,11 +265,11 @@ class SharesQuery(SealedQuery):
         return self.law.delta
 
     def cost(self, rows: int) -> Cost:
-        return self.asked.cost(rows) + self.proving()
+        return self.share_query.cost(rows) + self.proof_cost()
 
     def measure(self, cohort: Cohort, stream: Stream) -> IntArray:
-        return round_shares(self.learner.share(self.asked, cohort), self.law, stream)
+        return round_shares(self.learner.share(self.share_query, cohort), self.law, stream)
 
     @property
     def influence(self) -> str:
-        return self.asked.influence
+        return self.share_query.influence

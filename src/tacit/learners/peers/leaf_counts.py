@@ -32,7 +32,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit._util.checks import bad, rising
+from tacit._util.checks import bad, check_rising
 from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort
 from tacit.learners.peers.cells import Cells, Cut
@@ -81,7 +81,7 @@ class CountLeaves(Query):
         if not leaves <= _MOST_LEAVES:  # each costs an owner room for its counts
             raise bad("leaves of all cuts", f"at most {_MOST_LEAVES}", leaves)
         self.model.check(len(self.cells))
-        self.scales(rising("menu", self.menu)[0])  # the smallest needs the widest noise
+        self.scales(check_rising("menu", self.menu)[0])  # the smallest needs the widest noise
 
     @property
     def what(self) -> str:

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit._util.checks import bad, rising, whole
+from tacit._util.checks import bad, check_rising, whole
 from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort
 from tacit.learners.peers.cells import Cells, Cut
@@ -71,7 +71,9 @@ class GrowTree(Query):
             raise bad("cuts of the model", f"of the {len(self.cells)} attributes", "one beyond")
         if not 1 <= whole("depth", self.depth, 1) <= _DEEPEST:
             raise bad("depth", f"at most {_DEEPEST}", self.depth)
-        scale_of(rising("menu", self.menu)[0], self._cuts_part)  # the smallest: the widest noise
+        scale_of(
+            check_rising("menu", self.menu)[0], self._cuts_part
+        )  # the smallest: the widest noise
 
     @property
     def what(self) -> str:

@@ -17,7 +17,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit._util.checks import bad, positive, rising
+from tacit._util.checks import bad, check_rising, positive
 from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort
 from tacit.learners.query import CALL, Cost, Estimates, Query, table
@@ -77,7 +77,7 @@ class TrainSite(Query):
                 "loss", "one for numbers where targets are numbers, else one for classes", self.loss
             )
         positive("easing", self.easing)
-        for epsilon in {*rising("epsilons", self.menu)[:1], self.menu[-1]}:
+        for epsilon in {*check_rising("epsilons", self.menu)[:1], self.menu[-1]}:
             self.plan(epsilon)  # what the ends allow, all between them do
 
     @property

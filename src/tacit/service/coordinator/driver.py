@@ -235,7 +235,7 @@ class Driver:
         )
         self._store.ask(question, invited, spend=isinstance(query.owners, int))
         if not isinstance(query, SumQuery):
-            self._show_progress(query.asked if isinstance(query, SharesQuery) else query)
+            self._show_progress(query.share_query if isinstance(query, SharesQuery) else query)
         log.info("question %d put to %d owners", number, len(invited))
 
     def _choose_owners(self, query: Query) -> list[int]:

@@ -30,7 +30,7 @@ from tacit.learners.owners.sum_query import SealedQuery
 from tacit.mechanisms.streams import rational, secure
 from tacit.owner.ledger import Ledger, LedgerError
 from tacit.owner.policy import Policy
-from tacit.owner.statement import figures, owners, rounded_up
+from tacit.owner.statement import figures, owners, round_up
 from tacit.render.pages import environment
 from tacit.service.device.client import Link
 from tacit.service.device.join import Joining
@@ -188,7 +188,7 @@ class LedgerPage:
         finally:
             ledger.close()
         releases = [
-            {**figures(entry), "cost": rounded_up(entry.cost), "size": len(entry.report)}
+            {**figures(entry), "cost": round_up(entry.cost), "size": len(entry.report)}
             for entry in reversed(entries[-_MOST:])
         ]
         return _TEMPLATES.get_template("ledger.html").render(
@@ -198,7 +198,7 @@ class LedgerPage:
             count=len(entries),
             owners=owners(entries, self._policy),
             policy=self._policy,
-            spent=rounded_up(sum((entry.cost for entry in entries), Fraction(0))),
+            spent=round_up(sum((entry.cost for entry in entries), Fraction(0))),
             campaigns=len({(entry.campaign, entry.key) for entry in entries}),
             **_TITLE,
         )

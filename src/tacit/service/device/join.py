@@ -26,7 +26,7 @@ from tacit.mechanisms.streams import Stream, seeded
 from tacit.owner.gate import Gate
 from tacit.owner.ledger import Ledger
 from tacit.owner.policy import Policy
-from tacit.owner.statement import rounded_up
+from tacit.owner.statement import round_up
 from tacit.owner.template import Template
 from tacit.service.device.client import Link
 from tacit.service.device.home import Home
@@ -129,7 +129,7 @@ class Joining:
         if not able:
             raise ValueError(
                 "what is left of the budget does not pay for the campaign, which may cost epsilon "
-                f"{rounded_up(cost)}: nothing was sent"
+                f"{round_up(cost)}: nothing was sent"
             )
 
     def _members(self, greeted: "_Greeted", link: Link) -> list[Member]:

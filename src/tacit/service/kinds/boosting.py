@@ -17,7 +17,7 @@ from tacit.learners.owners import learner_of
 from tacit.learners.owners.sum_query import SharesQuery, SumQuery
 from tacit.learners.query import Answer, Query
 from tacit.owner.policy import Policy
-from tacit.owner.template import FreePart, QuestionForm, asked_again, bounds_of, made_like
+from tacit.owner.template import FreePart, QuestionForm, bounds_of, part_like, repeat_parts
 from tacit.service.kinds.campaign_file import HelpedSpec, register
 from tacit.service.kinds.kind import (
     ONE_REPORT,
@@ -145,7 +145,7 @@ class BoostingTerms(CampaignTerms):
         model = self.learner.learn(self._first, Answer(none, none + np.inf, 1))
         one = Ensemble(self.facts.classes).plus(0.0, model)
         said = "the ensemble published so far"
-        published = made_like("ensemble", said, one, self.rounds, self._largest)
+        published = part_like("ensemble", said, one, self.rounds, self._largest)
         growth = self.rounds * (_VOTE + len(encode(one)))
         bounds = bounds_of(form.example, growth)
         free = (*form.free, published)
@@ -157,9 +157,9 @@ class BoostingTerms(CampaignTerms):
         times = self.rounds * self.attempts
         example = SumQuery.of(Tally(model, Ensemble(one.classes)), self.facts.dim, 1, 1, self.sums)
         free = (
-            *asked_again(self.rounds + 1),
+            *repeat_parts(self.rounds + 1),
             published,
-            made_like("model", "the model that is judged", model, 1, self._largest),
+            part_like("model", "the model that is judged", model, 1, self._largest),
             FreePart("number", "which sum it is", 1, times),
         )
         epsilon = self.sums.law.price

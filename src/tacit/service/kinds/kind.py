@@ -30,7 +30,7 @@ from tacit.learners.query import Query
 from tacit.learners.sites.projection import LinearModel
 from tacit.mechanisms.streams import Stream, secure, seeded
 from tacit.owner.policy import Policy
-from tacit.owner.template import QuestionForm, Template, asked_again, bounds_of
+from tacit.owner.template import QuestionForm, Template, bounds_of, repeat_parts
 from tacit.service.protocol.handshake import REHEARSAL, is_rehearsal
 from tacit.service.protocol.peer_replay import RelayTerms
 from tacit.sums.halves import SumTerms
@@ -219,7 +219,7 @@ class CampaignTerms(ABC):
 
     def forms(self) -> tuple[QuestionForm, ...]:
         """All forms that its questions have; those of the first form are the ones that cost."""
-        example, free = self.example(), asked_again(self.rounds_expected)
+        example, free = self.example(), repeat_parts(self.rounds_expected)
         most = example.epsilons[-1]
         return (QuestionForm(example, free, bounds_of(example), self.answers, most),)
 

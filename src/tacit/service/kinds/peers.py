@@ -27,7 +27,7 @@ from tacit.learners.peers.peer_model import Additive, ScorePart, ServedScores
 from tacit.learners.query import Query
 from tacit.mechanisms.streams import seeded
 from tacit.owner.policy import Policy
-from tacit.owner.template import FreePart, QuestionForm, asked_again, bounds_of, made_like
+from tacit.owner.template import FreePart, QuestionForm, bounds_of, part_like, repeat_parts
 from tacit.service.kinds.campaign_file import CampaignSpec, register
 from tacit.service.kinds.kind import (
     MEANING,
@@ -150,7 +150,7 @@ class PeerTerms(CampaignTerms):
         scores = (0.0,) * max(self.cells.sizes)
         one = Additive((ScorePart(1, 0, scores, 0),))
         free = (
-            *asked_again(turns),
+            *repeat_parts(turns),
             FreePart(
                 "cuts",
                 "which attributes are counted",
@@ -158,7 +158,7 @@ class PeerTerms(CampaignTerms):
                 largest=0.0,
                 known=tuple(digest_of(cut) for cut in example.cuts),
             ),
-            made_like("model", "what participants released so far", one, turns, _MOST_PEERS),
+            part_like("model", "what participants released so far", one, turns, _MOST_PEERS),
             FreePart("menu", "the epsilon of one answer", 1, self.epsilon),
         )
         bounds = bounds_of(example, growth=turns * (_PART + 16 * len(scores)))

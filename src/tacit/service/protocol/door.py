@@ -83,7 +83,7 @@ class Visitor:
             self.is_proven = True
             self._door.trust(self)
 
-    def gone(self) -> None:
+    def retire(self) -> None:
         """The connection is closed."""
         self._door.forget(self)
 
@@ -104,20 +104,20 @@ class Allowances:
         self._burst, self._per_second = burst, per_second
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # by name: left, when
 
-    def left(self, name: str) -> float:
+    def tokens_left(self, name: str) -> float:
         left, at = self._left.get(name, (self._burst, 0.0))
         return min(self._burst, left + (time.monotonic() - at) * self._per_second)
 
     def charge(self, name: str) -> None:
         """One less."""
-        self._left[name] = self.left(name) - 1, time.monotonic()
+        self._left[name] = self.tokens_left(name) - 1, time.monotonic()
         self._left.move_to_end(name)
         if len(self._left) > _NAMES:
             self._left.popitem(last=False)
 
     def take(self, name: str) -> bool:
         """One, if there is one left."""
-        there = self.left(name) >= 1
+        there = self.tokens_left(name) >= 1
         if there:
             self.charge(name)
         return there

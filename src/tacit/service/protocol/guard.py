@@ -102,7 +102,7 @@ class Guard:
         name, began = next(self._ids), time.perf_counter()
         out = _Outgoing(send, name, lambda status: self._charge(address, status, scope, name))
         try:
-            put_off = not self._refusals.left(address) >= 1 and not _is_proven(scope)
+            put_off = not self._refusals.tokens_left(address) >= 1 and not _is_proven(scope)
             if put_off and not self._is_signed(scope):
                 raise RequestError("too many", 429)
             await self._answer(scope, receive, out, put_off)
@@ -115,10 +115,10 @@ class Guard:
         except Exception as problem:
             about = {"kind": type(problem).__name__, "route": _route(scope), "request": name}
             log.error("failed", extra=about)
-            if not out.begun:
+            if not out.has_begun:
                 await JSONResponse({"error": "unavailable"}, 503)(scope, receive, out)
         finally:
-            if out.begun:
+            if out.has_begun:
                 self._observe(_route(scope), out.status, time.perf_counter() - began)
 
     def _is_signed(self, scope: Scope) -> bool:
@@ -198,7 +198,7 @@ class _Outgoing:
         self.status = 0
 
     @property
-    def begun(self) -> bool:
+    def has_begun(self) -> bool:
         return self.status != 0
 
     async def __call__(self, message: Message) -> None:

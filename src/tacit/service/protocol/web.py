@@ -125,7 +125,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
-        self.visitor.gone()
+        self.visitor.retire()
 
     def data_received(self, data: bytes) -> None:
         if self._is_refused:
