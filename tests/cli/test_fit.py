@@ -260,7 +260,9 @@ def test_too_few_peers_and_too_many_classes(folder, tmp_path):
         app, [*command, "rich", "--public", str(folder / "mine.csv"), "--out", str(tmp_path / "m")]
     )
     assert "needs 2 owners or more, and column 'site' names 1" in str(one.exception)
-    write_csv(tmp_path / "mine.csv", {**rows, "many": [str(row % 3) for row in range(60)]})
+    three_classes = {**rows, "many": [str(row % 3) for row in range(60)]}
+    write_csv(tmp_path / "mine.csv", three_classes)
+    write_csv(tmp_path / "one.csv", {**three_classes, "site": ["a", "b"] * 30})
     three = run(
         app,
         [*command, "many", "--public", str(tmp_path / "mine.csv"), "--out", str(tmp_path / "m")],
@@ -381,8 +383,9 @@ def test_what_a_user_can_put_right_is_one_line(folder, arguments, said, monkeypa
     assert "secret" not in told
 
 
-def test_a_fault_of_the_program_is_called_one(monkeypatch, capsys):
-    monkeypatch.setattr("tacit.cli.plan.ColumnRoles", lambda *given: 1 / 0)
+def test_a_fault_of_the_program_is_called_one(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("tacit.data.sample.ColumnRoles", lambda *given: 1 / 0)
     monkeypatch.setattr(
         sys, "argv", ["tacit", "plan", "mine.csv", "--label", "rich", "--owners", "5"]
     )
