@@ -14,11 +14,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import inspect, text
 
 from tacit.service.coordinator import migrations
-from tacit.service.coordinator.sql import StoreError, open_engine
+from tacit.service.coordinator.sql import StoreError, open_engine, write_reports
 from tacit.service.coordinator.store import Store
-from tacit.service.coordinator.tables import metadata
+from tacit.service.coordinator.tables import OPEN, Question, metadata
 from tacit.wire.envelopes import public_bytes
-from tests.service.coordinator.made import folder_of, running
+from tests.service.coordinator.made import enrol, folder_of, running
 
 # the tables of the last release without versions, as it made them
 OLD = """
@@ -72,6 +72,8 @@ def shape(engine):
         name: (
             sorted((each["name"], bool(each["nullable"])) for each in seen.get_columns(name)),
             sorted(str(each["name"]) for each in seen.get_indexes(name)),
+            seen.get_pk_constraint(name)["constrained_columns"],
+            sorted(each["column_names"] for each in seen.get_unique_constraints(name)),
         )
         for name in seen.get_table_names()
         if name != "alembic_version"
@@ -90,7 +92,7 @@ def test_an_old_database_is_brought_here_and_taken_back_and_nothing_is_lost(data
     with pytest.raises(StoreError, match="of the key"):
         store.create_or_resume("trial", b"terms", b"o" * 32)
     with engine.begin() as connection:
-        assert migrations.version(connection) == migrations.versions()[-1] == "0001"
+        assert migrations.version(connection) == migrations.versions()[-1] == "0002"
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
         migrations.downgrade(connection)
         assert migrations.version(connection) == migrations.BEFORE
@@ -125,7 +127,8 @@ def test_questions_bear_out_whose_campaign_an_old_database_was(tmp_path):
     service = running(folder_of(tmp_path), key=mine)
     service.store.add_tokens([f"token number {i:04d}" for i in range(60)])
     with service.store.transaction() as connection:
-        row = "INSERT INTO owners (owner,label,held,token,revoked) VALUES (:o,'','',:o,false)"
+        columns = "campaign,owner,label,held,token,revoked"
+        row = f"INSERT INTO owners ({columns}) VALUES (1,:o,'','',:o,false)"  # noqa: S608 - constants
         connection.execute(text(row), [{"o": f"{at:064x}"} for at in range(60)])
     for _ in range(4):
         service.driver.step()
@@ -144,19 +147,65 @@ KILLED = """
 import os, signal, sys
 from alembic.operations import Operations
 from tacit.service.coordinator.store import Store
-Operations.create_table = lambda *a, **k: os.kill(os.getpid(), signal.SIGKILL)
+setattr(Operations, sys.argv[2], lambda *a, **k: os.kill(os.getpid(), signal.SIGKILL))
 Store(sys.argv[1]).create_or_resume("trial", b"terms", b"key")
 """
+
+
+def upgrade_and_die(database, where):
+    command = [sys.executable, "-c", KILLED, database, where]
+    found = subprocess.run(command, env=os.environ, check=False)
+    assert found.returncode == -signal.SIGKILL
 
 
 def test_a_kill_in_the_middle_leaves_the_tables_as_they_were(database):
     engine = make_old(database)
     before = shape(engine)
-    found = subprocess.run([sys.executable, "-c", KILLED, database], env=os.environ, check=False)
-    assert found.returncode == -signal.SIGKILL
+    upgrade_and_die(database, "create_table")
     assert shape(engine) == before
     store = Store(database)
     store.create_or_resume("trial", b"terms", b"key")
     assert store.labels() == {1: "north", 2: "south", 3: "north (2)", 4: ""}
     store.close()
+    engine.dispose()
+
+
+def contents(engine, names):
+    """All rows of some tables."""
+    with engine.connect() as connection:
+        return {
+            name: sorted(map(repr, connection.execute(text(f"SELECT * FROM {name}"))))  # noqa: S608 - constants
+            for name in names
+        }
+
+
+def test_one_campaign_in_a_database_becomes_the_first_of_several(database):
+    """From the tables of the last release: killed in the middle, brought here, gone on with."""
+    store = Store(database)
+    store.create_or_resume("trial", b"terms", b"key")
+    store.add_tokens(["token number 1", "token number 2"])
+    assert enrol(store, "a" * 64, "token number 1", "north")
+    store.ask(Question(1, b"d" * 32, b"data", OPEN, 0.0, 60.0, None), [1], spend=True)
+    with store.transaction() as connection:
+        assert write_reports(connection, store.id, 1, {1: b"report"}, 0.0) == {1}
+    now = contents(engine := open_engine(database), metadata.tables)
+    with engine.begin() as connection:
+        migrations.downgrade(connection, "0001")
+    before, earlier = shape(engine), contents(engine, metadata.tables)
+    assert "slug" not in str(before["campaign"])
+    upgrade_and_die(database, "drop_table")  # after every row was copied
+    assert (shape(engine), contents(engine, metadata.tables)) == (before, earlier)
+    again = Store(database, "trial-2026")
+    again.create_or_resume("trial", b"terms", b"key")
+    later = contents(engine, metadata.tables)
+    assert later.pop("campaign")[0].startswith("(1, 'trial-2026', 'trial'")
+    assert later == {name: rows for name, rows in now.items() if name != "campaign"}
+    assert enrol(again, "b" * 64, "token number 2")
+    assert again.labels() == {1: "north", 2: ""}  # numbers go on
+    other = Store(database, "other")
+    other.create_or_resume("another", b"terms", b"other key")
+    with engine.begin() as connection, pytest.raises(ValueError, match="holds 2 campaigns"):
+        migrations.downgrade(connection, "0001")
+    for each in (store, again, other):
+        each.close()
     engine.dispose()

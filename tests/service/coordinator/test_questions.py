@@ -48,7 +48,7 @@ def test_each_gets_its_own_in_the_order_of_the_batch(store):
     ]
     store.revoke(NAMES[2])
     with store.transaction() as connection:
-        write_reports(connection, 1, {places[0]: b"said"}, time.time())
+        write_reports(connection, store.id, 1, {places[0]: b"said"}, time.time())
     assert told(asking, *NAMES[:4]) == [204, b"question 1", forbidden, 204]
     store.close_question(1, CLOSED)
     assert told(asking, *NAMES[:2]) == [204, 204]
@@ -61,7 +61,7 @@ def test_of_several_open_questions_the_first_that_is_not_answered(store):
     ask(store, 2, places[1:3])
     assert told(asking, *NAMES[:4]) == [b"question 1", b"question 1", b"question 2", 204]
     with store.transaction() as connection:
-        write_reports(connection, 1, {places[1]: b"said"}, time.time())
+        write_reports(connection, store.id, 1, {places[1]: b"said"}, time.time())
     assert told(asking, *NAMES[:4]) == [b"question 1", b"question 2", b"question 2", 204]
     store.close_question(1, CLOSED)
     assert told(asking, *NAMES[:4]) == [204, b"question 2", b"question 2", 204]

@@ -23,7 +23,7 @@ def records(store):
         asked = Question(number, bytes([number]) * 32, b"signed", OPEN, 0.0, 60.0, None)
         store.ask(asked, places, spend=number == 1)
         with store.transaction() as connection:
-            sql.write_reports(connection, number, dict.fromkeys(places, b"report"), 0.0)
+            sql.write_reports(connection, store.id, number, dict.fromkeys(places, b"report"), 0.0)
         if state == CLOSED:
             store.close_question(number, CLOSED)
     return Records(store)

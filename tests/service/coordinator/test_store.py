@@ -71,7 +71,7 @@ def test_who_is_revoked_takes_its_reports_to_open_questions_along(store):
         store.ask(question(number), places, spend=number == 1)
         with store.transaction() as connection:
             reports = dict.fromkeys(places, b"report")
-            assert sql.write_reports(connection, number, reports, 0.0) == set(places)
+            assert sql.write_reports(connection, store.id, number, reports, 0.0) == set(places)
         if number == 1:
             store.close_question(1, CLOSED)
     assert store.revoke(f"{0:064x}")
@@ -90,6 +90,54 @@ def test_other_databases_are_named_for_what_they_are_not(url):
     ) as caught:
         Store(url)
     assert "secret" not in str(caught.value)
+
+
+def test_campaigns_of_one_database_know_nothing_of_each_other(store, database):
+    places = enrolled(store, 3)
+    other = Store(database, "other")
+    other.create_or_resume("another", b"terms", b"other key")
+    assert other.id != store.id
+    unnamed = Store(database)
+    with pytest.raises(StoreError, match="name a campaign of the database: it has other"):
+        _ = unnamed.id
+    unnamed.close()
+    assert not enrol(other, f"{0:064x}", TOKENS[0])  # tokens are of one campaign
+    other.add_tokens(TOKENS[:2])
+    assert enrol(other, f"{0:064x}", TOKENS[0], "owner 0")  # the same owner, name and token
+    (theirs,) = other.owners_waiting()
+    for each, invited in ((store, places), (other, [theirs])):
+        each.ask(question(1), invited, spend=True)
+        with each.transaction() as connection:
+            sql.write_reports(connection, each.id, 1, dict.fromkeys(invited, each.slug.encode()), 0)
+    assert (store.counts(1), other.counts(1)) == ((3, 3), (1, 1))
+    assert other.reports_of(1) == [(theirs, b"other")]
+    assert other.labels() == {theirs: "owner 0"}
+    other.close_question(1, CLOSED)
+    assert [each.state for each in store.questions()] == [OPEN]
+    assert store.revoke(f"{0:064x}")
+    assert (store.counts(1)[1], other.counts(1)[1]) == (2, 1)
+    assert other.begin()
+    assert other.pause()
+    assert store.standing().state == ENROLLING
+    assert store.lease("a", 10) is not None
+    assert other.lease("b", 10) is not None
+    assert other.outcomes() == {1: {"counted": 1}}
+    with pytest.raises(IntegrityError):  # of another campaign
+        store.ask(question(2), [10_000], spend=False)
+    other.close()
+
+
+def test_a_campaign_is_its_key_and_no_two_have_one_name_or_place(store, database):
+    here = Store(database, "here")
+    with pytest.raises(StoreError, match="of the key 6b6579"):
+        here.create_or_resume("trial", b"terms", b"other")
+    with pytest.raises(StoreError, match="on other terms"):
+        here.create_or_resume("another", b"terms", b"key")
+    here.create_or_resume("trial", b"terms", b"key")  # it may move
+    with pytest.raises(StoreError, match="on other terms"):
+        here.create_or_resume("another", b"terms", b"other")
+    assert store.standing().name == "trial"
+    here.close()
 
 
 def test_several_founders_at_once_found_one_campaign(database):
@@ -125,7 +173,14 @@ def test_a_question_to_more_owners_than_a_statement_has_parameters(store):
 
     count = 70_000  # PostgreSQL takes 65,535 parameters, SQLite 32,766
     rows = [
-        {"owner": f"{i:x}", "label": "", "token": f"{i:x}", "revoked": False, "asked": None}
+        {
+            "campaign": store.id,
+            "owner": f"{i:x}",
+            "label": "",
+            "token": f"{i:x}",
+            "revoked": False,
+            "asked": None,
+        }
         for i in range(count)
     ]
     with store.transaction() as connection:

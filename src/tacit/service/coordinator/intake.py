@@ -244,7 +244,7 @@ class Intake:
         """Read questions that have been put since."""
         known = max((asked.number for asked in self._asked.values()), default=_NONE)
         wanted = select(questions.c.number, questions.c.digest, questions.c.data).where(
-            questions.c.number > known
+            self._store.mine(questions), questions.c.number > known
         )
         for row in connection.execute(wanted):
             invitation = open_signed(row.data, Invitation, PURPOSE, self._key)
@@ -255,7 +255,7 @@ class Intake:
     ) -> list[Outcome]:
         """Outcomes of reports with one tag; those that count are written."""
         is_open = self._state(connection, number) == OPEN
-        known = owner_statuses(connection, number, [owner for owner, _ in sent])
+        known = owner_statuses(connection, self._store.id, number, [owner for owner, _ in sent])
         # what a stranger sends is not even looked at
         heard = [data if owner in known else b"" for owner, data in sent]
         good = self._good(tag, heard)
@@ -269,7 +269,7 @@ class Intake:
                 found.append(_outcome(status, data, valid, is_open, fresh))
         if not fresh:
             return found
-        first = write_reports(connection, number, fresh, time.time())
+        first = write_reports(connection, self._store.id, number, fresh, time.time())
         return [
             # another worker was faster with the same report
             Outcome.REPEATED
@@ -280,9 +280,8 @@ class Intake:
 
     def _state(self, connection: Connection, number: int) -> str | None:
         """The state of a question, which stays so until the end of this transaction."""
-        held = (
-            select(questions.c.state).where(questions.c.number == number).with_for_update(read=True)
-        )
+        this = self._store.mine(questions) & (questions.c.number == number)
+        held = select(questions.c.state).where(this).with_for_update(read=True)
         return connection.execute(held).scalar()
 
     def _good(self, tag: bytes, reports: list[bytes]) -> list[bool]:
@@ -299,14 +298,13 @@ class Intake:
         tally = Counter(pair for pair in zip(numbers, names, strict=True) if pair[1] != COUNTED)
         if tally:
             rows = [
-                {"question": q, "outcome": what, "count": n}
+                {"campaign": self._store.id, "question": q, "outcome": what, "count": n}
                 for (q, what), n in sorted(tally.items())
             ]
             added = upsert(connection, outcomes)
             more = {"count": outcomes.c.count + added.excluded.count}
-            connection.execute(
-                added.on_conflict_do_update(index_elements=["question", "outcome"], set_=more), rows
-            )
+            same = ["campaign", "question", "outcome"]
+            connection.execute(added.on_conflict_do_update(index_elements=same, set_=more), rows)
 
 
 def _outcome(

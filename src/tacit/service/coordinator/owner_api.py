@@ -188,21 +188,26 @@ class Enrolment:
             return []
         hashes = [token_hash(newcomer.token) for newcomer in newcomers]
         with self._store.transaction() as connection:
-            free = sql.free_tokens(connection, hashes)
-            known = sql.tokens_of(connection, [newcomer.owner for newcomer in newcomers])
-            rows = {}
+            campaign_id = self._store.id
+            free = sql.free_tokens(connection, campaign_id, hashes, time.time())
+            known = sql.tokens_of(
+                connection, campaign_id, [newcomer.owner for newcomer in newcomers]
+            )
+            rows: dict[str, dict[str, str | int]] = {}
             for newcomer, token in zip(newcomers, hashes, strict=True):
                 if newcomer.owner not in known and token in free:
                     free.remove(token)
                     known[newcomer.owner] = token
                     rows[newcomer.owner] = {
+                        "campaign": campaign_id,
                         "owner": newcomer.owner,
                         "label": newcomer.label,
                         "held": newcomer.held,
                         "token": token,
                     }
             written = sql.write_owners(connection, [rows[owner] for owner in sorted(rows)])
-            sql.use_tokens(connection, [rows[owner]["token"] for owner in written])
+            used = [str(rows[owner]["token"]) for owner in written]
+            sql.use_tokens(connection, campaign_id, used)
         # came with another token to another worker at the same moment
         refused = rows.keys() - written
         return [
@@ -233,7 +238,8 @@ class QuestionLookup:
         names = [owner for owner, _ in batch]
         with self._store.reading() as connection:
             waiting = self._first_open(connection, names)
-            ended = connection.execute(select(campaign.c.state)).scalar_one() == ENDED
+            mine = select(campaign.c.state).where(self._store.mine(campaign))
+            ended = connection.execute(mine).scalar_one() == ENDED
         again = Reply.of(
             410 if ended else 204, b"", more={"retry-after": str(self._pace.seconds())}
         )
@@ -250,17 +256,21 @@ class QuestionLookup:
         """For every member among some names the first open question it has not answered, or
         nothing.
         """
-        is_open = select(questions.c.number).where(questions.c.state == OPEN).order_by("number")
+        mine = self._store.mine(questions)
+        is_open = select(questions.c.number).where(mine, questions.c.state == OPEN)
+        is_open = is_open.order_by(questions.c.number)
         numbers = list(connection.execute(is_open).scalars())
         known = self._questions
         if not set(numbers) <= known.keys():
             data = select(questions.c.number, questions.c.data).where(
-                questions.c.number.in_(numbers)
+                mine, questions.c.number.in_(numbers)
             )
             known = self._questions = {row.number: row.data for row in connection.execute(data)}
         found: dict[str, bytes] = {}
         for number in numbers or [_NONE]:
-            for name, status in sql.owner_statuses(connection, number, names).items():
+            for name, status in sql.owner_statuses(
+                connection, self._store.id, number, names
+            ).items():
                 invited = status.owner_id is not None and status.report is None
                 found[name] = found.get(name) or (known[number] if invited else b"")
         return found

@@ -63,11 +63,8 @@ class Rosters:
     def read(self) -> list[Roster]:
         """All rosters, in order."""
         with self._store.reading() as connection:
-            data = (
-                connection.execute(select(rosters.c.data).order_by(rosters.c.number))
-                .scalars()
-                .all()
-            )
+            mine = select(rosters.c.data).where(self._store.mine(rosters))
+            data = connection.execute(mine.order_by(rosters.c.number)).scalars().all()
         return [open_signed(each, Roster, ROSTER, self._key.public_key()) for each in data]
 
     def write_roster(self, now: float) -> bool:
@@ -77,12 +74,13 @@ class Rosters:
         known = self.read()
         before = known[-1] if known else Roster()
         with self._store.transaction() as connection:
-            members = connection.execute(select(owners)).all()
+            members = connection.execute(select(owners).where(self._store.mine(owners))).all()
             after = self._after(before, members)
             if after is None:
                 return False
             data = sign(after, ROSTER, self._key)
-            connection.execute(insert(rosters).values(number=len(known) + 1, at=now, data=data))
+            row = {"campaign": self._store.id, "number": len(known) + 1, "at": now, "data": data}
+            connection.execute(insert(rosters).values(**row))
         return True
 
     def is_over(self, asked: Sequence[Question], now: float) -> bool:
@@ -92,11 +90,8 @@ class Rosters:
         Times are the campaign's.
         """
         with self._store.reading() as connection:
-            last = (
-                connection.execute(select(rosters.c.at).order_by(rosters.c.number.desc()))
-                .scalars()
-                .first()
-            )
+            mine = select(rosters.c.at).where(self._store.mine(rosters))
+            last = connection.execute(mine.order_by(rosters.c.number.desc())).scalars().first()
         if last is None:
             return False
         since: float = max([last, *(question.opened for question in asked)])
@@ -107,8 +102,8 @@ class Rosters:
         peers = self.read()[-1].peers
         keys = {peers[number].key.hex() for number in numbers}
         with self._store.reading() as connection:
-            live = select(owners.c.id).where(owners.c.owner.in_(keys), owners.c.revoked.is_(False))
-            return list(connection.execute(live).scalars())
+            live = select(owners.c.id).where(self._store.mine(owners), owners.c.owner.in_(keys))
+            return list(connection.execute(live.where(owners.c.revoked.is_(False))).scalars())
 
     def _after(self, before: Roster, members: Sequence[Row[tuple[object, ...]]]) -> Roster | None:
         """The roster of these members, numbered after those before, in the order of their names;
@@ -152,7 +147,7 @@ class Rosters:
         with self._store.reading() as connection:
             return (
                 connection.execute(
-                    select(spoken.c.data).where(spoken.c.question == number)
+                    select(spoken.c.data).where(self._store.about(spoken, number))
                 ).scalar()
                 or b""
             )
@@ -164,12 +159,13 @@ class Rosters:
         """The signed roster with this number; None: not yet."""
         with self._store.reading() as connection:
             return connection.execute(
-                select(rosters.c.data).where(rosters.c.number == number)
+                select(rosters.c.data).where(self._store.mine(rosters), rosters.c.number == number)
             ).scalar()
 
     def turn(self, number: int) -> bytes | None:
         """The turn of a question that is over, signed; None: not yet."""
-        wanted = select(questions.c.data, questions.c.state).where(questions.c.number == number)
+        this = self._store.mine(questions) & (questions.c.number == number)
+        wanted = select(questions.c.data, questions.c.state).where(this)
         with self._store.reading() as connection:
             found = connection.execute(wanted).first()
         if found is None or found.state not in (CLOSED, VOID):
@@ -185,6 +181,7 @@ class Rosters:
         every = (
             select(contradictions.c.first, contradictions.c.second, owners.c.owner)
             .join(owners, owners.c.id == contradictions.c.owner)
+            .where(self._store.mine(contradictions))
             .order_by(contradictions.c.question)
         )
         with self._store.reading() as connection:
@@ -211,8 +208,9 @@ class Testimony:
             return [self._take(connection, owner, body) for owner, body in batch]
 
     def _take(self, connection: Connection, owner: str, body: bytes) -> Outcome:
-        live = select(owners.c.id).where(owners.c.owner == owner, owners.c.revoked.is_(False))
-        owner_id = connection.execute(live).scalar()
+        mine, about = self._store.mine, self._store.about
+        live = select(owners.c.id).where(mine(owners), owners.c.owner == owner)
+        owner_id = connection.execute(live.where(owners.c.revoked.is_(False))).scalar()
         if owner_id is None:
             return Outcome.STRANGE  # and nothing of it was parsed
         key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(owner))
@@ -220,28 +218,28 @@ class Testimony:
             said = open_signed(body, Spoken, SPOKEN, key)
         except WireError:
             return Outcome.MALFORMED
-        mine = (
+        invited = (
             select(questions.c.number)
             .join(invitations, invitations.c.question == questions.c.number)
+            .where(mine(questions), mine(invitations))
             .where(questions.c.digest == said.digest, invitations.c.owner == owner_id)
         )
-        number = connection.execute(mine.with_for_update(of=questions)).scalar()
+        number = connection.execute(invited.with_for_update(of=questions)).scalar()
         if number is None:
             return Outcome.STRANGE
-        first = connection.execute(
-            select(spoken.c.data).where(spoken.c.question == number)
-        ).scalar()
+        first = connection.execute(select(spoken.c.data).where(about(spoken, number))).scalar()
+        row = {"campaign": self._store.id, "question": number}
         if first is not None and first != body:
-            proof = {"question": number, "owner": owner_id, "first": first, "second": body}
+            proof = {**row, "owner": owner_id, "first": first, "second": body}
             connection.execute(insert(contradictions).values(**proof))
-            leave_out(connection, owner)
+            leave_out(connection, self._store.id, owner)
             log.warning("a peer has signed two reports to question %d: it is left out", number)
             return Outcome.CONTRADICTED
         if tag_of(said.digest) != said.report[1:7]:
             return Outcome.MALFORMED
         (outcome,) = self._intake.take(connection, [(owner, said.report)])
         if outcome is Outcome.COUNTED:
-            connection.execute(insert(spoken).values(question=number, data=body))
+            connection.execute(insert(spoken).values(**row, data=body))
         return outcome
 
 

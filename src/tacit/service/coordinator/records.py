@@ -20,7 +20,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Table, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Table, delete, func, insert, select, update
 
 from tacit._util.checks import bad
 from tacit._util.durable import make_private
@@ -107,7 +107,7 @@ class Records:
 
     def note(self, act: Act) -> None:
         """Write an act down, as of now."""
-        row = {**act.__dict__, "at": time.time()}
+        row = {**act.__dict__, "at": time.time(), "campaign": self._store.id}
         with self._store.transaction() as connection:
             connection.execute(insert(acts).values(**row))
 
@@ -115,15 +115,21 @@ class Records:
         """All acts, in their order."""
         columns = [acts.c[name] for name in ("who", "what", "about", "source", "outcome", "at")]
         with self._store.reading() as connection:
-            rows = connection.execute(select(*columns).order_by(acts.c.number)).all()
+            mine = select(*columns).where(self._store.mine(acts)).order_by(acts.c.number)
+            rows = connection.execute(mine).all()
         return [Act(*row) for row in rows]
 
     def owners(self) -> list[dict[str, Any]]:
         """Everybody who has enrolled, in their order: key, name, how it stands."""
-        answered = select(reports.c.owner, func.count().label("n")).group_by(reports.c.owner)
+        mine = self._store.mine
+        answered = select(reports.c.owner, func.count().label("n")).where(mine(reports))
         with self._store.reading() as connection:
-            heard = {row.owner: row.n for row in connection.execute(answered)}
-            rows = connection.execute(select(owners).order_by(owners.c.id)).all()
+            heard = {
+                row.owner: row.n for row in connection.execute(answered.group_by(reports.c.owner))
+            }
+            rows = connection.execute(
+                select(owners).where(mine(owners)).order_by(owners.c.id)
+            ).all()
         return [
             {
                 "owner": row.owner,
@@ -137,12 +143,13 @@ class Records:
     def withdraw_tokens(self) -> int:
         """Delete the tokens that nobody has used; how many there were."""
         with self._store.transaction() as connection:
-            return connection.execute(delete(tokens).where(tokens.c.used.is_(False))).rowcount
+            unused = self._store.mine(tokens) & tokens.c.used.is_(False)
+            return connection.execute(delete(tokens).where(unused)).rowcount
 
     def known(self, owner: str) -> dict[str, Any] | None:
         """All that the database holds of an owner, by its public key; None: nothing."""
         with self._store.reading() as connection:
-            row = connection.execute(select(owners).where(owners.c.owner == owner)).first()
+            row = connection.execute(select(owners).where(self._is(owner))).first()
             if row is None:
                 return None
             mine = {
@@ -150,7 +157,8 @@ class Records:
                 "reports": _of(connection, reports, row.id),
                 "contradictions": _of(connection, contradictions, row.id),
             }
-            about = select(func.count()).select_from(acts).where(acts.c.about == owner)
+            about = select(func.count()).select_from(acts).where(self._store.mine(acts))
+            about = about.where(acts.c.about == owner)
             named = {"acts": connection.execute(about).scalar_one()}
         return {
             "owner": row.owner,
@@ -168,11 +176,12 @@ class Records:
         owner.
         """
         with self._store.transaction() as connection:
-            row = connection.execute(select(owners).where(owners.c.owner == owner)).first()
+            row = connection.execute(select(owners).where(self._is(owner))).first()
             if row is None:
                 return None
-            leave_out(connection, owner)
-            is_over = connection.execute(select(campaign.c.state)).scalar_one() == ENDED
+            leave_out(connection, self._store.id, owner)
+            state = select(campaign.c.state).where(self._store.mine(campaign))
+            is_over = connection.execute(state).scalar_one() == ENDED
             went, stays = ["its key", "its token's hash"], [f"that owner {row.id} was invited"]
             gone = {"owner": f"{FORGOTTEN} {row.id}", "token": f"{FORGOTTEN} {row.id}"}
             if is_over or not row.label:
@@ -181,10 +190,10 @@ class Records:
             else:
                 stays.append("its name, until the campaign has ended: reports are read in order")
             connection.execute(update(owners).where(owners.c.id == row.id).values(**gone))
-            connection.execute(delete(tokens).where(tokens.c.token == row.token))
-            connection.execute(
-                update(acts).where(acts.c.about == owner).values(about=gone["owner"])
-            )
+            its_token = self._store.mine(tokens) & (tokens.c.token == row.token)
+            connection.execute(delete(tokens).where(its_token))
+            named = self._store.mine(acts) & (acts.c.about == owner)
+            connection.execute(update(acts).where(named).values(about=gone["owner"]))
             if is_over:
                 self._drop_reports(connection, row.id)
                 went.append("its reports")
@@ -192,15 +201,18 @@ class Records:
                 stays.append("its reports to closed questions, until the campaign has ended")
         return {"deleted": went, "stays": stays}
 
+    def _is(self, owner: str) -> ColumnElement[bool]:
+        return self._store.mine(owners) & (owners.c.owner == owner)
+
     def _drop_reports(self, connection: Connection, owner_id: int) -> None:
         """Everything that an owner has said."""
-        mine = select(reports.c.question).where(reports.c.owner == owner_id)
-        relayed = spoken.c.question.in_(mine)
+        mine = self._store.mine
+        heard = select(reports.c.question).where(reports.c.owner == owner_id)
+        relayed = mine(spoken) & spoken.c.question.in_(heard)
         # of questions that were put to it alone: what it signed for the others
-        alone = select(invitations.c.question).group_by(invitations.c.question)
-        connection.execute(
-            delete(spoken).where(relayed, spoken.c.question.in_(alone.having(func.count() == 1)))
-        )
+        alone = select(invitations.c.question).where(mine(invitations))
+        alone = alone.group_by(invitations.c.question).having(func.count() == 1)
+        connection.execute(delete(spoken).where(relayed, spoken.c.question.in_(alone)))
         connection.execute(delete(reports).where(reports.c.owner == owner_id))
         connection.execute(delete(contradictions).where(contradictions.c.owner == owner_id))
 

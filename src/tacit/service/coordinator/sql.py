@@ -1,4 +1,4 @@
-"""A database to keep a campaign in, SQLite made durable or PostgreSQL as it is, and statements for
+"""A database to keep campaigns in, SQLite made durable or PostgreSQL as it is, and statements for
 many owners at once: one text and a few parameters, however many there are.
 
 A list travels as one text, with commas for PostgreSQL and as JSON for SQLite, so that statements
@@ -8,16 +8,18 @@ them.
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import Connection, Table, TextClause, create_engine, event, text
+from sqlalchemy import Connection, Table, TextClause, create_engine, event, select, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Engine
 
 from tacit._util.durable import make_private, use_journal
-from tacit.service.coordinator.tables import owners
+from tacit.service.coordinator.tables import campaign, owners
 
 
 class StoreError(RuntimeError):
@@ -54,6 +56,40 @@ def open_engine(url: str) -> Engine:
     return engine
 
 
+class Database:
+    """A database of campaigns, which share its connections."""
+
+    def __init__(self, url: str) -> None:
+        self._engine = open_engine(url)
+        sqlite = self._engine.dialect.name == "sqlite"
+        # better than to poll for SQLite's own lock
+        self._turn = threading.Lock() if sqlite else nullcontext()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """One transaction: all of it, or nothing."""
+        with self._turn, self._engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """One transaction that only reads: in SQLite it waits for no writer."""
+        with (
+            self._engine.connect().execution_options(reading=True) as connection,
+            connection.begin(),
+        ):
+            yield connection
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    def campaigns(self) -> dict[int, str]:
+        """The slugs of its campaigns by number, in the order they came."""
+        every = select(campaign.c.id, campaign.c.slug).order_by(campaign.c.id)
+        with self.reading() as connection:
+            return {row.id: row.slug for row in connection.execute(every)}
+
+
 def _among(statement: str, locked: str = "") -> dict[str, TextClause]:
     """A statement that ends with a column, for rows where that is in a list of names; `locked`
     where workers meet.
@@ -66,35 +102,40 @@ def _among(statement: str, locked: str = "") -> dict[str, TextClause]:
 
 _STATUSES = _among(
     "SELECT o.owner, i.owner, r.data FROM owners o "
-    "LEFT JOIN invitations i ON i.question = :question AND i.owner = o.id "
-    "LEFT JOIN reports r ON r.question = :question AND r.owner = i.owner WHERE NOT o.revoked "
-    "AND o.owner"
+    "LEFT JOIN invitations i ON i.campaign = :campaign AND i.question = :question "
+    "AND i.owner = o.id "
+    "LEFT JOIN reports r ON r.campaign = :campaign AND r.question = :question "
+    "AND r.owner = i.owner WHERE o.campaign = :campaign AND NOT o.revoked AND o.owner"
 )
-_FREE = _among("SELECT token, used FROM tokens WHERE token", locked="ORDER BY token FOR UPDATE")
-_TOKENS = _among("SELECT owner, token, revoked FROM owners WHERE owner")
-_USE = _among("UPDATE tokens SET used = TRUE WHERE token")
+_FREE = _among(
+    "SELECT token FROM tokens WHERE campaign = :campaign AND NOT used "
+    "AND (expires IS NULL OR expires > :now) AND token",
+    locked="ORDER BY token FOR UPDATE",
+)
+_TOKENS = _among("SELECT owner, token, revoked FROM owners WHERE campaign = :campaign AND owner")
+_USE = _among("UPDATE tokens SET used = TRUE WHERE campaign = :campaign AND token")
 _WRITE = {
     "postgresql": text(
-        "INSERT INTO reports (question, owner, data, received) "
-        "SELECT :question, CAST(owner AS integer), decode(data, 'hex'), :now "
+        "INSERT INTO reports (campaign, question, owner, data, received) "
+        "SELECT :campaign, :question, CAST(owner AS integer), decode(data, 'hex'), :now "
         "FROM unnest(string_to_array(:owners, ','), string_to_array(:data, ',')) AS sent "
         "(owner, data) "
         "ON CONFLICT DO NOTHING RETURNING owner"
     ),
     "sqlite": text(
-        "INSERT INTO reports (question, owner, data, received) VALUES (:question, :owner, "
-        ":data, :now)"
+        "INSERT INTO reports (campaign, question, owner, data, received) "
+        "VALUES (:campaign, :question, :owner, :data, :now)"
     ),
 }
 _SPEND = {
     "postgresql": text(
         "UPDATE owners SET asked = :question "
-        "WHERE id = ANY(CAST(string_to_array(:owners, ',') AS integer[])) AND asked IS NULL "
-        "AND NOT revoked"
+        "WHERE campaign = :campaign AND id = ANY(CAST(string_to_array(:owners, ',') AS integer[])) "
+        "AND asked IS NULL AND NOT revoked"
     ),
     "sqlite": text(
-        "UPDATE owners SET asked = :question WHERE id IN (SELECT value FROM json_each(:owners)) "
-        "AND asked IS NULL AND NOT revoked"
+        "UPDATE owners SET asked = :question WHERE campaign = :campaign "
+        "AND id IN (SELECT value FROM json_each(:owners)) AND asked IS NULL AND NOT revoked"
     ),
 }
 
@@ -119,63 +160,64 @@ def upsert(connection: Connection, table: Table) -> sqlite.Insert | postgresql.I
 
 
 def owner_statuses(
-    connection: Connection, question: int, names: Sequence[str]
+    connection: Connection, campaign: int, question: int, names: Sequence[str]
 ) -> dict[str, OwnerStatus]:
     """How some owners stand to a question; those that are not enrolled, or revoked, are left
     out.
     """
     kind = connection.dialect.name
-    given = {"question": question, "names": _list(kind, names)}
+    given = {"campaign": campaign, "question": question, "names": _list(kind, names)}
     rows = connection.execute(_STATUSES[kind], given).all()
     return {name: OwnerStatus(owner_id, data) for name, owner_id, data in rows}
 
 
 def write_reports(
-    connection: Connection, question: int, reports: dict[int, bytes], now: float
+    connection: Connection, campaign: int, question: int, reports: dict[int, bytes], now: float
 ) -> set[int]:
     """Write reports by owner; the owners whose report is the first. Another worker may have been
     faster with some.
     """
+    about = {"campaign": campaign, "question": question, "now": now}
     if connection.dialect.name == "sqlite":
         # one writer: what was not there when this transaction began is not there
-        rows = [
-            {"question": question, "owner": owner_id, "data": data, "now": now}
-            for owner_id, data in reports.items()
-        ]
+        rows = [{**about, "owner": owner_id, "data": data} for owner_id, data in reports.items()]
         connection.execute(_WRITE["sqlite"], rows)
         return set(reports)
     # the same order in every worker: two that wait for each other would wait for ever
     ids = sorted(reports)
     data = ",".join(reports[owner_id].hex() for owner_id in ids)
-    given = {"question": question, "owners": _list("postgresql", ids), "data": data, "now": now}
+    given = {**about, "owners": _list("postgresql", ids), "data": data}
     return set(connection.execute(_WRITE["postgresql"], given).scalars())
 
 
-def free_tokens(connection: Connection, tokens: Sequence[str]) -> set[str]:
-    """Which of some hashed tokens nobody has used; nobody else uses any of them until the end of
-    this transaction.
+def free_tokens(
+    connection: Connection, campaign: int, tokens: Sequence[str], now: float
+) -> set[str]:
+    """Which of some hashed tokens nobody has used and still hold; nobody else uses any of them
+    until the end of this transaction.
     """
     kind = connection.dialect.name
-    rows = connection.execute(_FREE[kind], {"names": _list(kind, tokens)}).all()
-    return {token for token, used in rows if not used}
+    given = {"campaign": campaign, "names": _list(kind, tokens), "now": now}
+    return set(connection.execute(_FREE[kind], given).scalars())
 
 
-def use_tokens(connection: Connection, tokens: Sequence[str]) -> None:
+def use_tokens(connection: Connection, campaign: int, tokens: Sequence[str]) -> None:
     """Mark tokens as used."""
     kind = connection.dialect.name
-    connection.execute(_USE[kind], {"names": _list(kind, tokens)})
+    connection.execute(_USE[kind], {"campaign": campaign, "names": _list(kind, tokens)})
 
 
-def tokens_of(connection: Connection, names: Sequence[str]) -> dict[str, str | None]:
+def tokens_of(connection: Connection, campaign: int, names: Sequence[str]) -> dict[str, str | None]:
     """The hashed tokens that some owners came with, None for those that are revoked; newcomers
     are left out.
     """
     kind = connection.dialect.name
-    rows = connection.execute(_TOKENS[kind], {"names": _list(kind, names)}).all()
+    given = {"campaign": campaign, "names": _list(kind, names)}
+    rows = connection.execute(_TOKENS[kind], given).all()
     return {owner: None if revoked else token for owner, token, revoked in rows}
 
 
-def write_owners(connection: Connection, rows: Sequence[Mapping[str, str]]) -> set[str]:
+def write_owners(connection: Connection, rows: Sequence[Mapping[str, str | int]]) -> set[str]:
     """Write newcomers; the names of those that were not there. Another worker may have been
     faster with some.
     """
@@ -185,10 +227,10 @@ def write_owners(connection: Connection, rows: Sequence[Mapping[str, str]]) -> s
     return set(connection.execute(added, [dict(row) for row in rows]).scalars())
 
 
-def spend(connection: Connection, question: int, owner_ids: Sequence[int]) -> int:
+def spend(connection: Connection, campaign: int, question: int, owner_ids: Sequence[int]) -> int:
     """Mark owners as asked, each for the first and only time; how many could be."""
     kind = connection.dialect.name
-    given = {"question": question, "owners": _list(kind, owner_ids)}
+    given = {"campaign": campaign, "question": question, "owners": _list(kind, owner_ids)}
     return connection.execute(_SPEND[kind], given).rowcount
 
 

@@ -163,14 +163,15 @@ def voices(store: Store) -> list[dict[str, str | int | bool]]:
 
     For campaigns of few, whose names are public.
     """
-    known = select(owners.c.id, owners.c.label, owners.c.revoked).order_by(owners.c.id)
+    known = select(owners.c.id, owners.c.label, owners.c.revoked).where(store.mine(owners))
     with store.reading() as connection:
         asked, answered = (
-            {row.owner: row.times for row in connection.execute(_times(table))}
+            {row.owner: row.times for row in connection.execute(_times(store, table))}
             for table in (invitations, reports)
         )
-        rows = connection.execute(known).all()
-        liars = set(connection.execute(select(contradictions.c.owner)).scalars())
+        rows = connection.execute(known.order_by(owners.c.id)).all()
+        lied = select(contradictions.c.owner).where(store.mine(contradictions))
+        liars = set(connection.execute(lied).scalars())
     return [
         {
             "name": row.label,
@@ -183,9 +184,10 @@ def voices(store: Store) -> list[dict[str, str | int | bool]]:
     ]
 
 
-def _times(table: Table) -> Select[Any]:
+def _times(store: Store, table: Table) -> Select[Any]:
     """How often each owner is in a table."""
-    return select(table.c.owner, func.count().label("times")).group_by(table.c.owner)
+    times = select(table.c.owner, func.count().label("times")).where(store.mine(table))
+    return times.group_by(table.c.owner)
 
 
 @dataclass(frozen=True)

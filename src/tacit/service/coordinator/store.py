@@ -1,4 +1,4 @@
-"""The campaign's state in a database: SQLite (embedded) or PostgreSQL, by the same statements.
+"""The state of a campaign in a database: SQLite (embedded) or PostgreSQL, by the same statements.
 
 Every change is one transaction, so a coordinator killed at any moment finds a state that was meant.
 What must not happen twice is held by the database itself, not by the program: an owner's `asked` is
@@ -11,19 +11,31 @@ that are put forward or back, and hours in which nobody could answer, neither en
 nor keep it open.
 """
 
-import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import fields
 from hashlib import sha256
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from sqlalchemy import ColumnElement, Connection, case, delete, func, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Table,
+    case,
+    delete,
+    false,
+    func,
+    insert,
+    select,
+    update,
+)
 
 from tacit.learners.invitation import PURPOSE
 from tacit.service.coordinator import migrations, sql
-from tacit.service.coordinator.sql import StoreError, open_engine
+from tacit.service.coordinator.sql import Database, StoreError
 from tacit.service.coordinator.tables import (
     ADDING,
     COUNTED,
@@ -47,69 +59,97 @@ from tacit.wire import WireError
 from tacit.wire.envelopes import verify
 
 
+def _lock(connection: Connection) -> None:
+    """Until the end of the transaction no other worker begins anything."""
+    if connection.dialect.name == "postgresql":
+        # the number is "tacit" in hexadecimal digits
+        connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7461636974)")
+
+
 class Store:
-    """One campaign in one database."""
+    """One campaign in a database: that of a `slug`; without one, the only one there is."""
 
-    def __init__(self, url: str) -> None:
-        self._engine = open_engine(url)
-        sqlite = self._engine.dialect.name == "sqlite"
-        # better than to poll for SQLite's own lock
-        self._turn = threading.Lock() if sqlite else nullcontext()
+    def __init__(self, database: str | Database, slug: str = "") -> None:
+        self._database = Database(database) if isinstance(database, str) else database
+        self.slug = slug
+        self._id: int | None = None
 
-    @contextmanager
-    def transaction(self) -> Iterator[Connection]:
+    @property
+    def id(self) -> int:
+        """The campaign's number in the database."""
+        if self._id is None:
+            known = self._database.campaigns()
+            mine = [each for each, slug in known.items() if self.slug in ("", slug)]
+            if len(mine) != 1:
+                there = ", ".join(slug for slug in known.values() if slug) or "none by name"
+                raise StoreError(f"name a campaign of the database: it has {there}")
+            (self._id,) = mine
+        return self._id
+
+    def mine(self, table: Table) -> ColumnElement[bool]:
+        """Rows of this campaign."""
+        return (campaign.c.id if table is campaign else table.c.campaign) == self.id
+
+    def transaction(self) -> AbstractContextManager[Connection]:
         """One transaction: all of it, or nothing."""
-        with self._turn, self._engine.begin() as connection:
-            yield connection
+        return self._database.transaction()
 
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(self) -> AbstractContextManager[Connection]:
         """One transaction that only reads: in SQLite it waits for no writer."""
-        with (
-            self._engine.connect().execution_options(reading=True) as connection,
-            connection.begin(),
-        ):
-            yield connection
+        return self._database.reading()
 
     def close(self) -> None:
-        self._engine.dispose()
+        self._database.close()
 
     # The campaign
     # ------------------------------------------------------------------------------------
 
     def create_or_resume(self, name: str, terms: bytes, key: bytes) -> None:
         """Begin the campaign, or take it up again; other terms or another public key than it was
-        begun with are refused.
+        begun with are refused. A campaign is its key; no two of a database have one name.
         """
-        with self._engine.connect() as connection, connection.begin():
-            if self._engine.dialect.name == "postgresql":
-                # begun by one worker at a time; the number is "tacit" in hexadecimal digits
-                connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7461636974)")
+        with self.transaction() as connection:
+            _lock(connection)
             migrations.upgrade(connection)
-            known = connection.execute(
-                select(campaign.c.name, campaign.c.terms, campaign.c.key)
-            ).first()
+            known = connection.execute(select(campaign).where(campaign.c.key == key)).first()
             if known is None:
-                connection.execute(
-                    insert(campaign).values(one=1, name=name, state=ENROLLING, terms=terms, key=key)
-                )
-            elif (known.name, known.terms) != (name, terms):
-                raise StoreError(
-                    f"the database holds campaign {known.name!r} on other terms; give another "
-                    "database, or those terms"
-                )
-            elif not known.key:  # of before databases belonged to a key
-                connection.execute(update(campaign).values(key=_proven(connection, key)))
-            elif known.key != key:
-                raise StoreError(
-                    f"the database holds campaign {known.name!r} of the key {known.key.hex()}, "
-                    f"and the state folder has {key.hex()}: give the --state that it was begun "
-                    "with; owners would refuse every question of another key"
-                )
+                known = connection.execute(select(campaign).where(self._is_taken(name))).first()
+            if known is None:
+                begun = {"name": name, "state": ENROLLING, "terms": terms, "key": key}
+                added = insert(campaign).values(slug=self.slug, **begun).returning(campaign.c.id)
+                self._id = connection.execute(added).scalar_one()
+                return
+            self._check(known, name, terms, key)
+            proven = known.key or _proven(connection, known.id, key)
+            values = {"key": proven, "slug": self.slug or known.slug}
+            connection.execute(update(campaign).where(campaign.c.id == known.id).values(**values))
+            self._id = known.id
+
+    def _is_taken(self, name: str) -> ColumnElement[bool]:
+        """Campaigns that a new one of this name cannot be beside; one of before databases belonged
+        to a key is alone in its own.
+        """
+        here = campaign.c.slug == self.slug if self.slug else false()
+        return here | (campaign.c.name == name) | (func.length(campaign.c.key) == 0)
+
+    @staticmethod
+    def _check(known: Row[Any], name: str, terms: bytes, key: bytes) -> None:
+        """Refuse to take a campaign up as another."""
+        if (known.name, known.terms) != (name, terms):
+            raise StoreError(
+                f"the database holds campaign {known.name!r} on other terms; give another "
+                "database, or those terms"
+            )
+        if known.key and known.key != key:
+            raise StoreError(
+                f"the database holds campaign {known.name!r} of the key {known.key.hex()}, "
+                f"and the state folder has {key.hex()}: give the --state that it was begun "
+                "with; owners would refuse every question of another key"
+            )
 
     def standing(self) -> Standing:
         with self.reading() as connection:
-            row = connection.execute(select(campaign)).one()
+            row = connection.execute(select(campaign).where(self.mine(campaign))).one()
         return Standing(
             name=row.name,
             state=row.state,
@@ -119,6 +159,7 @@ class Store:
             key=row.key,
             model=row.model,
             progress=row.progress,
+            archive=row.archive,
         )
 
     def begin(self) -> bool:
@@ -141,12 +182,14 @@ class Store:
 
     def _move(self, here: ColumnElement[bool], **values: Any) -> bool:
         with self.transaction() as connection:
-            return bool(connection.execute(update(campaign).where(here).values(**values)).rowcount)
+            moved = update(campaign).where(self.mine(campaign), here).values(**values)
+            return bool(connection.execute(moved).rowcount)
 
     def set_progress(self, progress: str) -> None:
         """What anybody may see of how far it has come."""
         with self.transaction() as connection:
-            connection.execute(update(campaign).values(progress=progress))
+            mine = update(campaign).where(self.mine(campaign))
+            connection.execute(mine.values(progress=progress))
 
     def lease(self, worker: str, seconds: float, worked: float = 0.0) -> float | None:
         """The campaign's time, if this worker may drive now; None: another drives.
@@ -161,7 +204,7 @@ class Store:
             passed = campaign.c.worked + case((mine, worked), else_=0.0)
             taken = (
                 update(campaign)
-                .where(free)
+                .where(self.mine(campaign), free)
                 .values(lease=worker, lease_until=now + seconds, worked=passed)
             )
             return connection.execute(taken.returning(campaign.c.worked)).scalar()
@@ -175,19 +218,18 @@ class Store:
         """
         with self.transaction() as connection:
             added = sql.upsert(connection, tokens).on_conflict_do_nothing()
-            connection.execute(
-                added, [{"token": token_hash(token), "used": False} for token in new]
-            )
+            rows = [{"campaign": self.id, "token": token_hash(token)} for token in new]
+            connection.execute(added, rows)
 
     def revoke(self, owner: str) -> bool:
         """Leave an owner out from now on, with its reports to questions that are still open."""
         with self.transaction() as connection:
-            return leave_out(connection, owner)
+            return leave_out(connection, self.id, owner)
 
     def is_member(self, owner: str) -> bool:
         """Whether this owner has enrolled and was not revoked."""
         with self.reading() as connection:
-            live = select(owners.c.id).where(owners.c.owner == owner, owners.c.revoked.is_(False))
+            live = select(owners.c.id).where(owners.c.owner == owner, self._is_present())
             return connection.execute(live).first() is not None
 
     def owner_counts(self) -> dict[str, int]:
@@ -202,26 +244,30 @@ class Store:
             *(count.label(name) for name, count in counts.items()),
         ]
         with self.reading() as connection:
-            return dict(connection.execute(select(*columns).select_from(owners)).one()._mapping)
+            counted = select(*columns).select_from(owners).where(self.mine(owners))
+            return dict(connection.execute(counted).one()._mapping)
 
     def owners_waiting(self) -> list[int]:
         """The numbers of owners that were never asked, in the order they came."""
         with self.reading() as connection:
-            fresh = select(owners.c.id).where(owners.c.asked.is_(None), owners.c.revoked.is_(False))
+            fresh = select(owners.c.id).where(owners.c.asked.is_(None), self._is_present())
             return list(connection.execute(fresh.order_by(owners.c.id)).scalars())
 
     def labels(self) -> dict[int, str]:
         """What every owner calls itself, by number."""
         with self.reading() as connection:
-            return {
-                row.id: row.label for row in connection.execute(select(owners.c.id, owners.c.label))
-            }
+            named = select(owners.c.id, owners.c.label).where(self.mine(owners))
+            return {row.id: row.label for row in connection.execute(named)}
 
     def owners_present(self) -> list[int]:
         """The numbers of all owners that are not revoked."""
         with self.reading() as connection:
-            live = select(owners.c.id).where(owners.c.revoked.is_(False)).order_by(owners.c.id)
+            live = select(owners.c.id).where(self._is_present()).order_by(owners.c.id)
             return list(connection.execute(live).scalars())
+
+    def _is_present(self) -> ColumnElement[bool]:
+        """Owners of the campaign that were not revoked."""
+        return self.mine(owners) & owners.c.revoked.is_(False)
 
     # Questions
     # ---------------------------------------------------------------------------------------
@@ -231,30 +277,33 @@ class Store:
         time.
         """
         with self.transaction() as connection:
-            connection.execute(insert(questions).values(**question.__dict__))
+            put = {"campaign": self.id, **question.__dict__}
+            connection.execute(insert(questions).values(**put))
             if spend:
-                spent = sql.spend(connection, question.number, invited)
+                spent = sql.spend(connection, self.id, question.number, invited)
                 if spent != len(invited):
                     raise StoreError(
                         f"{len(invited) - spent} of {len(invited)} owners were asked before"
                     )
-            rows = [{"question": question.number, "owner": owner_id} for owner_id in invited]
+            about = {"campaign": self.id, "question": question.number}
+            rows = [{**about, "owner": owner_id} for owner_id in invited]
             if rows:
                 connection.execute(insert(invitations), rows)
 
     def questions(self) -> list[Question]:
         with self.reading() as connection:
-            rows = connection.execute(select(questions).order_by(questions.c.number)).all()
-        return [Question(**row._mapping) for row in rows]
+            columns = [questions.c[each.name] for each in fields(Question)]
+            mine = select(*columns).where(self.mine(questions)).order_by(questions.c.number)
+            return [Question(**row._mapping) for row in connection.execute(mine)]
 
     def close_question(self, number: int, state: str, answer: bytes | None = None) -> None:
         """No report counts after this; one that is closed or void stays so. The lock waits for
         those being written.
         """
         with self.transaction() as connection:
-            mine = select(questions.c.state).where(questions.c.number == number)
-            connection.execute(mine.with_for_update()).one()
-            open_still = (questions.c.number == number) & questions.c.state.in_((OPEN, ADDING))
+            this = self.mine(questions) & (questions.c.number == number)
+            connection.execute(select(questions.c.state).where(this).with_for_update()).one()
+            open_still = this & questions.c.state.in_((OPEN, ADDING))
             connection.execute(
                 update(questions).where(open_still).values(state=state, answer=answer)
             )
@@ -262,25 +311,28 @@ class Store:
     def extend_question(self, number: int, deadline: float) -> None:
         """Keep an open question open until then."""
         with self.transaction() as connection:
-            mine = (questions.c.number == number) & (questions.c.state == OPEN)
-            connection.execute(update(questions).where(mine).values(deadline=deadline))
+            this = self.mine(questions) & (questions.c.number == number)
+            still = this & (questions.c.state == OPEN)
+            connection.execute(update(questions).where(still).values(deadline=deadline))
 
     def counts(self, number: int) -> tuple[int, int]:
         """How many owners a question was put to, and how many reports it has."""
         with self.reading() as connection:
-            asked = (
-                select(func.count())
-                .select_from(invitations)
-                .where(invitations.c.question == number)
+            asked, heard = (
+                select(func.count()).select_from(table).where(self.about(table, number))
+                for table in (invitations, reports)
             )
-            heard = select(func.count()).select_from(reports).where(reports.c.question == number)
             return connection.execute(asked).scalar_one(), connection.execute(heard).scalar_one()
+
+    def about(self, table: Table, number: int) -> ColumnElement[bool]:
+        """Rows about a question."""
+        return self.mine(table) & (table.c.question == number)
 
     def is_anybody_left(self, number: int) -> bool:
         """Whether anybody whom a question was put to is still there."""
         with self.reading() as connection:
             asked = select(owners.c.id).join(invitations, invitations.c.owner == owners.c.id)
-            there = asked.where(invitations.c.question == number, owners.c.revoked.is_(False))
+            there = asked.where(self.about(invitations, number), owners.c.revoked.is_(False))
             return connection.execute(there).first() is not None
 
     def reports_of(self, number: int, part: slice = slice(None)) -> list[tuple[int, bytes]]:
@@ -288,7 +340,7 @@ class Store:
         owners.
         """
         with self.reading() as connection:
-            mine = select(reports.c.owner, reports.c.data).where(reports.c.question == number)
+            mine = select(reports.c.owner, reports.c.data).where(self.about(reports, number))
             mine = mine.order_by(reports.c.owner)
             if part.stop is not None:
                 mine = mine.offset(part.start).limit(part.stop - part.start)
@@ -297,19 +349,19 @@ class Store:
     def outcomes(self) -> dict[int, dict[str, int]]:
         """What became of the reports to every question."""
         with self.reading() as connection:
-            left_out = connection.execute(select(outcomes)).all()
-            counted = connection.execute(
-                select(reports.c.question, func.count()).group_by(reports.c.question)
-            ).all()
+            left_out = connection.execute(select(outcomes).where(self.mine(outcomes))).all()
+            each = select(reports.c.question, func.count()).where(self.mine(reports))
+            counted = connection.execute(each.group_by(reports.c.question)).all()
         found = {question: {COUNTED: count} for question, count in counted}
         for row in left_out:
             found.setdefault(row.question, {})[row.outcome] = row._mapping["count"]
         return found
 
 
-def _proven(connection: Connection, key: bytes) -> bytes:
-    """The key, if the questions that were put are signed with it."""
-    first = connection.execute(select(questions.c.data).order_by(questions.c.number)).scalar()
+def _proven(connection: Connection, number: int, key: bytes) -> bytes:
+    """The key, if the questions that a campaign has put are signed with it."""
+    put = select(questions.c.data).where(questions.c.campaign == number)
+    first = connection.execute(put.order_by(questions.c.number)).scalar()
     try:
         if first is not None:
             verify(first, PURPOSE, Ed25519PublicKey.from_public_bytes(key))
@@ -321,23 +373,28 @@ def _proven(connection: Connection, key: bytes) -> bytes:
     return key
 
 
-def leave_out(connection: Connection, owner: str) -> bool:
-    """Revoke an owner; whether there is one. What it said to open questions is taken out; what is
-    closed has been told to others, and stays.
+def leave_out(connection: Connection, number: int, owner: str) -> bool:
+    """Revoke an owner of a campaign; whether there is one. What it said to open questions is taken
+    out; what is closed has been told to others, and stays.
 
     The lock on open questions keeps this apart from reports being written and from closing.
     """
-    is_open = select(questions.c.number).where(questions.c.state == OPEN)
+    mine = questions.c.campaign == number
+    is_open = select(questions.c.number).where(mine, questions.c.state == OPEN)
     numbers = list(connection.execute(is_open.with_for_update()).scalars())
-    gone = update(owners).where(owners.c.owner == owner).values(revoked=True)
+    this = (owners.c.campaign == number) & (owners.c.owner == owner)
+    gone = update(owners).where(this).values(revoked=True)
     owner_id = connection.execute(gone.returning(owners.c.id)).scalar()
     if owner_id is None:
         return False
-    mine = reports.c.question.in_(numbers) & (reports.c.owner == owner_id)
-    taken = connection.execute(delete(reports).where(mine).returning(reports.c.question))
+    said = reports.c.question.in_(numbers) & (reports.c.owner == owner_id)
+    taken = connection.execute(
+        delete(reports).where(reports.c.campaign == number, said).returning(reports.c.question)
+    )
     heard = list(taken.scalars())
     # where reports are signed for others, a question is put to one alone
-    connection.execute(delete(spoken).where(spoken.c.question.in_(heard)))
+    signed = (spoken.c.campaign == number) & spoken.c.question.in_(heard)
+    connection.execute(delete(spoken).where(signed))
     return True
 
 

@@ -1,5 +1,8 @@
-"""What a campaign keeps in its database: the tables, the same in SQLite and PostgreSQL, and the
+"""What campaigns keep in their database: the tables, the same in SQLite and PostgreSQL, and the
 states that a campaign and its questions are in.
+
+A database holds one campaign or several. Each row says whose it is, and keys begin with that: two
+campaigns have a question 1 each, and an owner that takes part in both is two owners.
 """
 
 from dataclasses import dataclass
@@ -10,12 +13,14 @@ from sqlalchemy import (
     Column,
     Float,
     ForeignKey,
+    ForeignKeyConstraint,
     Index,
     Integer,
     LargeBinary,
     MetaData,
     Table,
     Text,
+    UniqueConstraint,
     text,
 )
 
@@ -39,7 +44,9 @@ class Question:
 
 @dataclass(frozen=True)
 class Standing:
-    """Where the campaign is; `worked` is its time, `key` its public key."""
+    """Where the campaign is; `worked` is its time, `key` its public key, `archive` its last figures
+    once it is archived.
+    """
 
     name: str
     state: str
@@ -49,6 +56,7 @@ class Standing:
     key: bytes
     model: bytes | None
     progress: str
+    archive: str | None = None
 
 
 metadata = MetaData()
@@ -57,7 +65,9 @@ NOTHING_YET = "{}"  # progress of a campaign that no driver has looked at
 campaign = Table(
     "campaign",
     metadata,
-    Column("one", Integer, primary_key=True),  # a database holds one campaign
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    # what its address ends with, where there are several; empty in tables that were brought here
+    Column("slug", Text, nullable=False, server_default=""),
     Column("name", Text, nullable=False),
     Column("state", Text, nullable=False),  # enrolling, running, paused, ended
     Column("resumes", Text, nullable=False, default=""),  # the state that a pause goes back to
@@ -70,57 +80,99 @@ campaign = Table(
     Column("key", LargeBinary, nullable=False, server_default=""),
     Column("model", LargeBinary, nullable=True),
     Column("progress", Text, nullable=False, default=NOTHING_YET),
+    # the last figures of one that was archived: of its owners nothing else is left
+    Column("archive", Text, nullable=True),
     Column("lease", Text, nullable=False, default=""),  # which worker drives,
     Column("lease_until", Float, nullable=False, default=0.0),  # and until when
 )
+_placed = text("slug != ''")
+Index(
+    "campaign_slug",
+    campaign.c.slug,
+    unique=True,
+    sqlite_where=_placed,
+    postgresql_where=_placed,
+)
+
+
+def _mine() -> Column[int]:
+    """The campaign that a row belongs to."""
+    return Column("campaign", Integer, primary_key=True, autoincrement=False)
+
+
+def _of_question() -> ForeignKeyConstraint:
+    """A row about a question that was put."""
+    return ForeignKeyConstraint(
+        ["campaign", "question"], ["questions.campaign", "questions.number"]
+    )
+
 
 owners = Table(
     "owners",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=True),
-    Column("owner", Text, nullable=False, unique=True),  # its public key, in hex
+    Column("campaign", Integer, ForeignKey("campaign.id"), nullable=False),
+    Column("owner", Text, nullable=False),  # its public key, in hex
     Column("label", Text, nullable=False, default=""),
     # numbers of the attributes it has; empty: all
     Column("held", Text, nullable=False, default=""),
-    Column("token", Text, nullable=False, unique=True),  # the hash of the token it came with
+    Column("token", Text, nullable=False),  # the hash of the token it came with
     Column("revoked", Boolean, nullable=False, default=False),
     Column("asked", Integer, nullable=True),  # the question that spent it: asked means spent
+    UniqueConstraint("campaign", "owner", name="owners_owner"),
+    UniqueConstraint("campaign", "token", name="owners_token"),
 )
 # those who go by a name are few, and no two of them by the same
 _named = text("label != '' AND NOT revoked")
-Index("owners_label", owners.c.label, unique=True, sqlite_where=_named, postgresql_where=_named)
+Index(
+    "owners_label",
+    owners.c.campaign,
+    owners.c.label,
+    unique=True,
+    sqlite_where=_named,
+    postgresql_where=_named,
+)
 
 tokens = Table(
     "tokens",
     metadata,
+    _mine(),
     Column("token", Text, primary_key=True),  # a hash; tokens themselves are kept nowhere
     Column("used", Boolean, nullable=False, default=False),
+    Column("made", Float, nullable=False, server_default="0"),  # seconds since 1970; 0: unknown
+    Column("expires", Float, nullable=True),  # seconds since 1970; none: never
+    Column("maker", Text, nullable=False, server_default=""),  # the administrator
 )
 
 questions = Table(
     "questions",
     metadata,
+    _mine(),
     Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("digest", LargeBinary, nullable=False, unique=True),
+    Column("digest", LargeBinary, nullable=False),
     Column("data", LargeBinary, nullable=False),  # the signed invitation
     Column("state", Text, nullable=False),  # open, adding (two servers are at it), closed, void
     Column("opened", Float, nullable=False),  # in the campaign's time, as is the deadline
     Column("deadline", Float, nullable=False),
     Column("answer", LargeBinary, nullable=True),  # what the algorithm was told: the transcript
+    UniqueConstraint("campaign", "digest", name="questions_digest"),
 )
 
 invitations = Table(
     "invitations",
     metadata,
-    Column("question", Integer, ForeignKey("questions.number"), primary_key=True),
+    _mine(),
+    Column("question", Integer, primary_key=True, autoincrement=False),
     Column("owner", Integer, ForeignKey("owners.id"), primary_key=True),
+    _of_question(),
 )
 
 # without foreign keys: a report is written where its invitation was read, and those are never
-# deleted
+# deleted while the campaign goes on
 reports = Table(
     "reports",
     metadata,
+    _mine(),
     Column("question", Integer, primary_key=True, autoincrement=False),
     Column("owner", Integer, primary_key=True, autoincrement=False),
     Column("data", LargeBinary, nullable=False),
@@ -130,6 +182,7 @@ reports = Table(
 outcomes = Table(
     "outcomes",
     metadata,
+    _mine(),
     Column("question", Integer, primary_key=True, autoincrement=False),
     Column("outcome", Text, primary_key=True),
     Column("count", BigInteger, nullable=False),
@@ -138,6 +191,7 @@ outcomes = Table(
 rosters = Table(
     "rosters",
     metadata,
+    _mine(),
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("at", Float, nullable=False),  # in the campaign's time
     Column("data", LargeBinary, nullable=False),  # the signed roster
@@ -146,18 +200,22 @@ rosters = Table(
 spoken = Table(
     "spoken",
     metadata,
-    Column("question", Integer, ForeignKey("questions.number"), primary_key=True),
+    _mine(),
+    Column("question", Integer, primary_key=True, autoincrement=False),
     Column("data", LargeBinary, nullable=False),  # what the peer signed, for the others
+    _of_question(),
 )
 
 # two words of one peer about one question: proof that it lied, each signed by the peer
 contradictions = Table(
     "contradictions",
     metadata,
-    Column("question", Integer, ForeignKey("questions.number"), primary_key=True),
+    _mine(),
+    Column("question", Integer, primary_key=True, autoincrement=False),
     Column("owner", Integer, ForeignKey("owners.id"), nullable=False),
     Column("first", LargeBinary, nullable=False),
     Column("second", LargeBinary, nullable=False),
+    _of_question(),
 )
 
 # what administrators did, and what they were refused: who, when, what, from where
@@ -165,6 +223,7 @@ acts = Table(
     "acts",
     metadata,
     Column("number", Integer, primary_key=True, autoincrement=True),
+    Column("campaign", Integer, nullable=False),
     Column("at", Float, nullable=False),  # seconds since 1970
     Column("who", Text, nullable=False),
     Column("what", Text, nullable=False),
