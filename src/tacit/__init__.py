@@ -7,13 +7,21 @@ if TYPE_CHECKING:
     from tacit.data.cohort import Cohort
     from tacit.data.schema import Category, Number, Schema
     from tacit.estimators import (
+        Budget,
+        BudgetError,
+        ContributionsDisplay,
         DataWarning,
+        EpsilonCurveDisplay,
+        Explanation,
         PeerEnsemble,
         PrivacyWarning,
         PrivateBoosting,
         PrivateClassifier,
+        ProgressBar,
         SiteEnsemble,
         SiteEnsembleRegressor,
+        SitesDisplay,
+        StagesDisplay,
         load,
         plan,
     )
@@ -34,11 +42,16 @@ __version__ = "0.1.0"
 __all__ = [
     "Ball",
     "Box",
+    "Budget",
+    "BudgetError",
     "Category",
     "Choice",
     "Cohort",
+    "ContributionsDisplay",
     "DataWarning",
     "Duchi",
+    "EpsilonCurveDisplay",
+    "Explanation",
     "Hybrid",
     "Laplace",
     "Mechanism",
@@ -50,13 +63,16 @@ __all__ = [
     "PrivacyWarning",
     "PrivateBoosting",
     "PrivateClassifier",
+    "ProgressBar",
     "RandomizedResponse",
     "Reports",
     "Schema",
     "Simplex",
     "SiteEnsemble",
     "SiteEnsembleRegressor",
+    "SitesDisplay",
     "Space",
+    "StagesDisplay",
     "Stream",
     "Totals",
     "choose",
@@ -68,8 +84,9 @@ __all__ = [
 
 _NAMES = {
     "data.cohort": "Cohort",
-    "estimators": "DataWarning PeerEnsemble PrivacyWarning PrivateBoosting PrivateClassifier "
-    "SiteEnsemble SiteEnsembleRegressor load plan",
+    "estimators": "Budget BudgetError ContributionsDisplay DataWarning EpsilonCurveDisplay "
+    "Explanation PeerEnsemble PrivacyWarning PrivateBoosting PrivateClassifier ProgressBar "
+    "SiteEnsemble SiteEnsembleRegressor SitesDisplay StagesDisplay load plan",
     "mechanisms.base": "Mechanism Reports",
     "mechanisms.registry": "Choice NoPrivacy choose",
     "mechanisms.duchi": "Duchi",

@@ -131,3 +131,18 @@ def test_stopping_keeps_the_predictions_that_are_done(model, folder, tmp_path, m
     assert kept.column_names == ["row", "prediction"]
     assert kept["row"].to_pylist() == list(range(1, 201))
     assert f"the first 200 predictions are in {out}.part" in result.output
+
+
+def test_explain_writes_a_page_of_a_saved_model(folder, model):
+    words = ["explain", str(model), "--data", str(folder / "new.csv"), "--json"]
+    result = run(app, [*words, "--out", str(folder / "explained.html")])
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert list(told["importances"])[:2] == ["age", "town"]  # what the label was made of
+    page = (folder / "explained.html").read_text()
+    assert "Each column alone" in page
+    assert "Your rows, one by one" in page
+    assert "<script" not in page
+    alone = run(app, ["explain", str(model), "--out", str(folder / "alone.html")])
+    assert alone.exit_code == 0
+    assert "Your rows" not in (folder / "alone.html").read_text()

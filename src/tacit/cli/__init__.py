@@ -35,6 +35,7 @@ COMMANDS = {
     "plan": "Say what asking owners should bring, before anybody is asked.",
     "fit": "Fit a private model: every owner speaks at most once, in noise.",
     "predict": "Predict new rows with a saved model.",
+    "explain": "Show why a saved model says what it says.",
     "audit": "Check mechanisms and gate from outside.",
     "reproduce": "Run the papers' experiments, measured against published.",
     "serve": "Run the coordinator: invite owners, publish the model.",

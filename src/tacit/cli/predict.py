@@ -156,7 +156,12 @@ def predict(
     writable("--out", out)
     from tacit.data.table_file import TableFile, is_parquet
 
-    fitted, signer = _read(model, optional_key(campaign_key))
+    fitted, signer = read_saved(model, optional_key(campaign_key))
+    if getattr(getattr(fitted, "model", None), "bounds", None) is not None:
+        raise ValueError(
+            f"{model} predicts numbers, and tacit predict classes: use "
+            f"tacit.load({str(model)!r}).predict"
+        )
     screen.tell(signed_by=signer)
     if signer is not None and campaign_key is None:
         screen.say(f"note: signed by the campaign {signer}; --campaign-key checks that it is yours")
@@ -178,7 +183,7 @@ def predict(
         screen.stop(f"the first {tally.rows:,} predictions are in {draft}")
 
 
-def _read(model: Path, key: bytes | None) -> tuple[Any, str | None]:
+def read_saved(model: Path, key: bytes | None) -> tuple[Any, str | None]:
     """The model in a file, and who signed it."""
     from tacit.estimators.persistence import read_model
     from tacit.wire import WireError
@@ -189,11 +194,6 @@ def _read(model: Path, key: bytes | None) -> tuple[Any, str | None]:
         raise ValueError(
             f"{model} is not a tacit model, or a damaged one: give a file that tacit fit wrote"
         ) from None
-    if getattr(getattr(found, "model", None), "bounds", None) is not None:
-        raise ValueError(
-            f"{model} predicts numbers, and tacit predict classes: use "
-            f"tacit.load({str(model)!r}).predict"
-        )
     return found, signer
 
 

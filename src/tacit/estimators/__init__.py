@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tacit.estimators.boosting import PrivateBoosting
+    from tacit.estimators.budget import Budget, BudgetError
     from tacit.estimators.classifier import PrivateClassifier
+    from tacit.estimators.displays import (
+        ContributionsDisplay,
+        EpsilonCurveDisplay,
+        ProgressBar,
+        SitesDisplay,
+        StagesDisplay,
+    )
+    from tacit.estimators.explanation import Explanation
     from tacit.estimators.guarantee import Guarantee
     from tacit.estimators.inputs import DataWarning, PrivacyWarning
     from tacit.estimators.peers import PeerEnsemble
@@ -20,22 +29,33 @@ if TYPE_CHECKING:
     from tacit.estimators.sites import SiteEnsemble
 
 __all__ = [
+    "Budget",
+    "BudgetError",
+    "ContributionsDisplay",
     "DataWarning",
+    "EpsilonCurveDisplay",
+    "Explanation",
     "Guarantee",
     "PeerEnsemble",
     "Plan",
     "PrivacyWarning",
     "PrivateBoosting",
     "PrivateClassifier",
+    "ProgressBar",
     "SiteEnsemble",
     "SiteEnsembleRegressor",
+    "SitesDisplay",
+    "StagesDisplay",
     "load",
     "plan",
 ]
 
 _NAMES = {
     "boosting": "PrivateBoosting",
+    "budget": "Budget BudgetError",
     "classifier": "PrivateClassifier",
+    "displays": "ContributionsDisplay EpsilonCurveDisplay ProgressBar SitesDisplay StagesDisplay",
+    "explanation": "Explanation",
     "guarantee": "Guarantee",
     "inputs": "DataWarning PrivacyWarning",
     "peers": "PeerEnsemble",

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict
+from math import inf
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +17,8 @@ from tacit.algorithms.question import DELTA, Population
 from tacit.data.schema import Schema
 from tacit.data.table import encode_rows
 from tacit.engines.inline import Inline, Monitor
+from tacit.estimators.budget import Budget
+from tacit.estimators.displays import EstimatorFace
 from tacit.estimators.guarantee import boosting_guarantee, under_two_servers
 from tacit.estimators.inputs import (
     accept_table,
@@ -24,7 +27,6 @@ from tacit.estimators.inputs import (
     public_pair,
     read_inputs,
 )
-from tacit.estimators.persistence import Savable
 from tacit.learners.learner import Learner
 from tacit.learners.owners import learner_or_simulation
 from tacit.mechanisms.registry import MECHANISMS
@@ -33,7 +35,7 @@ from tacit.sums import NOBODY
 from tacit.sums.secure_sum import SecureSum, TwoServers
 
 
-class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class PrivateBoosting(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """Boosting over owners that each speak once, in noise.
 
     Parameters
@@ -72,6 +74,9 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
         How many of the owners to set aside as the data user's sample when fit gets no `public`.
     attempts : int, default=5
         How often a round may be tried with other owners before boosting ends.
+    budget : Budget, default=None
+        What all fits over these owners may cost together; None: that of the context, if there is
+        one.
     random_state : None, int, RandomState or Generator, default=None
         None draws secure coins. A seed makes runs reproducible, and void of privacy.
 
@@ -122,6 +127,7 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
         schema: Schema | None = None,
         public_fraction: float = 0.2,
         attempts: int = 5,
+        budget: Budget | None = None,
         random_state: Any = None,
     ) -> None:
         self.learner = learner
@@ -137,6 +143,7 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
         self.schema = schema
         self.public_fraction = public_fraction
         self.attempts = attempts
+        self.budget = budget
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
@@ -206,10 +213,14 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
             judge = AllOwners()
             budget = positive("error_epsilon", self.error_epsilon)
             sums = TwoServers(epsilon=budget / most) if self.sums is None else self.sums
+        unsound = learner.unsound or ("" if sums is None else sums.unsound)
+        cost = inf if unsound or mechanism == "none" else float(np.max(epsilon))
+        cost += 0.0 if sums is None else float(self.error_epsilon)
+        charge = self._charge(cost, crowd.delta if crowd.summed else 0.0)
         engine = Inline(cohort, epsilon, stream, sums, monitor)
         schedule = Schedule(self.rounds, None if everybody else each, self.attempts)
         boosted = engine.run(boost(learner, self.facts_, terms, judge, schedule))
-
+        charge.settle(asked=engine.answered > 0)
         self.ensemble_, self.transcript_ = boosted.ensemble, engine.transcript
         self.report_ = [asdict(record) for record in boosted.records]
         self.ended_ = boosted.ended
@@ -221,7 +232,7 @@ class PrivateBoosting(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[
             )
         price = None if sums is None else sums.epsilon
         promise = boosting_guarantee(
-            learner.unsound or ("" if sums is None else sums.unsound),
+            unsound,
             terms.mechanism,
             epsilon,
             error_epsilon=None if price is None else engine.tallies * price,

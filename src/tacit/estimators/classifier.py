@@ -4,6 +4,7 @@ scikit-learn classifier.
 
 from collections.abc import Iterator
 from dataclasses import asdict
+from math import inf
 from typing import Any, Self
 
 import numpy as np
@@ -19,6 +20,8 @@ from tacit.algorithms.refinement import MAPS, Outlook, discriminate, refine, rou
 from tacit.data.schema import Schema
 from tacit.data.table import encode_rows
 from tacit.engines.inline import Inline, Monitor
+from tacit.estimators.budget import Budget
+from tacit.estimators.displays import EstimatorFace
 from tacit.estimators.guarantee import classifier_guarantee, under_two_servers
 from tacit.estimators.inputs import (
     accept_table,
@@ -27,7 +30,6 @@ from tacit.estimators.inputs import (
     public_pair,
     read_inputs,
 )
-from tacit.estimators.persistence import Savable
 from tacit.mechanisms.registry import MECHANISMS
 from tacit.mechanisms.streams import stream_of
 from tacit.sums import NOBODY
@@ -35,7 +37,7 @@ from tacit.sums import NOBODY
 _NO_NOISE = 16.0  # epsilon that predictions assume where shares are reported as they are
 
 
-class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class PrivateClassifier(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """The best model of the data user's own sample, improved by owners that each speak at most
     once, in noise.
 
@@ -74,6 +76,9 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
         sample.
     public_fraction : float, default=0.2
         How many of the owners to set aside as the data user's sample when fit gets no `public`.
+    budget : Budget, default=None
+        What all fits over these owners may cost together; None: that of the context, if there is
+        one.
     random_state : None, int, RandomState or Generator, default=None
         None draws secure coins. A seed makes runs reproducible, and void of privacy.
 
@@ -124,6 +129,7 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
         delta: float = DELTA,
         schema: Schema | None = None,
         public_fraction: float = 0.2,
+        budget: Budget | None = None,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -136,6 +142,7 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
         self.delta = delta
         self.schema = schema
         self.public_fraction = public_fraction
+        self.budget = budget
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
@@ -206,6 +213,8 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
         check_trust(crowd, mechanism, given.epsilon)
         if crowd.summed and chosen not in ("auto", "trees"):
             raise bad("features", 'auto or trees with trust="two servers"', chosen)
+        price = inf if mechanism == "none" else given.epsilon
+        charge = self._charge(price, crowd.delta if crowd.summed else 0.0)
         engine = Inline(given.cohort, given.epsilon, stream, monitor=monitor)
         if combine == "private":
             refined = engine.run(discriminate(public_rows, crowd, mechanism, given.epsilon, own))
@@ -225,7 +234,7 @@ class PrivateClassifier(Savable, ClassifierMixin, BaseEstimator):  # type: ignor
                     outlook=outlook,
                 )
             )
-
+        charge.settle(asked=engine.speakers > 0)
         self.model_, self.stages_ = refined.stages[-1], refined.stages
         self.public_only_score_, self.public_model_ = own.accuracy, own.name
         self.predicted_gain_, self.ended_ = refined.predicted_gain, refined.ended

@@ -145,6 +145,12 @@ class Guarantee:
             lines.insert(1, f"  the same run with secure coins would give {self._claim}")
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from tacit.estimators.displays import guarantee_html
+
+        return guarantee_html(self)
+
     @property
     def headline(self) -> str:
         """What is promised, in one sentence; a second one where somebody's rows were used in

@@ -16,6 +16,8 @@ from tacit.data.cohort import Cohort
 from tacit.data.schema import Schema
 from tacit.data.table import encode_rows, number_labels
 from tacit.engines.inline import Inline, Monitor
+from tacit.estimators.budget import Budget
+from tacit.estimators.displays import EstimatorFace
 from tacit.estimators.guarantee import peer_guarantee
 from tacit.estimators.inputs import (
     PublicPart,
@@ -35,14 +37,13 @@ from tacit.estimators.peer_methods import (
     group_rows,
     two_classes,
 )
-from tacit.estimators.persistence import Savable
 from tacit.learners.peers.cells import Cells
 from tacit.learners.peers.own_model import RHO, RIDGE
 from tacit.learners.peers.peer_model import Additive, NoisyTrees, ServedScores, odds_as_chances
 from tacit.mechanisms.streams import Stream, stream_of
 
 
-class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class PeerEnsemble(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """Participants that learn from each other's noisy counts, for two classes. `predict` is what
     may be served.
 
@@ -71,6 +72,9 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         Bounds, categories and classes, where they are known; None takes them from public rows.
     public_fraction : float, default=0.2
         How many rows to set aside as public when there is neither a schema nor `public`.
+    budget : Budget, default=None
+        What all fits over these owners may cost together; None: that of the context, if there is
+        one.
     random_state : None, int, RandomState or Generator, default=None
         None draws secure coins. A seed makes runs reproducible, and void of privacy.
 
@@ -112,6 +116,7 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         ridge: float = RIDGE,
         schema: Schema | None = None,
         public_fraction: float = 0.2,
+        budget: Budget | None = None,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -122,6 +127,7 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.ridge = ridge
         self.schema = schema
         self.public_fraction = public_fraction
+        self.budget = budget
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
@@ -243,12 +249,14 @@ class PeerEnsemble(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self._present = self._present | newcomers
         plan = method.plan(newcomers, whole("rounds", self.rounds, 1), len(self._present))
         epsilon = np.array([plan.each.get(number, np.inf) for number in range(len(self._cohort))])
+        charge = self._charge(max(newcomers.values()), unit="record")
         engine = Inline(self._cohort, epsilon, self._stream, monitor=monitor)
         held = {number: self._held[number] for number in newcomers}
         coins = self._stream.child("public coins", min(newcomers))
         self.released_ = engine.run(
             method.algorithm(self.cells_, held, plan, coins, self.released_)
         )
+        charge.settle(asked=engine.answered > 0)
         self.transcript_ = blake2b(self.transcript_ + engine.transcript, digest_size=32).digest()
         self.spent_ = self.spent_ | {
             self.participants_[number]: float(engine.spent[number]) for number in newcomers

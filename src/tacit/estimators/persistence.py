@@ -82,11 +82,24 @@ class Savable:
         What the estimator knows beyond the model, as its guarantee says, stays behind. `label_`,
         where it is set, is the name of the column that the model predicts.
         """
+        content = self.content()
+        target = Path(path)
+        draft = target.with_name(f"{target.name}.{os.getpid()}.part")
+        try:
+            draft.write_bytes(encode(content))
+            os.replace(draft, target)
+        finally:
+            draft.unlink(missing_ok=True)
+
+    def content(self) -> SavedModel:
+        """What `save` writes: the model, and what a reader should know of it."""
         fitted: Any = self
         if not hasattr(fitted, self._fitted_model):
-            raise ValueError(f"{type(self).__name__} must be fitted before it can be saved")
+            raise ValueError(
+                f"{type(self).__name__} must be fitted before it can be saved or explained"
+            )
         frequencies = np.asarray(getattr(fitted, "public_frequencies_", ()), dtype=np.float64)
-        content = SavedModel(
+        return SavedModel(
             program=tacit.__version__,
             kind=type(self).__name__,
             schema=fitted.schema_,
@@ -100,13 +113,6 @@ class Savable:
             transcript=fitted.transcript_,
             label=getattr(fitted, "label_", ""),
         )
-        target = Path(path)
-        draft = target.with_name(f"{target.name}.{os.getpid()}.part")
-        try:
-            draft.write_bytes(encode(content))
-            os.replace(draft, target)
-        finally:
-            draft.unlink(missing_ok=True)
 
     def _to_save(self) -> Any:
         """The model as it travels."""

@@ -100,6 +100,12 @@ class Plan:
             delta=population.delta if population.summed else 0.0,
         )
 
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from tacit.estimators.displays import plan_html
+
+        return plan_html(self)
+
     def __str__(self) -> str:
         alone = (
             "too few rows to tell"

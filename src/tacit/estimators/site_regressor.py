@@ -141,6 +141,9 @@ class SiteEnsembleRegressor(RegressorMixin, SiteModels):  # type: ignore[misc]
         Bounds and categories, where they are known; None takes them from the public rows.
     public_fraction : float, default=0.2
         How many rows to set aside as public when fit gets no `public`.
+    budget : Budget, default=None
+        What all fits over these owners may cost together; None: that of the context, if there is
+        one.
     random_state : None, int, RandomState or Generator, default=None
         None draws secure coins. A seed makes runs reproducible, and void of privacy.
 

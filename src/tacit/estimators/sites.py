@@ -1,6 +1,7 @@
 """Ensembles of sites as scikit-learn estimators: sites and aggregator in one process (paper C)."""
 
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +16,8 @@ from tacit.data.cohort import Cohort
 from tacit.data.schema import Schema
 from tacit.data.table import encode_rows, number_labels
 from tacit.engines.inline import Inline
+from tacit.estimators.budget import Budget
+from tacit.estimators.displays import EstimatorFace
 from tacit.estimators.guarantee import Source, site_guarantee
 from tacit.estimators.inputs import (
     accept_labels,
@@ -24,7 +27,6 @@ from tacit.estimators.inputs import (
     owner_names,
     public_pair,
 )
-from tacit.estimators.persistence import Savable
 from tacit.learners.sites.losses import LOSSES, Loss
 from tacit.learners.sites.train import PRIVACY, TrainSite
 from tacit.mechanisms.streams import Stream, stream_of
@@ -48,7 +50,7 @@ class SiteInputs:
     bounds: tuple[float, float] | None = None
 
 
-class SiteModels(Savable, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class SiteModels(EstimatorFace, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """What classifier and regressor share: the question to the sites, and what is kept of the
     answer.
     """
@@ -66,6 +68,7 @@ class SiteModels(Savable, BaseEstimator):  # type: ignore[misc]  # scikit-learn 
         components: int | None = None,
         schema: Schema | None = None,
         public_fraction: float = 0.2,
+        budget: Budget | None = None,
         random_state: Any = None,
     ) -> None:
         self.combine = combine
@@ -76,6 +79,7 @@ class SiteModels(Savable, BaseEstimator):  # type: ignore[misc]  # scikit-learn 
         self.components = components
         self.schema = schema
         self.public_fraction = public_fraction
+        self.budget = budget
         self.random_state = random_state
 
     def _ensemble(self, given: SiteInputs, stream: Stream) -> None:
@@ -102,6 +106,7 @@ class SiteModels(Savable, BaseEstimator):  # type: ignore[misc]  # scikit-learn 
         self.lens_ = self.query_.projection
         counts = np.bincount(y0, minlength=given.classes)[: given.classes]
         self.public_frequencies_ = counts / len(y0)
+        self._charge(inf if self.query_.unsound else epsilon, unit=self.query_.unit)
         engine = Inline(Cohort.of(given.X, given.y, given.names), epsilon, stream)
         self.model_ = engine.run(ensemble_of_sites(self.query_, X0, y0, self.combine))
         self.linear_ = self.model_.linear(self.query_, given.bounds)
@@ -149,6 +154,9 @@ class SiteEnsemble(ClassifierMixin, SiteModels):  # type: ignore[misc]
         Bounds, categories and classes, where they are known; None takes them from the public rows.
     public_fraction : float, default=0.2
         How many rows to set aside as public when fit gets no `public`.
+    budget : Budget, default=None
+        What all fits over these owners may cost together; None: that of the context, if there is
+        one.
     random_state : None, int, RandomState or Generator, default=None
         None draws secure coins. A seed makes runs reproducible, and void of privacy.
 

@@ -1,0 +1,168 @@
+"""tacit explain: a page about a saved model: what each column adds, what is promised, what of it
+came from where.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tacit.cli._options import check_file, optional_key
+from tacit.cli._output import Screen, table_of, writable
+
+if TYPE_CHECKING:  # a wrong option or a missing file is told before any of it is loaded
+    from tacit.estimators.explanation import ColumnCurve, Explainer, Explanation
+    from tacit.estimators.guarantee import Guarantee
+    from tacit.render.document import Chart, Document, Section, Table
+
+_MOST = 12  # columns with a chart of their own
+_FIRST = 20  # rows whose contributions are shown one by one
+
+
+def explain(
+    model: Annotated[Path, typer.Argument(help="A model that tacit fit wrote.")],
+    data: Annotated[
+        Path | None, typer.Option(help="Your own rows to explain, CSV or parquet.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Where to write the page.")] = Path("explained.html"),
+    campaign_key: Annotated[
+        str | None,
+        typer.Option(help="Key (hex) of the campaign that must have signed the model."),
+    ] = None,
+    *,
+    screen: Screen,
+) -> None:
+    """Show why a saved model says what it says: each column alone over its public range, and with
+    --data what each column adds to the scores of your rows, exactly.
+
+    Nothing on the page comes from owners' rows but through the model, which is public. The first
+    rows of DATA are shown one by one: it is your file, and so is the page.
+
+    Example:
+        tacit explain model.tacit --data new.csv --out explained.html
+    """
+    check_file(model, "a model that tacit fit wrote")
+    if data is not None:
+        check_file(data)
+    writable("--out", out)
+    from tacit.cli.predict import read_saved
+    from tacit.estimators.explanation import Explainer
+    from tacit.estimators.persistence import SavedModel
+    from tacit.render.pages import write_page
+
+    saved, _ = read_saved(model, optional_key(campaign_key))
+    if not isinstance(saved, SavedModel):
+        raise ValueError(
+            f"{model} is a peer's own model, which is not published: explain the other"
+        )
+    explainer = Explainer(saved)
+    found = None if data is None else _explain_rows(explainer, data)
+    ranked = _rank(explainer, found)
+    write_page(_page(explainer, ranked, found, str(model)), out)
+    how = "over the public range" if found is None else f"over {len(found.contributions):,} rows"
+    screen.tell(page=out, importances=dict(ranked), measured=how, unit=explainer.unit)
+    table = table_of(f"What moves the model most ({explainer.unit}, mean size {how})")
+    table.add_column("column")
+    table.add_column("importance", justify="right")
+    for name, value in ranked[:_MOST]:
+        table.add_row(name, f"{value:.3g}")
+    screen.console.print(table)
+    screen.say(f"page: {out}")
+
+
+def _explain_rows(explainer: "Explainer", data: Path) -> "Explanation":
+    from tacit.data.table import conform
+    from tacit.data.table_file import TableFile
+
+    file = TableFile.open(data)
+    names = [feature.name for feature in explainer.schema.features]
+    file.require(*names)
+    table = file.read_text(names)
+    return explainer.explain(explainer.schema.encode(conform(table, explainer.schema, str(data))).X)
+
+
+def _rank(explainer: "Explainer", found: "Explanation | None") -> list[tuple[str, float]]:
+    """Columns by importance: for given rows, else over their public ranges."""
+    if found is None:
+        pairs = [(curve.name, curve.importance) for curve in explainer.curves]
+    else:
+        pairs = list(zip(found.names, found.importances.tolist(), strict=True))
+    return sorted(pairs, key=lambda pair: -pair[1])
+
+
+def _page(
+    explainer: "Explainer",
+    ranked: list[tuple[str, float]],
+    found: "Explanation | None",
+    command: str,
+) -> "Document":
+    from tacit.render.document import Document, Figures, Section, Table
+
+    saved = explainer.saved
+    lead = (
+        f"What a prediction of {saved.label or 'the label'} is made of. Every figure is computed "
+        "from the published model and its public schema"
+        + (", and from your rows." if found else ".")
+    )
+    order = [name for name, _ in ranked]
+    curves = sorted(explainer.curves, key=lambda curve: order.index(curve.name))[:_MOST]
+    top = Figures(tuple((name, f"{value:.3g}", explainer.unit) for name, value in ranked[:4]))
+    whole = Table(
+        "All columns, by the mean size of what they add",
+        ("column", explainer.unit),
+        tuple((name, f"{value:.4g}") for name, value in ranked),
+    )
+    alone = Section(
+        "Each column alone",
+        "What a column changes in the score of a row of which nothing else is known. Of a sum over "
+        "columns this is the whole model; where columns act together, rows below tell more.",
+        tuple(_draw_curve(curve, explainer) for curve in curves),
+    )
+    sections = [Section("What counts most", parts=(top, whole)), alone]
+    if found is not None:
+        sections.append(_rows_section(found))
+    sections.append(_promise_section(saved.guarantee))
+    return Document(
+        "Why the model says what it says", lead, tuple(sections), f"tacit explain {command}"
+    )
+
+
+def _draw_curve(curve: "ColumnCurve", explainer: "Explainer") -> "Chart | Table":
+    from tacit.render.document import Chart, Line, Table
+
+    if not curve.ordered:
+        rows = zip(curve.places, curve.changes, strict=True)
+        cells = tuple((str(place), *(f"{change:+.3g}" for change in each)) for place, each in rows)
+        return Table(f"{curve.name}, {explainer.unit}", ("value", *explainer.outputs), cells)
+    lines = tuple(
+        Line(name, curve.places, tuple(change[place] for change in curve.changes), kind="ours")
+        for place, name in enumerate(explainer.outputs[:3])
+    )
+    return Chart(curve.name, curve.name, explainer.unit, lines)
+
+
+def _rows_section(found: "Explanation") -> "Section":
+    from tacit.render.document import Section, Table
+
+    order = (-found.importances).argsort(kind="stable")[:6]
+    heading = ("row", *(found.names[place] for place in order), "others", "score")
+    lines = []
+    for number, row in enumerate(found.contributions[:_FIRST, :, 0]):
+        others = row.sum() - row[order].sum()
+        score = found.start[0] + row.sum()
+        cells = [f"{row[place]:+.2f}" for place in order]
+        lines.append((str(number + 1), *cells, f"{others:+.2f}", f"{score:+.2f}"))
+    table = Table(f"Contributions to {found.outputs[0]} ({found.unit})", heading, tuple(lines))
+    start = f"A row of which nothing is known has {found.start[0]:+.2f}; what columns add is exact."
+    return Section("Your rows, one by one", start, (table,))
+
+
+def _promise_section(promise: "Guarantee") -> "Section":
+    from tacit.render.document import Paragraph, Section
+
+    terms = tuple((name, getattr(promise, name)) for name in ("unit", "adjacency", "adversary"))
+    first = Paragraph(promise.headline, "warning" if promise.void else "promise", terms)
+    parts: tuple[Paragraph, ...] = (first,)
+    if promise.not_protected:
+        parts += (Paragraph("Not protected:", "limits", items=promise.not_protected),)
+    return Section("What owners were promised", parts=parts)

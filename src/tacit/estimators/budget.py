@@ -1,0 +1,300 @@
+"""A budget over many fits: what they cost the same owners adds up, and nothing goes beyond it.
+
+Every fit asks all owners of its rows as far as the budget knows: its cost is the most that one of
+them can have spent in it, and costs of fits add up, epsilons and deltas alike. That is basic
+composition, and an upper bound for everybody, whoever was asked in which fit; folds of a
+cross-validation, which leave some out, are counted as if they did not. Costs are exact fractions.
+
+Charged first, asked afterwards: a fit that ends early has spent its part. Only a fit that asked
+nobody, which public rows alone decide, gives its part back.
+"""
+
+import sqlite3
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing
+from contextvars import ContextVar, Token
+from fractions import Fraction
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from tacit._util.checks import bad, check_delta, positive
+from tacit._util.durable import make_private, use_journal
+from tacit.estimators.inputs import PrivacyWarning
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS terms (only_one INTEGER PRIMARY KEY CHECK (only_one = 1),
+                                  epsilon TEXT NOT NULL, delta TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS charges (number INTEGER PRIMARY KEY, what TEXT NOT NULL,
+                                    unit TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL);
+"""
+_current: ContextVar["Budget | None"] = ContextVar("tacit budget", default=None)
+
+
+class BudgetError(ValueError):
+    """A fit that would cost owners more than the budget leaves; nobody was asked."""
+
+
+class Budget(AbstractContextManager["Budget"]):
+    """What all fits over the same owners may cost each of them.
+
+    As a context it charges every fit inside; as the parameter `budget` of an estimator that one's
+    fits, and those of its clones in a search or a cross-validation. Of owners and of records
+    (sites, peers) it counts one kind only, that of the first fit.
+
+    Parameters
+    ----------
+    epsilon : float
+        What one owner (sites, peers: one record) may spend in all fits together.
+    delta : float, default=0.0
+        The chance that it does not hold, in all fits together; fits that trust two servers need
+        some.
+    file : str or Path, default=None
+        Where charges are kept, so that they survive this process and are shared with others;
+        without it they end with this object, which then cannot be sent to other processes.
+
+    Attributes
+    ----------
+    spent, left : Fraction
+        Epsilon that is spent, and that is left.
+
+    Examples
+    --------
+    >>> budget = Budget(epsilon=2.0)
+    >>> budget.charge("a first fit", 1.5, 0.0, "owner")
+    1
+    >>> float(budget.left)
+    0.5
+    >>> budget.charge("a second fit", 1.0, 0.0, "owner")
+    Traceback (most recent call last):
+    tacit.estimators.budget.BudgetError: a second fit would cost each owner epsilon 1, and the \
+budget of 2 has 0.5 left: nobody was asked
+    """
+
+    def __init__(
+        self, epsilon: float, *, delta: float = 0.0, file: str | Path | None = None
+    ) -> None:
+        self.epsilon = positive("epsilon", epsilon)
+        self.delta = check_delta(delta)
+        self.file = None if file is None else Path(file).absolute()
+        self._memory = None if self.file is not None else self._open(Path(":memory:"))
+        self._tokens: list[Token[Budget | None]] = []
+        with self._connection() as place, closing(place.cursor()) as cursor:
+            said = str(Fraction(self.epsilon)), str(Fraction(self.delta))
+            cursor.execute("INSERT OR IGNORE INTO terms VALUES (1, ?, ?)", said)
+            held = cursor.execute("SELECT epsilon, delta FROM terms").fetchone()
+        if held != said:
+            there = ", ".join(f"{float(Fraction(each)):g}" for each in held)
+            raise bad("epsilon and delta", f"those of {self.file}: {there}", (epsilon, delta))
+
+    def __enter__(self) -> Self:
+        self._tokens.append(_current.set(self))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        _current.reset(self._tokens.pop())
+
+    @property
+    def spent(self) -> Fraction:
+        """Epsilon that is spent."""
+        with self._connection() as place:
+            return _total(place)[0]
+
+    @property
+    def left(self) -> Fraction:
+        """Epsilon that is left."""
+        return Fraction(self.epsilon) - self.spent
+
+    @property
+    def charges(self) -> list[tuple[str, float]]:
+        """What was charged: words, and epsilon."""
+        with self._connection() as place:
+            rows = place.execute("SELECT what, epsilon FROM charges ORDER BY number").fetchall()
+        return [(what, float(Fraction(epsilon))) for what, epsilon in rows]
+
+    def charge(self, what: str, epsilon: float, delta: float, unit: str) -> int:
+        """Write a cost down for good, before anybody is asked, and say its number; a `BudgetError`
+        where it is more than is left.
+        """
+        if not 0 < epsilon < np.inf:
+            raise BudgetError(f"{what} has no privacy that a budget could count: nobody was asked")
+        with self._connection() as place:
+            place.execute("BEGIN IMMEDIATE")
+            counted = place.execute("SELECT unit FROM charges LIMIT 1").fetchone()
+            if counted is not None and counted[0] != unit:
+                raise BudgetError(
+                    f"{what} would cost each {unit}, and this budget counts what {counted[0]}s "
+                    "spend: take another budget"
+                )
+            spent, risked = _total(place)
+            for name, cost, limit, before in (
+                ("epsilon", Fraction(epsilon), Fraction(self.epsilon), spent),
+                ("delta", Fraction(delta), Fraction(self.delta), risked),
+            ):
+                if not before + cost <= limit:
+                    raise BudgetError(
+                        f"{what} would cost each {unit} {name} {float(cost):g}, and the budget of "
+                        f"{float(limit):g} has {float(limit - before):g} left: nobody was asked"
+                    )
+            row = what, unit, str(Fraction(epsilon)), str(Fraction(delta))
+            number = place.execute(
+                "INSERT INTO charges (what, unit, epsilon, delta) VALUES (?, ?, ?, ?)", row
+            ).lastrowid
+        return int(number or 0)
+
+    def give_back(self, number: int) -> None:
+        """Of a fit that asked nobody."""
+        with self._connection() as place:
+            place.execute("DELETE FROM charges WHERE number = ?", (number,))
+
+    def __repr__(self) -> str:
+        where = "" if self.file is None else f", file={str(self.file)!r}"
+        return f"Budget(epsilon={self.epsilon:g}, left={float(self.left):g}{where})"
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, known: Any) -> Self:
+        """Clones of an estimator spend from one budget."""
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.file is None:
+            raise TypeError(
+                "a budget in memory cannot be sent to another process, which would spend it once "
+                "more: give Budget(..., file=...)"
+            )
+        return _budget_at, (self.epsilon, self.delta, self.file)
+
+    def _connection(self) -> "_Place":
+        return _Place(self._open(self.file), True) if self.file else _Place(self._memory, False)
+
+    @staticmethod
+    def _open(file: Path) -> sqlite3.Connection:
+        in_memory = str(file) == ":memory:"
+        if not in_memory:
+            make_private(file)
+        made = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+        if not in_memory:
+            use_journal(made)
+        made.executescript(_TABLES)
+        return made
+
+
+class _Place(AbstractContextManager[sqlite3.Connection]):
+    """A connection for one transaction: committed, or undone where something was refused."""
+
+    def __init__(self, connection: sqlite3.Connection | None, ends: bool) -> None:
+        if connection is None:
+            raise ValueError("a budget needs a file or memory")
+        self._connection, self._ends = connection, ends
+
+    def __enter__(self) -> sqlite3.Connection:
+        return self._connection
+
+    def __exit__(self, kind: Any, problem: Any, trace: Any) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("COMMIT" if kind is None else "ROLLBACK")
+        if self._ends:
+            self._connection.close()
+
+
+def _budget_at(epsilon: float, delta: float, file: Path) -> Budget:
+    return Budget(epsilon, delta=delta, file=file)
+
+
+def _total(place: sqlite3.Connection) -> tuple[Fraction, Fraction]:
+    rows = place.execute("SELECT epsilon, delta FROM charges").fetchall()
+    sums = (sum((Fraction(row[part]) for row in rows), Fraction(0)) for part in (0, 1))
+    return next(sums), next(sums)
+
+
+class Budgeted:
+    """Of estimators with a parameter `budget`: a fit is charged to it, or to the budget of the
+    context that it is in; and what surrounds a fit is looked at.
+    """
+
+    budget: Budget | None
+
+    def _charge(self, epsilon: Any, delta: float = 0.0, unit: str = "owner") -> "Charge":
+        """Charge a fit that costs at most this; call `settle` when it has ended."""
+        warn_of_surroundings(charged=(self.budget or _current.get()) is not None)
+        budget = self.budget or _current.get()
+        if budget is None:
+            return Charge(None, 0)
+        what = f"a fit of {type(self).__name__}"
+        return Charge(budget, budget.charge(what, float(np.max(epsilon)), delta, unit))
+
+    def __getstate__(self) -> Any:
+        """What travels to another process takes the budget of the context along, before a fit."""
+        state: Any = super().__getstate__()
+        around = _current.get()
+        if around is None or self.budget is not None or not isinstance(state, dict):
+            return state
+        return state if hasattr(self, "n_features_in_") else state | {"budget": around}
+
+
+class Charge:
+    """What a fit was charged; None: no budget counts."""
+
+    def __init__(self, budget: Budget | None, number: int) -> None:
+        self._budget, self._number = budget, number
+
+    def settle(self, asked: bool) -> None:
+        """At the end: where nobody was asked, nothing is spent."""
+        if self._budget is not None and not asked:
+            self._budget.give_back(self._number)
+
+
+def warn_of_surroundings(*, charged: bool) -> None:
+    """Warn of what a fit cannot protect and its callers show: owners' rows that a step of a
+    pipeline was fitted to, and scores or choices by owners' rows.
+    """
+    for frame in _callers():
+        place = frame.f_globals.get("__name__", "")
+        if place == "sklearn.pipeline" and frame.f_code.co_name == "fit":
+            names = list(_fitted_steps(frame.f_locals.get("self")))
+            if names:
+                warnings.warn(
+                    f"{', '.join(names)} of the pipeline was fitted to owners' rows as they are: "
+                    "what it learned from them is not protected. Fit it to public rows and freeze "
+                    "it (sklearn.frozen.FrozenEstimator), or leave it out: bounds and scales come "
+                    "from the data user's sample",
+                    PrivacyWarning,
+                    stacklevel=4,
+                )
+        if place == "sklearn.model_selection._validation":
+            costs = "" if charged else "each of its fits spends epsilon again, and no Budget counts"
+            warnings.warn(
+                "a search or cross-validation over owners' rows: "
+                + (f"{costs}; " if costs else "")
+                + "its scores are exact figures of owners' rows, which no epsilon pays for",
+                PrivacyWarning,
+                stacklevel=4,
+            )
+            return
+
+
+def _callers() -> Iterator[FrameType]:
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _fitted_steps(pipeline: Any) -> Iterator[str]:
+    """Names of steps before the last that learn from what goes through them, frozen ones apart."""
+    for name, step in getattr(pipeline, "steps", [])[:-1]:
+        if step in (None, "passthrough") or type(step).__name__ == "FrozenEstimator":
+            continue
+        if step.__sklearn_tags__().requires_fit:
+            yield name

@@ -1,0 +1,280 @@
+"""Shown, not told: what notebooks show of estimators, plans and guarantees; pictures in the manner
+of scikit-learn's displays (matplotlib is the extra `plot`); a bar for long fits.
+
+A display is made by `from_...`, which computes, and keeps what it drew (`ax_`, `figure_`); `plot`
+draws it again. Accuracies are on rows that the caller gives: take your own, since an accuracy on
+owners' rows is an exact figure of them.
+"""
+
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+
+from tacit._util.types import FloatArray
+from tacit.estimators.budget import Budgeted
+from tacit.estimators.explanation import Explained
+from tacit.estimators.guarantee import Guarantee
+from tacit.estimators.persistence import Savable
+from tacit.estimators.planning import Plan
+
+_OURS, _PUBLIC, _AGAINST = "#0f5f70", "#1b2426", "#b0500a"
+_STYLE = "border-collapse:collapse;font-size:.9em"
+_CELL = "text-align:left;padding:.15em .8em .15em 0;vertical-align:top;white-space:normal"
+
+
+def table_html(heading: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """A table in the colours of the notebook that it is in.
+
+    >>> table_html((), [("unit", "a < b")]).count("a &lt; b")
+    1
+    """
+    head = "".join(f'<th style="{_CELL}">{escape(cell)}</th>' for cell in heading)
+    body = "".join(
+        "<tr>" + "".join(f'<td style="{_CELL}">{escape(cell)}</td>' for cell in line) + "</tr>"
+        for line in lines
+    )
+    return f'<table style="{_STYLE}">{f"<tr>{head}</tr>" if head else ""}{body}</table>'
+
+
+def guarantee_html(promise: Guarantee) -> str:
+    """The promise first, then its terms, then what is not protected."""
+    terms = [(name, getattr(promise, name)) for name in ("unit", "adjacency", "adversary")]
+    drawn = f"{promise.mechanism}, {promise.reports} per {promise.reporter}"
+    terms += [("mechanism", drawn), ("coins", promise.stream)]
+    terms += [("influence", promise.influence)] if promise.influence else []
+    terms += [("not protected", sentence) for sentence in promise.not_protected]
+    terms += [("not to be published", promise.held)] if promise.held else []
+    colour = "color:#c0392b" if promise.void or promise.in_clear else ""
+    return f'<p style="{colour}"><b>{escape(promise.headline)}</b></p>{table_html((), terms)}'
+
+
+def plan_html(plan: Plan) -> str:
+    """The advice, and a bar of what owners should add to the data user's own rows."""
+    mark = "Collect" if plan.collect else "Do not collect"
+    bars = ""
+    if plan.public_accuracy is not None and plan.accuracy is not None:
+        alone, together = 100 * plan.public_accuracy, 100 * plan.accuracy
+        for name, value, colour in (("alone", alone, "#8a9599"), ("with owners", together, _OURS)):
+            bars += (
+                f'<div style="display:flex;gap:.6em;max-width:30em"><span style="width:7em">{name}'
+                f'</span><span style="background:{colour};width:{value / 5:.2f}em"></span>'
+                f"<span>{value:.1f} %</span></div>"
+            )
+    return f"<p><b>{mark}</b></p>{bars}<p>{escape(str(plan))}</p>"
+
+
+class Shown:
+    """Of estimators: after a fit, what they promise is below scikit-learn's picture of them."""
+
+    def _repr_html_inner(self) -> str:
+        picture: Any = super()
+        fitted: Any = self
+        promise = getattr(fitted, "guarantee_", None)
+        told = "" if promise is None else guarantee_html(promise)
+        return str(picture._repr_html_inner()) + told
+
+    def _repr_mimebundle_(self, **given: Any) -> dict[str, str]:
+        bundle: Any = super()
+        found: dict[str, str] = bundle._repr_mimebundle_(**given)
+        return found | ({"text/html": self._repr_html_inner()} if "text/html" in found else {})
+
+
+@dataclass(kw_only=True)
+class _Display:
+    """What all displays share: an axis of their own, or one that is given."""
+
+    ax_: Any = field(init=False, default=None, repr=False)
+    figure_: Any = field(init=False, default=None, repr=False)
+
+    def _axis(self, ax: Any) -> Any:
+        if ax is None:
+            from matplotlib import pyplot
+
+            _, ax = pyplot.subplots(layout="constrained")
+        ax.spines[["top", "right"]].set_visible(False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return ax
+
+
+@dataclass
+class EpsilonCurveDisplay(_Display):
+    """Accuracy against epsilon, and what the data user's own rows reach alone."""
+
+    epsilon: FloatArray
+    accuracy: FloatArray
+    public_accuracy: float | None
+    measured: str
+
+    @classmethod
+    def from_plan(cls, plans: Sequence[Plan], *, ax: Any = None) -> Self:
+        """What several plans of the same rows expect, before anybody is asked."""
+        known = sorted((plan.epsilon, plan.accuracy) for plan in plans if plan.accuracy is not None)
+        if not known:
+            raise ValueError("plans must have an accuracy: there are too few public rows to tell")
+        epsilon, accuracy = (np.array(part, dtype=np.float64) for part in zip(*known, strict=True))
+        alone = plans[0].public_accuracy
+        return cls(epsilon, accuracy, alone, "accuracy, expected (cross-validated)").plot(ax)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        test: tuple[Any, Any],
+        epsilon: Sequence[float] = (0.5, 1.0, 2.0, 4.0),
+        ax: Any = None,
+        **fit_params: Any,
+    ) -> Self:
+        """Fit clones over the owners of X and y at each epsilon, and measure on `test` rows.
+
+        Every fit spends its epsilon: a `Budget` counts them. `public=(X0, y0)`, where it is given,
+        is measured alone on the same test rows.
+        """
+        found = [
+            clone(estimator).set_params(epsilon=each).fit(X, y, **fit_params) for each in epsilon
+        ]
+        accuracy = np.array([model.score(*test) for model in found])
+        stages = next((model for model in found if hasattr(model, "staged_predict")), None)
+        alone = None
+        if stages is not None and hasattr(stages, "stages_"):  # the first is the own model
+            alone = float(
+                np.mean(next(iter(stages.staged_predict(test[0]))) == np.asarray(test[1]))
+            )
+        return cls(np.array(epsilon), accuracy, alone, "accuracy on test rows").plot(ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw it."""
+        ax = self._axis(ax)
+        ax.plot(self.epsilon, 100 * self.accuracy, marker="o", color=_OURS, label="with owners")
+        if self.public_accuracy is not None:
+            level = 100 * self.public_accuracy
+            ax.axhline(level, color=_PUBLIC, linestyle="--", label="your public rows alone")
+        ax.set(xscale="log", xlabel="epsilon", ylabel=f"{self.measured} in %")
+        ax.set_xticks(self.epsilon, [f"{each:g}" for each in self.epsilon])
+        ax.set_xticks([], minor=True)
+        ax.legend(frameon=False)
+        return self
+
+
+@dataclass
+class StagesDisplay(_Display):
+    """Accuracy after each round, on rows that the caller gives."""
+
+    accuracy: FloatArray
+    first: int
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Any, *, ax: Any = None) -> Self:
+        """Of an estimator with `staged_predict`."""
+        right = [float(np.mean(said == np.asarray(y))) for said in estimator.staged_predict(X)]
+        own_first = hasattr(estimator, "stages_") and len(right) > len(estimator.report_)
+        return cls(np.array(right), 0 if own_first else 1).plot(ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw it; round 0 is the data user's own model."""
+        ax = self._axis(ax)
+        rounds = np.arange(self.first, self.first + len(self.accuracy))
+        ax.plot(rounds, 100 * self.accuracy, marker="o", color=_OURS)
+        ax.set(xlabel="round", ylabel="accuracy in %")
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        return self
+
+
+@dataclass
+class SitesDisplay(_Display):
+    """The weight of every site's model in the ensemble."""
+
+    sites: tuple[str, ...]
+    weights: FloatArray
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
+        """Of a fitted ensemble of sites, or one that was read from a file."""
+        names = tuple(str(row["site"]) for row in estimator.report_)
+        weights = np.array([np.mean(np.abs(row["weights"])) for row in estimator.report_])
+        return cls(names, weights).plot(ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw it."""
+        ax = self._axis(ax)
+        ax.barh(self.sites, self.weights, color=_OURS)
+        ax.invert_yaxis()
+        ax.set(xlabel="weight (0: its answer was not used)")
+        return self
+
+
+@dataclass
+class ContributionsDisplay(_Display):
+    """What columns add to one row's score, or how important they are for several."""
+
+    names: tuple[str, ...]
+    values: FloatArray
+    unit: str
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, *, output: int = 0, most: int = 15, ax: Any = None
+    ) -> Self:
+        """Of the rows X: one row's contributions to an output, or several rows' importances."""
+        found = estimator.explain(X)
+        one = len(found.contributions) == 1
+        values = found.contributions[0, :, output] if one else found.importances
+        order = np.argsort(-np.abs(values), kind="stable")[:most]
+        names = tuple(found.names[place] for place in order)
+        return cls(names, values[order], found.unit).plot(ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw it."""
+        ax = self._axis(ax)
+        colours = [_OURS if value >= 0 else _AGAINST for value in self.values]
+        ax.barh(self.names, self.values, color=colours)
+        ax.invert_yaxis()
+        ax.axvline(0.0, color=_PUBLIC, linewidth=0.8)
+        ax.set(xlabel=self.unit)
+        return self
+
+
+class ProgressBar(AbstractContextManager["ProgressBar"]):
+    """A bar for long fits, in terminals and notebooks.
+
+    Parameters
+    ----------
+    total : int, default=None
+        How many questions there are at most; None: nobody knows.
+
+    Examples
+    --------
+    >>> with ProgressBar(total=10) as bar:  # model.fit(X, y, monitor=bar)
+    ...     bar(3)
+    False
+    """
+
+    def __init__(self, total: int | None = None) -> None:
+        from rich.console import Console
+        from rich.progress import Progress
+
+        self._bar = Progress(transient=True, console=Console(stderr=True))
+        self._task = self._bar.add_task("asking owners", total=total)
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self._bar.stop()
+
+    def __call__(self, answered: int) -> bool:
+        """Hear before each question how many were answered; it never stops a fit."""
+        self._bar.update(self._task, completed=answered)
+        return False
+
+
+class EstimatorFace(Shown, Explained, Budgeted, Savable):
+    """What all estimators have beside their fit: they are saved, explained, shown and charged."""
