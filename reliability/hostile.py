@@ -18,7 +18,7 @@ from reliability.hostile_peers import PEER_CHANGES, is_peers, peer_queries, term
 from tacit.learners.invitation import PURPOSE
 from tacit.learners.query import Query
 from tacit.wire.encoding import plain
-from tacit.wire.envelopes import _preimage
+from tacit.wire.envelopes import preimage
 
 Content = list[Any]  # ["invitation", campaign, number, expires, schema, query]
 CAMPAIGN, NUMBER, EXPIRES, SCHEMA, QUERY = 1, 2, 3, 4, 5
@@ -150,7 +150,7 @@ class Fuzz:
     def signed(self, content: Content) -> bytes:
         """The bytes of a question that was taken apart, signed with the right key."""
         body: bytes = msgpack.packb([1, content], use_bin_type=True)
-        return self._campaign.key.sign(_preimage(PURPOSE, body)) + body
+        return self._campaign.key.sign(preimage(PURPOSE, body)) + body
 
 
 def _pick(rng: np.random.Generator, values: Any) -> Any:

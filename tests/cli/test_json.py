@@ -17,8 +17,10 @@ from benchmarks.service.postgres import free_port
 
 import tacit
 from tacit.cli import _options as _exits
+from tacit.cli.serve import admin_key
 from tacit.service.coordinator.store import Store
 from tacit.service.device.home import Home, adopt_folder
+from tacit.service.protocol.succession import CAMPAIGN, HELPER, KeyRing
 from tests.cli.made import people, write_csv, write_parquet
 from tests.cli.spoken import commands, document, example, run_program
 from tests.owner.made import gate, query, question
@@ -42,9 +44,13 @@ EXAMPLES = {  # what a document must have, of commands whose example runs by its
     "admin log": {"acts"},
     "admin grant": {"name", "roles", "key", "file"},
     "admin database": {"version", "versions"},
+    "identity campaign": {"key", "first", "replaced"},
+    "identity helper": {"key", "first", "replaced"},
+    "identity administrator": {"name", "key"},
 }
 SERVED = {
     "invite",
+    "identity owner",
     "serve",
     "helper",
     "join",
@@ -72,6 +78,10 @@ WRONG = {  # each command, asked for something that its user has to change
     "admin log": "--database sqlite:///empty.db",
     "admin grant": "ada --roles fly",
     "admin database": "--database sqlite:///running.db --to 9999",
+    "identity campaign": "--state gone",
+    "identity helper": "--state gone",
+    "identity owner": "https://127.0.0.1:9 --home gone",
+    "identity administrator": "eve --state gone",
 }
 
 
@@ -106,6 +116,9 @@ def folder(tmp_path_factory):
     store.add_tokens(["token number 0001"])
     assert enrol(store, "OWNER", "token number 0001")
     store.close()
+    KeyRing.at(made / "campaign", CAMPAIGN)
+    KeyRing.at(made / "helper", HELPER)
+    admin_key(made / "campaign")
     copytree(FOLDER, made / "test_vec" / "vdaf")
     (made / "moved").mkdir()
     gate(made / "moved").answer(question(1, asked=query(epsilons=(0.3,))))

@@ -24,7 +24,7 @@ from tacit.learners.sites.train import TrainSite
 from tacit.owner.gate import Gate, Reason, RefusedError
 from tacit.owner.ledger import Ledger
 from tacit.wire.encoding import plain
-from tacit.wire.envelopes import _preimage, sign
+from tacit.wire.envelopes import preimage, sign
 from tacit_papers.a.learners import PublishedStump
 from tests.owner.made import KEY, SCHEMA, gate, invitation, policy, query, question, rows
 
@@ -129,7 +129,7 @@ def raw(change):
     content = plain(invitation())
     change(content)
     body = msgpack.packb([1, content], use_bin_type=True)
-    return KEY.sign(_preimage(PURPOSE, body)) + body
+    return KEY.sign(preimage(PURPOSE, body)) + body
 
 
 def put(value, *path):

@@ -55,20 +55,39 @@ def read_or_create(path: Path, make: Callable[[], bytes]) -> bytes:
     """
     with suppress(FileNotFoundError):
         return path.read_bytes()
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}")
+    draft = _write_draft(path, make())
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(make())
-            file.flush()
-            os.fsync(file.fileno())
         with suppress(FileExistsError):  # another process was faster: its content counts
             os.link(draft, path)
     finally:
         os.unlink(draft)
-    folder = os.open(path.parent, os.O_RDONLY)
+    _keep_folder(path.parent)
+    return path.read_bytes()
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Put content in the place of a file that its user alone can read: all of it, or what was
+    there.
+    """
+    os.replace(_write_draft(path, content), path)
+    _keep_folder(path.parent)
+
+
+def _write_draft(path: Path, content: bytes) -> str:
+    """The name of a file beside `path` with its content to be, on disk."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}")
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    return draft
+
+
+def _keep_folder(path: Path) -> None:
+    """Have names in a folder on disk, too."""
+    folder = os.open(path, os.O_RDONLY)
     try:
         os.fsync(folder)
     finally:
         os.close(folder)
-    return path.read_bytes()

@@ -45,6 +45,7 @@ COMMANDS = {
     "join": "Take part in a campaign: your rows stay here.",
     "leave": "Leave a campaign: not to be asked again.",
     "vectors": "Replay test vectors of the proofs behind sums.",
+    "identity": "Replace keys in the middle of a campaign.",
     "ledger": "See what an owner has released, to whom, and what is left.",
 }
 _LISTING = "tacit.listing"

@@ -37,6 +37,9 @@ _USERS_OWN = (ValueError, OSError, MemoryError)
 _READABLE = ("tacit.", "sqlalchemy.exc", "httpx")
 
 
+_EXTRAS = {"opentelemetry": ("otel", "what traces need")}
+
+
 def failure(problem: BaseException) -> tuple[int, str]:
     """The exit status of an error, and the line that says what to do.
 
@@ -51,10 +54,8 @@ def failure(problem: BaseException) -> tuple[int, str]:
         and not problem.name.startswith("tacit")
     ):
         missing = problem.name.partition(".")[0]
-        return (
-            BAD_INPUT,
-            f"{missing} is missing: pip install 'tacit[service]' adds all that the network needs",
-        )
+        extra, what = _EXTRAS.get(missing, ("service", "all that the network needs"))
+        return BAD_INPUT, f"{missing} is missing: pip install 'tacit[{extra}]' adds {what}"
     if isinstance(problem, _USERS_OWN):
         return BAD_INPUT, " ".join(str(problem).split()) or type(problem).__name__
     if type(problem).__module__.startswith(_READABLE):

@@ -283,7 +283,6 @@ def leave(
     """
     from tacit.service.device.home import ME, Home, owner_called
     from tacit.service.protocol.handshake import read_greeting
-    from tacit.wire.envelopes import public_bytes
 
     folder = home_folder(home)
     if not (folder / "identity").exists():
@@ -294,8 +293,7 @@ def leave(
         link = way.link()
         try:
             greeted = await link.call("GET", "/v1/campaign", None)
-            campaign = public_bytes(read_greeting(greeted.content, None).key)
-            link.campaign = campaign
+            campaign = link.campaign = read_greeting(greeted.content, way.key).first
             key = kept.key(campaign, None if owner is None else owner_called(owner))
             response = await link.call("POST", "/v1/leave", key, b"leave")
             return kept.has_joined(campaign) and response.status_code == 200

@@ -6,16 +6,27 @@ import os
 import secrets
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from tacit._util.durable import read_or_create
 from tacit.cli._options import LogJson, check_port, key_of, log_to_stderr, warn_of_rehearsal
 from tacit.cli._output import Screen
+
+if TYPE_CHECKING:
+    from tacit.service.protocol.watch import Watch
+
+WatchPort = Annotated[
+    int | None,
+    typer.Option(help="Port on this machine for /metrics, /healthz and /readyz.", min=1),
+]
+Traces = Annotated[
+    bool,
+    typer.Option("--traces", help="Tell OpenTelemetry of requests, as OTEL_* variables say."),
+]
 
 
 def helper(
@@ -39,6 +50,8 @@ def helper(
     rehearsal: Annotated[
         int | None, typer.Option(help="Seed of a rehearsal: reproducible, NOT PRIVATE.")
     ] = None,
+    watch: WatchPort = None,
+    traces: Traces = False,
     log_json: LogJson = False,
     *,
     screen: Screen,
@@ -56,6 +69,7 @@ def helper(
     """
     from tacit.mechanisms.streams import seeded
     from tacit.service.protocol.handshake import rehearse_only_here
+    from tacit.service.protocol.succession import HELPER, KeyRing
     from tacit.sums.halves import rehearsal_key
 
     check_tls(host, certificate, key)
@@ -65,20 +79,18 @@ def helper(
         rehearse_only_here(host)
         warn_of_rehearsal()
     check_port(host, port)
+    if watch is not None:
+        check_port("127.0.0.1", watch)
     from tacit.service.helper.service import FEW, Helper, Sheets
+    from tacit.service.protocol.guard import Guard
     from tacit.service.protocol.serving import Address, serve_forever
 
     log_to_stderr(log_json)
     if rehearsal is None:
-        raw = read_or_create(
-            state / "sealing.key", lambda: X25519PrivateKey.generate().private_bytes_raw()
-        )
-        made = Helper(
-            X25519PrivateKey.from_private_bytes(raw),
-            Sheets(state / "released.db"),
-            campaign or [],
-            minimum,
-        )
+        ring = KeyRing.at(state, HELPER)
+        key_in_use = X25519PrivateKey.from_private_bytes(ring.secret)
+        sheets = Sheets(state / "released.db")
+        made = Helper(key_in_use, sheets, campaign or [], minimum, ring=ring)
     else:  # another key and another book: what it says never meets what a helper says
         state.mkdir(parents=True, exist_ok=True, mode=0o700)
         sheets = Sheets(state / "rehearsal.db")
@@ -89,7 +101,12 @@ def helper(
         address=f"{'http' if certificate is None else 'https'}://{host}:{port}/",
     )
     screen.close()
-    serve_forever(made.app, Address(host=host, port=port, certificate=certificate, key=key), 1, FEW)
+
+    def app() -> Guard:
+        beside(made.watch, watch, "tacit helper" if traces else None)
+        return made.app()
+
+    serve_forever(app, Address(host=host, port=port, certificate=certificate, key=key), 1, FEW)
     # it returns on Ctrl-C alone
     screen.stop("what was released stays on disk; the same command goes on from there")
 
@@ -121,10 +138,8 @@ def serve(
     tokens: Annotated[
         int, typer.Option(help="Have so many tokens, one per owner, in STATE/tokens.", min=0)
     ] = 0,
-    watch: Annotated[
-        int | None,
-        typer.Option(help="Port on this machine for /metrics, /healthz and /readyz.", min=1),
-    ] = None,
+    watch: WatchPort = None,
+    traces: Traces = False,
     trusted_proxy: Annotated[
         list[str] | None,
         typer.Option(help="Address of a proxy whose X-Forwarded-For is believed; repeat for more."),
@@ -153,17 +168,25 @@ def serve(
         check_port("127.0.0.1", watch)
         if workers > 1:  # before anything counts
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="tacit-watch-")
+    from tacit.service.coordinator.keys import CampaignKeys
     from tacit.service.coordinator.server import Running, coordinator
     from tacit.service.protocol.door import ConnectionLimits
     from tacit.service.protocol.guard import Guard
-    from tacit.service.protocol.serving import Address, serve_beside, serve_forever
+    from tacit.service.protocol.serving import Address, serve_forever
 
     log_to_stderr(log_json)
 
     def make() -> Running:
-        keys = signing_key(state), admin_key(state)
-        others = state / "administrators"
-        return coordinator(campaign, database, *keys, rehearsal, administrators=others)
+        keys, others = CampaignKeys.at(state), state / "administrators"
+        return coordinator(
+            campaign,
+            database,
+            keys.key,
+            admin_key(state),
+            rehearsal,
+            administrators=others,
+            keys=keys,
+        )
 
     made = make()
     file = state / "tokens"
@@ -188,8 +211,7 @@ def serve(
 
     def app() -> Guard:
         mine = made if workers == 1 else make()
-        if watch is not None:
-            serve_beside(mine.watch.app(), Address(host="127.0.0.1", port=watch))
+        beside(mine.watch, watch, "tacit coordinator" if traces else None)
         return mine.app
 
     limits = ConnectionLimits(proxies=tuple(trusted_proxy or ()))
@@ -198,6 +220,17 @@ def serve(
     screen.stop(
         "everything is in the database; the same command goes on from there"
     )  # it returns on Ctrl-C alone
+
+
+def beside(watch: "Watch", port: int | None, traced: str | None) -> None:
+    """What operators see of a service: counts at a port of their own, requests as traces."""
+    from tacit.service.protocol.serving import Address, serve_beside
+    from tacit.service.protocol.watch import tracer_of
+
+    if port is not None:
+        serve_beside(watch.app(), Address(host="127.0.0.1", port=port))
+    if traced is not None:
+        watch.trace(tracer_of(traced))
 
 
 def check_tls(host: str, certificate: Path | None, key: Path | None) -> None:
@@ -214,13 +247,9 @@ def check_tls(host: str, certificate: Path | None, key: Path | None) -> None:
 
 def signing_key(state: Path) -> Ed25519PrivateKey:
     """The campaign's signing key, made on first use."""
-    raw = read_or_create(
-        state / "signing.key",
-        lambda: Ed25519PrivateKey.generate().private_bytes(
-            Encoding.Raw, PrivateFormat.Raw, NoEncryption()
-        ),
-    )
-    return Ed25519PrivateKey.from_private_bytes(raw)
+    from tacit.service.protocol.succession import CAMPAIGN, KeyRing
+
+    return Ed25519PrivateKey.from_private_bytes(KeyRing.at(state, CAMPAIGN).secret)
 
 
 def admin_key(state: Path) -> str:

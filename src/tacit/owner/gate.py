@@ -121,6 +121,7 @@ class Gate:
         self._pin = public_bytes(key).hex()
         self._clock = clock
         self._template = template
+        self._successors: tuple[bytes, ...] = ()
         self._lately: dict[bytes, Invitation] = {}
         self._agreed: dict[bytes, _Terms] = {}
         self._timetable = Timetable()
@@ -128,6 +129,18 @@ class Gate:
         self._worker: Worker | None = None
         if self._computes_apart:
             self._worker = Worker(self._try_there, self._compute_there)
+
+    def renew_keys(
+        self, key: Ed25519PublicKey, first: bytes, template: Template, helpers: Sequence[bytes]
+    ) -> None:
+        """Take questions that another key signs from now on, which took the place of the one
+        before; the ledger goes on to know the campaign by its `first`. The template is what it was,
+        but for the keys that halves are sealed to; `helpers` are those that took the place of the
+        one which the policy names.
+        """
+        self._key, self._template, self._successors = key, template, tuple(helpers)
+        self._pin = first.hex()
+        self._lately, self._agreed = {}, {}
 
     @property
     def _computes_apart(self) -> bool:
@@ -329,7 +342,7 @@ class Gate:
                 outside = barred or self._template.objection(invitation)
                 if outside:
                     return outside
-            return self._policy.objection(invitation)
+            return self._policy.objection(invitation, self._successors)
         except Exception:  # of a question of which we know nothing but who signed it
             return "the question contradicts itself"
 

@@ -183,9 +183,9 @@ class Policy:
             return f"an answer may take more than {self.largest_memory} bytes of memory"
         return ""
 
-    def objection(self, invitation: Invitation) -> str:
+    def objection(self, invitation: Invitation, successors: Collection[bytes] = ()) -> str:
         """Why this question may not be answered whatever the budget; empty: it may. No rows are
-        looked at.
+        looked at. `successors` are keys that took the place of the helper's, as it says itself.
         """
         query = invitation.query
         if query.unsound:
@@ -200,7 +200,8 @@ class Policy:
             return "the policy does not allow this mechanism"
         if not query.width <= self.largest_share:
             return f"a share may have at most {self.largest_share} numbers"
-        if isinstance(query, SealedQuery) and query.terms.helper.hex() != str(self.helper).lower():
+        trusted = {str(self.helper).lower(), *(key.hex() for key in successors)}
+        if isinstance(query, SealedQuery) and query.terms.helper.hex() not in trusted:
             return "the policy does not name the second server of this sum as its helper"
         if not rational(query.delta) <= self.delta_total:
             return f"the policy allows a delta of at most {float(self.delta_total):g}"

@@ -27,7 +27,7 @@ def sign(value: object, purpose: str, key: Ed25519PrivateKey) -> bytes:
 
 def sign_bytes(body: bytes, purpose: str, key: Ed25519PrivateKey) -> bytes:
     """The signed bytes of a message that is encoded already."""
-    return key.sign(_preimage(purpose, body)) + body
+    return key.sign(preimage(purpose, body)) + body
 
 
 def open_signed(
@@ -58,7 +58,7 @@ def verify(data: bytes, purpose: str, key: Ed25519PublicKey, largest: int = LARG
         )
     body = data[_SIGNATURE:]
     try:
-        key.verify(data[:_SIGNATURE], _preimage(purpose, body))
+        key.verify(data[:_SIGNATURE], preimage(purpose, body))
     except InvalidSignature as problem:
         raise WireError(
             "the signature does not belong to this message, purpose and key"
@@ -71,7 +71,8 @@ def public_bytes(key: Ed25519PublicKey) -> bytes:
     return key.public_bytes(Encoding.Raw, PublicFormat.Raw)
 
 
-def _preimage(purpose: str, body: bytes) -> bytes:
+def preimage(purpose: str, body: bytes) -> bytes:
+    """What is signed: a message, and what it is for."""
     name = f"tacit {purpose}".encode()
     return len(name).to_bytes(2, "little") + name + body
 

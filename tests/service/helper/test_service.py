@@ -68,7 +68,8 @@ def summed(http, side):
 
 def test_a_sum_over_http(tmp_path):
     http = client(tmp_path, noise=seeded(3))
-    assert http.get("/v1/key").json() == {"key": public(HELPER_KEY).hex()}
+    told = {"key": public(HELPER_KEY).hex(), "statements": []}
+    assert http.get("/v1/key").json() == told
     mine, sent = adding(), reports(terms())
     checked(http, mine, sent[:5])
     checked(http, mine, sent[5:])

@@ -23,7 +23,15 @@ from starlette.routing import Route
 from tacit.service.coordinator.driver import Driver
 from tacit.service.coordinator.intake import Intake, Outcome
 from tacit.service.coordinator.openapi import DOCUMENT
-from tacit.service.coordinator.owner_api import ENROL, REPORT, SPOKEN, OwnerRoutes, Write, refuse
+from tacit.service.coordinator.owner_api import (
+    ENROL,
+    REPORT,
+    SPOKEN,
+    OwnerRoutes,
+    QuestionLookup,
+    Write,
+    refuse,
+)
 from tacit.service.coordinator.page import page
 from tacit.service.coordinator.peers import PeerRoutes, Rosters, Testimony
 from tacit.service.coordinator.records import (
@@ -41,8 +49,10 @@ from tacit.service.coordinator.tables import ENDED, PAUSED, RUNNING
 from tacit.service.protocol.door import Allowances
 from tacit.service.protocol.guard import Guard, Limits, leave_to_guard
 from tacit.service.protocol.handshake import Claim, UnsignedError
+from tacit.service.protocol.succession import new_key
 from tacit.service.protocol.watch import Figures, Watch
 from tacit.service.protocol.web import static_routes
+from tacit.wire import WireError
 
 log = logging.getLogger(__name__)
 _STEP = 0.2  # seconds between looks of the driver
@@ -60,8 +70,9 @@ def error(kind: str, code: int) -> JSONResponse:
 
 @dataclass(kw_only=True, eq=False)
 class Coordinator:
-    """The routes, around a store; `greeting` is what /v1/campaign gives, `campaign_key` the
-    public key that owners sign for, `administrators` who may do what.
+    """The routes, around a store; `greet` makes what /v1/campaign gives, which is made anew when
+    there are more `statements` about keys. `campaign_key` is the public key that owners sign for,
+    `administrators` who may do what.
     """
 
     store: Store
@@ -69,7 +80,8 @@ class Coordinator:
     view: View
     driver: Driver | None
     rosters: Rosters | None
-    greeting: bytes
+    greet: Callable[[], bytes]
+    statements: Callable[[], int]
     campaign_key: bytes
     administrators: Administrators
     limits: Limits
@@ -80,6 +92,7 @@ class Coordinator:
         self.records = Records(self.store)
         self._guesses = Allowances(_GUESSES, _GUESSES / 3600)
         self._model: bytes | None = None  # as it is sent, once there is one
+        self._greeting = self.statements(), self.greet()
         writes: dict[tuple[str, str], Write] = {
             REPORT: self.intake.write,
             SPOKEN: refuse(Outcome.MALFORMED),
@@ -89,7 +102,8 @@ class Coordinator:
             writes = {REPORT: refuse(Outcome.MALFORMED), SPOKEN: signed.write}
         self.watch = Watch(self.store.standing, self._figures)
         observe = self.watch.observe_batch
-        self._owners = OwnerRoutes(self.store, self.campaign_key, writes, observe)
+        looks = QuestionLookup(self.store, self.statements)
+        self._owners = OwnerRoutes(self.store, self.campaign_key, writes, looks, observe)
         self._peers = PeerRoutes(self.store, self.campaign_key, self.rosters)
 
     def app(self) -> Guard:
@@ -106,6 +120,7 @@ class Coordinator:
                 for method, path in self._owners.routes()
             ),
             Route("/v1/leave", self.leave, methods=post),
+            Route("/v1/rekey", self.rekey, methods=post),
             *self._peers.routes(),
             Route(_TOKENS, self.tokens, methods=post),
             *self.watch.routes(),
@@ -160,7 +175,9 @@ class Coordinator:
         return JSONResponse(await run_in_threadpool(self.view.status))
 
     async def campaign(self, request: Request) -> Response:
-        return Response(self.greeting, media_type="application/octet-stream")
+        if self._greeting[0] != self.statements():
+            self._greeting = self.statements(), await run_in_threadpool(self.greet)
+        return Response(self._greeting[1], media_type="application/octet-stream")
 
     async def model(self, request: Request) -> Response:
         if self._model is None:
@@ -179,6 +196,18 @@ class Coordinator:
             return error("malformed", 400)
         done = await run_in_threadpool(self.store.revoke, owner)
         return JSONResponse({"left": True}) if done else error("forbidden", 403)
+
+    async def rekey(self, request: Request) -> Response:
+        """Go by another key from now on, which signs that it agrees."""
+        owner, body = await self._read_signed(request)
+        try:
+            new = new_key(self.campaign_key, bytes.fromhex(owner), body)
+        except WireError:
+            return error("malformed", 400)
+        if self.rosters is not None:
+            return error("not among peers", 409)  # whose rosters name keys for all to check
+        done = await run_in_threadpool(self.store.rekey, owner, new.hex())
+        return JSONResponse({"rekeyed": True}) if done else error("forbidden", 403)
 
     # For administrators
     # ------------------------------------------------------------------------------

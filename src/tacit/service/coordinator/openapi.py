@@ -18,6 +18,7 @@ from tacit.service.coordinator.tables import (
     VOID,
 )
 from tacit.service.protocol.handshake import OWNER, SIGNATURE, TIME
+from tacit.service.protocol.succession import SAID_COUNT
 from tacit.service.protocol.web import static_files
 
 Part = dict[str, Any]
@@ -169,12 +170,11 @@ def _question() -> Part:
         *(401, 403),
         security=_SIGNED,
     )
-    seconds = {
-        "retry-after": {
-            "description": "Seconds to wait.",
-            "schema": {"type": "string", "pattern": "^[0-9]+$"},
-        }
-    }
+    number = {"type": "string", "pattern": "^[0-9]+$"}
+    said = "How many times keys were replaced, if any; fetch /v1/campaign if you know of fewer."
+    keys = {SAID_COUNT: {"description": said, "schema": number}}
+    seconds = {"retry-after": {"description": "Seconds to wait.", "schema": number}, **keys}
+    route["get"]["responses"]["200"]["headers"] = keys
     route["get"]["responses"] |= {
         "204": {"description": "Nothing to answer now; ask again.", "headers": seconds},
         "410": {"description": "The campaign has ended.", "headers": seconds},
@@ -280,6 +280,14 @@ DOCUMENT: Part = {
             _content({"const": "leave"}, "text/plain"),
             _all_of(left={"const": True}),
             403,
+            security=_SIGNED,
+        ),
+        "/v1/rekey": _post(
+            "Go by another key from now on: its 32 bytes, and its signature that it agrees. Not "
+            "among peers.",
+            _content(_BYTES, "application/octet-stream"),
+            _all_of(rekeyed={"const": True}),
+            *(403, 409),
             security=_SIGNED,
         ),
         "/v1/admin/tokens": _post(

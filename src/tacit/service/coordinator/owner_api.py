@@ -22,6 +22,7 @@ from tacit.service.coordinator.store import Store, token_hash
 from tacit.service.coordinator.tables import ENDED, OPEN, campaign, questions
 from tacit.service.protocol.guard import Direct
 from tacit.service.protocol.handshake import OWNER, SIGNATURE, TIME, Claim, UnsignedError
+from tacit.service.protocol.succession import SAID_COUNT
 from tacit.service.protocol.web import Reply
 
 
@@ -76,6 +77,7 @@ class OwnerRoutes:
         store: Store,
         campaign: bytes,
         writes: Mapping[tuple[str, str], Write],
+        looks: "QuestionLookup",
         observe: Callable[[str, int], None],
     ) -> None:
         self._campaign = campaign
@@ -83,7 +85,7 @@ class OwnerRoutes:
             route: Batches(write, partial(observe, route[1])) for route, write in writes.items()
         }
         self._newcomers = Batches(Enrolment(store).enrol, partial(observe, ENROL[1]))
-        self._asking = Batches(QuestionLookup(store).answers, partial(observe, QUESTION[1]))
+        self._asking = Batches(looks.answers, partial(observe, QUESTION[1]))
 
     def waiting(self) -> dict[str, float]:
         """How many requests wait for their batch, by path."""
@@ -224,11 +226,13 @@ _STRANGER = Reply.of(403, b'{"error":"forbidden"}')
 
 class QuestionLookup:
     """What owners get that ask: their question, when to ask again, or that nothing more is to come;
-    one look at the database for all of a batch.
+    one look at the database for all of a batch. Where keys were replaced, they hear how many
+    `statements` say so.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, statements: Callable[[], int] = lambda: 0) -> None:
         self._store = store
+        self._statements = statements
         self._pace = PollingPace(store)
         # open ones, as they are sent: they never change, so read once
         self._questions: dict[int, bytes] = {}
@@ -240,11 +244,12 @@ class QuestionLookup:
             waiting = self._first_open(connection, names)
             mine = select(campaign.c.state).where(self._store.mine(campaign))
             ended = connection.execute(mine).scalar_one() == ENDED
-        again = Reply.of(
-            410 if ended else 204, b"", more={"retry-after": str(self._pace.seconds())}
-        )
+        count = self._statements()
+        more = {SAID_COUNT: str(count)} if count else {}
+        wait = {"retry-after": str(self._pace.seconds()), **more}
+        again = Reply.of(410 if ended else 204, b"", more=wait)
         put = {
-            data: Reply.of(200, data, "application/octet-stream")
+            data: Reply.of(200, data, "application/octet-stream", more)
             for data in set(waiting.values())
             if data
         }

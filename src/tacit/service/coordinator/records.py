@@ -23,7 +23,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Table, delete, func, insert, select, update
 
 from tacit._util.checks import bad
-from tacit._util.durable import make_private
+from tacit._util.durable import make_private, replace_file
 from tacit.service.coordinator.store import Store, leave_out
 from tacit.service.coordinator.tables import (
     ENDED,
@@ -81,6 +81,27 @@ def add_administrator(file: Path, name: str, roles: Sequence[str]) -> str:
         encoding="utf-8",
     )
     return key
+
+
+def replace_administrator(state: Path, name: str) -> str:
+    """Put a new key in the place of an administrator's, in the folder of a campaign; the key. The
+    first one's is kept in a file of its own.
+    """
+    key, others = secrets.token_urlsafe(32), state / "administrators"
+    if name == FIRST and (state / "admin.key").exists():
+        replace_file(state / "admin.key", key.encode())
+        return key
+    lines = others.read_text(encoding="utf-8").splitlines() if others.exists() else []
+    if name not in [line.split()[0] for line in lines]:
+        raise bad("name", f"that of an administrator in {state}", name)
+    renewed = [_with_key(line, key) if line.split()[0] == name else line for line in lines]
+    replace_file(others, "\n".join([*renewed, ""]).encode())
+    return key
+
+
+def _with_key(line: str, key: str) -> str:
+    name, roles, _ = line.split()
+    return f"{name} {roles} {_hash(key.encode()).hex()}"
 
 
 def _hash(key: bytes) -> bytes:

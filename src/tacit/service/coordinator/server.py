@@ -14,6 +14,7 @@ from tacit.owner.template import QuestionForm, Template
 from tacit.service.coordinator.app import Coordinator
 from tacit.service.coordinator.driver import Draw, Driver, draw_at_random
 from tacit.service.coordinator.intake import Intake
+from tacit.service.coordinator.keys import CampaignKeys, renew_signatures
 from tacit.service.coordinator.owner_api import ENROL, REPORT, SPOKEN
 from tacit.service.coordinator.peers import Rosters
 from tacit.service.coordinator.records import Administrators
@@ -23,7 +24,7 @@ from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.sums import Sums
 from tacit.service.kinds import read_spec
 from tacit.service.protocol.guard import Guard, Limits
-from tacit.service.protocol.handshake import greeting, rehearse_only_here, sum_key
+from tacit.service.protocol.handshake import greeting, rehearse_only_here
 from tacit.service.protocol.watch import Watch
 from tacit.wire import encode
 from tacit.wire.envelopes import public_bytes
@@ -86,6 +87,7 @@ def coordinator(
     administrators: Path | None = None,
     helper: httpx.Client | None = None,
     noise: Stream | None = None,
+    keys: CampaignKeys | None = None,
     limits: Limits = Limits(),  # noqa: B008 - frozen
 ) -> Running:
     """Read the campaign file, begin or take up the campaign in the database, and make the service.
@@ -93,10 +95,12 @@ def coordinator(
     `rehearsal` is the seed of one: reproducible, not private. `helper` is where the campaign's
     helper answers (default: at the address in the file), `noise` the coordinator's own for sums
     (default: secure, in a rehearsal seeded). `admin` is the first administrator's key;
-    `administrators` the file of others.
+    `administrators` the file of others. `keys` are all that the campaign has had, where `key` took
+    the place of others.
     """
     spec = read_spec(campaign)
-    terms, public = spec.prepare(sum_key(key).public_key().public_bytes_raw())
+    keys = keys or CampaignKeys.of(key)
+    terms, public = spec.prepare(keys.first_sealing)
     store = Store(database)
     draw: Draw = draw_at_random
     if rehearsal is not None:
@@ -107,8 +111,9 @@ def coordinator(
         client = helper or spec.helper_client()
         if rehearsal is not None:
             rehearse_only_here(client.base_url.host)
-        sums = Sums(terms.servers, terms.sum_terms, key, client, noise=noise)
+        sums = Sums(terms.servers, terms.sum_terms, keys, client, noise=noise)
     campaign_key = public_bytes(key.public_key())
+    renew_signatures(store, keys)
     store.create_or_resume(terms.name, encode(terms), campaign_key)
     rosters = None if terms.relay is None else Rosters(store, terms.relay, key)
     driver = Driver(store, Campaign(terms, public, key), draw, sums, rosters)
@@ -118,8 +123,9 @@ def coordinator(
         view=View(store, key.public_key()),
         driver=driver,
         rosters=rosters,
-        greeting=greeting(terms, terms.template(), key),
-        campaign_key=campaign_key,
+        greet=lambda: greeting(terms, terms.template(), key, keys.said),
+        campaign_key=keys.first,
+        statements=keys.count,
         administrators=Administrators(admin, administrators),
         limits=limits,
         sizes=body_sizes(terms.template()),

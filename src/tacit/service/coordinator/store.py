@@ -226,6 +226,19 @@ class Store:
         with self.transaction() as connection:
             return leave_out(connection, self.id, owner)
 
+    def rekey(self, owner: str, new: str) -> bool:
+        """Have an owner go by another key, with all that it was asked and said; whether it goes by
+        that one now, also when it was done before.
+        """
+        with self.transaction() as connection:
+            live = self.mine(owners) & owners.c.revoked.is_(False)
+            known = select(owners.c.owner).where(owners.c.owner.in_((owner, new)), live)
+            found = set(connection.execute(known).scalars())
+            if found == {owner}:
+                mine = update(owners).where(owners.c.owner == owner, live)
+                connection.execute(mine.values(owner=new))
+            return found in ({owner}, {new})
+
     def is_member(self, owner: str) -> bool:
         """Whether this owner has enrolled and was not revoked."""
         with self.reading() as connection:

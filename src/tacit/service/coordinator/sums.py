@@ -9,22 +9,23 @@ be sent again, and a sum is opened once: the first answer that is written down c
 import logging
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import httpx
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.learners.learner import ShareQuery, Tally
 from tacit.learners.owners.sum_query import SealedQuery, SharesQuery, SumQuery
 from tacit.mechanisms.streams import Stream, secure
+from tacit.service.coordinator.keys import CampaignKeys
 from tacit.service.protocol.handshake import (
     Request,
     TheirClock,
     fetch_blocking,
     request_headers,
-    sum_key,
 )
+from tacit.service.protocol.succession import STATEMENTS
 from tacit.sums.halves import SumTerms
 from tacit.sums.protocol import Checked, CoordinatorSide, HelperSum, block_owners
 from tacit.sums.secure_sum import SumRefusedError
@@ -32,7 +33,7 @@ from tacit.wire import WireError, decode, encode
 from tacit.wire.envelopes import public_bytes
 
 log = logging.getLogger(__name__)
-BLOCK, SUM = "/v1/block", "/v1/sum"  # at the helper
+BLOCK, SUM, KEY = "/v1/block", "/v1/sum", "/v1/key"  # at the helper
 _FIRST, _LONGEST = 0.5, 30.0  # seconds between tries
 _Kind = TypeVar("_Kind")
 Read = Callable[[int, int], Sequence[bytes]]  # reports from the so-manyth, at most so many
@@ -67,12 +68,12 @@ class Sums:
         self,
         servers: tuple[bytes, bytes],
         tally: SumTerms | None,
-        key: Ed25519PrivateKey,
+        keys: CampaignKeys,
         client: httpx.Client,
         noise: Stream | None = None,
     ) -> None:
         self._servers, self._tally = servers, tally
-        self._signing, self._opening = key, sum_key(key)
+        self._keys = keys
         self._client = client
         self._noise = secure() if noise is None else noise
         self._pause, self._not_before = _FIRST, 0.0
@@ -83,11 +84,22 @@ class Sums:
         """The question to everybody that answers a tally."""
         if self._tally is None:
             raise RuntimeError("the algorithm asks for sums of errors, and the terms have none")
-        return SumQuery.of(tally, columns, number, attempt, self._tally)
+        terms = SumTerms(self._tally.law, *self._sealing())
+        return SumQuery.of(tally, columns, number, attempt, terms)
 
     def shares(self, query: ShareQuery, number: int) -> SharesQuery:
         """The question that answers one for shares, as the so-manyth of its campaign."""
-        return SharesQuery.of(query, number, self._servers)
+        return SharesQuery.of(query, number, self._sealing())
+
+    def _sealing(self) -> tuple[bytes, bytes]:
+        """The keys in use of coordinator and helper. A helper that cannot be asked now still has
+        the ones that are known.
+        """
+        helper = self._servers[1]
+        with suppress(httpx.TransportError, ValueError, KeyError, TypeError):
+            said = fetch_blocking(self._client, "GET", KEY, b"", {}).json()["statements"]
+            self._keys.hear_helper(tuple(bytes.fromhex(each) for each in said), helper)
+        return self._keys.sealing(helper)
 
     def go_on(self, query: SealedQuery, read: Read) -> Added | None:
         """One exchange with the helper: a block of reports, or the release. None: there is more to
@@ -111,7 +123,8 @@ class Sums:
     def _adding_of(self, query: SealedQuery) -> _Adding:
         batch = query.batch
         if self._adding is None or self._adding.side.batch != batch:
-            self._adding = _Adding(CoordinatorSide(batch, self._opening))
+            opening = self._keys.opening(batch.terms.coordinator)
+            self._adding = _Adding(CoordinatorSide(batch, opening))
         return self._adding
 
     def _exchange(self, adding: _Adding, read: Read) -> Added | None:
@@ -128,10 +141,11 @@ class Sums:
 
     def _ask_helper(self, path: str, body: bytes, kind: type[_Kind]) -> _Kind:
         """The helper's answer to a request."""
-        campaign = public_bytes(self._signing.public_key())
+        campaign = public_bytes(self._keys.key.public_key())
         asked = Request(campaign, "POST", path, int(self._clock.now()), body)
-        headers = request_headers(asked, self._signing)
-        headers = request_headers(asked, self._signing)
+        headers = request_headers(asked, self._keys.key)
+        if self._keys.said.campaign:
+            headers[STATEMENTS] = ",".join(each.hex() for each in self._keys.said.campaign)
         try:
             response = fetch_blocking(self._client, "POST", path, body, headers)
         except httpx.TransportError as problem:

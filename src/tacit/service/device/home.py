@@ -6,6 +6,8 @@
     home/owners               "one owner", or the column that names a gateway's owners
     home/pins/KEY             the address at which the campaign with this key was joined
     home/pins/KEY.template    what the campaign may ask, as it was agreed to
+    home/pins/KEY.keys        what the campaign has said of its keys since
+    home/pins/KEY.signing     the secret that signing keys come from, where they were replaced
     home/pins/KEY.identity    the secret and name of a folder that was moved here (optional)
     home/peers/KEY/           what a peer took in, and the model of its own
 
@@ -31,10 +33,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from tacit._util.durable import read_or_create
+from tacit._util.durable import read_or_create, replace_file
 from tacit.data.table import conform_owners
 from tacit.owner.ledger import Book, Ledger, LedgerError
 from tacit.owner.rollback_guard import Entry, state_folder
+from tacit.service.protocol.succession import Successions, read_successions
+from tacit.wire import encode
 
 SECRET = 32  # bytes
 
@@ -75,6 +79,7 @@ class Identity:
 ONE = "one owner"  # in home/owners; and the name of that owner in the ledger is:
 ME = "me"
 _KEY = 32  # bytes of a campaign's key
+_SIGNATURE = 64  # bytes that a signed template begins with
 
 
 def default_home() -> Path:
@@ -122,14 +127,23 @@ class Home:
         """The name in the ledger of the owner whom rows name so (None: the only one)."""
         return ME if value is None else self.identity.digest(value)
 
-    def key(self, campaign: bytes, value: str | None) -> Ed25519PrivateKey:
-        """The signing key of an owner in one campaign: keys of two campaigns show no connection."""
+    def key(self, campaign: bytes, value: str | None, following: bool = False) -> Ed25519PrivateKey:
+        """The signing key of an owner in one campaign: keys of two campaigns show no connection.
+        Where it was replaced, or is to be (`following`), it comes from another secret; owners'
+        names in the ledger do not.
+        """
+        name = f"{ONE}\n" if value is None else f"owner\n{value}"
+        if following:
+            secret = read_or_create(self._pin(campaign, ".next"), lambda: os.urandom(SECRET))
+            return Identity(secret).key(campaign + name.encode())
+        renewed = self._pin(campaign, ".signing")
+        if renewed.exists():
+            return Identity(renewed.read_bytes()).key(campaign + name.encode())
         moved = self.moved_identity(campaign)
         if moved.exists():
             content = moved.read_bytes()
-            name = content[SECRET:].decode() if value is None else value
-            return Identity(content[:SECRET]).key(name.encode())
-        name = f"{ONE}\n" if value is None else f"owner\n{value}"
+            called = content[SECRET:].decode() if value is None else value
+            return Identity(content[:SECRET]).key(called.encode())
         return self.identity.key(campaign + name.encode())
 
     def settle(self, column: str | None) -> None:
@@ -160,11 +174,29 @@ class Home:
     def check_template(self, campaign: bytes, template: bytes) -> None:
         """Refuse a campaign that would ask for something else than when it was joined."""
         pinned = self._pin(campaign, ".template")
-        if pinned.exists() and pinned.read_bytes() != template:
+        # a key that was replaced signed the same
+        if pinned.exists() and pinned.read_bytes()[_SIGNATURE:] != template[_SIGNATURE:]:
             raise ValueError(
                 "the campaign would ask for something else than what you agreed to when you "
                 f"joined; nothing was sent (what you agreed to: {pinned})"
             )
+
+    def check_keys(self, campaign: bytes, said: Successions) -> None:
+        """Refuse a campaign whose keys do not go on from those that were seen of it."""
+        if not said.follows(read_successions(self._pin(campaign, ".keys"))):
+            raise ValueError(
+                "the campaign goes by a key that does not come from the last one seen of it: a key "
+                "that was replaced may have been stolen; nothing was sent"
+            )
+
+    def keep_keys(self, campaign: bytes, said: Successions) -> None:
+        """Remember what a campaign has said of its keys."""
+        if said != Successions():
+            replace_file(self._pin(campaign, ".keys"), encode(said))
+
+    def renew_key(self, campaign: bytes) -> None:
+        """Use from now on the keys that were `following`."""
+        os.replace(self._pin(campaign, ".next"), self._pin(campaign, ".signing"))
 
     def pin(self, campaign: bytes, address: str, template: bytes = b"") -> None:
         """Remember the campaign that was joined at an address, and what it may ask."""

@@ -30,6 +30,7 @@ from tacit.owner.statement import round_up
 from tacit.owner.template import Template
 from tacit.service.device.client import Link
 from tacit.service.device.home import Home
+from tacit.service.device.keys import Consent, KeyFollower, ServerKeys
 from tacit.service.device.member import GateQueue, Member
 from tacit.service.device.peer import PeerMember, Relayed
 from tacit.service.kinds import read_terms
@@ -90,8 +91,8 @@ class Joining:
     ) -> tuple["_Greeted", list[Member]]:
         """Greet the campaign, pin its key, and make a member of every owner in the file."""
         response = await link.call("GET", "/v1/campaign", None)
-        key, data, signed = read_greeting(response.content, pinned)
-        campaign = link.campaign = public_bytes(key)
+        key, data, signed, said, campaign = read_greeting(response.content, pinned)
+        link.campaign = campaign
         terms = read_terms(data)
         template = open_signed(signed, Template, TEMPLATE, key)
         _check_published(template, terms)
@@ -104,14 +105,17 @@ class Joining:
         home.check(campaign, str(link.address), pinned)
         home.settle(self.owners)
         home.check_template(campaign, signed)
+        home.check_keys(campaign, said)
         named = [None] if self.owners is None else values
         names = [home.owner(value) for value in named]
         if pin:
             if not home.has_joined(campaign):
                 self._consent(template, home.ledger, names, campaign.hex())
             home.pin(campaign, str(link.address), signed)
+            home.keep_keys(campaign, said)
         keys = [home.key(campaign, value) for value in named]
-        greeted = _Greeted(terms, template, key, home, cohort, names, keys)
+        servers = ServerKeys(key, said, campaign, terms.servers)
+        greeted = _Greeted(terms, template, servers, home, cohort, names, keys)
         return greeted, self._members(greeted, link)
 
     def _consent(self, template: Template, ledger: Ledger, names: Sequence[str], key: str) -> None:
@@ -134,17 +138,20 @@ class Joining:
 
     def _members(self, greeted: "_Greeted", link: Link) -> list[Member]:
         terms, names, cohort = greeted.terms, greeted.names, greeted.cohort
-        queue = GateQueue(self._gate(greeted, link))
-        labels = self._labels(terms, names)
+        gate = self._gate(greeted, link)
+        consent = Consent(greeted.template, self.policy, greeted.home)
+        queue, labels = GateQueue(gate), self._labels(terms, names)
         if terms.relay is None:
+            follow = KeyFollower(consent, greeted.servers, gate, link)
             return [
-                Member(name, key, queue, link, labels[name])
+                Member(name, key, queue, link, labels[name], follow=follow)
                 for name, key in zip(names, greeted.keys, strict=True)
             ]
         mine = {public_bytes(each.public_key()) for each in greeted.keys}
         known = None if self.known is None else self.known | mine
-        folder = greeted.home.peers(public_bytes(greeted.key))
-        relayed = Relayed(folder / "relayed", terms.relay, greeted.key, known)
+        folder = greeted.home.peers(greeted.servers.campaign)
+        relayed = Relayed(folder / "relayed", terms.relay, greeted.servers.line, known)
+        follow = KeyFollower(consent, greeted.servers, gate, link, relayed)
         held = terms.attributes_of(self._attributes(terms))
         return [
             PeerMember(
@@ -153,6 +160,7 @@ class Joining:
                 queue,
                 link,
                 labels[name],
+                follow=follow,
                 held=held,
                 relayed=relayed,
                 rows=cohort[place : place + 1],
@@ -164,17 +172,18 @@ class Joining:
 
     def _gate(self, greeted: "_Greeted", link: Link) -> Gate:
         cohort, names, schema = greeted.cohort, greeted.names, greeted.terms.schema
-        ledger, key = greeted.home.ledger, greeted.key
-        given: dict[str, Any] = {
-            "key": key,
-            "clock": link.now,
-            "template": greeted.template,
-        }
+        ledger, servers = greeted.home.ledger, greeted.servers
+        template = servers.renew_template(greeted.template)
+        given: dict[str, Any] = {"key": servers.key, "clock": link.now, "template": template}
         if self.rehearsal is None:
-            return Gate(cohort, names, schema, self.policy, ledger, **given)
-        rehearse_only_here(link.address.host)
-        part = self.rehearsal
-        return RehearsalGate(cohort, names, schema, self.policy, ledger, part=part, **given)
+            made = Gate(cohort, names, schema, self.policy, ledger, **given)
+        else:
+            rehearse_only_here(link.address.host)
+            given["part"] = self.rehearsal
+            made = RehearsalGate(cohort, names, schema, self.policy, ledger, **given)
+        helpers = servers.successors(self.policy)
+        made.renew_keys(servers.key, servers.campaign, template, helpers)
+        return made
 
     def _labels(self, terms: CampaignTerms, names: list[str]) -> dict[str, str]:
         """What each owner is called at the coordinator: nothing, but for sites and peers what was
@@ -249,7 +258,7 @@ class _Greeted:
 
     terms: CampaignTerms
     template: Template
-    key: Ed25519PublicKey
+    servers: ServerKeys
     home: Home
     cohort: Cohort
     names: list[str]

@@ -5,9 +5,10 @@ loop that polls, asks the gate, and posts the report.
 import asyncio
 import logging
 import sqlite3
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -28,6 +29,12 @@ class EnrolmentError(RuntimeError):
     """The coordinator does not take this owner: the message says what to look at."""
 
 
+class Follower(Protocol):
+    """Who looks whether the campaign's keys were replaced."""
+
+    async def follow(self, headers: Mapping[str, str]) -> None: ...
+
+
 @dataclass(frozen=True)
 class Member:
     """An owner behind a gate, with its key and a link to the coordinator."""
@@ -38,6 +45,7 @@ class Member:
     link: Link
     label: str = ""  # what it is called at the coordinator: typed by its owner, where at all
     held: tuple[int, ...] = ()  # numbers of the attributes that it has, where it matters
+    follow: "Follower | None" = None  # who goes by the campaign's keys
 
     @property
     def name(self) -> str:
@@ -62,6 +70,8 @@ class Member:
         answered = 0
         while True:
             response = await self.link.call("GET", "/v1/question", self.key)
+            if self.follow is not None:
+                await self.follow.follow(response.headers)
             if response.status_code == 200:
                 self.link.news.tell(response.content)
                 try:

@@ -7,7 +7,7 @@ a restart.
 
 import asyncio
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -38,15 +38,17 @@ class Relayed:
         self,
         folder: Path,
         terms: RelayTerms,
-        key: Ed25519PublicKey,
+        keys: Sequence[Ed25519PublicKey],
         known: Collection[bytes] | None = None,
     ) -> None:
         self._folder = folder
         self.terms = terms
         self._turn = asyncio.Lock()  # a gateway holds several peers that follow one campaign
-        self.following = Following(terms, key, known)
+        # what lies here was checked when it came, by the key of then
+        self.following = Following(terms, *keys, known=known)
         while self._file.exists():
             self.following.take(self._file.read_bytes())
+        self.following.keys = (keys[-1],)
 
     async def catch_up(self, link: Link, key: Ed25519PrivateKey) -> None:
         """Fetch and take in all there is. `ForgeryError`: it does not follow."""

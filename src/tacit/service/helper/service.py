@@ -29,7 +29,8 @@ from tacit.mechanisms.streams import Stream, secure
 from tacit.service.protocol.door import ConnectionLimits
 from tacit.service.protocol.guard import Guard, Limits, leave_to_guard, prove
 from tacit.service.protocol.handshake import OWNER, Claim, UnsignedError
-from tacit.service.protocol.watch import Watch
+from tacit.service.protocol.succession import CAMPAIGN, HELPER, STATEMENTS, KeyRing
+from tacit.service.protocol.watch import Figures, Watch
 from tacit.sums.halves import TallyLaw
 from tacit.sums.protocol import Block, HelperSide, SumRequest
 from tacit.sums.secure_sum import SumRefusedError
@@ -149,8 +150,8 @@ def _digest(request: bytes) -> bytes:
 
 
 class Helper:
-    """Verifies and adds up the halves sealed to `key`, for the `campaigns` named by their keys
-    (hex), `minimum` owners at least.
+    """Verifies and adds up the halves sealed to `key`, or to one of `ring` that it took the place
+    of, for the `campaigns` named by their keys (hex), `minimum` owners at least.
     """
 
     def __init__(
@@ -160,17 +161,20 @@ class Helper:
         campaigns: Collection[str],
         minimum: int = 10,
         noise: Stream | None = None,
+        *,
+        ring: KeyRing | None = None,
     ) -> None:
-        self._key = key
+        self._ring = ring or KeyRing.of(HELPER, key.private_bytes_raw())
         self._sheets = sheets
         self._campaigns = {name.lower() for name in campaigns}
         self._minimum = whole("minimum", minimum, 1)
         self._noise = secure() if noise is None else noise
+        self.watch = Watch(sheets.ping, self._figures)
 
     @property
     def public(self) -> str:
         """The key that owners pin and seal to, in hex."""
-        return self._key.public_key().public_bytes_raw().hex()
+        return self._ring.line.current.hex()
 
     def check(self, body: bytes) -> bytes:
         """What was found in a block, the same whenever its bytes come; a `WireError` or
@@ -206,33 +210,58 @@ class Helper:
     def _side(self, about: Block | SumRequest) -> HelperSide:
         if not isinstance(about.batch.terms.law, LAWS):
             raise SumRefusedError("the terms have a law that this helper does not know")
-        if not about.batch.terms.helper.hex() == self.public:
-            raise SumRefusedError("the terms name another helper")
+        secret = self._ring.secrets.get(about.batch.terms.helper)
+        if secret is None:
+            raise SumRefusedError("the terms name another helper, or a key that was deleted")
         try:
-            return HelperSide(about.batch, self._key)
+            return HelperSide(about.batch, X25519PrivateKey.from_private_bytes(secret))
         except ValueError as problem:  # a coordinator's key that is no key
             raise SumRefusedError("the terms name a key that is none") from problem
+
+    def _figures(self) -> Figures:
+        served = "tacit_campaigns", "", "Campaigns that are served."
+        return {served: {"": float(len(self._campaigns))}}
 
     def app(self) -> Guard:
         """The ASGI application."""
         made = Starlette(
             routes=[
-                *Watch(self._sheets.ping).routes(),
+                *self.watch.routes(),
                 Route("/v1/key", self.key, methods=["GET"]),
                 Route("/v1/block", self.answer_signed(self.check), methods=["POST"]),
                 Route("/v1/sum", self.answer_signed(self.total), methods=["POST"]),
             ],
             exception_handlers={HTTPException: _http_error, Exception: leave_to_guard},
         )
-        return Guard(made, Limits(seconds=_SECONDS), sizes=self._size)
+        observe = self.watch.observe
+        return Guard(made, Limits(seconds=_SECONDS), sizes=self._size, observe=observe)
 
     def _size(self, path: str, headers: Mapping[bytes, bytes]) -> int | None:
         """Bytes that a body may have: much is read only of those that name a campaign."""
         named = headers.get(OWNER.encode(), b"").decode("latin-1").lower()
-        return LARGEST if named in self._campaigns else None
+        statements = headers.get(STATEMENTS.encode(), b"").decode("latin-1")
+        return LARGEST if self._serves(named, statements) else None
+
+    def _serves(self, campaign: str, statements: str) -> bool:
+        """Whether a campaign is served: its key is named, or took the place of one that is. From
+        then on that one is not heard any more.
+        """
+        if campaign in self._campaigns or not statements:
+            return campaign in self._campaigns
+        try:
+            line = CAMPAIGN.line([bytes.fromhex(each) for each in statements.split(",")])
+        except (WireError, ValueError):
+            return False
+        before = {key.hex() for key in line.keys[:-1]}
+        if line.current.hex() != campaign or not before & self._campaigns:
+            return False
+        self._campaigns = self._campaigns - before | {campaign}
+        log.info("a campaign's key was replaced, as the one before it says")
+        return True
 
     async def key(self, request: Request) -> Response:
-        return JSONResponse({"key": self.public})
+        statements = [each.hex() for each in self._ring.statements]
+        return JSONResponse({"key": self.public, "statements": statements})
 
     def answer_signed(
         self, work: Callable[[bytes], bytes]
@@ -245,7 +274,7 @@ class Helper:
                 by = _signing_campaign(request, body)
             except UnsignedError:
                 return _error("unsigned", 401)
-            if by not in self._campaigns:
+            if not self._serves(by, request.headers.get(STATEMENTS, "")):
                 return _error("forbidden", 403)
             prove(request.scope)
             try:

@@ -38,7 +38,7 @@ _CHARGED = (400, 401, 403, 404, 405, 408, 413)  # answers that count as refusals
 _KNOWN = (200, 204, 409, 410)  # answers of direct routes that members alone get
 _REFUSED = 400
 _SIGNATURE = SIGNATURE.encode()
-Observe = Callable[[str, int, float], None]
+Observe = Callable[[str, int, float, str], None]
 Sizes = Callable[[str, Mapping[bytes, bytes]], int | None]
 
 
@@ -71,7 +71,7 @@ class Guard:
     `direct` has what is answered without `app`, by method and path: routes whose requests are
     signed by members, but for `open_to_all`. `sizes` says how many bytes the body of a route may
     have, by its path and the headers of a request; None: what the limits say. `observe` is told
-    the route, status and seconds of every request.
+    the route, status, seconds and name of every request.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Guard:
         *,
         open_to_all: Collection[tuple[str, str]] = (),
         sizes: Sizes = lambda path, headers: None,
-        observe: Observe = lambda route, status, seconds: None,
+        observe: Observe = lambda route, status, seconds, request: None,
     ) -> None:
         self.app = app
         self._limits = limits
@@ -119,7 +119,7 @@ class Guard:
                 await JSONResponse({"error": "unavailable"}, 503)(scope, receive, out)
         finally:
             if out.has_begun:
-                self._observe(_route(scope), out.status, time.perf_counter() - began)
+                self._observe(_route(scope), out.status, time.perf_counter() - began, name)
 
     def _is_signed(self, scope: Scope) -> bool:
         """Whether a request is of those that members sign, and says that it is signed."""

@@ -35,11 +35,9 @@ from urllib.parse import urlsplit
 import httpx
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from tacit.wire import WireError
+from tacit.service.protocol.succession import CAMPAIGN, Successions
+from tacit.wire import WireError, decode, encode
 from tacit.wire.decoding import LARGEST
 from tacit.wire.envelopes import public_bytes, sign, verify
 
@@ -48,7 +46,7 @@ REHEARSAL = "rehearsal: reproducible, not private"
 _PURPOSE = "campaign"
 TEMPLATE = "template"  # the purpose that templates are signed for
 _KEY = 32  # bytes of a public key
-_LENGTH = 4  # bytes of the length of the template
+_LENGTH = 4  # bytes of the length of a part
 
 
 def check_url(name: str, url: str) -> str:
@@ -71,45 +69,53 @@ def trust(authority: Path | None) -> ssl.SSLContext | bool:
 
 
 class Greeting(NamedTuple):
-    """What a campaign says first: its key, the bytes of its terms, and its template as it was
-    signed, by itself.
+    """What a campaign says first: the key that it signs with, the bytes of its terms, its template
+    as it was signed, by itself, and what is said of keys. Its first key is its name for good.
     """
 
     key: Ed25519PublicKey
     terms: bytes
     template: bytes
+    successions: Successions
+    first: bytes
 
 
-def greeting(terms: object, template: object, key: Ed25519PrivateKey) -> bytes:
-    """The bytes that everybody may fetch: the key, and template and terms signed with it."""
-    signed = sign(template, TEMPLATE, key)
-    length = len(signed).to_bytes(_LENGTH, "little")
-    return public_bytes(key.public_key()) + length + signed + sign(terms, _PURPOSE, key)
+def greeting(
+    terms: object, template: object, key: Ed25519PrivateKey, said: Successions | None = None
+) -> bytes:
+    """The bytes that everybody may fetch: the key, template and terms signed with it, and what is
+    said of keys, if there is anything.
+    """
+    parts = sign(template, TEMPLATE, key), sign(terms, _PURPOSE, key)
+    framed = b"".join(len(part).to_bytes(_LENGTH, "little") + part for part in parts)
+    rest = b"" if said is None or said == Successions() else encode(said)
+    return public_bytes(key.public_key()) + framed + rest
 
 
 def read_greeting(data: bytes, pinned: bytes | None) -> Greeting:
-    """A greeting whose signatures hold; with a `pinned` key only that one will do."""
-    if not len(data) > _KEY + _LENGTH:
-        raise WireError("not a campaign: too short")
-    if pinned is not None and data[:_KEY] != pinned:
-        raise WireError(
-            f"the campaign's key is {data[:_KEY].hex()}, but {pinned.hex()} is pinned: "
-            "another campaign?"
-        )
-    key = Ed25519PublicKey.from_public_bytes(data[:_KEY])
-    begin = _KEY + _LENGTH
-    end = begin + int.from_bytes(data[_KEY:begin], "little")
-    template = data[begin:end]
-    verify(template, TEMPLATE, key)
-    return Greeting(key, verify(data[end:], _PURPOSE, key), template)
-
-
-def sum_key(key: Ed25519PrivateKey) -> X25519PrivateKey:
-    """The key that owners seal the coordinator's halves to, derived from the campaign's signing
-    key.
+    """A greeting whose signatures hold; with a `pinned` key only one will do whose keys come from
+    that one, or lead to it.
     """
-    raw = HKDF(SHA256(), 32, salt=None, info=b"tacit sum key").derive(key.private_bytes_raw())
-    return X25519PrivateKey.from_private_bytes(raw)
+    key, rest = data[:_KEY], data[_KEY:]
+    parts = []
+    for _ in range(2):
+        end = _LENGTH + int.from_bytes(rest[:_LENGTH], "little")
+        parts.append(rest[_LENGTH:end])
+        rest = rest[end:]
+    if not len(key) == _KEY or not all(parts):
+        raise WireError("not a campaign: too short")
+    said = decode(rest, Successions) if rest else Successions()
+    keys = CAMPAIGN.line(said.campaign).keys if said.campaign else (key,)
+    if not keys[-1] == key:
+        raise WireError("what the campaign says of its keys leads to another than it signs with")
+    if pinned is not None and pinned not in keys:
+        raise WireError(
+            f"the campaign's key is {key.hex()}, but {pinned.hex()} is pinned: another campaign?"
+        )
+    public = Ed25519PublicKey.from_public_bytes(key)
+    template, terms = parts
+    verify(template, TEMPLATE, public)
+    return Greeting(public, verify(terms, _PURPOSE, public), template, said, keys[0])
 
 
 def is_rehearsal(name: str) -> bool:

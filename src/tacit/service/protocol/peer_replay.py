@@ -10,10 +10,11 @@ ask now, a report that the speaker's key did not sign for that very question. Wh
 what it does not: peer_replay.md. No sockets and no files here.
 """
 
-from collections.abc import Collection, Generator
+from collections.abc import Callable, Collection, Generator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -100,6 +101,7 @@ class RelayTerms(Protocol):
         """Write what participant `me` makes for itself of its own rows and what was released."""
 
 
+_Kind = TypeVar("_Kind")
 _CLOSE = 1e-9  # scores are logarithms: machines may differ in their last bits
 
 
@@ -108,21 +110,26 @@ class ForgeryError(ValueError):
 
 
 class Following:
-    """Follows a campaign signed with `key`. With `known` only peers with these public keys are
-    accepted.
+    """Follows a campaign signed with one of `keys`, the last of which it signs with now. With
+    `known` only peers with these public keys are accepted.
     """
 
     def __init__(
-        self, terms: RelayTerms, key: Ed25519PublicKey, known: Collection[bytes] | None = None
+        self, terms: RelayTerms, *keys: Ed25519PublicKey, known: Collection[bytes] | None = None
     ) -> None:
         self._terms = terms
-        self.key = key
+        self.keys = keys
         self._known = known
         self._algorithm = terms.replay()
         self._now: Roll | CountLeaves = next(self._algorithm)
         self.roster = Roster()
         self.rosters = 0  # taken in so far
         self.turns = 0
+
+    @property
+    def key(self) -> Ed25519PublicKey:
+        """The one that the campaign signs with now."""
+        return self.keys[-1]
 
     @property
     def wants(self) -> str:
@@ -149,9 +156,9 @@ class Following:
         """Take in what `wants` asked for, or `ForgeryError`."""
         try:
             if self.is_settled:
-                self._take_roster(open_signed(data, Roster, ROSTER, self.key))
+                self._take_roster(self._open(data, Roster, ROSTER))
             else:
-                self._take_turn(open_signed(data, Turn, TURN, self.key))
+                self._take_turn(self._open(data, Turn, TURN))
         except (WireError, ValueError) as problem:
             raise ForgeryError(f"{self.wants} cannot be taken in: {problem}") from problem
 
@@ -201,13 +208,20 @@ class Following:
     def _check_next(self, question: bytes) -> Invitation:
         """The invitation in signed bytes, if it is the one that the algorithm would put now."""
         query = self._current_query()
-        invitation = open_signed(question, Invitation, PURPOSE, self.key)
+        invitation = self._open(question, Invitation, PURPOSE)
         right = (self._terms.name, self.turns + 1, digest_of(self._terms.schema))
         if (invitation.campaign, invitation.number, invitation.schema) != right:
             raise ForgeryError("the question is not the next one of this campaign")
         if not same_question(invitation.query, query):
             raise ForgeryError("the question is not the one that follows from what was released")
         return invitation
+
+    def _open(self, data: bytes, kind: Callable[..., _Kind], purpose: str) -> _Kind:
+        """What is inside of what one of the keys has signed."""
+        for key in self.keys[:-1]:
+            with suppress(WireError):
+                return open_signed(data, kind, purpose, key)
+        return open_signed(data, kind, purpose, self.key)
 
     def _current_query(self) -> CountLeaves:
         if not isinstance(self._now, CountLeaves):

@@ -2,13 +2,15 @@
 
 Counted are requests by route and status, seconds, refusals, connections and batches: what a service
 does, by names that are in the source, never what was sent. Figures of a campaign are those that its
-page shows to everybody. So nothing here depends on anybody's rows, and nothing names an owner.
+page shows to everybody. So nothing here depends on anybody's rows, and nothing names an owner. The
+same is told of each request, with the name that logs have of it, to OpenTelemetry where wanted.
 """
 
 import logging
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -23,6 +25,7 @@ from starlette.routing import Route
 log = logging.getLogger(__name__)
 SEVERAL = "PROMETHEUS_MULTIPROC_DIR"  # the folder where counts of several workers meet
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_FAILED = 500  # statuses from here on are our own fault
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 # by the name of a metric and its help: values by the value of its one label ("": it has none)
 Figures = Mapping[tuple[str, str, str], Mapping[str, float]]
@@ -39,6 +42,7 @@ class Watch:
         figures: Callable[[], Figures] = dict,
     ) -> None:
         self._ready = ready
+        self._tracer: Any = None
         self._registry = CollectorRegistry()
         # counts of several workers meet in files; then none of one process are to be shown
         counted = None if SEVERAL in os.environ else self._registry
@@ -66,10 +70,16 @@ class Watch:
             MultiProcessCollector(self._registry)  # type: ignore[no-untyped-call]
         self._registry.register(_Looked(figures))
 
-    def observe(self, route: str, status: int, seconds: float) -> None:
-        """A request was answered."""
+    def observe(self, route: str, status: int, seconds: float, request: str = "") -> None:
+        """A request of this name was answered."""
         self._requests.labels(route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
+        if self._tracer is not None:
+            _trace(self._tracer, route, status, seconds, request)
+
+    def trace(self, tracer: Any) -> None:
+        """Tell an OpenTelemetry tracer of every request from now on."""
+        self._tracer = tracer
 
     def observe_batch(self, queue: str, size: int) -> None:
         """Some requests were worked on together."""
@@ -103,6 +113,31 @@ class Watch:
     async def metrics(self, request: Request) -> Response:
         text = await run_in_threadpool(generate_latest, self._registry)
         return Response(text, headers={"content-type": CONTENT_TYPE_LATEST})
+
+
+def tracer_of(service: str) -> Any:
+    """A tracer whose spans go where the standard OTEL_* variables say; needs tacit[otel]."""
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.resources import SERVICE_NAME, Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+    provider = TracerProvider(resource=Resource.create({SERVICE_NAME: service}))
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    return provider.get_tracer("tacit")
+
+
+def _trace(tracer: Any, route: str, status: int, seconds: float, request: str) -> None:
+    """One span for a request that was just answered: what answered it, its status and name."""
+    from opentelemetry.trace import SpanKind, StatusCode
+
+    end = time.time_ns()
+    about = {"http.route": route, "http.response.status_code": status, "tacit.request": request}
+    begin = end - int(seconds * 1e9)
+    span = tracer.start_span(route, kind=SpanKind.SERVER, attributes=about, start_time=begin)
+    if status >= _FAILED:
+        span.set_status(StatusCode.ERROR)
+    span.end(end)
 
 
 class _Looked:

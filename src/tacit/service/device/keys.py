@@ -1,0 +1,168 @@
+"""The keys of a campaign and its helper, as an owner follows them from those that it has pinned.
+
+What was agreed to stays what it is: a key that took the place of another, as both have signed, is
+taken for that one, in the signatures of questions, in the template and in the policy. A key that
+was replaced is never gone back to, because what was seen of keys is kept in the home.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from tacit.data.sample import ColumnRoles
+from tacit.data.table_file import TableFile, read_owned
+from tacit.learners.owners.sum_query import SealedQuery
+from tacit.owner.gate import Gate
+from tacit.owner.policy import Policy
+from tacit.owner.template import QuestionForm, Template
+from tacit.service.device.client import Link
+from tacit.service.device.home import Home
+from tacit.service.device.peer import Relayed
+from tacit.service.kinds import read_terms
+from tacit.service.protocol.handshake import read_greeting
+from tacit.service.protocol.succession import CAMPAIGN, HELPER, SAID_COUNT, Successions, agree
+from tacit.sums.halves import SumTerms
+from tacit.wire.envelopes import public_bytes
+
+_DONE, _NOT_AMONG_PEERS = 200, 409  # statuses
+
+
+@dataclass(frozen=True)
+class ServerKeys:
+    """The keys of a campaign and its helper as they were followed: `key` signs questions now,
+    `campaign` is the first, `first` are those that the terms name.
+    """
+
+    key: Ed25519PublicKey
+    said: Successions
+    campaign: bytes
+    first: tuple[bytes, bytes] | None
+
+    @property
+    def line(self) -> list[Ed25519PublicKey]:
+        """All keys that have signed for the campaign, in their order."""
+        if not self.said.campaign:
+            return [self.key]
+        keys = CAMPAIGN.line(self.said.campaign, self.campaign).keys
+        return [Ed25519PublicKey.from_public_bytes(key) for key in keys]
+
+    @cached_property
+    def helpers(self) -> tuple[bytes, ...]:
+        """The keys that the helper has had; a `WireError` if one does not follow."""
+        if self.first is None or not self.said.helper:
+            return () if self.first is None else self.first[1:]
+        return HELPER.line(self.said.helper, self.first[1]).keys
+
+    def renew_template(self, template: Template) -> Template:
+        """What was agreed to, with halves sealed to the keys of now, or to those of before: a
+        question that was open when they were replaced is still the one that was put.
+        """
+        if self.first is None or self.said == Successions():
+            return template
+        campaign = CAMPAIGN.line(self.said.campaign).sealing if self.said.campaign else ()
+        pairs = product((campaign or self.first[:1])[::-1], self.helpers[::-1])
+        return replace(
+            template,
+            forms=tuple(_sealed_to(form, *pair) for pair in pairs for form in template.forms),
+        )
+
+    def successors(self, policy: Policy) -> tuple[bytes, ...]:
+        """Keys that took the place of the helper's that a policy names; none of before it."""
+        named = b"" if policy.helper is None else bytes.fromhex(policy.helper)
+        return self.helpers[self.helpers.index(named) + 1 :] if named in self.helpers else ()
+
+
+def _sealed_to(form: QuestionForm, coordinator: bytes, helper: bytes) -> QuestionForm:
+    example: Any = form.example
+    if not isinstance(form.example, SealedQuery):
+        return form
+    terms = SumTerms(example.terms.law, coordinator, helper)
+    return replace(form, example=replace(example, terms=terms))
+
+
+class Consent(NamedTuple):
+    """What an owner agreed to, by which policy, and where it is kept."""
+
+    template: Template
+    policy: Policy
+    home: Home
+
+
+class KeyFollower:
+    """Has gate and peer go by the keys of now, when the coordinator says that there are more."""
+
+    def __init__(
+        self,
+        consent: Consent,
+        servers: ServerKeys,
+        gate: Gate,
+        link: Link,
+        relayed: Relayed | None = None,
+    ) -> None:
+        self._consent, self._servers, self._gate, self._link = consent, servers, gate, link
+        self._relayed = relayed
+        self._turn = asyncio.Lock()  # of many owners one asks for all
+
+    async def follow(self, headers: Mapping[str, str]) -> None:
+        """Look at what came with an answer; nothing but a greeting that follows changes a key."""
+        async with self._turn:
+            said = self._servers.said
+            known = str(len(said.campaign) + len(said.helper))
+            if headers.get(SAID_COUNT, known) == known:
+                return
+            campaign, home = self._servers.campaign, self._consent.home
+            response = await self._link.call("GET", "/v1/campaign", None)
+            key, _, signed, said, _ = read_greeting(response.content, campaign)
+            home.check_keys(campaign, said)
+            home.check_template(campaign, signed)
+            servers = ServerKeys(key, said, campaign, self._servers.first)
+            template = servers.renew_template(self._consent.template)
+            helpers = servers.successors(self._consent.policy)
+            self._gate.renew_keys(servers.key, campaign, template, helpers)
+            home.keep_keys(campaign, said)
+            if self._relayed is not None:
+                self._relayed.following.keys = (servers.key,)
+            self._servers = servers
+
+
+async def replace_owner_keys(
+    home: Home, link: Link, table: tuple[Path, str] | None, pinned: bytes | None
+) -> int:
+    """Have every owner of a home go by another key in a campaign; of a gateway, those in the column
+    of a table. How many there are.
+
+    The new secret is on disk before anybody hears of it and in use when all have been taken, so it
+    can be done again after a kill: who has gone over already stays so.
+    """
+    response = await link.call("GET", "/v1/campaign", None)
+    greeted = read_greeting(response.content, pinned)
+    campaign = link.campaign = greeted.first
+    if not home.has_joined(campaign):
+        raise ValueError(f"{home.folder} has not joined that campaign: nothing was sent")
+    values: list[str | None] = [None]
+    if table is not None:
+        terms = read_terms(greeted.terms)
+        roles = ColumnRoles(terms.label, table[1])
+        values = list(read_owned(TableFile.open(table[0]), roles, terms.schema).names)
+    home.settle(None if table is None else table[1])
+    for value in values:
+        old, new = home.key(campaign, value), home.key(campaign, value, following=True)
+        body = agree(campaign, public_bytes(old.public_key()), new)
+        status = (await link.call("POST", "/v1/rekey", old, body)).status_code
+        if status == _NOT_AMONG_PEERS:
+            raise ValueError(
+                "peers keep the keys that they joined with: others have checked rosters with them; "
+                "leave, and join anew with another token"
+            )
+        if status != _DONE:
+            raise ValueError(
+                "the coordinator does not know the key that is to be replaced: has it left?"
+            )
+    home.renew_key(campaign)
+    return len(values)

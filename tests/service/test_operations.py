@@ -1,0 +1,158 @@
+"""What operators are given works as it says: traces, a dashboard, containers."""
+
+import asyncio
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from benchmarks.service.compose import FILE, Stand, in_order, read
+from examples import containers
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import StatusCode
+
+from tacit.cli import app
+from tests.cli.spoken import commands
+from tests.service.coordinator.made import client_of, folder_of, running
+from tests.service.coordinator.test_watch import get
+
+ROOT = Path(__file__).parents[2]
+NAME = "a name that is nobody's business"
+
+
+def traced(service):
+    """Where the spans of a service go."""
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    service.watch.trace(provider.get_tracer("tacit"))
+    return exporter
+
+
+def test_every_request_is_a_span_and_nothing_that_was_sent_is_in_it(tmp_path):
+    service = running(folder_of(tmp_path))
+    spans = traced(service)
+
+    async def main():
+        async with client_of(service.app) as client:
+            found = await client.get("/v1/status")
+            await client.get(f"/{NAME}", headers={"x-tacit-owner": NAME})
+            service.store.standing = None  # breaks inside
+            await client.get("/v1/model")
+            return found.headers["x-request-id"]
+
+    named = asyncio.run(main())
+    first, second, third = spans.get_finished_spans()
+    assert first.name == "status"
+    assert first.attributes == {
+        "http.route": "status",
+        "http.response.status_code": 200,
+        "tacit.request": named,  # as in the log
+    }
+    assert 0 < first.end_time - first.start_time < 60e9
+    assert (second.name, second.attributes["http.response.status_code"]) == ("-", 404)
+    assert third.status.status_code is StatusCode.ERROR
+    assert NAME not in "".join(span.to_json() for span in (first, second, third))
+
+
+def test_every_metric_of_the_dashboard_exists(tmp_path):
+    board = json.loads((ROOT / "docs" / "grafana" / "tacit.json").read_text())
+    asked = {
+        name
+        for panel in board["panels"]
+        for target in panel["targets"]
+        for name in re.findall(r"tacit_\w+", target["expr"])
+    }
+    service = running(folder_of(tmp_path))
+
+    async def main():
+        async with client_of(service.app) as client:
+            await client.get("/v1/status")
+
+    asyncio.run(main())
+    service.watch.observe_batch("/v1/enrol", 3)
+    there = get(service.watch, "/metrics").text
+    shown = set(re.findall(r"^# TYPE (tacit_\w+) (\w+)", there, re.M))
+    known = {name for name, _ in shown}
+    for name, kind in shown:
+        if kind == "histogram":
+            known |= {f"{name}_{part}" for part in ("bucket", "sum", "count")}
+    assert asked <= known
+    assert len(asked) >= 9
+    places = [tuple(panel["gridPos"].values()) for panel in board["panels"]]
+    assert len(set(places)) == len({panel["id"] for panel in board["panels"]}) == len(places)
+
+
+def test_every_command_of_the_containers_is_one_of_ours(tmp_path):
+    """`python -m benchmarks.service.compose` runs them all, to the end of the campaign."""
+    services, known = read(), commands()
+    order = in_order(services)
+    assert order.index("coordinator") < order.index("invite") < order.index("owner-north")
+    stand = Stand(tmp_path, "sqlite:///x.db")
+    ran = set()
+    for name, service in services.items():
+        if "command" not in service:
+            continue
+        assert service["read_only"]
+        assert service["cap_drop"] == ["ALL"]
+        words = stand.command(service)
+        if words[0] == "sh":
+            words = words[2].removeprefix("exec ").replace('"$(cat', "KEY").split()
+            words = [word for word in words if not word.endswith(')"')]
+        if words[0] != "tacit":
+            continue
+        command = known[words[1]]
+        given = {word.partition("=")[0] for word in words if word.startswith("--")}
+        allowed = {option for parameter in command.params for option in parameter.opts}
+        assert given <= allowed, name
+        ran.add(words[1])
+    assert ran == {"serve", "helper", "invite", "join"}
+    assert app is not None
+
+
+def test_the_files_of_containers_are_sound():
+    whole = yaml.safe_load(FILE.read_text())
+    mounted = {
+        volume.partition(":")[0]
+        for service in whole["services"].values()
+        for volume in service.get("volumes", [])
+        if not volume.startswith(".")
+    }
+    assert mounted == set(whole["volumes"])
+    for service in whole["services"].values():
+        for name, wait in service.get("depends_on", {}).items():
+            healthy = wait["condition"] == "service_healthy"
+            assert healthy == ("healthcheck" in whole["services"][name])
+    lines = (ROOT / "Containerfile").read_text().splitlines()
+    steps = [line.split()[0] for line in lines if line and not line.startswith(("#", " "))]
+    known = {"FROM", "WORKDIR", "COPY", "RUN", "LABEL", "ENV", "USER", "ENTRYPOINT", "CMD"}
+    assert set(steps) <= known
+    assert (steps[0], steps[-2:]) == ("FROM", ["ENTRYPOINT", "CMD"])
+    assert "USER" in steps  # it does not run as root
+    ignored = (ROOT / ".dockerignore").read_text().splitlines()
+    for line in lines:
+        if line.startswith("COPY ") and "--from" not in line:
+            for source in line.split()[1:-1]:
+                assert (ROOT / source).exists()
+                assert f"!{source}" in ignored
+
+
+def test_what_the_trial_needs_is_made_once(tmp_path):
+    containers.main(tmp_path)
+    first = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
+    containers.main(tmp_path)
+    again = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
+    assert first == again
+    assert {"campaign.toml", "policy.toml", "north.csv"} <= {file.name for file in first}
+
+
+@pytest.mark.parametrize("name", ["north", "south"])
+def test_the_trial_has_as_many_tokens_as_owners(name, tmp_path):
+    containers.main(tmp_path)
+    rows = (tmp_path / f"{name}.csv").read_text().splitlines()[1:]
+    owners = {row.rpartition(",")[2] for row in rows}
+    (invite,) = [word for word in read()["invite"]["command"] if word.startswith("--owners=")]
+    assert invite == f"--owners={len(owners)}"

@@ -1,0 +1,373 @@
+"""Keys replaced in the middle of a campaign: nothing is lost, and the model is the same."""
+
+import asyncio
+import os
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+
+import httpx
+import pytest
+from benchmarks.templates import campaigns
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from sqlalchemy import text
+
+from tacit._util.durable import replace_file
+from tacit.cli import app
+from tacit.cli.serve import admin_key
+from tacit.estimators.persistence import SavedModel, open_model
+from tacit.service.coordinator.keys import CampaignKeys
+from tacit.service.coordinator.records import (
+    ROLES,
+    Administrator,
+    Administrators,
+    add_administrator,
+)
+from tacit.service.coordinator.tables import CLOSED, ENDED, OPEN
+from tacit.service.device.client import Link
+from tacit.service.device.home import Home
+from tacit.service.device.join import RehearsalPart, join
+from tacit.service.device.keys import replace_owner_keys
+from tacit.service.helper.service import Helper, Sheets
+from tacit.service.kinds import read_terms
+from tacit.service.protocol import succession
+from tacit.service.protocol.handshake import greeting, read_greeting
+from tacit.service.protocol.succession import (
+    CAMPAIGN,
+    HELPER,
+    KeyRing,
+    Successions,
+    sign_by_sealing_key,
+    verifier_of,
+)
+from tacit.wire import WireError, decode, encode
+from tests.cli.made import run
+from tests.service.coordinator.made import folder_of, joining, running
+from tests.service.coordinator.test_rehearsal import in_process
+from tests.service.coordinator.test_sites import CAMPAIGN as SITES
+from tests.service.coordinator.test_two_servers import ALLOWED
+from tests.service.coordinator.test_two_servers import CAMPAIGN as TWO_SERVERS
+from tests.service.helper.made import client_of
+
+SEED = 7
+OWNERS = 60
+
+
+class Switch(httpx.AsyncBaseTransport):
+    """The way to whichever coordinator runs now; after `most` reports no more come through."""
+
+    def __init__(self, most):
+        self.app, self.most, self.taken = None, most, 0
+        self.answering: set[asyncio.Task[httpx.Response]] = set()
+
+    async def handle_async_request(self, request):
+        report = request.url.path in ("/v1/report", "/v1/spoken")
+        if self.app is None or (report and self.taken >= self.most):
+            raise httpx.ConnectError("away")
+        self.taken += report
+        task = asyncio.create_task(httpx.ASGITransport(self.app).handle_async_request(request))
+        self.answering.add(task)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            if self.app is not None:
+                raise
+            raise httpx.ReadError("gone") from None
+        finally:
+            self.answering.discard(task)
+
+    def stop(self):
+        """What is being answered is so no more."""
+        self.app = None
+        for task in self.answering:
+            task.cancel()
+
+
+class Stage:
+    """A coordinator that is stopped in the middle of an open question, and started again."""
+
+    def __init__(self, folder, database, most, **more):
+        self.folder, self.database, self.more = folder, database, more
+        self.state = folder / "state"
+        self.switch = Switch(most)
+        self.clients = [
+            httpx.AsyncClient(transport=self.switch, base_url="http://localhost") for _ in range(4)
+        ]
+
+    def link(self):
+        return Link(self.clients, patience=60.0, coin=lambda: 0.0)
+
+    @asynccontextmanager
+    async def serve(self):
+        keys = CampaignKeys.at(self.state)
+        made = running(self.folder, self.database, keys.key, keys=keys, **self.more)
+        with made.store.transaction() as connection:
+            connection.execute(text("UPDATE campaign SET lease_until = 0"))
+        self.service, self.switch.app = made, made.app
+        async with made.app.app.router.lifespan_context(made.app.app):
+            yield made
+            self.switch.stop()
+            await asyncio.sleep(0.2)  # what was being answered ends
+        made.store.close()
+
+    async def wait(self, done):
+        for _ in range(2400):
+            if done(self.service.store):
+                return
+            await asyncio.sleep(0.05)
+        raise AssertionError("it never came to that")
+
+    async def run(self, owners, tokens, change):
+        """Let owners join, stop when the last report that comes through is here, `change`, and go
+        on to the end; how many answered, and the model.
+        """
+        most = self.switch.most
+        async with self.serve() as first:
+            first.store.add_tokens(tokens)
+            task = asyncio.create_task(join(owners, self.link(), tokens))
+            await self.wait(lambda store: reports(store) == most or task.done())
+            assert [each.state for each in first.store.questions()][-1] == OPEN
+            before = first.store.reports_of(len(first.store.questions()))
+        await change(self)
+        self.switch.most = 1 << 30
+        async with self.serve() as second:
+            kept = second.store.reports_of(len(second.store.questions()))
+            assert before == kept
+            answered = await task
+            await self.wait(lambda store: store.standing().state == ENDED)
+            model = await self.link().call("GET", "/v1/model", None)
+            counts = [second.store.counts(each.number) for each in second.store.questions()]
+        return answered, counts, open_model(model.content)
+
+
+def reports(store):
+    return sum(store.counts(each.number)[1] for each in store.questions())
+
+
+async def rotate_campaign(stage):
+    found = run(app, ["identity", "campaign", "--state", str(stage.state)])
+    assert found.exit_code == 0, found.output
+
+
+def test_a_campaigns_key_is_replaced_twice_and_the_model_is_the_same(tmp_path, database):
+    folder = folder_of(tmp_path)
+    file = folder / "campaign.toml"
+    file.write_text(file.read_text().replace("start = 45", f"start = {OWNERS}"))
+    stage = Stage(folder, database, most=6, rehearsal=SEED)
+    tokens = [f"token number {i:04d}" for i in range(OWNERS)]
+    first = KeyRing.at(stage.state, CAMPAIGN).line.current
+
+    async def twice(stage):
+        await rotate_campaign(stage)
+        await rotate_campaign(stage)
+
+    owners = joining(folder, RehearsalPart(SEED))
+    answered, counts, (model, signed_by) = asyncio.run(stage.run(owners, tokens, twice))
+    assert answered == sum(heard for _, heard in counts)
+    assert all(invited == heard for invited, heard in counts)  # nobody's answer was lost
+    published = decode(model, SavedModel)
+    assert encode(published.model) == encode(in_process(folder, SEED, 8.0))
+    ring = KeyRing.at(stage.state, CAMPAIGN)
+    assert signed_by == ring.line.current
+    assert (len(ring.before), ring.line.first) == (2, first)
+    home = Home.at(folder / "owner")
+    assert home.has_joined(first)
+    entries = home.ledger.entries()
+    assert len(entries) == answered  # each paid once
+    assert {entry.key for entry in entries} == {first.hex()}  # to one campaign, by its first key
+
+
+def test_who_has_seen_a_key_replaced_does_not_go_back(tmp_path):
+    """The first key is stolen, and signs another successor, or says that there was none."""
+    folder = folder_of(tmp_path)
+    state = folder / "state"
+    stolen = CampaignKeys.at(state)
+    service = running(folder, key=stolen.key, keys=stolen)
+    service.store.close()
+    said = CAMPAIGN.state(stolen.key.private_bytes_raw(), os.urandom(32))
+    KeyRing.rotate(state, CAMPAIGN)
+    keys = CampaignKeys.at(state)
+    service = running(folder, key=keys.key, keys=keys)
+
+    async def members(app):
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            return await joining(folder).members(Link([client]))
+
+    asyncio.run(members(service.app))
+    assert (folder / "owner" / "pins" / f"{keys.first.hex()}.keys").exists()
+    service.store.close()
+    back = running(folder, f"sqlite:///{folder}/other.db", key=stolen.key)
+    with pytest.raises(ValueError, match="does not come from the last one seen"):
+        asyncio.run(members(back.app))
+    with pytest.raises(WireError, match="leads to another"):
+        read_greeting(_greeting(service, stolen.key, Successions((said,))), None)
+
+
+def _greeting(service, key, said):
+    terms = read_terms(service.store.standing().terms)
+    return greeting(terms, terms.template(), key, said)
+
+
+def test_a_pin_leads_to_the_key_in_use_from_anywhere_in_the_line(tmp_path):
+    first = KeyRing.at(tmp_path, CAMPAIGN)
+    rings = [first, *(KeyRing.rotate(tmp_path, CAMPAIGN) for _ in range(2))]
+    keys = CampaignKeys.at(tmp_path)
+    terms = campaigns()[0]
+    said = greeting(terms, terms.template(), keys.key, keys.said)
+    for ring in rings:
+        assert read_greeting(said, ring.line.current).first == rings[0].line.current
+    with pytest.raises(WireError, match="is pinned: another campaign"):
+        read_greeting(said, os.urandom(32))
+    one, two = keys.said.campaign
+    short = greeting(terms, terms.template(), keys.key, Successions((two,)))
+    with pytest.raises(WireError, match="is pinned"):
+        read_greeting(short, first.line.current)
+    for wrong in ((one,), (two, one), (one, one), (one[:-1] + b"x", two)):
+        with pytest.raises(WireError):
+            read_greeting(greeting(terms, terms.template(), keys.key, Successions(wrong)), None)
+
+
+def test_helper_and_campaign_are_replaced_while_halves_are_sealed_to_the_keys_of_before(tmp_path):
+    folder = folder_of(tmp_path, owners=16, text=TWO_SERVERS)
+    state, theirs = folder / "state", folder / "helper"
+    ring = KeyRing.at(theirs, HELPER)
+    file = folder / "campaign.toml"
+    text_of = file.read_text().splitlines()
+    named = [line for line in text_of if not line.startswith(("helper_key", "rounds"))]
+    file.write_text("\n".join([*named, f'helper_key = "{ring.line.first.hex()}"', "rounds = 1"]))
+    campaign = KeyRing.at(state, CAMPAIGN).line.first.hex()
+
+    def helper():
+        ring = KeyRing.at(theirs, HELPER)
+        key = X25519PrivateKey.from_private_bytes(ring.secret)
+        return Helper(key, Sheets(theirs / "released.db"), [campaign], ring=ring)
+
+    class Changing(httpx.BaseTransport):
+        def __init__(self):
+            self.made = helper()
+
+        def handle_request(self, request):
+            return client_of(self.made)._transport.handle_request(request)
+
+    way = Changing()
+    client = httpx.Client(transport=way, base_url="http://localhost")
+    stage = Stage(folder, f"sqlite:///{folder}/c.db", most=5, helper=client)
+    tokens = [f"token number {i:04d}" for i in range(16)]
+    allowed = {**ALLOWED, "helper": ring.line.first.hex()}
+
+    async def both(stage):
+        found = run(app, ["identity", "helper", "--state", str(theirs)])
+        assert found.exit_code == 0, found.output
+        await rotate_campaign(stage)
+        way.made = helper()
+
+    owners = joining(folder, **allowed)
+    answered, counts, _ = asyncio.run(stage.run(owners, tokens, both))
+    assert answered == sum(heard for _, heard in counts)
+    states = [each.state for each in stage.service.store.questions()]
+    assert states[0] == CLOSED  # what was sealed to the keys of before was opened and added up
+    assert counts[0] == (14, 14)
+    # what would be asked now is sealed to the keys of now, and owners know
+    keys = CampaignKeys.at(state)
+    assert keys.sealing(ring.line.first)[0] != keys.first_sealing
+
+
+def test_an_owner_goes_by_another_key_and_its_budget_stays(tmp_path, database):
+    folder = folder_of(
+        tmp_path, text=SITES.replace("start = 4", "start = 1").replace("m = 2", "m = 1")
+    )
+    one = replace(
+        joining(folder, epsilon_per_release=2, epsilon_total=2, units=("record",)), owners=None
+    )
+    stage = Stage(folder, database, most=0)
+
+    async def renewed(stage):
+        async with stage.serve():
+            home = Home.at(folder / "owner")
+            campaign = CampaignKeys.at(stage.state).first
+            old = home.key(campaign, None)
+            link = stage.link()
+            assert await replace_owner_keys(home, link, None, None) == 1
+            new = home.key(campaign, None)
+            assert new.public_key() != old.public_key()
+            assert home.owner(None) == "me"
+            # by the old key nothing is had any more
+            assert (await link.call("GET", "/v1/question", old)).status_code == 403
+            assert (await link.call("GET", "/v1/question", new)).status_code in (200, 204)
+
+    async def main():
+        async with stage.serve() as service:
+            service.store.add_tokens(["token number 0000"])
+            task = asyncio.create_task(join(one, stage.link(), ["token number 0000"]))
+            await stage.wait(lambda store: store.questions())
+            task.cancel()
+        await renewed(stage)
+        stage.switch.most = 9
+        async with stage.serve() as service:
+            assert await join(one, stage.link(), []) == 1
+            await stage.wait(lambda store: store.standing().state == ENDED)
+            assert service.store.counts(1) == (1, 1)
+            assert service.store.owner_counts()["enrolled"] == 1
+        assert len(Home.at(folder / "owner").ledger.entries()) == 1
+
+    asyncio.run(main())
+
+
+def test_an_administrators_key_is_replaced_with_its_roles(tmp_path):
+    file = tmp_path / "administrators"
+    old = add_administrator(file, "ada", ["look", "steer"])
+    first = admin_key(tmp_path)
+    for name in ("ada", "admin"):
+        found = run(app, ["identity", "administrator", name, "--state", str(tmp_path)])
+        assert found.exit_code == 0, found.output
+    now = Administrators(admin_key(tmp_path), file)
+    assert now.find(old.encode()) is None
+    assert now.find(first.encode()) is None
+    assert now.find(admin_key(tmp_path).encode()) == Administrator("admin", ROLES)
+    found = run(app, ["identity", "administrator", "ada", "--state", str(tmp_path)])
+    key = found.output.split()[-1].encode()
+    assert Administrators("x", file).find(key) == Administrator("ada", ("look", "steer"))
+    gone = run(app, ["identity", "administrator", "eve", "--state", str(tmp_path)])
+    assert "that of an administrator" in str(gone.exception)
+
+
+def test_a_sealing_key_signs_as_ed25519_and_near_misses_are_refused():
+    for _ in range(20):  # both signs of a point
+        secret = os.urandom(32)
+        public = X25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw()
+        signature = sign_by_sealing_key(secret, b"new key")
+        verifier_of(public).verify(signature, b"new key")
+        for wrong in (signature[:-1] + b"\0", signature[32:] + signature[:32]):
+            with pytest.raises(InvalidSignature):
+                verifier_of(public).verify(wrong, b"new key")
+        with pytest.raises(InvalidSignature):
+            verifier_of(public).verify(signature, b"other key")
+
+
+@pytest.mark.parametrize("kind", [CAMPAIGN, HELPER], ids=["campaign", "helper"])
+def test_a_rotation_that_is_killed_was_done_or_not(tmp_path, kind, monkeypatch):
+    """Killed before each of its writes in turn: what is found afterwards is one key or the next,
+    never none, and halves sealed to either can be opened.
+    """
+    original = replace_file
+    for stop in range(4):
+        folder = tmp_path / str(stop)
+        before = KeyRing.at(folder, kind)
+        writes: list[object] = []
+
+        def write(path, content, stop=stop, writes=writes):
+            if len(writes) == stop:
+                raise KeyboardInterrupt
+            writes.append(path)
+            original(path, content)
+
+        monkeypatch.setattr(succession, "replace_file", write)
+        with suppress(KeyboardInterrupt):
+            KeyRing.rotate(folder, kind)
+        monkeypatch.setattr(succession, "replace_file", original)
+        after = KeyRing.at(folder, kind)
+        assert after.line.first == before.line.current
+        assert len(after.before) == (stop >= 2)
+        assert before.line.sealing[0] in after.secrets
+        assert KeyRing.rotate(folder, kind).line.keys[: len(after.line.keys)] == after.line.keys
