@@ -1,6 +1,7 @@
 """What is known of owners and forgotten, who may do what, and the log of what was done."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
@@ -123,3 +124,43 @@ def test_guesses_do_not_fill_the_database(tmp_path):
 
     asyncio.run(main())
     assert len(Records(service.store).acts()) == 10
+
+
+GUIDE = Path(__file__).parents[3] / "docs" / "how-to" / "operate.md"
+
+
+def kept_by_table():
+    """What the guide says is still there, by row: while it takes part, after it left, after it was
+    forgotten, and both after the end.
+    """
+    section = GUIDE.read_text().split("## Keep and forget")[1].split("\n## ")[0]
+    rows = [line.strip("| ").split("|") for line in section.splitlines() if line.startswith("| ")]
+    cells = {row[0].strip(): [cell.strip() for cell in row[2:]] for row in rows[1:]}
+    return {
+        name: [not cell.startswith("deleted") for cell in row]
+        for name, row in cells.items()
+        if "acts" not in name and "signed" not in name
+    }
+
+
+def test_what_the_guide_says_is_kept_and_deleted_is(records, store):
+    def kept(key):
+        known = {each["owner"] for each in records.owners()}
+        return [
+            key in known,
+            store.labels()[1] == "north",
+            1 in dict(store.reports_of(2)),
+            1 in dict(store.reports_of(1)),
+            store.counts(1)[0] == 2,
+        ]
+
+    stages = [kept(KEYS[0])]
+    assert store.revoke(KEYS[0])
+    stages.append(kept(KEYS[0]))
+    assert records.forget(KEYS[0])
+    stages.append(kept(KEYS[0]))
+    assert store.end("all rounds", b"model")
+    assert records.forget("forgotten 1")
+    stages.append(kept(KEYS[0]))
+    found = list(map(list, zip(*stages, strict=True)))
+    assert found == list(kept_by_table().values())
