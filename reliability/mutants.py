@@ -27,10 +27,9 @@ from tacit.audit.staging import Check
 from tacit.learners.invitation import Invitation
 from tacit.learners.query import Query
 from tacit.learners.sites import losses, perturbation
-from tacit.learners.sites.losses import HuberHinge
+from tacit.learners.sites.losses import HuberHinge, minimise
 from tacit.learners.sites.perturbation import Perturbation
 from tacit.learners.sites.projection import Projection
-from tacit.learners.sites.solver import minimise
 from tacit.learners.sites.train import TrainSite, targets_of
 from tacit.mechanisms.streams import seeded
 from tacit.owner.gate import Gate

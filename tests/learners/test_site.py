@@ -13,10 +13,9 @@ import pytest
 from tacit.audit.statistical import epsilon_lower_bound
 from tacit.data.cohort import Cohort
 from tacit.learners.query import Query
-from tacit.learners.sites.losses import Huber, HuberHinge, LogisticLoss, Squared
+from tacit.learners.sites.losses import Huber, HuberHinge, LogisticLoss, Squared, minimise
 from tacit.learners.sites.perturbation import least_ridge, objective, output, usual_ridge
 from tacit.learners.sites.projection import Projection
-from tacit.learners.sites.solver import minimise
 from tacit.learners.sites.train import LEVELS, TrainSite, published
 from tacit.mechanisms.streams import secure, seeded
 from tacit.sums.secure_sum import variance

@@ -9,10 +9,9 @@ from scipy.optimize import minimize
 
 from tacit.audit.questions import gradient_length
 from tacit.learners.sites.descent import LANES, UNIT, Descent, SlopeRoom, Tiles, add_slopes, descend
-from tacit.learners.sites.losses import LOSSES, Huber, HuberHinge, LogisticLoss
+from tacit.learners.sites.losses import LOSSES, Huber, HuberHinge, LogisticLoss, minimise
 from tacit.learners.sites.perturbation import Perturbation, least_ridge, objective
 from tacit.learners.sites.projection import Projection
-from tacit.learners.sites.solver import minimise
 
 RNG = np.random.default_rng(3)
 

@@ -16,8 +16,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from tacit._util.types import BoolArray, FloatArray, IntArray
-from tacit.learners.sites.losses import Loss
-from tacit.learners.sites.solver import minimise
+from tacit.learners.sites.losses import Loss, minimise
 
 _FOLDS = 5  # of cross-validation, as is usual
 _RIDGES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # of the public-only model

@@ -11,40 +11,36 @@ against whoever signs the questions and sees all answers. Proof: gate.md.
 
 A refusal depends on the question, the policy and the ledger, never on rows: everything about a
 question that could fail is tried on an owner without rows before anything is charged. The moment
-when an answer leaves is a function of question and policy, too.
+when an answer leaves is a function of question and policy, too. Here it is decided what leaves and
+when; `report_maker` is where rows are touched.
 """
 
 import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from typing import NamedTuple
 
-import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from tacit._util.types import FloatArray
 from tacit.data.cohort import Cohort
 from tacit.data.schema import Schema
-from tacit.learners.invitation import PURPOSE, Invitation, digest_of, pack
+from tacit.learners.invitation import PURPOSE, Invitation, digest_of
 from tacit.learners.query import Cost, Query
-from tacit.mechanisms.base import Reports
-from tacit.mechanisms.streams import Stream, rational, secure
+from tacit.mechanisms.streams import rational
 from tacit.owner.ledger import Book, Ledger
 from tacit.owner.policy import OVERHEAD, Policy
+from tacit.owner.report_maker import PACKING, DueReport, ReportMaker
 from tacit.owner.rollback_guard import COUNTS, CampaignId, Entry, added_epsilon
 from tacit.owner.template import QuestionForm, Template
-from tacit.owner.worker import JOB_LARGEST, Done, Job, Timetable, Worker
+from tacit.owner.worker import Timetable
 from tacit.sums.halves import no_rehearsal
-from tacit.wire import WireError, decode, encode
+from tacit.wire import WireError
 from tacit.wire.envelopes import open_signed, public_bytes
 
 log = logging.getLogger(__name__)
-_PACKING = 0.05  # seconds before its moment that work on rows ends: for the way back
 _LATELY = 4  # questions that are remembered
 
 
@@ -69,7 +65,7 @@ class RefusedError(Exception):
         return RefusedError, (self.reason, self.detail)
 
 
-class Gate:
+class Gate(ReportMaker):
     """Answers signed questions for the owners of `cohort`, named by `owners`, under one policy and
     one ledger.
 
@@ -107,15 +103,9 @@ class Gate:
             )
         if policy.helper is not None:
             no_rehearsal("helper of the policy", bytes.fromhex(policy.helper))
-        self._cohort = cohort
-        self._first = {
-            unit: _first_rows(cohort, most)
-            for unit, most in (("owner", policy.rows), ("record", policy.records))
-        }
-        self._place = {owner: place for place, owner in enumerate(owners)}
+        super().__init__(cohort, owners, policy)
         self._schema = schema
         self._schema_digest = digest_of(schema)
-        self._policy = policy
         self._ledger = ledger
         self._key = key
         self._pin = public_bytes(key).hex()
@@ -126,9 +116,6 @@ class Gate:
         self._agreed: dict[bytes, _Terms] = {}
         self._timetable = Timetable()
         self._moment = threading.local()
-        self._worker: Worker | None = None
-        if self._computes_apart:
-            self._worker = Worker(self._try_there, self._compute_there)
 
     def renew_keys(
         self, key: Ed25519PublicKey, first: bytes, template: Template, helpers: Sequence[bytes]
@@ -141,11 +128,6 @@ class Gate:
         self._key, self._template, self._successors = key, template, tuple(helpers)
         self._pin = first.hex()
         self._lately, self._agreed = {}, {}
-
-    @property
-    def _computes_apart(self) -> bool:
-        """Whether rows are worked on in a process of their own: always, but in trials."""
-        return self._policy.time_step > 0
 
     def answer(self, question: bytes, owner: str | None = None) -> bytes:
         """The report of one owner (of the only one, by default), or `RefusedError`."""
@@ -200,7 +182,7 @@ class Gate:
         owners: Sequence[str],
         invitation: Invitation,
         said: dict[str, bytes | RefusedError],
-    ) -> list["_Due"]:
+    ) -> list[DueReport]:
         """What is still to be said by these owners; what is known already goes into `said`."""
         due = []
         for owner in owners:
@@ -213,7 +195,7 @@ class Gate:
                 due.append(found)
         return due
 
-    def _decision(self, book: Book, owner: str, invitation: Invitation) -> "_Due | None":
+    def _decision(self, book: Book, owner: str, invitation: Invitation) -> DueReport | None:
         """At which of the offered epsilons this owner answers, and whether it pays; None: it does
         not answer.
 
@@ -223,12 +205,12 @@ class Gate:
         """
         able, form = self._level(book, owner, invitation), self._terms(invitation).form
         if form is None:
-            return None if able is None else _Due(owner, able, paid=True)
+            return None if able is None else DueReport(owner, able, paid=True)
         agreed = self._terms(invitation).highest
         answered = book.count_answers(owner, self._campaign(invitation), invitation.query.what)
         if not answered < form.times:
             return None
-        return _Due(owner, agreed, paid=able is not None and agreed <= able)
+        return DueReport(owner, agreed, paid=able is not None and agreed <= able)
 
     def _level(self, book: Book, owner: str, invitation: Invitation) -> int | None:
         """Which of the offered epsilons this owner can still pay; None: none, or no release is
@@ -239,12 +221,12 @@ class Gate:
             return None
         query, counts = invitation.query, book.spending_on(owner, COUNTS)
         if query.delta:
-            cost = self._cost(book, _Due(owner, 0, paid=True), invitation)
+            cost = self._cost(book, DueReport(owner, 0, paid=True), invitation)
             delta = book.delta_of(owner, self._campaign(invitation), rational(query.delta))
             return 0 if self._policy.pays(query, cost, spent, delta) else None
         return self._policy.level(query.epsilons, spent, counts, query.how)
 
-    def _cost(self, book: Book, due: "_Due", invitation: Invitation) -> Fraction:
+    def _cost(self, book: Book, due: DueReport, invitation: Invitation) -> Fraction:
         """The epsilon that an answer adds to what this owner has spent: where it has a delta, by
         zero-concentrated privacy within its campaign; nothing, if it is made from no rows.
         """
@@ -353,40 +335,7 @@ class Gate:
         except Exception:  # of a question of which we know nothing but who signed it
             return "the question contradicts itself"
 
-    def _works(self, invitation: Invitation, highest: int) -> bool:
-        """Whether the question works at all, tried where it will be answered: what can be
-        compiled is compiled then, before time counts.
-        """
-        if self._worker is None:
-            return self._harmless(invitation.query, highest)
-        nobody = np.zeros(0, dtype=np.int64)
-        job = Job(invitation, nobody, np.array([highest]), nobody)
-        return self._worker.prepare(encode(job)) is not None
-
-    def _try_there(self, request: bytes) -> bytes:
-        """`_works`, in the worker."""
-        job = decode(request, Job, JOB_LARGEST)
-        if not self._harmless(job.invitation.query, int(job.levels[0])):
-            raise ValueError("it fails for everybody")
-        return b""
-
-    def _harmless(self, query: Query, highest: int) -> bool:
-        """Whether it works at all, tried at owners without rows: a question that fails must fail
-        for everybody. Then at one with a few made-up rows, so that no owner's rows are the first.
-        """
-        epsilons = np.array([query.epsilons[0], query.epsilons[highest]])
-        try:
-            coins = self._coins(query)
-            reports = self._release(query, self._nobody(len(epsilons)), epsilons, coins)
-            works = bool(query.valid(reports, epsilons).all())
-        except Exception:  # whatever it is: no rows were looked at
-            return False
-        if self._computes_apart:
-            with suppress(Exception):
-                self._release(query, self._somebody(), epsilons[:1], coins)
-        return works
-
-    def _reports(self, invitation: Invitation, due: list["_Due"]) -> list[bytes]:
+    def _reports(self, invitation: Invitation, due: list[DueReport]) -> list[bytes]:
         """Reports of owners, all at the moment that question and policy name: when the worker will
         be done with them if everything before them, and they, take as long as they may.
         """
@@ -398,79 +347,10 @@ class Gate:
         # what is said if work is abandoned is drawn before rows are touched: on a busy machine it
         # takes a while, and work is abandoned for some rows sooner than for others
         without = self._make_reports(invitation, [each._replace(paid=False) for each in due])
-        reports = self._compute_apart(invitation, due, ends - _PACKING, cost.memory) or without
+        reports = self._compute_apart(invitation, due, ends - PACKING, cost.memory) or without
         time.sleep(max(0.0, ends - time.monotonic()))
         self._moment.named = True
         return reports
-
-    def _compute_apart(
-        self, invitation: Invitation, due: list["_Due"], until: float, memory: int
-    ) -> list[bytes] | None:
-        """What the worker makes of owners' rows; None: nothing, in that time and memory."""
-        if self._worker is None:
-            raise RuntimeError("this gate has no worker")
-        job = Job(
-            invitation,
-            np.array([self._place[each.owner] for each in due]),
-            np.array([each.level for each in due]),
-            np.array([int(each.paid) for each in due]),
-        )
-        seconds = until - time.monotonic()
-        said = self._worker.compute(encode(job), seconds, memory, patience=_PACKING)
-        if said is None:
-            return None
-        reports = decode(said, Done, JOB_LARGEST).reports
-        return list(reports) if len(reports) == len(due) else None
-
-    def _compute_there(self, request: bytes) -> bytes:
-        """`_make_reports`, in the worker."""
-        job = decode(request, Job, JOB_LARGEST)
-        names = list(self._place)
-        each = zip(job.places.tolist(), job.levels.tolist(), job.paid.tolist(), strict=True)
-        due = [_Due(names[place], level, bool(paid)) for place, level, paid in each]
-        return encode(Done(tuple(self._make_reports(job.invitation, due))))
-
-    def _make_reports(self, invitation: Invitation, due: list["_Due"]) -> list[bytes]:
-        """Reports of owners; those that do not pay have no rows, and rows that a learner stumbles
-        over count as none.
-        """
-        query, digest = invitation.query, invitation.digest
-        places = np.array([self._place[each.owner] for each in due])
-        epsilons = np.array([query.epsilons[each.level] for each in due])
-        cohort, coins = self._first[query.unit][places], self._coins(query).of(places)
-        paid = np.array([[each.paid] for each in due])
-        cohort = Cohort(cohort.table, cohort.labels, np.where(paid, cohort.spans, 0))
-        with suppress(Exception):
-            reports = self._release(query, cohort, epsilons, coins)
-            return [pack(digest, each.level, reports[i : i + 1]) for i, each in enumerate(due)]
-        if len(due) > 1:  # in halves, so that nobody's report depends on another's rows
-            half = len(due) // 2
-            return [
-                *self._make_reports(invitation, due[:half]),
-                *self._make_reports(invitation, due[half:]),
-            ]
-        (one,) = due
-        reports = self._release(query, self._nobody(1), epsilons, coins)
-        return [pack(digest, one.level, reports)]
-
-    def _release(
-        self, query: Query, cohort: Cohort, epsilons: FloatArray, coins: Stream
-    ) -> Reports:
-        with np.errstate(all="ignore"):  # a warning about numbers would tell of rows
-            return query.release(cohort, epsilons, coins)
-
-    def _nobody(self, owners: int) -> Cohort:
-        """Owners without rows."""
-        return Cohort(self._cohort.X[:0], self._cohort.y[:0], np.zeros(owners + 1, dtype=np.int64))
-
-    def _somebody(self) -> Cohort:
-        """An owner with two made-up rows, as public as the schema."""
-        rows, labels = np.zeros((2, self._cohort.table.shape[1])), np.array([0, 1])
-        return Cohort(rows, labels, np.array([0, 2]))
-
-    def _coins(self, query: Query) -> Stream:
-        """Fresh coins from the operating system. A gate takes no seed."""
-        return secure()
 
     def _now(self) -> float:
         return time.time() if self._clock is None else self._clock()
@@ -492,20 +372,3 @@ class _Terms:
     highest: int
     cost: Cost
     nobody: Cost
-
-
-class _Due(NamedTuple):
-    """An answer to be given: whose, at which of the offered epsilons, and whether it is paid for.
-    One that is not says what an owner without rows says.
-    """
-
-    owner: str
-    level: int
-    paid: bool
-
-
-def _first_rows(cohort: Cohort, most: int) -> Cohort:
-    """The first so many rows of every owner; no copy."""
-    first, last = cohort.spans[:, 0], cohort.spans[:, 1]
-    spans = np.stack([first, np.minimum(last, first + most)], axis=1)
-    return Cohort(cohort.table, cohort.labels, spans)

@@ -22,7 +22,7 @@ from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort
 from tacit.learners.query import CALL, Cost, Estimates, Query, table
 from tacit.learners.sites.descent import Tiles, descend
-from tacit.learners.sites.losses import Loss
+from tacit.learners.sites.losses import Loss, minimise
 from tacit.learners.sites.perturbation import (
     Perturbation,
     objective,
@@ -30,7 +30,6 @@ from tacit.learners.sites.perturbation import (
     usual_ridge,
 )
 from tacit.learners.sites.projection import Projection
-from tacit.learners.sites.solver import minimise
 from tacit.mechanisms.base import Reports
 from tacit.mechanisms.streams import Stream, rational
 from tacit.sums.secure_sum import two_sided_geometric
