@@ -3,11 +3,12 @@ from its requests.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import httpx
 import typer
@@ -28,6 +29,9 @@ from tacit.cli._output import Bar, Screen, bars
 from tacit.cli.invite import Way
 from tacit.owner.policy import Policy
 from tacit.service.device.client import Link
+
+if TYPE_CHECKING:  # what is needed for it is loaded when somebody joins
+    from tacit.service.device.disclosures import Preview
 
 _WAITING = {
     ("/v1/enrol", 200): "enrolled: waiting to be asked; Ctrl-C stops, the same command goes on",
@@ -185,7 +189,7 @@ def join(
     from tacit.service.device.client import UnreachableError
     from tacit.service.device.disclosures import Preview, preview
     from tacit.service.device.join import Joining, RehearsalPart, join
-    from tacit.service.device.member import COUNTED, EnrolmentError
+    from tacit.service.device.member import EnrolmentError
 
     way = Way.to(url, optional_key(campaign_key), authority, patience)
     part = None if rehearsal is None else RehearsalPart(rehearsal, first)
@@ -206,7 +210,8 @@ def join(
     )
     given = tokens.read_text().split() if tokens is not None else read_token(token)
     given = given or way.tokens
-    if not (given or dry_run or any((folder / "pins").glob("*"))):  # it has never joined anything
+    has_joined = any((folder / "pins").glob("*"))
+    if not (given or dry_run or has_joined):
         raise ValueError("token must be given: --token @FILE or -, --tokens FILE, or TACIT_TOKEN")
 
     async def run(link: WatchedLink) -> int | Preview:
@@ -230,27 +235,40 @@ def join(
             f"what was released is charged in {folder / 'ledger.db'}; the same command goes on "
             "from there"
         )
-    if isinstance(told, Preview):
-        screen.tell(dry_run=True, **told.figures)
-        for line in told.lines:
-            screen.say(line)
-        if not told.figures["allowed"]:
-            raise typer.Exit(FAILED)
-        return
-    counted = link.became.pop(COUNTED, 0)
-    many = "1 question" if told == 1 else f"{told} questions"
+    well = (
+        _tell_preview(told, screen)
+        if isinstance(told, Preview)
+        else _tell_outcome(told, link.became, folder, screen)
+    )
+    if not well:
+        raise typer.Exit(FAILED)
+
+
+def _tell_preview(preview: "Preview", screen: Screen) -> bool:
+    """What would leave; whether the policy allows it."""
+    screen.tell(dry_run=True, **preview.figures)
+    for line in preview.lines:
+        screen.say(line)
+    return bool(preview.figures["allowed"])
+
+
+def _tell_outcome(answered: int, became: Counter[str], folder: Path, screen: Screen) -> bool:
+    """What became of answers; whether some counted, if any was given."""
+    from tacit.service.device.member import COUNTED
+
+    counted = became.pop(COUNTED, 0)
+    many = "1 question" if answered == 1 else f"{answered} questions"
     screen.tell(
         dry_run=False,
-        answered=told,
+        answered=answered,
         counted=counted,
-        not_counted=dict(link.became),
+        not_counted=dict(became),
         ledger=folder / "ledger.db",
     )
-    for why, times in link.became.items():
+    for why, times in became.items():
         screen.say(f"not answered, or in vain ({times}x): {why}")
     screen.say(f"done: {many} answered; see: tacit ledger show --home {folder}")
-    if link.became and not counted:
-        raise typer.Exit(FAILED)
+    return bool(counted or not became)
 
 
 def _read_keys(peers: Path | None) -> frozenset[bytes] | None:

@@ -1,6 +1,6 @@
 """tacit plan: what asking owners would bring, from public rows alone."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from itertools import product
 from pathlib import Path
@@ -56,19 +56,13 @@ def plan(
         tacit plan mine.csv --label income --owners 10000 --rows-per-owner 4 \\
         --epsilon 0.5 --epsilon 1
     """
-    budgets = [positive("epsilon", each) for each in epsilon or (0.5, 1.0, 2.0, 4.0)]
-    trusts = [one_of("trust", each, TRUSTS) for each in trust or TRUSTS]
     check_file(public)
     if schema is not None:
         check_file(schema, "a schema (TOML)")
-    from tacit.algorithms.question import Population
+    crowds = _crowds(owners, epsilon or (0.5, 1.0, 2.0, 4.0), trust or TRUSTS, rows_per_owner)
     from tacit.data.sample import ColumnRoles
     from tacit.estimators.planning import Plan
 
-    crowds = [
-        Population(number, budget, rows_per_owner, whom)
-        for number, budget, whom in product(owners, budgets, trusts)
-    ]
     roles = ColumnRoles(label, None, schema, category or (), leave_out or ())
     plans, notes, stopped = list[Plan](), list[str](), False
     try:
@@ -77,14 +71,34 @@ def plan(
                 plans.append(each)
     except KeyboardInterrupt:
         stopped = True
-    found = [{**asdict(each), "accuracy": each.accuracy, "says": str(each)} for each in plans]
     collect = any(each.collect for each in plans)
-    screen.tell(plans=found, collect=None if stopped and not collect else collect, notes=notes)
+    screen.tell(collect=collect or (None if stopped else False), notes=notes)
+    screen.tell(plans=[_document(each) for each in plans])
     _show(plans, notes, screen.console)
     if stopped:
         screen.stop(f"{len(plans)} of {len(crowds)} plans are done")
     if not collect:
         raise typer.Exit(DO_NOT_COLLECT)
+
+
+def _crowds(
+    owners: Sequence[int], epsilons: Sequence[float], trusts: Sequence[str], rows_per_owner: int
+) -> "list[Population]":
+    """Whom to plan for: so many owners with each of these budgets, trusting each of these."""
+    budgets = [positive("epsilon", each) for each in epsilons]
+    for each in trusts:
+        one_of("trust", each, TRUSTS)
+    from tacit.algorithms.question import Population
+
+    return [
+        Population(number, budget, rows_per_owner, whom)
+        for number, budget, whom in product(owners, budgets, trusts)
+    ]
+
+
+def _document(plan: "Plan") -> dict[str, object]:
+    """A plan as one JSON object."""
+    return {**asdict(plan), "accuracy": plan.accuracy, "says": str(plan)}
 
 
 def _make_plans(

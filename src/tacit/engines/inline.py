@@ -136,6 +136,12 @@ class Inline:
         if isinstance(query, ShareQuery) and isinstance(query.learner, Simulated):
             kind = MECHANISMS[query.how]
             return query.learner.simulate(query, self.cohort[owners], kind, epsilon, tapes)
+        return query.answer(self._collect(query, owners, epsilon, tapes))
+
+    def _collect(
+        self, query: Query, owners: IntArray, epsilon: float | FloatArray, tapes: Stream
+    ) -> Any:
+        """What owners release, block by block, added up."""
         collected: Any = None
         blocks = -(-len(owners) * query.width // _BLOCK)
         for rows in np.array_split(np.arange(len(owners)), blocks):
@@ -143,7 +149,7 @@ class Inline:
             part = epsilon if isinstance(epsilon, float) else epsilon[rows]
             added = query.collect(query.release(block, part, coins), part)
             collected = added if collected is None else collected + added
-        return query.answer(collected)
+        return collected
 
     def _charge_sum(self, owners: IntArray, query: Query) -> bool:
         """Whether owners can pay for one more sum out of their epsilon; then they have. What sums

@@ -7,7 +7,7 @@ example to the byte, and its free parts are within their bounds; nothing about i
 So the gate refuses, before rows are looked at and uncharged, whatever the owner was not shown.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, is_dataclass
 from fractions import Fraction
 from math import inf
@@ -159,22 +159,16 @@ def _difference(example: Any, value: Any, path: str, free: Mapping[str, FreePart
     """Where a value differs from the example, or exceeds what is free; empty: nowhere."""
     if path in free:
         return free[path].objection(value)
-    same, inside = type(value) is type(example), list[tuple[str, Any, Any]]()
-    if same and is_dataclass(value):
-        names = _fields(value)
-        paths = [f"{path}.{name}".lstrip(".") for name in names]
-        parts = [[getattr(each, name) for name in names] for each in (example, value)]
-        inside = list(zip(paths, *parts, strict=True))
-    elif same and isinstance(value, tuple):
-        same = len(value) == len(example)
-        inside = [(f"{path}[]", *pair) for pair in zip(example, value, strict=False)]
-    elif same and isinstance(value, np.ndarray):
-        same = (value.dtype, value.shape) == (example.dtype, example.shape)
-        same = same and value.tobytes() == example.tobytes()
-    elif same:
-        same = repr(value) == repr(example)  # 0.0 is not -0.0
-    if not same:
+    if type(value) is not type(example) or not _is_alike(example, value):
         return f"it differs in what was fixed: {path}"
+    inside: Iterable[tuple[str, Any, Any]] = ()
+    if is_dataclass(value):
+        names = _fields(value)
+        paths = (f"{path}.{name}".lstrip(".") for name in names)
+        parts = ([getattr(each, name) for name in names] for each in (example, value))
+        inside = zip(paths, *parts, strict=True)
+    elif isinstance(value, tuple):
+        inside = ((f"{path}[]", *pair) for pair in zip(example, value, strict=True))
     found = (_difference(one, other, below, free) for below, one, other in inside)
     return next(filter(None, found), "")
 
@@ -183,6 +177,18 @@ def _fields(value: Any) -> list[str]:
     """Names of what a registered object is made of."""
     kind: Any = type(value)
     return [name for name, _ in fields_of(kind)]
+
+
+def _is_alike(example: Any, value: Any) -> bool:
+    """Whether two values of one type are the same, apart from what is inside of them."""
+    if is_dataclass(value):
+        return True
+    if isinstance(value, tuple):
+        return len(value) == len(example)
+    if isinstance(value, np.ndarray):
+        form = (value.dtype, value.shape) == (example.dtype, example.shape)
+        return form and value.tobytes() == example.tobytes()
+    return repr(value) == repr(example)  # 0.0 is not -0.0
 
 
 @message("template")

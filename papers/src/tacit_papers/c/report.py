@@ -142,21 +142,6 @@ def _table(rows: Sequence[SiteRow]) -> Table:
 
 def _hospitals(rows: Sequence[HospitalRow]) -> Section:
     """A chart of error against epsilon, with levels to compare; and every number."""
-    private = list(dict.fromkeys(row.method for row in rows if row.epsilon is not None))
-    lines: list[Line] = []
-    for method in private:
-        own = [
-            (row.epsilon, row.mean, row.std)
-            for row in rows
-            if row.method == method and row.epsilon is not None
-        ]
-        lines.append(percents(method, own, "ours" if method == "ours" else "other"))
-    for row in rows:
-        if row.method in ("public rows alone", "all records in one place"):
-            kind: Kind = "public" if row.method == "public rows alone" else "other"
-            lines.append(Line(row.method, (), (100 * row.mean,), None, kind))
-    title = "Four hospitals, heart disease"
-    chart = Chart(title, "epsilon", "test error, %", tuple(lines), x_scale="log", note=SPREAD)
     cells = tuple(
         (
             row.method,
@@ -173,8 +158,24 @@ def _hospitals(rows: Sequence[HospitalRow]) -> Section:
         "all hospitals"
     )
     text = "The public rows are some patients of one hospital, as if they had agreed to it."
-    return Section(
-        "Four hospitals",
-        text,
-        (*([chart] if private else []), Table(caption, columns, cells, strong=strong)),
-    )
+    private = any(row.epsilon is not None for row in rows)
+    charts = [_hospital_chart(rows)] if private else []
+    table = Table(caption, columns, cells, strong=strong)
+    return Section("Four hospitals", text, (*charts, table))
+
+
+def _hospital_chart(rows: Sequence[HospitalRow]) -> Chart:
+    lines: list[Line] = []
+    for method in dict.fromkeys(row.method for row in rows if row.epsilon is not None):
+        own = [
+            (row.epsilon, row.mean, row.std)
+            for row in rows
+            if row.method == method and row.epsilon is not None
+        ]
+        lines.append(percents(method, own, "ours" if method == "ours" else "other"))
+    for row in rows:
+        if row.method in ("public rows alone", "all records in one place"):
+            kind: Kind = "public" if row.method == "public rows alone" else "other"
+            lines.append(Line(row.method, (), (100 * row.mean,), None, kind))
+    title = "Four hospitals, heart disease"
+    return Chart(title, "epsilon", "test error, %", tuple(lines), x_scale="log", note=SPREAD)

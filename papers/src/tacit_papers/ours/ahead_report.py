@@ -91,30 +91,25 @@ def summary(rows: Sequence[AheadRow]) -> Table:
     public rows.
     """
     alike = [row for row in rows if row.owners_kind == "alike"]
-    lines = []
-    for name in dict.fromkeys(row.dataset for row in alike):
-        own = [row for row in alike if row.dataset == name]
-        best = best_of_paper(own, name)
-        lines.append(
-            (
-                f"{name}, {own[0].owners:,} x {own[0].rows_per_owner}",
-                ""
-                if best is None
-                else f"{_percent(best)} ({best.method.removeprefix('paper A: ')})",
-                *(
-                    _largest([r for r in own if (r.method, r.epsilon) == ("private only", e)])
-                    for e in (0.5, 1.0)
-                ),
-                ", ".join(_percent(row) for row in own if row.method == "public only"),
-                *(
-                    ", ".join(
-                        _percent(row) for row in own if (row.method, row.epsilon) == (method, 1.0)
-                    )
-                    for method in ("combined", "two servers")
-                ),
-            )
-        )
-    return Table("Accuracy in %, mean and standard deviation", _COLUMNS, tuple(lines))
+    names = dict.fromkeys(row.dataset for row in alike)
+    lines = tuple(_summary_line([row for row in alike if row.dataset == name]) for name in names)
+    return Table("Accuracy in %, mean and standard deviation", _COLUMNS, lines)
+
+
+def _summary_line(own: Sequence[AheadRow]) -> tuple[str, ...]:
+    """The line of one data set."""
+    name, best = own[0].dataset, best_of_paper(own, own[0].dataset)
+
+    def of(method: str, epsilon: float | None) -> list[AheadRow]:
+        return [row for row in own if (row.method, row.epsilon) == (method, epsilon)]
+
+    return (
+        f"{name}, {own[0].owners:,} x {own[0].rows_per_owner}",
+        "" if best is None else f"{_percent(best)} ({best.method.removeprefix('paper A: ')})",
+        *(_largest(of("private only", epsilon)) for epsilon in (0.5, 1.0)),
+        ", ".join(_percent(row) for row in own if row.method == "public only"),
+        *(", ".join(map(_percent, of(method, 1.0))) for method in ("combined", "two servers")),
+    )
 
 
 def _break_even(
