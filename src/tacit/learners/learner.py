@@ -145,9 +145,28 @@ class ReportTerms:
         return cls(name, tuple(np.unique(epsilon).tolist()))
 
 
+class LearnerQuery(Query):
+    """A question for what a base learner computes."""
+
+    learner: Learner
+    facts: Facts
+
+    @property
+    def what(self) -> str:
+        return self.learner.name
+
+    @property
+    def dim(self) -> int:
+        return self.facts.dim
+
+    @property
+    def classes(self) -> int:
+        return self.facts.classes
+
+
 @message("share")
 @dataclass(frozen=True, eq=False)
-class ShareQuery(Query):
+class ShareQuery(LearnerQuery):
     """Asks owners that were never asked before for the base learner's share, through a
     mechanism.
     """
@@ -168,20 +187,8 @@ class ShareQuery(Query):
             raise bad("terms", f"for shares of {space.dim} numbers", self.terms.dim)
 
     @property
-    def what(self) -> str:
-        return self.learner.name
-
-    @property
     def how(self) -> str:
         return self.terms.mechanism
-
-    @property
-    def dim(self) -> int:
-        return self.facts.dim
-
-    @property
-    def classes(self) -> int:
-        return self.facts.classes
 
     @property
     def epsilons(self) -> tuple[float, ...]:

@@ -6,7 +6,7 @@ in rationals. Variance: scale^2 - x_j^2 in every coordinate, with `DuchiLaw.scal
 coordinates are clipped to [-radius_inf, radius_inf], NaN to 0. Unbiased up to 2^-31 of that radius.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -120,8 +120,13 @@ class Duchi(Mechanism):
         done = np.ones(len(shares), dtype=np.bool_)
         high, low = self.laws[level].odds.high, self.laws[level].odds.low
         law = _SignOdds(np.uint64(high), np.uint64(low), self.space.radius_inf, self._mask)
-        _draw_signs(shares, self._latest(level, tape), law, out.points, done)
+        self._kernel(shares, self._latest(level, tape), law, out.points, done)
         return done
+
+    @property
+    def _kernel(self) -> Callable[..., None]:
+        """What draws signs by their odds."""
+        return _draw_signs
 
     def _decode(self, level: int, reports: Reports) -> FloatArray:
         signs = np.empty((len(reports), self.space.dim))

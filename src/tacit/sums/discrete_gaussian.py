@@ -23,7 +23,7 @@ from tacit._util.kernels import kernel
 from tacit._util.types import BoolArray, FloatArray, IntArray, WordArray
 from tacit.mechanisms.laplace import survives
 from tacit.mechanisms.streams import Stream, rational
-from tacit.sums.secure_sum import blocks, endless_laplace
+from tacit.sums.secure_sum import blocks, draw_rows, endless_laplace
 
 LARGEST_SIGMA = 1 << 25  # so that 2 sigma^2 times a run of coins stays within 64 bits
 _WORDS = 56  # coins per draw, unless it needs more
@@ -43,23 +43,7 @@ def discrete_gaussian(count: int, sigma: int, stream: Stream) -> IntArray:
         raise bad("sigma", f"at most {LARGEST_SIGMA}", sigma)
     drawn = np.empty(count, dtype=np.int64)
     for rows in blocks(count):
-        drawn[rows] = _draw_rows(np.arange(rows.start, rows.stop), np.uint64(sigma), stream)
-    return drawn
-
-
-def _draw_rows(rows: IntArray, sigma: np.uint64, stream: Stream) -> IntArray:
-    """One draw per row. A longer tape begins with the shorter one: a draw is a function of it."""
-    drawn, done = np.empty(len(rows), dtype=np.int64), np.empty(len(rows), dtype=np.bool_)
-    tape = stream.words(rows, 0, _WORDS)
-    _fill(tape, sigma, drawn, done)
-    left = np.flatnonzero(~done)
-    tape = tape[left]
-    while left.size:
-        tape = np.hstack([tape, stream.words(rows[left], tape.shape[1], _WORDS)])
-        again, done = np.empty(left.size, dtype=np.int64), np.empty(left.size, dtype=np.bool_)
-        _fill(tape, sigma, again, done)
-        drawn[left[done]] = again[done]
-        left, tape = left[~done], tape[~done]
+        drawn[rows] = draw_rows(_fill, _WORDS, np.arange(rows.start, rows.stop), sigma, stream)
     return drawn
 
 

@@ -19,7 +19,7 @@ both; the sum of the others stays exact but for the noise.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, sinh
@@ -146,6 +146,7 @@ def blocks(n: int) -> Iterator[slice]:
         yield slice(start, min(start + _BLOCK, n))
 
 
+Fill = Callable[[WordArray, np.uint64, IntArray, BoolArray], None]
 _WORDS = 28  # coins per draw, unless it needs more
 _OWN_PART = 40  # binary digits of the words that one of many draws from a tape may use
 
@@ -160,7 +161,7 @@ def two_sided_geometric(count: int, scale: int, stream: Stream) -> IntArray:
     """
     drawn = np.empty(count, dtype=np.int64)
     for rows in blocks(count):
-        drawn[rows] = _draw_rows(np.arange(rows.start, rows.stop), np.uint64(scale), stream)
+        drawn[rows] = draw_rows(_fill, _WORDS, np.arange(rows.start, rows.stop), scale, stream)
     return drawn
 
 
@@ -192,17 +193,19 @@ def variance(scale: int) -> float:
     return 1 / (2 * sinh(1 / (2 * scale)) ** 2)
 
 
-def _draw_rows(rows: IntArray, scale: np.uint64, stream: Stream) -> IntArray:
-    """One draw per row. A longer tape begins with the shorter one: a draw is a function of it."""
+def draw_rows(fill: Fill, words: int, rows: IntArray, scale: int, stream: Stream) -> IntArray:
+    """One draw per row by a kernel that says for which of them `words` coins were enough; tapes of
+    the others are read on. A longer tape begins with the shorter one: a draw is a function of it.
+    """
     drawn, done = np.empty(len(rows), dtype=np.int64), np.empty(len(rows), dtype=np.bool_)
-    tape = stream.words(rows, 0, _WORDS)
-    _fill(tape, scale, drawn, done)
+    tape = stream.words(rows, 0, words)
+    fill(tape, np.uint64(scale), drawn, done)
     left = np.flatnonzero(~done)
     tape = tape[left]
     while left.size:
-        tape = np.hstack([tape, stream.words(rows[left], tape.shape[1], _WORDS)])
+        tape = np.hstack([tape, stream.words(rows[left], tape.shape[1], words)])
         again, done = np.empty(left.size, dtype=np.int64), np.empty(left.size, dtype=np.bool_)
-        _fill(tape, scale, again, done)
+        fill(tape, np.uint64(scale), again, done)
         drawn[left[done]] = again[done]
         left, tape = left[~done], tape[~done]
     return drawn

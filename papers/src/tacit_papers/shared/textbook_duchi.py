@@ -9,6 +9,7 @@ ties at weight A make the total larger: at equal epsilon tacit's own has the sma
 against 6.75 for 20 dimensions at epsilon 5. Edges: for odd dimensions both are the same.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import comb
@@ -18,7 +19,7 @@ import numpy as np
 
 from tacit._util.kernels import kernel
 from tacit._util.types import BoolArray, FloatArray, WordArray
-from tacit.mechanisms.base import Mechanism, Reports
+from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.duchi import Duchi, DuchiLaw
 from tacit.mechanisms.streams import high_half, high_product, low_half, round_up, unfair_below
 
@@ -55,11 +56,9 @@ class TextbookDuchi(Duchi):
     def laws(self) -> list[DuchiLaw]:
         return [TextbookLaw(law.dim, law.odds) for law in super().laws]
 
-    def _draw(self, level: int, shares: FloatArray, tape: WordArray, out: Reports) -> BoolArray:
-        odds, done = self.laws[level].odds, np.ones(len(shares), dtype=np.bool_)
-        law = (np.uint64(odds.high), np.uint64(odds.low), self.space.radius_inf, self._mask)
-        _draw_signs(shares, self._latest(level, tape), law, out.points, done)
-        return done
+    @property
+    def _kernel(self) -> Callable[..., None]:
+        return _draw_signs
 
 
 def as_published(kind: type[Mechanism]) -> type[Mechanism]:

@@ -17,7 +17,7 @@ from tacit._util.checks import bad, whole
 from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort
 from tacit.learners.invitation import digest_of
-from tacit.learners.learner import Facts, Learner, ShareQuery, Tally
+from tacit.learners.learner import Facts, Learner, LearnerQuery, ShareQuery, Tally
 from tacit.learners.models.ensemble import Ensemble, Model
 from tacit.learners.query import CALL, Cost, Query, in_blocks, table
 from tacit.mechanisms.base import Reports
@@ -182,7 +182,7 @@ class SumQuery(SealedQuery):
 
 @message("sum.shares")
 @dataclass(frozen=True, eq=False)
-class SharesQuery(SealedQuery):
+class SharesQuery(LearnerQuery, SealedQuery):
     """Asks for the sum of a learner's shares: a `ShareQuery` as it travels to owners; `number` is
     the question's place in its campaign, so that a sum that is asked anew is another one.
     """
@@ -239,18 +239,6 @@ class SharesQuery(SealedQuery):
     @property
     def batch(self) -> Batch:
         return Batch(digest_of(self), self.round, self.attempt, self.terms)
-
-    @property
-    def what(self) -> str:
-        return self.learner.name
-
-    @property
-    def dim(self) -> int:
-        return self.facts.dim
-
-    @property
-    def classes(self) -> int:
-        return self.facts.classes
 
     @property
     def unsound(self) -> str:

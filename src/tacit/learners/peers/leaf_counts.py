@@ -54,9 +54,35 @@ _RIDGE = 6.0  # in standard deviations of a count
 _LOUD = 1.5  # standard deviations of its noise that a group of cells must hold, at least
 
 
+class PeerQuery(Query):
+    """A question to participants about their rows in `cells`; an answer costs one of `menu`."""
+
+    unit: ClassVar[str] = "record"
+    adjacency: ClassVar[str] = "one record added to or removed from a participant's rows"
+
+    cells: Cells
+    menu: tuple[float, ...]
+
+    @property
+    def how(self) -> str:
+        return "counts"
+
+    @property
+    def dim(self) -> int:
+        return self.cells.schema.dim
+
+    @property
+    def classes(self) -> int:
+        return 2
+
+    @property
+    def epsilons(self) -> tuple[float, ...]:
+        return self.menu
+
+
 @message("count leaves")
 @dataclass(frozen=True, eq=False)
-class CountLeaves(Query):
+class CountLeaves(PeerQuery):
     """Asks the named owners for the cut that tells most, and for the weight of their rows of each
     class in its leaves.
 
@@ -64,9 +90,6 @@ class CountLeaves(Query):
     report is (number of the cut, class 0 of every leaf, class 1 of every leaf), with zeros where
     the cut has fewer leaves than another.
     """
-
-    unit: ClassVar[str] = "record"
-    adjacency: ClassVar[str] = "one record added to or removed from a participant's rows"
 
     cells: Cells
     cuts: tuple[Cut, ...]
@@ -86,22 +109,6 @@ class CountLeaves(Query):
     @property
     def what(self) -> str:
         return "leaves"
-
-    @property
-    def how(self) -> str:
-        return "counts"
-
-    @property
-    def dim(self) -> int:
-        return self.cells.schema.dim
-
-    @property
-    def classes(self) -> int:
-        return 2
-
-    @property
-    def epsilons(self) -> tuple[float, ...]:
-        return self.menu
 
     @property
     def unsound(self) -> str:

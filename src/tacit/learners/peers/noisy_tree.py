@@ -15,7 +15,7 @@ Edges: a row without the attribute of a cut goes left.
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isinf
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from tacit.data.cohort import Cohort
 from tacit.learners.peers.cells import Cells, Cut
 from tacit.learners.peers.leaf_counts import (
     STEPS,
+    PeerQuery,
     cell_scores,
     count_range,
     influence_of_counts,
@@ -34,7 +35,7 @@ from tacit.learners.peers.leaf_counts import (
     within_ranges,
 )
 from tacit.learners.peers.peer_model import NoisyTrees, Tree, loss_weights
-from tacit.learners.query import CALL, Cost, Estimates, Query, table
+from tacit.learners.query import CALL, Cost, Estimates, table
 from tacit.mechanisms.base import Reports
 from tacit.mechanisms.streams import Stream
 from tacit.sums.secure_sum import two_sided_geometric_rows
@@ -47,13 +48,10 @@ _DEEPEST = 10  # levels: 1,024 leaves
 
 @message("grow tree")
 @dataclass(frozen=True, eq=False)
-class GrowTree(Query):
+class GrowTree(PeerQuery):
     """Asks one participant for the next tree: which public candidate each node takes, and the
     leaves' counts.
     """
-
-    unit: ClassVar[str] = "record"
-    adjacency: ClassVar[str] = "one record added to or removed from a participant's rows"
 
     cells: Cells
     depth: int
@@ -71,29 +69,12 @@ class GrowTree(Query):
             raise bad("cuts of the model", f"of the {len(self.cells)} attributes", "one beyond")
         if not 1 <= whole("depth", self.depth, 1) <= _DEEPEST:
             raise bad("depth", f"at most {_DEEPEST}", self.depth)
-        scale_of(
-            check_rising("menu", self.menu)[0], self._cuts_part
-        )  # the smallest: the widest noise
+        smallest = check_rising("menu", self.menu)[0]
+        scale_of(smallest, self._cuts_part)  # which needs the widest noise
 
     @property
     def what(self) -> str:
         return "tree"
-
-    @property
-    def how(self) -> str:
-        return "counts"
-
-    @property
-    def dim(self) -> int:
-        return self.cells.schema.dim
-
-    @property
-    def classes(self) -> int:
-        return 2
-
-    @property
-    def epsilons(self) -> tuple[float, ...]:
-        return self.menu
 
     @property
     def unsound(self) -> str:
