@@ -1,5 +1,7 @@
 """Files of users: what they say, however they are written."""
 
+import json
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from tacit.data.sample import describe
-from tacit.data.schema import Category, Number, Schema, read_schema, schema_text
+from tacit.data.schema import Category, Number, Schema, read_schema
 from tacit.data.table import (
     MISSING,
     UserTable,
@@ -172,6 +174,19 @@ VALUES = st.lists(NAMES | st.integers(-(2**53), 2**53), min_size=2, max_size=4, 
 NUMBERS = st.tuples(st.floats(-1e6, 1e6), st.floats(0.5, 1e6)).map(
     lambda pair: (pair[0], pair[0] + pair[1])
 )
+
+
+def schema_text(schema):
+    """The file that `read_schema` reads as this schema."""
+    lines = [f"classes = {json.dumps(list(schema.classes), ensure_ascii=False)}", "", "[features]"]
+    for feature in schema.features:
+        if isinstance(feature, Number):
+            told = f"low = {feature.low!r}, high = {feature.high!r}"
+        else:
+            known = [value for value in feature.values if value is not None]
+            told = f"values = {json.dumps(known, ensure_ascii=False)}"
+        lines.append(f"{json.dumps(feature.name, ensure_ascii=False)} = {{ {told} }}")
+    return "\n".join(lines) + "\n"
 
 
 @settings(max_examples=50, deadline=None)

@@ -36,7 +36,6 @@ def test_categories():
     assert (encoded.moved, encoded.moved_by) == (2, {"sex": 1, "state": 1})
     assert PEOPLE.columns == ["age", "sex", "state=n", "state=s", "state=w"]
     assert PEOPLE.dim == 5
-    assert PEOPLE.is_binary.tolist() == [False, True, True, True, True]
 
 
 def test_labels():

@@ -5,7 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tacit.algorithms.question import Population
+from tacit.algorithms.refinement import refine
 from tacit.data.cohort import Cohort
+from tacit.learners.invitation import report_size
 from tacit_papers.datasets import synthetic
 from tacit_papers.ours.ahead import (
     DATASETS,
@@ -14,7 +17,6 @@ from tacit_papers.ours.ahead import (
     AheadRun,
     ahead_rows,
     best_of_paper,
-    bytes_of,
 )
 from tacit_papers.ours.ahead_report import report_ahead, summary
 from tacit_papers.ours.break_even import BreakEvenCell, cells_ahead, rows_ahead
@@ -73,7 +75,9 @@ def test_unsound_rows_say_so(rows):
 
 
 def test_sixteen_bytes_per_owner(task):
-    assert bytes_of(task) == 16
+    public = task.public(max(task.public_rows), 0)
+    asks = refine(public, Population(10_000_000, 1.0, task.rows), "auto", 1.0)
+    assert report_size(next(asks)) == 16
 
 
 def test_clusters_are_as_asked():

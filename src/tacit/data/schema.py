@@ -7,7 +7,6 @@ all when there are two). Missing, infinite and unseen values have a place too, s
 can stop a fit; how many were moved is counted. As a file it is TOML.
 """
 
-import json
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -164,12 +163,6 @@ class Schema:
                 names.append(feature.name)
         return names
 
-    @property
-    def is_binary(self) -> BoolArray:
-        """Which encoded columns take only the values -1 and +1."""
-        flags = [[isinstance(feature, Category)] * feature.width for feature in self.features]
-        return np.array([flag for part in flags for flag in part])
-
     def encode(self, table: Any) -> Encoded:
         """A matrix with these columns in order, a data frame, or a mapping of names to columns,
         in [-1, 1].
@@ -296,29 +289,6 @@ def read_schema(path: str | Path) -> Schema:
     return Schema(
         tuple(_read_feature(file, name, given) for name, given in features.items()), tuple(classes)
     )
-
-
-def schema_text(schema: Schema) -> str:
-    """The file that `read_schema` reads as this schema.
-
-    >>> features = (Number("age", 0, 120), Category("state", ("n", "s")))
-    >>> print(schema_text(Schema(features, ("no", "yes"))))
-    classes = ["no", "yes"]
-    <BLANKLINE>
-    [features]
-    "age" = { low = 0.0, high = 120.0 }
-    "state" = { values = ["n", "s"] }
-    <BLANKLINE>
-    """
-    lines = [f"classes = {json.dumps(list(schema.classes), ensure_ascii=False)}", "", "[features]"]
-    for feature in schema.features:
-        if isinstance(feature, Number):
-            told = f"low = {feature.low!r}, high = {feature.high!r}"
-        else:
-            known = [value for value in feature.values if value is not None]
-            told = f"values = {json.dumps(known, ensure_ascii=False)}"
-        lines.append(f"{json.dumps(feature.name, ensure_ascii=False)} = {{ {told} }}")
-    return "\n".join(lines) + "\n"
 
 
 def _read_feature(file: Path, name: str, given: Any) -> Number | Category:

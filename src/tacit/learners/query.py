@@ -8,12 +8,11 @@ one by one).
 
 A question has a price before it has an answer (`Cost`): work in steps, memory in bytes, from public
 facts alone. A step is some ten machine instructions: one entry of an array looked at, added or
-compared. `CALL` is what a call into a library costs whatever the size of what it is given, `FLOP`
-how many products of a matrix product go into a step. Bounds are for the worst rows that the public
-number of rows allows; they say nothing about the rows that are there, so that a gate may act on
-them. Claim: `seconds` bounds the time of one core that is at least a fifth as quick as a processor
-of 2020. tests/learners/test_cost.py measures bounds against clocks; a machine that is slower loses
-its own answers, never its privacy (owner/gate.md).
+compared. `CALL` is what a call into a library costs whatever the size of what it is given. Bounds
+are for the worst rows that the public number of rows allows; they say nothing about the rows that
+are there, so that a gate may act on them. Claim: `seconds` bounds the time of one core that is at
+least a fifth as quick as a processor of 2020. tests/learners/test_cost.py measures bounds against
+clocks; a machine that is slower loses its own answers, never its privacy (owner/gate.md).
 """
 
 from abc import ABC, abstractmethod
@@ -33,7 +32,6 @@ from tacit.wire import message
 
 STEP = 1e-8  # seconds
 CALL = 5_000  # steps
-FLOP = 16  # products in a step
 NUMBER = 8  # bytes
 
 

@@ -26,8 +26,8 @@ YOUNGEST, OLDEST = 15, 90
 AGE_SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0)
 AGES = (15, 21, 27, 37, 48, 58, 70, 91)  # quantiles at the shares above; ages are whole years
 
-REGIONS = ("north", "north-east", "south-east", "south", "centre-west")
-_STATES = {  # share of the population in per cent, region
+# share of the population in per cent; region: north, north-east, south-east, south, centre-west
+_STATES = {
     "RO": (0.82, 0), "AC": (0.38, 0), "AM": (1.83, 0), "RR": (0.24, 0), "PA": (3.97, 0),
     "AP": (0.35, 0), "TO": (0.73, 0), "MA": (3.45, 1), "PI": (1.63, 1), "CE": (4.43, 1),
     "RN": (1.66, 1), "PB": (1.97, 1), "PE": (4.61, 1), "AL": (1.64, 1), "SE": (1.08, 1),

@@ -19,7 +19,6 @@ from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import discriminate, refine
 from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline
-from tacit.learners.invitation import report_size
 from tacit.learners.learner import Learner, ReportTerms
 from tacit.learners.owners.centroid import Centroid
 from tacit.learners.owners.logistic import Logistic
@@ -207,13 +206,6 @@ def best_of_paper(rows: Iterable[AheadRow], dataset: str) -> AheadRow | None:
         if (row.dataset, row.owners_kind) == (dataset, "alike") and row.method.startswith("paper A")
     ]
     return max(own, key=lambda row: row.mean, default=None)
-
-
-def bytes_of(task: Task) -> int:
-    """What one owner sends when combining, header included."""
-    public = task.public(max(task.public_rows), 0)
-    asks = refine(public, Population(10_000_000, 1.0, task.rows), "auto", 1.0)
-    return report_size(next(asks))
 
 
 def _deal(task: Task, kind: str, run: int) -> Cohort:
