@@ -146,3 +146,23 @@ def test_explain_writes_a_page_of_a_saved_model(folder, model):
     alone = run(app, ["explain", str(model), "--out", str(folder / "alone.html")])
     assert alone.exit_code == 0
     assert "Your rows" not in (folder / "alone.html").read_text()
+
+
+def test_export_writes_graphs_and_cards(folder, model):
+    for name in ("m.onnx", "card.md", "card.html"):
+        words = [
+            "export",
+            str(model),
+            "--out",
+            str(folder / name),
+            "--test",
+            str(folder / "new.csv"),
+        ]
+        result = run(app, [*words, "--use", "tests"])
+        assert result.exit_code == 0, result.output
+    card = (folder / "card.md").read_text()
+    assert "balanced accuracy" in card
+    assert "tests" in card
+    wrong = run(app, ["export", str(model), "--out", str(folder / "m.exe")])
+    assert wrong.exit_code != 0
+    assert "one of .html, .json, .md, .onnx" in str(wrong.exception)

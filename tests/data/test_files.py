@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
+from tacit.data.csv_text import TextForm
 from tacit.data.sample import describe
 from tacit.data.schema import Category, Number, Schema, read_schema
 from tacit.data.table import (
@@ -285,3 +286,30 @@ def test_no_value_changes_how_another_is_read(beside):
         names, numbers = conform_owners(np.array([beside, value], dtype=object))
         (own,), _ = conform_owners(np.array([value], dtype=object))
         assert names[numbers[1]] == own
+
+
+def test_decimal_commas_and_encodings_are_read(tmp_path):
+    file = tmp_path / "latin.csv"
+    text = "größe;preis;datum;wert\nköln;1.167,5;1.5.2020;7\nulm;12,25;2.5.2020;1.000\n"
+    file.write_bytes(text.encode("latin-1"))
+    table = TableFile.open(file, TextForm(",", "latin-1")).read()
+    assert table.column("preis").tolist() == [1167.5, 12.25]
+    assert table.column("wert").tolist() == [7, 1000]
+    assert table.column("größe").tolist() == ["köln", "ulm"]
+    with pytest.raises(ValueError, match="name its --encoding"):
+        TableFile.open(file).read()
+    plain = TableFile.open(file, TextForm(".", "latin-1")).read()
+    assert plain.column("preis").tolist() == ["1.167,5", "12,25"]
+    for wrong in ((";", "utf-8"), (".", "no such")):
+        with pytest.raises(ValueError, match="must be"):
+            TextForm(*wrong)
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_a_ragged_line_is_named_and_not_quoted(tmp_path, newline):
+    file = tmp_path / "ragged.csv"
+    lines = ["a,b", '1,"two', 'lines"', *(f"{number},2" for number in range(500)), "secret,3,4"]
+    file.write_text(newline.join(lines) + newline, newline="")
+    with pytest.raises(ValueError, match="line 504 has 3 values, and the first line 2") as told:
+        TableFile.open(file).read()
+    assert "secret" not in str(told.value)

@@ -36,6 +36,7 @@ COMMANDS = {
     "fit": "Fit a private model: every owner speaks at most once, in noise.",
     "predict": "Predict new rows with a saved model.",
     "explain": "Show why a saved model says what it says.",
+    "export": "Write a saved model as ONNX or JSON, or a card of it.",
     "audit": "Check mechanisms and gate from outside.",
     "reproduce": "Run the papers' experiments, measured against published.",
     "serve": "Run the coordinator: invite owners, publish the model.",

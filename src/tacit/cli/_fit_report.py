@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -17,13 +16,14 @@ from tacit.algorithms.refinement import all_rounds, rounds_in_words
 from tacit.cli._output import misfits_line
 from tacit.data.table import UserTable
 from tacit.estimators.guarantee import Guarantee
+from tacit.estimators.measures import Figure, measure
 from tacit.estimators.planning import Plan
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Accuracy on rows that nobody learned from; `misfits` counts their values that do not fit
-    the model, by column.
+    """What was measured on rows that nobody learned from, of the model and of the data user's own
+    on the same rows; `misfits` counts their values that do not fit the model, by column.
     """
 
     path: Path
@@ -31,6 +31,8 @@ class Evaluation:
     accuracy: float
     public_only: float
     misfits: dict[str, int]
+    measures: tuple[Figure, ...] = ()
+    public_measures: tuple[Figure, ...] = ()
 
     @classmethod
     def of(
@@ -38,11 +40,11 @@ class Evaluation:
     ) -> "Evaluation":
         """Compare the model, and the data user's own, with the class numbers of rows."""
         table, classes = rows
-        known, encoded = classes >= 0, model.schema_.encode(table)
-        guess = model.schema_.encode_labels(model.predict(table))
-        alone = np.argmax(own.model.scores(encoded.X), axis=1)
-        accuracy, public_only = (float((each == classes)[known].mean()) for each in (guess, alone))
-        return cls(path, int(known.sum()), accuracy, public_only, encoded.moved_by)
+        encoded = model.schema_.encode(table)
+        ours = measure(model.predict_proba(table), classes)
+        alone = measure(own.model.probabilities(encoded.X), classes)
+        right = ours["accuracy"].value, alone["accuracy"].value
+        return cls(path, ours.rows, *right, encoded.moved_by, ours.figures, alone.figures)
 
     @property
     def error(self) -> float:
@@ -134,6 +136,8 @@ def show(found: FitResult, console: Console) -> None:
             "public rows alone "
             f"{t.public_only:.3f} (± {t.error:.3f})",
         )
+        for each, own in zip(t.measures[1:], t.public_measures[1:], strict=True):
+            grid.add_row("", f"{each.name} {each}, alone {own}")
         if t.misfits:
             grid.add_row("", escape(f"note: {misfits_line(t.misfits, t.path)}"))
     grid.add_row(

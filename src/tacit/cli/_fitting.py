@@ -15,6 +15,7 @@ from tacit.algorithms.refinement import Outlook, look_ahead
 from tacit.cli._fit_report import Evaluation, FitResult, as_document, show, show_plan
 from tacit.cli._output import Pace, Screen, Steps, steps
 from tacit.cli.fit import METHODS, OF_LEARNERS, FitFiles, FitMethod
+from tacit.data.csv_text import TextForm
 from tacit.data.sample import ColumnRoles, Sample
 from tacit.data.schema import Schema
 from tacit.data.table_file import (
@@ -59,7 +60,9 @@ def carry_out(request: FitRequest, screen: Screen) -> None:
             sample, owned, source = _read(files, roles, request.seed)
             tests = None
             if files.test is not None:
-                tests = read_labelled(TableFile.open(files.test), roles.label, sample.schema)
+                tests = read_labelled(
+                    TableFile.open(files.test, TextForm(*files.written)), roles.label, sample.schema
+                )
             fitting = Fitting.prepare(request, owned, sample, step)
             expected = None if fitting.outlook is None else Plan.of(fitting.outlook)
     except KeyboardInterrupt:
@@ -100,18 +103,18 @@ def carry_out(request: FitRequest, screen: Screen) -> None:
 
 def _read(files: FitFiles, roles: ColumnRoles, seed: int | None) -> tuple[Sample, OwnerTable, str]:
     """Public and owners' rows; a sentence where the public ones were given up by owners."""
-    data, public = files.data, files.public
+    data, public, form = files.data, files.public, TextForm(*files.written)
     if public is None:
         stream = stream_of(seed)
         return divide(
-            TableFile.open(data),
+            TableFile.open(data, form),
             roles,
             whole("public_rows", files.public_rows, 10),
             lambda count: drawing_order(count, stream, "public rows"),
         )
-    known = TableFile.open(public)
+    known = TableFile.open(public, form)
     sample = read_sample(known, roles)
-    file = TableFile.open(data)
+    file = TableFile.open(data, form)
     file.require(roles.label, roles.owner)
     names = [feature.name for feature in sample.schema.features]
     missing = sorted(set(names) - set(file.names))

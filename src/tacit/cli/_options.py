@@ -119,6 +119,10 @@ Categories = Annotated[
 LeaveOut = Annotated[
     list[str] | None, typer.Option(help="A column that is no feature; repeat for more.")
 ]
+Decimal = Annotated[
+    str, typer.Option(help="Sign before decimals in CSV files: a point or a comma.")
+]
+Encoding = Annotated[str, typer.Option(help="Encoding of CSV files, as latin-1.")]
 LogJson = Annotated[bool, typer.Option("--log-json", help="Log one JSON object per line.")]
 HomeFolder = Annotated[
     Path | None,

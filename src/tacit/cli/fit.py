@@ -11,7 +11,15 @@ from typing import Annotated, Any
 import typer
 
 from tacit._util.checks import one_of, positive
-from tacit.cli._options import Categories, Label, LeaveOut, SchemaFile, check_file
+from tacit.cli._options import (
+    Categories,
+    Decimal,
+    Encoding,
+    Label,
+    LeaveOut,
+    SchemaFile,
+    check_file,
+)
 from tacit.cli._output import Screen, writable
 
 _NO_PUBLIC = (
@@ -183,6 +191,8 @@ def fit(
     schema: SchemaFile = None,
     category: Categories = None,
     leave_out: LeaveOut = None,
+    decimal: Decimal = ".",
+    encoding: Encoding = "utf-8",
     seed: Annotated[
         int | None, typer.Option(help="Reproducible, NOT PRIVATE; default: secure coins.", min=0)
     ] = None,
@@ -217,7 +227,7 @@ def fit(
     chosen.check_options(method, options)
     if owners == label:
         raise ValueError(f"--owners and --label must be two columns, got {label!r} for both")
-    files = FitFiles(data, public, public_rows, test, out)
+    files = FitFiles(data, public, public_rows, test, out, (decimal, encoding))
     files.check()
     if schema is not None:
         check_file(schema, "a schema (TOML)")
@@ -239,6 +249,7 @@ class FitFiles:
     public_rows: int | None
     test: Path | None
     out: Path
+    written: tuple[str, str] = (".", "utf-8")  # decimal sign and encoding
 
     def check(self) -> None:
         """Refuse what cannot be meant, before anything is read."""

@@ -13,6 +13,8 @@ from tacit._util.checks import one_of, positive
 from tacit.cli._options import (
     DO_NOT_COLLECT,
     Categories,
+    Decimal,
+    Encoding,
     Label,
     LeaveOut,
     SchemaFile,
@@ -25,6 +27,7 @@ if TYPE_CHECKING:  # a wrong option or a missing file is told before any of it i
     from tacit.algorithms.question import Population
     from tacit.algorithms.refinement import Outlook
     from tacit.data.sample import ColumnRoles
+    from tacit.data.table_file import TableFile
     from tacit.estimators.planning import Plan
 
 
@@ -45,6 +48,8 @@ def plan(
     schema: SchemaFile = None,
     category: Categories = None,
     leave_out: LeaveOut = None,
+    decimal: Decimal = ".",
+    encoding: Encoding = "utf-8",
     *,
     screen: Screen,
 ) -> None:
@@ -60,14 +65,17 @@ def plan(
     if schema is not None:
         check_file(schema, "a schema (TOML)")
     crowds = _crowds(owners, epsilon or (0.5, 1.0, 2.0, 4.0), trust or TRUSTS, rows_per_owner)
+    from tacit.data.csv_text import TextForm
     from tacit.data.sample import ColumnRoles
+    from tacit.data.table_file import TableFile
     from tacit.estimators.planning import Plan
 
+    file = TableFile.open(public, TextForm(decimal, encoding))
     roles = ColumnRoles(label, None, schema, category or (), leave_out or ())
     plans, notes, stopped = list[Plan](), list[str](), False
     try:
         with steps(screen, 3 + len(crowds)) as step:
-            for each in _make_plans(public, roles, crowds, notes, step):
+            for each in _make_plans(file, roles, crowds, notes, step):
                 plans.append(each)
     except KeyboardInterrupt:
         stopped = True
@@ -102,7 +110,7 @@ def _document(plan: "Plan") -> dict[str, object]:
 
 
 def _make_plans(
-    public: Path,
+    file: "TableFile",
     roles: "ColumnRoles",
     crowds: "list[Population]",
     notes: list[str],
@@ -111,11 +119,11 @@ def _make_plans(
     """One after the other, so that those that are done are kept; notes on columns come first."""
     from tacit.algorithms.public_baseline import fit_public
     from tacit.algorithms.refinement import look_ahead
-    from tacit.data.table_file import TableFile, read_sample
+    from tacit.data.table_file import read_sample
     from tacit.estimators.planning import Plan
 
     step("reading")
-    sample = read_sample(TableFile.open(public), roles)
+    sample = read_sample(file, roles)
     notes += sample.notes
     step("fitting your rows alone", 2)
     own = fit_public(sample.public)

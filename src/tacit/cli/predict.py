@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit._util.interrupts import stop_on_interrupt
-from tacit.cli._options import check_file, optional_key
+from tacit.cli._options import Decimal, Encoding, check_file, optional_key
 from tacit.cli._output import Screen, bar, misfits_line, writable
 
 if TYPE_CHECKING:  # a wrong option or a missing file is told before any of it is loaded
@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # a wrong option or a missing file is told before any of it i
     from tacit.data.schema import Schema
     from tacit.data.table import UserTable
     from tacit.data.table_file import TableFile
+    from tacit.estimators.measures import Measures
 
 Write = Callable[["AnyArray", int], None]
 
@@ -87,6 +88,7 @@ def _rows(likely: "AnyArray", first: int) -> "IntArray":
 
 
 _BLOCK = 50_000  # rows at once
+_MEASURED = 200_000  # rows whose chances are kept, for measures of them together
 
 
 @dataclass
@@ -101,6 +103,7 @@ class _Tally:
     moved: Counter[str] = field(default_factory=Counter)
     judged: int = 0
     right: int = 0
+    seen: list[tuple[Any, Any]] = field(default_factory=list)
 
     @classmethod
     def of(cls, fitted: Any, file: "TableFile", label: str | None) -> "_Tally":
@@ -135,6 +138,8 @@ def predict(
         str | None,
         typer.Option(help="Key (hex) of the campaign that must have signed the model."),
     ] = None,
+    decimal: Decimal = ".",
+    encoding: Encoding = "utf-8",
     *,
     screen: Screen,
 ) -> None:
@@ -154,7 +159,8 @@ def predict(
     check_file(model, "a model that tacit fit wrote")
     check_file(data)
     writable("--out", out)
-    from tacit.data.table_file import TableFile, is_parquet
+    from tacit.data.csv_text import TextForm, is_parquet
+    from tacit.data.table_file import TableFile
 
     fitted, signer = read_saved(model, optional_key(campaign_key))
     if getattr(getattr(fitted, "model", None), "bounds", None) is not None:
@@ -165,7 +171,7 @@ def predict(
     screen.tell(signed_by=signer)
     if signer is not None and campaign_key is None:
         screen.say(f"note: signed by the campaign {signer}; --campaign-key checks that it is yours")
-    file = TableFile.open(data)
+    file = TableFile.open(data, TextForm(decimal, encoding))
     tally = _Tally.of(fitted, file, label)
     draft = out.with_name(f"{out.name}.part")
     try:
@@ -237,11 +243,24 @@ def _predict_block(fitted: Any, table: "UserTable", where: str, tally: _Tally) -
         classes = schema.encode_labels(conform_labels(table.column(tally.label), schema))
         tally.judged += int((classes >= 0).sum())
         tally.right += int((np.argmax(chances, axis=1) == classes).sum())
+        if tally.rows < _MEASURED:
+            tally.seen.append((chances, classes))
     return chances
+
+
+def _measure(tally: _Tally) -> "Measures | None":
+    """Measures of the rows that were kept; None where none of those has a known class."""
+    import numpy as np
+
+    from tacit.estimators.measures import measure
+
+    chances, classes = (np.concatenate(part) for part in zip(*tally.seen, strict=True))
+    return measure(chances, classes) if (classes >= 0).any() else None
 
 
 def _tell(tally: _Tally, data: Path, out: Path, seconds: float, screen: Screen) -> None:
     accuracy = tally.right / tally.judged if tally.judged else None
+    measures = _measure(tally) if tally.judged else None
     screen.tell(
         rows=tally.rows,
         out=out,
@@ -251,6 +270,7 @@ def _tell(tally: _Tally, data: Path, out: Path, seconds: float, screen: Screen) 
         label=tally.label,
         judged=tally.judged,
         accuracy=accuracy,
+        measures=None if measures is None else measures.as_dict,
         seconds=round(seconds, 1),
     )
     if tally.ignored:
@@ -262,5 +282,8 @@ def _tell(tally: _Tally, data: Path, out: Path, seconds: float, screen: Screen) 
         error = 0.5 / tally.judged**0.5
         known = f"{tally.judged:,} rows with a known {tally.label}"
         screen.say(f"accuracy {accuracy:.3f} (± {error:.3f}) on {known}")
+        first = "" if tally.rows <= _MEASURED else f", of the first {_MEASURED:,} rows"
+        told = ", ".join(f"{each.name} {each}" for each in measures.figures[1:]) if measures else ""
+        screen.say(f"{told} (95 % intervals{first})")
     elif tally.label is not None:
         screen.say(f"no accuracy: no row has a {tally.label} that the model knows")

@@ -13,10 +13,8 @@ owner can change what another's rows mean.
 
 import csv as plain_csv
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +23,14 @@ import pyarrow as pa
 from pyarrow import csv, parquet
 
 from tacit._util.types import AnyArray, IntArray
+from tacit.data.csv_text import (
+    PLAIN,
+    TextForm,
+    find_ragged,
+    is_parquet,
+    read_heading,
+    unreadable,
+)
 from tacit.data.sample import ColumnRoles, Sample, sample_of
 from tacit.data.schema import Schema
 from tacit.data.table import (
@@ -55,9 +61,10 @@ class TableFile:
     names: tuple[str, ...]
     _delimiter: str = ""
     _parquet: Any = None
+    _form: TextForm = PLAIN
 
     @classmethod
-    def open(cls, path: str | Path) -> "TableFile":
+    def open(cls, path: str | Path, form: TextForm = PLAIN) -> "TableFile":
         """Read the heading of a CSV or parquet file, which it is by its ending."""
         file = Path(path)
         if not file.is_file():
@@ -66,12 +73,12 @@ class TableFile:
             try:
                 content = parquet.ParquetFile(file)
             except (pa.ArrowException, OSError) as problem:
-                raise _unreadable(file, problem) from None
+                raise unreadable(file, problem) from None
             return cls(file, tuple(content.schema_arrow.names), _parquet=content)
-        heading = _read_heading(file)
+        heading = read_heading(file, form)
         sign = max(_DELIMITERS, key=heading.count)  # whichever of the usual signs it has most
         names = next(plain_csv.reader([heading], delimiter=sign), [])
-        return cls(file, tuple(name.strip() for name in names), sign)
+        return cls(file, tuple(name.strip() for name in names), sign, _form=form)
 
     def require(self, *columns: str | None) -> None:
         """An error that names the columns there are, unless these are among them."""
@@ -151,74 +158,16 @@ class TableFile:
                 include_columns=wanted,
                 strings_can_be_null=False,
             )
-            reading = csv.ReadOptions(column_names=names, skip_rows=1, block_size=_BLOCK)
+            encoding = "utf8" if self._form.is_utf8 else self._form.encoding
+            reading = csv.ReadOptions(
+                column_names=names, skip_rows=1, block_size=_BLOCK, encoding=encoding
+            )
             parsing = csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True)
             with csv.open_csv(self.path, reading, parsing, converting) as batches:
-                yield from batches
+                yield from map(self._form.read_batch, batches)
         except (pa.ArrowException, OSError) as problem:
-            raise _unreadable(self.path, problem) from None
-
-
-def is_parquet(file: Path) -> bool:
-    """By the ending of its name."""
-    return file.suffix.lower() in (".parquet", ".pq")
-
-
-def _read_heading(file: Path) -> str:
-    """The first line of a file that is said to be CSV; an error if it is of another kind."""
-    with (
-        file.open("rb") as content,
-        TextIOWrapper(content, encoding="utf-8-sig", errors="replace") as text,
-    ):
-        first = content.peek(_MOST_MAGIC)[:_MOST_MAGIC]
-        if not first:
-            raise ValueError(
-                f"{file} is empty: a table needs a line with the names of its columns, and rows"
-            )
-        if _other_kind(first):
-            raise _unreadable(file, first=first)
-        heading = text.readline()
-    if heading.count('"') % 2:
-        raise ValueError(
-            f"{file} has a column name with a line break in it: write all names in the first line"
-        )
-    return heading
-
-
-_RAGGED = re.compile(r"(Row #\d+: )?Expected \d+ columns, got \d+")
-_MAGIC = {  # what files begin with
-    b"\x1f\x8b": "it is compressed (gzip): unpack it first",
-    b"PK": "it is a workbook or an archive: save it as CSV first",
-    b"PAR1": "it is a parquet file: let its name end in .parquet",
-    b"\xff\xfe": "it is UTF-16 text: save it as UTF-8",
-    b"\xfe\xff": "it is UTF-16 text: save it as UTF-8",
-}
-_MOST_MAGIC = max(map(len, _MAGIC))
-
-
-def _unreadable(file: Path, problem: Exception | None = None, first: bytes = b"") -> ValueError:
-    """The library's message may quote a row: only its figures are told."""
-    said = str(problem or "")
-    ragged = _RAGGED.search(said)
-    if ragged:
-        why = (
-            f"{ragged.group(0).lower()}: every line must have as many values as the first has names"
-        )
-    elif "UTF8" in said.upper():
-        why = "it is not UTF-8 text: save it as UTF-8"
-    else:
-        if not first:
-            with file.open("rb") as content:
-                first = content.read(_MOST_MAGIC)
-        known = "" if first == b"PAR1" and is_parquet(file) else _other_kind(first)
-        why = known or "is it a CSV (UTF-8 text) or parquet file with a heading?"
-    return ValueError(f"{file} cannot be read as a table: {why}")
-
-
-def _other_kind(first: bytes) -> str:
-    """What a file is that is not CSV, by its first bytes; empty: nothing is known."""
-    kinds = (reason for begin, reason in _MAGIC.items() if first.startswith(begin))
-    return next(kinds, "")
+            ragged = "" if self._parquet else find_ragged(self.path, self._delimiter, self._form)
+            raise unreadable(self.path, problem, ragged=ragged) from None
 
 
 def read_sample(file: "TableFile", roles: ColumnRoles) -> Sample:

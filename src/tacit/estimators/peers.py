@@ -314,12 +314,20 @@ class PeerEnsemble(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: igno
     def _take_up(self, model: ServedScores) -> None:
         self.cells_, self.served_ = model.cells, PeerModel(model.cells, model.scores)
 
+    def __getstate__(self) -> Any:
+        """What is pickled: neither rows nor what knows them, nor coins; as a model in a file it
+        predicts and takes no newcomers.
+        """
+        state: Any = super().__getstate__()
+        private = ("_cohort", "_stream", "models_")
+        return {name: value for name, value in state.items() if name not in private}
+
     def _check_participants(self) -> None:
         check_is_fitted(self)
         if not hasattr(self, "_cohort"):
             raise ValueError(
-                "a model that was read from a file has no participants: they are where it "
-                "was fitted"
+                "a model that was read from a file, or copied, has no participants: they are where "
+                "it was fitted"
             )
 
     def _check(self) -> None:

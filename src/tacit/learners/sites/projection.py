@@ -19,7 +19,7 @@ from tacit._util.types import FloatArray, IntArray
 from tacit.learners.models.scores import logistic
 from tacit.wire import message
 
-_INSIDE = 1 - 2.0**-40  # rounding cannot carry a clipped row out of its balls
+INSIDE = 1 - 2.0**-40  # rounding cannot carry a clipped row out of its balls
 _LARGEST = 2.0**20  # entry of a projection, and of a shifted row
 _CONDITION = 2.0**20  # the longest direction over the shortest
 _MOST = 1 << 12  # columns of what is seen
@@ -124,7 +124,7 @@ def _shorten(seen: FloatArray, l1_bound: float) -> None:
         for k in range(seen.shape[1]):
             squares += seen[i, k] * seen[i, k]
             sizes += abs(seen[i, k])
-        factor = _INSIDE / max(np.sqrt(squares), sizes / l1_bound, 1.0)
+        factor = INSIDE / max(np.sqrt(squares), sizes / l1_bound, 1.0)
         for k in range(seen.shape[1]):
             seen[i, k] *= factor
 

@@ -1,0 +1,91 @@
+"""ONNX graphs against the models they were made of, a million rows of each kind:
+`python -m benchmarks.onnx_rows --rows 1000000`.
+
+Prints the largest difference of a probability and how many labels differ; exit status 1 beyond
+1e-6.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from onnxruntime import InferenceSession
+from sklearn.datasets import make_classification
+
+from tacit import PeerEnsemble, PrivateBoosting, PrivateClassifier, SiteEnsemble
+from tacit.estimators.onnx_export import write_onnx
+
+_BLOCK = 20_000
+_SAMPLE = 6_000
+
+
+def models() -> dict[str, object]:
+    """One of every kind, fitted to made-up rows with seeded coins."""
+    X, y = make_classification(_SAMPLE, n_features=12, n_informative=8, n_classes=3, random_state=1)
+    two = (y > 0).astype(int)
+    sites = np.arange(_SAMPLE - 500) % 5
+    own, own_two = (X[:500], y[:500]), (X[:500], two[:500])
+    rest, labels, pairs = X[500:], y[500:], two[500:]
+    return {
+        "classifier": PrivateClassifier(8.0, random_state=1).fit(rest, labels, public=own),
+        "classifier, two servers": PrivateClassifier(4.0, trust="two servers", random_state=1).fit(
+            rest, pairs, public=own_two
+        ),
+        **{
+            f"boosting, {learner}": PrivateBoosting(
+                learner, epsilon=8.0, rounds=4, random_state=1
+            ).fit(rest, labels, public=own)
+            for learner in ("stump", "centroid", "logistic")
+        },
+        "sites": SiteEnsemble(epsilon=8.0, random_state=1).fit(
+            rest, labels, owners=sites, public=own
+        ),
+        **{
+            f"peers, {method}": PeerEnsemble(
+                epsilon=8.0, rounds=10, method=method, random_state=1
+            ).fit(rest, pairs, owners=sites, public=own_two)
+            for method in ("turns", "stumps", "trees")
+        },
+    }
+
+
+def main() -> None:
+    """Compare every kind of model."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    rows = parser.parse_args().rows
+    worst = 0.0
+    with tempfile.TemporaryDirectory() as folder:
+        for name, model in models().items():
+            worst = max(worst, compare(name, model, rows, Path(folder)))
+    sys.exit(int(not worst <= 1e-6))
+
+
+def compare(name: str, model: object, rows: int, folder: Path) -> float:
+    """The largest difference of a probability."""
+    fitted: PrivateClassifier = model  # type: ignore[assignment]  # all have what is used here
+    write_onnx(fitted.content(), folder / "m.onnx")
+    session = InferenceSession(str(folder / "m.onnx"), providers=["CPUExecutionProvider"])
+    rng, began, worst, others = np.random.default_rng(2), time.process_time(), 0.0, 0
+    for start in range(0, rows, _BLOCK):
+        X = rng.normal(scale=2.0, size=(min(_BLOCK, rows - start), fitted.n_features_in_))
+        given = {
+            str(feature.name): X[:, [place]]
+            for place, feature in enumerate(fitted.schema_.features)
+        }
+        label, chances = session.run(["label", "probabilities"], given)
+        worst = max(worst, float(np.abs(chances - fitted.predict_proba(X)).max()))
+        others += int(np.count_nonzero(label != fitted.predict(X)))
+    seconds = time.process_time() - began
+    print(
+        f"{name}: {rows:,} rows, largest difference {worst:.1e}, {others} other labels, "
+        f"{seconds:.0f} s"
+    )
+    return worst
+
+
+if __name__ == "__main__":
+    main()
