@@ -230,3 +230,38 @@ def test_rounded_shares_through_the_gate_add_up(tmp_path):
     assert (len(mean), n) == (query.width, 12)
     exact = query.learner.share(query.share_query, cohort).mean(axis=0)
     assert (abs(mean - exact) < 6 * stderr).all()
+
+
+def test_what_costs_no_epsilon_yet_counts_in_what_comes(tmp_path):
+    """At a large delta a sum may have epsilon 0; its rho is written down, and it is a release."""
+    facts = Facts(3, 2)
+    law = VectorTerms.of(Centroid().space(facts), 0.4, 1e-6, minimum=1)
+    law = replace(law, delta=0.1)
+    door = gate(
+        tmp_path, epsilon_total=9, epsilon_per_release=9, releases=40, delta_total="0.1", **PINNED
+    )
+    servers = (public(COORDINATOR_KEY), public(HELPER_KEY))
+    first = ShareQuery(1, 1, None, Centroid(), facts, Ensemble(2), law)
+    assert law.price == 0
+    for number in range(1, 41):
+        asked = SharesQuery.of(first, number, servers)
+        door.answer(sign(invitation(number, asked=asked), PURPOSE, KEY))
+    made = entries(tmp_path)
+    assert made[0].epsilon == "0"
+    assert {Fraction(entry.rho) for entry in made} == {law.rho}
+    charged = sum((entry.cost for entry in made), Fraction(0))
+    assert charged == Fraction(epsilon_of(40 * law.rho, 0.1)) > 0
+    assert owners(made, None)["owner 0"]["releases"] == 40
+    more = SharesQuery.of(first, 41, servers)
+    assert refused(door, question(41, asked=more)).reason is Reason.SPENT
+
+
+def test_one_server_cannot_be_named_twice_in_another_writing():
+    """Of a key with the highest bit set, or beyond the prime, a curve makes the same key."""
+    terms = sum_terms()
+    for other in (
+        bytes([*terms.helper[:31], terms.helper[31] | 0x80]),
+        (int.from_bytes(terms.helper, "little") + 2**255 - 19).to_bytes(33, "little")[:32],
+    ):
+        with pytest.raises(ValueError, match=r"one key has one writing|different keys"):
+            replace(terms, coordinator=other)

@@ -170,7 +170,7 @@ class Gate(ReportMaker):
                 for each, report in zip(due, reports, strict=True):
                     if each in now:
                         cost = self._cost(book, each, invitation)
-                        book.add(self._entry(invitation, each.owner, cost, report))
+                        book.add(self._entry(invitation, each, cost, report))
                         said[each.owner] = report
             left = [each.owner for each in now if each not in due]
             log.info("question %s of campaign %s", invitation.number, invitation.campaign)
@@ -241,11 +241,13 @@ class Gate(ReportMaker):
     def _campaign(self, invitation: Invitation) -> CampaignId:
         return CampaignId(invitation.campaign, self._pin)
 
-    def _entry(self, invitation: Invitation, owner: str, cost: Fraction, report: bytes) -> Entry:
+    def _entry(
+        self, invitation: Invitation, due: DueReport, cost: Fraction, report: bytes
+    ) -> Entry:
         """A line of the ledger."""
         query = invitation.query
         return Entry(
-            owner=owner,
+            owner=due.owner,
             digest=invitation.digest,
             campaign=invitation.campaign,
             number=invitation.number,
@@ -255,8 +257,8 @@ class Gate(ReportMaker):
             what=query.what,
             how=query.how,
             report=report,
-            rho=str(query.rho if cost else 0),
-            delta=str(rational(query.delta) if cost else 0),
+            rho=str(query.rho if due.paid else 0),
+            delta=str(rational(query.delta) if due.paid else 0),
             key=self._pin,
         )
 

@@ -71,9 +71,12 @@ class Book:
         return None if found is None else Entry(*found)
 
     def spending_of(self, owner: str) -> tuple[Fraction, int]:
-        """The epsilon that an owner has spent, and in how many releases that cost something."""
+        """The epsilon that an owner has spent, and in how many releases that cost something:
+        epsilon, or rho whose epsilon is still 0 at its delta.
+        """
         costs = self.connection.execute(
-            "SELECT epsilon FROM releases WHERE owner = ? AND epsilon <> '0'", (owner,)
+            "SELECT epsilon FROM releases WHERE owner = ? AND (epsilon <> '0' OR rho <> '0')",
+            (owner,),
         ).fetchall()
         return sum((Fraction(cost) for (cost,) in costs), Fraction(0)), len(costs)
 

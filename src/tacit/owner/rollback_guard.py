@@ -45,8 +45,8 @@ class CampaignId(NamedTuple):
 @dataclass(frozen=True)
 class Entry:
     """A release; `epsilon` is an exact rational as text, `at` in seconds since 1970. What cost
-    nothing was made from no rows. `key` is the campaign's, in hex; empty in lines of before they
-    had one, which count for every campaign of that name.
+    neither epsilon nor rho was made from no rows. `key` is the campaign's, in hex; empty in lines
+    of before they had one, which count for every campaign of that name.
 
     Where it has a delta, `rho` is what it costs as zero-concentrated privacy, and `epsilon` what it
     adds to the epsilon of its campaign at this `delta` (`added_epsilon`).
@@ -78,6 +78,11 @@ class Entry:
     def cost(self) -> Fraction:
         """The epsilon charged."""
         return Fraction(self.epsilon)
+
+    @property
+    def is_paid(self) -> bool:
+        """Whether rows were used: a rho may cost no epsilon yet, where delta is large."""
+        return self.cost > 0 or Fraction(self.rho) > 0
 
     def __repr__(self) -> str:
         return f"Entry({self.owner!r}, {self.digest.hex()[:12]}, epsilon={self.epsilon})"

@@ -35,7 +35,7 @@ def owners(entries: list[Entry], limit: Policy | None) -> dict[str, dict[str, ob
     for owner, costs in sorted(charged.items()):
         counts = sum((entry.cost for entry in costs if entry.how == COUNTS), Fraction(0))
         spent = budget_used(sum((entry.cost for entry in costs), Fraction(0)), counts)
-        paid = sum(entry.cost > 0 for entry in costs)
+        paid = sum(entry.is_paid for entry in costs)
         found[owner] = {"spent": round_up(spent), "releases": paid}
         deltas = {(entry.campaign, entry.key, Fraction(entry.delta)) for entry in costs}
         found[owner]["delta"] = round_up(sum((each for *_, each in deltas), Fraction(0)))

@@ -37,6 +37,7 @@ from tacit.wire.envelopes import KEY, OVERHEAD, seal, unseal
 COORDINATOR, HELPER = 0, 1  # places of the two servers, as in Prio3
 _NAMES = ("coordinator", "helper")
 _DIGEST = 32  # bytes
+_PRIME = 2**255 - 19  # of the curve that keys lie on
 
 
 class SumLaw(ABC):
@@ -126,6 +127,11 @@ class SumTerms:
         for name in _NAMES:
             if not len(getattr(self, name)) == KEY:
                 raise bad(f"key of the {name}", f"{KEY} bytes", len(getattr(self, name)))
+            if not int.from_bytes(getattr(self, name), "little") < _PRIME:
+                raise ValueError(
+                    f"key of the {name} must be written with a number below 2^255 - 19: one key "
+                    "has one writing"
+                )
         if self.coordinator == self.helper:
             raise ValueError(
                 "coordinator and helper must have different keys: one server that plays both "
