@@ -53,7 +53,11 @@ _LISTING = "tacit.listing"
 # Commands of other distributions, which say so by an entry point of this group.
 _ELSEWHERE = {"reproduce": "tacit-papers"}
 _GROUP = "tacit.commands"
-_FILES = {"leave": "join", "helper": "serve"}  # commands in the file of another
+_FILES = {
+    "leave": "join",
+    "helper": "serve",
+    "export": "explain",
+}  # commands in the file of another
 
 Json = Annotated[
     bool,

@@ -1,5 +1,5 @@
-"""tacit explain: a page about a saved model: what each column adds, what is promised, what of it
-came from where.
+"""A saved model for others. tacit explain: a page of why it says what it says; tacit export: for
+programs that are not tacit, or a card for people.
 """
 
 from pathlib import Path
@@ -7,16 +7,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tacit._util.checks import one_of
 from tacit.cli._options import check_file, optional_key
 from tacit.cli._output import Screen, table_of, writable
 
 if TYPE_CHECKING:  # a wrong option or a missing file is told before any of it is loaded
     from tacit.estimators.explanation import ColumnCurve, Explainer, Explanation
     from tacit.estimators.guarantee import Guarantee
+    from tacit.estimators.persistence import SavedModel
     from tacit.render.document import Chart, Document, Section, Table
 
 _MOST = 12  # columns with a chart of their own
 _FIRST = 20  # rows whose contributions are shown one by one
+_ENDINGS = (".onnx", ".json", ".md", ".html")  # of what can be exported
+
+CampaignKey = Annotated[
+    str | None, typer.Option(help="Key (hex) of the campaign that must have signed the model.")
+]
 
 
 def explain(
@@ -25,10 +32,7 @@ def explain(
         Path | None, typer.Option(help="Your own rows to explain, CSV or parquet.")
     ] = None,
     out: Annotated[Path, typer.Option(help="Where to write the page.")] = Path("explained.html"),
-    campaign_key: Annotated[
-        str | None,
-        typer.Option(help="Key (hex) of the campaign that must have signed the model."),
-    ] = None,
+    campaign_key: CampaignKey = None,
     *,
     screen: Screen,
 ) -> None:
@@ -45,16 +49,10 @@ def explain(
     if data is not None:
         check_file(data)
     writable("--out", out)
-    from tacit.cli.predict import read_saved
     from tacit.estimators.explanation import Explainer
-    from tacit.estimators.persistence import SavedModel
     from tacit.render.pages import write_page
 
-    saved, _ = read_saved(model, optional_key(campaign_key))
-    if not isinstance(saved, SavedModel):
-        raise ValueError(
-            f"{model} is a peer's own model, which is not published: explain the other"
-        )
+    saved, _ = _read_published(model, campaign_key)
     explainer = Explainer(saved)
     found = None if data is None else _explain_rows(explainer, data)
     ranked = _rank(explainer, found)
@@ -166,3 +164,76 @@ def _promise_section(promise: "Guarantee") -> "Section":
     if promise.not_protected:
         parts += (Paragraph("Not protected:", "limits", items=promise.not_protected),)
     return Section("What owners were promised", parts=parts)
+
+
+def _read_published(model: Path, key: str | None) -> "tuple[SavedModel, str | None]":
+    """The model in a file, and who signed it; a peer's own one is for itself alone."""
+    from tacit.cli.predict import read_saved
+    from tacit.estimators.persistence import SavedModel
+
+    saved, signer = read_saved(model, optional_key(key))
+    if not isinstance(saved, SavedModel):
+        raise ValueError(f"{model} is a peer's own model: give the one that is served")
+    return saved, signer
+
+
+def export(
+    model: Annotated[Path, typer.Argument(help="A model that tacit fit wrote.")],
+    out: Annotated[
+        Path,
+        typer.Option(help="By its ending: .onnx, .json (sums over columns), .md or .html (card)."),
+    ],
+    use: Annotated[str, typer.Option(help="Of a card: what the model is meant for.")] = "",
+    test: Annotated[
+        Path | None, typer.Option(help="Of a card: rows with labels to measure on.")
+    ] = None,
+    label: Annotated[
+        str | None, typer.Option(help="Their column with the right answer; default: the model's.")
+    ] = None,
+    campaign_key: CampaignKey = None,
+    *,
+    screen: Screen,
+) -> None:
+    """Write a saved model for programs that are not tacit (ONNX from raw columns to
+    probabilities, JSON of linear models and sums of tables), or a card for people: guarantee,
+    columns, influence of one report, what was measured, what it is meant for.
+
+    Example:
+        tacit export model.tacit --out model.onnx
+    """
+    ending = one_of("the ending of --out", out.suffix, _ENDINGS)
+    check_file(model, "a model that tacit fit wrote")
+    if test is not None:
+        check_file(test)
+    writable("--out", out)
+    saved, signer = _read_published(model, campaign_key)
+    if ending == ".onnx":
+        from tacit.estimators.onnx_export import write_onnx
+
+        write_onnx(saved, out)
+    elif ending == ".json":
+        from tacit.estimators.travel import json_form
+
+        out.write_text(json_form(saved), encoding="utf-8")
+    else:
+        from tacit.estimators.travel import CardFacts, card_of
+        from tacit.render.pages import write_markdown, write_page
+
+        measured = () if test is None else _measure(saved, test, label)
+        card = card_of(saved, CardFacts(use, measured))
+        (write_page if ending == ".html" else write_markdown)(card, out)
+    screen.tell(out=out, kind=saved.kind, signed_by=signer)
+    screen.say(f"{saved.kind}: {out}")
+
+
+def _measure(saved: "SavedModel", test: Path, label: str | None) -> tuple[tuple[str, str], ...]:
+    """Accuracy on rows of a file, with its error, and how many they are."""
+    from tacit.data.table_file import TableFile, read_labelled
+    from tacit.estimators.measures import measure
+
+    named = label or saved.label
+    if not named:
+        raise ValueError("--label is missing: the model does not know the name of its column")
+    table, classes = read_labelled(TableFile.open(test), named, saved.schema)
+    found = measure(saved.probabilities(saved.schema.encode(table).X), classes)
+    return (("rows", f"{found.rows:,}"), *((each.name, str(each)) for each in found.figures))
