@@ -50,6 +50,11 @@ def test_a_model_comes_back_as_it_was(tmp_path, name):
     assert "moved_values_" not in str(again.guarantee_)
     assert again.transcript_ == model.transcript_
     assert again.report_ == model.report_
+    asked = model.guarantee_.epsilon[1] > 0
+    assert again.get_params()["epsilon"] == (model.epsilon if asked else 1.0)
+    if isinstance(again, PrivateClassifier):
+        with pytest.raises(AttributeError, match="its last stage alone"):
+            next(again.staged_predict(X))
     again.save(tmp_path / "again.tacit")
     assert (tmp_path / "again.tacit").read_bytes() == (tmp_path / "m.tacit").read_bytes()
 

@@ -268,6 +268,10 @@ class PrivateClassifier(EstimatorFace, ClassifierMixin, BaseEstimator):  # type:
     def staged_predict(self, X: Any) -> Iterator[AnyArray]:
         """Predictions of the data user's own model (when combining) and after each round."""
         rows = self._encode(X)
+        if not hasattr(self, "stages_"):
+            raise AttributeError(
+                "a model that was read from a file has its last stage alone: use predict"
+            )
         for stage in self.stages_:
             yield np.asarray(self.classes_[np.argmax(stage.probabilities(rows), axis=1)])
 

@@ -213,7 +213,7 @@ def read_model(
 
 
 def _restore(kind: type[Any], content: SavedModel) -> Any:
-    estimator = kind(schema=content.schema)
+    estimator = kind(schema=content.schema).set_params(**_told_parameters(kind, content.guarantee))
     estimator._take_up(content.model)
     estimator.schema_ = content.schema
     estimator.classes_ = np.array(content.schema.classes)
@@ -230,3 +230,16 @@ def _restore(kind: type[Any], content: SavedModel) -> Any:
     estimator.transcript_ = content.transcript
     estimator.label_ = content.label
     return estimator
+
+
+def _told_parameters(kind: type[Any], promise: Guarantee) -> dict[str, Any]:
+    """Parameters that the guarantee names, so that a model which was read says what it was fitted
+    with; others are as they are by default.
+    """
+    told: dict[str, Any] = {"trust": promise.trust}
+    low, high = promise.epsilon or (0.0, 0.0)
+    if 0 < low == high:
+        told["epsilon"] = high
+    if promise.delta:
+        told["delta"] = promise.delta
+    return {name: value for name, value in told.items() if name in kind().get_params()}
