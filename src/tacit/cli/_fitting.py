@@ -6,7 +6,6 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any
 
-import tacit
 from tacit._util.checks import whole
 from tacit._util.interrupts import stop_on_interrupt
 from tacit.algorithms.public_baseline import PublicModel, fit_public
@@ -26,10 +25,17 @@ from tacit.data.table_file import (
     read_owned,
     read_sample,
 )
+from tacit.estimators.boosting import PrivateBoosting
+from tacit.estimators.classifier import PrivateClassifier
+from tacit.estimators.peers import PeerEnsemble
 from tacit.estimators.planning import Plan
+from tacit.estimators.sites import SiteEnsemble
 from tacit.learners.owners import learner_or_simulation
 from tacit.mechanisms.streams import drawing_order, stream_of
 
+_ESTIMATORS: dict[str, Any] = {
+    kind.__name__: kind for kind in (PrivateClassifier, PrivateBoosting, SiteEnsemble, PeerEnsemble)
+}
 WEIGHTS = {  # about how long the steps of a fit take
     "read": 1.0,
     "own": 2.0,
@@ -146,7 +152,7 @@ def estimator_of(method: str, given: dict[str, Any], schema: Schema) -> Any:
         )
     if "learner" in chosen.options:
         options = _with_learner(options)
-    return getattr(tacit, chosen.kind)(schema=schema, **dict(chosen.fixed), **options)
+    return _ESTIMATORS[chosen.kind](schema=schema, **dict(chosen.fixed), **options)
 
 
 def check_owners(name: str, column: str | None, count: int) -> None:

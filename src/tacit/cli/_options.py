@@ -133,12 +133,6 @@ HomeFolder = Annotated[
 ]
 
 
-def check_file(path: Path, what: str = "the name of a CSV or parquet file") -> None:
-    """Refuse a file that is not there, before anything is loaded that would read it."""
-    if not path.is_file():
-        raise ValueError(f"{path} is not there: give {what}")
-
-
 def home_folder(given: Path | None, rehearsal: bool = False) -> Path:
     """The home that was given, else the user's; a rehearsal's lies apart."""
     from tacit.service.device.home import default_home

@@ -263,6 +263,12 @@ def steps(screen: Screen, total: float, pace: Pace | None = None) -> Iterator[St
         step("done", 0.0)
 
 
+def check_file(path: Path, what: str = "the name of a CSV or parquet file") -> None:
+    """Refuse a file that is not there, before anything is loaded that would read it."""
+    if not path.is_file():
+        raise ValueError(f"{path} is not there: give {what}")
+
+
 def writable(option: str, out: Path) -> None:
     """Make the folder of a file; an hour's work should not end at a wrong name."""
     try:

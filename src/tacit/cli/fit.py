@@ -18,9 +18,8 @@ from tacit.cli._options import (
     Label,
     LeaveOut,
     SchemaFile,
-    check_file,
 )
-from tacit.cli._output import Screen, writable
+from tacit.cli._output import Screen, check_file, writable
 
 _NO_PUBLIC = (
     "--public FILE is missing: rows that you may use freely (your own, or published ones) "

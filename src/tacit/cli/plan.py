@@ -18,9 +18,8 @@ from tacit.cli._options import (
     Label,
     LeaveOut,
     SchemaFile,
-    check_file,
 )
-from tacit.cli._output import Screen, Steps, steps, table_of
+from tacit.cli._output import Screen, Steps, check_file, steps, table_of
 from tacit.sums import TRUSTS
 
 if TYPE_CHECKING:  # a wrong option or a missing file is told before any of it is loaded

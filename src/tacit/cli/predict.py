@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit._util.interrupts import stop_on_interrupt
-from tacit.cli._options import Decimal, Encoding, check_file, optional_key
-from tacit.cli._output import Screen, bar, misfits_line, writable
+from tacit.cli._options import Decimal, Encoding, optional_key
+from tacit.cli._output import Screen, bar, check_file, misfits_line, writable
 
 if TYPE_CHECKING:  # a wrong option or a missing file is told before any of it is loaded
     from tacit._util.types import AnyArray, IntArray

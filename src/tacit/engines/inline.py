@@ -123,25 +123,18 @@ class Inline:
         that many left.
         """
         owners = self._invite(query)
-        summed = isinstance(query, ShareQuery) and isinstance(query.terms, VectorTerms)
-        if not len(owners) or (summed and not self._charge_sum(owners, query)):
+        if not len(owners):
             return None
         tapes = self.stream.child("round", query.round, query.attempt).of(owners)
-        if query.width > self._widest and (summed or not query.unsound):
+        if isinstance(query, ShareQuery) and isinstance(query.terms, VectorTerms):
+            return self._add_up(query, owners, tapes) if self._charge_sum(owners, query) else None
+        if query.width > self._widest and not query.unsound:
             self._widest, self.influence = query.width, query.influence
-        if isinstance(query, ShareQuery) and summed:
-            return self._add_up(query, owners, tapes)
         epsilon = self.epsilon if isinstance(self.epsilon, float) else self.epsilon[owners]
         self.spent[owners] += epsilon
         if isinstance(query, ShareQuery) and isinstance(query.learner, Simulated):
             kind = MECHANISMS[query.how]
             return query.learner.simulate(query, self.cohort[owners], kind, epsilon, tapes)
-        return query.answer(self._collect(query, owners, epsilon, tapes))
-
-    def _collect(
-        self, query: Query, owners: IntArray, epsilon: float | FloatArray, tapes: Stream
-    ) -> Any:
-        """What owners release, block by block, added up."""
         collected: Any = None
         blocks = -(-len(owners) * query.width // _BLOCK)
         for rows in np.array_split(np.arange(len(owners)), blocks):
@@ -149,7 +142,7 @@ class Inline:
             part = epsilon if isinstance(epsilon, float) else epsilon[rows]
             added = query.collect(query.release(block, part, coins), part)
             collected = added if collected is None else collected + added
-        return collected
+        return query.answer(collected)
 
     def _charge_sum(self, owners: IntArray, query: Query) -> bool:
         """Whether owners can pay for one more sum out of their epsilon; then they have. What sums
@@ -168,6 +161,8 @@ class Inline:
 
     def _add_up(self, query: ShareQuery, owners: IntArray, tapes: Stream) -> Answer:
         """What two servers say to a sum of shares."""
+        if query.width > self._widest:
+            self._widest, self.influence = query.width, query.influence
         total = np.zeros(query.width, dtype=np.int64)
         blocks = -(-len(owners) * query.width // _BLOCK)
         for rows in np.array_split(np.arange(len(owners)), blocks):
