@@ -1,5 +1,5 @@
-"""The services: tacit serve, the coordinator of a campaign; tacit helper, the second server of
-sums.
+"""The services: tacit serve, the coordinator of a campaign; tacit helper, the second of sums;
+tacit vectors, test vectors of the proofs behind sums.
 """
 
 import os
@@ -13,7 +13,14 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from tacit._util.durable import read_or_create
-from tacit.cli._options import LogJson, check_port, key_of, log_to_stderr, warn_of_rehearsal
+from tacit.cli._options import (
+    FAILED,
+    LogJson,
+    check_port,
+    key_of,
+    log_to_stderr,
+    warn_of_rehearsal,
+)
 from tacit.cli._output import Screen
 
 if TYPE_CHECKING:
@@ -267,3 +274,39 @@ def _append(path: Path, content: bytes) -> None:
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     with os.fdopen(handle, "wb") as file:
         file.write(content)
+
+
+def vectors(
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            help="Folder of test vectors (JSON), as the draft on verifiable aggregation has them.",
+            exists=True,
+            file_okay=False,
+        ),
+    ],
+    screen: Screen,
+) -> None:
+    """Replay test vectors of Prio3, good ones and ones that must be refused, bit for bit.
+
+    Each file is passed, failed or not judged (another algorithm). Exit status 1 if one has failed,
+    or none was passed.
+
+    Example:
+        tacit vectors test_vec/vdaf
+    """
+    from tacit.sums.prio3.vectors import judge_folder
+
+    found = judge_folder(folder)
+    for verdict in found:
+        screen.say(str(verdict))
+    counts = {
+        name: sum(verdict.passed is outcome for verdict in found)
+        for name, outcome in (("passed", True), ("failed", False), ("not_judged", None))
+    }
+    screen.say(
+        f"{counts['passed']} passed, {counts['failed']} failed, {counts['not_judged']} not judged"
+    )
+    screen.tell(**counts, vectors={verdict.name: verdict.passed for verdict in found})
+    if counts["failed"] or not counts["passed"]:
+        raise typer.Exit(FAILED)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.sums.prio3.words import high_half, inline, on_vectors, ones_if_below
+from tacit._util.kernels import high_half, inline, on_vectors, ones_if_below
 
 _MODULUS = 2**128 - 28 * 2**64 + 1
 _P0, _P1 = np.uint64(1), np.uint64(_MODULUS >> 64)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.sums.prio3.words import high_half, inline, on_vectors, on_words, ones_if_below
+from tacit._util.kernels import high_half, inline, on_vectors, on_words, ones_if_below
 
 _P = np.uint64(2**64 - 2**32 + 1)
 _LOW = np.uint64(2**32 - 1)
