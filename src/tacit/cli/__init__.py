@@ -55,7 +55,8 @@ _ELSEWHERE = {"reproduce": "tacit-papers"}
 _GROUP = "tacit.commands"
 _FILES = {
     "leave": "join",
-    "helper": "serve", "vectors": "serve",
+    "helper": "serve",
+    "vectors": "serve",
     "export": "explain",
 }  # commands in the file of another
 
