@@ -43,6 +43,8 @@ def loaded_by(*words, folder):
         (["fit", "--help"], 0, "--public"),
         (["plan", "--help"], 0, "--owners"),
         (["serve", "--help"], 0, "campaign"),
+        (["ledger", "show", "--help"], 0, "--policy"),
+        (["explain", "no.tacit"], 2, "no.tacit is not there"),
         (["fit", "people.csv", "--label", "y", "--epsilon", "much"], 2, "--epsilon"),
         (["fit", "no.csv", "--label", "y", "--public", "no.csv"], 2, "no.csv is not there"),
         (["fit", "no.csv", "--label", "y"], 2, "--public FILE is missing"),

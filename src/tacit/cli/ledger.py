@@ -1,7 +1,7 @@
 """tacit ledger: what an owner has released, and what is left."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
@@ -10,10 +10,9 @@ from rich.table import Table
 from tacit.cli import add
 from tacit.cli._options import HomeFolder, check_port, home_folder
 from tacit.cli._output import Screen, table_of
-from tacit.owner.ledger import Ledger
-from tacit.owner.policy import Policy
-from tacit.owner.rollback_guard import Entry
-from tacit.owner.statement import figures, owners, round_up, time_of
+
+if TYPE_CHECKING:  # help and wrong options are told before any of it is loaded
+    from tacit.owner.rollback_guard import Entry
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -47,6 +46,10 @@ def show(
     Example:
         tacit ledger show --home tacit-owner --policy policy.toml
     """
+    from tacit.owner.ledger import Ledger
+    from tacit.owner.policy import Policy
+    from tacit.owner.statement import figures, owners
+
     entries = Ledger(*_place(file, mark, home_folder(home))).entries()
     limit = None if policy is None else Policy.read(policy)
     screen.tell(releases=[figures(entry) for entry in entries], owners=owners(entries, limit))
@@ -87,6 +90,8 @@ def serve(
 
     import uvicorn
 
+    from tacit.owner.ledger import Ledger
+    from tacit.owner.policy import Policy
     from tacit.service.device.disclosures import LedgerPage
 
     place = _place(file, mark, home_folder(home))
@@ -125,6 +130,7 @@ def adopt(
     Example:
         tacit ledger adopt moved --home tacit-owner
     """
+    from tacit.owner.ledger import Ledger
     from tacit.service.device.home import Home, adopt_folder, adopt_home
 
     folder = home_folder(home)
@@ -162,7 +168,9 @@ def _beside(file: Path) -> Path | None:
     return mark if mark.exists() else None
 
 
-def _table(entries: list[Entry]) -> Table:
+def _table(entries: "list[Entry]") -> Table:
+    from tacit.owner.statement import round_up, time_of
+
     table = table_of(_releases(len(entries)))
     for heading in ("when\n(UTC)", "owner", "campaign", "no.", "what,\nhow", "hides"):
         table.add_column(heading, overflow="fold", no_wrap=heading not in ("owner", "campaign"))
