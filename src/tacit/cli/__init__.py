@@ -67,14 +67,15 @@ Json = Annotated[
 _EXAMPLE = "Example:\n"
 
 
-def add(app: typer.Typer, function: Callable[..., None]) -> None:
+def add(app: typer.Typer, function: Callable[..., None], name: str | None = None) -> None:
     """Make a command of a function whose last argument is a `screen` and whose docstring ends
-    with an example.
+    with an example; it is called as the function is, or by a `name`.
     """
     words, _, example = inspect.cleandoc(function.__doc__ or "").partition(_EXAMPLE)
     told = "\n\n".join(" ".join(paragraph.split()) for paragraph in words.strip().split("\n\n"))
     lines = [_EXAMPLE.strip(), *(line.strip() for line in example.strip().splitlines())]
-    app.command(function.__name__, help=told, epilog="\n".join(lines))(with_screen(function))
+    command = app.command(name or function.__name__, help=told, epilog="\n".join(lines))
+    command(with_screen(function))
 
 
 def with_screen(function: Callable[..., None]) -> Callable[..., None]:

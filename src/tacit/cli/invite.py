@@ -192,6 +192,9 @@ def invite(
     database: Annotated[
         str, typer.Option(help="sqlite:///FILE or postgresql://...", envvar="TACIT_DATABASE")
     ] = "sqlite:///campaign.db",
+    campaign: Annotated[
+        str, typer.Option(help="Of a database with several campaigns: which, by its file's name.")
+    ] = "",
     certificate: Annotated[
         list[Path] | None,
         typer.Option(help="The certificate behind the address (PEM), to pin; repeat for its next."),
@@ -221,7 +224,7 @@ def invite(
     there = [str(file) for file in files if file.exists()]
     if there:
         raise ValueError(f"{', '.join(there)} exist: delete them, or give other names or --out")
-    store = find_campaign(database)
+    store = find_campaign(database, campaign)
     standing = store.standing()
     terms = read_terms(standing.terms)
     helper = None if terms.servers is None else terms.servers[1]

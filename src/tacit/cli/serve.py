@@ -24,6 +24,8 @@ from tacit.cli._options import (
 from tacit.cli._output import Screen
 
 if TYPE_CHECKING:
+    from tacit.service.coordinator.server import Service
+    from tacit.service.coordinator.store import Store
     from tacit.service.protocol.watch import Watch
 
 WatchPort = Annotated[
@@ -120,7 +122,8 @@ def helper(
 
 def serve(
     campaign: Annotated[
-        Path, typer.Argument(help="The campaign file (TOML).", exists=True, dir_okay=False)
+        list[Path],
+        typer.Argument(help="The campaign file (TOML); several, or a folder of them.", exists=True),
     ],
     host: Annotated[
         str, typer.Option(help="Address to listen on; off this machine TLS is required.")
@@ -158,8 +161,12 @@ def serve(
     """Run the coordinator: invite owners, collect their reports, publish the model.
 
     The campaign's signing key and the admin key are made on first use, in STATE. Owners join with a
-    token each. Ctrl-C (exit status 130) ends it; everything is in the database, and the same
-    command goes on from there. With --json the document is printed before it serves.
+    token each. Several campaigns share address, database and STATE: each is at /campaigns/NAME by
+    its file's name, with key and tokens in STATE/NAME, and a file that comes into a folder that is
+    served is served, too.
+
+    Ctrl-C (exit status 130) ends it; everything is in the database, and the same command goes on
+    from there. With --json the document is printed before it serves.
 
     Example:
         tacit serve campaign.toml --tokens 50
@@ -176,50 +183,67 @@ def serve(
         if workers > 1:  # before anything counts
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="tacit-watch-")
     from tacit.service.coordinator.keys import CampaignKeys
-    from tacit.service.coordinator.server import Running, coordinator
+    from tacit.service.coordinator.server import Running, Service, coordinator
     from tacit.service.protocol.door import ConnectionLimits
     from tacit.service.protocol.guard import Guard
     from tacit.service.protocol.serving import Address, serve_forever
 
     log_to_stderr(log_json)
-
-    def make() -> Running:
-        keys, others = CampaignKeys.at(state), state / "administrators"
-        return coordinator(
-            campaign,
-            database,
-            keys.key,
-            admin_key(state),
-            rehearsal,
-            administrators=others,
-            keys=keys,
-        )
-
-    made = make()
-    file = state / "tokens"
-    there = len(file.read_text().split()) if file.exists() else 0
-    if tokens > there:
-        fresh = [secrets.token_urlsafe(24) for _ in range(tokens - there)]
-        made.store.add_tokens(fresh)
-        _append(file, "".join(f"{token}\n" for token in fresh).encode())
-        screen.say(f"{len(fresh)} tokens were added to {file}: give one to each owner")
     page = f"{'http' if certificate is None else 'https'}://{host}:{port}/"
-    screen.say(f"campaign key (owners may pin it): {made.fingerprint}")
-    screen.say(f"page: {page}, admin key: {state / 'admin.key'}")
-    screen.tell(
-        campaign_key=made.fingerprint,
-        page=page,
-        admin_key_file=state / "admin.key",
-        new_tokens=max(tokens - there, 0),
-    )
-    screen.tell(tokens_file=state / "tokens")
+    alone = len(campaign) == 1 and campaign[0].is_file()
+    others = state / "administrators"
+
+    def make_one() -> Running:
+        keys = CampaignKeys.at(state)
+        more = {"administrators": (others,), "keys": keys}
+        return coordinator(campaign[0], database, keys.key, admin_key(state), rehearsal, **more)
+
+    def make_several() -> Service:
+        return several(campaign, database, state, rehearsal)
+
+    made = make_one() if alone else make_several()
+    if isinstance(made, Service):
+        fresh = {
+            slug: give_tokens(each.store, state / slug, tokens)
+            for slug, each in made.campaigns.items()
+        }
+        screen.tell(
+            page=page,
+            admin_key_file=state / "admin.key",
+            campaigns=[
+                {
+                    "campaign": slug,
+                    "address": f"{page.rstrip('/')}{each.root}",
+                    "campaign_key": each.campaign_key.hex(),
+                    "new_tokens": fresh[slug],
+                    "tokens_file": state / slug / "tokens",
+                }
+                for slug, each in made.campaigns.items()
+            ],
+        )
+        for slug, each in made.campaigns.items():
+            screen.say(f"{slug}: {page.rstrip('/')}{each.root}, key {each.campaign_key.hex()}")
+        screen.say(f"page: {page}, admin key: {state / 'admin.key'}")
+    else:
+        new = give_tokens(made.store, state, tokens)
+        if new:
+            screen.say(f"{new} tokens were added to {state / 'tokens'}: give one to each owner")
+        screen.say(f"campaign key (owners may pin it): {made.fingerprint}")
+        screen.say(f"page: {page}, admin key: {state / 'admin.key'}")
+        screen.tell(
+            campaign_key=made.fingerprint,
+            page=page,
+            admin_key_file=state / "admin.key",
+            new_tokens=new,
+        )
+        screen.tell(tokens_file=state / "tokens")
     screen.close()
-    made.store.close()  # nothing open may be shared by several workers
+    made.close()  # nothing open may be shared by several workers
 
     def app() -> Guard:
-        mine = made if workers == 1 else make()
+        mine = made if workers == 1 else make_one() if alone else make_several()
         beside(mine.watch, watch, "tacit coordinator" if traces else None)
-        return mine.app
+        return mine.app() if isinstance(mine, Service) else mine.app
 
     limits = ConnectionLimits(proxies=tuple(trusted_proxy or ()))
     address = Address(host=host, port=port, certificate=certificate, key=key)
@@ -238,6 +262,41 @@ def beside(watch: "Watch", port: int | None, traced: str | None) -> None:
         serve_beside(watch.app(), Address(host="127.0.0.1", port=port))
     if traced is not None:
         watch.trace(tracer_of(traced))
+
+
+def several(places: list[Path], database: str, state: Path, rehearsal: int | None) -> "Service":
+    """The service of several campaigns: the first administrator and the file of others in STATE are
+    for all of them; of each campaign its key, its tokens and administrators of its own are in
+    STATE/CAMPAIGN.
+    """
+    from tacit.service.coordinator.keys import CampaignKeys
+    from tacit.service.coordinator.server import Making, Service
+
+    first = admin_key(state)
+
+    def making(slug: str) -> Making:
+        files = state / "administrators", state / slug / "administrators"
+        return Making(admin=first, administrators=files, rehearsal=rehearsal)
+
+    made = Service(places, database, lambda slug: CampaignKeys.at(state / slug), making)
+    made.mount(made.look())
+    if not made.campaigns:
+        raise ValueError(
+            f"no campaign can be served from {', '.join(map(str, places))}: give campaign files, "
+            "or a folder with some (NAME.toml); the lines above say what is wrong with those there"
+        )
+    return made
+
+
+def give_tokens(store: "Store", state: Path, wanted: int) -> int:
+    """Have so many tokens in STATE/tokens; how many are new."""
+    file = state / "tokens"
+    there = len(file.read_text().split()) if file.exists() else 0
+    fresh = [secrets.token_urlsafe(24) for _ in range(wanted - there)]
+    if fresh:
+        store.add_tokens(fresh)
+        _append(file, "".join(f"{token}\n" for token in fresh).encode())
+    return len(fresh)
 
 
 def check_tls(host: str, certificate: Path | None, key: Path | None) -> None:

@@ -1,6 +1,7 @@
 """What is known of owners and forgotten, who may do what, and the log of what was done."""
 
 import asyncio
+import time
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,22 @@ def test_tokens_that_nobody_used_are_withdrawn(records, store):
     assert not enrol(store, KEYS[2], TOKENS[2])
 
 
+def test_tokens_are_listed_expire_and_are_withdrawn_one_by_one(records, store):
+    store.add_tokens(["too late already"], expires=time.time() - 1, maker="ada")
+    store.add_tokens(["still good token"], expires=time.time() + 60, maker="ada")
+    assert not enrol(store, KEYS[2], "too late already")
+    assert enrol(store, KEYS[2], "still good token")
+    listed = records.tokens()
+    states = [(each["state"], each["maker"], each["owner"]) for each in listed]
+    used = [("used", "", KEYS[0]), ("used", "", KEYS[1])]
+    assert sorted(states[:4]) == [("free", "", "")] * 2 + used
+    assert states[4:] == [("expired", "ada", ""), ("used", "ada", KEYS[2])]
+    free = next(each["token"] for each in listed if each["state"] == "free")
+    assert records.withdraw_tokens(free) == 1
+    assert records.withdraw_tokens(listed[-1]["token"]) == 0  # it was used
+    assert len(records.tokens()) == 5
+
+
 def test_administrators_do_what_their_roles_say_and_all_of_it_is_written_down(tmp_path):
     folder = folder_of(tmp_path)
     file = folder / "administrators"
@@ -80,7 +97,7 @@ def test_administrators_do_what_their_roles_say_and_all_of_it_is_written_down(tm
     for name, role in (("ada", "look"), ("admin", "look"), ("a b", "look"), ("eve", "fly")):
         with pytest.raises(ValueError, match=r"^(name|roles) must be"):
             add_administrator(file, name, [role])
-    service = running(folder, administrators=file)
+    service = running(folder, administrators=(file,))
     calls = [
         (ADMIN, "POST", "state", b"paused"),
         (looks, "POST", "state", b"running"),
@@ -88,8 +105,20 @@ def test_administrators_do_what_their_roles_say_and_all_of_it_is_written_down(tm
         (steers, "POST", "revoke", KEYS[0].encode()),
         ("guessed", "POST", "state", b"running"),
         (steers, "GET", "acts", b""),
+        (looks, "GET", "owners", b""),
+        (looks, "GET", "tokens", b""),
+        (looks, "POST", "withdraw", b"all"),
+        (ADMIN, "POST", "tokens?expires=4000000000", b"a new token, or two"),
+        (ADMIN, "POST", "tokens?expires=soon", b"another-new-token"),
+        (ADMIN, "POST", "tokens?expires=4000000000", b"another-new-token"),
+        (ADMIN, "POST", "withdraw", b"all"),
         (looks, "GET", "acts", b""),
     ]
+
+    async def ask(key):
+        async with client_of(service.app) as client:
+            found = await client.get("/v1/admin/owners", headers={"x-tacit-admin": key})
+            return found.status_code
 
     async def main():
         async with client_of(service.app) as client:
@@ -101,7 +130,9 @@ def test_administrators_do_what_their_roles_say_and_all_of_it_is_written_down(tm
             return found
 
     found = asyncio.run(main())
-    assert [each.status_code for each in found] == [200, 403, 200, 403, 401, 403, 200]
+    assert [each.status_code for each in found] == [
+        *(200, 403, 200, 403, 401, 403, 200, 200, 403, 400, 400, 200, 200, 200)
+    ]
     acts = [(act["who"], act["what"], act["outcome"]) for act in found[-1].json()["acts"]]
     assert acts == [
         ("admin", "state", "200"),
@@ -110,8 +141,20 @@ def test_administrators_do_what_their_roles_say_and_all_of_it_is_written_down(tm
         ("bob", "revoke", "refused"),
         ("unknown", "state", "refused"),
         ("bob", "acts", "refused"),
+        ("ada", "owners", "200"),
+        ("ada", "tokens", "200"),
+        ("ada", "withdraw", "refused"),
+        ("admin", "tokens", "400"),
+        ("admin", "tokens", "400"),
+        ("admin", "tokens", "200"),
+        ("admin", "withdraw", "200"),
     ]
     assert found[-1].json()["acts"][0]["about"] == "paused"
+    assert found[-2].json() == {"withdrawn": 1}
+    late = add_administrator(file, "eve", ["look"])
+    again = asyncio.run(ask(late))
+    file.write_text("")  # whoever is taken out of the file is out at once
+    assert (again, asyncio.run(ask(late))) == (200, 401)
 
 
 def test_guesses_do_not_fill_the_database(tmp_path):

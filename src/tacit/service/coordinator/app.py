@@ -9,7 +9,7 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
@@ -18,7 +18,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
+from starlette.types import Lifespan
 
 from tacit.service.coordinator.driver import Driver
 from tacit.service.coordinator.intake import Intake, Outcome
@@ -37,6 +38,7 @@ from tacit.service.coordinator.peers import PeerRoutes, Rosters, Testimony
 from tacit.service.coordinator.records import (
     ADMIT,
     LOOK,
+    OWNER,
     STEER,
     Act,
     Administrator,
@@ -45,9 +47,10 @@ from tacit.service.coordinator.records import (
 )
 from tacit.service.coordinator.status import View, gauges
 from tacit.service.coordinator.store import Store
-from tacit.service.coordinator.tables import ENDED, PAUSED, RUNNING
+from tacit.service.coordinator.tables import ENDED, ENDING, PAUSED, RUNNING
+from tacit.service.kinds.campaign_file import MEMBERS, PUBLIC, Readers
 from tacit.service.protocol.door import Allowances
-from tacit.service.protocol.guard import Guard, Limits, leave_to_guard
+from tacit.service.protocol.guard import Direct, Guard, Limits, leave_to_guard
 from tacit.service.protocol.handshake import Claim, UnsignedError
 from tacit.service.protocol.succession import new_key
 from tacit.service.protocol.watch import Figures, Watch
@@ -58,6 +61,8 @@ log = logging.getLogger(__name__)
 _STEP = 0.2  # seconds between looks of the driver
 _TOKEN = re.compile(rb"[!-~]{16,200}")  # printable, without spaces
 _OWNER = re.compile(rb"[0-9a-f]{64}")
+_HASH = re.compile(rb"[0-9a-f]{12,64}")
+_MOMENT = re.compile("[0-9]{0,12}")  # seconds since 1970; nothing: never
 _ADMIN = b"x-tacit-admin"
 _GUESSES = 10  # of an admin key, by one address in an hour, that are written down
 _TOKENS, _MANY_TOKENS = "/v1/admin/tokens", 1 << 20
@@ -70,9 +75,10 @@ def error(kind: str, code: int) -> JSONResponse:
 
 @dataclass(kw_only=True, eq=False)
 class Coordinator:
-    """The routes, around a store; `greet` makes what /v1/campaign gives, which is made anew when
-    there are more `statements` about keys. `campaign_key` is the public key that owners sign for,
-    `administrators` who may do what.
+    """The routes of a campaign, around a store; `greet` makes what /v1/campaign gives, which is
+    made anew when there are more `statements` about keys. `campaign_key` is the public key that
+    owners sign for, `administrators` who may do what. `root` is what its addresses begin with:
+    nothing, where it is the only one; `watch` is that of all.
     """
 
     store: Store
@@ -87,6 +93,9 @@ class Coordinator:
     limits: Limits
     sizes: Mapping[str, int]  # bytes of a body, by path
     sign: Callable[[bytes], bytes]  # a model, with the campaign's key
+    root: str = ""
+    watch: Watch | None = None
+    readers: Readers = Readers()  # noqa: RUF009 - frozen
 
     def __post_init__(self) -> None:
         self.records = Records(self.store)
@@ -100,18 +109,35 @@ class Coordinator:
         if self.rosters is not None:  # what nobody else could check does not count
             signed = Testimony(self.store, self.intake)
             writes = {REPORT: refuse(Outcome.MALFORMED), SPOKEN: signed.write}
-        self.watch = Watch(self.store.standing, self._figures)
-        observe = self.watch.observe_batch
+        self.own_watch = self.watch or Watch(self.store.standing, lambda: {"": self.figures()})
+        observe = self.own_watch.observe_batch
         looks = QuestionLookup(self.store, self.statements)
         self._owners = OwnerRoutes(self.store, self.campaign_key, writes, looks, observe)
-        self._peers = PeerRoutes(self.store, self.campaign_key, self.rosters)
+        self._peers = PeerRoutes(self.store, self.campaign_key, self.rosters, self.root)
 
     def app(self) -> Guard:
-        """The ASGI application."""
+        """The ASGI application of a campaign that is the only one."""
+        own = [Route("/openapi.json", show_document, methods=["GET"]), *self.own_watch.routes()]
+        static = static_routes("tacit.render", "tacit.service.coordinator")
+        made = make_app([*self.routes(), *own, *static], self._lifespan)
+        return Guard(
+            made,
+            self.limits,
+            self.direct(),
+            open_to_all=[ENROL],
+            sizes=self.size,
+            observe=self.own_watch.observe,
+        )
+
+    def direct(self) -> dict[tuple[str, str], Direct]:
+        """What is answered without a framework, by method and path."""
+        return self._owners.routes()
+
+    def routes(self) -> list[Route]:
+        """What a framework answers, by paths under the campaign's root."""
         get, post = ["GET"], ["POST"]
-        routes = [
+        return [
             Route("/", self.page, methods=get),
-            Route("/openapi.json", self.document, methods=get),
             Route("/v1/status", self.status, methods=get),
             Route("/v1/campaign", self.campaign, methods=get),
             Route("/v1/model", self.model, methods=get),
@@ -123,37 +149,20 @@ class Coordinator:
             Route("/v1/rekey", self.rekey, methods=post),
             *self._peers.routes(),
             Route(_TOKENS, self.tokens, methods=post),
-            *self.watch.routes(),
             Route("/v1/admin/revoke", self.revoke, methods=post),
             Route("/v1/admin/state", self.state, methods=post),
+            Route("/v1/admin/withdraw", self.withdraw, methods=post),
             Route("/v1/admin/acts", self.acts, methods=get),
+            Route("/v1/admin/owners", self.owners, methods=get),
+            Route(_TOKENS, self.token_list, methods=get),
         ]
-        made = Starlette(
-            routes=[*routes, *static_routes("tacit.render", "tacit.service.coordinator")],
-            lifespan=self._lifespan,
-            exception_handlers={
-                HTTPException: _http_error,
-                UnsignedError: _answer_unsigned,
-                Exception: leave_to_guard,
-            },
-        )
-        # a redirect would repeat whatever host a stranger names
-        made.router.redirect_slashes = False
-        return Guard(
-            made,
-            self.limits,
-            self._owners.routes(),
-            open_to_all=[ENROL],
-            sizes=self._size,
-            observe=self.watch.observe,
-        )
 
-    def _figures(self) -> Figures:
+    def figures(self) -> Figures:
         """What operators see: what everybody sees, and how much waits at this worker."""
         queue = "tacit_queue_requests", "queue", "Requests that wait, at the worker that answers."
         return {**gauges(self.view.status()), queue: self._owners.waiting()}
 
-    def _size(self, path: str, headers: Mapping[bytes, bytes]) -> int | None:
+    def size(self, path: str, headers: Mapping[bytes, bytes]) -> int | None:
         """Bytes that a body may have; many tokens come from administrators alone."""
         if path == _TOKENS and self._administrator(headers.get(_ADMIN, b"")) is not None:
             return _MANY_TOKENS
@@ -166,12 +175,12 @@ class Coordinator:
     # -----------------------------------------------------------------------------------
 
     async def page(self, request: Request) -> Response:
-        return HTMLResponse(await run_in_threadpool(lambda: page(self.view.status())))
-
-    async def document(self, request: Request) -> Response:
-        return JSONResponse(DOCUMENT)
+        return HTMLResponse(
+            await run_in_threadpool(lambda: page(self.view.status(), self.root, self.readers))
+        )
 
     async def status(self, request: Request) -> Response:
+        await self._check_reader(request, self.readers.status)
         return JSONResponse(await run_in_threadpool(self.view.status))
 
     async def campaign(self, request: Request) -> Response:
@@ -180,6 +189,7 @@ class Coordinator:
         return Response(self._greeting[1], media_type="application/octet-stream")
 
     async def model(self, request: Request) -> Response:
+        await self._check_reader(request, self.readers.model)
         if self._model is None:
             model = (await run_in_threadpool(self.store.standing)).model
             if model is None:
@@ -195,6 +205,8 @@ class Coordinator:
         if body != b"leave":
             return error("malformed", 400)
         done = await run_in_threadpool(self.store.revoke, owner)
+        if done:  # from where an owner comes is nobody's business
+            await run_in_threadpool(self.records.note, Act(OWNER, "leave", owner, "", "200"))
         return JSONResponse({"left": True}) if done else error("forbidden", 403)
 
     async def rekey(self, request: Request) -> Response:
@@ -213,19 +225,23 @@ class Coordinator:
     # ------------------------------------------------------------------------------
 
     async def tokens(self, request: Request) -> Response:
-        def add(body: bytes) -> tuple[Response, str]:
+        def add(body: bytes, who: str) -> tuple[Response, str]:
+            until = request.query_params.get("expires", "")
             new = body.split(b"\n")
             if new[-1] == b"":
                 new.pop()  # the last line may end like the others
-            if not (new and all(_TOKEN.fullmatch(token) for token in new)):
+            good = _MOMENT.fullmatch(until) and all(_TOKEN.fullmatch(token) for token in new)
+            if not (new and good):
                 return error("malformed", 400), ""
-            self.store.add_tokens([token.decode() for token in new])
+            expires = float(until) if until else None
+            added = [token.decode() for token in new]
+            self.store.add_tokens(added, expires=expires, maker=who)
             return JSONResponse({"tokens": len(new)}), f"{len(new)} tokens"
 
         return await self._act(request, ADMIT, add)
 
     async def revoke(self, request: Request) -> Response:
-        def revoke(owner: bytes) -> tuple[Response, str]:
+        def revoke(owner: bytes, who: str) -> tuple[Response, str]:
             if not _OWNER.fullmatch(owner):
                 return error("malformed", 400), ""
             done = self.store.revoke(owner.decode())
@@ -235,35 +251,57 @@ class Coordinator:
         return await self._act(request, ADMIT, revoke)
 
     async def state(self, request: Request) -> Response:
-        """Pause, or go on; what is enrolling and told to run does not wait for more owners."""
+        """Pause, go on, or end; what is enrolling and told to run does not wait for more
+        owners.
+        """
 
-        def steer(body: bytes) -> tuple[Response, str]:
+        def steer(body: bytes, who: str) -> tuple[Response, str]:
             wanted = body.decode("ascii", "replace")
-            if wanted not in (RUNNING, PAUSED):
+            if wanted not in (RUNNING, PAUSED, ENDED):
                 return error("malformed", 400), ""
             now = self._steer(wanted)
             self.view.forget()
-            return error("ended", 409) if now == ENDED else JSONResponse({"state": now}), wanted
+            over = now == ENDED or (now == ENDING) != (wanted == ENDED)
+            return error("ended", 409) if over else JSONResponse({"state": now}), wanted
 
         return await self._act(request, STEER, steer)
 
+    async def withdraw(self, request: Request) -> Response:
+        """Unused tokens, all or by the beginning of their hash."""
+
+        def withdraw(body: bytes, who: str) -> tuple[Response, str]:
+            if not (body == b"all" or _HASH.fullmatch(body)):
+                return error("malformed", 400), ""
+            beginning = "" if body == b"all" else body.decode()
+            gone = self.records.withdraw_tokens(beginning)
+            return JSONResponse({"withdrawn": gone}), f"{gone} tokens"
+
+        return await self._act(request, ADMIT, withdraw)
+
     async def acts(self, request: Request) -> Response:
         """The log of what administrators did."""
+        return await self._show(request, "acts", lambda: [a.__dict__ for a in self.records.acts()])
 
-        def show(body: bytes) -> tuple[Response, str]:
-            return JSONResponse({"acts": [act.__dict__ for act in self.records.acts()]}), ""
+    async def owners(self, request: Request) -> Response:
+        """Who has enrolled, and how each stands."""
+        return await self._show(request, "owners", self.records.owners)
 
-        return await self._act(request, LOOK, show)
+    async def token_list(self, request: Request) -> Response:
+        """Tokens, by the beginning of their hashes, and how each stands."""
+        return await self._show(request, "tokens", self.records.tokens)
+
+    async def _show(self, request: Request, what: str, find: Callable[[], object]) -> Response:
+        return await self._act(request, LOOK, lambda body, who: (JSONResponse({what: find()}), ""))
 
     async def _act(
-        self, request: Request, role: str, work: Callable[[bytes], tuple[Response, str]]
+        self, request: Request, role: str, work: Callable[[bytes, str], tuple[Response, str]]
     ) -> Response:
         """Have an administrator with this role do some work, and write down that it did, or that
         it was refused.
         """
         who = self._administrator(request.headers.get(_ADMIN.decode(), "").encode("latin-1"))
         source = request.client.host if request.client else ""
-        what = request.url.path.removeprefix("/v1/admin/")
+        what = request.url.path.removeprefix(f"{self.root}/v1/admin/")
         if who is None or role not in who.roles:
             name = "unknown" if who is None else who.name
             # strangers may fill a log, not a database
@@ -271,14 +309,16 @@ class Coordinator:
                 refused = Act(name, what, "", source, "refused")
                 await run_in_threadpool(self.records.note, refused)
             raise HTTPException(401 if who is None else 403)
-        answer, about = await run_in_threadpool(work, await request.body())
+        answer, about = await run_in_threadpool(work, await request.body(), who.name)
         done = Act(who.name, what, about, source, str(answer.status_code))
         await run_in_threadpool(self.records.note, done)
         return answer
 
     def _steer(self, wanted: str) -> str:
         """The state after this was wanted."""
-        if wanted == PAUSED:
+        if wanted == ENDED:
+            self.store.finish()
+        elif wanted == PAUSED:
             self.store.pause()
         elif not self.store.go_on():
             self.store.begin()
@@ -287,25 +327,38 @@ class Coordinator:
     # What is behind
     # ----------------------------------------------------------------------------------
 
+    async def _check_reader(self, request: Request, who: str) -> None:
+        """Refuse whoever the campaign file does not name: members sign, administrators send their
+        key.
+        """
+        key = request.headers.get(_ADMIN.decode(), "").encode("latin-1")
+        administrator = None if who == PUBLIC else self._administrator(key)
+        if who == PUBLIC or (administrator is not None and LOOK in administrator.roles):
+            return
+        if who != MEMBERS:
+            raise HTTPException(401 if administrator is None else 403)
+        owner, _ = await self._read_signed(request)
+        if not await run_in_threadpool(self.store.is_member, owner):
+            raise HTTPException(403)
+
     async def _read_signed(self, request: Request) -> tuple[str, bytes]:
         body = await request.body()
-        route = request.method, request.url.path
+        route = request.method, request.url.path.removeprefix(self.root)
         claim = Claim.of(self.campaign_key, route, request.headers, body)
         return claim.signer(time.time()), body
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
         """The batches and the driver live as long as the service."""
-        tasks = [asyncio.create_task(self._owners.run())]
-        if self.driver is not None:
-            tasks.append(asyncio.create_task(self._drive(self.driver)))
+        work = asyncio.create_task(self.run())
         yield
-        for task in tasks:
-            task.cancel()
-        for task in tasks:
-            with suppress(asyncio.CancelledError):
-                await task
+        await stop(work)
         self.store.close()
+
+    async def run(self) -> None:
+        """Work on what comes, and drive, until it is cancelled."""
+        driving = [] if self.driver is None else [self._drive(self.driver)]
+        await asyncio.gather(self._owners.run(), *driving)
 
     async def _drive(self, driver: Driver) -> None:
         """Step after step; a database that is away for a while only makes it wait."""
@@ -316,6 +369,34 @@ class Coordinator:
             except Exception as problem:
                 log.warning("the driver waits after %s", type(problem).__name__)
             await asyncio.sleep(_STEP)
+
+
+async def stop(task: asyncio.Task[None]) -> None:
+    """Cancel a task, and wait until it has ended."""
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+def make_app(routes: Sequence[BaseRoute], lifespan: Lifespan[Starlette] | None = None) -> Starlette:
+    """Routes whose errors all have the same shape."""
+    made = Starlette(
+        routes=routes,
+        lifespan=lifespan,
+        exception_handlers={
+            HTTPException: _http_error,
+            UnsignedError: _answer_unsigned,
+            Exception: leave_to_guard,
+        },
+    )
+    # a redirect would repeat whatever host a stranger names
+    made.router.redirect_slashes = False
+    return made
+
+
+async def show_document(request: Request) -> Response:
+    """All routes."""
+    return JSONResponse(DOCUMENT)
 
 
 async def _other_method(request: Request) -> Response:

@@ -9,6 +9,8 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import inf
 from typing import Any
 
 from tacit.algorithms.boosting import Verdict
@@ -26,6 +28,7 @@ from tacit.service.coordinator.tables import (
     ADDING,
     CLOSED,
     ENDED,
+    ENDING,
     ENROLLING,
     NOTHING_YET,
     OPEN,
@@ -100,6 +103,8 @@ class Driver:
                 log.info("campaign %s begins", self._terms.name)
         elif standing.state == RUNNING:
             self._drive()
+        elif standing.state == ENDING:
+            self._finish()
         return True
 
     def _drive(self) -> None:
@@ -122,6 +127,20 @@ class Driver:
                 self._ask(query, len(asked) + 1)
         except StopIteration as end:
             self._replay.forget()  # it says so once: if what follows fails, it is replayed
+            self._publish(end.value, asked)
+
+    def _finish(self) -> None:
+        """Close what is open, with what has come; tell the algorithm that nothing more does."""
+        asked = self._store.questions()
+        if asked and asked[-1].state in (OPEN, ADDING):
+            if not self._close_if_due(replace(asked[-1], opened=-inf, deadline=self._now)):
+                return
+            asked = self._store.questions()
+        try:
+            self._replay.catch_up(asked)
+            self._replay.give_up()
+        except StopIteration as end:
+            self._replay.forget()
             self._publish(end.value, asked)
 
     def _close_if_due(self, question: Question) -> bool:

@@ -3,6 +3,7 @@ members are always there, and no others. Tests send what it allows and what it f
 answers against it.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from tacit import __version__
@@ -11,6 +12,7 @@ from tacit.service.coordinator.tables import (
     ADDING,
     CLOSED,
     ENDED,
+    ENDING,
     ENROLLING,
     OPEN,
     PAUSED,
@@ -51,6 +53,15 @@ _ANSWER = _all_of(signal=_NUMBER, measured=_or_null(_NUMBER), predicted=_or_null
 _YES_NO = {"type": "boolean"}
 _VOICE = _all_of(name=_TEXT, asked=_COUNT, answered=_COUNT, gone=_YES_NO, lied=_YES_NO)
 _ACT = _all_of(who=_TEXT, what=_TEXT, about=_TEXT, source=_TEXT, outcome=_TEXT, at=_NUMBER)
+_ENROLLED = _all_of(owner=_TEXT, name=_TEXT, state=_TEXT, answered=_COUNT)
+_GIVEN = _all_of(
+    token=_TEXT,
+    made=_NUMBER,
+    maker=_TEXT,
+    expires=_or_null(_NUMBER),
+    state={"enum": ["free", "used", "expired"]},
+    owner=_TEXT,
+)
 _QUESTION = _all_of(
     number=_COUNT,
     what=_TEXT,
@@ -71,7 +82,7 @@ SCHEMAS: Part = {
     "Status": _all_of(
         name=_TEXT,
         key={"type": "string", "pattern": "^[0-9a-f]{64}$"},
-        state={"enum": [ENROLLING, RUNNING, PAUSED, ENDED]},
+        state={"enum": [ENROLLING, RUNNING, PAUSED, ENDING, ENDED]},
         ended=_TEXT,
         at=_NUMBER,
         owners=_all_of(enrolled=_COUNT, waiting=_COUNT, revoked=_COUNT),
@@ -159,6 +170,21 @@ def _post(what: str, body: Part, answer: Part, *errors: int, **more: Any) -> Par
     }
 
 
+_EXPIRES: Part = {
+    "name": "expires",
+    "in": "query",
+    "required": False,
+    "description": "Until when they hold, in seconds since 1970; without it they do not expire.",
+    "schema": {"type": "string", "pattern": "^[0-9]{0,12}$"},
+}
+
+
+def _shown(what: str, name: str, each: Part) -> Part:
+    """A list for administrators."""
+    content = _content(_all_of(**{name: _list(each)}))
+    return _get(what, content, *(401, 403), security=_ADMIN)
+
+
 def _line(pattern: str) -> Part:
     return _content({"type": "string", "pattern": pattern}, "text/plain")
 
@@ -244,15 +270,20 @@ DOCUMENT: Part = {
             "Whether it can work: the database answers.",
             _content(_all_of(status={"const": "ready"})),
         ),
-        "/v1/status": _get("The campaign in figures.", _content(_ref("Status"))),
+        "/v1/status": _get(
+            "The campaign in figures; where it says so, for members or administrators alone.",
+            _content(_ref("Status")),
+            *(401, 403),
+        ),
         "/v1/campaign": _get(
             "The campaign's public key (32 bytes) and its signed terms.",
             _content(_BYTES, "application/octet-stream"),
         ),
         "/v1/model": _get(
-            "The published model, signed with the campaign's key.",
+            "The published model, signed with the campaign's key; where it says so, for members or "
+            "administrators alone.",
             _content(_BYTES, "application/octet-stream"),
-            404,
+            *(401, 403, 404),
         ),
         "/v1/enrol": _post(
             "Enrol with a one-time token: the token; sites and peers add a line with a name, "
@@ -296,6 +327,16 @@ DOCUMENT: Part = {
             _all_of(tokens={"type": "integer", "minimum": 1}),
             403,
             security=_ADMIN,
+            parameters=[_EXPIRES],
+        )
+        | _shown("Tokens by the beginning of their hashes, and how each stands.", "tokens", _GIVEN),
+        "/v1/admin/owners": _shown("Who has enrolled, and how each stands.", "owners", _ENROLLED),
+        "/v1/admin/withdraw": _post(
+            "Withdraw tokens that nobody has used: all, or by the beginning of their hash.",
+            _line("^(all|[0-9a-f]{12,64})$"),
+            _all_of(withdrawn=_COUNT),
+            403,
+            security=_ADMIN,
         ),
         "/v1/admin/revoke": _post(
             "Leave an owner out from now on, with its reports to open questions: its public key in "
@@ -305,16 +346,14 @@ DOCUMENT: Part = {
             *(403, 404),
             security=_ADMIN,
         ),
-        "/v1/admin/acts": _get(
-            "What administrators did, and what they were refused.",
-            _content(_all_of(acts=_list(_ACT))),
-            *(401, 403),
-            security=_ADMIN,
+        "/v1/admin/acts": _shown(
+            "What administrators did, and what they were refused.", "acts", _ACT
         ),
         "/v1/admin/state": _post(
-            "Pause, or go on where it was; what is enrolling and told to run begins.",
-            _content({"enum": ["running", "paused"]}, "text/plain"),
-            _all_of(state={"enum": ["enrolling", "running", "paused"]}),
+            "Pause, or go on where it was; what is enrolling and told to run begins. Or end it: "
+            "nothing more is asked, and what there is is published.",
+            _content({"enum": [RUNNING, PAUSED, ENDED]}, "text/plain"),
+            _all_of(state={"enum": [ENROLLING, RUNNING, PAUSED, ENDING]}),
             *(403, 409),
             security=_ADMIN,
         ),
@@ -329,3 +368,23 @@ DOCUMENT: Part = {
         },
     },
 }
+
+
+_LISTED = _all_of(
+    campaign=_TEXT,
+    address=_TEXT,
+    name=_TEXT,
+    key=_TEXT,
+    kind=_TEXT,
+    state={"enum": [ENROLLING, RUNNING, PAUSED, ENDING, ENDED]},
+    archived=_YES_NO,
+)
+
+
+def document_of(campaigns: Sequence[str]) -> Part:
+    """The routes of several campaigns: those of each, under its address, and the list of all."""
+    which = {"default": campaigns[0] if campaigns else "none", "enum": [*campaigns] or ["none"]}
+    server = {"url": "/campaigns/{campaign}", "variables": {"campaign": which}}
+    listed = _get("All campaigns.", _content(_all_of(campaigns=_list(_LISTED))))
+    paths = {**DOCUMENT["paths"], "/v1/campaigns": {**listed, "servers": [{"url": "/"}]}}
+    return {**DOCUMENT, "servers": [server], "paths": paths}

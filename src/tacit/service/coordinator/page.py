@@ -11,22 +11,33 @@ from tacit.learners.owners.sum_query import WHAT as SUM
 from tacit.render.document import Chart, Line
 from tacit.render.drawing import draw
 from tacit.render.pages import environment
-from tacit.service.coordinator.tables import ENDED, ENROLLING, OPEN, PAUSED, RUNNING
+from tacit.service.coordinator.tables import ENDED, ENDING, ENROLLING, OPEN, PAUSED, RUNNING
 from tacit.service.kinds import words_of
+from tacit.service.kinds.campaign_file import Readers
 from tacit.service.protocol.handshake import is_rehearsal
 from tacit.sums import HOW
 
 _TEMPLATES = environment("tacit.service.coordinator")
 _REFUSED = ("malformed", "contradicted", "strange")
-_STATES = {ENROLLING: "Owners are enrolling", RUNNING: "Running", PAUSED: "Paused", ENDED: "Ended"}
+_STATES = {
+    ENROLLING: "Owners are enrolling",
+    RUNNING: "Running",
+    PAUSED: "Paused",
+    ENDING: "Ending",
+    ENDED: "Ended",
+}
 
 
-def page(status: dict[str, Any]) -> str:
-    """The page of a campaign."""
+def page(status: dict[str, Any], root: str = "", readers: Readers = Readers()) -> str:  # noqa: B008 - frozen
+    """The page of a campaign whose addresses begin with `root`; figures that are not for everybody
+    are left out.
+    """
     asked = [_question(question) for question in status["questions"]]
     chart = chart_of(status)
     return _TEMPLATES.get_template("campaign.html").render(
         status=status,
+        here=root,
+        readers=readers,
         title=status["name"],
         state=_STATES[status["state"]],
         sentence=sentence(status),
@@ -40,6 +51,15 @@ def page(status: dict[str, Any]) -> str:
         gain=_gain(status),
         until=max((row["deadline"] for row in asked if row["state"] == OPEN), default=None),
         **promise(status),
+    )
+
+
+def list_page(campaigns: Sequence[dict[str, Any]]) -> str:
+    """The page of all campaigns."""
+    return _TEMPLATES.get_template("campaigns.html").render(
+        title="Campaigns",
+        campaigns=[{**each, "words": words_of(each["kind"])} for each in campaigns],
+        states=_STATES,
     )
 
 
@@ -61,6 +81,8 @@ def sentence(status: dict[str, Any]) -> str:
             f"Paused after {done} of {rounds}: no new question is put; reports to an open one "
             "still count."
         )
+    if status["state"] == ENDING:
+        return "It was ended by whoever runs it: nothing more is asked, the model is being made."
     if status["state"] == ENDED:
         return f"Ended: {status['ended']}. The model is published."
     if open_now:

@@ -246,10 +246,13 @@ class Testimony:
 class PeerRoutes:
     """Gives peers what was signed; in campaigns of other kinds there is nothing to give."""
 
-    def __init__(self, store: Store, campaign: bytes, rosters: Rosters | None) -> None:
+    def __init__(
+        self, store: Store, campaign: bytes, rosters: Rosters | None, root: str = ""
+    ) -> None:
         self._store = store
         self._campaign = campaign
         self._rosters = rosters
+        self._root = root
 
     def routes(self) -> list[Route]:
         return [
@@ -269,7 +272,7 @@ class PeerRoutes:
 
     async def _send(self, request: Request, find: Callable[[int], bytes | None] | None) -> Response:
         """What there is, for members; 204: nothing yet."""
-        route = "GET", request.url.path
+        route = "GET", request.url.path.removeprefix(self._root)
         claim = Claim.of(self._campaign, route, request.headers, await request.body())
         owner = claim.signer(time.time())
         if not await run_in_threadpool(self._store.is_member, owner):

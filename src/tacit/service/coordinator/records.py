@@ -12,6 +12,7 @@ outcome, refusals too: who, when, what, about whom, from where. Acts name owners
 key; when an owner is forgotten its key goes from there as well.
 """
 
+import json
 import secrets
 import time
 from collections.abc import Sequence
@@ -20,10 +21,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from sqlalchemy import ColumnElement, Connection, Table, delete, func, insert, select, update
 
 from tacit._util.checks import bad
 from tacit._util.durable import make_private, replace_file
+from tacit.service.coordinator.status import View
 from tacit.service.coordinator.store import Store, leave_out
 from tacit.service.coordinator.tables import (
     ENDED,
@@ -38,7 +41,9 @@ from tacit.service.coordinator.tables import (
 )
 
 LOOK, STEER, ADMIT = ROLES = "look", "steer", "admit"
+OWNER = "owner"  # who acts for itself
 FIRST = "admin"  # the name of whoever has the first key, and every role
+TOKEN_DIGITS = 12  # of a token's hash: enough to tell tokens apart
 FORGOTTEN = "forgotten"  # what a key begins with that was deleted
 
 
@@ -51,18 +56,42 @@ class Administrator:
 
 
 class Administrators:
-    """Who may do what, by the hash of a key; a file has a line for each: name, roles, hash."""
+    """Who may do what, by the hash of a key; files have a line for each: name, roles, hash. A file
+    that has changed is read anew: who is added there, or taken out, is so at once.
+    """
 
-    def __init__(self, first: str, file: Path | None = None) -> None:
-        self._known = {_hash(first.encode()): Administrator(FIRST, ROLES)}
-        if file is not None and file.exists():
-            for line in file.read_text(encoding="utf-8").splitlines():
-                name, roles, digest = line.split()
-                self._known[bytes.fromhex(digest)] = Administrator(name, tuple(roles.split(",")))
+    def __init__(self, first: str, files: Sequence[Path] = ()) -> None:
+        self._first = {_hash(first.encode()): Administrator(FIRST, ROLES)}
+        self._files = tuple(files)
+        self._read: tuple[object, ...] = ()
+        self._known = self._first
 
     def find(self, key: bytes) -> Administrator | None:
         """Whose key it is. Hashes are compared, so time says nothing about a key."""
+        now = tuple(_state_of(file) for file in self._files)
+        if now != self._read:
+            every = [line for file in self._files if file.exists() for line in _lines(file)]
+            self._known = self._first | dict(every)
+            self._read = now
         return self._known.get(_hash(key))
+
+
+def _state_of(file: Path) -> tuple[int, int, int] | None:
+    """What differs when a file has changed."""
+    try:
+        found = file.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def _lines(file: Path) -> list[tuple[bytes, Administrator]]:
+    """The administrators in a file, by the hashes of their keys."""
+    lines = [line.split() for line in file.read_text(encoding="utf-8").splitlines()]
+    return [
+        (bytes.fromhex(digest), Administrator(name, tuple(roles.split(","))))
+        for name, roles, digest in lines
+    ]
 
 
 def add_administrator(file: Path, name: str, roles: Sequence[str]) -> str:
@@ -161,11 +190,45 @@ class Records:
             for row in rows
         ]
 
-    def withdraw_tokens(self) -> int:
-        """Delete the tokens that nobody has used; how many there were."""
+    def tokens(self) -> list[dict[str, Any]]:
+        """All tokens, by the beginning of their hashes: when each was made and by whom, until when
+        it holds, how it stands.
+        """
+        mine = self._store.mine
+        came = select(owners.c.token, owners.c.owner).where(mine(owners))
+        every = select(tokens).where(mine(tokens)).order_by(tokens.c.made, tokens.c.token)
+        with self._store.reading() as connection:
+            used_by = {row.token: row.owner for row in connection.execute(came)}
+            rows = connection.execute(every).all()
+        now = time.time()
+        return [
+            {
+                "token": row.token[:TOKEN_DIGITS],
+                "made": row.made,
+                "maker": row.maker,
+                "expires": row.expires,
+                "state": _token_state(row, now),
+                "owner": used_by.get(row.token, ""),
+            }
+            for row in rows
+        ]
+
+    def withdraw_tokens(self, beginning: str = "") -> int:
+        """Delete the tokens that nobody has used, or those of them whose hash begins so; how many
+        there were.
+        """
         with self._store.transaction() as connection:
             unused = self._store.mine(tokens) & tokens.c.used.is_(False)
-            return connection.execute(delete(tokens).where(unused)).rowcount
+            these = unused & tokens.c.token.startswith(beginning, autoescape=True)
+            return connection.execute(delete(tokens).where(these)).rowcount
+
+    def archive(self) -> bool:
+        """Keep of a campaign that has ended its model and its last figures alone, and the log;
+        False: it has not ended, or is archived.
+        """
+        key = Ed25519PublicKey.from_public_bytes(self._store.standing().key)
+        figures = View(self._store, key).status()
+        return self._store.archive(json.dumps({**figures, "voices": []}))
 
     def known(self, owner: str) -> dict[str, Any] | None:
         """All that the database holds of an owner, by its public key; None: nothing."""
@@ -242,6 +305,12 @@ def _of(connection: Connection, table: Table, owner_id: int) -> int:
     """How many rows of a table are about an owner."""
     mine = select(func.count()).select_from(table).where(table.c.owner == owner_id)
     return connection.execute(mine).scalar_one()
+
+
+def _token_state(row: Any, now: float) -> str:
+    if row.used:
+        return "used"
+    return "expired" if row.expires is not None and row.expires <= now else "free"
 
 
 def _state(row: Any, answered: int) -> str:

@@ -84,8 +84,10 @@ class TranscriptReplay:
             self._tell_rosters()
 
     def give_up(self) -> None:
-        """Tell the algorithm that what it asks will not be answered: it ends, StopIteration."""
-        if self._algorithm is not None:
+        """Tell the algorithm that what it asks will not be answered, until it asks nothing more:
+        StopIteration.
+        """
+        while self._algorithm is not None:
             self._algorithm.send(None)
 
     def _tell_rosters(self) -> None:

@@ -1,33 +1,54 @@
-"""A coordinator put together from its parts."""
+"""A coordinator put together from its parts: the service of one campaign, or of several behind one
+address.
+"""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import asyncio
+import logging
+import re
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, ClassVar
 
 import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Mount, Route
+from starlette.types import Receive, Scope, Send
 
 from tacit.estimators.persistence import sign_model
 from tacit.learners.invitation import report_size
 from tacit.mechanisms.streams import Stream, drawing_order, seeded
 from tacit.owner.template import QuestionForm, Template
-from tacit.service.coordinator.app import Coordinator
+from tacit.service.coordinator.app import Coordinator, make_app, stop
 from tacit.service.coordinator.driver import Draw, Driver, draw_at_random
 from tacit.service.coordinator.intake import Intake
 from tacit.service.coordinator.keys import CampaignKeys, renew_signatures
+from tacit.service.coordinator.openapi import document_of
 from tacit.service.coordinator.owner_api import ENROL, REPORT, SPOKEN
+from tacit.service.coordinator.page import list_page
 from tacit.service.coordinator.peers import Rosters
 from tacit.service.coordinator.records import Administrators
 from tacit.service.coordinator.replay import Campaign
+from tacit.service.coordinator.sql import Database, StoreError
 from tacit.service.coordinator.status import View
-from tacit.service.coordinator.store import Store
+from tacit.service.coordinator.store import Store, prepare
 from tacit.service.coordinator.sums import Sums
-from tacit.service.kinds import read_spec
-from tacit.service.protocol.guard import Guard, Limits
+from tacit.service.kinds import read_spec, read_terms
+from tacit.service.kinds.kind import CampaignTerms
+from tacit.service.protocol.guard import Direct, Guard, Limits
 from tacit.service.protocol.handshake import greeting, rehearse_only_here
-from tacit.service.protocol.watch import Watch
+from tacit.service.protocol.watch import Figures, Watch
+from tacit.service.protocol.web import static_routes
 from tacit.wire import encode
 from tacit.wire.envelopes import public_bytes
+
+log = logging.getLogger(__name__)
 
 
 class SeededDraw:
@@ -57,6 +78,9 @@ class Running:
     fingerprint: str
     watch: Watch
 
+    def close(self) -> None:
+        self.store.close()
+
 
 _ENROLMENT = 8 << 10  # bytes: a token, a name, the numbers of a thousand attributes
 _SIGNED = 1 << 10  # bytes that a peer's signature and digest add to a report
@@ -77,58 +101,281 @@ def _largest_report(form: QuestionForm) -> int:
     return -(-report_size(query) * max(width, query.width) // query.width)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Making:
+    """What campaigns are made with, beside file, database and key.
+
+    `admin` is the first administrator's key, `administrators` are files of others. `rehearsal` is
+    the seed of one: reproducible, not private. `helper` is where the campaign's helper answers
+    (default: at the address in the file), `noise` the coordinator's own for sums (default: secure,
+    in a rehearsal seeded). `keys` are all that the campaign has had, where its key took the place
+    of others.
+    """
+
+    admin: str
+    administrators: tuple[Path, ...] = ()
+    rehearsal: int | None = None
+    helper: httpx.Client | None = None
+    noise: Stream | None = None
+    keys: CampaignKeys | None = None
+    limits: Limits = field(default_factory=Limits)
+
+
+def make_campaign(
+    campaign: Path, store: Store, key: Ed25519PrivateKey, making: Making, watch: Watch | None = None
+) -> Coordinator:
+    """Read the campaign file, begin or take up the campaign in the database, and make its part of
+    the service.
+    """
+    spec = read_spec(campaign)
+    keys = making.keys or CampaignKeys.of(key)
+    terms, public = spec.prepare(keys.first_sealing)
+    draw: Draw = draw_at_random
+    seed, noise = making.rehearsal, making.noise
+    if seed is not None:
+        stream = seeded(seed)
+        terms, draw, noise = terms.rehearsal(seed), SeededDraw(store, stream), noise or stream
+    sums = None
+    if terms.servers is not None:
+        client = making.helper or spec.helper_client()
+        if seed is not None:
+            rehearse_only_here(client.base_url.host)
+        sums = Sums(terms.servers, terms.sum_terms, keys, client, noise=noise)
+    renew_signatures(store, keys)
+    store.create_or_resume(terms.name, encode(terms), public_bytes(key.public_key()))
+    rosters = None if terms.relay is None else Rosters(store, terms.relay, key)
+    driver = Driver(store, Campaign(terms, public, key), draw, sums, rosters)
+    made = _serve(terms, store, key, making, watch)
+    return replace(made, driver=driver, rosters=rosters, readers=spec.readers)
+
+
+def make_archived(
+    store: Store, key: Ed25519PrivateKey, making: Making, watch: Watch | None
+) -> Coordinator:
+    """What is still to be seen of a campaign that was archived: page, figures, model."""
+    return _serve(read_terms(store.standing().terms), store, key, making, watch)
+
+
+def _serve(
+    terms: CampaignTerms,
+    store: Store,
+    key: Ed25519PrivateKey,
+    making: Making,
+    watch: Watch | None,
+) -> Coordinator:
+    """The part of a service that needs no driver."""
+    template, keys = terms.template(), making.keys or CampaignKeys.of(key)
+    return Coordinator(
+        store=store,
+        intake=Intake(store, key.public_key()),
+        view=View(store, key.public_key()),
+        driver=None,
+        rosters=None,
+        greet=lambda: greeting(terms, template, key, keys.said),
+        statements=keys.count,
+        campaign_key=keys.first,
+        administrators=Administrators(making.admin, making.administrators),
+        limits=making.limits,
+        sizes=body_sizes(template),
+        sign=lambda model: sign_model(model, key),
+        root="" if watch is None else root_of(store.slug),
+        watch=watch,
+    )
+
+
 def coordinator(
     campaign: Path,
     database: str,
     key: Ed25519PrivateKey,
     admin: str,
     rehearsal: int | None = None,
-    *,
-    administrators: Path | None = None,
-    helper: httpx.Client | None = None,
-    noise: Stream | None = None,
-    keys: CampaignKeys | None = None,
-    limits: Limits = Limits(),  # noqa: B008 - frozen
+    **making: Any,
 ) -> Running:
-    """Read the campaign file, begin or take up the campaign in the database, and make the service.
-
-    `rehearsal` is the seed of one: reproducible, not private. `helper` is where the campaign's
-    helper answers (default: at the address in the file), `noise` the coordinator's own for sums
-    (default: secure, in a rehearsal seeded). `admin` is the first administrator's key;
-    `administrators` the file of others. `keys` are all that the campaign has had, where `key` took
-    the place of others.
-    """
-    spec = read_spec(campaign)
-    keys = keys or CampaignKeys.of(key)
-    terms, public = spec.prepare(keys.first_sealing)
-    store = Store(database)
-    draw: Draw = draw_at_random
-    if rehearsal is not None:
-        stream = seeded(rehearsal)
-        terms, draw, noise = terms.rehearsal(rehearsal), SeededDraw(store, stream), noise or stream
-    sums = None
-    if terms.servers is not None:
-        client = helper or spec.helper_client()
-        if rehearsal is not None:
-            rehearse_only_here(client.base_url.host)
-        sums = Sums(terms.servers, terms.sum_terms, keys, client, noise=noise)
-    campaign_key = public_bytes(key.public_key())
-    renew_signatures(store, keys)
-    store.create_or_resume(terms.name, encode(terms), campaign_key)
-    rosters = None if terms.relay is None else Rosters(store, terms.relay, key)
-    driver = Driver(store, Campaign(terms, public, key), draw, sums, rosters)
-    service = Coordinator(
-        store=store,
-        intake=Intake(store, key.public_key()),
-        view=View(store, key.public_key()),
-        driver=driver,
-        rosters=rosters,
-        greet=lambda: greeting(terms, terms.template(), key, keys.said),
-        campaign_key=keys.first,
-        statements=keys.count,
-        administrators=Administrators(admin, administrators),
-        limits=limits,
-        sizes=body_sizes(terms.template()),
-        sign=lambda model: sign_model(model, key),
+    """The service of one campaign, by its file; `making` and others as in `Making`."""
+    store, made = Store(database), Making(admin=admin, rehearsal=rehearsal, **making)
+    service = make_campaign(campaign, store, key, made)
+    if service.driver is None:
+        raise RuntimeError("a campaign of a file has a driver")
+    return Running(
+        service.app(), store, service.driver, service.campaign_key.hex(), service.own_watch
     )
-    return Running(service.app(), store, driver, campaign_key.hex(), service.watch)
+
+
+_ROOT = "/campaigns/"
+_SLUG = re.compile("[a-z0-9][a-z0-9-]{0,62}")
+
+
+def root_of(slug: str) -> str:
+    """What the addresses of a campaign begin with, where there are several."""
+    return _ROOT + slug
+
+
+def campaign_files(places: Sequence[Path]) -> dict[str, Path]:
+    """Campaign files by slug, the name of the file: those given, and all in folders that were."""
+    found: dict[str, Path] = {}
+    for place in places:
+        for file in sorted(place.glob("*.toml")) if place.is_dir() else [place]:
+            if not _SLUG.fullmatch(file.stem):
+                raise ValueError(
+                    f"{file}: of several campaigns the file's name is part of an address; it must "
+                    "be lower-case letters, digits and -, up to 63"
+                )
+            if found.setdefault(file.stem, file) != file:
+                raise ValueError(f"{file} and {found[file.stem]} would have the same address")
+    return found
+
+
+class Service:
+    """Several campaigns behind one address, on one database, each under its own root.
+
+    Every few seconds it looks for files that have come, and for campaigns that were archived: the
+    first are begun, of the others page, figures and model stay. A file that cannot be served is
+    named in the log, and does not keep others from being served. `keys_of` gives the keys of a
+    campaign by its slug.
+    """
+
+    pause: ClassVar[float] = 5.0  # seconds between looks
+
+    def __init__(
+        self,
+        places: Sequence[Path],
+        database: str,
+        keys_of: Callable[[str], CampaignKeys],
+        making: Callable[[str], Making],
+        limits: Limits = Limits(),  # noqa: B008 - frozen
+    ) -> None:
+        self._places = places
+        self._database = Database(database)
+        self._keys_of, self._making = keys_of, making
+        self._limits = limits
+        self.campaigns: dict[str, Coordinator] = {}
+        self._apps: dict[str, Starlette] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._passed_over: dict[str, float] = {}  # files that cannot be served, as of when
+        self._direct: dict[tuple[str, str], Direct] = {}
+        self._open_to_all: set[tuple[str, str]] = set()
+        self.watch = Watch(self._database.campaigns, self._figures)
+        prepare(self._database)
+
+    def close(self) -> None:
+        self._database.close()
+
+    def look(self) -> dict[str, Coordinator]:
+        """Campaigns that are to be served now and were not, by slug; those that are archived now
+        in place of what they were.
+        """
+        found = {}
+        for slug, file in campaign_files(self._places).items():
+            changed = file.stat().st_mtime
+            if slug in self.campaigns or self._passed_over.get(slug) == changed:
+                continue
+            try:
+                store = Store(self._database, slug)
+                found[slug] = make_campaign(file, store, *self._parts(slug))
+            except (ValueError, StoreError, OSError) as problem:
+                self._passed_over[slug] = changed
+                log.warning("campaign %s is not served: %s", slug, problem)
+        for slug in filter(None, self._database.campaigns().values()):
+            store = Store(self._database, slug)
+            known = self.campaigns.get(slug) or found.get(slug)
+            if (known is None or known.driver is not None) and store.standing().archive:
+                found[slug] = make_archived(store, *self._parts(slug))
+        return found
+
+    def _parts(self, slug: str) -> tuple[Ed25519PrivateKey, Making, Watch]:
+        """What a campaign is made with."""
+        keys = self._keys_of(slug)
+        return keys.key, replace(self._making(slug), keys=keys), self.watch
+
+    def mount(self, campaigns: Mapping[str, Coordinator]) -> None:
+        """Serve these from now on."""
+        for slug, each in campaigns.items():
+            self.campaigns[slug] = each
+            self._apps[slug] = make_app(each.routes())
+            for (method, path), answer in each.direct().items():
+                self._direct[method, each.root + path] = answer
+            self._open_to_all.add((ENROL[0], each.root + ENROL[1]))
+
+    def app(self) -> Guard:
+        """The ASGI application."""
+        own = [
+            Route("/", self.page, methods=["GET"]),
+            Route("/v1/campaigns", self.listing, methods=["GET"]),
+            Route("/openapi.json", self.document, methods=["GET"]),
+            *self.watch.routes(),
+            *static_routes("tacit.render", "tacit.service.coordinator"),
+            Mount(_ROOT + "{slug}", self._pass_on),
+        ]
+        return Guard(
+            make_app(own, self._lifespan),
+            self._limits,
+            self._direct,
+            open_to_all=self._open_to_all,
+            sizes=self._size,
+            observe=self.watch.observe,
+        )
+
+    async def page(self, request: Request) -> Response:
+        return HTMLResponse(await run_in_threadpool(lambda: list_page(self._listing())))
+
+    async def document(self, request: Request) -> Response:
+        return JSONResponse(document_of(list(self.campaigns)))
+
+    async def listing(self, request: Request) -> Response:
+        return JSONResponse({"campaigns": await run_in_threadpool(self._listing)})
+
+    def _listing(self) -> list[dict[str, Any]]:
+        """What everybody may know of every campaign, the latest first."""
+        standings = [(slug, each.store.standing()) for slug, each in self.campaigns.items()]
+        return [
+            {
+                "campaign": slug,
+                "address": root_of(slug) + "/",
+                "name": now.name,
+                "key": now.key.hex(),
+                "kind": read_terms(now.terms).kind,
+                "state": now.state,
+                "archived": now.archive is not None,
+            }
+            for slug, now in reversed(standings)
+        ]
+
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """To the campaign that an address names."""
+        app = self._apps.get(scope["path_params"]["slug"])
+        if app is None:
+            raise HTTPException(404)
+        await app(scope, receive, send)
+
+    def _size(self, path: str, headers: Mapping[bytes, bytes]) -> int | None:
+        slug, _, rest = path.removeprefix(_ROOT).partition("/")
+        if not path.startswith(_ROOT) or slug not in self.campaigns:
+            return None
+        return self.campaigns[slug].size(f"/{rest}", headers)
+
+    def _figures(self) -> dict[str, Figures]:
+        return {slug: each.figures() for slug, each in self.campaigns.items()}
+
+    @asynccontextmanager
+    async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        """Campaigns are at work for as long as the service lives; others may come."""
+        following = asyncio.create_task(self._follow())
+        yield
+        for task in (following, *self._tasks.values()):
+            await stop(task)
+        self._database.close()
+
+    async def _follow(self) -> None:
+        while True:
+            for slug, each in self.campaigns.items():
+                if slug not in self._tasks:
+                    self._tasks[slug] = asyncio.create_task(each.run())
+            await asyncio.sleep(self.pause)
+            try:
+                found = await run_in_threadpool(self.look)
+            except Exception as problem:  # a database that is away, a folder in the making
+                log.warning("could not look for campaigns: %s", type(problem).__name__)
+                continue
+            for slug in found.keys() & self._tasks.keys():
+                await stop(self._tasks.pop(slug))
+            self.mount(found)

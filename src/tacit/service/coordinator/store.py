@@ -40,7 +40,9 @@ from tacit.service.coordinator.tables import (
     ADDING,
     COUNTED,
     ENDED,
+    ENDING,
     ENROLLING,
+    OF_OWNERS,
     OPEN,
     PAUSED,
     RUNNING,
@@ -57,6 +59,13 @@ from tacit.service.coordinator.tables import (
 )
 from tacit.wire import WireError
 from tacit.wire.envelopes import verify
+
+
+def prepare(database: Database) -> None:
+    """Make the tables, or bring them to this release."""
+    with database.transaction() as connection:
+        _lock(connection)
+        migrations.upgrade(connection)
 
 
 def _lock(connection: Connection) -> None:
@@ -176,6 +185,24 @@ class Store:
         """Back to what it was before the pause; False: it is not paused."""
         return self._move(campaign.c.state == PAUSED, state=campaign.c.resumes)
 
+    def finish(self) -> bool:
+        """Ask nothing more, and publish what there is; False: it has ended, or is about to."""
+        here = campaign.c.state.in_((ENROLLING, RUNNING, PAUSED))
+        return self._move(here, state=ENDING)
+
+    def archive(self, figures: str) -> bool:
+        """Keep the model and these last figures of a campaign that has ended, and nothing about
+        anybody who took part; False: it has not ended, or is archived.
+        """
+        with self.transaction() as connection:
+            here = (campaign.c.state == ENDED) & campaign.c.archive.is_(None)
+            kept = update(campaign).where(self.mine(campaign), here).values(archive=figures)
+            if not connection.execute(kept).rowcount:
+                return False
+            for table in OF_OWNERS:
+                connection.execute(delete(table).where(self.mine(table)))
+            return True
+
     def end(self, ended: str, model: bytes) -> bool:
         """It is over, whatever it was; an ended one stays as it is (False)."""
         return self._move(campaign.c.state != ENDED, state=ENDED, ended=ended, model=model)
@@ -212,14 +239,16 @@ class Store:
     # Owners
     # ------------------------------------------------------------------------------------------
 
-    def add_tokens(self, new: Sequence[str]) -> None:
-        """Allow as many owners to enrol; only hashes are kept. A token that is there already
-        stays as it is.
+    def add_tokens(
+        self, new: Sequence[str], *, expires: float | None = None, maker: str = ""
+    ) -> None:
+        """Allow as many owners to enrol, until a moment (seconds since 1970); only hashes are
+        kept. A token that is there already stays as it is.
         """
         with self.transaction() as connection:
             added = sql.upsert(connection, tokens).on_conflict_do_nothing()
-            rows = [{"campaign": self.id, "token": token_hash(token)} for token in new]
-            connection.execute(added, rows)
+            every = {"campaign": self.id, "made": time.time(), "expires": expires, "maker": maker}
+            connection.execute(added, [{**every, "token": token_hash(token)} for token in new])
 
     def revoke(self, owner: str) -> bool:
         """Leave an owner out from now on, with its reports to questions that are still open."""

@@ -25,6 +25,7 @@ from sqlalchemy import (
 )
 
 ENROLLING, RUNNING, PAUSED, ENDED = "enrolling", "running", "paused", "ended"
+ENDING = "ending"  # an administrator has ended it: its model is still to be published
 OPEN, ADDING, CLOSED, VOID = "open", "adding", "closed", "void"
 COUNTED = "counted"
 
@@ -69,7 +70,7 @@ campaign = Table(
     # what its address ends with, where there are several; empty in tables that were brought here
     Column("slug", Text, nullable=False, server_default=""),
     Column("name", Text, nullable=False),
-    Column("state", Text, nullable=False),  # enrolling, running, paused, ended
+    Column("state", Text, nullable=False),  # enrolling, running, paused, ending, ended
     Column("resumes", Text, nullable=False, default=""),  # the state that a pause goes back to
     # the campaign's time: seconds that somebody drove it
     Column("worked", Float, nullable=False, default=0.0),
@@ -230,4 +231,17 @@ acts = Table(
     Column("about", Text, nullable=False),
     Column("source", Text, nullable=False),
     Column("outcome", Text, nullable=False),
+)
+
+# what is about those who took part, in an order in which it can be deleted
+OF_OWNERS = (
+    contradictions,
+    spoken,
+    invitations,
+    reports,
+    outcomes,
+    rosters,
+    questions,
+    tokens,
+    owners,
 )

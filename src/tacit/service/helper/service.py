@@ -169,7 +169,7 @@ class Helper:
         self._campaigns = {name.lower() for name in campaigns}
         self._minimum = whole("minimum", minimum, 1)
         self._noise = secure() if noise is None else noise
-        self.watch = Watch(sheets.ping, self._figures)
+        self.watch = Watch(sheets.ping, lambda: {"": self._figures()})
 
     @property
     def public(self) -> str:

@@ -29,6 +29,15 @@ log = logging.getLogger(__name__)
 KIND = "kind"  # the entry that says which kind of campaign it is
 DEFAULT = "classifier"  # as of `tacit fit`
 SPECS: dict[str, type["CampaignSpec"]] = {}
+PUBLIC, MEMBERS, ADMINISTRATORS = WHO = "public", "members", "administrators"
+
+
+@dataclass(frozen=True)
+class Readers:
+    """Who may read figures and model of a campaign: one of `WHO` each."""
+
+    status: str = PUBLIC
+    model: str = PUBLIC
 
 
 class CommonTerms(TypedDict):
@@ -55,6 +64,8 @@ class CampaignSpec(ABC):
     epsilon : what an owner may spend: a number, or several to choose from.
     start : how many owners must have enrolled before it begins.
     deadline : seconds that a question lasts at most.
+    status_for, model_for : who may read the figures, and the model: "public", "members" (whoever
+    takes part) or "administrators".
     """
 
     terms: ClassVar[type[CampaignTerms]]
@@ -69,6 +80,14 @@ class CampaignSpec(ABC):
     epsilon: tuple[float, ...]
     start: int
     deadline: float = 3600.0
+    status_for: str = PUBLIC
+    model_for: str = PUBLIC
+
+    @property
+    def readers(self) -> Readers:
+        """Who may read what."""
+        status = one_of("status_for", self.status_for, WHO)
+        return Readers(status, one_of("model_for", self.model_for, WHO))
 
     @classmethod
     def read(cls, path: str | Path) -> Self:

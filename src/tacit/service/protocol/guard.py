@@ -69,9 +69,9 @@ class Guard:
     """The outermost layer of the service.
 
     `direct` has what is answered without `app`, by method and path: routes whose requests are
-    signed by members, but for `open_to_all`. `sizes` says how many bytes the body of a route may
-    have, by its path and the headers of a request; None: what the limits say. `observe` is told
-    the route, status, seconds and name of every request.
+    signed by members, but for `open_to_all`; both may change while it serves. `sizes` says how many
+    bytes the body of a route may have, by its path and the headers of a request; None: what the
+    limits say. `observe` is told the route, status, seconds and name of every request.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Guard:
         self.app = app
         self._limits = limits
         self._direct = direct or {}
-        self._open_to_all = frozenset(open_to_all)
+        self._open_to_all = open_to_all
         self._sizes = sizes
         self._observe = observe
         self._ids = (f"{secrets.token_hex(4)}-{number:x}" for number in count(1))

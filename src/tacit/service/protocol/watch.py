@@ -27,19 +27,19 @@ SEVERAL = "PROMETHEUS_MULTIPROC_DIR"  # the folder where counts of several worke
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _FAILED = 500  # statuses from here on are our own fault
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
-# by the name of a metric and its help: values by the value of its one label ("": it has none)
+# by name, label and help of a metric: values by the value of that label ("": it has none)
 Figures = Mapping[tuple[str, str, str], Mapping[str, float]]
 
 
 class Watch:
-    """The counts of one service. `ready` raises when it cannot work now; `figures` are read when
-    somebody looks.
+    """The counts of one service. `ready` raises when it cannot work now; `figures`, by campaign,
+    are read when somebody looks.
     """
 
     def __init__(
         self,
         ready: Callable[[], object],
-        figures: Callable[[], Figures] = dict,
+        figures: Callable[[], Mapping[str, Figures]] = dict,
     ) -> None:
         self._ready = ready
         self._tracer: Any = None
@@ -141,9 +141,11 @@ def _trace(tracer: Any, route: str, status: int, seconds: float, request: str) -
 
 
 class _Looked:
-    """Figures that are read when somebody looks; a database that is away leaves them out."""
+    """Figures that are read when somebody looks; a database that is away leaves them out. Where
+    there are several campaigns, every one says of which it is.
+    """
 
-    def __init__(self, figures: Callable[[], Figures]) -> None:
+    def __init__(self, figures: Callable[[], Mapping[str, Figures]]) -> None:
         self._figures = figures
 
     def collect(self) -> Iterable[Metric]:
@@ -155,11 +157,14 @@ class _Looked:
         up = GaugeMetricFamily("tacit_up", "Whether the figures of the campaign could be read.")
         up.add_metric((), float(bool(found)))
         yield up
-        for (name, label, about), values in found.items():
-            family = GaugeMetricFamily(name, about, labels=[label] if label else [])
-            for value, number in values.items():
-                family.add_metric([value] if label else [], number)
-            yield family
+        families: dict[str, GaugeMetricFamily] = {}
+        for campaign, figures in found.items():
+            for (name, label, about), values in figures.items():
+                labels = [each for each in ("campaign" if campaign else "", label) if each]
+                family = families.setdefault(name, GaugeMetricFamily(name, about, labels=labels))
+                for value, number in values.items():
+                    family.add_metric([each for each in (campaign, value) if each], number)
+        yield from families.values()
 
 
 async def _unavailable(request: Request, problem: Exception) -> NoReturn:

@@ -3,26 +3,60 @@
 
 const form = document.getElementById("admin");
 const told = document.getElementById("told");
+const shown = document.getElementById("shown");
 
 const TOLD = {
   200: "Done.",
   401: "That is not the admin key.",
+  403: "This key may not do that.",
   409: "The campaign has ended; nothing was changed.",
   429: "Too many refused requests: wait a little.",
 };
 
+const MOMENTS = ["at", "made", "expires"];
+
+function cell(kind, name, value) {
+  const made = document.createElement(kind);
+  made.textContent = MOMENTS.includes(name) && value ? new Date(1000 * value).toISOString().slice(0, 19) + "Z" : String(value ?? "");
+  made.className = "words";
+  return made;
+}
+
+function table(rows) {
+  const made = document.createElement("table");
+  const names = Object.keys(rows[0] ?? {});
+  const head = made.createTHead().insertRow();
+  for (const name of names) head.append(cell("th", "", name));
+  const body = made.createTBody();
+  for (const row of rows) {
+    const line = body.insertRow();
+    for (const name of names) line.append(cell("td", name, row[name]));
+  }
+  return made;
+}
+
+function ask(key, button) {
+  const headers = { "x-tacit-admin": key, "content-type": "text/plain" };
+  if (button.name === "show") return fetch(`${form.dataset.root}/v1/admin/${button.value}`, { headers });
+  return fetch(`${form.dataset.root}/v1/admin/state`, { method: "POST", headers, body: button.value });
+}
+
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
   const key = form.elements.key;
+  const button = event.submitter;
+  if (button.value === "ended" && !confirm("End the campaign? This cannot be taken back.")) return;
   told.textContent = "Asking …";
+  shown.hidden = true;
   try {
-    const answer = await fetch("/v1/admin/state", {
-      method: "POST",
-      headers: { "x-tacit-admin": key.value, "content-type": "text/plain" },
-      body: event.submitter.value,
-    });
+    const answer = await ask(key.value, button);
     told.textContent = TOLD[answer.status] ?? "It did not work; nothing was changed.";
-    if (answer.ok) key.value = "";
+    if (answer.ok && button.name === "show") {
+      const rows = (await answer.json())[button.value];
+      told.textContent = rows.length ? `${rows.length} lines.` : "There are none.";
+      shown.replaceChildren(table(rows));
+      shown.hidden = rows.length === 0;
+    } else if (answer.ok) key.value = "";
     else key.select();
   } catch {
     told.textContent = "The coordinator does not answer, or the key has characters that no key has.";

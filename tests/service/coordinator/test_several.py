@@ -1,0 +1,244 @@
+"""Several campaigns behind one address, on one database: the bytes of each are those that it has
+alone; others go on while one is added, ended and archived.
+"""
+
+import asyncio
+from hashlib import sha256
+
+import jsonschema  # type: ignore[import-untyped]
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from prometheus_client import generate_latest
+
+import tacit
+from tacit.estimators.persistence import SavedModel, open_model
+from tacit.service.coordinator.keys import CampaignKeys
+from tacit.service.coordinator.records import Records
+from tacit.service.coordinator.server import Making, Service, campaign_files
+from tacit.service.coordinator.store import Store
+from tacit.service.device.client import Link
+from tacit.service.device.join import RehearsalPart, join
+from tacit.wire import decode, encode
+from tests.service.coordinator.made import ADMIN, CAMPAIGN, client_of, folder_of, joining, visiting
+from tests.service.coordinator.test_rehearsal import in_process
+
+SEED = 7
+TOKENS = [f"token number {i:04d}" for i in range(60)]
+HEADERS = {"x-tacit-admin": ADMIN}
+
+
+def keys_of(slug):
+    digest = sha256(slug.encode()).digest()
+    return CampaignKeys.of(Ed25519PrivateKey.from_private_bytes(digest))
+
+
+def folder_with(tmp_path, *slugs):
+    """A folder of campaigns, each with owners of its own beside."""
+    folder = tmp_path / "campaigns"
+    folder.mkdir()
+    for slug in slugs:
+        add(tmp_path, folder, slug)
+    return folder
+
+
+def add(tmp_path, folder, slug, **entries):
+    """Another campaign for the folder; its owners' folder."""
+    text = CAMPAIGN.replace("trial", f"trial {slug}").replace("start = 45", "start = 60")
+    more = "".join(f"{name} = {value!r}\n" for name, value in entries.items())
+    own = tmp_path / slug
+    own.mkdir()
+    folder_of(own, text=text + more)
+    (folder / "mine.csv").write_bytes((own / "mine.csv").read_bytes())
+    (folder / f"{slug}.toml").write_text(text + more)
+    return own
+
+
+class QuickService(Service):
+    pause = 0.05
+
+
+def service_of(folder, database, rehearsal=SEED):
+    made = QuickService(
+        [folder], database, keys_of, lambda slug: Making(admin=ADMIN, rehearsal=rehearsal)
+    )
+    made.mount(made.look())
+    return made
+
+
+async def take_part(client, tmp_path, slug):
+    """All owners of a campaign, until it ends; the published model."""
+    client.base_url = f"http://localhost/campaigns/{slug}"
+    link = Link([client], patience=60.0)
+    await join(joining(tmp_path / slug, RehearsalPart(SEED)), link, TOKENS)
+    return (await link.call("GET", "/v1/model", None)).content
+
+
+def test_two_campaigns_at_once_have_the_bytes_of_each_alone(tmp_path, database):
+    folder = folder_with(tmp_path, "north", "south")
+    service = service_of(folder, database)
+    for each in service.campaigns.values():
+        each.store.add_tokens(TOKENS)
+
+    async def main():
+        guard = service.app()
+        async with visiting(guard) as one, client_of(guard) as other:
+            return await asyncio.gather(
+                take_part(one, tmp_path, "north"), take_part(other, tmp_path, "south")
+            )
+
+    for slug, published in zip(("north", "south"), asyncio.run(main()), strict=True):
+        model, _ = open_model(published)
+        alone = in_process(tmp_path / slug, SEED, 8.0)
+        assert encode(decode(model, SavedModel).model) == encode(alone)
+        file = tmp_path / f"{slug}.tacit"
+        file.write_bytes(published)
+        assert tacit.load(file, key=service.campaigns[slug].campaign_key.hex())
+        other = service.campaigns["south" if slug == "north" else "north"]
+        with pytest.raises(ValueError, match="signed"):
+            tacit.load(file, key=other.campaign_key.hex())
+
+
+def test_campaigns_are_added_ended_and_archived_while_others_go_on(tmp_path, database):
+    folder = folder_with(tmp_path, "north")
+    (folder / "broken.toml").write_text("kind = 'nothing'")
+    service = service_of(folder, database)
+    store = Store(database, "north")
+    store.add_tokens(TOKENS)
+
+    async def until(client, path, wanted):
+        for _ in range(400):
+            found = await client.get(path)
+            if wanted(found):
+                return found
+            await asyncio.sleep(0.05)
+        raise AssertionError(path)
+
+    async def main():
+        async with visiting(service.app()) as client:
+            listed = (await client.get("/v1/campaigns")).json()["campaigns"]
+            assert [each["campaign"] for each in listed] == ["north"]
+            document = (await client.get("/openapi.json")).json()
+            (server,) = document["servers"]
+            assert server["variables"]["campaign"]["enum"] == ["north"]
+            shape = document["paths"]["/v1/campaigns"]["get"]["responses"]["200"]["content"]
+            each = shape["application/json"]["schema"]["properties"]["campaigns"]["items"]
+            jsonschema.validate(listed[0], each)
+            assert (await client.get("/campaigns/south/v1/status")).status_code == 404
+            add(tmp_path, folder, "south")
+            await until(client, "/campaigns/south/v1/status", lambda r: r.status_code == 200)
+            metrics = generate_latest(service.watch._registry).decode()
+            assert 'tacit_owners{campaign="south",state="enrolled"} 0.0' in metrics
+            page = (await client.get("/")).text
+            assert 'href="/campaigns/south/"' in page
+            assert "trial north" in page
+            south = (await client.get("/campaigns/south/")).text
+            assert "</span>/campaigns/south --campaign-key" in south
+            ended = await client.post(
+                "/campaigns/south/v1/admin/state", content=b"ended", headers=HEADERS
+            )
+            assert ended.json() == {"state": "ending"}
+            final = await until(client, "/campaigns/south/v1/model", lambda r: r.status_code == 200)
+            both = [await client.get(f"/campaigns/{s}/v1/status") for s in ("north", "south")]
+            assert [each.json()["state"] for each in both] == ["enrolling", "ended"]
+            assert not Records(store).archive()  # it has not ended
+            records = Records(Store(database, "south"))
+            assert records.archive()
+            await until(client, "/", lambda r: "Archived" in r.text)
+            last = await client.get("/campaigns/south/v1/status")
+            assert last.json() == {**both[1].json(), "at": last.json()["at"], "voices": []}
+            again = await client.get("/campaigns/south/v1/model")
+            assert again.content == final.content
+            assert (await client.get("/campaigns/south/")).status_code == 200
+            assert records.owners() == records.tokens() == []
+            assert records.acts()[0].what == "state"
+            (folder / "south.toml").unlink()  # page and model need no file
+
+    asyncio.run(main())
+    later = service_of(folder, database)
+    assert [slug for slug, each in later.campaigns.items() if each.driver is None] == ["south"]
+    later.close()
+    store.close()
+
+
+def test_each_has_its_own_key_tokens_and_administrators(tmp_path):
+    folder = folder_with(tmp_path, "north", "south")
+    database = f"sqlite:///{tmp_path}/c.db"
+
+    def making(slug):
+        return Making(admin=f"the key of {slug}")
+
+    service = Service([folder], database, keys_of, making)
+    service.mount(service.look())
+    north, south = service.campaigns["north"], service.campaigns["south"]
+    assert north.campaign_key != south.campaign_key
+    north.store.add_tokens(TOKENS[:1])
+
+    async def main():
+        async with visiting(service.app()) as client:
+            owner = Ed25519PrivateKey.generate()
+            said = []
+            for signed_for, slug in ((north, "south"), (north, "north"), (south, "south")):
+                client.base_url = f"http://localhost/campaigns/{slug}"
+                link = Link([client], patience=5.0, campaign=signed_for.campaign_key)
+                body = TOKENS[0].encode()
+                said.append((await link.call("POST", "/v1/enrol", owner, body)).status_code)
+                said.append((await link.call("POST", "/v1/leave", owner, b"leave")).status_code)
+            client.base_url = "http://localhost"
+            steered = [
+                await client.post(
+                    f"/campaigns/{slug}/v1/admin/state",
+                    content=b"paused",
+                    headers={"x-tacit-admin": "the key of north"},
+                )
+                for slug in ("north", "south")
+            ]
+            return said, [each.status_code for each in steered]
+
+    said, steered = asyncio.run(main())
+    assert said == [401, 401, 200, 200, 403, 403]  # a signature is good in one campaign
+    assert steered == [200, 401]
+
+
+def test_names_of_files_are_parts_of_addresses(tmp_path):
+    for name in ("Trial.toml", "a b.toml", "-a.toml", "ä.toml", f"{'a' * 64}.toml"):
+        (tmp_path / name).write_text("")
+        with pytest.raises(ValueError, match="part of an address"):
+            campaign_files([tmp_path / name])
+    (tmp_path / "deep").mkdir()
+    for file in (tmp_path / "trial-1.toml", tmp_path / "deep" / "trial-1.toml"):
+        file.write_text("")
+    assert campaign_files([tmp_path / "deep"]) == {"trial-1": tmp_path / "deep" / "trial-1.toml"}
+    with pytest.raises(ValueError, match="same address"):
+        campaign_files([tmp_path / "trial-1.toml", tmp_path / "deep"])
+
+
+def test_figures_and_model_are_for_whom_the_file_names(tmp_path):
+    folder = folder_with(tmp_path)
+    add(tmp_path, folder, "closed", status_for="administrators", model_for="members")
+    service = service_of(folder, f"sqlite:///{tmp_path}/c.db", rehearsal=None)
+    store = service.campaigns["closed"].store
+    store.add_tokens(TOKENS[:1])
+
+    async def main():
+        async with visiting(service.app()) as client:
+            client.base_url = "http://localhost/campaigns/closed"
+            key = service.campaigns["closed"].campaign_key
+            member, link = Ed25519PrivateKey.generate(), Link([client], campaign=key)
+            assert (await link.call("POST", "/v1/enrol", member, TOKENS[0].encode())).is_success
+            page = (await client.get("/")).text
+            assert "figures are for its administrators" in page
+            assert 'id="figures"' not in page
+            stranger = Ed25519PrivateKey.generate()
+            return [
+                [
+                    (await client.get(path)).status_code,
+                    (await client.get(path, headers=HEADERS)).status_code,
+                    (await link.call("GET", path, member)).status_code,
+                    (await link.call("GET", path, stranger)).status_code,
+                ]
+                for path in ("/v1/status", "/v1/model")
+            ]
+
+    status, model = asyncio.run(main())
+    assert status == [401, 200, 401, 401]
+    assert model == [401, 404, 404, 403]  # there is none yet
