@@ -78,6 +78,7 @@ def figures(**more):
         "public_model": "boosted trees",
         "public_only": {"error": 0.1, "stderr": 0.015},
         "majority": {"error": 0.4, "stderr": 0.02},
+        "test": None,
         "progress": [{"error": 0.2, "stderr": 0.02}],
     }
     return {**known, **more}
@@ -307,7 +308,7 @@ def test_a_new_campaign_shows_the_public_line_and_can_be_begun_and_paused(tmp_pa
                 ("running", key),
                 ("running", key),
                 ("paused", key),
-                ("ended", key),
+                ("over", key),
             ]
             for wanted, headers in asked:
                 answer = await client.post("/v1/admin/state", content=wanted, headers=headers)

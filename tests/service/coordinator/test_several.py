@@ -3,9 +3,9 @@ alone; others go on while one is added, ended and archived.
 """
 
 import asyncio
+import time
 from hashlib import sha256
 
-import jsonschema  # type: ignore[import-untyped]
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from prometheus_client import generate_latest
@@ -18,6 +18,7 @@ from tacit.service.coordinator.server import Making, Service, campaign_files
 from tacit.service.coordinator.store import Store
 from tacit.service.device.client import Link
 from tacit.service.device.join import RehearsalPart, join
+from tacit.service.protocol.handshake import Request, request_headers
 from tacit.wire import decode, encode
 from tests.service.coordinator.made import ADMIN, CAMPAIGN, client_of, folder_of, joining, visiting
 from tests.service.coordinator.test_rehearsal import in_process
@@ -122,7 +123,7 @@ def test_campaigns_are_added_ended_and_archived_while_others_go_on(tmp_path, dat
             assert server["variables"]["campaign"]["enum"] == ["north"]
             shape = document["paths"]["/v1/campaigns"]["get"]["responses"]["200"]["content"]
             each = shape["application/json"]["schema"]["properties"]["campaigns"]["items"]
-            jsonschema.validate(listed[0], each)
+            assert set(listed[0]) == set(each["required"])
             assert (await client.get("/campaigns/south/v1/status")).status_code == 404
             add(tmp_path, folder, "south")
             await until(client, "/campaigns/south/v1/status", lambda r: r.status_code == 200)
@@ -160,6 +161,13 @@ def test_campaigns_are_added_ended_and_archived_while_others_go_on(tmp_path, dat
     store.close()
 
 
+async def ask(client, campaign, key, method, path, body=""):
+    """One signed request; its status."""
+    signed = Request(campaign, method, path, int(time.time()), body.encode())
+    headers = request_headers(signed, key)
+    return (await client.request(method, path, content=body, headers=headers)).status_code
+
+
 def test_each_has_its_own_key_tokens_and_administrators(tmp_path):
     folder = folder_with(tmp_path, "north", "south")
     database = f"sqlite:///{tmp_path}/c.db"
@@ -179,10 +187,9 @@ def test_each_has_its_own_key_tokens_and_administrators(tmp_path):
             said = []
             for signed_for, slug in ((north, "south"), (north, "north"), (south, "south")):
                 client.base_url = f"http://localhost/campaigns/{slug}"
-                link = Link([client], patience=5.0, campaign=signed_for.campaign_key)
-                body = TOKENS[0].encode()
-                said.append((await link.call("POST", "/v1/enrol", owner, body)).status_code)
-                said.append((await link.call("POST", "/v1/leave", owner, b"leave")).status_code)
+                key = signed_for.campaign_key
+                said.append(await ask(client, key, owner, "POST", "/v1/enrol", TOKENS[0]))
+                said.append(await ask(client, key, owner, "POST", "/v1/leave", "leave"))
             client.base_url = "http://localhost"
             steered = [
                 await client.post(
@@ -223,8 +230,8 @@ def test_figures_and_model_are_for_whom_the_file_names(tmp_path):
         async with visiting(service.app()) as client:
             client.base_url = "http://localhost/campaigns/closed"
             key = service.campaigns["closed"].campaign_key
-            member, link = Ed25519PrivateKey.generate(), Link([client], campaign=key)
-            assert (await link.call("POST", "/v1/enrol", member, TOKENS[0].encode())).is_success
+            member = Ed25519PrivateKey.generate()
+            assert await ask(client, key, member, "POST", "/v1/enrol", TOKENS[0]) == 200
             page = (await client.get("/")).text
             assert "figures are for its administrators" in page
             assert 'id="figures"' not in page
@@ -233,8 +240,8 @@ def test_figures_and_model_are_for_whom_the_file_names(tmp_path):
                 [
                     (await client.get(path)).status_code,
                     (await client.get(path, headers=HEADERS)).status_code,
-                    (await link.call("GET", path, member)).status_code,
-                    (await link.call("GET", path, stranger)).status_code,
+                    await ask(client, key, member, "GET", path),
+                    await ask(client, key, stranger, "GET", path),
                 ]
                 for path in ("/v1/status", "/v1/model")
             ]

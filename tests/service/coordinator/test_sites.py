@@ -68,7 +68,9 @@ def in_process(folder, epsilon):
 
 
 def test_sites_train_and_the_model_is_that_of_one_process_byte_for_byte(tmp_path, database):
-    folder = folder_of(tmp_path)
+    more = 'test = "test.csv"\ncombine = "feature"\n'  # guarded, nobody would weigh anything
+    folder = folder_of(tmp_path, CAMPAIGN + more)
+    write(folder / "test.csv", rows(1, 300, seed=3))
     service = running(folder, database, rehearsal=SEED)
     service.store.add_tokens(TOKENS)
 
@@ -98,7 +100,20 @@ def test_sites_train_and_the_model_is_that_of_one_process_byte_for_byte(tmp_path
     (folder / "m.tacit").write_bytes(model.content)
     again = tacit.load(folder / "m.tacit")
     table = pd.DataFrame(rows(1, 300, seed=3))
-    assert again.score(table[list(again.feature_names_in_)], table["ill"]) > 0.85
+    right = again.score(table[list(again.feature_names_in_)], table["ill"])
+    assert right > 0.85
+    # what is measured on the test file is the published model
+    assert status["test"]["rows"] == 300
+    assert status["test"]["ours"]["error"] == pytest.approx(1 - right)
+    assert 0 < status["test"]["alone"]["error"] < 0.5
+    named = sorted(status["voices"], key=lambda voice: voice["name"])
+    in_file = [each["weights"] for each in again.report_]
+    assert [voice["weight"] for voice in named] == [abs(weight) for (weight,) in in_file]
+    shown = page(status)
+    assert "On 300 test rows that neither has seen" in shown
+    assert '<th scope="col">Weight</th>' in shown
+    unused = {**status, "voices": [{**status["voices"][0], "weight": 0.0}]}
+    assert "its answer was not used" in page(unused)
     assert again.guarantee_.unit == "record"
     assert again.guarantee_.void  # it was a rehearsal
 

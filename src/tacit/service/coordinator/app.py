@@ -148,13 +148,12 @@ class Coordinator:
             Route("/v1/leave", self.leave, methods=post),
             Route("/v1/rekey", self.rekey, methods=post),
             *self._peers.routes(),
-            Route(_TOKENS, self.tokens, methods=post),
+            Route(_TOKENS, self.tokens, methods=[*get, *post]),
             Route("/v1/admin/revoke", self.revoke, methods=post),
             Route("/v1/admin/state", self.state, methods=post),
             Route("/v1/admin/withdraw", self.withdraw, methods=post),
             Route("/v1/admin/acts", self.acts, methods=get),
             Route("/v1/admin/owners", self.owners, methods=get),
-            Route(_TOKENS, self.token_list, methods=get),
         ]
 
     def figures(self) -> Figures:
@@ -225,6 +224,10 @@ class Coordinator:
     # ------------------------------------------------------------------------------
 
     async def tokens(self, request: Request) -> Response:
+        """List tokens, by the beginning of their hashes, or add some."""
+        if request.method != "POST":
+            return await self._show(request, "tokens", self.records.tokens)
+
         def add(body: bytes, who: str) -> tuple[Response, str]:
             until = request.query_params.get("expires", "")
             new = body.split(b"\n")
@@ -285,10 +288,6 @@ class Coordinator:
     async def owners(self, request: Request) -> Response:
         """Who has enrolled, and how each stands."""
         return await self._show(request, "owners", self.records.owners)
-
-    async def token_list(self, request: Request) -> Response:
-        """Tokens, by the beginning of their hashes, and how each stands."""
-        return await self._show(request, "tokens", self.records.tokens)
 
     async def _show(self, request: Request, what: str, find: Callable[[], object]) -> Response:
         return await self._act(request, LOOK, lambda body, who: (JSONResponse({what: find()}), ""))

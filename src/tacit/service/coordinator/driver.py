@@ -36,6 +36,7 @@ from tacit.service.coordinator.tables import (
     VOID,
     Question,
 )
+from tacit.service.kinds.kind import Published, classes_of
 from tacit.sums.vector_terms import VectorTerms
 from tacit.wire import encode
 from tacit.wire.envelopes import sign
@@ -290,6 +291,20 @@ class Driver:
         after = before.after(public, self._terms.guesses(at, public), self._replay.accuracies)
         self._store.set_progress(after.text)
 
+    def _compare(self, result: Any, model: Published) -> Progress:
+        """The progress with what is published against the sample alone: on the sample by the model
+        that it is compared with, and on test rows.
+        """
+        public, test = self._campaign.public, self._campaign.test
+        progress = Progress.read(self._store.standing().progress)
+        alone = self._terms.alone_guesses(result, public)
+        if alone is not None:
+            progress = progress.beside(public, alone)
+        if test is not None:
+            models = model, self._terms.alone(result, public)
+            progress = progress.tested(test, *(classes_of(each, test.X) for each in models))
+        return progress
+
     def _publish(self, result: Any, asked: list[Question]) -> None:
         answered = [question.digest for question in asked if question.state == CLOSED]
         sums = (
@@ -299,5 +314,6 @@ class Driver:
         )
         model = self._terms.publish(result, self._campaign.public, answered, sums)
         self._show_progress(result)
+        self._store.set_progress(self._compare(result, model.model).text)
         self._store.end(model.ended, encode(model))
         log.info("campaign %s ended: %s", self._terms.name, model.ended)

@@ -51,7 +51,14 @@ _ERROR = _all_of(error=_NUMBER, stderr=_NUMBER)
 _COUNTS = {"type": "object", "propertyNames": {"enum": _OUTCOMES}, "additionalProperties": _COUNT}
 _ANSWER = _all_of(signal=_NUMBER, measured=_or_null(_NUMBER), predicted=_or_null(_NUMBER))
 _YES_NO = {"type": "boolean"}
-_VOICE = _all_of(name=_TEXT, asked=_COUNT, answered=_COUNT, gone=_YES_NO, lied=_YES_NO)
+_VOICE = _all_of(
+    name=_TEXT,
+    asked=_COUNT,
+    answered=_COUNT,
+    gone=_YES_NO,
+    lied=_YES_NO,
+    weight=_or_null(_NUMBER),
+)
 _ACT = _all_of(who=_TEXT, what=_TEXT, about=_TEXT, source=_TEXT, outcome=_TEXT, at=_NUMBER)
 _ENROLLED = _all_of(owner=_TEXT, name=_TEXT, state=_TEXT, answered=_COUNT)
 _GIVEN = _all_of(
@@ -110,6 +117,7 @@ SCHEMAS: Part = {
         public_only=_or_null(_ERROR),
         majority=_or_null(_ERROR),
         progress=_list(_ERROR),
+        test=_or_null(_all_of(rows=_COUNT, ours=_ERROR, alone=_ERROR)),
     ),
 }
 

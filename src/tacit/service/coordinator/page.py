@@ -49,6 +49,7 @@ def page(status: dict[str, Any], root: str = "", readers: Readers = Readers()) -
         chart=None if chart is None else draw(chart),
         present=status["owners"]["enrolled"] - status["owners"]["revoked"],
         gain=_gain(status),
+        weighed=any(voice["weight"] is not None for voice in status["voices"]),
         until=max((row["deadline"] for row in asked if row["state"] == OPEN), default=None),
         **promise(status),
     )
@@ -123,9 +124,11 @@ def _question(question: dict[str, Any]) -> dict[str, Any]:
 
 def _gain(status: dict[str, Any]) -> str:
     """Whether the private answers have helped, said without hope."""
-    if not status["progress"] or status["public_only"] is None:
+    test = status["test"]
+    if test is None and (not status["progress"] or status["public_only"] is None):
         return ""
-    now, alone = status["progress"][-1], status["public_only"]
+    now = status["progress"][-1] if test is None else test["ours"]
+    alone = status["public_only"] if test is None else test["alone"]
     difference = alone["error"] - now["error"]
     doubt = 2 * (now["stderr"] ** 2 + alone["stderr"] ** 2) ** 0.5
     ours = words_of(status["kind"]).model

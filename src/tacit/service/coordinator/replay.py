@@ -35,11 +35,14 @@ _NOT_BEGUN = -1
 
 @dataclass(frozen=True, eq=False)
 class Campaign:
-    """What a campaign is run with: its terms, the data user's sample, and the key that signs."""
+    """What a campaign is run with: its terms, the data user's sample, the key that signs, and rows
+    to compare models on, where there are some.
+    """
 
     terms: CampaignTerms
     public: Public
     key: Ed25519PrivateKey = field(repr=False)
+    test: Public | None = None
 
     def query_of(self, question: Question) -> Query:
         """What a question of the database asks."""

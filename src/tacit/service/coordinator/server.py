@@ -130,6 +130,7 @@ def make_campaign(
     spec = read_spec(campaign)
     keys = making.keys or CampaignKeys.of(key)
     terms, public = spec.prepare(keys.first_sealing)
+    test = spec.read_test(terms.schema)
     draw: Draw = draw_at_random
     seed, noise = making.rehearsal, making.noise
     if seed is not None:
@@ -144,7 +145,7 @@ def make_campaign(
     renew_signatures(store, keys)
     store.create_or_resume(terms.name, encode(terms), public_bytes(key.public_key()))
     rosters = None if terms.relay is None else Rosters(store, terms.relay, key)
-    driver = Driver(store, Campaign(terms, public, key), draw, sums, rosters)
+    driver = Driver(store, Campaign(terms, public, key, test), draw, sums, rosters)
     made = _serve(terms, store, key, making, watch)
     return replace(made, driver=driver, rosters=rosters, readers=spec.readers)
 

@@ -26,19 +26,23 @@ from sqlalchemy import Select, Table, func, select
 from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.public_baseline import fit_public
 from tacit.data.cohort import Public
+from tacit.estimators.persistence import SavedModel
 from tacit.learners.invitation import PURPOSE, Invitation
 from tacit.learners.learner import ShareQuery
 from tacit.learners.query import Answer
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import (
     Question,
+    Standing,
     contradictions,
     invitations,
     owners,
     reports,
 )
 from tacit.service.kinds import read_terms
+from tacit.service.kinds.kind import CampaignTerms
 from tacit.sums.vector_terms import VectorTerms
+from tacit.wire import decode
 from tacit.wire.envelopes import open_signed, public_bytes
 
 _FRESH = 0.5  # seconds that figures are good for: many viewers cost the database as much as one
@@ -56,6 +60,7 @@ class View:
         self._read = -_FRESH
         self._status: dict[str, Any] = {}
         self._asked: dict[int, dict[str, Any]] = {}  # questions never change: opened once
+        self._weights: list[float] | None = None  # nor does what was published
 
     def status(self) -> dict[str, Any]:
         """The figures, as /v1/status gives them."""
@@ -110,14 +115,26 @@ class View:
                 )
                 for question in self._store.questions()
             ],
-            "voices": voices(self._store) if query.unit == "record" else [],
+            "voices": self._voices(terms, standing) if query.unit == "record" else [],
             "strangers": outcomes.get(0, {}),
             "sample": progress.rows,
             "public_model": progress.model,
             "public_only": progress.public_only,
             "majority": progress.majority,
             "progress": progress.rounds,
+            "test": progress.test,
         }
+
+    def _voices(self, terms: CampaignTerms, standing: Standing) -> list[dict[str, Any]]:
+        """Who has spoken, with what each weighs in what was published."""
+        every = voices(self._store)
+        if standing.model is not None and self._weights is None:
+            report = json.loads(decode(standing.model, SavedModel).report)
+            self._weights = terms.weights(report) or []
+        heard = sorted(at for at, each in enumerate(every) if each["answered"])
+        heard.sort(key=lambda at: str(every[at]["name"]))
+        by_place = dict(zip(heard, self._weights or [], strict=False))
+        return [{**each, "weight": by_place.get(at)} for at, each in enumerate(every)]
 
     def _question(
         self, question: Question, outcomes: dict[str, int], progress: "Progress", began: float
@@ -238,7 +255,8 @@ class Progress:
     """Errors on the data user's sample, and the accuracy of answers.
 
     Errors are those of the sample's own `model`, of the most frequent class, and of what is
-    published, by round.
+    published, by round; `test` has those of what is published in the end and of the sample alone
+    on rows that neither has seen.
     """
 
     rows: int = 0
@@ -246,6 +264,7 @@ class Progress:
     public_only: dict[str, float] | None = None
     majority: dict[str, float] | None = None
     rounds: list[dict[str, float]] = field(default_factory=list)
+    test: dict[str, Any] | None = None
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @classmethod
@@ -280,6 +299,21 @@ class Progress:
             rounds=errors,
             answers={str(number): asdict(found) for number, found in answers.items()},
         )
+
+    def beside(self, public: Public, alone: IntArray) -> "Progress":
+        """Compared with a model of the sample alone that guesses these classes."""
+        wrong = float(np.mean(alone != public.y))
+        name = "what would be published without any answer"
+        return replace(self, model=name, public_only=_error(wrong, len(public.y)))
+
+    def tested(self, test: Public, ours: IntArray, alone: IntArray) -> "Progress":
+        """With the classes that the published model and that of the sample alone give to test
+        rows.
+        """
+        errors = [float(np.mean(each != test.y)) for each in (ours, alone)]
+        ours_error, alone_error = (_error(each, len(test.y)) for each in errors)
+        found = {"rows": len(test.y), "ours": ours_error, "alone": alone_error}
+        return replace(self, test=found)
 
     @property
     def text(self) -> str:

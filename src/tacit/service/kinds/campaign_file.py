@@ -16,7 +16,7 @@ from tacit._util.checks import bad, one_of, positive
 from tacit.data.cohort import Public
 from tacit.data.sample import ColumnRoles, Sample
 from tacit.data.schema import Schema
-from tacit.data.table_file import TableFile, read_sample
+from tacit.data.table_file import TableFile, read_owned, read_sample
 from tacit.learners.learner import ReportTerms
 from tacit.mechanisms.spaces import Space
 from tacit.service.kinds.kind import CampaignTerms
@@ -64,16 +64,19 @@ class CampaignSpec(ABC):
     epsilon : what an owner may spend: a number, or several to choose from.
     start : how many owners must have enrolled before it begins.
     deadline : seconds that a question lasts at most.
+    test : a table that nothing else looks at, in the columns of the sample; the published model and
+    that of the sample alone are compared on it. It is public.
     status_for, model_for : who may read the figures, and the model: "public", "members" (whoever
     takes part) or "administrators".
     """
 
     terms: ClassVar[type[CampaignTerms]]
-    paths: ClassVar[tuple[str, ...]] = ("sample",)
+    paths: ClassVar[tuple[str, ...]] = ("sample", "test")
 
     name: str
     sample: Path
     label: str
+    test: Path | None = None
     owner: str | None = None
     leave_out: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
@@ -145,6 +148,15 @@ class CampaignSpec(ABC):
             log.info("sample: %s", note)
         return sample
 
+    def read_test(self, schema: Schema) -> Public | None:
+        """The rows that models are compared on, by the campaign's schema; None: there are none."""
+        if self.test is None:
+            return None
+        file = TableFile.open(self.test)
+        owned = read_owned(file, ColumnRoles(self.label), schema, one_owner=True)
+        labels = schema.encode_labels(owned.labels)
+        return Public(schema.encode(owned.table).X, labels, len(schema.classes))
+
 
 _HELP = ("helper", "helper_key")
 
@@ -161,7 +173,7 @@ class HelpedSpec(CampaignSpec):
         else. helper_ca : a certificate to trust.
     """
 
-    paths: ClassVar[tuple[str, ...]] = ("sample", "helper_ca")
+    paths: ClassVar[tuple[str, ...]] = ("sample", "test", "helper_ca")
 
     trust: str = NOBODY
     delta: float = 1e-6

@@ -32,6 +32,7 @@ from tacit.service.kinds.kind import (
     KindWords,
     Notes,
     Publication,
+    Published,
     helper_notes,
 )
 from tacit.sums import HOW, NOBODY
@@ -243,6 +244,9 @@ class ClassifierTerms(CampaignTerms):
         if not isinstance(at, Refined):
             return []
         return [np.argmax(scores, axis=1) for scores in at.held_out[1:]]
+
+    def alone(self, result: Refined, public: Public) -> Published:
+        return result.own.model
 
     def publication(self, result: Refined, public: Public, sums: int) -> Publication:
         guarantee = classifier_guarantee(

@@ -10,13 +10,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
 import tacit
 from tacit._util.checks import bad, positive, whole
 from tacit._util.types import FloatArray, IntArray
+from tacit.algorithms.public_baseline import fit_public
 from tacit.data.cohort import Public
 from tacit.data.schema import Schema
 from tacit.data.table import UserTable
@@ -110,6 +111,16 @@ def helper_notes(helper: bytes, policy: Policy, asked: Query | None) -> Notes:
     return Notes((said, *lines), {"helper": key, "delta": asked.delta})
 
 
+Published: TypeAlias = Ensemble | ScoreModel | LinearModel | ServedScores
+
+
+def classes_of(model: Published, X: FloatArray) -> IntArray:
+    """The classes that a model gives to encoded rows."""
+    if isinstance(model, Ensemble):
+        return model.predict(X)
+    return np.asarray(np.argmax(model.probabilities(X), axis=1))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Publication:
     """What a campaign ends with, as the estimator of this name would save it.
@@ -118,7 +129,7 @@ class Publication:
     """
 
     estimator: str
-    model: Ensemble | ScoreModel | LinearModel | ServedScores
+    model: Published
     guarantee: Guarantee
     report: Sequence[Mapping[str, Any]]
     ended: str
@@ -247,6 +258,22 @@ class CampaignTerms(ABC):
     @abstractmethod
     def publication(self, result: Any, public: Public, sums: int) -> Publication:
         """What the algorithm's result becomes; `sums` were asked of all owners."""
+
+    def alone(self, result: Any, public: Public) -> Published:
+        """The model of the sample alone that a result is to be compared with."""
+        return fit_public(public).model
+
+    def alone_guesses(self, result: Any, public: Public) -> IntArray | None:
+        """Classes that this model gives to the sample, each row unseen; None: as measured at the
+        beginning.
+        """
+        return None
+
+    def weights(self, report: Sequence[Mapping[str, Any]]) -> list[float] | None:
+        """From what is published: how much each that answered weighs, in the order of their names;
+        None: nobody is weighed by itself.
+        """
+        return None
 
     def publish(
         self, result: Any, public: Public, questions: Sequence[bytes], sums: int = 0

@@ -1,6 +1,6 @@
 """Sites that each train one private model, combined with public rows: paper C."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,6 +14,7 @@ from tacit.data.cohort import Public
 from tacit.estimators.guarantee import Source, site_guarantee
 from tacit.estimators.sites import loss_of
 from tacit.learners.query import Query
+from tacit.learners.sites.projection import LinearModel
 from tacit.learners.sites.train import TrainSite
 from tacit.service.kinds.campaign_file import CampaignSpec, register
 from tacit.service.kinds.kind import (
@@ -22,6 +23,7 @@ from tacit.service.kinds.kind import (
     CampaignTerms,
     KindWords,
     Publication,
+    Published,
 )
 from tacit.wire import message
 
@@ -98,6 +100,17 @@ class SiteTerms(CampaignTerms):
         if not isinstance(at, SiteEnsembleModel):
             return []
         return [at.linear(self.query).winners(at.unseen_scores(self.query, public.X))]
+
+    def alone(self, result: SiteEnsembleModel, public: Public) -> Published:
+        return LinearModel(self.query.projection, result.public_vectors)
+
+    def alone_guesses(self, result: SiteEnsembleModel, public: Public) -> IntArray:
+        """What is published where all weights are 0."""
+        return result.linear(self.query).winners(result.public_scores)
+
+    def weights(self, report: Sequence[Mapping[str, Any]]) -> list[float]:
+        """Of each site, the mean over the vectors of the model."""
+        return [float(np.mean(np.abs(each["weights"]))) for each in report]
 
     def publication(self, result: SiteEnsembleModel, public: Public, sums: int) -> Publication:
         heard = len(result.models)
