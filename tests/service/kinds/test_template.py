@@ -8,6 +8,7 @@ import pytest
 from benchmarks.templates import campaigns, public_rows, search
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from tacit import Number, Schema
 from tacit.algorithms.boosting import Verdict
 from tacit.learners.invitation import PURPOSE, Invitation, digest_of
 from tacit.learners.learner import ReportTerms, Tally
@@ -40,13 +41,13 @@ def test_what_a_campaign_asks_is_within_its_template(place):
     assert terms.template().objection(later) == ""
 
 
-def ask(terms, gate, number, **changes):
+def ask(terms, gate, number, key=KEY, **changes):
     query = replace(terms.example(), **changes)
     asked = Invitation(terms.name, number, 1 << 40, digest_of(terms.schema), query)
-    return gate.answer(sign(asked, PURPOSE, KEY))
+    return gate.answer(sign(asked, PURPOSE, key))
 
 
-def gate_of(terms, folder, template=True, **limits):
+def gate_of(terms, folder, template=True, key=KEY, **limits):
     from tacit import Cohort
 
     rows = Cohort(np.zeros((2, terms.schema.dim)), np.array([0, 1]), np.array([0, 2]))
@@ -54,7 +55,7 @@ def gate_of(terms, folder, template=True, **limits):
     given = terms.template() if template else None
     limits = {"epsilon_total": 9, "releases": 9, **limits}
     return Gate(
-        rows, ["me"], terms.schema, policy(**limits), ledger, KEY.public_key(), template=given
+        rows, ["me"], terms.schema, policy(**limits), ledger, key.public_key(), template=given
     )
 
 
@@ -74,7 +75,8 @@ def test_the_epsilon_is_the_one_agreed_to_whatever_was_spent_elsewhere(tmp_path)
     assert isinstance(terms, BoostingTerms)
     other = replace(terms, name="other", terms=ReportTerms("privunit", (0.25,)))
     limits = {"epsilon_total": Fraction(6, 5)}
-    ask(other, gate_of(other, tmp_path, **limits), 1)
+    key = Ed25519PrivateKey.generate()
+    ask(other, gate_of(other, tmp_path, key=key, **limits), 1, key)
     gate = gate_of(terms, tmp_path, **limits)
     said = ask(terms, gate, 1)
     assert said[7] == 1  # the level: not that of 0.5, which would tell of the other
@@ -182,3 +184,37 @@ def test_a_template_binds_whatever_the_terms_say(tmp_path):
     coordinator.template = replace(coordinator.terms.template(), columns=("height",))
     with pytest.raises(ValueError, match="about other columns"):
         run(coordinator, tmp_path / "a.csv", tmp_path / "other")
+
+
+def test_an_owner_reads_words_of_its_own_program(tmp_path):
+    """Whoever asks could call a free part or a trust something else, or hide lines by escapes."""
+    (tmp_path / "a.csv").write_text("age,ill\n41,yes\n")
+    coordinator = Watching()
+    honest = coordinator.terms.template()
+    (form,) = honest.forms
+    first, *others = form.free
+    free = (replace(first, meaning="nothing of importance\x1b[2K"), *others)
+    sizes = (replace(form.bounds[0], name="bits"), *form.bounds[1:])
+    for number, other in enumerate(
+        (
+            replace(honest, forms=(replace(form, free=free),)),
+            replace(honest, forms=(replace(form, bounds=sizes),)),
+            replace(honest, trust="nobody but yourself"),
+        )
+    ):
+        coordinator.template = other
+        with pytest.raises(ValueError, match="in other words"):
+            run(coordinator, tmp_path / "a.csv", tmp_path / f"home {number}")
+    assert coordinator.bodies("/v1/enrol") == []
+
+
+@pytest.mark.parametrize("hidden", ["\x1b[8mhidden", "two\nlines", "\u202egnp.exe"])
+def test_names_that_owners_are_shown_are_printable(hidden):
+    terms = Watching().terms
+    for change in (
+        {"name": hidden},
+        {"label": hidden},
+        {"schema": Schema((Number(hidden, 0, 1),), ("no", "yes"))},
+    ):
+        with pytest.raises(ValueError, match="printable characters"):
+            replace(terms, **change)

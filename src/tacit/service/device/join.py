@@ -266,11 +266,27 @@ class _Greeted:
 
 
 def _check_published(template: Template, terms: CampaignTerms) -> None:
-    """Refuse a template that is not about the campaign of these terms."""
+    """Refuse a template that is not about the campaign of these terms, or that says it in words of
+    its own: an owner agrees to what it reads.
+    """
     columns = tuple(str(feature.name) for feature in terms.schema.features)
     about = terms.name, digest_of(terms.schema), columns, terms.label
     if not (template.campaign, template.schema, template.columns, template.label) == about:
         raise ValueError("the campaign's template is about other columns than its terms")
+    if not _words(template) == _words(terms.template()):
+        raise ValueError(
+            "the campaign's template says in other words what it asks than this program does; "
+            "nothing was sent (another version of the program?)"
+        )
+
+
+def _words(template: Template) -> tuple[object, ...]:
+    """All that an owner reads of a template beside numbers and names of columns: words of this
+    program, never of whoever asks.
+    """
+    parts = [[(part.path, part.meaning) for part in form.free] for form in template.forms]
+    sizes = [[bound.name for bound in form.bounds] for form in template.forms]
+    return template.trust, parts, sizes
 
 
 async def join(joining: Joining, link: Link, tokens: list[str], pinned: bytes | None = None) -> int:

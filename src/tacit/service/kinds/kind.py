@@ -156,10 +156,13 @@ class CampaignTerms(ABC):
     sample: bytes
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.name) <= 200:
-            raise bad("name", "1 to 200 characters", self.name[:20])
-        if not (1 <= len(self.label) <= 200 and self.label.isprintable()):
-            raise bad("label", "a name of 1 to 200 printable characters", self.label[:20])
+        for name in ("name", "label"):
+            text = getattr(self, name)
+            if not (1 <= len(text) <= 200 and text.isprintable()):
+                raise bad(name, "a name of 1 to 200 printable characters", text[:20])
+        for column in self.schema.features:  # owners are shown them before they agree
+            if not str(column.name).isprintable():
+                raise bad("columns", "names of printable characters", str(column.name)[:20])
         for name in ("start", "minimum"):
             whole(name, getattr(self, name), 1)
         positive("deadline", self.deadline)
