@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from tacit import seeded
+from tacit.algorithms.feature_maps import PriorScale
 from tacit.algorithms.foretelling import Heard, StandIn
-from tacit.algorithms.question import Population
+from tacit.algorithms.posterior import Posterior
+from tacit.algorithms.question import Population, next_question
 from tacit.algorithms.refinement import refine
 from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline
@@ -17,7 +19,7 @@ ROWS, CLASSES = 4000, 3
 def stand_in(rows=ROWS):
     coins = np.random.default_rng(0)
     phi = np.hstack([np.ones((rows, 1)), coins.normal(size=(rows, 3))])
-    return StandIn(phi, CLASSES, own=slice(0, 4), tilted=slice(1, 4))
+    return StandIn(phi, CLASSES, tilted=slice(1, 4))
 
 
 def asked(kept=(0, 1, 3)):
@@ -27,16 +29,16 @@ def asked(kept=(0, 1, 3)):
         scale=np.array([0.5, 0.8, 0.3]),
         reference=np.full((CLASSES - 1, 4), 0.1),
         weights=np.full(ROWS, 0.7),
-        left=0.9,
+        left=np.random.default_rng(2).uniform(0.3, 1.0, size=(ROWS, CLASSES)),
         mean=np.zeros((CLASSES - 1) * len(kept)),
         noise=1e-4,
     )
 
 
 def unknowns():
-    """Coefficients of the model and of owners alone, and a tilt."""
+    """Coefficients of the model, a level of owners alone, and a tilt."""
     coins = np.random.default_rng(1)
-    return 0.3 * coins.normal(size=(CLASSES - 1, 8)), np.array([0.2, -0.1, 0.3])
+    return 0.3 * coins.normal(size=(CLASSES - 1, 5)), np.array([0.2, -0.1, 0.3])
 
 
 def test_without_a_tilt_it_is_the_mean_over_public_rows():
@@ -44,10 +46,17 @@ def test_without_a_tilt_it_is_the_mean_over_public_rows():
     owners, (coefficients, _) = stand_in(), unknowns()
     told = owners.foretell(asked(), coefficients, np.zeros(3), rounds=1)
     features = owners.phi[:, asked().kept] * asked().scale
-    models = (coefficients[:, :4] + coefficients[:, 4:], asked().reference)
-    p, reference = (softmax(owners.phi @ each.T @ contrasts(CLASSES).T) for each in models)
-    by_hand = ((p - reference) @ contrasts(CLASSES)).T @ features / ROWS
-    assert told.expected == pytest.approx(0.9 * 0.7 * by_hand.ravel(), abs=5e-4)
+    together = coefficients[:, :4] + np.array([1.0, 0.0, 0.0, 0.0]) * coefficients[:, 4:]
+    p, reference = (
+        softmax(owners.phi @ each.T @ contrasts(CLASSES).T)
+        for each in (together, asked().reference)
+    )
+    by_hand = np.zeros((CLASSES - 1, 3))
+    for label in range(CLASSES):
+        residuals = (np.eye(CLASSES)[label] - reference) @ contrasts(CLASSES)
+        counts = 0.7 * p[:, label] * asked().left[:, label]
+        by_hand += (residuals * counts[:, np.newaxis]).T @ features / ROWS
+    assert told.expected == pytest.approx(by_hand.ravel(), abs=5e-4)
 
 
 def test_changes_are_the_slopes_of_what_is_expected():
@@ -78,7 +87,7 @@ def test_a_tilt_moves_the_mean_and_no_outlier_takes_all_weight():
     assert moved == pytest.approx(tilt, abs=0.08)  # normal rows: the tilt is their new mean
     far = owners.phi.copy()
     far[0, 1:] = (300.0, 0.0, -300.0)
-    shares = StandIn(far, CLASSES, slice(0, 4), slice(1, 4)).shares(tilt)
+    shares = StandIn(far, CLASSES, slice(1, 4)).shares(tilt)
     assert shares[0] / ROWS < 0.02
 
 
@@ -92,7 +101,7 @@ def test_errors_of_public_rows_are_common_to_all_rounds():
 def test_owners_whose_rows_lie_elsewhere_are_understood():
     """Six problems: public rows are moved by 0.8 of a deviation along each of six columns.
 
-    Best possible .733, measured .727; with the tilt held at 0 it is .633.
+    Best possible .733, measured .725; .633 with the tilt held at 0, .697 if one mode is sought.
     """
     accuracies, best = [], []
     for seed in range(6):
@@ -114,3 +123,46 @@ def test_owners_whose_rows_lie_elsewhere_are_understood():
         accuracies.append(np.mean(model.predict(X) == y))
         best.append(np.mean((weights @ X.T > 0) == y))
     assert np.mean(accuracies) > np.mean(best) - 0.03
+
+
+def test_what_clipping_makes_of_owners_with_several_rows_is_foretold():
+    """A quarter of the shares is clipped, labels are as is believed: what is foretold of the mean
+    is within four standard errors (false alarm 1e-3 for 12 numbers), 0 is not.
+    """
+    coins, rows, number = np.random.default_rng(3), 400, 4
+    phi = np.hstack([np.ones((rows, 1)), coins.normal(size=(rows, 11))])
+    theta = np.concatenate([[2.0], coins.normal(size=11)])[np.newaxis]
+    posterior = Posterior(
+        phi=phi,
+        labels=coins.integers(0, 2, rows),
+        classes=2,
+        scales=[
+            PriorScale(slice(0, 12), np.ones(12), 1e-9, 0.0),
+            PriorScale(slice(12, 13), np.ones(1), 1e-9, 0.0),
+        ],
+        mean=theta,
+        plain=slice(0, 12),
+        tilt=PriorScale(slice(1, 3), np.ones(2), 1e-9, 0.0),
+    )
+    question = next_question(posterior, Population(20_000, 2.0, number))
+    owners = 40_000
+    held = coins.integers(0, rows, size=(owners, number))
+    p = softmax(posterior.scores(theta))[:, 1]
+    labels = coins.random((owners, number)) < p[held]
+    asked_of = softmax(posterior.scores(question.reference))[:, 1]
+    sign = contrasts(2)[1, 0] - contrasts(2)[0, 0]
+    residuals = sign * (labels - asked_of[held]) * question.weights[held]
+    features = phi[:, question.kept] * question.scale
+    shares = np.einsum("nr,nrj->nj", residuals, features[held]) / number
+    lengths = np.sqrt((shares**2).sum(axis=1))
+    assert np.mean(lengths > question.radius) > 0.2
+    shares *= np.minimum(1.0, question.radius / lengths)[:, np.newaxis]
+    told = StandIn(phi, 2, slice(1, 3)).foretell(
+        question.heard(np.zeros(len(question.kept)), 1e-6),
+        np.hstack([theta, np.zeros((1, 1))]),
+        np.zeros(2),
+        rounds=1,
+    )
+    error = shares.std(axis=0) / np.sqrt(owners)
+    assert (np.abs(shares.mean(axis=0) - told.expected) < 4 * error).all()
+    assert (np.abs(shares.mean(axis=0)) > 4 * error).any()

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit._util.types import FloatArray
-from tacit.algorithms.feature_maps import Basis, Group, basis_of, with_model
-from tacit.algorithms.posterior import Posterior, PriorScale
+from tacit.algorithms.feature_maps import Basis, Group, PriorScale, basis_of, with_model
+from tacit.algorithms.posterior import Posterior
 from tacit.algorithms.public_baseline import PublicModel, temperature
 from tacit.algorithms.question import Population, RoundQuestion, next_question
 from tacit.data.cohort import Public
@@ -25,7 +25,7 @@ from tacit.learners.query import Answer
 _LEVEL = 4.0  # variance of the intercept
 _LINEAR, _OTHER = (1.0, 1.0), (0.1, 3.0)  # variance of scores by a group, spread of its logarithm
 _MODEL = 0.25  # variance of the weight of the data user's own model around 1
-_THEIR_LEVEL, _THEIR_SLOPES = (1e-2, 2.0), (1e-4, 2.0)  # the same for what owners have of their own
+_THEIR_LEVEL = (1e-2, 2.0)  # the same for the level that owners have of their own
 _TILT = (1.0, 2.0)  # variance of the tilt in units of chance, spread of its logarithm
 _TILTED = 15  # columns along which owners' rows may lie elsewhere
 # standard errors by which public rows must contradict owners to be believed, by whether the belief
@@ -217,8 +217,6 @@ def _posterior_of(basis: Basis, phi: FloatArray, public: Public, own: PublicMode
             scales.append(PriorScale(columns, group.strength, _OTHER[0] / group.dim, _OTHER[1]))
     linear, dim = basis.columns("linear").stop, basis.dim
     scales.append(PriorScale(slice(dim, dim + 1), np.ones(1), *_THEIR_LEVEL, late=True))
-    slopes = slice(dim + 1, dim + linear)
-    scales.append(PriorScale(slopes, np.ones(linear - 1), *_THEIR_SLOPES, late=True))
     tilted = min(linear - 1, _TILTED)
     guess, spread = _TILT[0] / len(phi), _TILT[1]
     return Posterior(
@@ -227,7 +225,7 @@ def _posterior_of(basis: Basis, phi: FloatArray, public: Public, own: PublicMode
         classes=public.classes,
         scales=scales,
         mean=mean,
-        own=slice(0, linear),
+        plain=slice(0, linear),
         tilt=PriorScale(slice(1, 1 + tilted), np.ones(tilted), guess, spread, late=True),
         fitted=fitted,
     )

@@ -2,7 +2,8 @@
 
 A basis is made of groups: the rows themselves, products of columns, waves, leaves of trees, and
 what the data user's own model says. Features of a group are uncorrelated on public rows, of unit
-variance, strongest first; their strengths say how large coefficients are likely to be.
+variance, strongest first; their strengths say how large coefficients are likely to be, up to a
+scale per group that comes from the evidence.
 """
 
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ from tacit.learners.models.scores import Forest, Leaves, ModelScores, contrasts
 MOST = 480  # numbers of a share: an owner's time grows with it
 _COORDINATES = 15  # of which products are made
 _WAVES, _TREES = 200, 12
+_GRID = np.linspace(-9.0, 9.0, 73)  # of the logarithm of a scale around its guess
 WIDE = 1000  # numbers of a share that is added up by servers, for two classes
 _MOST_WIDE = 3600  # the same for any number of classes
 _PARTS = {"linear": 0.3, "products": 0.3, "waves": 0.4}  # of the squared length of wide features
@@ -86,6 +88,35 @@ class Basis:
     def transform(self, X: FloatArray) -> FloatArray:
         """All features of rows, (rows, dim)."""
         return self.scaled(np.ones(self.dim)).transform(X)
+
+
+@dataclass(frozen=True, eq=False)
+class PriorScale:
+    """A guess of how large the coefficients in `columns` are: their variance is s times `strength`,
+    log s is normal around log `guess` with deviation `spread`; spread 0: s is the guess. `late`:
+    only answers tell more.
+    """
+
+    columns: slice
+    strength: FloatArray
+    guess: float
+    spread: float
+    late: bool = False
+
+    def weigh(self, values: FloatArray, seen: FloatArray) -> tuple[float, float]:
+        """The most likely size of s and its mean, over a grid weighted by the evidence.
+
+        With likelihood exp(b^T t - t^T M t / 2) in the group's coefficients, the others integrated
+        out, the evidence of s is that of N(0, s S): -1/2 log(1 + s e) + 1/2 u^2 s / (1 + s e) over
+        eigenvalues e of S^1/2 M S^1/2 (`values`) and u^2 (`seen`).
+        """
+        grid = self.guess * np.exp(_GRID)
+        variance = 1 + grid[:, np.newaxis] * values
+        evidence = 0.5 * (seen * grid[:, np.newaxis] / variance - np.log(variance)).sum(axis=1)
+        evidence = evidence - 0.5 * (_GRID / self.spread) ** 2
+        weights = np.exp(evidence - evidence.max())
+        weights = weights / weights.sum()
+        return float(np.exp(weights @ np.log(grid))), float(weights @ grid)
 
 
 def basis_of(names: Sequence[str], public: Public) -> Basis:

@@ -23,14 +23,15 @@ class Heard:
     """An answer, and what it takes to say what it would have been under another model.
 
     It was asked with features `kept`, scaled by `scale`, about the model `reference` (classes - 1,
-    features); public rows would have counted by `weights`, and clipping leaves the part `left`.
+    features); public rows would have counted by `weights`, and clipping owners' shares leaves the
+    parts `left` of what a row says with each of its labels, (rows, classes).
     """
 
     kept: IntArray
     scale: FloatArray
     reference: FloatArray
     weights: FloatArray
-    left: float
+    left: FloatArray
     mean: FloatArray
     noise: float
 
@@ -48,19 +49,18 @@ class Foretold:
 
 @dataclass(eq=False)
 class StandIn:
-    """Public rows in place of owners': features `phi` (rows, features), those in which owners'
-    models may differ (`own`: the constant one and the columns), and those along which owners' rows
-    may lie elsewhere (`tilted`).
+    """Public rows in place of owners': features `phi` (rows, features), the constant one first, in
+    which owners may have a level of their own, and those along which owners' rows may lie elsewhere
+    (`tilted`).
     """
 
     phi: FloatArray
     classes: int
-    own: slice
     tilted: slice
 
     def __post_init__(self) -> None:
         self._contrasts = contrasts(self.classes)
-        self.features = np.hstack([self.phi, self.phi[:, self.own]])
+        self.features = np.hstack([self.phi, self.phi[:, :1]])
         columns = self.phi[:, self.tilted].clip(-_FAR, _FAR)
         self._columns = columns - columns.mean(axis=0)
 
@@ -77,48 +77,54 @@ class StandIn:
     def foretell(
         self, asked: Heard, coefficients: FloatArray, tilt: FloatArray, rounds: int
     ) -> Foretold:
-        """The answer under coefficients (classes - 1, features and those of owners alone).
+        """The answer under coefficients (classes - 1, features and a level of owners alone).
 
         The mean over public rows of what they would say if their labels had these chances, shrunk
-        towards uncorrelated features: few rows tell correlations badly. To the noise of the answer
-        comes that of the public rows, which vanishes as the reference comes near. It is the same
-        in all rounds, so that their mean has no less of it: each answer has `rounds` times as much.
+        towards uncorrelated features: few rows tell correlations badly. What clipping makes of
+        labels that are as the reference has them is part of it. To the noise of the answer comes
+        that of the public rows, which vanishes as the reference comes near, if nothing is clipped.
+        It is the same in all rounds, so that their mean has no less of it: each answer has `rounds`
+        times as much.
         """
         features, rows = self.phi[:, asked.kept] * asked.scale, len(self.phi)
         chances, shares = self.chances(coefficients), self.shares(tilt)
         before = self.phi @ asked.reference.T @ self._contrasts.T
-        shift, weights = chances - softmax(before), asked.weights * shares
-        told = ((shift @ self._contrasts) * weights[:, np.newaxis])[:, :, np.newaxis]
-        told = (told * features[:, np.newaxis]).reshape(rows, -1)
-        rough = self.phi.shape[1] / (self.phi.shape[1] + rows)
+        expected = softmax(before)
+        said = self._contrasts - (expected @ self._contrasts)[:, np.newaxis]
+        said = said * (asked.weights[:, np.newaxis] * asked.left)[:, :, np.newaxis]
+        at_rest, shift = (
+            np.einsum("iy,iya->ia", part, said) for part in (expected, chances - expected)
+        )
+        told = (at_rest + shift) * shares[:, np.newaxis]
+        told = (told[:, :, np.newaxis] * features[:, np.newaxis]).reshape(rows, -1)
+        clipped = (shares[:, np.newaxis] * at_rest).T @ features / rows
+        moved = (self.features @ coefficients.T @ self._contrasts.T - before) @ self._contrasts
+        secant = float((shift * moved).sum()) / max(float((moved**2).sum()), 1e-300)
         level = (features**2).mean(axis=0) / asked.scale
-        moved = self.features @ coefficients.T @ self._contrasts.T - before
-        secant = float((asked.weights * (shift * moved).sum(axis=1)).sum())
-        secant /= max(float((moved**2).sum()), 1e-300)
         apart = (self._together(coefficients) - asked.reference)[:, asked.kept]
-        expected = (1 - rough) * told.mean(axis=0) + rough * secant * (apart * level).ravel()
-        each = curvatures(chances, self._contrasts)
-        change = (1 - rough) * mean_curvature(each, weights, features, self.features)
-        mean = np.einsum("iab,i->ab", each, asked.weights) / rows
-        change += rough * np.kron(mean, self._alone(asked.kept, level))
+        rough = self.phi.shape[1] / (self.phi.shape[1] + rows)
+        mean = (1 - rough) * told.mean(axis=0)
+        mean += rough * (clipped + secant * apart * level).ravel()
+        away = self._contrasts - (chances @ self._contrasts)[:, np.newaxis]
+        each = np.einsum("iy,iya,iyb->iab", chances, said, away)
+        change = (1 - rough) * mean_curvature(each, shares, features, self.features)
+        change += rough * np.kron(each.mean(axis=0), self._alone(asked.kept, level))
         columns = self._columns - shares @ self._columns / rows
         leaning = (1 - rough) * told.T @ columns / rows
         unsure = rounds * float(told.var(axis=0).mean()) / rows
-        change = asked.left * np.hstack([change, leaning])
-        return Foretold(asked.left * expected, change, asked.noise + asked.left**2 * unsure)
+        return Foretold(mean, np.hstack([change, leaning]), asked.noise + unsure)
 
     def _together(self, coefficients: FloatArray) -> FloatArray:
         """Coefficients of the model that owners have, (classes - 1, features)."""
-        joint = coefficients[:, : self.phi.shape[1]].copy()
-        joint[:, self.own] += coefficients[:, self.phi.shape[1] :]
+        joint = coefficients[:, :-1].copy()
+        joint[:, 0] += coefficients[:, -1]
         return joint
 
     def _alone(self, kept: IntArray, level: FloatArray) -> FloatArray:
         """(kept, all): what each feature would say if it were uncorrelated with all others."""
         out = np.zeros((len(kept), self.features.shape[1]))
         out[np.arange(len(kept)), kept] = level
-        theirs = np.flatnonzero(kept < self.own.stop)
-        out[theirs, self.phi.shape[1] + kept[theirs]] = level[theirs]
+        out[kept == 0, -1] = level[kept == 0]
         return out
 
 

@@ -4,19 +4,20 @@ noise.
     theta ~ N(mean, scale_g strength), group by group;  labels of public rows ~ softmax(phi theta)
     answer = what tilted public rows foretell under theta + delta, plus noise of known variance
 
-delta is what owners have of their own (labels that are wrong in one direction, other habits): a
-level and slopes, small before any evidence; the tilt is where their rows lie. Found is the mode, by
+delta is a level that owners have of their own (labels that are wrong in one direction), small
+before any evidence; the tilt is where their rows lie. Found is the mode, by
 Gauss-Newton steps over all terms at once, with its curvature as the precision; the scales of groups
 come from the evidence. Derivation: combination.md.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.linalg import block_diag, cho_factor, cho_solve
 
 from tacit._util.types import BoolArray, FloatArray, IntArray
+from tacit.algorithms.feature_maps import PriorScale
 from tacit.algorithms.foretelling import Heard, StandIn, curvatures, mean_curvature
 from tacit.algorithms.public_baseline import FOLDS
 from tacit.learners.models.scores import contrasts, softmax
@@ -24,33 +25,21 @@ from tacit.learners.models.scores import contrasts, softmax
 _STEPS, _STILL, _FARTHEST = 12, 1e-3, 2.0  # of Gauss-Newton; in root mean squares of scores
 _LEFT_OUT = 1 / FOLDS
 _TRUST = (0.25, 1.0)  # least and most part of its precision that a fitted model keeps
-_GRID = np.linspace(-9.0, 9.0, 73)  # of the logarithm of a scale around its guess
-
-
-@dataclass(frozen=True, eq=False)
-class PriorScale:
-    """A guess of how large the coefficients in `columns` are: their variance is s times `strength`,
-    log s is normal around log `guess` with deviation `spread`; spread 0: s is the guess. `late`:
-    only answers tell more.
-    """
-
-    columns: slice
-    strength: FloatArray
-    guess: float
-    spread: float
-    late: bool = False
+_POOR = (
+    2.0  # mean square of an answer's standardised residuals from which on another mode is sought
+)
+_LOOSE = (0.02, 30.0)  # there: part of a fitted model's precision, factor of scales
 
 
 @dataclass(eq=False)
 class Posterior:
-    """Mode and precision of the coefficients (classes - 1, features + what owners have of their
-    own).
+    """Mode and precision of the coefficients (classes - 1, features + a level of owners alone).
 
-    `phi` (rows, features) are the public rows' features, `own` those of them (the constant one and
-    the columns) in which owners may differ, `mean` the coefficients that are expected beforehand.
-    Where a linear model was fitted to the rows already, `fitted` are its scores and what they are
-    out of fold: in the columns of `own` it stands for what the labels say, with a precision that is
-    calibrated by how much it changes out of fold. `tilt` guesses how far owners' rows lie
+    `phi` (rows, features) are the public rows' features, the constant one and the columns (`plain`)
+    first, `mean` the coefficients that are expected beforehand. Where a linear model was fitted to
+    the rows already, `fitted` are its scores and what they are out of fold: in `plain` features it
+    stands for what the labels say, with a precision that is calibrated by how much it changes out
+    of fold. `tilt` guesses how far owners' rows lie
     elsewhere, and along which columns.
     """
 
@@ -59,30 +48,30 @@ class Posterior:
     classes: int
     scales: Sequence[PriorScale]
     mean: FloatArray
-    own: slice
+    plain: slice
     tilt: PriorScale
     fitted: tuple[FloatArray, FloatArray] | None = None
     heard: list[Heard] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._contrasts = contrasts(self.classes)
-        self._owners = StandIn(self.phi, self.classes, self.own, self.tilt.columns)
-        extra = np.zeros_like(self.phi[:, self.own])
+        self._owners = StandIn(self.phi, self.classes, self.tilt.columns)
+        extra = np.zeros((len(self.phi), 1))
         self._public = np.hstack([self.phi, extra])
-        self._centre = np.hstack([self.mean, np.zeros((self.classes - 1, extra.shape[1]))])
+        self._centre = np.hstack([self.mean, np.zeros((self.classes - 1, 1))])
         self._all = self._centre.copy()
         self._tilt = np.zeros(len(self.tilt.strength))
         self._found = np.array([scale.guess for scale in (*self.scales, self.tilt)])
         self._expected = self._found.copy()
         self._trust = 1.0
         self._settle(4)
-        self._before = self._leverage(slice(0, self.own.stop)).trace(axis1=1, axis2=2)
+        self._before = self._leverage(slice(0, self.plain.stop)).trace(axis1=1, axis2=2)
         if self.fitted is not None:
             changed = float((((self.fitted[0] - self.fitted[1]) @ self._contrasts) ** 2).sum())
             predicted = _LEFT_OUT / (1 - _LEFT_OUT) * float(self._before.sum())
             self._trust = float(np.clip(predicted / max(changed, 1e-300), *_TRUST))
             self._settle(4)
-            self._before = self._leverage(slice(0, self.own.stop)).trace(axis1=1, axis2=2)
+            self._before = self._leverage(slice(0, self.plain.stop)).trace(axis1=1, axis2=2)
 
     @property
     def theta(self) -> FloatArray:
@@ -119,6 +108,8 @@ class Posterior:
         """The posterior after one more answer."""
         self.heard.append(answer)
         self._settle(2)
+        if self.fitted is not None and self._misfit > _POOR:
+            self._seek_another_mode()
 
     @property
     def left_out(self) -> FloatArray:
@@ -129,14 +120,14 @@ class Posterior:
         is taken off that the row's leverage still is of what it was before owners spoke.
         """
         chances = self._chances
-        rest = slice(0 if self.fitted is None else self.own.stop, None)
+        rest = slice(0 if self.fitted is None else self.plain.stop, None)
         leverage = self._leverage(rest)
         back = np.eye(self.classes - 1) - curvatures(chances, self._contrasts) @ leverage
         drop = leverage @ np.linalg.solve(back, self._residuals(chances)[:, :, np.newaxis])
         scores = self.scores(self.theta) - drop[:, :, 0] @ self._contrasts.T
         if self.fitted is None:
             return scores
-        now = self._leverage(slice(0, self.own.stop)).trace(axis1=1, axis2=2)
+        now = self._leverage(slice(0, self.plain.stop)).trace(axis1=1, axis2=2)
         part = np.clip(now / np.maximum(self._before, 1e-300), 0.0, 1.0)
         return np.asarray(scores - part[:, np.newaxis] * (self.fitted[0] - self.fitted[1]))
 
@@ -155,6 +146,54 @@ class Posterior:
         """The covariance of the model's coefficients after an answer of this kind and noise."""
         told = self._owners.foretell(asked, self._all, self._tilt, len(self.heard) + 1)
         return self._block(self._precision + told.change.T @ told.change / told.noise)
+
+    @property
+    def _misfit(self) -> float:
+        """The largest mean square of an answer's residuals, in units of its noise."""
+        return max(float((apart**2).mean()) / noise for apart, noise in self._residual_answers)
+
+    @property
+    def _residual_answers(self) -> Iterator[tuple[FloatArray, float]]:
+        """What each answer is beyond what is expected, and its variance."""
+        for answer in self.heard:
+            told = self._owners.foretell(answer, self._all, self._tilt, len(self.heard))
+            yield answer.mean - told.expected, told.noise
+
+    def _seek_another_mode(self) -> None:
+        """From where public rows hardly count and owners' rows may lie anywhere; the one of the
+        larger evidence stays. Where rows lie and what labels say are easily mistaken for each
+        other, so there are several modes.
+        """
+        here, evidence = (self._all, self._tilt, self._found, self._expected), self._evidence
+        kept = self._trust
+        self._trust, self._found = _LOOSE[0], self._found.copy()
+        for place, scale in enumerate((*self.scales, self.tilt)):
+            if scale.late:
+                self._found[place] = _LOOSE[1] * scale.guess
+        self._climb()
+        self._trust, self._found, self._expected = kept, here[2].copy(), here[3].copy()
+        self._settle(3)
+        if not self._evidence > evidence:
+            self._all, self._tilt, self._found, self._expected = here
+            self._climb()
+
+    @property
+    def _evidence(self) -> float:
+        """The logarithm of the probability of labels and answers around this mode, by Laplace."""
+        likely = np.log(np.maximum(self._chances, 1e-300))
+        labels = (
+            np.eye(self.classes)[self.labels] if self.fitted is None else softmax(self.fitted[0])
+        )
+        tightness = self._tightness(self._found)
+        value = self._trust * float((labels * likely).sum())
+        for apart, noise in self._residual_answers:
+            value -= 0.5 * float((apart**2).sum()) / noise + 0.5 * len(apart) * np.log(noise)
+        value -= 0.5 * float((tightness * self._apart**2).sum())
+        value += 0.5 * float(np.log(tightness).sum() - np.linalg.slogdet(self._precision)[1])
+        for scale, size in zip((*self.scales, self.tilt), self._found, strict=True):
+            if scale.spread > 0:
+                value -= 0.5 * float(np.log(size / scale.guess) / scale.spread) ** 2
+        return value
 
     def _settle(self, times: int) -> None:
         """Mode and scales in turn."""
@@ -181,7 +220,7 @@ class Posterior:
     def _likelihood(self) -> tuple[FloatArray, FloatArray]:
         """Slope and information of labels and answers in coefficients and tilt, flat."""
         chances, rows = self._chances, self._public.copy()
-        rows[:, self.own] *= np.sqrt(self._trust)
+        rows[:, self.plain] *= np.sqrt(self._trust)
         each, sides = curvatures(chances, self._contrasts), len(self._tilt)
         labels = mean_curvature(each, np.full(len(rows), float(len(rows))), rows, rows)
         information = block_diag(labels, np.zeros((sides, sides)))
@@ -202,44 +241,26 @@ class Posterior:
         slope = self._residuals(chances).T @ self._public
         if self.fitted is not None:
             apart = (softmax(self.fitted[0]) - chances) @ self._contrasts
-            slope[:, self.own] = self._trust * apart.T @ self._public[:, self.own]
+            slope[:, self.plain] = self._trust * apart.T @ self._public[:, self.plain]
         return np.asarray(slope)
 
     def _weigh_scales(self) -> None:
-        """The scale of each group in turn: its average over a grid, weighted by the evidence.
-
-        With likelihood exp(b^T t - t^T M t / 2) in the group's coefficients, the others integrated
-        out, the evidence of s is that of N(0, s S): -1/2 log(1 + s e) + 1/2 u^2 s / (1 + s e) over
-        eigenvalues e of S^1/2 M S^1/2.
-        """
+        """The scale of each group in turn: its average over a grid, weighted by the evidence."""
         flat = self._information @ self._apart + self._slope
         for place, scale in enumerate((*self.scales, self.tilt)):
-            idle = scale.late and not self.heard
-            if scale.spread == 0 or idle:
+            if scale.spread == 0 or (scale.late and not self.heard):
                 continue
             inside = self._inside(place)
             strength = np.tile(scale.strength, inside.sum() // len(scale.strength))
             values, seen = self._group(flat, inside, np.sqrt(strength))
-            grid = np.exp(np.log(scale.guess) + _GRID)
-            variance = 1 + grid[:, np.newaxis] * values
-            evidence = 0.5 * (seen * grid[:, np.newaxis] / variance - np.log(variance)).sum(axis=1)
-            evidence = evidence - 0.5 * (_GRID / scale.spread) ** 2
-            weights = np.exp(evidence - evidence.max())
-            weights = weights / weights.sum()
-            self._found[place] = np.exp(weights @ np.log(grid))
-            self._expected[place] = weights @ grid
+            self._found[place], self._expected[place] = scale.weigh(values, seen)
 
     def _inside(self, place: int) -> BoolArray:
         """Which of all unknowns, flat, a scale is about; the last one is the tilt's."""
-        coefficients, tilt = (
-            np.zeros(self._all.shape, np.bool_),
-            np.zeros(len(self._tilt), np.bool_),
-        )
-        if place == len(self.scales):
-            tilt[:] = True
-        else:
+        coefficients, last = np.zeros(self._all.shape, np.bool_), place == len(self.scales)
+        if not last:
             coefficients[:, self.scales[place].columns] = True
-        return np.concatenate([coefficients.ravel(), tilt])
+        return np.concatenate([coefficients.ravel(), np.full(len(self._tilt), last)])
 
     def _group(
         self, flat: FloatArray, group: BoolArray, root: FloatArray

@@ -31,8 +31,8 @@ DELTA = 1e-6  # unless another is asked for
 _PARTS = (0.5, 0.75, 1.0)  # of its scores that the model has when owners are asked about it
 _WEAKEST = 1e-3  # features with less of a share than this part of the largest are left out
 _REACHES = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)  # quantiles of the lengths of rows
-_RADII = (0.5, 0.7, 0.9, 0.97)  # quantiles of the lengths of shares of several rows
-_DRAWN = 2000  # made-up owners that tell these lengths
+_RADII = (0.5, 0.7, 0.9, 0.97, 1.0)  # quantiles of the lengths of shares of several rows
+_DRAWN, _OTHERS = 2000, 100  # made-up owners that tell these lengths, and what is beside a row
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,8 @@ class Population:
 @dataclass(frozen=True, eq=False)
 class RoundQuestion:
     """Features `kept`, scaled by `scale`, of the model `reference`; `weights` are those of public
-    rows, `left` what clipping leaves, `spread` the predicted variance of a coordinate of one
-    report.
+    rows, `left` what clipping leaves of each row by its label, `spread` the predicted variance of a
+    coordinate of one report.
     """
 
     kept: IntArray
@@ -95,7 +95,7 @@ class RoundQuestion:
     reach: float
     radius: float
     weights: FloatArray
-    left: float
+    left: FloatArray
     spread: float
 
     def heard(self, mean: FloatArray, noise: float) -> Heard:
@@ -141,32 +141,31 @@ def _questions(
 ) -> Iterator[tuple[float, RoundQuestion]]:
     """Questions about one model by reach and radius, each with its predicted noise / signal^2."""
     chances, asked = posterior.owners_chances, softmax(posterior.scores(reference))
-    features = posterior.phi[:, kept] * scale
-    squares, numbers = (features**2).sum(axis=1), (posterior.classes - 1) * len(kept)
+    features, matrix = posterior.phi[:, kept] * scale, contrasts(posterior.classes)
+    squares, numbers = (features**2).sum(axis=1), matrix.shape[1] * len(kept)
     lengths = longest_residuals(asked) * np.sqrt(squares)
-    signal = squares * (1 - (chances**2).sum(axis=1))
-    surprise = squares * ((chances * (1 - 2 * asked)).sum(axis=1) + (asked**2).sum(axis=1))
-    shift = squares * ((chances - asked) ** 2).sum(axis=1)
+    said = matrix - (asked @ matrix)[:, np.newaxis]
+    gain = (said * (matrix - (chances @ matrix)[:, np.newaxis])).sum(axis=2) * chances
     cost = population.cost(numbers)
     for reach in np.quantile(lengths, _REACHES).clip(1e-9, 1e9).tolist():
         weights = np.minimum(1.0, reach / np.maximum(lengths, 1e-300))
-        own = float((weights**2 * surprise).mean()) / population.rows / numbers
-        unsure = float((weights**2 * shift).mean()) / len(features) / numbers
-        said = float((weights * signal).mean())
-        for radius, left in drawn.radii(asked, weights, features, reach):
-            spread = cost * radius**2 + left**2 * own
+        for ball in drawn.balls(weights[:, np.newaxis, np.newaxis] * said, features, reach):
+            spread = cost * ball.radius**2 + ball.square / numbers
             question = RoundQuestion(
                 kept=kept,
                 scale=scale,
                 reference=reference,
                 reach=reach,
-                radius=radius,
+                radius=ball.radius,
                 weights=weights,
-                left=left,
+                left=ball.left,
                 spread=spread,
             )
-            noise = spread / population.owners + left**2 * unsure
-            yield noise / max(left * said, 1e-300) ** 2, question
+            mean = np.einsum("iy,iya->ia", chances * ball.left, said)
+            unsure = float((weights**2 * squares * (mean**2).sum(axis=1)).mean())
+            noise = spread / population.owners + unsure / len(features) / numbers
+            signal = float((weights * squares * (gain * ball.left).sum(axis=1)).mean())
+            yield noise / max(signal, 1e-300) ** 2, question
 
 
 def _features(
@@ -200,37 +199,53 @@ def water_filling(variances: FloatArray, kappa: float) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
+class _Clipping:
+    """What a ball of shares of some radius leaves of each public row by its label, (rows, classes),
+    and the mean square of a share.
+    """
+
+    radius: float
+    left: FloatArray
+    square: float
+
+
+@dataclass(frozen=True, eq=False)
 class _Drawn:
     """Made-up owners: which public rows they hold, with labels as owners would have them."""
 
     rows: IntArray
     labels: IntArray
-    classes: int
 
     @classmethod
     def of(cls, posterior: Posterior, rows: int) -> "_Drawn":
         coins, chances = np.random.default_rng(0), posterior.owners_chances
         drawn = coins.integers(0, len(chances), size=(_DRAWN, rows))
         labels = (chances[drawn].cumsum(axis=2) < coins.random((_DRAWN, rows, 1))).sum(axis=2)
-        return cls(drawn, labels.clip(max=posterior.classes - 1), posterior.classes)
+        return cls(drawn, labels.clip(max=posterior.classes - 1))
 
-    def radii(
-        self, asked: FloatArray, weights: FloatArray, features: FloatArray, reach: float
-    ) -> list[tuple[float, float]]:
-        """Radii of the ball of shares, and the part that clipping leaves of a small change.
+    def balls(self, said: FloatArray, features: FloatArray, reach: float) -> Iterator[_Clipping]:
+        """Balls of shares, if rows say `said` x `features` with each of their labels.
 
-        A single row is never longer than its reach. Of several, clipped shares c(g) answer with
-        E[c(g) g] / E[g g] of what they would say.
+        A single row is never longer than its reach. Of several, a row counts by what clipping
+        leaves of an owner that has it, averaged over the rows it may have beside it.
         """
-        if self.rows.shape[1] == 1:
-            return [(reach, 1.0)]
-        residuals = (np.eye(self.classes)[self.labels] - asked[self.rows]) @ contrasts(self.classes)
-        residuals = residuals * weights[self.rows][:, :, np.newaxis]
-        shares = np.einsum("nra,nrj->naj", residuals, features[self.rows]) / self.rows.shape[1]
+        own = said[self.rows, self.labels]
+        number, sizes = self.rows.shape[1], (features**2).sum(axis=1)
+        if number == 1:
+            square = float(((own**2).sum(axis=(1, 2)) * sizes[self.rows[:, 0]]).mean())
+            yield _Clipping(reach, np.ones(said.shape[:2]), square)
+            return
+        shares = np.einsum("nra,nrj->naj", own, features[self.rows]) / number
         lengths = np.sqrt((shares**2).sum(axis=(1, 2)))
-        total = max(float((lengths**2).sum()), 1e-300)
-        radii = np.quantile(lengths, _RADII).clip(1e-9, 1e9).tolist()
-        return [(r, float((np.minimum(lengths, r) * lengths).sum()) / total) for r in radii]
+        some = slice(0, _OTHERS)
+        others = np.einsum("nra,nrj->naj", own[some, 1:], features[self.rows[some, 1:]])
+        across = np.einsum("iya,ina->iyn", said, np.tensordot(features, others, ([1], [2])))
+        squares = ((said**2).sum(axis=2) * sizes[:, np.newaxis])[:, :, np.newaxis]
+        together = squares + 2 * across + (others**2).sum(axis=(1, 2))
+        together = np.sqrt(np.maximum(together, 1e-300)) / number
+        for radius in np.quantile(lengths, _RADII).clip(1e-9, 1e9).tolist():
+            left = np.minimum(1.0, radius / together).mean(axis=2)
+            yield _Clipping(radius, left, float((np.minimum(lengths, radius) ** 2).mean()))
 
 
 @lru_cache(maxsize=1024)
