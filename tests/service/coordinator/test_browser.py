@@ -78,7 +78,14 @@ def test_a_campaign_begun_watched_and_finished_in_the_browser(seen, tmp_path):
             page.get_by_text("The model is published.").wait_for(timeout=300_000)
             owners.result(timeout=300)
             page.get_by_text("there is nothing left to steer").wait_for()
-            assert page.get_by_label("Admin key").is_hidden()
+            assert page.get_by_role("button", name="Begin or go on").is_hidden()
+            page.get_by_label("Admin key").fill(ADMIN)
+            page.get_by_role("button", name="Log").click()  # an administrator may still look
+            page.get_by_role("cell", name="refused").first.wait_for()
+            for scheme, width in (("light", 390), ("dark", 390), ("dark", 1280), ("light", 1280)):
+                page.emulate_media(color_scheme=scheme)
+                page.set_viewport_size({"width": width, "height": 900})
+                assert page.evaluate("document.documentElement.scrollWidth") <= width
             with page.expect_download() as model:
                 page.get_by_role("link", name="The model").click()
             signed = model.value.path().read_bytes()
