@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from benchmarks.service.stage import Stage
+from benchmarks.service.stage import TRIAL, Stage, homes
 from tacit.cli.serve import signing_key
 from tacit.data.table import conform_owners
 from tacit.data.table_file import TableFile
@@ -61,18 +61,21 @@ class Evidence:
         }
 
 
-def evidence(stage: Stage) -> Evidence:
+def evidence(stage: Stage, campaign: str = "") -> Evidence:
     """Read the database and the ledgers of a campaign whose processes have ended."""
-    store = Store(stage.database)
+    store = Store(stage.database, campaign)
     sums = _sums(stage, store)
+    everybody = select(owners.c.id, owners.c.owner).where(store.mine(owners))
+    asked_for = select(invitations.c.owner, invitations.c.question).where(store.mine(invitations))
+    heard = select(reports.c.owner, reports.c.question, reports.c.data).where(store.mine(reports))
     with store.reading() as connection:
-        key = {row.id: row.owner for row in connection.execute(select(owners.c.id, owners.c.owner))}
-        invited = connection.execute(select(invitations.c.owner, invitations.c.question)).all()
-        rows = connection.execute(select(reports.c.owner, reports.c.question, reports.c.data)).all()
+        key = {row.id: row.owner for row in connection.execute(everybody)}
+        invited = connection.execute(asked_for).all()
+        rows = connection.execute(heard).all()
     store.close()
     asked = Counter((key[row.owner], sums[row.question]) for row in invited)
     counted = Counter((key[row.owner], sums[row.question]) for row in rows)
-    said = _said(stage)
+    said = _said(stage, campaign or TRIAL)
     return Evidence(
         invited=len(invited),
         counted=len(rows),
@@ -89,7 +92,7 @@ def _sums(stage: Stage, store: Store) -> dict[int, int]:
     """The questions by number: 0 where one report of a lifetime is asked for, else the
     question's own number.
     """
-    key = signing_key(stage.folder / "state").public_key()
+    key = signing_key(stage.state(store.slug)).public_key()
     asked = {
         each.number: open_signed(each.data, Invitation, PURPOSE, key).query
         for each in store.questions()
@@ -97,13 +100,13 @@ def _sums(stage: Stage, store: Store) -> dict[int, int]:
     return {number: number if isinstance(query, SumQuery) else 0 for number, query in asked.items()}
 
 
-def _said(stage: Stage) -> dict[Spoken, list[bytes]]:
+def _said(stage: Stage, slug: str) -> dict[Spoken, list[bytes]]:
     """What the ledgers say that every owner has said."""
     said: dict[Spoken, list[bytes]] = {}
-    campaign = public_bytes(signing_key(stage.folder / "state").public_key())
-    for folder in sorted(stage.folder.glob("owner-*")):
+    campaign = public_bytes(signing_key(stage.state(slug)).public_key())
+    for folder in sorted(stage.folder.glob(f"{homes(slug)}-*")):
         if (folder / "ledger.db").exists():
-            home, number = Home.at(folder), folder.name.removeprefix("owner-")
+            home, number = Home.at(folder), folder.name.removeprefix(f"{homes(slug)}-")
             people = (
                 TableFile.open(stage.folder / f"owners-{number}.csv")
                 .read_text(["who"])

@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
@@ -22,7 +23,7 @@ from benchmarks.service.evidence import evidence
 from benchmarks.service.people import People
 from benchmarks.service.postgres import Postgres, postgres, which
 from benchmarks.service.processes import Processes
-from benchmarks.service.stage import Plan, Stage
+from benchmarks.service.stage import TRIAL, Plan, Stage
 from benchmarks.service.troubles import (
     PATIENCE,
     Trouble,
@@ -49,7 +50,7 @@ _HEADINGS = (
     "forged",
     "same",
 )
-PLAN = Plan(people=People(4, 6, rows=20), rounds=3, per_round=7)
+PLAN = Plan(people=People(4, 6, rows=20), rounds=3, per_round=7, neighbour=True)
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,9 @@ class Line:
 def campaign(
     fault: str, plan: Plan, database: str, trouble: Trouble, chance: random.Random
 ) -> Line:
-    """One campaign with trouble; what came of it."""
+    """One campaign with trouble, and its neighbour on the same coordinator, if the plan has one;
+    what came of them.
+    """
     with (
         tempfile.TemporaryDirectory(prefix="tacit-faults-") as name,
         Processes(Path(name)) as processes,
@@ -86,19 +89,27 @@ def campaign(
         expected = encode(stage.in_process())
         stage.start_coordinator()
         stage.up()
-        times, model = 0, None
+        times, models = 0, dict[str, bytes]()
         try:
+            if plan.neighbour:
+                stage.start_neighbours()
             times = trouble(stage, chance)
-            stage.until(stage.ended, PATIENCE, "the end of the campaign")
-            model = encode(stage.model().model)
+            for slug in stage.slugs():
+                stage.until(partial(stage.ended, slug), PATIENCE, f"the end of campaign {slug}")
+                models[slug] = encode(stage.model(slug).model)
         except RuntimeError as problem:
             print(problem, file=sys.stderr)  # the log of what was lost
         stage.close()
         processes.stop()
-        found = evidence(stage)
-    same = "-" if not found.whole else "yes" if model == expected else "no"
-    twice = found.counted_twice, found.asked_twice, found.charged_twice
-    return Line(fault, times, 1, int(model is None), *twice, found.not_in_ledger, same)
+        lines = []
+        for slug in stage.slugs():
+            found, model = evidence(stage, slug), models.get(slug)
+            same = "-" if not found.whole else "yes" if model == expected else "no"
+            twice = found.counted_twice, found.asked_twice, found.charged_twice
+            done = times if slug in ("", TRIAL) else 0
+            rest = found.not_in_ledger, same
+            lines.append(Line(fault, done, 1, int(model is None), *twice, *rest))
+    return together(lines)
 
 
 # The list ----------------------------------------------------------------------------------------

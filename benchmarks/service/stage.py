@@ -2,6 +2,7 @@
 processes, real sockets.
 """
 
+import shutil
 import ssl
 import sys
 import time
@@ -35,6 +36,7 @@ from tacit.wire import decode
 from tacit.wire.envelopes import public_bytes
 
 _UP = 120.0
+TRIAL, NEIGHBOUR = "trial", "neighbour"  # of two campaigns, the one that trouble is made for
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +61,7 @@ class Plan:
     workers: int = 1
     start: int | None = None  # owners that must have enrolled; None: all people
     crowd: bool = False  # thousands of connections from this machine, as from a proxy
+    neighbour: bool = False  # another campaign of the same people, on the same coordinator
 
     @property
     def helped(self) -> bool:
@@ -121,7 +124,33 @@ class Stage:
         if self.plan.sum_epsilon is not None:
             text += f'error = "owners"\nerror_epsilon = {self.plan.sum_epsilon}\n'
         (self.folder / "campaign.toml").write_text(text)
+        if self.plan.neighbour:
+            self._write_both(text)
         (self.folder / "policy.toml").write_text(self.plan.policy(key))
+
+    def _write_both(self, text: str) -> None:
+        """The campaign and its neighbour in a folder of their own."""
+        served = self.folder / "campaigns"
+        served.mkdir()
+        for name in ("sample.csv", "authority.pem"):
+            if (self.folder / name).exists():
+                shutil.copyfile(self.folder / name, served / name)
+        (served / f"{TRIAL}.toml").write_text(text)
+        other = text.replace('name = "trial"', 'name = "neighbour"')
+        (served / f"{NEIGHBOUR}.toml").write_text(other)
+
+    def state(self, campaign: str = TRIAL) -> Path:
+        """The folder with a campaign's key and tokens."""
+        every = self.folder / "state"
+        return every / campaign if self.plan.neighbour else every
+
+    def root(self, campaign: str = TRIAL) -> str:
+        """What a campaign's addresses begin with."""
+        return f"/campaigns/{campaign}" if self.plan.neighbour else ""
+
+    def slugs(self) -> list[str]:
+        """The campaigns, as the database names them."""
+        return [TRIAL, NEIGHBOUR] if self.plan.neighbour else [""]
 
     def url(self, port: int) -> str:
         return f"{'https' if self.plan.tls else 'http'}://127.0.0.1:{port}"
@@ -131,10 +160,10 @@ class Stage:
 
     def start_helper(self, clock: Clock | None = None) -> None:
         """Start or restart it, for this campaign."""
-        campaign = public_bytes(signing_key(self.folder / "state").public_key()).hex()
+        both = (TRIAL, NEIGHBOUR) if self.plan.neighbour else (TRIAL,)
+        keys = [public_bytes(signing_key(self.state(each)).public_key()).hex() for each in both]
         options = [
-            "--campaign",
-            campaign,
+            *(part for key in keys for part in ("--campaign", key)),
             "--state",
             str(self.folder / "helper"),
             "--port",
@@ -157,7 +186,7 @@ class Stage:
 
     def start_coordinator(self, clock: Clock | None = None) -> None:
         """Start or restart it; tokens are made the first time."""
-        first = not (self.folder / "state" / "tokens").exists()
+        first = not (self.state() / "tokens").exists()
         options = [
             "--port",
             str(self.port),
@@ -169,9 +198,8 @@ class Stage:
         options += ["--workers", str(self.plan.workers)] if self.plan.workers > 1 else []
         options += ["--trusted-proxy", "127.0.0.1"] if self.plan.crowd else []
         options += ["--tokens", str(self.plan.people.owners)] if first else []
-        command = tacit(
-            "serve", str(self.folder / "campaign.toml"), *options, *self._served(), clock=clock
-        )
+        served = self.folder / ("campaigns" if self.plan.neighbour else "campaign.toml")
+        command = tacit("serve", str(served), *options, *self._served(), clock=clock)
         self.processes.start("coordinator", command)
 
     def _served(self) -> list[str]:
@@ -205,20 +233,20 @@ class Stage:
         """Wait until the coordinator answers."""
         self.until(lambda: self.status() is not None, _UP, "the coordinator to answer")
 
-    def status(self) -> dict[str, Any] | None:
+    def status(self, campaign: str = TRIAL) -> dict[str, Any] | None:
         """The campaign in figures; None while nobody answers."""
         try:
-            response = self._client.get("/v1/status")
+            response = self._client.get(f"{self.root(campaign)}/v1/status")
         except httpx.TransportError:
             return None
         return dict(response.json()) if response.status_code == 200 else None
 
     def page(self) -> str:
-        return self._client.get("/").text
+        return self._client.get(f"{self.root()}/").text
 
-    def model(self) -> SavedModel:
+    def model(self, campaign: str = TRIAL) -> SavedModel:
         """The published model; a copy is in the folder, as `tacit predict` takes it."""
-        content = self._client.get("/v1/model").content
+        content = self._client.get(f"{self.root(campaign)}/v1/model").content
         (self.folder / "model.tacit").write_bytes(content)
         return decode(open_model(content)[0], SavedModel)
 
@@ -227,9 +255,17 @@ class Stage:
 
     def start_owners(self, number: int, clock: Clock | None = None) -> None:
         """Start or restart one owner process; the state in its folder stays."""
+        self._start_owners(number, clock)
+
+    def start_neighbours(self) -> None:
+        """Have the same people take part in the other campaign, from homes of their own."""
+        for number in range(self.plan.people.processes):
+            self._start_owners(number, None, NEIGHBOUR)
+
+    def _start_owners(self, number: int, clock: Clock | None, campaign: str = TRIAL) -> None:
         people = self.plan.people
-        tokens = (self.folder / "state" / "tokens").read_text().split()
-        mine = self.folder / f"tokens-{number:03d}"
+        tokens = (self.state(campaign) / "tokens").read_text().split()
+        mine = self.folder / f"tokens-{campaign}-{number:03d}"
         first = number * people.each
         mine.write_text("\n".join(tokens[first : first + people.each]))
         options = [
@@ -241,15 +277,18 @@ class Stage:
             "who",
         ]
         options += ["--policy", str(self.folder / "policy.toml"), "--tokens", str(mine)]
-        options += ["--home", str(self.folder / f"owner-{number:03d}")]
+        options += ["--home", str(self.folder / f"{homes(campaign)}-{number:03d}")]
         options += (
             []
             if self.plan.seed is None
             else ["--rehearsal", str(self.plan.seed), "--first", str(first)]
         )
         options += ["--ca", str(self.folder / "authority.pem")] if self.plan.tls else []
-        url = self.url(self.door or self.port)
-        self.processes.start(owner_process(number), tacit("join", url, *options, clock=clock))
+        own = campaign == TRIAL
+        port = self.port if self.door is None or not own else self.door
+        url = self.url(port) + self.root(campaign)
+        name = owner_process(number) if own else f"{NEIGHBOUR}-{number:03d}"
+        self.processes.start(name, tacit("join", url, *options, clock=clock))
 
     # What should come out
     # ----------------------------------------------------------------------------
@@ -293,8 +332,8 @@ class Stage:
                 )
             time.sleep(0.1)
 
-    def ended(self) -> bool:
-        status = self.status()
+    def ended(self, campaign: str = TRIAL) -> bool:
+        status = self.status(campaign)
         return status is not None and status["state"] == "ended"
 
     def close(self) -> None:
@@ -306,6 +345,11 @@ def _answers(client: httpx.Client, path: str) -> bool:
         return client.get(path).status_code == 200
     except httpx.TransportError:
         return False
+
+
+def homes(campaign: str) -> str:
+    """What the homes of a campaign's owners are called, but for their number."""
+    return NEIGHBOUR if campaign == NEIGHBOUR else "owner"
 
 
 def owner_process(number: int) -> str:

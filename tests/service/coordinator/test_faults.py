@@ -1,4 +1,5 @@
-"""A short version of `make faults`: a campaign in processes of its own, killed on both sides."""
+"""A short version of `make faults`: two campaigns on one coordinator, in processes
+of their own, killed on both sides."""
 
 import random
 import socket
@@ -13,7 +14,7 @@ from benchmarks.service.proxy import Mischief, Proxy
 from benchmarks.service.stage import Plan, owner_process
 from benchmarks.service.troubles import owners_up
 
-PLAN = Plan(people=People(2, 3, rows=10), rounds=1, per_round=4, tls=False)
+PLAN = Plan(people=People(2, 3, rows=10), rounds=1, per_round=4, tls=False, neighbour=True)
 
 
 def killed_on_both_sides(stage, chance):
@@ -29,7 +30,7 @@ def killed_on_both_sides(stage, chance):
 
 def test_kills_lose_nothing_and_count_nothing_twice():
     line = campaign("kills", PLAN, "", killed_on_both_sides, random.Random(1))  # noqa: S311 - mischief
-    assert line == Line("kills", 2, 1, 0, 0, 0, 0, 0, "yes")
+    assert line == Line("kills", 2, 2, 0, 0, 0, 0, 0, "yes")
     assert line.sound
 
 
