@@ -103,7 +103,7 @@ def test_campaigns_are_added_ended_and_archived_while_others_go_on(tmp_path, dat
     folder = folder_with(tmp_path, "north")
     (folder / "broken.toml").write_text("kind = 'nothing'")
     service = service_of(folder, database)
-    store = Store(database, "north")
+    store, other = Store(database, "north"), Store(database, "south")
     store.add_tokens(TOKENS)
 
     async def until(client, path, wanted):
@@ -142,7 +142,7 @@ def test_campaigns_are_added_ended_and_archived_while_others_go_on(tmp_path, dat
             both = [await client.get(f"/campaigns/{s}/v1/status") for s in ("north", "south")]
             assert [each.json()["state"] for each in both] == ["enrolling", "ended"]
             assert not Records(store).archive()  # it has not ended
-            records = Records(Store(database, "south"))
+            records = Records(other)
             assert records.archive()
             await until(client, "/", lambda r: "Archived" in r.text)
             last = await client.get("/campaigns/south/v1/status")
@@ -157,8 +157,8 @@ def test_campaigns_are_added_ended_and_archived_while_others_go_on(tmp_path, dat
     asyncio.run(main())
     later = service_of(folder, database)
     assert [slug for slug, each in later.campaigns.items() if each.driver is None] == ["south"]
-    later.close()
-    store.close()
+    for each in (later, store, other):
+        each.close()
 
 
 async def ask(client, campaign, key, method, path, body=""):
