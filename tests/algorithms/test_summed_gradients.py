@@ -8,12 +8,12 @@ import pytest
 from sklearn.datasets import make_classification
 
 from tacit import seeded
-from tacit.algorithms import feature_maps
-from tacit.algorithms.feature_maps import wide_map
+from tacit.algorithms import wide_start
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import look_ahead, refine
-from tacit.algorithms.summed_gradients import SummedGradients, _left_out, _likeliest
+from tacit.algorithms.summed_gradients import SummedGradients
+from tacit.algorithms.wide_start import _left_out, _likeliest, wide_map
 from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline
 from tacit.learners.models.features import FeatureMap
@@ -26,8 +26,8 @@ OWNERS, ROWS = 3000, 2
 @pytest.fixture(autouse=True)
 def narrow(monkeypatch):
     """Wide maps that are quick."""
-    monkeypatch.setattr(feature_maps, "WIDE", 150)
-    monkeypatch.setattr(feature_maps, "_COORDINATES", 6)
+    monkeypatch.setattr(wide_start, "WIDE", 150)
+    monkeypatch.setattr(wide_start, "COORDINATES", 6)
 
 
 @cache

@@ -7,14 +7,14 @@ import pytest
 from sklearn.datasets import make_classification
 
 from tacit import PrivateBoosting, PrivateClassifier, load
-from tacit.algorithms import feature_maps
+from tacit.algorithms import wide_start
 
 
 @pytest.fixture(autouse=True)
 def narrow(monkeypatch):
     """Wide maps that are quick."""
-    monkeypatch.setattr(feature_maps, "WIDE", 150)
-    monkeypatch.setattr(feature_maps, "_COORDINATES", 6)
+    monkeypatch.setattr(wide_start, "WIDE", 150)
+    monkeypatch.setattr(wide_start, "COORDINATES", 6)
 
 
 @cache

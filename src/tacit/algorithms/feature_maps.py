@@ -23,14 +23,9 @@ from tacit.learners.models.features import Expansion, FeatureMap, Joined, Produc
 from tacit.learners.models.scores import Forest, Leaves, ModelScores, contrasts
 
 MOST = 480  # numbers of a share: an owner's time grows with it
-_COORDINATES = 15  # of which products are made
+COORDINATES = 15  # of which products are made
 _WAVES, _TREES = 200, 12
 _GRID = np.linspace(-9.0, 9.0, 73)  # of the logarithm of a scale around its guess
-WIDE = 1000  # numbers of a share that is added up by servers, for two classes
-_MOST_WIDE = 3600  # the same for any number of classes
-_PARTS = {"linear": 0.3, "products": 0.3, "waves": 0.4}  # of the squared length of wide features
-_LEVEL = 0.2  # of their constant
-_FLATTEST = 0.25  # part of the mean deviation that a column is taken to have at least
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +143,7 @@ def with_model(basis: Basis, own: PublicModel) -> Basis:
 
 def _expansion(name: str, public: Public) -> Expansion:
     if name == "products":
-        return Products(*_whitening(public.X, _COORDINATES))
+        return Products(*_whitening(public.X, COORDINATES))
     if name == "waves":
         centre, axes = _whitening(public.X, public.dim)
         turns = np.random.default_rng(0).normal(size=(axes.shape[1], _WAVES))
@@ -156,36 +151,6 @@ def _expansion(name: str, public: Public) -> Expansion:
     if name == "leaves":
         return _leaves(public)
     raise bad("features", "one of ['leaves', 'linear', 'products', 'waves']", name)
-
-
-def wide_map(public: Public) -> FeatureMap:
-    """Columns, products of their first principal coordinates and as many random waves as there is
-    room for, each only centred and scaled: squared lengths add up to 1 on average over public rows.
-
-    Owners compute it without a matrix product, and a coefficient's scale is a guess of a smooth
-    function, not of what few rows happen to span.
-    """
-    room = min(WIDE, _MOST_WIDE // (public.classes - 1))
-    deviation = public.X.std(axis=0)
-    least = _FLATTEST * float(np.sqrt((deviation**2).mean()))
-    width = np.where(deviation > 1e-9, np.maximum(deviation, least), np.inf)
-    centre, axes = public.X.mean(axis=0), np.diag(1 / width)
-    rows = (public.X - centre) / width
-    values, vectors = _shrunk(rows)
-    flat = (vectors / np.sqrt(values))[:, :_COORDINATES]
-    products = Products(centre, np.ascontiguousarray(axes @ flat))
-    waves = max(1, (room - public.dim - products.width(public.dim)) // 2)
-    turns = np.random.default_rng(0).normal(size=(public.dim, waves))
-    spread = max(float(np.sqrt((rows**2).sum(axis=1).mean())), 1e-9)
-    parts = (Rows(), products, Waves(centre, np.ascontiguousarray(axes @ turns / spread)))
-    centres, scales = [], []
-    for part, share in zip(parts, _PARTS.values(), strict=True):
-        raw = part.expand(public.X)
-        centres.append(raw.mean(axis=0))
-        each = 1 / width if isinstance(part, Rows) else np.ones(raw.shape[1])
-        length = float((((raw - centres[-1]) * each) ** 2).sum(axis=1).mean())
-        scales.append(each * np.sqrt(share / max(length, 1e-12)))
-    return FeatureMap(Joined(parts), np.concatenate(centres), np.concatenate(scales), _LEVEL)
 
 
 def within_classes(public: Public) -> FeatureMap:
@@ -199,7 +164,7 @@ def within_classes(public: Public) -> FeatureMap:
     rest = public.X - means[public.y]
     width = rest.std(axis=0)
     width = np.where(width > 1e-9, width, np.inf)
-    values, vectors = _shrunk(rest / width)
+    values, vectors = shrunk_axes(rest / width)
     matrix = (vectors / np.sqrt(values)) / width[:, np.newaxis]
     level = max(
         1.0, float(np.sqrt(matrix.shape[1] / 20))
@@ -217,7 +182,7 @@ def _components(
     centre, width = raw.mean(axis=0), raw.std(axis=0)
     width = np.where(width > 1e-9, width, np.inf)
     width[:single] = np.inf
-    values, vectors = _shrunk(((raw - centre) / width)[:, single:])
+    values, vectors = shrunk_axes(((raw - centre) / width)[:, single:])
     most = len(public.y) - 1 if name == "linear" else len(public.y) // (public.classes - 1) - 1
     most = max(1, min(room, most))
     values, vectors = values[:most], vectors[:, :most]
@@ -226,7 +191,7 @@ def _components(
     return Group(name, expansion, centre, matrix, values / values.mean())
 
 
-def _shrunk(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+def shrunk_axes(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Eigenvalues, largest first, and eigenvectors of the Ledoit-Wolf covariance of centred
     rows; no null ones.
     """

@@ -3,8 +3,9 @@ steps, every answer weighed by its known noise. Derivation: summed_gradients.md.
 
     start:  the likeliest coefficients of wide features under the data user's rows
     ask:    everybody for residual x features of the model as it is, clipped at a public length
-    take:   in the eigenbasis of the public curvature, each answer says where the best model is;
-            earlier ones count less by how far the model has moved since
+    take:   along the axes of the public curvature, each answer says where the best model is;
+            earlier ones count less by how far the model has moved since; how much owners' rows
+            curve is learnt from what answers changed by
 
 Unlike `Combination`, which fights for every bit of noisy reports, it has more features than public
 rows can tell apart: curvature that public rows have not seen is guessed from rows left out.
@@ -12,17 +13,21 @@ rows can tell apart: curvature that public rows have not seen is guessed from ro
 
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits  # a dependency of scikit-learn
 
 from tacit._util.checks import bad
 from tacit._util.types import FloatArray, IntArray
-from tacit.algorithms.feature_maps import wide_map
 from tacit.algorithms.public_baseline import PublicModel, temperature
 from tacit.algorithms.question import Population
+from tacit.algorithms.wide_start import (
+    CurvatureAxes,
+    WideStart,
+    curvatures,
+    unseen_curvature,
+    wide_map,
+)
 from tacit.data.cohort import Public
 from tacit.learners.models.scores import Mapped, ScoreModel, contrasts, softmax
 from tacit.learners.owners.gradient import Gradient
@@ -31,11 +36,11 @@ from tacit.mechanisms.spaces import Ball
 
 _ROUNDS, _MORE = 4, 6  # more where fewer public rows than these tell the curvature worse
 _FEW = 150
-_VARIANCES = (1.0, 4.0, 16.0, 64.0, 256.0)  # of coefficients, before anything is known
+_VARIANCES = tuple(4.0**power for power in range(-1, 6))  # of coefficients, told apart by answers
 _QUANTILES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 1.0)  # of lengths of shares, to clip at
 _LEAST_LEFT = 0.5  # of a share that clipping must leave on average
-_CURVED, _CAUTION = 1.5, 0.2  # how much more than foreseen rows left out may curve; part of it
 _DOUBT = 0.5  # of a curvature: relative error that a step away from it has
+_LEAST_CURVE, _MOST_CURVE = 0.03, 4.0  # what answers may make of a curvature
 _PUBLIC = 0.5  # part of its precision that the start keeps
 _FORESEEN = 1.0  # largest variance of coefficients that predictions count on
 _FAR = 1e6  # rows are not shortened one by one: shares are
@@ -56,13 +61,15 @@ class _Told:
 class SummedGradients:
     """A belief about the best model; `learner` asks, `update` takes the answer in.
 
-    Coefficients are (classes - 1, features); all classes share one curvature.
+    Coefficients are (classes - 1, coordinates): along the axes that public rows span, then the rest
+    of the vector, in which all directions are alike. All classes share one curvature.
     """
 
     public: Public
     own: PublicModel
     population: Population
     _told: list[_Told] = field(init=False, default_factory=list)
+    _swayed: list[FloatArray] = field(init=False, default_factory=list)
     _radius: float = field(init=False, default=1.0)
     _left: float = field(init=False, default=1.0)
 
@@ -74,17 +81,18 @@ class SummedGradients:
         """The belief before anybody has answered."""
         self.map = wide_map(self.public)
         self._phi = self.map.transform(self.public.X)
-        start = _Start.of(self._phi, self.public.y, self.public.classes)
+        start = WideStart.of(self._phi, self.public.y, self.public.classes)
         self._scale, self._first, self._alone = start.variance, start.scores, start.left_out
         self._contrasts = contrasts(self.public.classes)
-        weights = _curvatures(softmax(start.left_out))
-        values, self._axes = np.linalg.eigh((self._phi * weights[:, np.newaxis]).T @ self._phi)
-        self._turned = self._phi @ self._axes
-        self._begin = start.coefficients @ self._axes
+        curved = self._phi * np.sqrt(curvatures(softmax(start.left_out)))[:, np.newaxis]
+        self._axes = CurvatureAxes.of(curved)
+        self._turned = self._axes.split(self._phi)
+        self._begin = self._axes.split(start.coefficients)
         self._theta = self._begin.copy()
-        self._curve = np.maximum(values, 0.0) / len(self._phi)
-        self._unseen = unseen_curvature(self._phi * np.sqrt(weights)[:, np.newaxis])
-        self._precision = self._before
+        self._unseen = unseen_curvature(curved)
+        self._curve = self._curvature(start.left_out)
+        self._known = _PUBLIC * len(self._phi) * (self._curve - self._unseen)
+        self._precision = self._at_first = self._public_precision(self._scale)
         self._aim(start.left_out)
 
     def among(self, population: Population) -> "SummedGradients":
@@ -92,7 +100,7 @@ class SummedGradients:
         if not (population.summed and population.rows == self.population.rows and not self._told):
             raise bad("population", "of the same trust and rows, before any answer", population)
         other = copy(self)
-        other.population, other._told = population, []
+        other.population, other._told, other._swayed = population, [], []
         return other
 
     @property
@@ -105,7 +113,7 @@ class SummedGradients:
     @property
     def features(self) -> str:
         """What questions are about, in words."""
-        return "linear + products + waves"
+        return "linear + products + leaves + waves"
 
     @property
     def numbers(self) -> int:
@@ -115,7 +123,7 @@ class SummedGradients:
     @property
     def learner(self) -> Gradient:
         """What the next round asks for."""
-        weights = (self._contrasts @ self._theta @ self._axes.T).T
+        weights = (self._contrasts @ self._axes.join(self._theta)).T
         return Gradient(self.map, np.ascontiguousarray(weights), _FAR, self._radius)
 
     @property
@@ -129,7 +137,9 @@ class SummedGradients:
         loses out of fold is taken off by the part of the row's leverage that is left.
         """
         square = self._turned**2
-        part = (square @ (1 / self._precision)) / (square @ (1 / self._before))
+        part = (square @ (1 / self._precision)) / (
+            square @ (1 / self._public_precision(self._scale))
+        )
         drop = part[:, np.newaxis] * (self._first - self._alone)
         return np.asarray(self._scores(self._theta) - drop)
 
@@ -137,12 +147,10 @@ class SummedGradients:
         """The belief after an answer; too few owners tell nothing."""
         noise = float(np.mean(answer.stderr**2))
         if np.isfinite(noise):
-            slope = answer.mean.reshape(self._theta.shape) @ self._axes / self._left
+            slope = self._axes.split(answer.mean.reshape(len(self._theta), -1)) / self._left
             self._told.append(_Told(self._theta.copy(), slope, noise / self._left**2))
             self._settle()
-        chances = softmax(self._scores(self._theta))
-        weights = _curvatures(chances)[:, np.newaxis]
-        self._curve = (self._turned**2 * weights).mean(axis=0)
+        self._curve = self._curvature(self._scores(self._theta))
         self._aim(self._scores(self._theta))
 
     @property
@@ -184,20 +192,21 @@ class SummedGradients:
             rise += float(np.mean(chance[rows, guess] - chance[rows, before])) / draws
         return rise
 
-    @property
-    def _before(self) -> FloatArray:
-        """Precision of the coefficients along each axis before anybody has answered."""
-        return self._public_precision(self._scale)
-
     def _public_precision(self, variance: float) -> FloatArray:
-        return np.asarray(1 / variance + _PUBLIC * len(self._phi) * self._curve)
+        """Of the coefficients along each axis before anybody has answered."""
+        return np.asarray(1 / variance + self._known)
+
+    def _curvature(self, expected: FloatArray) -> FloatArray:
+        """Along each axis, where public rows have these scores."""
+        weights = curvatures(softmax(expected))[:, np.newaxis]
+        return self._axes.alike((self._turned**2 * weights).mean(axis=0)) + self._unseen
 
     @property
     def _foreseen(self) -> tuple[FloatArray, FloatArray]:
         """What everybody's answers would explain of each coefficient's variance, and the rest."""
         before = self._public_precision(min(self._scale, _FORESEEN))
         noise = self.population.mean_variance(Ball(self.numbers, self._radius), self.rounds)
-        curve = self._left * (self._curve + self._unseen)
+        curve = self._left * self._curve
         after = 1 / (before + self.rounds * curve**2 / noise)
         return 1 / before - after, after
 
@@ -206,17 +215,50 @@ class SummedGradients:
         the variance of its noise and of what M is wrong by along the way since. The mean by
         precision, found in a few turns.
         """
-        curve = self._curve + self._unseen
+        curve = self._curve * self._secants()
+        self._scale = self._likeliest_variance(curve)
+        before = self._public_precision(self._scale)
         for _ in range(3):
-            precision = np.broadcast_to(self._before, self._theta.shape).copy()
+            precision = np.broadcast_to(before, self._theta.shape).copy()
             total = precision * self._begin
             for told in self._told:
-                moved = _DOUBT * curve * (self._theta - told.reference)
-                weight = curve**2 / (told.noise + moved**2)
+                moved = self._axes.alike((_DOUBT * curve * (self._theta - told.reference)) ** 2)
+                weight = curve**2 / (told.noise + moved)
                 precision += weight
                 total += weight * (told.reference + told.slope / curve)
             self._theta = total / precision
+        self._swayed.append(weight / precision / curve)
         self._precision = precision.mean(axis=0)
+
+    def _likeliest_variance(self, curve: FloatArray) -> float:
+        """Of coefficients, by the first answer: a slope is M (theta* - theta) and noise."""
+        first = self._told[0]
+
+        def likely(variance: float) -> float:
+            spread = curve**2 / self._public_precision(variance) + first.noise
+            each = self._axes.freedom * np.log(spread) + first.slope**2 / spread
+            return -float(each.sum())
+
+        return max(_VARIANCES, key=likely)
+
+    def _secants(self) -> FloatArray:
+        """What to multiply curvatures by, from answers one after the other: where the model went s
+        the slope fell by y = M s, so M is s y / s s over axes of a kind. The noise of an answer is
+        in s as well; what that adds to s y is known, and taken off. Weighed against M as public
+        rows have it, in doubt by its own size.
+        """
+        ratio = np.ones(len(self._curve))
+        for kind in self._axes.kinds(self._curve):
+            expected = float(self._curve[kind].mean())
+            weights, total = 1 / expected**2, 1 / expected
+            for one, two, swayed in zip(self._told, self._told[1:], self._swayed, strict=False):
+                step, fall = (two.reference - one.reference)[:, kind], (one.slope - two.slope)
+                noisy = float((swayed * self._axes.freedom)[:, kind].sum()) * one.noise
+                doubt = one.noise + two.noise
+                weights += float((step**2).sum()) / doubt
+                total += (float((step * fall[:, kind]).sum()) - noisy) / doubt
+            ratio[kind] = np.clip(total / weights / expected, _LEAST_CURVE, _MOST_CURVE)
+        return ratio
 
     def _aim(self, expected: FloatArray) -> None:
         """Radius of the next shares, and what clipping leaves of them: the least noise for what is
@@ -238,93 +280,6 @@ class SummedGradients:
     def _scores(self, theta: FloatArray) -> FloatArray:
         """Of public rows under coefficients along the axes."""
         return np.asarray(self._turned @ theta.T @ self._contrasts.T)
-
-
-@dataclass(frozen=True, eq=False)
-class _Start:
-    """The likeliest coefficients under public rows alone: (classes - 1, features), with the
-    variance of coefficients that predicts rows left out best.
-    """
-
-    coefficients: FloatArray
-    variance: float
-    scores: FloatArray
-    left_out: FloatArray
-
-    @classmethod
-    def of(cls, phi: FloatArray, labels: IntArray, classes: int) -> "_Start":
-        """Fitted in the space of the rows: as many coefficients as rows, however many features."""
-        values, vectors = np.linalg.eigh(phi @ phi.T)
-        kept = values > 1e-10 * max(values[-1], 1e-300)
-        root = vectors[:, kept] * np.sqrt(values[kept])
-        back = phi.T @ (vectors[:, kept] / np.sqrt(values[kept]))
-        matrix, hot = contrasts(classes), np.eye(classes)[labels]
-        found, guess = [], np.zeros((root.shape[1], classes - 1))
-        for variance in _VARIANCES:
-            guess = _likeliest(root, hot, matrix, variance, guess)
-            scores = root @ guess @ matrix.T
-            left_out = _left_out(root, scores, hot, variance)
-            likely = softmax(left_out)[np.arange(len(labels)), labels]
-            loss = float(-np.log(np.maximum(likely, 1e-12)).mean())
-            found.append((loss, variance, guess, scores, left_out))
-        _, variance, best, scores, left_out = min(found, key=lambda each: each[0])
-        return cls((back @ best).T, variance, scores, left_out)
-
-
-def _likeliest(
-    root: FloatArray, hot: FloatArray, matrix: FloatArray, variance: float, guess: FloatArray
-) -> FloatArray:
-    """The mode of prior and labels, from a guess on."""
-
-    def loss(flat: Any) -> tuple[float, Any]:
-        theta = flat.reshape(guess.shape)
-        chances = softmax(root @ theta @ matrix.T)
-        likely = float(np.log(np.maximum((chances * hot).sum(axis=1), 1e-300)).sum())
-        slope = root.T @ ((chances - hot) @ matrix) + theta / variance
-        return 0.5 * float((theta**2).sum()) / variance - likely, slope.ravel()
-
-    options: Any = {"maxiter": 200}
-    start: Any = guess.ravel()
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
-    return np.asarray(found.x).reshape(guess.shape)
-
-
-def _left_out(root: FloatArray, scores: FloatArray, hot: FloatArray, variance: float) -> FloatArray:
-    """Scores of each row had its label not been seen: one Newton step back, theta - P phi r / (1 -
-    w h) for a row with residual r, curvature w and leverage h = phi^T P phi.
-    """
-    chances = softmax(scores)
-    weights = _curvatures(chances)
-    precision = (root * weights[:, np.newaxis]).T @ root + np.eye(root.shape[1]) / variance
-    leverage = (root * np.linalg.solve(precision, root.T).T).sum(axis=1)
-    part = leverage / np.maximum(1 - weights * leverage, 1e-3)
-    return np.asarray(scores - part[:, np.newaxis] * (hot - chances))
-
-
-def unseen_curvature(rows: FloatArray) -> float:
-    """What to add to the curvature of public rows, so that rows that it was not made of curve
-    little more than it says: the least such number, by halves of the rows, times a part of caution
-    (all rows see more than half of them, and a step too far is seen by the next answer).
-
-    >>> few, many = (np.random.default_rng(1).normal(size=(n, 20)) for n in (20, 2000))
-    >>> unseen_curvature(few) > 10 * unseen_curvature(many)
-    True
-    """
-    one, two = (half / np.sqrt(max(1, len(half))) for half in (rows[::2], rows[1::2]))
-    inside, across, other = one @ one.T, one @ two.T, two @ two.T
-    size = max(float(np.trace(other)), 1e-12)
-    low, high = np.log(1e-7 * size), np.log(size)
-    for _ in range(12):
-        middle = float(np.exp((low + high) / 2))
-        solved = np.linalg.solve(inside + middle * np.eye(len(inside)), across)
-        most = float(np.linalg.eigvalsh((other - across.T @ solved) / middle)[-1])
-        low, high = (low, np.log(middle)) if most < _CURVED else (np.log(middle), high)
-    return _CAUTION * float(np.exp(high))
-
-
-def _curvatures(chances: FloatArray) -> FloatArray:
-    """The mean curvature of the log likelihood along contrasts of classes, row by row."""
-    return np.asarray((1 - (chances**2).sum(axis=1)) / (chances.shape[1] - 1))
 
 
 def _share_lengths(

@@ -1,0 +1,227 @@
+"""What is known before anybody has answered a sum: wide public features, the likeliest model of
+them under public rows alone, and how these rows curve. Why these: summed_gradients.md.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+from sklearn.ensemble import RandomForestClassifier
+
+from tacit._util.types import FloatArray, IntArray
+from tacit.algorithms.feature_maps import COORDINATES, shrunk_axes
+from tacit.data.cohort import Public
+from tacit.learners.models.features import Expansion, FeatureMap, Joined, Products, Rows, Waves
+from tacit.learners.models.scores import Leaves, Trees, contrasts, softmax
+
+WIDE = 2000  # numbers of a share that is added up by servers, for two classes
+_MOST_WIDE = 9000  # the same for any number of classes
+_PARTS = {Rows: 0.2, Products: 0.2, Waves: 0.3, Leaves: 0.3}  # of the squared length of features
+_LEVEL = 0.2  # of their constant
+_FLATTEST = 0.25  # part of the mean deviation that a column is taken to have at least
+_FINEST = 6.0  # how much faster the fastest waves turn than the slowest
+_TREES, _LEAVES, _LEAF = 40, 16, 3  # of a forest, of a tree, rows of a leaf
+_LEAST_FOR_TREES = 20  # rows
+_VARIANCES = (1.0, 4.0, 16.0, 64.0, 256.0)  # of coefficients, before anything is known
+_CURVED, _CAUTION = 1.5, 0.05  # how much more than foreseen rows left out may curve; part of it
+_KINDS = 8  # of axes, by curvature: what is learnt of one is learnt of its kind
+
+
+def wide_map(public: Public) -> FeatureMap:
+    """Columns, products of their first principal coordinates, leaves of a forest of public rows,
+    and as many random waves as there is room for, from slow to fast; each only centred and scaled:
+    squared lengths add up to 1 on average over public rows.
+
+    Owners compute it without a matrix product, and a coefficient's scale is a guess of a smooth
+    function, not of what few rows happen to span.
+    """
+    room = min(WIDE, _MOST_WIDE // (public.classes - 1))
+    deviation = public.X.std(axis=0)
+    least = _FLATTEST * float(np.sqrt((deviation**2).mean()))
+    width = np.where(deviation > 1e-9, np.maximum(deviation, least), np.inf)
+    centre, axes = public.X.mean(axis=0), np.diag(1 / width)
+    rows = (public.X - centre) / width
+    values, vectors = shrunk_axes(rows)
+    flat = (vectors / np.sqrt(values))[:, :COORDINATES]
+    products = Products(centre, np.ascontiguousarray(axes @ flat))
+    parts: list[Expansion] = [Rows(), products]
+    if len(public.y) >= _LEAST_FOR_TREES:
+        parts.append(Leaves(_forest_trees(public, max(1, min(_TREES, room // (3 * _LEAVES))))))
+    waves = max(1, (room - sum(part.width(public.dim) for part in parts)) // 2)
+    coins = np.random.default_rng(0)
+    turns = coins.normal(size=(public.dim, waves)) * _FINEST ** coins.random(waves)
+    spread = max(float(np.sqrt((rows**2).sum(axis=1).mean())), 1e-9)
+    parts.append(Waves(centre, np.ascontiguousarray(axes @ turns / spread)))
+    centres, scales, whole = [], [], sum(_PARTS[type(part)] for part in parts)
+    for part in parts:
+        raw = part.expand(public.X)
+        centres.append(raw.mean(axis=0))
+        each = 1 / width if isinstance(part, Rows) else np.ones(raw.shape[1])
+        length = float((((raw - centres[-1]) * each) ** 2).sum(axis=1).mean())
+        scales.append(each * np.sqrt(_PARTS[type(part)] / whole / max(length, 1e-12)))
+    return FeatureMap(Joined(tuple(parts)), np.concatenate(centres), np.concatenate(scales), _LEVEL)
+
+
+def _forest_trees(public: Public, number: int) -> Trees:
+    """Small trees, each of other public rows: they are of use for where they cut."""
+    forest = RandomForestClassifier(
+        number, max_leaf_nodes=_LEAVES, min_samples_leaf=_LEAF, random_state=0
+    )
+    grown = [each.tree_ for each in forest.fit(public.X, public.y).estimators_]
+    roots = np.cumsum([0, *(len(tree.feature) for tree in grown)], dtype=np.int64)[:-1]
+    inner = [tree.children_left >= 0 for tree in grown]
+    below = [
+        [
+            np.where(inside, side + root, 0)
+            for tree, inside, root in zip(grown, inner, roots, strict=True)
+            for side in (getattr(tree, name),)
+        ]
+        for name in ("children_left", "children_right")
+    ]
+    split = np.concatenate(inner)
+    return Trees(
+        column=np.where(split, np.concatenate([tree.feature for tree in grown]), -1),
+        cut=np.where(split, np.concatenate([tree.threshold for tree in grown]), 0.0),
+        left=np.concatenate(below[0]),
+        right=np.concatenate(below[1]),
+        value=np.zeros(len(split)),
+        roots=roots,
+        classes=np.zeros(number, dtype=np.int64),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class WideStart:
+    """The likeliest coefficients under public rows alone: (classes - 1, features), with the
+    variance of coefficients that predicts rows left out best.
+    """
+
+    coefficients: FloatArray
+    variance: float
+    scores: FloatArray
+    left_out: FloatArray
+
+    @classmethod
+    def of(cls, phi: FloatArray, labels: IntArray, classes: int) -> "WideStart":
+        """Fitted in the space of the rows: as many coefficients as rows, however many features."""
+        values, vectors = np.linalg.eigh(phi @ phi.T)
+        kept = values > 1e-10 * max(values[-1], 1e-300)
+        root = vectors[:, kept] * np.sqrt(values[kept])
+        back = phi.T @ (vectors[:, kept] / np.sqrt(values[kept]))
+        matrix, hot = contrasts(classes), np.eye(classes)[labels]
+        found, guess = [], np.zeros((root.shape[1], classes - 1))
+        for variance in _VARIANCES:
+            guess = _likeliest(root, hot, matrix, variance, guess)
+            scores = root @ guess @ matrix.T
+            left_out = _left_out(root, scores, hot, variance)
+            likely = softmax(left_out)[np.arange(len(labels)), labels]
+            loss = float(-np.log(np.maximum(likely, 1e-12)).mean())
+            found.append((loss, variance, guess, scores, left_out))
+        _, variance, best, scores, left_out = min(found, key=lambda each: each[0])
+        return cls((back @ best).T, variance, scores, left_out)
+
+
+def _likeliest(
+    root: FloatArray, hot: FloatArray, matrix: FloatArray, variance: float, guess: FloatArray
+) -> FloatArray:
+    """The mode of prior and labels, from a guess on."""
+
+    def loss(flat: Any) -> tuple[float, Any]:
+        theta = flat.reshape(guess.shape)
+        chances = softmax(root @ theta @ matrix.T)
+        likely = float(np.log(np.maximum((chances * hot).sum(axis=1), 1e-300)).sum())
+        slope = root.T @ ((chances - hot) @ matrix) + theta / variance
+        return 0.5 * float((theta**2).sum()) / variance - likely, slope.ravel()
+
+    options: Any = {"maxiter": 200}
+    start: Any = guess.ravel()
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
+    return np.asarray(found.x).reshape(guess.shape)
+
+
+def _left_out(root: FloatArray, scores: FloatArray, hot: FloatArray, variance: float) -> FloatArray:
+    """Scores of each row had its label not been seen: one Newton step back, theta - P phi r / (1 -
+    w h) for a row with residual r, curvature w and leverage h = phi^T P phi.
+    """
+    chances = softmax(scores)
+    weights = curvatures(chances)
+    precision = (root * weights[:, np.newaxis]).T @ root + np.eye(root.shape[1]) / variance
+    leverage = (root * np.linalg.solve(precision, root.T).T).sum(axis=1)
+    part = leverage / np.maximum(1 - weights * leverage, 1e-3)
+    return np.asarray(scores - part[:, np.newaxis] * (hot - chances))
+
+
+def curvatures(chances: FloatArray) -> FloatArray:
+    """The mean curvature of the log likelihood along contrasts of classes, row by row."""
+    return np.asarray((1 - (chances**2).sum(axis=1)) / (chances.shape[1] - 1))
+
+
+@dataclass(frozen=True, eq=False)
+class CurvatureAxes:
+    """Axes (features, seen) of the curvature of public rows. Vectors have a coordinate along each,
+    and after them what is left of the vector itself, in which no direction is known from another:
+    `freedom` says for how many directions a coordinate stands.
+    """
+
+    seen: FloatArray
+    freedom: FloatArray
+
+    @classmethod
+    def of(cls, rows: FloatArray) -> "CurvatureAxes":
+        """Of rows times the root of their curvature, in whichever space is smaller."""
+        size = rows.shape[1]
+        if len(rows) < size:
+            values, vectors = np.linalg.eigh(rows @ rows.T)
+            kept = values > 1e-10 * max(values[-1], 1e-300)
+            seen = rows.T @ (vectors[:, kept] / np.sqrt(values[kept]))
+        else:
+            seen = np.linalg.eigh(rows.T @ rows)[1]
+        rest = np.full(size, (size - seen.shape[1]) / size)
+        return cls(seen, np.concatenate([np.ones(seen.shape[1]), rest]))
+
+    def split(self, vectors: FloatArray) -> FloatArray:
+        """Coordinates of vectors (rows, features)."""
+        along = vectors @ self.seen
+        return np.hstack([along, vectors - along @ self.seen.T])
+
+    def join(self, coordinates: FloatArray) -> FloatArray:
+        """Vectors of coordinates."""
+        along, rest = np.split(coordinates, [self.seen.shape[1]], axis=1)
+        return np.asarray(along @ self.seen.T + rest)
+
+    def alike(self, squares: FloatArray) -> FloatArray:
+        """Squares of coordinates, the same for all directions of the rest."""
+        seen, directions = self.seen.shape[1], max(float(self.freedom[-1]) * len(self.seen), 1.0)
+        level = squares[..., seen:].sum(axis=-1, keepdims=True) / directions
+        return np.concatenate(
+            [squares[..., :seen], np.broadcast_to(level, squares[..., seen:].shape)], axis=-1
+        )
+
+    def kinds(self, curve: FloatArray) -> list[IntArray]:
+        """Coordinates by how much they curve; the rest is one kind."""
+        seen = self.seen.shape[1]
+        order = np.argsort(curve[:seen], kind="stable")
+        kinds = [part for part in np.array_split(order, _KINDS) if len(part)]
+        return [*kinds, np.arange(seen, len(curve))]
+
+
+def unseen_curvature(rows: FloatArray) -> float:
+    """What to add to the curvature of public rows, so that rows that it was not made of curve
+    little more than it says: the least such number, by halves of the rows, times a part of caution
+    (all rows see more than half of them, and a step too far is seen by the next answer).
+
+    >>> few, many = (np.random.default_rng(1).normal(size=(n, 20)) for n in (20, 2000))
+    >>> unseen_curvature(few) > 10 * unseen_curvature(many)
+    True
+    """
+    one, two = (half / np.sqrt(max(1, len(half))) for half in (rows[::2], rows[1::2]))
+    inside, across, other = one @ one.T, one @ two.T, two @ two.T
+    size = max(float(np.trace(other)), 1e-12)
+    low, high = np.log(1e-7 * size), np.log(size)
+    for _ in range(12):
+        middle = float(np.exp((low + high) / 2))
+        solved = np.linalg.solve(inside + middle * np.eye(len(inside)), across)
+        most = float(np.linalg.eigvalsh((other - across.T @ solved) / middle)[-1])
+        low, high = (low, np.log(middle)) if most < _CURVED else (np.log(middle), high)
+    return _CAUTION * float(np.exp(high))
