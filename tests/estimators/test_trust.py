@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_classification
 
-from tacit import PrivateBoosting, PrivateClassifier, load
+from tacit import PrivateBoosting, PrivateClassifier, SiteEnsemble, load
 from tacit.algorithms import wide_start
 
 
@@ -99,3 +99,65 @@ def test_an_unknown_trust_is_refused():
     (X, y), public = rows()
     with pytest.raises(ValueError, match="trust must be one of nobody, two servers"):
         PrivateClassifier(trust="everybody").fit(X, y, public=public)
+
+
+@cache
+def records():
+    """A data user with 100 rows, five sites with 3,000 records in all, and rows to test on."""
+    X, y = make_classification(
+        5100, 8, n_informative=6, n_redundant=0, n_clusters_per_class=2, random_state=5
+    )
+    names = np.arange(3000) % 5
+    return (X[:100], y[:100]), (X[100:3100], y[100:3100], names), (X[3100:], y[3100:])
+
+
+def test_sites_add_up_over_their_records(tmp_path):
+    public, (X, y, names), test = records()
+    fitted = [
+        SiteEnsemble(epsilon=1.0, trust=trust, random_state=1).fit(
+            X, y, owners=names, public=public
+        )
+        for trust in ("nobody", "two servers")
+    ]
+    each, summed = fitted
+    assert summed.score(*test) > each.score(*test) + 0.03
+    assert summed.score(*test) > summed.public_only_score_ + 0.03
+    promise = summed.guarantee_
+    assert (promise.unit, promise.trust, promise.epsilon) == ("record", "two servers", (1.0, 1.0))
+    assert promise.delta == 1e-6
+    assert "replaced" in promise.adjacency
+    assert "not proven" in promise.influence
+    summed.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert (again.predict_proba(test[0]) == summed.predict_proba(test[0])).all()
+    assert (summed.predict(test[0]) == (summed.decision_function(test[0]) > 0)).all()
+
+
+def test_how_records_are_split_over_sites_changes_no_sum():
+    public, (X, y, names), test = records()
+    models = [
+        SiteEnsemble(epsilon=1.0, trust="two servers", random_state=1).fit(
+            X, y, owners=each, public=public
+        )
+        for each in (names, np.arange(3000) // 100)
+    ]
+    assert (models[0].decision_function(test[0]) == models[1].decision_function(test[0])).all()
+
+
+def test_too_few_records_ask_nobody():
+    public, (X, y, names), test = records()
+    model = SiteEnsemble(epsilon=0.01, trust="two servers", random_state=1)
+    model.fit(X[:200], y[:200], owners=names[:200], public=public)
+    assert model.report_ == []
+    assert "nobody was asked" in model.ended_
+    assert model.guarantee_.headline.startswith("Nobody was asked")
+    assert model.score(*test) > 0.6
+
+
+@pytest.mark.parametrize(
+    "changes", [{"combine": "average"}, {"privacy": "output"}, {"epsilon": np.ones(5)}]
+)
+def test_sites_that_add_up_have_no_models_of_their_own(changes):
+    public, (X, y, names), _ = records()
+    with pytest.raises(ValueError, match="two servers"):
+        SiteEnsemble(trust="two servers", **changes).fit(X, y, owners=names, public=public)

@@ -32,6 +32,7 @@ from tacit.learners.query import Answer
 
 MAPS = ("linear", "products")
 LEAST_GAIN = 1e-3  # nats of mean log loss: below, nobody is asked
+_LEAST_RISE, _DRAWS = 1e-3, 20  # of accuracy, that sums must promise; models drawn to tell
 _TWO, _FOUR = 0.15, 0.3  # expected movement of scores from which on to ask in so many rounds
 _PRIVATE_QUANTILE = 0.1
 
@@ -89,8 +90,7 @@ class Outlook:
         """
         if not isinstance(self.combination, SummedGradients):
             return look_ahead(self.combination.public, self.own, crowd, self.combination.maps)
-        other = self.combination.among(crowd)
-        return Outlook(other, other.gain, other.rounds)
+        return _outlook_of_sums(self.combination.among(crowd))
 
 
 def look_ahead(
@@ -98,11 +98,16 @@ def look_ahead(
 ) -> Outlook:
     """What to expect of these owners, and rounds by how far scores should move."""
     if crowd.summed:
-        summed = SummedGradients(public, own, crowd)
-        return Outlook(summed, summed.gain, summed.rounds)
+        return _outlook_of_sums(SummedGradients(public, own, crowd))
     belief = Combination(public, own, maps, crowd)
     change = belief.change
     return Outlook(belief, belief.gain, 1 if change < _TWO else 2 if change < _FOUR else 4)
+
+
+def _outlook_of_sums(summed: SummedGradients) -> Outlook:
+    """What sums should gain: nothing, where no more rows are expected to be predicted right."""
+    rises = summed.expected_rise(_DRAWS, 0) >= _LEAST_RISE
+    return Outlook(summed, summed.gain if rises else 0.0, summed.rounds)
 
 
 def too_little(gain: float) -> str:

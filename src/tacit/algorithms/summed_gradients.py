@@ -1,7 +1,8 @@
 """What is believed of a model when sums are nearly exact: wide public features, a few Newton-like
 steps, every answer weighed by its known noise. Derivation: summed_gradients.md.
 
-    start:  the likeliest coefficients of wide features under the data user's rows
+    start:  the likeliest coefficients of wide features under the data user's rows, or its own
+            model, whichever predicts rows that it has not seen better
     ask:    everybody for residual x features of the model as it is, clipped at a public length
     take:   along the axes of the public curvature, each answer says where the best model is;
             earlier ones count less by how far the model has moved since; how much owners' rows
@@ -26,7 +27,6 @@ from tacit.algorithms.wide_start import (
     WideStart,
     curvatures,
     unseen_curvature,
-    wide_map,
 )
 from tacit.data.cohort import Public
 from tacit.learners.models.scores import Mapped, ScoreModel, contrasts, softmax
@@ -42,7 +42,7 @@ _LEAST_LEFT = 0.5  # of a share that clipping must leave on average
 _DOUBT = 0.5  # of a curvature: relative error that a step away from it has
 _LEAST_CURVE, _MOST_CURVE = 0.03, 4.0  # what answers may make of a curvature
 _PUBLIC = 0.5  # part of its precision that the start keeps
-_FORESEEN = 1.0  # largest variance of coefficients that predictions count on
+_FORESEEN = 0.5  # largest variance of coefficients that predictions count on
 _FAR = 1e6  # rows are not shortened one by one: shares are
 _DRAWN = 3000  # made-up owners that tell lengths
 _DOUBTS = 2.0  # standard errors by which public rows must contradict owners to be believed
@@ -79,9 +79,8 @@ class SummedGradients:
 
     def _begin_alone(self) -> None:
         """The belief before anybody has answered."""
-        self.map = wide_map(self.public)
-        self._phi = self.map.transform(self.public.X)
-        start = WideStart.of(self._phi, self.public.y, self.public.classes)
+        start = WideStart.of(self.public, self.own)
+        self.map, self._phi = start.map, start.phi
         self._scale, self._first, self._alone = start.variance, start.scores, start.left_out
         self._contrasts = contrasts(self.public.classes)
         curved = self._phi * np.sqrt(curvatures(softmax(start.left_out)))[:, np.newaxis]
@@ -176,12 +175,14 @@ class SummedGradients:
         return 0.5 * float((weights * (self._turned**2 @ explained)).mean())
 
     def expected_rise(self, draws: int, seed: int) -> float:
-        """Expected rise of accuracy over the data user's own model: models drawn as answers would
-        make them, truths around them.
+        """Expected rise of accuracy over the data user's own model: what public rows show of the
+        start, and models drawn as answers would make them, with truths around them.
         """
         explained, after = self._foreseen
-        coins, rows, rise = np.random.default_rng(seed), np.arange(len(self.public.y)), 0.0
-        before = np.argmax(self.own.held_out, axis=1)
+        coins, rows, y = np.random.default_rng(seed), np.arange(len(self.public.y)), self.public.y
+        before = np.argmax(self._alone, axis=1)
+        shown = np.mean(before == y) - np.mean(np.argmax(self.own.held_out, axis=1) == y)
+        rise = max(0.0, float(shown))
         for _ in range(draws):
             steps = [
                 coins.normal(size=self._theta.shape) * np.sqrt(part) for part in (explained, after)

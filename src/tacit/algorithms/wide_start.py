@@ -2,6 +2,7 @@
 them under public rows alone, and how these rows curve. Why these: summed_gradients.md.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,14 +12,16 @@ from sklearn.ensemble import RandomForestClassifier
 
 from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.feature_maps import COORDINATES, shrunk_axes
+from tacit.algorithms.public_baseline import PublicModel, folds_of, temperature
 from tacit.data.cohort import Public
 from tacit.learners.models.features import Expansion, FeatureMap, Joined, Products, Rows, Waves
-from tacit.learners.models.scores import Leaves, Trees, contrasts, softmax
+from tacit.learners.models.scores import Leaves, ModelScores, Trees, contrasts, softmax
 
 WIDE = 2000  # numbers of a share that is added up by servers, for two classes
 _MOST_WIDE = 9000  # the same for any number of classes
 _PARTS = {Rows: 0.2, Products: 0.2, Waves: 0.3, Leaves: 0.3}  # of the squared length of features
 _LEVEL = 0.2  # of their constant
+_OWN = 0.02  # squared length of what the data user's own model says
 _FLATTEST = 0.25  # part of the mean deviation that a column is taken to have at least
 _FINEST = 6.0  # how much faster the fastest waves turn than the slowest
 _TREES, _LEAVES, _LEAF = 40, 16, 3  # of a forest, of a tree, rows of a leaf
@@ -93,33 +96,92 @@ def _forest_trees(public: Public, number: int) -> Trees:
 
 @dataclass(frozen=True, eq=False)
 class WideStart:
-    """The likeliest coefficients under public rows alone: (classes - 1, features), with the
-    variance of coefficients that predicts rows left out best.
+    """A model of public rows alone in features `map`, which are `phi` on these rows: coefficients
+    (classes - 1, features), the variance of coefficients that predicts rows left out best, and
+    scores of the rows, by it and by models that have not seen the row.
     """
 
+    map: FeatureMap
+    phi: FloatArray
     coefficients: FloatArray
     variance: float
     scores: FloatArray
     left_out: FloatArray
 
     @classmethod
-    def of(cls, phi: FloatArray, labels: IntArray, classes: int) -> "WideStart":
-        """Fitted in the space of the rows: as many coefficients as rows, however many features."""
-        values, vectors = np.linalg.eigh(phi @ phi.T)
-        kept = values > 1e-10 * max(values[-1], 1e-300)
-        root = vectors[:, kept] * np.sqrt(values[kept])
-        back = phi.T @ (vectors[:, kept] / np.sqrt(values[kept]))
-        matrix, hot = contrasts(classes), np.eye(classes)[labels]
-        found, guess = [], np.zeros((root.shape[1], classes - 1))
-        for variance in _VARIANCES:
-            guess = _likeliest(root, hot, matrix, variance, guess)
-            scores = root @ guess @ matrix.T
-            left_out = _left_out(root, scores, hot, variance)
-            likely = softmax(left_out)[np.arange(len(labels)), labels]
-            loss = float(-np.log(np.maximum(likely, 1e-12)).mean())
-            found.append((loss, variance, guess, scores, left_out))
-        _, variance, best, scores, left_out = min(found, key=lambda each: each[0])
-        return cls((back @ best).T, variance, scores, left_out)
+    def of(cls, public: Public, own: PublicModel) -> "WideStart":
+        """Of wide features, if public rows that it has not seen are likelier than under the data
+        user's own model; else that model itself, as a feature beside them.
+        """
+        features = wide_map(public)
+        phi = features.transform(public.X)
+        coefficients, variance, scores = _fit_wide(phi, public.y, public.classes)
+        left_out = _out_of_fold(public, variance)
+        wide = cls(features, phi, coefficients, variance, scores, left_out)
+        fair = temperature(left_out, public.y) * left_out  # as the data user's own model has had
+        if own.accuracy is None or _loss(fair, public.y) < _loss(own.held_out, public.y):
+            return wide
+        return wide.around(own)
+
+    def around(self, own: PublicModel) -> "WideStart":
+        """The data user's own model in place of this one; of public rows it says what it says out
+        of fold.
+        """
+        classes = own.held_out.shape[1]
+        said = own.held_out @ contrasts(classes)
+        scale = np.sqrt(_OWN / max(float((said**2).sum(axis=1).mean()), 1e-12))
+        model, old = ModelScores(own.model), self.map
+        blank = np.zeros(classes - 1)
+        features = FeatureMap(
+            Joined((old.expansion, model)),
+            np.concatenate([old.centre, blank]),
+            np.concatenate([old.matrix, blank + scale]),
+            old.level,
+        )
+        phi = np.hstack([self.phi, scale * said])
+        zeros = np.zeros((classes - 1, self.phi.shape[1]))
+        coefficients = np.hstack([zeros, np.eye(classes - 1) / scale])
+        scores = own.held_out
+        return WideStart(features, phi, coefficients, self.variance, scores, scores)
+
+
+def _fit_wide(
+    phi: FloatArray, labels: IntArray, classes: int, variances: Sequence[float] = _VARIANCES
+) -> tuple[FloatArray, float, FloatArray]:
+    """Likeliest coefficients, their variance, and scores; fitted in the space of the rows: as many
+    unknowns as rows, however many features.
+    """
+    values, vectors = np.linalg.eigh(phi @ phi.T)
+    kept = values > 1e-10 * max(values[-1], 1e-300)
+    root = vectors[:, kept] * np.sqrt(values[kept])
+    back = phi.T @ (vectors[:, kept] / np.sqrt(values[kept]))
+    matrix, hot = contrasts(classes), np.eye(classes)[labels]
+    found, guess = [], np.zeros((root.shape[1], classes - 1))
+    for variance in variances:
+        guess = _likeliest(root, hot, matrix, variance, guess)
+        scores = root @ guess @ matrix.T
+        loss = _loss(_left_out(root, scores, hot, variance), labels)
+        found.append((loss, variance, guess, scores))
+    _, variance, best, scores = min(found, key=lambda each: each[0])
+    return (back @ best).T, variance, scores
+
+
+def _out_of_fold(public: Public, variance: float) -> FloatArray:
+    """Scores of public rows by starts that have not seen them, forests included."""
+    folds, scores = folds_of(public.y), np.zeros((len(public.y), public.classes))
+    for fold in np.unique(folds):
+        out = folds == fold
+        rest = Public(public.X[~out], public.y[~out], public.classes)
+        features = wide_map(rest)
+        fitted = _fit_wide(features.transform(rest.X), rest.y, rest.classes, (variance,))[0]
+        scores[out] = features.transform(public.X[out]) @ fitted.T @ contrasts(rest.classes).T
+    return scores
+
+
+def _loss(scores: FloatArray, labels: IntArray) -> float:
+    """The mean log loss."""
+    likely = softmax(scores)[np.arange(len(labels)), labels]
+    return float(-np.log(np.maximum(likely, 1e-12)).mean())
 
 
 def _likeliest(

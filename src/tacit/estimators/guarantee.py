@@ -305,6 +305,41 @@ def site_guarantee(
     )
 
 
+_TOGETHER = (
+    "Who the sites are, and how many records all of them have together, is public; how many one "
+    "site has is not."
+)
+_SEVERAL = (
+    "Somebody with several records is protected by their number times epsilon, at a larger delta, "
+    "wherever they are."
+)
+_UNPROVEN = "what a site adds is not proven to be short: one site can move every sum at will"
+
+
+def summed_sites_guarantee(
+    epsilon: float, delta: float, reports: int, source: Source, stream: Stream
+) -> Guarantee:
+    """The guarantee where two servers add up over the records of all sites."""
+    whole = Guarantee(
+        epsilon=(epsilon, epsilon),
+        mechanism="",
+        stream=stream.label,
+        not_protected=(
+            source.sentence("bounds, the model that was refined, its features and its weights"),
+            _TOGETHER,
+            _SEVERAL,
+        ),
+        void=_void_coins(stream),
+        unit="record",
+        adjacency="one record of a site replaced",
+        protects="Each record of a site is",
+        reporter="site",
+        influence=_UNPROVEN,
+        in_clear=source.in_clear,
+    )
+    return under_two_servers(whole, epsilon, delta, max(1, reports))
+
+
 _PEERS = (
     "Who the participants are, which attributes they hold, and the epsilon of each are "
     "public; how many rows is not."

@@ -1,6 +1,6 @@
 """Ensembles of sites as scikit-learn estimators: sites and aggregator in one process (paper C)."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import inf
 from typing import Any, Self
 
@@ -10,26 +10,33 @@ from sklearn.utils.validation import check_is_fitted
 
 from tacit._util.checks import bad, one_of, positive
 from tacit._util.types import AnyArray, FloatArray, IntArray
+from tacit.algorithms.public_baseline import fit_public
+from tacit.algorithms.question import DELTA, Population
+from tacit.algorithms.refinement import refine
 from tacit.algorithms.site_weights import COMBINE
 from tacit.algorithms.sites import ensemble_of_sites, projections_of, tune_site
-from tacit.data.cohort import Cohort
+from tacit.data.cohort import Cohort, Public
 from tacit.data.schema import Schema
 from tacit.data.table import encode_rows, number_labels
 from tacit.engines.inline import Inline
 from tacit.estimators.budget import Budget
 from tacit.estimators.displays import EstimatorFace
-from tacit.estimators.guarantee import Source, site_guarantee
+from tacit.estimators.guarantee import Source, site_guarantee, summed_sites_guarantee
 from tacit.estimators.inputs import (
     accept_labels,
     accept_sample,
     accept_table,
+    check_trust,
     draw_sample,
     owner_names,
     public_pair,
 )
+from tacit.learners.models.scores import ScoreModel
 from tacit.learners.sites.losses import LOSSES, Loss
+from tacit.learners.sites.projection import LinearModel, winners
 from tacit.learners.sites.train import PRIVACY, TrainSite
 from tacit.mechanisms.streams import Stream, stream_of
+from tacit.sums import NOBODY
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +63,8 @@ class SiteModels(EstimatorFace, BaseEstimator):  # type: ignore[misc]  # scikit-
     """
 
     _fitted_model = "linear_"
+    model_: Any  # how sites were combined, or sums refined
+    linear_: LinearModel | ScoreModel
 
     def __init__(
         self,
@@ -69,6 +78,8 @@ class SiteModels(EstimatorFace, BaseEstimator):  # type: ignore[misc]  # scikit-
         schema: Schema | None = None,
         public_fraction: float = 0.2,
         budget: Budget | None = None,
+        trust: str = NOBODY,
+        delta: float = DELTA,
         random_state: Any = None,
     ) -> None:
         self.combine = combine
@@ -80,6 +91,8 @@ class SiteModels(EstimatorFace, BaseEstimator):  # type: ignore[misc]  # scikit-
         self.schema = schema
         self.public_fraction = public_fraction
         self.budget = budget
+        self.trust = trust
+        self.delta = delta
         self.random_state = random_state
 
     def _ensemble(self, given: SiteInputs, stream: Stream) -> None:
@@ -125,10 +138,41 @@ class SiteModels(EstimatorFace, BaseEstimator):  # type: ignore[misc]  # scikit-
             )
         ]
 
-    def _scores(self, X: Any) -> FloatArray:
-        """Scores (rows, vectors)."""
+    def _add_up(self, given: SiteInputs, crowd: Population, stream: Stream) -> None:
+        """Add up what the model of the public rows gets wrong over the records of all sites, and
+        refine it; sets what fit leaves behind.
+        """
+        check_trust(crowd, "auto", self.epsilon)
+        only = {"combine": "guarded", "privacy": "objective", "loss": "auto", "ridge": "auto"}
+        for name, value in only.items():
+            if getattr(self, name) != value:
+                raise bad(name, f"{value!r} with trust={crowd.trust!r}", getattr(self, name))
+        public = Public(given.X0, given.y0, given.classes)
+        own = fit_public(public)
+        records = Cohort.of(given.X, given.y, np.arange(len(given.y)))
+        charge = self._charge(crowd.epsilon, crowd.delta, unit="record")
+        engine = Inline(records, crowd.epsilon, stream)
+        refined = engine.run(refine(public, crowd, "auto", crowd.epsilon, own=own))
+        charge.settle(asked=len(refined.records) > 0)
+        self.model_, self.linear_ = refined, refined.model
+        self.transcript_, self.ended_ = engine.transcript, refined.ended
+        self.sites_ = np.unique(given.names)
+        self.public_frequencies_ = np.bincount(given.y0, minlength=given.classes) / len(given.y0)
+        self.public_only_score_ = float(np.mean(own.held_out.argmax(axis=1) == given.y0))
+        self.report_ = [asdict(record) for record in refined.records]
+        spent = crowd.epsilon, crowd.delta, len(self.report_)
+        promise = summed_sites_guarantee(*spent, given.source, stream)
+        self.guarantee_ = promise if self.report_ else promise.without_reports
+
+    def _rows(self, X: Any) -> FloatArray:
+        """Encoded rows."""
         check_is_fitted(self)
-        return self.linear_.scores(encode_rows(accept_table(self, X, reset=False), self.schema_).X)
+        return encode_rows(accept_table(self, X, reset=False), self.schema_).X
+
+    def _scores(self, X: Any) -> FloatArray:
+        """Scores (rows, vectors); of two classes the second's lead."""
+        scores = np.asarray(self.linear_.scores(self._rows(X)))
+        return scores[:, 1:] - scores[:, :1] if scores.shape[1] == 2 else scores
 
 
 class SiteEnsemble(ClassifierMixin, SiteModels):  # type: ignore[misc]
@@ -157,6 +201,13 @@ class SiteEnsemble(ClassifierMixin, SiteModels):  # type: ignore[misc]
     budget : Budget, default=None
         What all fits over these owners may cost together; None: that of the context, if there is
         one.
+    trust : str, default="nobody"
+        Whom sites trust: "nobody" (each site's model has noise of its own), or that of "two
+        servers" one is honest: what the model gets wrong is added up over the records of all sites,
+        and noise for one record is added once. Then features are wide and rounds a few; `combine`,
+        `privacy`, `loss` and `ridge` stay as they are by default.
+    delta : float, default=1e-6
+        With two servers, the chance that epsilon does not hold; 0 asks for pure epsilon.
     random_state : None, int, RandomState or Generator, default=None
         None draws secure coins. A seed makes runs reproducible, and void of privacy.
 
@@ -165,7 +216,8 @@ class SiteEnsemble(ClassifierMixin, SiteModels):  # type: ignore[misc]
     guarantee_ : Guarantee
         What is protected, from whom, and what is not; print it.
     report_ : list of dict
-        One per site: its epsilon, ridge and weights. No count of records, which is private.
+        One per site: its epsilon, ridge and weights. No count of records, which is private. With
+        two servers, one per round.
     public_only_score_ : float
         Cross-validated accuracy of the public rows alone.
     site_models_ : array of shape (sites, vectors, dim)
@@ -232,8 +284,13 @@ class SiteEnsemble(ClassifierMixin, SiteModels):  # type: ignore[misc]
             classes=known.classes,
             source=part.source,
         )
+        budget = float(np.median(self.epsilon))
+        crowd = Population(max(1, len(inputs.y)), budget, 1, self.trust, self.delta)
+        if crowd.summed:
+            self._add_up(inputs, crowd, stream)
+            return self
         self._ensemble(inputs, stream)
-        guesses = self.linear_.winners(self.model_.public_scores)
+        guesses = winners(self.model_.public_scores)
         self.public_only_score_ = float(np.mean(guesses == known.y))
         return self
 
@@ -244,14 +301,11 @@ class SiteEnsemble(ClassifierMixin, SiteModels):  # type: ignore[misc]
 
     def predict(self, X: Any) -> AnyArray:
         """The class with the largest score."""
-        scores = self._scores(X)
-        winners = self.linear_.winners(scores)
-        return np.asarray(self.classes_[winners])
+        return np.asarray(self.classes_[winners(self._scores(X))])
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Logistic probabilities of the scores; for more than two classes, made to add up to 1."""
-        scores = self._scores(X)
-        return self.linear_.chances(scores)
+        return self.linear_.probabilities(self._rows(X))
 
 
 def loss_of(name: Any, *, numbers: bool) -> Loss:

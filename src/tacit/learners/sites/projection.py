@@ -181,22 +181,23 @@ class LinearModel:
         """Scores (rows, vectors) of encoded rows."""
         return np.asarray(self.projection.see(X) @ self.vectors.T)
 
-    def winners(self, scores: FloatArray) -> IntArray:
-        """The class of each row: the sign of the only score, or the largest of several."""
-        return (
-            (scores[:, 0] > 0).astype(np.int64)
-            if scores.shape[1] == 1
-            else np.argmax(scores, axis=1)
-        )
-
     def probabilities(self, X: FloatArray) -> FloatArray:
-        """Chances of the classes of encoded rows."""
-        return self.chances(self.scores(X))
-
-    def chances(self, scores: FloatArray) -> FloatArray:
-        """Logistic probabilities of the scores; for more than two classes, made to add up to 1."""
-        chances = logistic(scores)
-        if scores.shape[1] == 1:
+        """Chances of the classes of encoded rows: logistic probabilities of the scores; for more
+        than two classes, made to add up to 1.
+        """
+        chances = logistic(self.scores(X))
+        if chances.shape[1] == 1:
             return np.hstack([1 - chances, chances])
         chances = np.maximum(chances, 1e-300)
         return np.asarray(chances / chances.sum(axis=1, keepdims=True))
+
+
+def winners(scores: FloatArray) -> IntArray:
+    """The class of each row of scores (rows, vectors): by the sign of the only one, or the largest.
+
+    >>> winners(np.array([[0.5], [-0.5]])).tolist(), winners(np.eye(3)).tolist()
+    ([1, 0], [0, 1, 2])
+    """
+    if scores.shape[1] == 1:
+        return (scores[:, 0] > 0).astype(np.int64)
+    return np.asarray(np.argmax(scores, axis=1))

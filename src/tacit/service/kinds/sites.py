@@ -14,7 +14,7 @@ from tacit.data.cohort import Public
 from tacit.estimators.guarantee import Source, site_guarantee
 from tacit.estimators.sites import loss_of
 from tacit.learners.query import Query
-from tacit.learners.sites.projection import LinearModel
+from tacit.learners.sites.projection import LinearModel, winners
 from tacit.learners.sites.train import TrainSite
 from tacit.service.kinds.campaign_file import CampaignSpec, register
 from tacit.service.kinds.kind import (
@@ -99,14 +99,14 @@ class SiteTerms(CampaignTerms):
         """
         if not isinstance(at, SiteEnsembleModel):
             return []
-        return [at.linear(self.query).winners(at.unseen_scores(self.query, public.X))]
+        return [winners(at.unseen_scores(self.query, public.X))]
 
     def alone(self, result: SiteEnsembleModel, public: Public) -> Published:
         return LinearModel(self.query.projection, result.public_vectors)
 
     def alone_guesses(self, result: SiteEnsembleModel, public: Public) -> IntArray:
         """What is published where all weights are 0."""
-        return result.linear(self.query).winners(result.public_scores)
+        return winners(result.public_scores)
 
     def weights(self, report: Sequence[Mapping[str, Any]]) -> list[float]:
         """Of each site, the mean over the vectors of the model."""
