@@ -10,11 +10,14 @@ import sys
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import tacit
+
+if TYPE_CHECKING:
+    from tacit.wire.envelopes import Vault
 
 DONE = 0
 FAILED = 1  # a check found something wrong
@@ -157,6 +160,38 @@ def read_token(given: str | None) -> list[str]:
     if given is not None and given.startswith("@"):
         return Path(given[1:]).read_text(encoding="utf-8").split()
     return [given] if given else []
+
+
+StorageKey = Annotated[
+    str | None,
+    typer.Option(
+        help="Where the key is that encrypts what is kept: @FILE (64 hexadecimal digits); or "
+        "TACIT_STORAGE_KEY.",
+        envvar="TACIT_STORAGE_KEY",
+    ),
+]
+
+
+def open_vault(given: str | None) -> "Vault | None":
+    """What encrypts, by a key from a file (@FILE) or the environment; None: nothing does."""
+    from tacit.wire.envelopes import Vault
+
+    if given is None:
+        return None
+    if given in _values_of("--storage-key") and not given.startswith("@"):
+        raise ValueError(
+            "a key on the command line is seen by everybody on this machine: put it into a file "
+            "and give --storage-key @FILE, or TACIT_STORAGE_KEY"
+        )
+    text = Path(given[1:]).read_text(encoding="ascii") if given.startswith("@") else given
+    if not _STORAGE_KEY.fullmatch(text.strip()):
+        raise ValueError(
+            "a storage key must be 64 hexadecimal digits: openssl rand -hex 32 > FILE makes one"
+        )
+    return Vault(bytes.fromhex(text.strip()))
+
+
+_STORAGE_KEY = re.compile("[0-9a-fA-F]{64}")
 
 
 def key_of(text: str, what: str = "campaign") -> bytes:

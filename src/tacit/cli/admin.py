@@ -3,6 +3,7 @@ and did; campaigns that are added, ended and archived while others run; and the 
 database's tables. It works on the database of campaigns, wherever that is.
 """
 
+import os
 import secrets
 import shutil
 import time
@@ -13,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from tacit.cli import add
+from tacit.cli._options import open_vault
 from tacit.cli._output import Screen
 
 app = typer.Typer(
@@ -301,18 +303,23 @@ def _records(database: str, campaign: str = "") -> Any:
 
 
 def find_campaign(database: str, campaign: str = "", *, any_of_them: bool = False) -> Any:
-    """The store of a campaign in a database: the one of this name, else the only one."""
+    """The store of a campaign in a database: the one of this name, else the only one. The key of an
+    encrypted database is in TACIT_STORAGE_KEY.
+    """
     from sqlalchemy import inspect
 
+    from tacit.service.coordinator import sql
     from tacit.service.coordinator.store import Store
 
-    store = Store(database, campaign)
+    kept = sql.Database(database, open_vault(os.environ.get("TACIT_STORAGE_KEY")))
+    store = Store(kept, campaign)
     with store.reading() as connection:
-        if not inspect(connection).has_table("acts"):
+        if not inspect(connection).has_table("storage"):
             raise ValueError(
                 "the database holds no campaign of this release: name another --database, or "
                 "let tacit serve bring it here"
             )
+        store.storage.check(connection)
     if not any_of_them:
         try:
             _ = store.id

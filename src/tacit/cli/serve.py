@@ -16,15 +16,18 @@ from tacit._util.durable import read_or_create
 from tacit.cli._options import (
     FAILED,
     LogJson,
+    StorageKey,
     check_port,
     key_of,
     log_to_stderr,
+    open_vault,
     warn_of_rehearsal,
 )
 from tacit.cli._output import Screen
 
 if TYPE_CHECKING:
     from tacit.service.coordinator.server import Service
+    from tacit.service.coordinator.sql import Database
     from tacit.service.coordinator.store import Store
     from tacit.service.protocol.watch import Watch
 
@@ -59,6 +62,7 @@ def helper(
     rehearsal: Annotated[
         int | None, typer.Option(help="Seed of a rehearsal: reproducible, NOT PRIVATE.")
     ] = None,
+    storage_key: StorageKey = None,
     watch: WatchPort = None,
     traces: Traces = False,
     log_json: LogJson = False,
@@ -98,7 +102,7 @@ def helper(
     if rehearsal is None:
         ring = KeyRing.at(state, HELPER)
         key_in_use = X25519PrivateKey.from_private_bytes(ring.secret)
-        sheets = Sheets(state / "released.db")
+        sheets = Sheets(state / "released.db", open_vault(storage_key))
         made = Helper(key_in_use, sheets, campaign or [], minimum, ring=ring)
     else:  # another key and another book: what it says never meets what a helper says
         state.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -148,6 +152,7 @@ def serve(
     tokens: Annotated[
         int, typer.Option(help="Have so many tokens, one per owner, in STATE/tokens.", min=0)
     ] = 0,
+    storage_key: StorageKey = None,
     watch: WatchPort = None,
     traces: Traces = False,
     trusted_proxy: Annotated[
@@ -184,6 +189,7 @@ def serve(
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="tacit-watch-")
     from tacit.service.coordinator.keys import CampaignKeys
     from tacit.service.coordinator.server import Running, Service, coordinator
+    from tacit.service.coordinator.sql import Database
     from tacit.service.protocol.door import ConnectionLimits
     from tacit.service.protocol.guard import Guard
     from tacit.service.protocol.serving import Address, serve_forever
@@ -193,13 +199,16 @@ def serve(
     alone = len(campaign) == 1 and campaign[0].is_file()
     others = state / "administrators"
 
+    def kept() -> Database:
+        return Database(database, open_vault(storage_key))
+
     def make_one() -> Running:
         keys = CampaignKeys.at(state)
         more = {"administrators": (others,), "keys": keys}
-        return coordinator(campaign[0], database, keys.key, admin_key(state), rehearsal, **more)
+        return coordinator(campaign[0], kept(), keys.key, admin_key(state), rehearsal, **more)
 
     def make_several() -> Service:
-        return several(campaign, database, state, rehearsal)
+        return several(campaign, kept(), state, rehearsal)
 
     made = make_one() if alone else make_several()
     if isinstance(made, Service):
@@ -264,7 +273,9 @@ def beside(watch: "Watch", port: int | None, traced: str | None) -> None:
         watch.trace(tracer_of(traced))
 
 
-def several(places: list[Path], database: str, state: Path, rehearsal: int | None) -> "Service":
+def several(
+    places: list[Path], database: "str | Database", state: Path, rehearsal: int | None
+) -> "Service":
     """The service of several campaigns: the first administrator and the file of others in STATE are
     for all of them; of each campaign its key, its tokens and administrators of its own are in
     STATE/CAMPAIGN.

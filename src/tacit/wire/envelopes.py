@@ -1,14 +1,15 @@
-"""Envelopes of messages: an Ed25519 signature over canonical bytes, and sealing to a public key by
-X25519, HKDF-SHA256 and ChaCha20-Poly1305.
+"""Envelopes of messages: an Ed25519 signature over canonical bytes, sealing to a public key by
+X25519, HKDF-SHA256 and ChaCha20-Poly1305, and encryption of what lies on disk by AES-SIV.
 """
 
+import hmac
 from collections.abc import Callable
 from typing import TypeVar
 
 from cryptography.exceptions import InvalidSignature, InvalidTag
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
-from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from cryptography.hazmat.primitives.ciphers.aead import AESSIV, ChaCha20Poly1305
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
@@ -115,3 +116,53 @@ def unseal(sealed: bytes, key: X25519PrivateKey, context: bytes) -> bytes | None
 
 def _key(shared: bytes, made: bytes, to: bytes) -> bytes:
     return HKDF(SHA256(), KEY, salt=None, info=b"tacit sealed" + made + to).derive(shared)
+
+
+class Vault:
+    """Encryption of what lies in a database, with a key of 32 bytes that is kept elsewhere.
+
+    AES-SIV: what was sealed is the same bytes each time for the same place and content, so that a
+    database can still say that two names are the same, and a nonce need not be drawn. What is
+    sealed for one place opens in no other. Claim: whoever has the database and not the key learns
+    lengths, and which contents of one place are equal; whoever changes it is noticed.
+
+    >>> vault = Vault(bytes(32))
+    >>> sealed = vault.seal(b"north", "name")
+    >>> vault.open(sealed, "name"), vault.open(b"north", "name")
+    (b'north', None)
+    """
+
+    def __init__(self, secret: bytes) -> None:
+        if not len(secret) == KEY:
+            raise WireError(f"a storage key must be {KEY} bytes, got {len(secret)}")
+        made = HKDF(SHA256(), 3 * KEY, salt=None, info=b"tacit storage").derive(secret)
+        self._cipher, self._hash = AESSIV(made[: 2 * KEY]), made[2 * KEY :]
+
+    def seal(self, plain: bytes, place: str) -> bytes:
+        return self._cipher.encrypt(plain, [place.encode()])
+
+    def open(self, sealed: bytes, place: str) -> bytes | None:
+        """What was sealed; None: it was sealed elsewhere, with another key, or was changed."""
+        try:
+            return self._cipher.decrypt(sealed, [place.encode()])
+        except (InvalidTag, ValueError):
+            return None
+
+    def hash(self, text: str) -> str:
+        """What stands for a text: nobody without the key can tell which."""
+        return hmac.new(self._hash, text.encode(), "sha256").hexdigest()
+
+    @property
+    def mark(self) -> bytes:
+        """What is written down where something is sealed, to know the key by."""
+        return self.seal(b"tacit", "mark")
+
+
+def check_storage(vault: Vault | None, mark: bytes | None, where: str) -> None:
+    """Refuse a place that was sealed with another key than this one, or with one at all."""
+    if mark is not None and vault is None:
+        raise WireError(
+            f"{where} is encrypted: give its key, --storage-key @FILE or TACIT_STORAGE_KEY"
+        )
+    if mark is not None and vault is not None and vault.open(mark, "mark") is None:
+        raise WireError(f"{where} was encrypted with another storage key: give that one")

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, select
 
 from tacit.service.coordinator import sql
 from tacit.service.coordinator.intake import Batches, BusyError, Outcome, Sent
-from tacit.service.coordinator.store import Store, token_hash
+from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import ENDED, OPEN, campaign, questions
 from tacit.service.protocol.guard import Direct
 from tacit.service.protocol.handshake import OWNER, SIGNATURE, TIME, Claim, UnsignedError
@@ -188,7 +188,7 @@ class Enrolment:
         """Enrol those whose token nobody has used, each owner once."""
         if not newcomers:
             return []
-        hashes = [token_hash(newcomer.token) for newcomer in newcomers]
+        hashes = [self._store.hide(newcomer.token) for newcomer in newcomers]
         with self._store.transaction() as connection:
             campaign_id = self._store.id
             free = sql.free_tokens(connection, campaign_id, hashes, time.time())
@@ -203,7 +203,7 @@ class Enrolment:
                     rows[newcomer.owner] = {
                         "campaign": campaign_id,
                         "owner": newcomer.owner,
-                        "label": newcomer.label,
+                        "label": self._store.storage.seal_name(newcomer.label),
                         "held": newcomer.held,
                         "token": token,
                     }

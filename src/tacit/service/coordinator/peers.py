@@ -111,7 +111,7 @@ class Rosters:
         """
         known = {peer.key.hex(): peer.number for peer in before.peers}
         new = sorted(
-            (row.label, row.owner, row.held)
+            (self._store.storage.open_name(row.label), row.owner, row.held)
             for row in members
             if not (row.owner in known or row.revoked)
         )

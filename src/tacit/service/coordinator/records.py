@@ -183,7 +183,7 @@ class Records:
         return [
             {
                 "owner": row.owner,
-                "name": row.label,
+                "name": self._store.storage.open_name(row.label),
                 "state": _state(row, heard.get(row.id, 0)),
                 "answered": heard.get(row.id, 0),
             }
@@ -246,7 +246,7 @@ class Records:
             named = {"acts": connection.execute(about).scalar_one()}
         return {
             "owner": row.owner,
-            "name": row.label,
+            "name": self._store.storage.open_name(row.label),
             "attributes": row.held,
             "token_hash": row.token,
             "revoked": bool(row.revoked),

@@ -186,7 +186,7 @@ def _serve(
 
 def coordinator(
     campaign: Path,
-    database: str,
+    database: str | Database,
     key: Ed25519PrivateKey,
     admin: str,
     rehearsal: int | None = None,
@@ -240,13 +240,13 @@ class Service:
     def __init__(
         self,
         places: Sequence[Path],
-        database: str,
+        database: str | Database,
         keys_of: Callable[[str], CampaignKeys],
         making: Callable[[str], Making],
         limits: Limits = Limits(),  # noqa: B008 - frozen
     ) -> None:
         self._places = places
-        self._database = Database(database)
+        self._database = Database(database) if isinstance(database, str) else database
         self._keys_of, self._making = keys_of, making
         self._limits = limits
         self.campaigns: dict[str, Coordinator] = {}

@@ -14,21 +14,95 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import Connection, Table, TextClause, create_engine, event, select, text
+from sqlalchemy import (
+    Connection,
+    Table,
+    TextClause,
+    create_engine,
+    event,
+    insert,
+    select,
+    text,
+    update,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Engine
 
 from tacit._util.durable import make_private, use_journal
-from tacit.service.coordinator.tables import campaign, owners
+from tacit.service.coordinator.tables import campaign, owners, reports, storage, tokens
+from tacit.wire.envelopes import Vault, check_storage
 
 
 class StoreError(RuntimeError):
     """The database cannot serve this campaign; the message says what to do."""
 
 
-def open_engine(url: str) -> Engine:
+class Storage:
+    """How what deserves it lies in a database: as it is, or encrypted with a `vault`. Those are the
+    names that owners typed, reports (sealed halves among them), and the hashes of tokens.
+    """
+
+    def __init__(self, vault: Vault | None = None) -> None:
+        self.vault = vault
+
+    def seal_name(self, name: str) -> str:
+        """No name stays none: an index knows it by that."""
+        if self.vault is None or not name:
+            return name
+        return self.vault.seal(name.encode(), "name").hex()
+
+    def open_name(self, name: str) -> str:
+        if self.vault is None or not name:
+            return name
+        return self._checked(self.vault.open(bytes.fromhex(name), "name")).decode()
+
+    def hide_token(self, digest: str) -> str:
+        """What is looked up instead of a token's hash."""
+        return digest if self.vault is None else self.vault.hash(digest)
+
+    def seal_report(self, data: bytes, question: int, owner_id: int) -> bytes:
+        if self.vault is None:
+            return data
+        return self.vault.seal(data, f"report {question} {owner_id}")
+
+    def open_report(self, data: bytes, question: int, owner_id: int) -> bytes:
+        if self.vault is None:
+            return data
+        return self._checked(self.vault.open(data, f"report {question} {owner_id}"))
+
+    def _checked(self, found: bytes | None) -> bytes:
+        if found is None:
+            raise StoreError("something in the database is not what was encrypted there")
+        return found
+
+    def check(self, connection: Connection) -> bool:
+        """Whether the database is encrypted, with this key; another, or none, is refused."""
+        mark = connection.execute(select(storage.c.mark)).scalar()
+        check_storage(self.vault, mark, "the database")
+        return mark is not None
+
+    def settle(self, connection: Connection) -> None:
+        """Encrypt what was written in the clear, if there is a key for the first time."""
+        if self.check(connection) or self.vault is None:
+            return
+        known = select(owners.c.id, owners.c.label, owners.c.token)
+        for place, name, token in connection.execute(known).all():
+            sealed = {"label": self.seal_name(name), "token": self.hide_token(token)}
+            connection.execute(update(owners).where(owners.c.id == place).values(**sealed))
+        for (token,) in connection.execute(select(tokens.c.token).distinct()).all():
+            mine = update(tokens).where(tokens.c.token == token)
+            connection.execute(mine.values(token=self.hide_token(token)))
+        about = reports.c.campaign, reports.c.question, reports.c.owner
+        for row in connection.execute(select(*about, reports.c.data)).all():
+            places = [column == value for column, value in zip(about, row[:3], strict=True)]
+            data = self.seal_report(row.data, row.question, row.owner)
+            connection.execute(update(reports).where(*places).values(data=data))
+        connection.execute(insert(storage).values(one=1, mark=self.vault.mark))
+
+
+def open_engine(url: str, kept: Storage | None = None) -> Engine:
     """An engine for `sqlite:///file` or `postgresql://...`; SQLite is made durable and begins
-    with its write lock.
+    with its write lock. Its connections know how things are `kept`.
     """
     if not url.startswith(("sqlite:///", "postgresql://")):
         kind = url.partition(":")[0][:40]  # not all of it: there may be a password
@@ -38,7 +112,8 @@ def open_engine(url: str) -> Engine:
         )
     if url.startswith("postgresql://"):
         url = "postgresql+psycopg://" + url.removeprefix("postgresql://")
-    engine = create_engine(url, pool_pre_ping=True, hide_parameters=True)
+    about = {"storage": kept or Storage()}
+    engine = create_engine(url, pool_pre_ping=True, hide_parameters=True, execution_options=about)
     if engine.dialect.name == "sqlite":
         make_private(Path(engine.url.database or ""))
 
@@ -59,8 +134,9 @@ def open_engine(url: str) -> Engine:
 class Database:
     """A database of campaigns, which share its connections."""
 
-    def __init__(self, url: str) -> None:
-        self._engine = open_engine(url)
+    def __init__(self, url: str, vault: Vault | None = None) -> None:
+        self.storage = Storage(vault)
+        self._engine = open_engine(url, self.storage)
         sqlite = self._engine.dialect.name == "sqlite"
         # better than to poll for SQLite's own lock
         self._turn = threading.Lock() if sqlite else nullcontext()
@@ -150,6 +226,12 @@ class OwnerStatus:
     report: bytes | None
 
 
+def storage_of(connection: Connection) -> Storage:
+    """How what deserves it lies where a connection leads."""
+    kept: Storage = connection.get_execution_options()["storage"]
+    return kept
+
+
 def upsert(connection: Connection, table: Table) -> sqlite.Insert | postgresql.Insert:
     """An insert that can say what to do about a row that is there already."""
     return (
@@ -168,7 +250,13 @@ def owner_statuses(
     kind = connection.dialect.name
     given = {"campaign": campaign, "question": question, "names": _list(kind, names)}
     rows = connection.execute(_STATUSES[kind], given).all()
-    return {name: OwnerStatus(owner_id, data) for name, owner_id, data in rows}
+    kept = storage_of(connection)
+    return {
+        name: OwnerStatus(
+            owner_id, None if data is None else kept.open_report(data, question, owner_id)
+        )
+        for name, owner_id, data in rows
+    }
 
 
 def write_reports(
@@ -177,6 +265,8 @@ def write_reports(
     """Write reports by owner; the owners whose report is the first. Another worker may have been
     faster with some.
     """
+    kept = storage_of(connection)
+    reports = {place: kept.seal_report(data, question, place) for place, data in reports.items()}
     about = {"campaign": campaign, "question": question, "now": now}
     if connection.dialect.name == "sqlite":
         # one writer: what was not there when this transaction began is not there

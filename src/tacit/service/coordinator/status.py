@@ -193,7 +193,7 @@ def voices(store: Store) -> list[dict[str, str | int | bool]]:
         liars = set(connection.execute(lied).scalars())
     return [
         {
-            "name": row.label,
+            "name": store.storage.open_name(row.label),
             "asked": asked.get(row.id, 0),
             "answered": answered.get(row.id, 0),
             "gone": bool(row.revoked),

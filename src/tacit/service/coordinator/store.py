@@ -66,6 +66,7 @@ def prepare(database: Database) -> None:
     with database.transaction() as connection:
         _lock(connection)
         migrations.upgrade(connection)
+        database.storage.settle(connection)
 
 
 def _lock(connection: Connection) -> None:
@@ -95,6 +96,11 @@ class Store:
             (self._id,) = mine
         return self._id
 
+    @property
+    def storage(self) -> sql.Storage:
+        """How what deserves it lies in the database."""
+        return self._database.storage
+
     def mine(self, table: Table) -> ColumnElement[bool]:
         """Rows of this campaign."""
         return (campaign.c.id if table is campaign else table.c.campaign) == self.id
@@ -120,6 +126,7 @@ class Store:
         with self.transaction() as connection:
             _lock(connection)
             migrations.upgrade(connection)
+            self.storage.settle(connection)
             known = connection.execute(select(campaign).where(campaign.c.key == key)).first()
             if known is None:
                 known = connection.execute(select(campaign).where(self._is_taken(name))).first()
@@ -248,7 +255,11 @@ class Store:
         with self.transaction() as connection:
             added = sql.upsert(connection, tokens).on_conflict_do_nothing()
             every = {"campaign": self.id, "made": time.time(), "expires": expires, "maker": maker}
-            connection.execute(added, [{**every, "token": token_hash(token)} for token in new])
+            connection.execute(added, [{**every, "token": self.hide(token)} for token in new])
+
+    def hide(self, token: str) -> str:
+        """What is kept of a token."""
+        return self.storage.hide_token(token_hash(token))
 
     def revoke(self, owner: str) -> bool:
         """Leave an owner out from now on, with its reports to questions that are still open."""
@@ -299,7 +310,8 @@ class Store:
         """What every owner calls itself, by number."""
         with self.reading() as connection:
             named = select(owners.c.id, owners.c.label).where(self.mine(owners))
-            return {row.id: row.label for row in connection.execute(named)}
+            rows = connection.execute(named)
+            return {row.id: self.storage.open_name(row.label) for row in rows}
 
     def owners_present(self) -> list[int]:
         """The numbers of all owners that are not revoked."""
@@ -386,7 +398,9 @@ class Store:
             mine = mine.order_by(reports.c.owner)
             if part.stop is not None:
                 mine = mine.offset(part.start).limit(part.stop - part.start)
-            return [(row.owner, row.data) for row in connection.execute(mine)]
+            rows = connection.execute(mine).all()
+        opened = self.storage.open_report
+        return [(row.owner, opened(row.data, number, row.owner)) for row in rows]
 
     def outcomes(self) -> dict[int, dict[str, int]]:
         """What became of the reports to every question."""

@@ -219,6 +219,14 @@ contradictions = Table(
     _of_question(),
 )
 
+# the mark of the key that a database is encrypted with; no row: it is not
+storage = Table(
+    "storage",
+    metadata,
+    Column("one", Integer, primary_key=True),
+    Column("mark", LargeBinary, nullable=False),
+)
+
 # what administrators did, and what they were refused: who, when, what, from where
 acts = Table(
     "acts",

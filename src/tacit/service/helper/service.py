@@ -36,6 +36,7 @@ from tacit.sums.protocol import Block, HelperSide, SumRequest
 from tacit.sums.secure_sum import SumRefusedError
 from tacit.sums.vector_terms import VectorTerms
 from tacit.wire import WireError, decode, encode
+from tacit.wire.envelopes import Vault, check_storage
 
 log = logging.getLogger(__name__)
 LARGEST = 16 << 20  # bytes of a request
@@ -48,11 +49,13 @@ _KINDS = {401: "unauthorised", 404: "not found", 405: "method"}
 
 class Sheets:
     """What the helper keeps on disk of every batch: its blocks with their sums, the nonces that
-    were counted, and its release.
+    were counted, and its release. With a `vault` sums and releases are encrypted; those that are
+    there become so.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, vault: Vault | None = None) -> None:
         self._lock = threading.Lock()
+        self._vault = vault
         make_private(path)
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         use_journal(self._connection)
@@ -63,8 +66,13 @@ class Sheets:
                 "nonces (batch BLOB, nonce BLOB, place INTEGER NOT NULL, "
                 "PRIMARY KEY (batch, nonce))",
                 "releases (batch BLOB PRIMARY KEY, request BLOB NOT NULL, answer BLOB NOT NULL)",
+                "storage (mark BLOB PRIMARY KEY)",
             ):
                 self._connection.execute(f"CREATE TABLE IF NOT EXISTS {table} WITHOUT ROWID")
+            mark = self._connection.execute("SELECT mark FROM storage").fetchone()
+            check_storage(vault, None if mark is None else bytes(mark[0]), str(path))
+            if vault is not None and mark is None:
+                self._encrypt(vault)
 
     def nonces_before(self, batch: bytes, place: int) -> set[bytes]:
         """Nonces that earlier blocks have counted."""
@@ -92,7 +100,7 @@ class Sheets:
         batch = block.batch.digest
         self._connection.execute(
             "INSERT INTO blocks (batch, place, request, total, counted) VALUES (?, ?, ?, ?, ?)",
-            (batch, block.place, _digest(request), side.total, side.counted),
+            (batch, block.place, _digest(request), self._seal(side.total, batch), side.counted),
         )
         self._connection.executemany(
             "INSERT INTO nonces (batch, nonce, place) VALUES (?, ?, ?)",
@@ -102,7 +110,8 @@ class Sheets:
     def sums_of(self, batch: bytes) -> list[tuple[bytes, int]]:
         """Sum and count of each block."""
         wanted = "SELECT total, counted FROM blocks WHERE batch = ? ORDER BY place"
-        return [(bytes(row[0]), int(row[1])) for row in self._connection.execute(wanted, (batch,))]
+        rows = self._connection.execute(wanted, (batch,)).fetchall()
+        return [(self._open(bytes(row[0]), batch), int(row[1])) for row in rows]
 
     def answer(self, batch: bytes, request: bytes, draw: Callable[[], bytes]) -> bytes:
         """The release of a batch, or the one that `draw` makes now, once and for all."""
@@ -111,7 +120,7 @@ class Sheets:
             said = draw()
             self._connection.execute(
                 "INSERT INTO releases (batch, request, answer) VALUES (?, ?, ?)",
-                (batch, _digest(request), said),
+                (batch, _digest(request), self._seal(said, batch)),
             )
             return said
         if found[0] != _digest(request):
@@ -124,7 +133,28 @@ class Sheets:
     def _find_release(self, batch: bytes) -> tuple[bytes, bytes] | None:
         wanted = "SELECT request, answer FROM releases WHERE batch = ?"
         found = self._connection.execute(wanted, (batch,)).fetchone()
-        return None if found is None else (bytes(found[0]), bytes(found[1]))
+        return None if found is None else (bytes(found[0]), self._open(bytes(found[1]), batch))
+
+    def _encrypt(self, vault: Vault) -> None:
+        """What was written in the clear, and the mark of the key."""
+        for table, column in (("blocks", "total"), ("releases", "answer")):
+            plain = self._connection.execute(
+                f"SELECT batch, {column} FROM {table}"  # noqa: S608 - constants of this function
+            ).fetchall()
+            change = f"UPDATE {table} SET {column} = ? WHERE batch = ? AND {column} = ?"  # noqa: S608
+            for batch, content in plain:
+                sealed = vault.seal(bytes(content), bytes(batch).hex())
+                self._connection.execute(change, (sealed, batch, content))
+        self._connection.execute("INSERT INTO storage (mark) VALUES (?)", (vault.mark,))
+
+    def _seal(self, plain: bytes, batch: bytes) -> bytes:
+        return plain if self._vault is None else self._vault.seal(plain, batch.hex())
+
+    def _open(self, sealed: bytes, batch: bytes) -> bytes:
+        found = sealed if self._vault is None else self._vault.open(sealed, batch.hex())
+        if found is None:
+            raise SumRefusedError("what is written down of this batch was changed")
+        return found
 
     def ping(self) -> None:
         """An error, if the disk cannot be read."""
