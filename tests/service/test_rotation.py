@@ -9,6 +9,7 @@ import httpx
 import pytest
 from benchmarks.templates import campaigns
 from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from sqlalchemy import text
 
@@ -17,6 +18,7 @@ from tacit.cli import app
 from tacit.cli.serve import admin_key
 from tacit.estimators.persistence import SavedModel, open_model
 from tacit.service.coordinator.keys import CampaignKeys
+from tacit.service.coordinator.peers import Rosters
 from tacit.service.coordinator.records import (
     ROLES,
     Administrator,
@@ -28,10 +30,13 @@ from tacit.service.device.client import Link
 from tacit.service.device.home import Home
 from tacit.service.device.join import RehearsalPart, join
 from tacit.service.device.keys import replace_owner_keys
+from tacit.service.device.peer import Relayed
 from tacit.service.helper.service import Helper, Sheets
 from tacit.service.kinds import read_terms
+from tacit.service.kinds.peers import PeerSpec
 from tacit.service.protocol import succession
 from tacit.service.protocol.handshake import greeting, read_greeting
+from tacit.service.protocol.peer_replay import ForgeryError
 from tacit.service.protocol.succession import (
     CAMPAIGN,
     HELPER,
@@ -42,6 +47,7 @@ from tacit.service.protocol.succession import (
 )
 from tacit.wire import WireError, decode, encode
 from tests.cli.made import run
+from tests.service.coordinator import peers
 from tests.service.coordinator.made import folder_of, joining, running
 from tests.service.coordinator.test_rehearsal import in_process
 from tests.service.coordinator.test_sites import CAMPAIGN as SITES
@@ -127,12 +133,12 @@ class Stage:
             task = asyncio.create_task(join(owners, self.link(), tokens))
             await self.wait(lambda store: reports(store) == most or task.done())
             assert [each.state for each in first.store.questions()][-1] == OPEN
-            before = first.store.reports_of(len(first.store.questions()))
+            number = len(first.store.questions())
+            before = first.store.reports_of(number)
         await change(self)
         self.switch.most = 1 << 30
         async with self.serve() as second:
-            kept = second.store.reports_of(len(second.store.questions()))
-            assert before == kept
+            assert before == second.store.reports_of(number)
             answered = await task
             await self.wait(lambda store: store.standing().state == ENDED)
             model = await self.link().call("GET", "/v1/model", None)
@@ -175,6 +181,30 @@ def test_a_campaigns_key_is_replaced_twice_and_the_model_is_the_same(tmp_path, d
     entries = home.ledger.entries()
     assert len(entries) == answered  # each paid once
     assert {entry.key for entry in entries} == {first.hex()}  # to one campaign, by its first key
+
+
+def test_peers_follow_a_key_that_is_replaced_between_turns(tmp_path, monkeypatch):
+    """What they took in before was signed with the key of then, and lies in their files."""
+    monkeypatch.setattr("tacit.service.device.member._pause", lambda response, coin: 0.05)
+    monkeypatch.setattr(Rosters, "is_over", lambda self, asked, now: len(self.read()) == 1)
+    folder = peers.folder_of(tmp_path)
+    stage = Stage(folder, f"sqlite:///{folder}/c.db", most=2, rehearsal=SEED)
+    founders = joining(folder, RehearsalPart(SEED), **peers.LIMITS)
+    tokens = peers.TOKENS[: peers.PEERS]
+    answered, counts, (model, _) = asyncio.run(stage.run(founders, tokens, rotate_campaign))
+    assert (answered, counts) == (6, [(1, 1)] * 6)
+    terms = PeerSpec.read(folder / "campaign.toml").prepare()[0]
+    published = decode(model, SavedModel)
+    assert encode(published.model) == encode(peers.in_process(folder, terms)._to_save())
+    # an agent that is started again reads files of both keys
+    keys = CampaignKeys.at(stage.state)
+    relayed = Home.at(folder / "owner").peers(keys.first) / "relayed"
+    line = [Ed25519PublicKey.from_public_bytes(key) for key in (keys.first, *keys.before[1:])]
+    line.append(keys.key.public_key())
+    rehearsed = terms.rehearsal(SEED)
+    assert Relayed(relayed, rehearsed, line).position == (1, 6)
+    with pytest.raises(ForgeryError):
+        Relayed(relayed, rehearsed, line[-1:])
 
 
 def test_who_has_seen_a_key_replaced_does_not_go_back(tmp_path):

@@ -30,7 +30,7 @@ class Relayed:
     terms, position = Terms(), (1, 4)
     following = SimpleNamespace(is_settled=True, model=None, me=lambda key: MINE)
 
-    async def catch_up(self, link, key):
+    async def catch_up(self, link, key, follow=None):
         pass
 
 
@@ -70,7 +70,7 @@ def test_nothing_is_sent_after_a_model_was_made(tmp_path):
     sent = []
 
     class Watched(Relayed):
-        async def catch_up(self, link, key):
+        async def catch_up(self, link, key, follow=None):
             sent.append(time.monotonic())
 
     class Ended:

@@ -113,7 +113,9 @@ class Coordinator:
         observe = self.own_watch.observe_batch
         looks = QuestionLookup(self.store, self.statements)
         self._owners = OwnerRoutes(self.store, self.campaign_key, writes, looks, observe)
-        self._peers = PeerRoutes(self.store, self.campaign_key, self.rosters, self.root)
+        self._peers = PeerRoutes(
+            self.store, self.campaign_key, self.rosters, self.statements, self.root
+        )
 
     def app(self) -> Guard:
         """The ASGI application of a campaign that is the only one."""

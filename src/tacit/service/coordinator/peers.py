@@ -43,6 +43,7 @@ from tacit.service.protocol.peer_replay import (
     Spoken,
     Turn,
 )
+from tacit.service.protocol.succession import SAID_COUNT
 from tacit.wire import WireError, encode
 from tacit.wire.envelopes import open_signed, sign
 
@@ -244,12 +245,20 @@ class Testimony:
 
 
 class PeerRoutes:
-    """Gives peers what was signed; in campaigns of other kinds there is nothing to give."""
+    """Gives peers what was signed; in campaigns of other kinds there is nothing to give. Where keys
+    were replaced, they hear how many `statements` say so.
+    """
 
     def __init__(
-        self, store: Store, campaign: bytes, rosters: Rosters | None, root: str = ""
+        self,
+        store: Store,
+        campaign: bytes,
+        rosters: Rosters | None,
+        statements: Callable[[], int],
+        root: str = "",
     ) -> None:
         self._store = store
+        self._statements = statements
         self._campaign = campaign
         self._rosters = rosters
         self._root = root
@@ -281,11 +290,11 @@ class PeerRoutes:
         if not _NUMBER.fullmatch(number):
             raise HTTPException(404)
         found = None if find is None else await run_in_threadpool(find, int(number))
-        return (
-            Response(status_code=204)
-            if found is None
-            else Response(found, media_type="application/octet-stream")
-        )
+        if found is None:
+            return Response(status_code=204)
+        count = self._statements()
+        more = {SAID_COUNT: str(count)} if count else {}
+        return Response(found, media_type="application/octet-stream", headers=more)
 
 
 _NUMBER = re.compile("[0-9]{1,9}")  # what a database takes for a number

@@ -20,7 +20,7 @@ from tacit.learners.invitation import PURPOSE, Invitation
 from tacit.owner.gate import Reason
 from tacit.owner.worker import run_apart
 from tacit.service.device.client import Link
-from tacit.service.device.member import Member
+from tacit.service.device.member import Follower, Member
 from tacit.service.protocol.peer_replay import (
     SPOKEN,
     Following,
@@ -50,12 +50,18 @@ class Relayed:
             self.following.take(self._file.read_bytes())
         self.following.keys = (keys[-1],)
 
-    async def catch_up(self, link: Link, key: Ed25519PrivateKey) -> None:
-        """Fetch and take in all there is. `ForgeryError`: it does not follow."""
+    async def catch_up(
+        self, link: Link, key: Ed25519PrivateKey, follow: Follower | None = None
+    ) -> None:
+        """Fetch and take in all there is, by the keys that `follow` goes by. `ForgeryError`: it
+        does not follow.
+        """
         async with self._turn:
             while (
                 response := await link.call("GET", self.following.wants, key)
             ).status_code == 200:
+                if follow is not None:
+                    await follow.follow(response.headers)
                 data, file = response.content, self._file
                 self.following.take(data)
                 read_or_create(file, partial(bytes, data))
@@ -94,7 +100,7 @@ class PeerMember(Member):
         """
         answered = await super().take_part(once=False)
         # nothing is sent after this: when models are done depends on exact rows
-        await self.relayed.catch_up(self.link, self.key)
+        await self.relayed.catch_up(self.link, self.key, self.follow)
         await asyncio.gather(*self.making)
         self._make_model()
         await asyncio.gather(*self.making)
@@ -104,7 +110,7 @@ class PeerMember(Member):
         """Answer the next question of the campaign, and no other, and sign what the gate returns
         for all to check.
         """
-        await self.relayed.catch_up(self.link, self.key)
+        await self.relayed.catch_up(self.link, self.key, self.follow)
         self._check_myself()
         self.relayed.following.admit(question, public_bytes(self.key.public_key()))
         return await super()._answer(question)
@@ -116,7 +122,7 @@ class PeerMember(Member):
 
     async def _idle(self) -> None:
         """Take in what others said; when all turns are over, make the own model anew."""
-        await self.relayed.catch_up(self.link, self.key)
+        await self.relayed.catch_up(self.link, self.key, self.follow)
         self._make_model()
 
     def _make_model(self) -> None:
