@@ -1,164 +1,113 @@
-"""The papers' tables of docs/evidence.md, made from rows on disk: `python -m tacit_papers.evidence
-out/papers/rows.jsonl docs/evidence.md`.
+"""The tables of docs/evidence.md and docs/explanation/papers.md, made from rows on disk:
 
-A table stands between two comments. The first names it and carries a digest of the papers' code
-that measured its rows; a test compares that with the code as it is. Nothing between the comments is
-typed: a table whose rows are not on disk is left as it is, and named.
+    python -m tacit_papers.evidence docs/evidence.md out/papers/rows.jsonl out/ahead/rows.jsonl ...
+
+A table stands between two comments. The first names it and carries a digest of what its rows depend
+on: the papers' code that its cells import, and what the product's own parts give for fixed seeds
+(tests/golden). Nothing between the comments is typed. A table whose rows are not on disk is left as
+it is and named; where the code has changed since, the page says so below it, and a test fails until
+it does (this command without rows writes that).
 """
 
+import json
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from tacit_papers.a.published import CURVES
-from tacit_papers.a.readings import PublicRow
-from tacit_papers.c.experiment import SiteRow
-from tacit_papers.claims import counts, reasons
-from tacit_papers.d.experiment import EPSILONS, PeerRow
-from tacit_papers.registry import KINDS, PAPERS, claims_of
-from tacit_papers.runner import read_rows, select
-from tacit_papers.shared.curves import CurveRow
-from tacit_papers.sources import digest_of_code
+from tacit_papers.evidence_tables import TABLES, MadeTable
+from tacit_papers.registry import COMPARISONS, KINDS
+from tacit_papers.runner import CellRow, read_rows
+from tacit_papers.sources import digest_of_code, imports_of
 
 _BEGIN = r"<!-- table: ([\w ,]+); code ([0-9a-f]+) -->\n"
 _END = "<!-- end of table -->\n"
-_ALONE = "chosen by cross-validation"
+OLDER = "*Measured by an earlier version of the code.*\n"
+_OURS = "tacit_papers."
+_GOLDEN = Path("tests") / "golden" / "digests.json"
+_PART = "guesses"  # of a golden case: what the fitted model says of fixed rows
+_MACHINERY = {"tacit_papers.runner", "tacit_papers.sources"}  # run cells, and measure nothing
 
 
-def claims_by_paper(rows: Sequence[Any]) -> str:
-    """How many claims of each paper hold, differ by reason, and are unchecked."""
-    lines = ["| paper | hold | differ | unchecked | why they differ |", "|---|---|---|---|---|"]
-    for paper in PAPERS:
-        own = claims_of([paper], rows)
-        found = counts(own)
-        why = ", ".join(f"{reason} {count}" for reason, count in reasons(own).items())
-        told = (found["holds"], found["differs"], found["unchecked"])
-        lines.append(f"| {paper.upper()} | {told[0]} | {told[1]} | {told[2]} | {why} |")
-    return "\n".join(lines) + "\n"
+def digest_of(name: str, golden: Mapping[str, Mapping[str, str]]) -> str:
+    """Of the papers' code behind a table's cells, and of what the product gives for fixed seeds."""
+    table = TABLES[name]
+    modules = {
+        module
+        for own in table.modules
+        for module in imports_of(_OURS + own)
+        if module.startswith(_OURS) and module not in _MACHINERY
+    }
+    digest = blake2b(digest_of_code(modules).encode(), digest_size=6)
+    for case in sorted(golden):
+        if case.startswith(table.golden):
+            digest.update(f"{case} {golden[case].get(_PART, '')}".encode())
+    return digest.hexdigest()
 
 
-def boosting(rows: Sequence[Any]) -> str:
-    """Paper A's curves: first and last error, as published, sound, stated, and public rows
-    alone.
+def renew(
+    page: str, rows: Sequence[Any], golden: Mapping[str, Mapping[str, str]]
+) -> tuple[str, list[str]]:
+    """The page with its tables made anew, and what could not be made for want of rows; a table
+    that is older than the code says so.
     """
-    lines = [
-        "| | epsilon | as published, simulated | sound | stated in the paper | public rows alone |",
-        "|---|---|---|---|---|---|",
-    ]
-    alone = {row.dataset: row.error for row in select(rows, PublicRow, model=_ALONE)}
-    found = select(rows, CurveRow, paper="a")
-    for dataset, learner, epsilon in CURVES:
-        own = [
-            row
-            for row in found
-            if (row.dataset, row.learner, row.epsilon) == (dataset, learner, epsilon)
-        ]
-        if not own or dataset not in alone:
-            raise LookupError(f"curves of {learner} on {dataset}")
-        stated = CURVES[dataset, learner, epsilon]
-        lines.append(
-            f"| boosted {learner}, {dataset} | {'none' if epsilon is None else f'{epsilon:g}'} | "
-            f"{_ends(own, 'as published', 'piecewise')} | {_ends(own, 'sound', 'auto')} | "
-            f"{100 * stated[0]:.0f} → {100 * stated[1]:.0f} | {100 * alone[dataset]:.1f} |"
-        )
-    return "\n".join(lines) + "\n"
-
-
-def _ends(rows: Sequence[CurveRow], variant: str, mechanism: str) -> str:
-    """First and last error of a line."""
-    own = [row for row in rows if row.variant == variant and row.mechanism in (mechanism, "none")]
-    own.sort(key=lambda row: row.learners)
-    return f"{100 * own[0].mean:.1f} → {100 * own[-1].mean:.1f}"
-
-
-def sites(rows: Sequence[Any]) -> str:
-    """Paper C on MNIST: error against epsilon."""
-    own = select(rows, SiteRow, dataset="mnist", varied="epsilon")
-    if not own:
-        raise LookupError("sites on mnist")
-    epsilons = sorted({row.epsilon for row in own})
-    lines = [
-        "| epsilon | " + " | ".join(f"{epsilon:g}" for epsilon in epsilons) + " |",
-        "|---" * (1 + len(epsilons)) + "|",
-    ]
-    for method in dict.fromkeys(row.method for row in own):
-        cells = {row.epsilon: row for row in own if row.method == method}
-        values = (f"{100 * cells[e].mean:.1f} ± {100 * cells[e].std:.1f}" for e in epsilons)
-        lines.append(f"| {method} | " + " | ".join(values) + " |")
-    return "\n".join(lines) + "\n"
-
-
-def peers(rows: Sequence[Any]) -> str:
-    """Paper D: accuracy of random stumps against epsilon, by reading."""
-    own = [
-        row
-        for row in select(rows, PeerRow)
-        if row.method.startswith(("random stumps", "passed trees", "peers in turns"))
-    ]
-    if not own:
-        raise LookupError("peers")
-    heads = (*(f"{epsilon:g}" for epsilon in EPSILONS), "no noise")
-    lines = ["| | " + " | ".join(heads) + " |", "|---" * (1 + len(heads)) + "|"]
-    for dataset, method in dict.fromkeys((row.dataset, row.method) for row in own):
-        line = [row for row in own if (row.dataset, row.method) == (dataset, method)]
-        most = max(row.rounds for row in line)
-        cells = {row.epsilon: row for row in line if row.rounds == most}
-        for what in ("served", "own"):
-            values = [getattr(cells[e], what) if e in cells else None for e in (*EPSILONS, None)]
-            if any(value is not None for value in values):
-                told = ("" if value is None else f"{100 * value:.1f}" for value in values)
-                lines.append(f"| {dataset}: {method}, {what} | " + " | ".join(told) + " |")
-    return "\n".join(lines) + "\n"
-
-
-TABLES: dict[str, Callable[[Sequence[Any]], str]] = {
-    "claims": claims_by_paper,
-    "paper A": boosting,
-    "paper C": sites,
-    "paper D": peers,
-}
-_MODULES = {  # that measure the rows of a table, beside what lays it out
-    "claims": ("a.learners", "a.readings", "a.tables", "b.learners", "c.methods", "d.learners"),
-    "paper A": ("a.learners", "a.readings", "a.published", "shared.curves", "datasets.words"),
-    "paper C": ("c.methods", "c.experiment"),
-    "paper D": ("d.learners", "d.experiment", "d.tasks"),
-}
-
-
-def digest_of(table: str) -> str:
-    """Of the papers' code that measures a table's rows."""
-    return digest_of_code(f"tacit_papers.{name}" for name in _MODULES[table])
-
-
-def renew(page: str, rows: Sequence[Any]) -> tuple[str, list[str]]:
-    """The page with its tables made anew, and what could not be made for want of rows."""
     missing: list[str] = []
 
     def table(found: re.Match[str]) -> str:
-        name = found[1]
+        name, digest, body = found[1], found[2], found[3]
+        now = digest_of(name, golden)
         try:
-            made = TABLES[name](rows)
+            made, digest = _text(TABLES[name], rows), now
         except LookupError as problem:
             missing.append(f"{name}: {problem}")
-            return found[0]
-        return f"<!-- table: {name}; code {digest_of(name)} -->\n{made}{_END}"
+            made = body.removesuffix(OLDER).rstrip("\n") + "\n"
+        older = "" if digest == now else f"\n{OLDER}"
+        return f"<!-- table: {name}; code {digest} -->\n{made}{older}{_END}"
 
-    return re.sub(_BEGIN + r".*?" + re.escape(_END), table, page, flags=re.DOTALL), missing
-
-
-def tables_of(page: str) -> dict[str, str]:
-    """Names of a page's tables, with the digest of the code that made each."""
-    return dict(re.findall(_BEGIN, page))
+    return re.sub(_BEGIN + r"(.*?)" + re.escape(_END), table, page, flags=re.DOTALL), missing
 
 
-def main(rows: str, page: str) -> None:
+def _text(table: MadeTable, rows: Sequence[Any]) -> str:
+    return table.make(rows).rstrip("\n") + "\n"
+
+
+def tables_of(page: str) -> dict[str, tuple[str, bool]]:
+    """Names of a page's tables, with the digest that each carries and whether it says that it is
+    older than the code.
+    """
+    found = re.finditer(_BEGIN + r"(.*?)" + re.escape(_END), page, flags=re.DOTALL)
+    return {each[1]: (each[2], each[3].endswith(OLDER)) for each in found}
+
+
+def golden_beside(page: Path) -> dict[str, dict[str, str]]:
+    """What the product's parts give for fixed seeds, as the page's repository has it."""
+    for folder in page.resolve().parents:
+        if (folder / _GOLDEN).is_file():
+            found: dict[str, dict[str, str]] = json.loads((folder / _GOLDEN).read_text())
+            return found
+    raise LookupError(f"{_GOLDEN} is in no folder above the page")
+
+
+def read_all(paths: Sequence[Path]) -> list[Any]:
+    """Rows of papers and comparisons; of the latter also their means over runs."""
+    kinds = {kind for each in COMPARISONS.values() for kind in each.kinds} | set(KINDS)
+    rows = [row for path in paths for row in read_rows(path, kinds)]
+    for comparison in COMPARISONS.values():
+        rows += comparison.summary([row for row in rows if isinstance(row, comparison.kinds)])
+    return rows
+
+
+def main(page: str, *rows: str) -> None:
     path = Path(page)
-    made, missing = renew(path.read_text(encoding="utf-8"), list(read_rows(Path(rows), KINDS)))
+    found = read_all([Path(each) for each in rows])
+    made, missing = renew(path.read_text(encoding="utf-8"), found, golden_beside(path))
     path.write_text(made, encoding="utf-8")
     for line in missing:
         print(f"left as it was, rows are missing: {line}")
+    seconds = sum(row.cpu_seconds for row in found if isinstance(row, CellRow))
+    print(f"cells of these rows took {seconds / 60:.1f} minutes of processor")
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from tacit_papers.shared.splits import deal, load_split, public_of
 from tacit_papers.shared.textbook_duchi import as_published
 
 _DRAWS = 10  # of coins for each deal of rows: shares are computed once for these
+_SOUND_DRAWS = 2  # of the sound learner, which the paper does not have
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class HitCell(Cell):
             for line, found in zip(lines, places, strict=True):
                 shares, ranks = asked[line.learner].shares, asked[line.learner].ranks
                 mechanism = _mechanism(_query(public, line, len(cohort)), line.epsilon or 1.0)
-                for draw in range(_DRAWS):
+                for draw in range(_DRAWS if line.learner.unsound else _SOUND_DRAWS):
                     coins = stream.child(line.variant, line.mechanism, str(line.epsilon), run, draw)
                     mean = mechanism.totals(mechanism.randomize(shares, coins)).mean
                     found.append(int(ranks[np.argmax(_purity(mean))]))

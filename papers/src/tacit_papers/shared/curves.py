@@ -20,7 +20,14 @@ from tacit.mechanisms.streams import Stream, seeded
 from tacit_papers.datasets.split import Split
 from tacit_papers.runner import Cell
 from tacit_papers.shared.first_learner import Line, mean_and_spread
-from tacit_papers.shared.splits import MOST_OWNERS, accuracy_alone, deal, load_split, our_accuracy
+from tacit_papers.shared.splits import (
+    MOST_OWNERS,
+    accuracy_alone,
+    deal,
+    load_split,
+    our_accuracy,
+    ours_in,
+)
 
 
 @dataclass(frozen=True)
@@ -109,7 +116,7 @@ class CurveCell(Cell):
             for line, found in zip(lines, boosted, strict=True):
                 coins = stream.child(line.variant, line.mechanism, str(line.epsilon), run)
                 found.append(self.boost(split, cohort, line, coins))
-            for epsilon, errors in ours.items():
+            for epsilon, errors in ours.items() if ours_in(split, run) else ():
                 crowd = cohort[: self.rounds * self.owners]
                 errors.append(
                     1 - our_accuracy(split, crowd, epsilon, stream.child("ours", str(epsilon), run))
@@ -117,7 +124,10 @@ class CurveCell(Cell):
         rows: list[CurveRow | OursRow] = []
         for line, runs in zip(lines, boosted, strict=True):
             rows += self._line(split, line, runs)
-        return [*rows, *(self._ours(split, epsilon, each) for epsilon, each in ours.items())]
+        return [
+            *rows,
+            *(self._ours(split, epsilon, each) for epsilon, each in ours.items() if each),
+        ]
 
     def _ours(self, split: Split, epsilon: float, errors: Sequence[float]) -> OursRow:
         mean, std = mean_and_spread(errors)
@@ -128,7 +138,7 @@ class CurveCell(Cell):
             epsilon=epsilon,
             mean=mean,
             std=std,
-            runs=self.runs,
+            runs=len(errors),
             owners=min(MOST_OWNERS, self.owners * self.rounds),
             rows_per_owner=self.rows_per_owner,
             public_rows=len(split.y_public),
