@@ -18,6 +18,7 @@ from tacit_papers.d.experiment import EPSILONS, PeerRow
 from tacit_papers.ours.ahead import AheadRow, best_of_paper
 from tacit_papers.ours.ahead_report import summary
 from tacit_papers.ours.hospitals import HospitalRow
+from tacit_papers.ours.more_sites import MoreSitesRow, future_table
 from tacit_papers.ours.plan_check import PlanRow
 from tacit_papers.ours.trees import TreeRow
 from tacit_papers.ours.trees_report import report_trees
@@ -326,6 +327,12 @@ def gradient_trees(rows: Sequence[Any]) -> str:
     return table_of(table.columns, table.rows, table.strong)
 
 
+def many_sites(rows: Sequence[Any]) -> str:
+    """Paper C's future work."""
+    table = future_table(_need(rows, MoreSitesRow))
+    return table_of(table.columns, table.rows, table.strong)
+
+
 _A = ("a.experiment",)
 _B, _C, _D = ("b.experiment",), ("c.experiment",), ("d.experiment",)
 _BOOSTING = ("fit boosting", "mechanism")
@@ -351,5 +358,6 @@ TABLES: dict[str, MadeTable] = {
     "one against seven": MadeTable(one_against_seven, ("ours.ahead",), _AHEAD),
     "plan": MadeTable(plan, ("ours.plan_check",), _AHEAD),
     "skewed owners": MadeTable(skewed_owners, ("ours.ahead",), _AHEAD),
+    "many sites": MadeTable(many_sites, ("ours.more_sites",), ("fit sites",)),
     "trees": MadeTable(gradient_trees, ("ours.trees",), ("fit classifier",)),
 }

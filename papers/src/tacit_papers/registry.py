@@ -35,7 +35,7 @@ from tacit_papers.d.edge import EdgeRow
 from tacit_papers.d.events import EventRow
 from tacit_papers.d.experiment import PeerRow
 from tacit_papers.d.report import report_d
-from tacit_papers.ours import ahead, break_even, trees
+from tacit_papers.ours import ahead, break_even, more_sites, trees
 from tacit_papers.ours.ahead_report import draw_ahead, report_ahead
 from tacit_papers.ours.hospitals import HospitalRow
 from tacit_papers.ours.tasks import SIZES
@@ -58,10 +58,12 @@ class Paper:
 @dataclass(frozen=True)
 class Comparison:
     """A comparison of our own: cells (quick, seed, data sets), what is made of their rows, how it
-    is shown, and a picture beside it.
+    is shown, and a picture beside it. Of `tasks` those that are no `datasets` run only when they
+    are named.
     """
 
     datasets: tuple[str, ...]
+    tasks: tuple[str, ...]
     cells: Callable[[bool, int, Iterable[str]], list[Cell]]
     kinds: tuple[type[Any], ...]
     summary: Callable[[Iterable[object]], Sequence[Any]]
@@ -99,6 +101,7 @@ KINDS = (
 COMPARISONS = {
     "ahead": Comparison(
         datasets=ahead.DATASETS,
+        tasks=tuple(SIZES),
         cells=break_even.cells_ahead,
         kinds=break_even.KINDS,
         summary=break_even.rows_ahead,
@@ -107,17 +110,25 @@ COMPARISONS = {
     ),
     "trees": Comparison(
         datasets=trees.DATASETS,
+        tasks=tuple(SIZES),
         cells=trees.cells_trees,
         kinds=trees.KINDS,
         summary=trees.rows_trees,
         report=report_trees,
+    ),
+    "future": Comparison(
+        datasets=more_sites.DATASETS,
+        tasks=more_sites.DATASETS,
+        cells=more_sites.cells_future,
+        kinds=more_sites.KINDS,
+        summary=more_sites.rows_future,
+        report=more_sites.report_future,
     ),
 }
 
 DATASETS = {name: paper.datasets for name, paper in PAPERS.items()} | {
     name: comparison.datasets for name, comparison in COMPARISONS.items()
 }
-TASKS = tuple(SIZES)  # on which comparisons run, some only when they are named
 
 
 def cells_of(
@@ -148,6 +159,8 @@ def claims_of(papers: Iterable[str], rows: Sequence[Any]) -> list[Claim]:
 def tasks_of(comparison: Comparison, datasets: Sequence[str] | None) -> tuple[str, ...]:
     """The tasks of a comparison: those that are named, or its own."""
     names = tuple(datasets or comparison.datasets)
-    if not set(names) <= set(TASKS):
-        raise bad("dataset", f"among {TASKS}", sorted(set(names) - set(TASKS)))
+    if not set(names) <= set(comparison.tasks):
+        raise bad(
+            "dataset", f"among {comparison.tasks}", sorted(set(names) - set(comparison.tasks))
+        )
     return names

@@ -25,7 +25,6 @@ from tacit_papers.registry import (
     DATASETS,
     KINDS,
     PAPERS,
-    TASKS,
     Comparison,
     cells_of,
     claims_of,
@@ -49,7 +48,7 @@ def reproduce(
         str,
         typer.Argument(
             help="Which paper: a, b, c, d or all; ahead: our own methods against them; trees: "
-            "gradient boosting."
+            "gradient boosting; future: what papers leave for later."
         ),
     ] = "all",
     dataset: Annotated[
@@ -171,7 +170,7 @@ def _reproduce_papers(chosen: list[str], wish: _Wish) -> list[str]:
 def _compare(chosen: Comparison, wish: _Wish) -> list[str]:
     """A comparison of our own; what is to be said of it."""
     wanted = chosen.cells(wish.quick, wish.seed, tasks_of(chosen, wish.datasets))
-    notes = wish.run(wanted, chosen.cells(wish.quick, wish.seed, TASKS))
+    notes = wish.run(wanted, chosen.cells(wish.quick, wish.seed, chosen.tasks))
     rows = chosen.summary(read_rows(wish.rows, chosen.kinds))
     wish.screen.tell(rows=rows)
     document = chosen.report(rows)
