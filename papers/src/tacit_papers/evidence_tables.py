@@ -11,6 +11,7 @@ from tacit.render.pages import table_of
 from tacit_papers.a.patches import PatchRow, best_patch
 from tacit_papers.a.published import CURVES
 from tacit_papers.a.readings import DEFAULTS, PublicRow, ReadingRow, mean_gaps, stated_errors
+from tacit_papers.b.hits import HitRow
 from tacit_papers.b.readings import SummedReadingRow
 from tacit_papers.c.experiment import SiteRow
 from tacit_papers.claims import counts, reasons
@@ -59,14 +60,16 @@ def _heads(epsilons: Iterable[float | None]) -> list[str]:
 
 
 def claims_by_paper(rows: Sequence[Any]) -> str:
-    """How many claims of each paper hold, differ by reason, and are unchecked."""
+    """How many claims of each paper hold, differ by reason, and are unchecked; of every paper
+    there must be rows.
+    """
+    for kind in (ReadingRow, HitRow, SiteRow, PeerRow):
+        _need(rows, kind)
     lines = []
     for paper in (*PAPERS, "all"):
         own = claims_of(PAPERS if paper == "all" else [paper], rows)
         why = ", ".join(f"{reason} {count}" for reason, count in reasons(own).items())
         lines.append((paper.upper(), *map(str, counts(own).values()), why))
-    if not sum(int(line[1]) + int(line[2]) for line in lines):
-        raise LookupError("rows of papers")
     return table_of(("paper", "hold", "differ", "unchecked", "why they differ"), lines)
 
 
