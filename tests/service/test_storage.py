@@ -55,9 +55,13 @@ def campaign(folder, database, vault):
         await join(joining(folder, RehearsalPart(SEED), **LIMITS), link, TOKENS)
         while (model := await link.call("GET", "/v1/model", None)).status_code == 404:
             await asyncio.sleep(0.05)
-        return (await link.call("GET", "/v1/status", None)).json(), model.content
+        status = (await link.call("GET", "/v1/status", None)).json()
+        await asyncio.sleep(0.3)  # whatever still looks at the database ends
+        return status, model.content
 
-    return driven(service, work)
+    found = driven(service, work)
+    service.store.close()
+    return found
 
 
 def test_an_encrypted_campaign_is_the_same_and_its_database_says_nothing(tmp_path, database):
