@@ -92,7 +92,7 @@ def test_turns_that_were_taken_are_the_model(program, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("where", "more", "said"),
     [
-        ("tacit.cli.fit.read_owned", "", "nobody was asked, and nothing was written"),
+        ("tacit.cli._fitting.read_owned", "", "nobody was asked, and nothing was written"),
         ("tacit.cli._fitting.look_ahead", "", "nobody was asked, and nothing was written"),
         (
             "tacit.estimators.sites.tune_site",
@@ -136,7 +136,7 @@ def test_a_model_is_kept_while_it_is_tested(program, tmp_path, monkeypatch):
 
 
 def test_plans_that_are_done_are_shown(program, monkeypatch):
-    monkeypatch.setattr("tacit.cli.plan.look_ahead", ctrl_c_at(3, look_ahead))
+    monkeypatch.setattr("tacit.algorithms.refinement.look_ahead", ctrl_c_at(3, look_ahead))
     said, lines, status = program(
         "plan mine.csv --label rich --owners 2000 --leave-out family --trust nobody --json"
     )
@@ -146,7 +146,7 @@ def test_plans_that_are_done_are_shown(program, monkeypatch):
 
 
 def test_a_plan_that_did_not_begin_says_neither_yes_nor_no(program, monkeypatch):
-    monkeypatch.setattr("tacit.cli.plan.fit_public", ctrl_c_at(1, fit_public))
+    monkeypatch.setattr("tacit.algorithms.public_baseline.fit_public", ctrl_c_at(1, fit_public))
     said, lines, status = program(
         "plan mine.csv --label rich --owners 2000 --leave-out family --trust nobody --json"
     )
