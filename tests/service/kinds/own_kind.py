@@ -48,19 +48,12 @@ class BaggingTerms(CampaignTerms):
         return [np.argmax(votes, axis=1) for votes in bag.staged_votes(public.X)]
 
     def publication(self, result, public, sums):
-        terms = self.query.terms
-        promise = boosting_guarantee(
-            "",
-            terms.mechanism,
-            np.array(terms.epsilons),
-            error_epsilon=None,
-            source=Source(len(public.y)),
-            stream=self.owner_coins,
-        )
+        terms, source = self.query.terms, Source(len(public.y))
+        said = {"error_epsilon": None, "source": source, "stream": self.owner_coins}
         return Publication(
             estimator="PrivateBoosting",
             model=result,
-            guarantee=promise,
+            guarantee=boosting_guarantee("", terms.mechanism, np.array(terms.epsilons), **said),
             report=[{"group": number + 1} for number in range(len(result))],
             ended=f"{len(result)} of {self.groups} groups",
         )
