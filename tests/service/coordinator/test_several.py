@@ -18,6 +18,7 @@ from tacit.service.coordinator.server import Making, Service, campaign_files
 from tacit.service.coordinator.store import Store
 from tacit.service.device.client import Link
 from tacit.service.device.join import RehearsalPart, join
+from tacit.service.kinds.campaign_file import Readers
 from tacit.service.protocol.handshake import Request, request_headers
 from tacit.wire import decode, encode
 from tests.service.coordinator.made import ADMIN, CAMPAIGN, client_of, folder_of, joining, visiting
@@ -152,11 +153,17 @@ def test_campaigns_are_added_ended_and_archived_while_others_go_on(tmp_path, dat
             assert (await client.get("/campaigns/south/")).status_code == 200
             assert records.owners() == records.tokens() == []
             assert records.acts()[0].what == "state"
-            (folder / "south.toml").unlink()  # page and model need no file
+            file = folder / "south.toml"
+            file.write_text(file.read_text() + '\nmodel_for = "members"\n')
+            after = service_of(folder, database)  # what the file says of readers still counts
+            assert after.campaigns["south"].readers == Readers("public", "members")
+            after.close()
+            file.unlink()  # figures and model need no file: without one, administrators have them
 
     asyncio.run(main())
     later = service_of(folder, database)
     assert [slug for slug, each in later.campaigns.items() if each.driver is None] == ["south"]
+    assert later.campaigns["south"].readers == Readers("administrators", "administrators")
     for each in (later, store, other):
         each.close()
 

@@ -40,6 +40,7 @@ from tacit.service.coordinator.status import View
 from tacit.service.coordinator.store import Store, prepare
 from tacit.service.coordinator.sums import Sums
 from tacit.service.kinds import read_spec, read_terms
+from tacit.service.kinds.campaign_file import ADMINISTRATORS, Readers
 from tacit.service.kinds.kind import CampaignTerms
 from tacit.service.protocol.guard import Direct, Guard, Limits
 from tacit.service.protocol.handshake import greeting, rehearse_only_here
@@ -226,6 +227,16 @@ def campaign_files(places: Sequence[Path]) -> dict[str, Path]:
     return found
 
 
+def _readers_of(file: Path | None) -> Readers:
+    """Who may read what is left of an archived campaign: whom its file names; without a file that
+    can be read, administrators alone.
+    """
+    try:
+        return Readers(ADMINISTRATORS, ADMINISTRATORS) if file is None else read_spec(file).readers
+    except (ValueError, OSError):
+        return Readers(ADMINISTRATORS, ADMINISTRATORS)
+
+
 class Service:
     """Several campaigns behind one address, on one database, each under its own root.
 
@@ -265,8 +276,8 @@ class Service:
         """Campaigns that are to be served now and were not, by slug; those that are archived now
         in place of what they were.
         """
-        found = {}
-        for slug, file in campaign_files(self._places).items():
+        found, files = {}, campaign_files(self._places)
+        for slug, file in files.items():
             changed = file.stat().st_mtime
             if slug in self.campaigns or self._passed_over.get(slug) == changed:
                 continue
@@ -280,7 +291,8 @@ class Service:
             store = Store(self._database, slug)
             known = self.campaigns.get(slug) or found.get(slug)
             if (known is None or known.driver is not None) and store.standing().archive:
-                found[slug] = make_archived(store, *self._parts(slug))
+                archived = make_archived(store, *self._parts(slug))
+                found[slug] = replace(archived, readers=_readers_of(files.get(slug)))
         return found
 
     def _parts(self, slug: str) -> tuple[Ed25519PrivateKey, Making, Watch]:
