@@ -186,7 +186,9 @@ def test_reproduce_shows_measured_beside_published(tmp_path):
 def test_reproduce_refuses_another_paper():
     result = run(app, ["reproduce", "z"])
     assert isinstance(result.exception, ValueError)
-    assert "paper must be one of a, b, c, d, all, ahead, trees, got 'z'" in str(result.exception)
+    assert "paper must be one of a, b, c, d, all, ahead, trees, future, got 'z'" in str(
+        result.exception
+    )
 
 
 def test_version_and_help():

@@ -34,6 +34,8 @@ EXAMPLES = {  # what a document must have, of commands whose example runs by its
     "plan": {"plans", "collect", "notes"},
     "fit": {"model", "label", "guarantee", "plan", "test", "ended", "next"},
     "predict": {"rows", "out", "accuracy", "ignored_columns"},
+    "explain": {"page", "importances", "measured", "unit"},
+    "export": {"out", "kind", "signed_by"},
     "audit": {"sound", "mechanisms", "seconds"},
     "reproduce": {"claims", "counts", "rows_file", "command", "notes"},
     "vectors": {"passed", "failed", "not_judged", "vectors"},
@@ -44,6 +46,9 @@ EXAMPLES = {  # what a document must have, of commands whose example runs by its
     "admin log": {"acts"},
     "admin grant": {"name", "roles", "key", "file"},
     "admin database": {"version", "versions"},
+    "admin tokens": {"tokens", "new"},
+    "admin campaigns": {"campaigns"},
+    "admin add": {"campaign", "files"},
     "identity campaign": {"key", "first", "replaced"},
     "identity helper": {"key", "first", "replaced"},
     "identity administrator": {"name", "key"},
@@ -56,12 +61,16 @@ SERVED = {
     "join",
     "leave",
     "ledger serve",
+    "admin end",
+    "admin archive",
 }  # these need each other, or go on until Ctrl-C
 WRONG = {  # each command, asked for something that its user has to change
     "demo": "--epsilon 0",
     "plan": "gone.csv --label income --owners 5",
     "fit": "gone.csv --label income --public mine.csv",
     "predict": "gone.tacit new.csv",
+    "explain": "gone.tacit",
+    "export": "gone.tacit --out model.onnx",
     "audit": "--epsilon nan",
     "reproduce": "z",
     "serve": "campaign.toml --host 192.0.2.1",
@@ -78,6 +87,11 @@ WRONG = {  # each command, asked for something that its user has to change
     "admin log": "--database sqlite:///empty.db",
     "admin grant": "ada --roles fly",
     "admin database": "--database sqlite:///running.db --to 9999",
+    "admin tokens": "--database sqlite:///empty.db",
+    "admin campaigns": "--database sqlite:///empty.db",
+    "admin add": "campaign.toml gone",
+    "admin end": "--campaign nobody --database sqlite:///running.db",
+    "admin archive": "--campaign nobody --database sqlite:///running.db",
     "identity campaign": "--state gone",
     "identity helper": "--state gone",
     "identity owner": "https://127.0.0.1:9 --home gone",
@@ -110,6 +124,8 @@ def folder(tmp_path_factory):
         'learner = "centroid"\nepsilon = 1.0\nrounds = 2\n'
         "owners_per_round = 5\nstart = 9\nminimum = 2\ndeadline = 600\n"
     )
+    (made / "trial.toml").write_text((made / "campaign.toml").read_text())
+    (made / "campaigns").mkdir()
     (made / "policy.toml").write_text("epsilon_per_release = 1\nepsilon_total = 1\nreleases = 3")
     store = Store(f"sqlite:///{made}/running.db")
     store.create_or_resume("trial", b"terms", b"key")
@@ -140,10 +156,11 @@ def test_the_guide_for_scripts_names_all_of_it():
     page = (Path(__file__).parents[2] / "docs" / "how-to" / "scripts.md").read_text()
     lines = [line for line in page.splitlines() if line.startswith("|")]
     for name in COMMANDS:
-        (told,) = [line for line in lines[: len(lines) // 2] if f"`{name}`" in line.split("|")[1]]
+        documents = lines[: lines.index("| status | means |")]
+        (told,) = [line for line in documents if f"`{name}`" in line.split("|")[1]]
         assert all(f"`{key}`" in page for key in EXAMPLES.get(name, set()) - {"seconds"}), told
     for status in (
-        value for name, value in vars(_exits).items() if name.isupper() and isinstance(value, int)
+        value for name, value in vars(_exits).items() if name.isupper() and type(value) is int
     ):
         assert any(line.startswith(f"| {status} |") for line in lines), status
         assert f"{status} " in _exits.TABLE

@@ -176,9 +176,17 @@ main()
 @pytest.mark.parametrize(
     ("module", "more"), [("typer", "--json"), ("sklearn", "--json"), ("sklearn", "--epsilon=1")]
 )
-def test_ctrl_c_while_the_program_is_imported_is_one_line(module, more):
+def test_ctrl_c_while_the_program_is_imported_is_one_line(folder, module, more):
     code = WHILE_IMPORTING.format(module=module, more=more)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    paths = os.pathsep.join(os.path.abspath(path) for path in sys.path)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, done.stderr) == (130, "tacit: stopped: nothing was done yet\n")
     assert done.stdout == (
         '{"stopped": "stopped: nothing was done yet"}\n' if more == "--json" else ""

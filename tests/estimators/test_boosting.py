@@ -168,7 +168,7 @@ def test_errors_by_secure_sums():
         ({"public_fraction": 1.0}, "public_fraction must be"),
         ({"error": "owners", "error_epsilon": -1.0}, "error_epsilon must be"),
         ({"random_state": -1}, "seed must be"),
-        ({"random_state": "today"}, "cannot be used to seed"),
+        ({"random_state": "today"}, "random_state must be None, a whole number"),
     ],
 )
 def test_bad_parameters(wrong, message):

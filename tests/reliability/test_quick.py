@@ -53,7 +53,7 @@ def test_planted_values_are_seen_in_a_repr_and_in_a_log(monkeypatch):
 
 
 def test_a_gate_that_forgets_what_it_said_is_seen(monkeypatch):
-    monkeypatch.setattr(Book, "spent", lambda self, owner: (0, 0))
+    monkeypatch.setattr(Book, "spending_of", lambda self, owner: (0, 0))
     assert "owners with a second release" in faults(schedules(20))
 
 
@@ -72,7 +72,7 @@ def test_a_gate_without_policy_is_seen(tmp_path, monkeypatch):
     objects to nothing.
     """
     (tmp_path / "sitecustomize.py").write_text(
-        "from tacit.owner.policy import Policy\nPolicy.objection = lambda self, invitation: ''\n"
+        "from tacit.owner.policy import Policy\nPolicy.objection = lambda self, *given: ''\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     assert "releases out of policy" in faults(questions(200, bounds_checked=False))

@@ -351,13 +351,13 @@ def test_an_administrators_key_is_replaced_with_its_roles(tmp_path):
     for name in ("ada", "admin"):
         found = run(app, ["identity", "administrator", name, "--state", str(tmp_path)])
         assert found.exit_code == 0, found.output
-    now = Administrators(admin_key(tmp_path), file)
+    now = Administrators(admin_key(tmp_path), [file])
     assert now.find(old.encode()) is None
     assert now.find(first.encode()) is None
     assert now.find(admin_key(tmp_path).encode()) == Administrator("admin", ROLES)
     found = run(app, ["identity", "administrator", "ada", "--state", str(tmp_path)])
     key = found.output.split()[-1].encode()
-    assert Administrators("x", file).find(key) == Administrator("ada", ("look", "steer"))
+    assert Administrators("x", [file]).find(key) == Administrator("ada", ("look", "steer"))
     gone = run(app, ["identity", "administrator", "eve", "--state", str(tmp_path)])
     assert "that of an administrator" in str(gone.exception)
 

@@ -19,7 +19,8 @@ from tacit_papers.d.experiment import EPSILONS, PeerRow
 from tacit_papers.ours.ahead import AheadRow, best_of_paper
 from tacit_papers.ours.ahead_report import summary
 from tacit_papers.ours.hospitals import HospitalRow
-from tacit_papers.ours.more_sites import MoreSitesRow, future_table
+from tacit_papers.ours.more_sites import MoreSitesRow
+from tacit_papers.ours.more_sites_report import future_table
 from tacit_papers.ours.plan_check import PlanRow
 from tacit_papers.ours.trees import TreeRow
 from tacit_papers.ours.trees_report import report_trees

@@ -38,6 +38,7 @@ from tacit_papers.d.report import report_d
 from tacit_papers.ours import ahead, break_even, more_sites, trees
 from tacit_papers.ours.ahead_report import draw_ahead, report_ahead
 from tacit_papers.ours.hospitals import HospitalRow
+from tacit_papers.ours.more_sites_report import report_future
 from tacit_papers.ours.tasks import SIZES
 from tacit_papers.ours.trees_report import report_trees
 from tacit_papers.runner import Cell, CellRow
@@ -122,7 +123,7 @@ COMPARISONS = {
         cells=more_sites.cells_future,
         kinds=more_sites.KINDS,
         summary=more_sites.rows_future,
-        report=more_sites.report_future,
+        report=report_future,
     ),
 }
 

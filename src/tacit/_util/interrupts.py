@@ -2,11 +2,12 @@
 
     exit_on_interrupt()         while modules are imported: one line, exit status 130, at once
     raise_on_interrupt()        a command begins: an exception again, which it may catch
+    with leave_on_interrupt()   it imports what it needs before it does anything: as at first
     with stop_on_interrupt(..)  work worth keeping: the first asks to stop, the second interrupts
 
 A `KeyboardInterrupt` in the middle of somebody else's import may be swallowed, or end in a
-traceback; as long as no command has begun there is nothing to keep, so leaving at once is safe.
-This file is imported before all others, so it imports nothing heavy.
+traceback; as long as no command has done anything there is nothing to keep, so leaving at once is
+safe. This file is imported before all others, so it imports nothing heavy.
 """
 
 import os
@@ -30,6 +31,18 @@ def raise_on_interrupt() -> None:
     """A command begins: Ctrl-C is again an exception, which it may catch."""
     if signal.getsignal(signal.SIGINT) is _leave:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
+def leave_on_interrupt() -> Iterator[None]:
+    """While a command that has nothing to keep yet imports what it needs, Ctrl-C ends it."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

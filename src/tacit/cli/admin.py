@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
+import click
 import typer
 
 from tacit.cli import add
@@ -200,8 +201,6 @@ def campaigns(database: Database = _HERE, *, screen: Screen) -> None:
     Example:
         tacit admin campaigns --database sqlite:///running.db
     """
-    from tacit.service.coordinator.sql import Database as Campaigns
-
     find_campaign(database, any_of_them=True)
     listed = [
         {
@@ -209,7 +208,7 @@ def campaigns(database: Database = _HERE, *, screen: Screen) -> None:
             "name": (now := find_campaign(database, slug).standing()).name,
             "state": "archived" if now.archive is not None else now.state,
         }
-        for slug in Campaigns(database).campaigns().values()
+        for slug in _open(database).campaigns().values()
     ]
     screen.tell(campaigns=listed)
     for each in listed:
@@ -302,17 +301,26 @@ def _records(database: str, campaign: str = "") -> Any:
     return Records(find_campaign(database, campaign))
 
 
+def _open(database: str) -> Any:
+    """A database, until the command ends."""
+    from tacit.service.coordinator import sql
+
+    opened = sql.Database(database, open_vault(os.environ.get("TACIT_STORAGE_KEY")))
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        context.call_on_close(opened.close)
+    return opened
+
+
 def find_campaign(database: str, campaign: str = "", *, any_of_them: bool = False) -> Any:
     """The store of a campaign in a database: the one of this name, else the only one. The key of an
     encrypted database is in TACIT_STORAGE_KEY.
     """
     from sqlalchemy import inspect
 
-    from tacit.service.coordinator import sql
     from tacit.service.coordinator.store import Store
 
-    kept = sql.Database(database, open_vault(os.environ.get("TACIT_STORAGE_KEY")))
-    store = Store(kept, campaign)
+    store = Store(_open(database), campaign)
     with store.reading() as connection:
         if not inspect(connection).has_table("storage"):
             raise ValueError(

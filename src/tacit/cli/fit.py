@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from tacit._util.checks import one_of, positive
+from tacit._util.interrupts import leave_on_interrupt
 from tacit.cli._options import (
     Categories,
     Decimal,
@@ -230,8 +231,9 @@ def fit(
     files.check()
     if schema is not None:
         check_file(schema, "a schema (TOML)")
-    from tacit.cli._fitting import FitRequest, carry_out
-    from tacit.data.sample import ColumnRoles
+    with leave_on_interrupt():
+        from tacit.cli._fitting import FitRequest, carry_out
+        from tacit.data.sample import ColumnRoles
 
     roles = ColumnRoles(label, owners, schema, category or (), leave_out or ())
     carry_out(FitRequest(method, options, files, roles, seed), screen)

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from tacit._util.checks import one_of, positive
+from tacit._util.interrupts import leave_on_interrupt
 from tacit.cli._options import (
     DO_NOT_COLLECT,
     Categories,
@@ -64,11 +65,11 @@ def plan(
     if schema is not None:
         check_file(schema, "a schema (TOML)")
     crowds = _crowds(owners, epsilon or (0.5, 1.0, 2.0, 4.0), trust or TRUSTS, rows_per_owner)
-    from tacit.data.csv_text import TextForm
-    from tacit.data.sample import ColumnRoles
-    from tacit.data.table_file import TableFile
-    from tacit.estimators.planning import Plan
-
+    with leave_on_interrupt():
+        from tacit.data.csv_text import TextForm
+        from tacit.data.sample import ColumnRoles
+        from tacit.data.table_file import TableFile
+        from tacit.estimators.planning import Plan
     file = TableFile.open(public, TextForm(decimal, encoding))
     roles = ColumnRoles(label, None, schema, category or (), leave_out or ())
     plans, notes, stopped = list[Plan](), list[str](), False
@@ -95,8 +96,8 @@ def _crowds(
     budgets = [positive("epsilon", each) for each in epsilons]
     for each in trusts:
         one_of("trust", each, TRUSTS)
-    from tacit.algorithms.question import Population
-
+    with leave_on_interrupt():
+        from tacit.algorithms.question import Population
     return [
         Population(number, budget, rows_per_owner, whom)
         for number, budget, whom in product(owners, budgets, trusts)
@@ -116,11 +117,11 @@ def _make_plans(
     step: Steps,
 ) -> "Iterator[Plan]":
     """One after the other, so that those that are done are kept; notes on columns come first."""
-    from tacit.algorithms.public_baseline import fit_public
-    from tacit.algorithms.refinement import look_ahead
-    from tacit.data.table_file import read_sample
-    from tacit.estimators.planning import Plan
-
+    with leave_on_interrupt():
+        from tacit.algorithms.public_baseline import fit_public
+        from tacit.algorithms.refinement import look_ahead
+        from tacit.data.table_file import read_sample
+        from tacit.estimators.planning import Plan
     step("reading")
     sample = read_sample(file, roles)
     notes += sample.notes

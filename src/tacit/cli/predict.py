@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit._util.interrupts import stop_on_interrupt
+from tacit._util.interrupts import leave_on_interrupt, stop_on_interrupt
 from tacit.cli._options import Decimal, Encoding, optional_key
 from tacit.cli._output import Screen, bar, check_file, misfits_line, writable
 
@@ -159,8 +159,9 @@ def predict(
     check_file(model, "a model that tacit fit wrote")
     check_file(data)
     writable("--out", out)
-    from tacit.data.csv_text import TextForm, is_parquet
-    from tacit.data.table_file import TableFile
+    with leave_on_interrupt():
+        from tacit.data.csv_text import TextForm, is_parquet
+        from tacit.data.table_file import TableFile
 
     fitted, signer = read_saved(model, optional_key(campaign_key))
     if getattr(getattr(fitted, "model", None), "bounds", None) is not None:

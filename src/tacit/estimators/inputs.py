@@ -196,6 +196,7 @@ def set_aside(classes: IntArray, owners: IntArray, fraction: float, stream: Stre
     has been looked at. `classes` are class numbers by row, -1 for labels that do not count, and
     `owners` owner numbers by row.
 
+    >>> from tacit import seeded
     >>> int(set_aside(np.arange(100) % 2, np.arange(100), 0.2, seeded(1)).sum())
     20
     """

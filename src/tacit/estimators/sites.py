@@ -171,7 +171,8 @@ class SiteModels(EstimatorFace, BaseEstimator):  # type: ignore[misc]  # scikit-
 
     def _scores(self, X: Any) -> FloatArray:
         """Scores (rows, vectors); of two classes the second's lead."""
-        scores = np.asarray(self.linear_.scores(self._rows(X)))
+        rows = self._rows(X)
+        scores = np.asarray(self.linear_.scores(rows))
         return scores[:, 1:] - scores[:, :1] if scores.shape[1] == 2 else scores
 
 
@@ -301,11 +302,13 @@ class SiteEnsemble(ClassifierMixin, SiteModels):  # type: ignore[misc]
 
     def predict(self, X: Any) -> AnyArray:
         """The class with the largest score."""
-        return np.asarray(self.classes_[winners(self._scores(X))])
+        best = winners(self._scores(X))
+        return np.asarray(self.classes_[best])
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Logistic probabilities of the scores; for more than two classes, made to add up to 1."""
-        return self.linear_.probabilities(self._rows(X))
+        rows = self._rows(X)
+        return self.linear_.probabilities(rows)
 
 
 def loss_of(name: Any, *, numbers: bool) -> Loss:

@@ -23,10 +23,8 @@ class BaggingTerms(CampaignTerms):
 
     kind: ClassVar[str] = "bagging"
     words: ClassVar[KindWords] = replace(BoostingTerms.words, steps="groups", model="the bag")
-
     query: ShareQuery
     groups: int
-
     epsilons = property(lambda self: self.query.epsilons)
     owners_needed = property(lambda self: self.query.owners)
     rounds_expected = property(lambda self: self.groups)
@@ -48,12 +46,13 @@ class BaggingTerms(CampaignTerms):
         return [np.argmax(votes, axis=1) for votes in bag.staged_votes(public.X)]
 
     def publication(self, result, public, sums):
-        terms, source = self.query.terms, Source(len(public.y))
-        said = {"error_epsilon": None, "source": source, "stream": self.owner_coins}
+        how, coins = self.query.how, self.owner_coins
+        of, epsilons = Source(len(public.y)), np.array(self.epsilons)
+        promise = boosting_guarantee("", how, epsilons, error_epsilon=None, source=of, stream=coins)
         return Publication(
             estimator="PrivateBoosting",
             model=result,
-            guarantee=boosting_guarantee("", terms.mechanism, np.array(terms.epsilons), **said),
+            guarantee=promise,
             report=[{"group": number + 1} for number in range(len(result))],
             ended=f"{len(result)} of {self.groups} groups",
         )
