@@ -13,7 +13,7 @@ from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import look_ahead, refine
 from tacit.algorithms.summed_gradients import SummedGradients
-from tacit.algorithms.wide_start import _left_out, _likeliest, wide_map
+from tacit.algorithms.wide_start import ROUGH, SMOOTH, WideStart, _left_out, _likeliest, wide_map
 from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline
 from tacit.learners.models.features import FeatureMap
@@ -147,10 +147,21 @@ def test_a_row_left_out_is_nearly_refitted_without_it():
         assert np.abs(left_out[row] - exact).max() < 0.15 * np.abs(scores[row] - exact).max() + 0.02
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-def test_wide_features_have_length_one_on_average(classes):
+def test_public_rows_choose_how_smooth_features_are():
+    """A circle is smooth, boxes are not."""
+    X = np.random.default_rng(2).uniform(-1, 1, size=(400, 6))
+    circle = ((X[:, :2] ** 2).sum(axis=1) < 0.6).astype(int)
+    boxes = ((X[:, 0] > 0.4) | (X[:, 1] < -0.6)).astype(int)
+    for labels, kinds in ((circle, SMOOTH.parts), (boxes, ROUGH.parts)):
+        public = Public(X, labels, 2)
+        start = WideStart.of(public, fit_public(public, ["logistic regression"]))
+        assert {type(part) for part in start.map.expansion.parts} == set(kinds)
+
+
+@pytest.mark.parametrize(("classes", "mix"), [(2, ROUGH), (2, SMOOTH), (3, ROUGH)])
+def test_wide_features_have_length_one_on_average(classes, mix):
     public, cohort, _ = problem(classes)
-    features = wide_map(public)
+    features = wide_map(public, mix)
     phi = features.transform(public.X)[:, 1:]
     assert (phi**2).sum(axis=1).mean() == pytest.approx(1.0)
     assert (classes - 1) * features.dim <= 3600

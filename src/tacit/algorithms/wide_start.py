@@ -4,7 +4,7 @@ them under public rows alone, and how these rows curve. Why these: summed_gradie
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
@@ -19,11 +19,9 @@ from tacit.learners.models.scores import Leaves, ModelScores, Trees, contrasts, 
 
 WIDE = 2000  # numbers of a share that is added up by servers, for two classes
 _MOST_WIDE = 9000  # the same for any number of classes
-_PARTS = {Rows: 0.2, Products: 0.2, Waves: 0.3, Leaves: 0.3}  # of the squared length of features
 _LEVEL = 0.2  # of their constant
 _OWN = 0.02  # squared length of what the data user's own model says
 _FLATTEST = 0.25  # part of the mean deviation that a column is taken to have at least
-_FINEST = 6.0  # how much faster the fastest waves turn than the slowest
 _TREES, _LEAVES, _LEAF = 40, 16, 3  # of a forest, of a tree, rows of a leaf
 _LEAST_FOR_TREES = 20  # rows
 _VARIANCES = (1.0, 4.0, 16.0, 64.0, 256.0)  # of coefficients, before anything is known
@@ -31,10 +29,23 @@ _CURVED, _CAUTION = 1.5, 0.05  # how much more than foreseen rows left out may c
 _KINDS = 8  # of axes, by curvature: what is learnt of one is learnt of its kind
 
 
-def wide_map(public: Public) -> FeatureMap:
-    """Columns, products of their first principal coordinates, leaves of a forest of public rows,
-    and as many random waves as there is room for, from slow to fast; each only centred and scaled:
-    squared lengths add up to 1 on average over public rows.
+class Mix(NamedTuple):
+    """What features are made of: the part of each kind in their squared length, and how much
+    faster the fastest waves turn than the slowest.
+    """
+
+    parts: dict[type[Expansion], float]
+    finest: float
+
+
+ROUGH = Mix({Rows: 0.2, Products: 0.2, Waves: 0.3, Leaves: 0.3}, 6.0)
+SMOOTH = Mix({Rows: 0.3, Products: 0.4, Waves: 0.3}, 1.0)
+
+
+def wide_map(public: Public, mix: Mix) -> FeatureMap:
+    """Columns, products of their first principal coordinates, leaves of a forest of public rows
+    where the mix has them, and as many random waves as there is room for; each only centred and
+    scaled: squared lengths add up to 1 on average over public rows.
 
     Owners compute it without a matrix product, and a coefficient's scale is a guess of a smooth
     function, not of what few rows happen to span.
@@ -49,20 +60,20 @@ def wide_map(public: Public) -> FeatureMap:
     flat = (vectors / np.sqrt(values))[:, :COORDINATES]
     products = Products(centre, np.ascontiguousarray(axes @ flat))
     parts: list[Expansion] = [Rows(), products]
-    if len(public.y) >= _LEAST_FOR_TREES:
+    if Leaves in mix.parts and len(public.y) >= _LEAST_FOR_TREES:
         parts.append(Leaves(_forest_trees(public, max(1, min(_TREES, room // (3 * _LEAVES))))))
     waves = max(1, (room - sum(part.width(public.dim) for part in parts)) // 2)
     coins = np.random.default_rng(0)
-    turns = coins.normal(size=(public.dim, waves)) * _FINEST ** coins.random(waves)
+    turns = coins.normal(size=(public.dim, waves)) * mix.finest ** coins.random(waves)
     spread = max(float(np.sqrt((rows**2).sum(axis=1).mean())), 1e-9)
     parts.append(Waves(centre, np.ascontiguousarray(axes @ turns / spread)))
-    centres, scales, whole = [], [], sum(_PARTS[type(part)] for part in parts)
+    centres, scales, whole = [], [], sum(mix.parts[type(part)] for part in parts)
     for part in parts:
         raw = part.expand(public.X)
         centres.append(raw.mean(axis=0))
         each = 1 / width if isinstance(part, Rows) else np.ones(raw.shape[1])
         length = float((((raw - centres[-1]) * each) ** 2).sum(axis=1).mean())
-        scales.append(each * np.sqrt(_PARTS[type(part)] / whole / max(length, 1e-12)))
+        scales.append(each * np.sqrt(mix.parts[type(part)] / whole / max(length, 1e-12)))
     return FeatureMap(Joined(tuple(parts)), np.concatenate(centres), np.concatenate(scales), _LEVEL)
 
 
@@ -112,16 +123,30 @@ class WideStart:
     def of(cls, public: Public, own: PublicModel) -> "WideStart":
         """Of wide features, if public rows that it has not seen are likelier than under the data
         user's own model; else that model itself, as a feature beside them.
+
+        Rough features, unless smooth ones make those rows likelier by more than one standard
+        error: they learn more from owners than public rows can show.
         """
-        features = wide_map(public)
-        phi = features.transform(public.X)
-        coefficients, variance, scores = _fit_wide(phi, public.y, public.classes)
-        left_out = _out_of_fold(public, variance)
-        wide = cls(features, phi, coefficients, variance, scores, left_out)
-        fair = temperature(left_out, public.y) * left_out  # as the data user's own model has had
-        if own.accuracy is None or _loss(fair, public.y) < _loss(own.held_out, public.y):
+        rough, smooth = (cls._of_mix(public, mix) for mix in (ROUGH, SMOOTH))
+        lead = rough._losses(public) - smooth._losses(public)
+        wide = smooth if lead.mean() > lead.std() / np.sqrt(len(lead)) else rough
+        if own.accuracy is None or wide._losses(public).mean() < _loss(own.held_out, public.y):
             return wide
         return wide.around(own)
+
+    @classmethod
+    def _of_mix(cls, public: Public, mix: Mix) -> "WideStart":
+        features = wide_map(public, mix)
+        phi = features.transform(public.X)
+        coefficients, variance, scores = _fit_wide(phi, public.y, public.classes)
+        left_out = _out_of_fold(public, mix, variance)
+        return cls(features, phi, coefficients, variance, scores, left_out)
+
+    def _losses(self, public: Public) -> FloatArray:
+        """The log loss of each row left out, at the temperature that the data user's own model has
+        had as well.
+        """
+        return _losses(temperature(self.left_out, public.y) * self.left_out, public.y)
 
     def around(self, own: PublicModel) -> "WideStart":
         """The data user's own model in place of this one; of public rows it says what it says out
@@ -166,13 +191,13 @@ def _fit_wide(
     return (back @ best).T, variance, scores
 
 
-def _out_of_fold(public: Public, variance: float) -> FloatArray:
+def _out_of_fold(public: Public, mix: Mix, variance: float) -> FloatArray:
     """Scores of public rows by starts that have not seen them, forests included."""
     folds, scores = folds_of(public.y), np.zeros((len(public.y), public.classes))
     for fold in np.unique(folds):
         out = folds == fold
         rest = Public(public.X[~out], public.y[~out], public.classes)
-        features = wide_map(rest)
+        features = wide_map(rest, mix)
         fitted = _fit_wide(features.transform(rest.X), rest.y, rest.classes, (variance,))[0]
         scores[out] = features.transform(public.X[out]) @ fitted.T @ contrasts(rest.classes).T
     return scores
@@ -180,8 +205,12 @@ def _out_of_fold(public: Public, variance: float) -> FloatArray:
 
 def _loss(scores: FloatArray, labels: IntArray) -> float:
     """The mean log loss."""
+    return float(_losses(scores, labels).mean())
+
+
+def _losses(scores: FloatArray, labels: IntArray) -> FloatArray:
     likely = softmax(scores)[np.arange(len(labels)), labels]
-    return float(-np.log(np.maximum(likely, 1e-12)).mean())
+    return np.asarray(-np.log(np.maximum(likely, 1e-12)))
 
 
 def _likeliest(
