@@ -114,6 +114,11 @@ class Stage:
             yield made
             self.switch.stop()
             await asyncio.sleep(0.2)  # what was being answered ends
+        pool = made.store._database._engine.pool
+        for _ in range(100):  # on a busy machine it takes longer
+            if not getattr(pool, "checkedout", lambda: 0)():
+                break
+            await asyncio.sleep(0.05)
         made.store.close()
 
     async def wait(self, done):
