@@ -16,7 +16,7 @@ from tacit.algorithms.summed_gradients import SummedGradients
 from tacit.algorithms.wide_start import ROUGH, SMOOTH, WideStart, _left_out, _likeliest, wide_map
 from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline
-from tacit.learners.models.features import FeatureMap
+from tacit.learners.models.features import FeatureMap, Joined
 from tacit.learners.models.scores import contrasts
 from tacit.learners.query import Answer
 
@@ -155,6 +155,7 @@ def test_public_rows_choose_how_smooth_features_are():
     for labels, kinds in ((circle, SMOOTH.parts), (boxes, ROUGH.parts)):
         public = Public(X, labels, 2)
         start = WideStart.of(public, fit_public(public, ["logistic regression"]))
+        assert isinstance(start.map.expansion, Joined)
         assert {type(part) for part in start.map.expansion.parts} == set(kinds)
 
 
