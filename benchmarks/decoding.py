@@ -24,7 +24,7 @@ import numpy as np
 
 from benchmarks.decoding_inputs import KINDS, Made, changed, hostile_patterns, ordinary, typed
 from tacit.wire import WireError, decode, encode
-from tacit.wire.decoding import LARGEST
+from tacit.wire.codec import LARGEST
 
 GOAL = 3.0
 _FIXED = 256  # bytes

@@ -14,7 +14,6 @@ from tacit.audit.staging import LATER_ROUND, SCHEMA, invite, record_queries, sha
 from tacit.data.schema import Category, Number, Schema
 from tacit.estimators.peer_methods import KeptModel
 from tacit.estimators.persistence import SavedModel
-from tacit.learners.invitation import Invitation
 from tacit.learners.learner import Facts, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.features import FeatureMap, Rows
@@ -26,12 +25,13 @@ from tacit.learners.owners.stump import Stump, StumpModel
 from tacit.learners.peers.cells import Cells, Cut
 from tacit.learners.peers.leaf_counts import CountLeaves
 from tacit.learners.peers.peer_model import Additive, ScorePart
+from tacit.learners.query import Invitation
 from tacit.service.kinds.boosting import BoostingTerms
 from tacit.service.kinds.kind import CampaignTerms
 from tacit.service.protocol.peer_replay import Spoken, Turn
 from tacit.sums.halves import Batch, SumTerms, TallyLaw
 from tacit.sums.protocol import Block, HelperSum
-from tacit.wire.encoding import VERSION, _class_of, fields_of, plain
+from tacit.wire.codec import VERSION, _class_of, fields_of, plain
 
 KINDS: dict[str, Any] = {
     "question": Invitation,

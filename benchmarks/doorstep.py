@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from benchmarks.loopback import Authority, serve
 from tacit.data.cohort import Cohort
-from tacit.learners.invitation import PURPOSE, Invitation, pack
+from tacit.learners.query import PURPOSE, Invitation, pack
 from tacit.mechanisms.streams import secure
 from tacit.service.coordinator.server import coordinator
 from tacit.service.coordinator.store import Store

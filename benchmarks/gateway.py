@@ -21,7 +21,7 @@ from time import perf_counter
 
 from reliability.campaign import Campaign, ledger_in
 
-from tacit.learners.invitation import Invitation
+from tacit.learners.query import Invitation
 from tacit.owner.gate import Gate
 from tacit.owner.policy import Policy
 from tacit.service.device.member import GateQueue

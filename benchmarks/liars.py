@@ -19,7 +19,7 @@ from tacit._util.types import AnyArray, ByteArray
 from tacit.mechanisms.spaces import Ball
 from tacit.mechanisms.streams import secure, seeded
 from tacit.sums.halves import COORDINATOR, Batch, SumTerms, seal_reports, seal_sent
-from tacit.sums.prio3 import messages
+from tacit.sums.prio3 import instances
 from tacit.sums.prio3.batch import Sent, coins_size
 from tacit.sums.prio3.bounded import BoundedVector
 from tacit.sums.prio3.instances import bound_context
@@ -102,8 +102,8 @@ class Scene:
         return coins[:, :NONCE], prio3.shard(context, meas, coins[:, :NONCE], coins[:, NONCE:])
 
     def seal(self, nonces: ByteArray, made: SplitReports) -> ByteArray:
-        inputs = tuple(messages.encode_input(self.law.prio3, each) for each in made.inputs)
-        sent = Sent(nonces, messages.encode_public(made.public), inputs)
+        inputs = tuple(instances.encode_input(self.law.prio3, each) for each in made.inputs)
+        sent = Sent(nonces, instances.encode_public(made.public), inputs)
         return seal_sent(sent, self.batch, fresh(len(nonces), 64))
 
     def honest(self, n: int) -> AnyArray:

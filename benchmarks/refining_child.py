@@ -15,7 +15,7 @@ from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import refine
 from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline
-from tacit.learners.invitation import report_size
+from tacit.learners.query import report_size
 from tacit.mechanisms.streams import seeded
 
 DIM, PUBLIC = 20, 1_000

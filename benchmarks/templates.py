@@ -28,7 +28,6 @@ from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import look_ahead, refine
 from tacit.data.cohort import Cohort, Public
-from tacit.learners.invitation import PURPOSE, Invitation, digest_of
 from tacit.learners.learner import Facts, ReportTerms
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.centroid import Centroid
@@ -36,7 +35,7 @@ from tacit.learners.owners.logistic import Logistic
 from tacit.learners.owners.stump import Stump, StumpModel
 from tacit.learners.peers.cells import Cells
 from tacit.learners.peers.peer_model import Additive, ScorePart
-from tacit.learners.query import Query
+from tacit.learners.query import PURPOSE, Invitation, Query, digest_of
 from tacit.learners.sites.losses import HuberHinge
 from tacit.learners.sites.projection import fit_projection
 from tacit.learners.sites.train import TrainSite
@@ -52,7 +51,7 @@ from tacit.service.kinds.peers import PeerTerms
 from tacit.service.kinds.sites import SiteTerms
 from tacit.sums.halves import SumTerms, TallyLaw
 from tacit.sums.vector_terms import VectorTerms
-from tacit.wire.encoding import fields_of
+from tacit.wire.codec import fields_of
 from tacit.wire.envelopes import sign
 
 _FOREVER = 1 << 40

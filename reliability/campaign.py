@@ -14,13 +14,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit import Category, Cohort, Number, Schema
 from tacit.data.cohort import Public
-from tacit.learners.invitation import PURPOSE, Invitation, digest_of
 from tacit.learners.learner import Learner, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble, Model
 from tacit.learners.owners.centroid import Centroid, CentroidModel
 from tacit.learners.owners.logistic import Logistic, LogisticModel
 from tacit.learners.owners.stump import Stump, StumpModel
-from tacit.learners.query import Query
+from tacit.learners.query import PURPOSE, Invitation, Query, digest_of
 from tacit.owner.gate import Gate
 from tacit.owner.ledger import Ledger
 from tacit.owner.policy import Policy

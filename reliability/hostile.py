@@ -15,9 +15,8 @@ import numpy as np
 from reliability.campaign import LEARNERS, PRIVATE, Campaign
 from reliability.hostile_anything import anything, other_queries
 from reliability.hostile_peers import PEER_CHANGES, is_peers, peer_queries, terms_of_peers
-from tacit.learners.invitation import PURPOSE
-from tacit.learners.query import Query
-from tacit.wire.encoding import plain
+from tacit.learners.query import PURPOSE, Query
+from tacit.wire.codec import plain
 from tacit.wire.envelopes import preimage
 
 Content = list[Any]  # ["invitation", campaign, number, expires, schema, query]

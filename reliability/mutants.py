@@ -24,8 +24,7 @@ from tacit.audit.hostile_questions import Draft
 from tacit.audit.questions import Search, audit_questions, judge_site
 from tacit.audit.recorder import parts
 from tacit.audit.staging import Check
-from tacit.learners.invitation import Invitation
-from tacit.learners.query import Query
+from tacit.learners.query import Invitation, Query
 from tacit.learners.sites import losses, perturbation
 from tacit.learners.sites.losses import HuberHinge, minimise
 from tacit.learners.sites.perturbation import Perturbation
@@ -35,8 +34,7 @@ from tacit.mechanisms.streams import seeded
 from tacit.owner.gate import Gate
 from tacit.service.device.client import Link
 from tacit.service.device.join import Joining
-from tacit.service.device.member import Member
-from tacit.service.device.peer import PeerMember
+from tacit.service.device.member import Member, PeerMember
 
 
 @dataclass(frozen=True)

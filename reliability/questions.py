@@ -28,8 +28,7 @@ from reliability.hostile import CAMPAIGN, EXPIRES, NUMBER, SCHEMA, Fuzz, terms_o
 from reliability.hostile_anything import HELPER
 from tacit._util.types import FloatArray
 from tacit.data.cohort import Cohort
-from tacit.learners.invitation import PURPOSE, Invitation, digest_of, unpack
-from tacit.learners.query import Query
+from tacit.learners.query import PURPOSE, Invitation, Query, digest_of, unpack
 from tacit.mechanisms.base import Reports
 from tacit.mechanisms.streams import Stream
 from tacit.owner.gate import Gate, RefusedError

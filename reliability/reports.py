@@ -15,8 +15,7 @@ from reliability.apart import apart, forget_peak, peak
 from reliability.campaign import LEARNERS, PRIVATE, Campaign, in_memory
 from reliability.finding import Finding
 from tacit import secure
-from tacit.learners.invitation import PURPOSE, Invitation, pack
-from tacit.learners.query import Answer
+from tacit.learners.query import PURPOSE, Answer, Invitation, pack
 from tacit.service.coordinator.intake import Intake, Outcome
 from tacit.service.coordinator.owner_api import Admission, Enrolment, Newcomer
 from tacit.service.coordinator.replay import read_reports

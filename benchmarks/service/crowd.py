@@ -8,7 +8,7 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from tacit.data.cohort import Cohort
-from tacit.learners.invitation import PURPOSE, Invitation, pack
+from tacit.learners.query import PURPOSE, Invitation, pack
 from tacit.mechanisms.streams import secure
 from tacit.service.coordinator.owner_api import ENROL, QUESTION, REPORT
 from tacit.service.protocol.handshake import Request, request_headers

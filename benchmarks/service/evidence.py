@@ -12,9 +12,9 @@ from benchmarks.service.stage import TRIAL, Stage, homes
 from tacit.cli.serve import signing_key
 from tacit.data.table import conform_owners
 from tacit.data.table_file import TableFile
-from tacit.learners.invitation import PURPOSE, Invitation
 from tacit.learners.owners.sum_query import WHAT as SUM
 from tacit.learners.owners.sum_query import SumQuery
+from tacit.learners.query import PURPOSE, Invitation
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import invitations, owners, reports
 from tacit.service.device.home import Home

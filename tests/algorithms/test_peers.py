@@ -17,9 +17,9 @@ from tacit.algorithms.peers import (
 )
 from tacit.data.cohort import Cohort
 from tacit.engines.inline import Inline
-from tacit.learners.invitation import PURPOSE, Invitation, digest_of, unpack
 from tacit.learners.peers.own_model import vote_own
 from tacit.learners.peers.peer_model import Additive, NoisyTrees, SharedStumps
+from tacit.learners.query import PURPOSE, Invitation, digest_of, unpack
 from tacit.mechanisms.streams import seeded
 from tacit.owner.gate import Gate, Reason, RefusedError
 from tacit.owner.ledger import Ledger

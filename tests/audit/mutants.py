@@ -9,8 +9,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from tacit.learners.invitation import pack
 from tacit.learners.learner import ReportTerms
+from tacit.learners.query import pack
 from tacit.mechanisms.base import Reports
 from tacit.mechanisms.streams import secure, seeded
 from tacit.owner.gate import Gate, RefusedError

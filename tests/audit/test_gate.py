@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from tacit import seeded
-from tacit.audit.gate import CASES, GateCase, audit_gate
-from tacit.audit.ledger_checks import find_repeated_coins, largest_charge
+from tacit.audit.gate import CASES, GateCase, audit_gate, find_repeated_coins, largest_charge
 from tacit.audit.staging import (
     FIRST_ROUND,
     REHEARSAL,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tacit import Ball, seeded
-from tacit.audit.sums import ALARM, audit_views, prove_epsilon
+from tacit.audit.mechanisms import ALARM, audit_views, prove_epsilon
 from tacit.sums import halves
 from tacit.sums.discrete_gaussian import epsilon_of
 from tacit.sums.halves import TallyLaw
@@ -55,7 +55,7 @@ def same_seeds(patch):
     def sealed(measurements, batch, stream):
         return true(measurements, batch, seeded(5).of(np.zeros(len(measurements), int)))
 
-    patch.setattr("tacit.audit.sums.seal_reports", sealed)
+    patch.setattr("tacit.audit.mechanisms.seal_reports", sealed)
 
 
 _drawn = TallyLaw.draw_noise

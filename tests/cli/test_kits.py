@@ -9,7 +9,7 @@ from benchmarks.templates import campaigns
 
 from tacit.cli import app
 from tacit.cli.invite import Kit, draft_policy, fingerprint
-from tacit.learners.invitation import Invitation, digest_of
+from tacit.learners.query import Invitation, digest_of
 from tacit.owner.policy import Policy
 from tests.cli.made import run
 from tests.service.coordinator.made import CAMPAIGN, folder_of, running

@@ -48,15 +48,14 @@ from tacit import (
 from tacit.cli import app
 from tacit.engines.inline import Inline
 from tacit.estimators.persistence import SavedModel, open_model
-from tacit.learners.invitation import PURPOSE, Invitation, digest_of, pack
 from tacit.learners.owners.sum_query import SumQuery
-from tacit.learners.query import Query
+from tacit.learners.query import PURPOSE, Invitation, Query, digest_of, pack
 from tacit.mechanisms.registry import MECHANISMS, mechanism_for
 from tacit.mechanisms.spaces import Crosses, Mixture
 from tacit.service.coordinator.server import coordinator
 from tacit.service.device import member
 from tacit.service.device.join import RehearsalPart, join
-from tacit.service.helper.service import Helper, Sheets
+from tacit.service.helper import Helper, Sheets
 from tacit.sums.halves import rehearsal_key
 from tacit.sums.secure_sum import TwoServers, two_sided_geometric
 from tacit.wire import decode, encode

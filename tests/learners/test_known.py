@@ -19,7 +19,7 @@ def test_every_message_of_the_learners_is_known_to_an_owner():
         for tag in re.findall(r'^@message\("(.+?)"\)', path.read_text(), re.M)
     }
     code = (
-        "import tacit.owner.gate; from tacit.wire.encoding import _class_of; "
+        "import tacit.owner.gate; from tacit.wire.codec import _class_of; "
         "print('\\n'.join(_class_of))"
     )
     told = subprocess.run(

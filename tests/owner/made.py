@@ -7,10 +7,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit import Cohort, Number, Schema
 from tacit.data.cohort import Public
-from tacit.learners.invitation import PURPOSE, Invitation, digest_of
 from tacit.learners.learner import ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.stump import Stump, StumpModel
+from tacit.learners.query import PURPOSE, Invitation, digest_of
 from tacit.owner.gate import Gate
 from tacit.owner.ledger import Ledger
 from tacit.owner.policy import Policy

@@ -8,11 +8,11 @@ from benchmarks.templates import campaigns
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit import Cohort
-from tacit.learners.invitation import PURPOSE, Invitation, digest_of
+from tacit.learners.query import PURPOSE, Invitation, digest_of
 from tacit.owner.gate import Gate, Reason, RefusedError
 from tacit.owner.ledger import Ledger
+from tacit.owner.policy import owners
 from tacit.owner.rollback_guard import CampaignId, Entry
-from tacit.owner.statement import owners
 from tacit.wire.envelopes import public_bytes, sign
 from tests.owner.made import policy
 

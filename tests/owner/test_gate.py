@@ -14,16 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit import Cohort, Number, Schema
-from tacit.learners.invitation import PURPOSE, report_size, unpack
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.centroid import Centroid
 from tacit.learners.owners.stump import Stump, StumpModel
+from tacit.learners.query import PURPOSE, report_size, unpack
 from tacit.learners.sites.losses import HuberHinge
 from tacit.learners.sites.projection import fit_projection
 from tacit.learners.sites.train import TrainSite
 from tacit.owner.gate import Gate, Reason, RefusedError
 from tacit.owner.ledger import Ledger
-from tacit.wire.encoding import plain
+from tacit.wire.codec import plain
 from tacit.wire.envelopes import preimage, sign
 from tacit_papers.a.learners import PublishedStump
 from tests.owner.made import KEY, SCHEMA, gate, invitation, policy, query, question, rows

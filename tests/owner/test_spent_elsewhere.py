@@ -8,11 +8,11 @@ import pytest
 from benchmarks.templates import campaigns
 
 from tacit import Cohort
-from tacit.learners.invitation import PURPOSE, Invitation, digest_of, unpack
+from tacit.learners.query import PURPOSE, Invitation, digest_of, unpack
 from tacit.owner.gate import Gate, Reason, RefusedError
 from tacit.owner.ledger import Ledger
+from tacit.owner.policy import owners
 from tacit.owner.rollback_guard import Entry
-from tacit.owner.statement import owners
 from tacit.wire.envelopes import sign
 from tests.owner.made import KEY, policy
 

@@ -7,15 +7,15 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from tacit import seeded
-from tacit.learners.invitation import PURPOSE, unpack
 from tacit.learners.learner import Facts, ShareQuery, Tally
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.centroid import Centroid
 from tacit.learners.owners.stump import StumpModel
 from tacit.learners.owners.sum_query import SharesQuery, SumQuery
+from tacit.learners.query import PURPOSE, unpack
 from tacit.owner.gate import Reason, RefusedError
 from tacit.owner.ledger import Ledger
-from tacit.owner.statement import owners
+from tacit.owner.policy import owners
 from tacit.sums.discrete_gaussian import epsilon_of
 from tacit.sums.vector_terms import VectorTerms
 from tacit.wire import WireError, decode, encode

@@ -8,7 +8,7 @@ import pytest
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import refine
 from tacit.data.cohort import Cohort
-from tacit.learners.invitation import report_size
+from tacit.learners.query import report_size
 from tacit_papers.datasets import synthetic
 from tacit_papers.ours.ahead import (
     DATASETS,

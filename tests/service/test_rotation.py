@@ -30,8 +30,8 @@ from tacit.service.device.client import Link
 from tacit.service.device.home import Home
 from tacit.service.device.join import RehearsalPart, join
 from tacit.service.device.keys import replace_owner_keys
-from tacit.service.device.peer import Relayed
-from tacit.service.helper.service import Helper, Sheets
+from tacit.service.device.member import Relayed
+from tacit.service.helper import Helper, Sheets
 from tacit.service.kinds import read_terms
 from tacit.service.kinds.peers import PeerSpec
 from tacit.service.protocol import succession

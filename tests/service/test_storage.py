@@ -16,7 +16,7 @@ from tacit.service.coordinator.records import Records
 from tacit.service.coordinator.sql import Database, StoreError
 from tacit.service.coordinator.store import Store
 from tacit.service.device.join import RehearsalPart, join
-from tacit.service.helper.service import Helper, Sheets
+from tacit.service.helper import Helper, Sheets
 from tacit.sums.secure_sum import SumRefusedError
 from tacit.wire import WireError, decode, encode
 from tacit.wire.envelopes import Vault
@@ -97,7 +97,7 @@ def test_what_was_in_the_clear_is_encrypted_when_a_key_is_given_and_then_needed(
     assert sorted(store.labels().values()) == NAMES
     assert [bytes(data) for _, data in store.reports_of(1)] == sorted_data(before)
     with store.transaction() as connection, pytest.raises(ValueError, match="cannot go back"):
-        migrations.downgrade(connection, "0002")
+        migrations.downgrade(connection, "0001")
     store.close()
     for wrong, why in ((None, "is encrypted: give its key"), (other, "another storage key")):
         refused = Store(Database(database, wrong))

@@ -8,7 +8,7 @@ from scipy.stats import chi2_contingency, chisquare
 from tacit import secure, seeded
 from tacit.sums import halves
 from tacit.sums.halves import COORDINATOR, HELPER, SumTerms, TallyLaw, open_halves, seal_reports
-from tacit.sums.prio3 import messages
+from tacit.sums.prio3 import instances
 from tacit.sums.prio3.prio3 import HelperShare, LeaderShare, Prio3
 from tests.sums.made import COORDINATOR_KEY, HELPER_KEY, batch, reports, sum_terms, terms
 
@@ -30,7 +30,7 @@ def views(term, stream):
     words = {}
     for server, key in KEYS.items():
         opened = open_halves([row.tobytes() for row in parts[server]], about, server, key)
-        share, _ = messages.decode_input(law.prio3, server, opened.inputs)
+        share, _ = instances.decode_input(law.prio3, server, opened.inputs)
         if isinstance(share, LeaderShare):
             words[server] = share.meas[:, :, 0]
         else:
@@ -90,11 +90,11 @@ def test_a_half_that_is_not_sealed_is_noticed(monkeypatch):
     rows = reports(np.full((4, 2), 1.0))
     law = batch().terms.law
     opened = open_halves([row[CUT:] for row in rows], batch(), HELPER, HELPER_KEY)
-    share, _ = messages.decode_input(law.prio3, HELPER, opened.inputs)
+    share, _ = instances.decode_input(law.prio3, HELPER, opened.inputs)
     assert isinstance(share, HelperShare)
     context = halves_context()
     mine = law.prio3._helper_meas(context, HELPER, share.seed)
-    theirs, _ = messages.decode_input(
+    theirs, _ = instances.decode_input(
         law.prio3, COORDINATOR, np.array([list(row[112 : CUT - 16]) for row in rows], np.uint8)
     )
     assert isinstance(theirs, LeaderShare)

@@ -14,9 +14,9 @@ from benchmarks.decoding import GOAL, search
 from benchmarks.decoding_inputs import KINDS, hostile_patterns
 
 from tacit.estimators.persistence import SavedModel
-from tacit.learners.invitation import Invitation
+from tacit.learners.query import Invitation
 from tacit.wire import WireError, decode, encode, message
-from tacit.wire.decoding import DEEPEST, MOST_OBJECTS, plan_of
+from tacit.wire.codec import DEEPEST, MOST_OBJECTS, plan_of
 
 MEMORY = 64  # bytes of memory for a byte read, and a little to begin with
 

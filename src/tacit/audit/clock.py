@@ -56,8 +56,7 @@ from tacit.owner.gate import Gate
 from tacit.owner.policy import Policy
 from tacit.service.device.client import Link
 from tacit.service.device.join import Joining
-from tacit.service.device.member import GateQueue, Member
-from tacit.service.device.peer import PeerMember
+from tacit.service.device.member import GateQueue, Member, PeerMember
 
 FALSE_ALARM = 0.001
 _EPSILON = 0.01

@@ -24,8 +24,8 @@ from tacit.audit.statistical import (
     histogram,
 )
 from tacit.data.cohort import Cohort
-from tacit.learners.invitation import Invitation, report_size, unpack
 from tacit.learners.learner import ShareQuery
+from tacit.learners.query import Invitation, report_size, unpack
 from tacit.owner.gate import RefusedError
 
 Readings = Mapping[str, FloatArray]

@@ -45,12 +45,11 @@ from tacit.audit.staging import (
     sign_invitation,
 )
 from tacit.data.cohort import Cohort
-from tacit.learners.invitation import PURPOSE
 from tacit.learners.learner import Learner
 from tacit.learners.owners.centroid import Centroid
 from tacit.learners.owners.logistic import Logistic
 from tacit.learners.owners.stump import Stump
-from tacit.learners.query import Query
+from tacit.learners.query import PURPOSE, Query
 from tacit.mechanisms.registry import MECHANISMS
 from tacit.mechanisms.streams import SeededStream
 from tacit.owner.gate import Gate, RefusedError

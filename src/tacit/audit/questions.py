@@ -54,8 +54,7 @@ from tacit.audit.staging import (
     sign_invitation,
 )
 from tacit.data.cohort import Cohort
-from tacit.learners.invitation import Invitation
-from tacit.learners.query import STEP, Query
+from tacit.learners.query import STEP, Invitation, Query
 from tacit.learners.sites.losses import Huber, HuberHinge, Loss
 from tacit.learners.sites.train import TrainSite, targets_of
 from tacit.mechanisms.streams import SeededStream, seeded

@@ -19,14 +19,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from tacit.algorithms.peers import Peer, Roll, Roster
 from tacit.audit.staging import COORDINATOR, HELPER, NEVER
 from tacit.data.schema import Category, Number, Schema
-from tacit.learners.invitation import PURPOSE, Invitation, digest_of, unpack
 from tacit.learners.learner import Facts, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.features import FeatureMap, Rows
 from tacit.learners.owners.gradient import Gradient
 from tacit.learners.owners.stump import Stump
 from tacit.learners.peers.cells import Cells
-from tacit.learners.query import Query
+from tacit.learners.query import PURPOSE, Invitation, Query, digest_of, unpack
 from tacit.learners.sites.losses import LogisticLoss
 from tacit.learners.sites.projection import Projection
 from tacit.learners.sites.train import TrainSite

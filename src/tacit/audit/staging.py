@@ -25,7 +25,6 @@ from tacit._util.checks import bad
 from tacit._util.types import FloatArray
 from tacit.data.cohort import Cohort, Public
 from tacit.data.schema import Number, Schema
-from tacit.learners.invitation import PURPOSE, Invitation, digest_of
 from tacit.learners.learner import Learner, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.centroid import CentroidModel
@@ -35,7 +34,7 @@ from tacit.learners.peers.cells import Cells, Cut
 from tacit.learners.peers.leaf_counts import CountLeaves
 from tacit.learners.peers.noisy_tree import GrowTree
 from tacit.learners.peers.peer_model import Additive, NoisyTrees
-from tacit.learners.query import Query
+from tacit.learners.query import PURPOSE, Invitation, Query, digest_of
 from tacit.learners.sites.losses import HuberHinge
 from tacit.learners.sites.projection import Projection
 from tacit.learners.sites.train import TrainSite

@@ -16,8 +16,7 @@ from rich.table import Table
 
 from tacit._util.checks import positive
 from tacit.audit import clock
-from tacit.audit.gate import CASES, GateRow, audit_gate
-from tacit.audit.ledger_checks import find_repeated_coins
+from tacit.audit.gate import CASES, GateRow, audit_gate, find_repeated_coins
 from tacit.audit.mechanisms import AuditRow, audit_mechanisms
 from tacit.audit.moments import audit_moments
 from tacit.audit.non_interference import Difference, non_interference

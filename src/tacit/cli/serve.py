@@ -94,7 +94,7 @@ def helper(
     check_port(host, port)
     if watch is not None:
         check_port("127.0.0.1", watch)
-    from tacit.service.helper.service import FEW, Helper, Sheets
+    from tacit.service.helper import FEW, Helper, Sheets
     from tacit.service.protocol.guard import Guard
     from tacit.service.protocol.serving import Address, serve_forever
 

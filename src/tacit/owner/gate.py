@@ -27,8 +27,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from tacit.data.cohort import Cohort
 from tacit.data.schema import Schema
-from tacit.learners.invitation import PURPOSE, Invitation, digest_of
-from tacit.learners.query import Cost, Query
+from tacit.learners.query import PURPOSE, Cost, Invitation, Query, digest_of
 from tacit.mechanisms.streams import rational
 from tacit.owner.ledger import Book, Ledger
 from tacit.owner.policy import OVERHEAD, Policy

@@ -22,7 +22,7 @@ import msgpack
 
 from tacit.owner.rollback_guard import EMPTY, Entry, Mark, link_entry, read_mark, write_mark
 from tacit.wire import WireError
-from tacit.wire.encoding import VERSION as WIRE
+from tacit.wire.codec import VERSION as WIRE
 
 VERSION = 3
 FIELDS = (

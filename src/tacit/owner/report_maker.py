@@ -14,8 +14,7 @@ import numpy as np
 
 from tacit._util.types import FloatArray
 from tacit.data.cohort import Cohort
-from tacit.learners.invitation import Invitation, pack
-from tacit.learners.query import Query
+from tacit.learners.query import Invitation, Query, pack
 from tacit.mechanisms.base import Reports
 from tacit.mechanisms.streams import Stream, secure
 from tacit.owner.policy import Policy

@@ -16,14 +16,13 @@ from typing import Any
 import numpy as np
 
 from tacit._util.checks import bad, whole
-from tacit.learners.invitation import Invitation, digest_of
-from tacit.learners.query import Query
+from tacit.learners.query import Invitation, Query, digest_of
 from tacit.mechanisms.streams import rational
 from tacit.owner.ledger import Book
 from tacit.owner.policy import Policy
 from tacit.owner.rollback_guard import COUNTS, CampaignId, budget_used
 from tacit.wire import encode, message
-from tacit.wire.encoding import fields_of, tag_of
+from tacit.wire.codec import fields_of, tag_of
 
 ATTEMPTS = 1000  # a question that too few answered is put again, at most so often
 _MOST_OWNERS = 1 << 40

@@ -28,7 +28,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from tacit._util.types import IntArray
-from tacit.learners.invitation import Invitation
+from tacit.learners.query import Invitation
 from tacit.wire import message
 
 JOB_LARGEST = 1 << 30  # bytes: both sides are ours

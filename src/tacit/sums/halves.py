@@ -26,8 +26,7 @@ from tacit._util.checks import bad, positive, whole
 from tacit._util.types import ByteArray, FloatArray, IntArray
 from tacit.mechanisms.streams import Stream
 from tacit.sums.prio3.batch import Sent, coins_size, make_reports
-from tacit.sums.prio3.instances import prio3_ranges
-from tacit.sums.prio3.messages import Sizes
+from tacit.sums.prio3.instances import Sizes, prio3_ranges
 from tacit.sums.prio3.prio3 import NONCE, Prio3
 from tacit.sums.secure_sum import SumAnswer, TwoServers, two_sided_geometric
 from tacit.sums.secure_sum import encode as encode_terms

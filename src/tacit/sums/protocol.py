@@ -25,7 +25,7 @@ from tacit._util.types import BoolArray, ByteArray, WordArray
 from tacit.mechanisms.streams import Stream
 from tacit.sums.halves import COORDINATOR, HELPER, Batch, OpenedHalves, open_halves
 from tacit.sums.prio3.batch import Code, Opened, Server, message_size
-from tacit.sums.prio3.messages import Sizes
+from tacit.sums.prio3.instances import Sizes
 from tacit.sums.secure_sum import SumRefusedError
 from tacit.wire import message
 

@@ -14,8 +14,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from tacit.wire.decoding import LARGEST, decode
-from tacit.wire.encoding import WireError, encode
+from tacit.wire.codec import LARGEST, WireError, decode, encode
 
 Kind = TypeVar("Kind")
 _SIGNATURE = 64

@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tacit import PeerEnsemble
 from tacit.data.table_file import TableFile
 from tacit.estimators.persistence import SavedModel
-from tacit.learners.invitation import PURPOSE, Invitation
 from tacit.learners.peers.leaf_counts import CountLeaves
+from tacit.learners.query import PURPOSE, Invitation
 from tacit.owner.gate import Gate
 from tacit.owner.ledger import Ledger
 from tacit.owner.policy import Policy

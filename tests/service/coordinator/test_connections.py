@@ -10,7 +10,7 @@ import httpx
 import pytest
 from benchmarks.loopback import Authority, serve
 
-from tacit.service.helper.service import FEW
+from tacit.service.helper import FEW
 from tacit.service.protocol.door import ConnectionLimits
 from tacit.service.protocol.guard import Guard, Limits
 from tacit.service.protocol.handshake import SIGNATURE

@@ -12,7 +12,7 @@ from sqlalchemy import update
 from tacit.algorithms.boosting import OwnSample
 from tacit.engines.inline import Inline
 from tacit.estimators.persistence import SavedModel
-from tacit.learners.invitation import PURPOSE, Invitation
+from tacit.learners.query import PURPOSE, Invitation
 from tacit.mechanisms.streams import seeded
 from tacit.owner.ledger import Ledger
 from tacit.service.coordinator.intake import Intake

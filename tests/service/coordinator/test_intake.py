@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tacit import seeded
-from tacit.learners.invitation import PURPOSE, pack
+from tacit.learners.query import PURPOSE, pack
 from tacit.service.coordinator.intake import Intake, Outcome
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import CLOSED, OPEN, Question

@@ -12,8 +12,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 import tacit
 from tacit.algorithms.peers import Peer, Roster
 from tacit.estimators.persistence import SavedModel, open_model
-from tacit.learners.invitation import PURPOSE, pack
 from tacit.learners.peers.peer_model import Additive
+from tacit.learners.query import PURPOSE, pack
 from tacit.mechanisms.streams import secure
 from tacit.owner.policy import Policy
 from tacit.service.coordinator import status

@@ -14,7 +14,7 @@ from tacit.estimators.persistence import SavedModel, open_model
 from tacit.learners.models.ensemble import Ensemble
 from tacit.service.coordinator.server import coordinator
 from tacit.service.device.join import RehearsalPart, join
-from tacit.service.helper.service import Helper, Sheets
+from tacit.service.helper import Helper, Sheets
 from tacit.service.kinds.boosting import BoostingSpec
 from tacit.sums.halves import REHEARSAL_HELPER, rehearsal_key
 from tacit.sums.secure_sum import TwoServers

@@ -12,9 +12,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tacit import seeded
 from tacit.algorithms.boosting import Verdict
 from tacit.estimators.persistence import SavedModel
-from tacit.learners.invitation import PURPOSE, Invitation
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.sum_query import SumQuery
+from tacit.learners.query import PURPOSE, Invitation
 from tacit.owner.gate import Gate, RefusedError
 from tacit.owner.ledger import Ledger
 from tacit.service.coordinator import sums as coordinator_sums

@@ -18,7 +18,7 @@ from tacit.service.coordinator.server import coordinator
 from tacit.service.coordinator.tables import CLOSED, OPEN
 from tacit.service.device.disclosures import preview
 from tacit.service.device.join import RehearsalPart, join
-from tacit.service.helper.service import Helper, Sheets
+from tacit.service.helper import Helper, Sheets
 from tacit.service.kinds.boosting import BoostingSpec
 from tacit.service.kinds.classifier import ClassifierSpec
 from tacit.sums.discrete_gaussian import epsilon_of

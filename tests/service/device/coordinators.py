@@ -8,9 +8,9 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit import Number, Schema
-from tacit.learners.invitation import PURPOSE, Invitation, digest_of
 from tacit.learners.learner import Facts, ReportTerms
 from tacit.learners.owners.stump import Stump
+from tacit.learners.query import PURPOSE, Invitation, digest_of
 from tacit.owner.policy import Policy
 from tacit.service.device.client import Link
 from tacit.service.device.join import Joining, join

@@ -10,8 +10,7 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.data.cohort import Cohort
-from tacit.service.device.member import GateQueue
-from tacit.service.device.peer import PeerMember
+from tacit.service.device.member import GateQueue, PeerMember
 
 MINE = SimpleNamespace(number=0, held=(0,))
 

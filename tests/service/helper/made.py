@@ -4,7 +4,7 @@ import asyncio
 
 import httpx
 
-from tacit.service.helper.service import Helper, Sheets
+from tacit.service.helper import Helper, Sheets
 from tests.sums.made import HELPER_KEY
 
 

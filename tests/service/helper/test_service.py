@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from tacit import Ball, seeded
-from tacit.service.helper.service import LARGEST
+from tacit.service.helper import LARGEST
 from tacit.service.protocol.handshake import Request, request_headers
 from tacit.sums.halves import Batch, SumTerms, TallyLaw
 from tacit.sums.protocol import Checked, CoordinatorSide, HelperSum, SumRequest
@@ -218,7 +218,7 @@ def test_a_helper_by_itself_reads_sums_of_vectors():
     about = Batch(b"q" * 32, 1, 1, SumTerms(law, public(COORDINATOR_KEY), public(HELPER_KEY)))
     body = encode(SumRequest(about, 0, 0))
     program = (
-        "import sys; from tacit.service.helper.service import SumRequest, decode; "
+        "import sys; from tacit.service.helper import SumRequest, decode; "
         "print(decode(bytes.fromhex(sys.argv[1]), SumRequest).batch.terms.law.dim)"
     )
     command = [sys.executable, "-c", program, body.hex()]

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tacit.service.helper.service import Helper, Sheets
+from tacit.service.helper import Helper, Sheets
 from tacit.sums.protocol import CoordinatorSide
 from tacit.sums.secure_sum import SumRefusedError
 from tacit.wire import encode

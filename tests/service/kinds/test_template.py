@@ -10,12 +10,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit import Number, Schema
 from tacit.algorithms.boosting import Verdict
-from tacit.learners.invitation import PURPOSE, Invitation, digest_of
 from tacit.learners.learner import ReportTerms, Tally
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.stump import StumpModel
 from tacit.learners.owners.sum_query import SumQuery
-from tacit.learners.query import Answer
+from tacit.learners.query import PURPOSE, Answer, Invitation, digest_of
 from tacit.owner.gate import Gate, Reason, RefusedError
 from tacit.owner.ledger import Ledger
 from tacit.owner.template import Template

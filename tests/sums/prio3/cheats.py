@@ -6,7 +6,7 @@ the servers' key: its measurement goes through the same sharding as an honest on
 
 import numpy as np
 
-from tacit.sums.prio3 import messages
+from tacit.sums.prio3 import instances
 from tacit.sums.prio3.batch import Sent, Server, coins_size, make_reports
 from tacit.sums.prio3.instances import bound_context
 from tacit.sums.prio3.prio3 import NONCE
@@ -32,8 +32,8 @@ def shares_of(prio3, encoded, seed=2):
 
 
 def sent_of(prio3, nonces, made):
-    inputs = tuple(messages.encode_input(prio3, share) for share in made.inputs)
-    return Sent(nonces, messages.encode_public(made.public), inputs)
+    inputs = tuple(instances.encode_input(prio3, share) for share in made.inputs)
+    return Sent(nonces, instances.encode_public(made.public), inputs)
 
 
 def cheat(prio3, encoded, seed=2):

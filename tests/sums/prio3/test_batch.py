@@ -10,9 +10,8 @@ import pytest
 from tacit.sums.prio3 import batch, instances
 from tacit.sums.prio3.batch import Server, make_reports, open_sum, verify_block
 from tacit.sums.prio3.bounded import BoundedVector, bounded_vector
-from tacit.sums.prio3.instances import soundness_bits, soundness_error
-from tacit.sums.prio3.messages import Sizes
-from tacit.sums.prio3.scalars import NotValidError
+from tacit.sums.prio3.draft_circuits import NotValidError
+from tacit.sums.prio3.instances import Sizes, soundness_bits, soundness_error
 from tests.sums.prio3.cheats import APPLICATION, KEY, coins_of, honest, servers_of
 
 VECTOR = instances.prio3_bounded_vector(30, 200)

@@ -9,9 +9,9 @@ import pytest
 
 from tacit.sums.prio3 import instances
 from tacit.sums.prio3.batch import Code, open_sum, verify_block
+from tacit.sums.prio3.draft_circuits import NotValidError
 from tacit.sums.prio3.flp import extend
 from tacit.sums.prio3.prio3 import LeaderShare, SplitReports
-from tacit.sums.prio3.scalars import NotValidError
 from tests.sums.prio3.cheats import (
     cheat,
     flipped,

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tacit.sums.prio3 import instances, messages
+from tacit.sums.prio3 import instances
 from tacit.sums.prio3.bounded import BoundedVector
 from tacit.sums.prio3.prio3 import Prio3
 from tests.sums.prio3 import plain_circuits as plain
@@ -59,13 +59,13 @@ def test_all_messages_are_the_reference_s(case):
     coins = rng.integers(0, 256, (n, prio3.rand_size), dtype=np.uint8)
     meas = prio3.circuit.encode_all(measurements)
     made = prio3.shard(CONTEXT, meas, nonces, coins)
-    public = messages.encode_public(made.public)
-    inputs = [messages.encode_input(prio3, share) for share in made.inputs]
+    public = instances.encode_public(made.public)
+    inputs = [instances.encode_input(prio3, share) for share in made.inputs]
     verified = [
         prio3.verify_init(KEY, CONTEXT, k, nonces=nonces, public=made.public, share=share)
         for k, share in enumerate(made.inputs)
     ]
-    shares = [messages.encode_verifier(prio3, share) for _, share in verified]
+    shares = [instances.encode_verifier(prio3, share) for _, share in verified]
     message, valid = prio3.combine(CONTEXT, [share for _, share in verified])
     assert valid.all()
     for row in range(n):
@@ -104,8 +104,8 @@ def test_a_batch_is_its_reports_one_by_one(case):
                 KEY, CONTEXT, place, nonces=nonces[rows], public=made.public, share=share
             )
             found += [
-                messages.encode_input(prio3, share),
-                messages.encode_verifier(prio3, verifier),
+                instances.encode_input(prio3, share),
+                instances.encode_verifier(prio3, verifier),
             ]
             found.append(prio3.circuit.field.encode(state.outputs))
             shares.append(verifier)

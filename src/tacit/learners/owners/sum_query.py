@@ -16,10 +16,9 @@ import numpy as np
 from tacit._util.checks import bad, whole
 from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort
-from tacit.learners.invitation import digest_of
 from tacit.learners.learner import Facts, Learner, LearnerQuery, ShareQuery, Tally
 from tacit.learners.models.ensemble import Ensemble, Model
-from tacit.learners.query import CALL, Cost, Query, in_blocks, table
+from tacit.learners.query import CALL, Cost, Query, digest_of, in_blocks, table
 from tacit.mechanisms.base import Reports
 from tacit.mechanisms.streams import Stream
 from tacit.sums import HOW

@@ -15,10 +15,9 @@ from typing import Any
 
 from tacit.algorithms.boosting import Verdict
 from tacit.algorithms.peers import Roll
-from tacit.learners.invitation import PURPOSE, Invitation, digest_of
 from tacit.learners.learner import ShareQuery, Tally
 from tacit.learners.owners.sum_query import SealedQuery, SharesQuery, SumQuery
-from tacit.learners.query import Answer, Query
+from tacit.learners.query import PURPOSE, Answer, Invitation, Query, digest_of
 from tacit.service.coordinator.peers import Rosters
 from tacit.service.coordinator.replay import Campaign, TranscriptReplay, read_reports
 from tacit.service.coordinator.status import Progress

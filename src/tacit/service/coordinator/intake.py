@@ -30,7 +30,7 @@ from starlette.concurrency import run_in_threadpool
 
 from tacit._util.kernels import kernel_here
 from tacit._util.types import BoolArray, ByteArray, IntArray
-from tacit.learners.invitation import PURPOSE, Invitation, tag_of, unpack
+from tacit.learners.query import PURPOSE, Invitation, tag_of, unpack
 from tacit.service.coordinator.sql import (
     OwnerStatus,
     owner_statuses,

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from sqlalchemy import inspect, select, update
 
 from tacit._util.durable import replace_file
-from tacit.learners.invitation import PURPOSE
+from tacit.learners.query import PURPOSE
 from tacit.service.coordinator import migrations
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import campaign, questions, rosters

@@ -19,7 +19,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from tacit.algorithms.peers import Peer, Roster
-from tacit.learners.invitation import tag_of
+from tacit.learners.query import tag_of
 from tacit.service.coordinator.intake import Intake, Outcome, Sent
 from tacit.service.coordinator.store import Store, leave_out
 from tacit.service.coordinator.tables import (

@@ -18,9 +18,8 @@ from tacit._util.types import FloatArray
 from tacit.algorithms.boosting import Verdict
 from tacit.algorithms.peers import Roll
 from tacit.data.cohort import Public
-from tacit.learners.invitation import PURPOSE, Invitation, unpack
 from tacit.learners.learner import ShareQuery, Tally
-from tacit.learners.query import Answer, Query
+from tacit.learners.query import PURPOSE, Answer, Invitation, Query, unpack
 from tacit.mechanisms.base import Reports
 from tacit.service.coordinator.peers import Rosters
 from tacit.service.coordinator.status import Accuracy, accuracy

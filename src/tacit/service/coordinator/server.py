@@ -22,7 +22,7 @@ from starlette.routing import Mount, Route
 from starlette.types import Receive, Scope, Send
 
 from tacit.estimators.persistence import sign_model
-from tacit.learners.invitation import report_size
+from tacit.learners.query import report_size
 from tacit.mechanisms.streams import Stream, drawing_order, seeded
 from tacit.owner.template import QuestionForm, Template
 from tacit.service.coordinator.app import Coordinator, make_app, stop

@@ -27,9 +27,8 @@ from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.public_baseline import fit_public
 from tacit.data.cohort import Public
 from tacit.estimators.persistence import SavedModel
-from tacit.learners.invitation import PURPOSE, Invitation
 from tacit.learners.learner import ShareQuery
-from tacit.learners.query import Answer
+from tacit.learners.query import PURPOSE, Answer, Invitation
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import (
     Question,

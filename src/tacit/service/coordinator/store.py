@@ -33,7 +33,7 @@ from sqlalchemy import (
     update,
 )
 
-from tacit.learners.invitation import PURPOSE
+from tacit.learners.query import PURPOSE
 from tacit.service.coordinator import migrations, sql
 from tacit.service.coordinator.sql import Database, StoreError
 from tacit.service.coordinator.tables import (

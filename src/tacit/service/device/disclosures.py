@@ -25,12 +25,11 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tacit.learners.invitation import Invitation, digest_of, pack, report_size
 from tacit.learners.owners.sum_query import SealedQuery
+from tacit.learners.query import Invitation, digest_of, pack, report_size
 from tacit.mechanisms.streams import rational, secure
 from tacit.owner.ledger import Ledger, LedgerError
-from tacit.owner.policy import Policy
-from tacit.owner.statement import figures, owners, round_up
+from tacit.owner.policy import Policy, figures, owners, round_up
 from tacit.render.pages import environment
 from tacit.service.device.client import Link
 from tacit.service.device.join import Joining

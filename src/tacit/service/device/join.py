@@ -20,19 +20,16 @@ from tacit.data.cohort import Cohort
 from tacit.data.sample import ColumnRoles
 from tacit.data.schema import Schema
 from tacit.data.table_file import TableFile, read_owned
-from tacit.learners.invitation import Invitation, digest_of
-from tacit.learners.query import Query
+from tacit.learners.query import Invitation, Query, digest_of
 from tacit.mechanisms.streams import Stream, seeded
 from tacit.owner.gate import Gate
 from tacit.owner.ledger import Ledger
-from tacit.owner.policy import Policy
-from tacit.owner.statement import round_up
+from tacit.owner.policy import Policy, round_up
 from tacit.owner.template import Template
 from tacit.service.device.client import Link
 from tacit.service.device.home import Home
 from tacit.service.device.keys import Consent, KeyFollower, ServerKeys
-from tacit.service.device.member import GateQueue, Member
-from tacit.service.device.peer import PeerMember, Relayed
+from tacit.service.device.member import GateQueue, Member, PeerMember, Relayed
 from tacit.service.kinds import read_terms
 from tacit.service.kinds.kind import CampaignTerms
 from tacit.service.protocol.handshake import (

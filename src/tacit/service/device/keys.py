@@ -23,7 +23,7 @@ from tacit.owner.policy import Policy
 from tacit.owner.template import QuestionForm, Template
 from tacit.service.device.client import Link
 from tacit.service.device.home import Home
-from tacit.service.device.peer import Relayed
+from tacit.service.device.member import Relayed
 from tacit.service.kinds import read_terms
 from tacit.service.protocol.handshake import read_greeting
 from tacit.service.protocol.succession import CAMPAIGN, HELPER, SAID_COUNT, Successions, agree

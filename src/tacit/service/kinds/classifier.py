@@ -17,11 +17,10 @@ from tacit.algorithms.refinement import LEAST_GAIN, MAPS, Outlook, Refined, look
 from tacit.data.cohort import Public
 from tacit.estimators.guarantee import Source, classifier_guarantee, under_two_servers
 from tacit.estimators.planning import Plan
-from tacit.learners.invitation import digest_of
 from tacit.learners.learner import ShareQuery
 from tacit.learners.owners.gradient import Gradient
 from tacit.learners.owners.sum_query import SharesQuery
-from tacit.learners.query import Query
+from tacit.learners.query import Query, digest_of
 from tacit.owner.policy import Policy
 from tacit.owner.template import FreePart, QuestionForm, bounds_of
 from tacit.service.kinds.campaign_file import HelpedSpec, register

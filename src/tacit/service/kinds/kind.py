@@ -23,11 +23,10 @@ from tacit.data.schema import Schema
 from tacit.data.table import UserTable
 from tacit.estimators.guarantee import Guarantee
 from tacit.estimators.persistence import SavedModel
-from tacit.learners.invitation import digest_of, report_size
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.scores import ScoreModel
 from tacit.learners.peers.peer_model import ServedScores
-from tacit.learners.query import Query
+from tacit.learners.query import Query, digest_of, report_size
 from tacit.learners.sites.projection import LinearModel
 from tacit.mechanisms.streams import Stream, secure, seeded
 from tacit.owner.policy import Policy

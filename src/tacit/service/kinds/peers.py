@@ -19,12 +19,11 @@ from tacit.data.schema import Schema
 from tacit.data.table import UserTable
 from tacit.estimators.guarantee import Source, peer_guarantee
 from tacit.estimators.peer_methods import keep_own
-from tacit.learners.invitation import digest_of
 from tacit.learners.peers.cells import Cells
 from tacit.learners.peers.leaf_counts import CountLeaves
 from tacit.learners.peers.own_model import OwnRows, fit_own
 from tacit.learners.peers.peer_model import Additive, ScorePart, ServedScores
-from tacit.learners.query import Query
+from tacit.learners.query import Query, digest_of
 from tacit.mechanisms.streams import seeded
 from tacit.owner.policy import Policy
 from tacit.owner.template import FreePart, QuestionForm, bounds_of, part_like, repeat_parts

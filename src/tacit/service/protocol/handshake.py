@@ -38,7 +38,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from tacit.service.protocol.succession import CAMPAIGN, Successions
 from tacit.wire import WireError, decode, encode
-from tacit.wire.decoding import LARGEST
+from tacit.wire.codec import LARGEST
 from tacit.wire.envelopes import public_bytes, sign, verify
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")

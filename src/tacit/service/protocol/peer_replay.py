@@ -23,10 +23,9 @@ from tacit._util.checks import bad
 from tacit.algorithms.peers import Peer, Roll, Roster
 from tacit.data.cohort import Cohort
 from tacit.data.schema import Schema
-from tacit.learners.invitation import PURPOSE, Invitation, digest_of, unpack
 from tacit.learners.peers.leaf_counts import CountLeaves
 from tacit.learners.peers.peer_model import Additive
-from tacit.learners.query import Query
+from tacit.learners.query import PURPOSE, Invitation, Query, digest_of, unpack
 from tacit.wire import WireError, encode, message
 from tacit.wire.envelopes import open_signed
 

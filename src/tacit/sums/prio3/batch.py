@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from tacit._util.types import BoolArray, ByteArray, WordArray
-from tacit.sums.prio3 import messages
+from tacit.sums.prio3 import instances
+from tacit.sums.prio3.draft_circuits import NotValidError
 from tacit.sums.prio3.instances import bound_context
 from tacit.sums.prio3.prio3 import NONCE, Prio3, VerifierShare, VerifyState
-from tacit.sums.prio3.scalars import NotValidError
 from tacit.sums.prio3.xof import SEED
 
 _PROVERS = 4  # owners proven at once: their arrays stay in a core's cache
@@ -73,7 +73,7 @@ def coins_size(prio3: Prio3) -> int:
 
 def message_size(prio3: Prio3) -> int:
     """Bytes that a server tells the others of a report."""
-    sizes = messages.Sizes(prio3)
+    sizes = instances.Sizes(prio3)
     return sizes.verifier + sizes.message
 
 
@@ -84,15 +84,15 @@ def make_reports(
     n = len(measurements)
     if not coins.shape == (n, coins_size(prio3)):
         raise ValueError(f"coins must be bytes ({n}, {coins_size(prio3)}), got {coins.shape}")
-    context, sizes = bound_context(prio3, application), messages.Sizes(prio3)
+    context, sizes = bound_context(prio3, application), instances.Sizes(prio3)
     inputs = tuple(np.empty((n, sizes.share(place)), np.uint8) for place in range(prio3.shares))
     public = np.empty((n, sizes.public), np.uint8)
     for rows in _slices(n, _PROVERS):
         meas = prio3.circuit.encode_all(measurements[rows])
         made = prio3.shard(context, meas, coins[rows, :NONCE], coins[rows, NONCE:])
-        public[rows] = messages.encode_public(made.public)
+        public[rows] = instances.encode_public(made.public)
         for place, share in enumerate(made.inputs):
-            inputs[place][rows] = messages.encode_input(prio3, share)
+            inputs[place][rows] = instances.encode_input(prio3, share)
     return Sent(coins[:, :NONCE].copy(), public, inputs)
 
 
@@ -149,18 +149,18 @@ class Server:
         told = np.empty((len(nonces), message_size(self.prio3)), np.uint8)
         states, shares = [], []
         for rows in self._parts(len(nonces)):
-            share, fits = messages.decode_input(self.prio3, self.place, inputs[rows])
+            share, fits = instances.decode_input(self.prio3, self.place, inputs[rows])
             state, verifier = self.prio3.verify_init(
                 self.key,
                 self._context,
                 self.place,
                 nonces=nonces[rows],
-                public=messages.decode_public(self.prio3, public[rows]),
+                public=instances.decode_public(self.prio3, public[rows]),
                 share=share,
             )
             states.append(state)
             shares.append(verifier)
-            encoded = messages.encode_verifier(self.prio3, verifier)
+            encoded = instances.encode_verifier(self.prio3, verifier)
             told[rows] = np.concatenate([encoded, state.joint_seed], axis=1)
             _mark(codes[rows], fits, Code.NOT_ELEMENTS)
             _mark(codes[rows], state.fit, Code.TEST_POINT)
@@ -175,12 +175,12 @@ class Server:
             )
         if not all(each.shape == opened.told.shape for each in others):
             raise NotValidError(f"what servers tell must be bytes {opened.told.shape}")
-        codes, end = opened.codes.copy(), messages.Sizes(self.prio3).verifier
+        codes, end = opened.codes.copy(), instances.Sizes(self.prio3).verifier
         slices = self._parts(len(codes))
         for rows, state, own in zip(slices, opened.states, opened.shares, strict=True):
             shares = []
             for each in others:
-                share, fits = messages.decode_verifier(self.prio3, each[rows, :end])
+                share, fits = instances.decode_verifier(self.prio3, each[rows, :end])
                 _mark(codes[rows], fits, Code.NOT_ELEMENTS)
                 shares.append(share)
             shares.insert(self.place, own)

@@ -20,10 +20,10 @@ import numpy as np
 
 from tacit._util.kernels import kernel
 from tacit._util.types import WordArray
-from tacit.sums.prio3.circuit import Circuit, Gadget
+from tacit.sums.prio3.draft_circuits import NotValidError
 from tacit.sums.prio3.field64 import minus, plus, times
 from tacit.sums.prio3.fields import FIELD64, Field
-from tacit.sums.prio3.scalars import NotValidError
+from tacit.sums.prio3.flp import Circuit, Gadget
 
 MOST_BITS = 6
 MOST_ENTRIES = 2**20

@@ -12,7 +12,7 @@ import numpy as np
 
 from tacit._util.types import BoolArray, ByteArray, WordArray
 from tacit.sums.prio3 import flp
-from tacit.sums.prio3.circuit import Circuit
+from tacit.sums.prio3.flp import Circuit
 from tacit.sums.prio3.xof import SEED, Bytes, derive_seeds, expand
 
 NONCE = 16

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from tacit._util.types import ByteArray
-from tacit.sums.prio3 import flp, instances, messages
+from tacit.sums.prio3 import flp, instances
+from tacit.sums.prio3.draft_circuits import NotValidError
 from tacit.sums.prio3.fields import FIELD128
 from tacit.sums.prio3.prio3 import Prio3, VerifyState
-from tacit.sums.prio3.scalars import NotValidError
 from tacit.sums.prio3.xof import SEED, derive_seeds, expand
 
 
@@ -117,19 +117,21 @@ class Replay:
         report = self._report(operation)
         meas = self.prio3.circuit.encode_all([report["measurement"]])
         made = self.prio3.shard(self._context, meas, _row(report["nonce"]), _row(report["rand"]))
-        _same("public_share", messages.encode_public(made.public).tobytes(), report["public_share"])
+        _same(
+            "public_share", instances.encode_public(made.public).tobytes(), report["public_share"]
+        )
         if not len(report["input_shares"]) == self.prio3.shares:
             raise MismatchError(
                 f"{len(report['input_shares'])} input shares for {self.prio3.shares} servers"
             )
         for place, share in enumerate(made.inputs):
-            encoded = messages.encode_input(self.prio3, share)
+            encoded = instances.encode_input(self.prio3, share)
             _same(f"input share {place}", encoded.tobytes(), report["input_shares"][place])
 
     def do_verify_init(self, operation: dict[str, Any]) -> None:
         report, place = self._report(operation), operation["aggregator_id"]
-        public = messages.decode_public(self.prio3, _row(report["public_share"]))
-        share, fits = messages.decode_input(self.prio3, place, _row(report["input_shares"][place]))
+        public = instances.decode_public(self.prio3, _row(report["public_share"]))
+        share, fits = instances.decode_input(self.prio3, place, _row(report["input_shares"][place]))
         _demand(bool(fits.all()), "an element of the input share is not below the modulus")
         state, verifier = self.prio3.verify_init(
             bytes.fromhex(self.vector["verify_key"]),
@@ -141,14 +143,14 @@ class Replay:
         )
         _demand(bool(state.fit.all()), "the test point is a root of unity")
         self.states[operation["report_index"], place] = state
-        encoded = messages.encode_verifier(self.prio3, verifier).tobytes()
+        encoded = instances.encode_verifier(self.prio3, verifier).tobytes()
         _same(f"verifier share {place}", encoded, report["verifier_shares"][0][place])
 
     def do_verifier_shares_to_message(self, operation: dict[str, Any]) -> None:
         report, turn = self._report(operation), operation["round"]
         shares = []
         for encoded in report["verifier_shares"][turn]:
-            share, fits = messages.decode_verifier(self.prio3, _row(encoded))
+            share, fits = instances.decode_verifier(self.prio3, _row(encoded))
             _demand(bool(fits.all()), "an element of a verifier share is not below the modulus")
             shares.append(share)
         _demand(len(shares) == self.prio3.shares, "a server's verifier share is missing")
@@ -160,7 +162,7 @@ class Replay:
         report, place = self._report(operation), operation["aggregator_id"]
         message = _row(report["verifier_messages"][operation["round"] - 1])
         _demand(
-            message.shape[1] == messages.Sizes(self.prio3).message,
+            message.shape[1] == instances.Sizes(self.prio3).message,
             "the verifier message has a wrong size",
         )
         state = self.states[operation["report_index"], place]

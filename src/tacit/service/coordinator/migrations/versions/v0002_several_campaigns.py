@@ -1,5 +1,6 @@
 """A database holds several campaigns: every row says whose it is. Tokens know when they were made
-and may expire. Keys of tables change, so rows are copied into tables of the new shape.
+and may expire. Keys of tables change, so rows are copied into tables of the new shape. It may be
+encrypted, and then knows the key by its mark; only others can go back.
 """
 
 import sqlalchemy as sa
@@ -103,16 +104,26 @@ _COLUMNS = {
 def upgrade() -> None:
     """What was the only campaign becomes number 1."""
     _move(_NEW, "id", "campaign")
+    op.create_table(
+        "storage",
+        sa.Column("one", sa.Integer, primary_key=True),
+        sa.Column("mark", sa.LargeBinary, nullable=False),
+    )
 
 
 def downgrade() -> None:
-    """Back to one campaign in a database; where there are several, nothing is done."""
+    """Back to one campaign in a database, as it is; where there are several, or it is encrypted,
+    nothing is done.
+    """
+    if op.get_bind().execute(sa.text("SELECT count(*) FROM storage")).scalar_one():
+        raise ValueError("an encrypted database cannot go back: earlier releases do not read it")
     there = op.get_bind().execute(sa.text("SELECT count(*) FROM campaign")).scalar_one()
     if there > 1:
         raise ValueError(
             f"the database holds {there} campaigns, and an earlier release knows one: it cannot "
             "be taken back"
         )
+    op.drop_table("storage")
     op.drop_index("campaign_slug", "campaign")
     _move(_OLD, "one", "")
 

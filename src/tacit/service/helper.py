@@ -4,6 +4,9 @@ everybody and sums for the campaigns it serves.
 A block of halves is checked, and what is proven is added to the batch's sum, once: the same block
 again is answered from the same bytes and adds nothing. The sum is released once, and repeated ever
 after. All of it is durable before it is said.
+
+It is run by somebody other than the coordinator. Only `tacit.cli` may import it; it imports
+protocol, never coordinator or device.
 """
 
 import logging
