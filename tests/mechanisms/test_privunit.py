@@ -68,6 +68,15 @@ def test_the_best_cap_is_the_best():
     assert cap.favoured == 1 + int(np.argmax(pulls))
 
 
+@pytest.mark.parametrize("dim", [1, 2, 3, 50, 10_000])
+@pytest.mark.parametrize("epsilon", [1e-4, 1.0, 12.0, 19.0, 20.0])
+def test_weights_fit_a_word_and_every_place_has_its_candidate(dim, epsilon):
+    cap = best_cap(dim, odds(epsilon, BASE))
+    assert cap.total < 1 << 64
+    reports = PrivUnit(epsilon=epsilon, space=Ball(dim)).randomize(np.zeros((2, dim)), seeded(1))
+    assert len(reports) == 2
+
+
 def law_of_a_coordinate():
     """Values and chances of what `coordinate` can give: four bytes, one of them odd, added up."""
     byte, odd = np.full(256, 1 / 256), np.where(np.arange(256) % 2, 1 / 128, 0.0)

@@ -107,14 +107,15 @@ def _first_coordinate(dim: int) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def _best(dim: int, odds: Odds, candidates: int) -> Cap:
-    """The cap with the largest pull; pull rises and then falls with the number of favoured
-    codewords.
+    """The cap with the largest pull whose total fits a word; pull rises and then falls with the
+    number of favoured codewords.
     """
 
     def cap(favoured: int) -> Cap:
         return Cap(dim, candidates, favoured, odds.high, odds.low)
 
-    low, high = 1, candidates // 2
+    room = ((1 << 64) - 1 - candidates * odds.low) // (odds.high - odds.low)
+    low, high = 1, min(candidates // 2, room)
     while low < high:
         middle = (low + high) // 2
         if cap(middle).pull < cap(middle + 1).pull:

@@ -131,6 +131,9 @@ def open_engine(url: str, kept: Storage | None = None) -> Engine:
     return engine
 
 
+_LAST_WORDS = 30.0  # seconds a transaction has to end when its database is closed
+
+
 class Database:
     """A database of campaigns, which share its connections."""
 
@@ -140,23 +143,42 @@ class Database:
         sqlite = self._engine.dialect.name == "sqlite"
         # better than to poll for SQLite's own lock
         self._turn = threading.Lock() if sqlite else nullcontext()
+        self._change = threading.Condition()
+        self._uses = 0
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         """One transaction: all of it, or nothing."""
-        with self._turn, self._engine.begin() as connection:
+        with self._use(), self._turn, self._engine.begin() as connection:
             yield connection
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """One transaction that only reads: in SQLite it waits for no writer."""
         with (
+            self._use(),
             self._engine.connect().execution_options(reading=True) as connection,
             connection.begin(),
         ):
             yield connection
 
+    @contextmanager
+    def _use(self) -> Iterator[None]:
+        with self._change:
+            self._uses += 1
+        try:
+            yield
+        finally:
+            with self._change:
+                self._uses -= 1
+                self._change.notify_all()
+
     def close(self) -> None:
+        """Let threads end what they are writing, and give connections back: the engine forgets
+        those that are still in use, and nobody would close them.
+        """
+        with self._change:
+            self._change.wait_for(lambda: not self._uses, _LAST_WORDS)
         self._engine.dispose()
 
     def campaigns(self) -> dict[int, str]:
