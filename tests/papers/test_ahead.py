@@ -20,7 +20,7 @@ from tacit_papers.ours.ahead import (
 )
 from tacit_papers.ours.ahead_report import report_ahead, summary
 from tacit_papers.ours.break_even import BreakEvenCell, cells_ahead, rows_ahead
-from tacit_papers.ours.plan_check import PlanCell, plan_rows
+from tacit_papers.ours.plan_check import PlanRow, plan_rows
 from tacit_papers.ours.tasks import Task, clusters, shift_features, skew_labels, task_of
 
 COMMON: dict[str, Any] = {"where": "here", "dataset": "synthetic", "runs": 1, "quick": True}
@@ -35,7 +35,7 @@ def task():
 def one_task(task):
     """The cells of this file measure the task above."""
     with pytest.MonkeyPatch.context() as patch:
-        for place in ("ahead", "plan_check", "break_even"):
+        for place in ("ahead", "break_even"):
             patch.setattr(f"tacit_papers.ours.{place}.task_for", lambda name, quick: task)
         yield
 
@@ -43,7 +43,8 @@ def one_task(task):
 @pytest.fixture(scope="module")
 def runs():
     chosen: dict[str, Any] = {"owners_kind": "alike", "epsilons": (0.01, 1.0), "papers": (7.0,)}
-    return [row for run in range(2) for row in AheadCell(**COMMON, **chosen, run=run).rows()]
+    cells = (AheadCell(**COMMON, **chosen, public_rows=50, run=run) for run in range(2))
+    return [row for cell in cells for row in cell.rows()]
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +69,7 @@ def test_combined_is_above_public_only(rows):
     assert row(rows, "combined", 1.0).rise > 0.005
     assert row(rows, "combined", 0.01).rise == 0.0
     assert row(rows, "public only", None).rise == 0.0
+    assert row(rows, "two servers", 1.0).rise > row(rows, "combined", 1.0).rise
 
 
 def test_unsound_rows_say_so(rows):
@@ -115,7 +117,10 @@ def test_the_chart(rows):
             **COMMON, public_rows=50, owners=(1_000, 1_000_000), epsilons=(0.01, 1.0)
         ).rows()
     )
-    rises = {(each.owners, each.epsilon): each for each in chart}
+    rises = {(each.owners, each.epsilon): each for each in chart if each.trust == "nobody"}
+    summed = {(each.owners, each.epsilon): each for each in chart if each.trust == "two servers"}
+    assert summed.keys() == rises.keys()
+    assert summed[(1_000_000, 0.01)].rise > rises[(1_000_000, 0.01)].rise
     assert rises[(1_000_000, 1.0)].rise > rises[(1_000, 1.0)].rise
     assert rises[(1_000_000, 1.0)].collect
     assert not rises[(1_000, 0.01)].collect
@@ -124,16 +129,34 @@ def test_the_chart(rows):
     assert [line.kind for line in drawn.lines][-1] == "public"
 
 
-def test_the_plan_beside_what_came(rows):
-    said = [
-        row for run in range(2) for row in PlanCell(**COMMON, run=run, epsilons=(0.01, 1.0)).rows()
-    ]
-    plans = {each.epsilon: each for each in plan_rows(said, rows)}
+def test_the_plan_beside_what_came(runs, rows):
+    plans = {(each.trust, each.epsilon): each for each in plan_rows(runs, rows)}
     assert {each.runs for each in plans.values()} == {2}
-    assert (plans[0.01].predicted, plans[0.01].measured, plans[0.01].collect) == (0.0, 0.0, 0.0)
-    assert plans[1.0].collect == 1.0
-    assert plans[1.0].predicted == pytest.approx(plans[1.0].measured, abs=0.03)
-    assert plans[1.0].predicted > 0.005
+    never = plans["nobody", 0.01]
+    assert (never.predicted, never.measured, never.collect) == (0.0, 0.0, 0.0)
+    for trust in ("nobody", "two servers"):
+        one = plans[trust, 1.0]
+        assert one.collect == 1.0
+        assert one.predicted == pytest.approx(one.measured, abs=0.06)
+        assert one.predicted > 0.005
+
+
+@pytest.mark.parametrize(
+    ("predicted", "measured", "error", "collect", "within", "missed"),
+    [
+        (0.02, 0.03, 0.0, 1.0, True, False),
+        (0.02, 0.031, 0.0, 1.0, False, False),
+        (0.03, 0.019, 0.0, 1.0, False, False),
+        (0.02, 0.031, 0.006, 1.0, True, False),
+        (0.0, 0.002, 0.0, 0.0, True, False),
+        (0.0, 0.004, 0.0, 0.0, False, True),
+        (0.0, 0.004, 0.0, 0.6, False, False),
+    ],
+)
+def test_when_a_plan_was_right(predicted, measured, error, collect, within, missed):
+    place = ("x", "nobody", 10, 1, 1.0, 50, 2)
+    plan = PlanRow(*place, predicted, 0.0, measured, error, collect)
+    assert (plan.within, plan.missed) == (within, missed)
 
 
 def test_the_table_of_the_read_me(rows):
@@ -173,10 +196,14 @@ def test_the_cells_are_those_that_were_published():
     cells = cells_ahead(quick=False, seed=1, datasets=DATASETS)
     assert len({cell.digest for cell in cells}) == len(cells)
     compared = [cell for cell in cells if isinstance(cell, AheadCell)]
-    assert len(compared) == 10 * (
-        len(DATASETS) + 6
-    )  # ten runs; two tasks with three kinds of skewed owners more
-    assert {cell.dataset for cell in compared if not cell.papers} == {"clusters 1e5"}
+    # ten runs with three sizes; two tasks with three kinds of skewed owners more
+    assert len(compared) == 10 * (3 * len(DATASETS) + 6)
+    assert {cell.dataset for cell in compared} >= {"fashion 0 or 6", "mnist ten"}
+    alike = [cell for cell in compared if cell.owners_kind == "alike"]
+    assert {cell.epsilons for cell in alike} == {(0.5, 1.0, 2.0)}
+    with_papers = {cell.dataset for cell in compared if cell.papers}
+    assert with_papers == set(DATASETS) - {"clusters 1e5"}
+    assert [cell.run for cell in compared] == sorted(cell.run for cell in compared)
     assert len([cell for cell in cells if isinstance(cell, BreakEvenCell)]) == 3 * (
         len(DATASETS) - 1
     )

@@ -12,7 +12,11 @@ from tacit_papers.evidence import OLDER, digest_of, golden_beside, renew, tables
 from tacit_papers.evidence_tables import TABLES
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = [DOCS / "evidence.md", DOCS / "explanation" / "papers.md"]
+PAGES = [
+    DOCS / "evidence.md",
+    DOCS.parent / "README.md",
+    *(DOCS / "explanation" / f"{name}.md" for name in ("papers", "trust")),
+]
 GOLDEN = golden_beside(PAGES[0])
 NAME = "paper C, mnist"
 BLANK = f"before\n<!-- table: {NAME}; code 000000 -->\n| typed |\n<!-- end of table -->\nafter\n"
@@ -23,7 +27,11 @@ SITES = [
 
 
 def _on_pages():
-    return {name: state for page in PAGES for name, state in tables_of(page.read_text()).items()}
+    return {
+        (page.name, name): state
+        for page in PAGES
+        for name, state in tables_of(page.read_text()).items()
+    }
 
 
 def test_no_table_of_measured_rows_is_typed():
@@ -34,12 +42,12 @@ def test_no_table_of_measured_rows_is_typed():
     assert "|---" not in typed
 
 
-@pytest.mark.parametrize("name", _on_pages())
-def test_a_table_is_of_the_code_as_it_is_or_says_that_it_is_older(name):
+@pytest.mark.parametrize(("page", "name"), _on_pages())
+def test_a_table_is_of_the_code_as_it_is_or_says_that_it_is_older(page, name):
     """Else: measure again (`tacit reproduce all`, `ahead`, `trees`), then `python -m
     tacit_papers.evidence PAGE ROWS...`; without rows that command says which tables are older.
     """
-    digest, older = _on_pages()[name]
+    digest, older = _on_pages()[page, name]
     assert (digest != digest_of(name, GOLDEN)) == older
 
 

@@ -16,8 +16,8 @@ from tacit_papers.b.readings import SummedReadingRow
 from tacit_papers.c.experiment import SiteRow
 from tacit_papers.claims import counts, reasons
 from tacit_papers.d.experiment import EPSILONS, PeerRow
-from tacit_papers.ours.ahead import AheadRow, best_of_paper
-from tacit_papers.ours.ahead_report import summary
+from tacit_papers.ours.ahead import METHODS, AheadRow, best_of_paper
+from tacit_papers.ours.ahead_report import plan_in_words, summary
 from tacit_papers.ours.hospitals import HospitalRow
 from tacit_papers.ours.more_sites import MoreSitesRow
 from tacit_papers.ours.more_sites_report import future_table
@@ -256,9 +256,40 @@ def readings_d(rows: Sequence[Any]) -> str:
 def ahead(rows: Sequence[Any]) -> str:
     """One line per task."""
     alike = _need(rows, AheadRow, owners_kind="alike")
-    table, runs = summary(alike), {row.dataset: row.runs for row in alike}
+    table, runs = summary(alike), dict[str, set[int]]()
+    for row in alike:
+        runs.setdefault(row.dataset, set()).add(row.runs)
     told = zip(table.rows, runs.values(), strict=True)
-    return table_of((*table.columns, "runs"), [(*line, str(count)) for line, count in told])
+    counted = [(*line, _span(counts)) for line, counts in told]
+    return table_of((*table.columns, "runs"), counted)
+
+
+def _span(counts: Iterable[int]) -> str:
+    """One number, or from where to where.
+
+    >>> _span([3, 3]), _span([2, 3])
+    ('3', '2 to 3')
+    """
+    least, most = min(counts), max(counts)
+    return str(least) if least == most else f"{least} to {most}"
+
+
+def trusts(rows: Sequence[Any]) -> str:
+    """Accuracy by whom owners trust and epsilon, and how far it is above public rows alone."""
+    own = [row for row in _need(rows, AheadRow, owners_kind="alike") if row.method in METHODS]
+    sizes = sorted({row.public_rows for row in own})
+    lines = []
+    for name, epsilon in dict.fromkeys((row.dataset, row.epsilon) for row in own):
+        cells = {
+            (row.method, row.public_rows): f"{percent(row.mean)} ({100 * row.rise:+.1f} ± "
+            f"{100 * row.rise_error:.1f})"
+            for row in own
+            if (row.dataset, row.epsilon) == (name, epsilon)
+        }
+        told = (cells.get((method, size), "") for size in sizes for method in METHODS)
+        lines.append((name, f"{epsilon:g}", *told))
+    heads = (f"{size:,} rows, {trust}" for size in sizes for trust in METHODS.values())
+    return table_of(("task", "epsilon", *heads), lines)
 
 
 def one_against_seven(rows: Sequence[Any]) -> str:
@@ -291,15 +322,16 @@ def plan(rows: Sequence[Any]) -> str:
     own = _need(rows, PlanRow, epsilon=1.0)
     sizes = sorted({row.public_rows for row in own})
     lines = []
-    for name in dict.fromkeys(row.dataset for row in own):
+    for name, trust in dict.fromkeys((row.dataset, row.trust) for row in own):
         cells = {
             row.public_rows: f"{100 * row.predicted:+.2f} → {100 * row.measured:+.2f} ± "
             f"{100 * row.measured_error:.2f}"
             for row in own
-            if row.dataset == name
+            if (row.dataset, row.trust) == (name, trust)
         }
-        lines.append((name, *(cells.get(size, "") for size in sizes)))
-    return table_of(("", *(f"{size:,} public rows" for size in sizes)), lines)
+        lines.append((name, trust, *(cells.get(size, "") for size in sizes)))
+    heads = ("task", "trust", *(f"{size:,} public rows" for size in sizes))
+    return f"{table_of(heads, lines)}\n\n{plan_in_words(_need(rows, PlanRow))}\n"
 
 
 def skewed_owners(rows: Sequence[Any]) -> str:
@@ -359,6 +391,7 @@ TABLES: dict[str, MadeTable] = {
     "paper D": MadeTable(peers, _D, ("fit peers", "fit sites")),
     "readings D": MadeTable(readings_d, ("d.learners",), ()),
     "ahead": MadeTable(ahead, ("ours.ahead",), _AHEAD),
+    "both trusts": MadeTable(trusts, ("ours.ahead",), _AHEAD),
     "one against seven": MadeTable(one_against_seven, ("ours.ahead",), _AHEAD),
     "plan": MadeTable(plan, ("ours.plan_check",), _AHEAD),
     "skewed owners": MadeTable(skewed_owners, ("ours.ahead",), _AHEAD),

@@ -3,12 +3,13 @@ sample, side by side.
 
 In every run all methods see the same owners and the same features. Paper A's best is the best mean
 over its three learners, as published (simulated, unsound) and sound, at epsilon 7; ours run at
-smaller epsilon, labels protected, pure epsilon-LDP. A cell is one run on one task; `ahead_rows`
-makes means and deviations of the runs that are there.
+smaller epsilon, labels protected: pure epsilon-LDP where owners trust nobody, delta 1e-6 where
+they trust that one of two servers is honest. A cell is one run on one task with one size of the
+data user's sample; `ahead_rows` makes means and deviations of the runs that are there.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -16,19 +17,23 @@ import numpy as np
 from tacit.algorithms.boosting import OwnSample, Schedule, boost
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population
-from tacit.algorithms.refinement import discriminate, refine
+from tacit.algorithms.refinement import LEAST_GAIN, Outlook, discriminate, look_ahead, refine
 from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline
 from tacit.learners.learner import Learner, ReportTerms
+from tacit.learners.models.scores import ScoreModel
 from tacit.learners.owners.centroid import Centroid
 from tacit.learners.owners.logistic import Logistic
 from tacit.learners.owners.stump import Stump
 from tacit.mechanisms.streams import Stream, seeded
+from tacit.sums import HOW, NOBODY
 from tacit_papers.a.learners import PublishedCentroid, PublishedLogistic, PublishedStump
 from tacit_papers.ours.tasks import (
+    QUICK_PUBLIC_ROWS,
     SIZES,
     Task,
     coins_of,
+    public_sizes,
     seconds_of,
     shift_features,
     skew_labels,
@@ -38,13 +43,16 @@ from tacit_papers.runner import Cell
 
 _ON_DEMAND = ("clusters 1e6", "clusters 1e7", "board 1e5", "board 1e6")  # only when named
 DATASETS = tuple(name for name in SIZES if name not in _ON_DEMAND)
-EPSILONS = (0.01, 0.5, 1.0)
+EPSILONS = (0.5, 1.0, 2.0)
+METHODS = {"combined": NOBODY, "two servers": HOW}  # whom owners trust
 PAPER_EPSILON = 7.0
 OWNERS = ("alike", "labels 0.1", "labels 0.5", "shifted")
 RUNS, QUICK_RUNS = 10, 2
+_DRAWS = 50  # models, for what the plan foresees
 _SKEW_EPSILON = 1.0
 _SKEWED = ("mnist 4 or 9", "synthetic")
 _ROUNDS, _ATTEMPTS = 10, 10
+_LINEAR = 200_000  # owners up to whom private only is asked: it is linear
 LEARNERS: dict[str, Learner] = {
     "centroid, as published": PublishedCentroid(),
     "stump, as published": PublishedStump(),
@@ -81,7 +89,9 @@ class AheadRow:
 
 @dataclass(frozen=True)
 class AheadRun:
-    """Accuracy of one method in one run."""
+    """Accuracy of one method in one run; `foreseen` is the rise that the plan promised before
+    anybody was asked, 0 where it said not to collect.
+    """
 
     dataset: str
     owners_kind: str
@@ -93,72 +103,89 @@ class AheadRun:
     rows_per_owner: int
     accuracy: float
     unsound: str
+    foreseen: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class AheadCell(Cell):
-    """Run number `run` of all methods on one task, with owners of one kind, at these epsilons,
-    ours and the papers'.
+    """Run number `run` of all methods on one task, with owners of one kind and so many public
+    rows, at these epsilons, ours and the papers'.
     """
 
     paper: ClassVar[str] = "ahead"
 
     owners_kind: str
+    public_rows: int
     run: int
     epsilons: tuple[float, ...]
     papers: tuple[float, ...]
 
     def rows(self) -> Iterator[AheadRun]:
         task = task_for(self.dataset, self.quick)
-        for method, epsilon, public_rows, accuracy in self._accuracies(task, seeded(self.seed)):
+        public = task.public(self.public_rows, self.run)
+        cohort = _deal(task, self.owners_kind, self.run)
+        trial = _Trial(task, cohort, public, seeded(self.seed), self.run)
+        for method, epsilon, accuracy, foreseen in self._accuracies(trial):
             learner = LEARNERS.get(method.removeprefix("paper A: "))
-            unsound = "" if learner is None else learner.unsound
             yield AheadRun(
                 dataset=self.dataset,
                 owners_kind=self.owners_kind,
                 run=self.run,
                 method=method,
                 epsilon=epsilon,
-                public_rows=public_rows,
+                public_rows=self.public_rows,
                 owners=task.owners,
                 rows_per_owner=task.rows,
                 accuracy=accuracy,
-                unsound=unsound,
+                unsound="" if learner is None else learner.unsound,
+                foreseen=foreseen,
             )
 
     def _accuracies(
-        self, task: Task, stream: Stream
-    ) -> Iterator[tuple[str, float | None, int, float]]:
-        """Method, epsilon, public rows and accuracy."""
-        cohort = _deal(task, self.owners_kind, self.run)
-        trial = _Trial(task, cohort, stream, self.run)
-        for rows in task.public_rows:
-            public = task.public(rows, self.run)
-            own = fit_public(public)
-            yield "public only", None, rows, task.accuracy(own.model.predict(task.split.X_test))
+        self, trial: "_Trial"
+    ) -> Iterator[tuple[str, float | None, float, float | None]]:
+        """Method, epsilon, accuracy, and what the plan foresaw."""
+        own = fit_public(trial.public)
+        yield "public only", None, trial.accuracy_of(own.model), None
+        for method, trust in METHODS.items():
+            look: Outlook | None = None
             for epsilon in self.epsilons:
-                for method, accuracy in trial.ours(public, own, epsilon):
-                    yield method, epsilon, rows, accuracy
-        most = max(task.public_rows)
+                crowd = Population(len(trial.cohort), epsilon, trial.task.rows, trust)
+                look = (  # of sums the start is the same for all
+                    look_ahead(trial.public, own, crowd) if look is None else look.among(crowd)
+                )
+                yield method, epsilon, *trial.refine(method, look)
+        if len(trial.cohort) <= _LINEAR:
+            for epsilon in self.epsilons:
+                yield "private only", epsilon, trial.discriminate(own, epsilon), None
         for epsilon in self.papers:
-            for method, accuracy in trial.papers(task.public(most, self.run), epsilon):
-                yield f"paper A: {method}", epsilon, most, accuracy
+            for name, learner in LEARNERS.items():  # as published, two classes only
+                if trial.task.split.classes == 2 or not learner.unsound:
+                    yield f"paper A: {name}", epsilon, trial.boost(name, epsilon), None
 
     @property
     def title(self) -> str:
-        return f"{self.dataset}, owners {self.owners_kind}, run {self.run + 1}"
+        rows = f"{self.public_rows:,} public rows"
+        return f"{self.dataset}, owners {self.owners_kind}, {rows}, run {self.run + 1}"
 
 
 def ahead_cells(quick: bool, seed: int, datasets: Iterable[str]) -> list[Cell]:
-    """Ten runs of every task; quick: two of made-up rows."""
+    """Ten runs of every task with every size of the data user's sample, the first runs of all
+    tasks first; quick: two of made-up rows. Skewed owners with most public rows only.
+    """
     cells: list[Cell] = []
-    for name in ["synthetic"] if quick else datasets:
-        linear = name.startswith("clusters")  # there the papers' learners have nothing to show
-        epsilons = (0.01, 1.0) if quick else (1.0,) if linear else EPSILONS
-        kinds = [("alike", epsilons, () if linear else (PAPER_EPSILON,))]
-        if name in _SKEWED and not quick:
-            kinds += [(kind, (_SKEW_EPSILON,), (_SKEW_EPSILON,)) for kind in OWNERS[1:]]
-        for kind, ours, papers in kinds:
+    for run in range(QUICK_RUNS if quick else RUNS):
+        for name in ["synthetic"] if quick else datasets:
+            sizes = QUICK_PUBLIC_ROWS if quick else public_sizes(name)
+            most = max(sizes)
+            papers = () if name.startswith("clusters") else (PAPER_EPSILON,)  # linear: no use there
+            epsilons = (0.01, 1.0) if quick else EPSILONS
+            kinds: list[tuple[str, int, tuple[float, ...], tuple[float, ...]]] = [
+                ("alike", size, epsilons, papers if size == most else ()) for size in sizes
+            ]
+            if name in _SKEWED and not quick:
+                skewed = (_SKEW_EPSILON,)
+                kinds += [(kind, most, skewed, skewed) for kind in OWNERS[1:]]
             cells += [
                 AheadCell(
                     where="ahead",
@@ -166,13 +193,14 @@ def ahead_cells(quick: bool, seed: int, datasets: Iterable[str]) -> list[Cell]:
                     runs=1,
                     seed=seed,
                     quick=quick,
-                    cost=seconds_of(name, quick) * (1.0 if kind == "alike" else 0.6),
+                    cost=seconds_of(name, quick) * len(ours) / len(epsilons),
                     owners_kind=kind,
+                    public_rows=size,
                     run=run,
                     epsilons=ours,
-                    papers=papers,
+                    papers=theirs,
                 )
-                for run in range(QUICK_RUNS if quick else RUNS)
+                for kind, size, ours, theirs in kinds
             ]
     return cells
 
@@ -217,50 +245,48 @@ def _deal(task: Task, kind: str, run: int) -> Cohort:
 
 @dataclass(frozen=True, eq=False)
 class _Trial:
-    """The owners of one run, whom every method asks."""
+    """The owners of one run, whom every method asks, and the data user's sample."""
 
     task: Task
     cohort: Cohort
+    public: Public
     stream: Stream
     run: int
 
-    def ours(self, public: Public, own: PublicModel, epsilon: float) -> Iterator[tuple[str, float]]:
-        """Private only, combined, and combined by sums of two servers (delta 1e-6), at one epsilon;
-        private only is not asked where rows are many: it is linear.
-        """
+    def accuracy_of(self, model: ScoreModel) -> float:
+        return self.task.accuracy(model.predict(self.task.split.X_test))
+
+    def refine(self, method: str, look: Outlook) -> tuple[float, float]:
+        """Accuracy of the combination, and what the plan foresaw."""
+        crowd = look.combination.population
+        foreseen = look.combination.expected_rise(_DRAWS, 0) if look.gain >= LEAST_GAIN else 0.0
+        asks = refine(self.public, crowd, "auto", crowd.epsilon, outlook=look)
+        refined = Inline(self.cohort, crowd.epsilon, self._coins(method, crowd.epsilon)).run(asks)
+        return self.accuracy_of(refined.model), foreseen
+
+    def discriminate(self, own: PublicModel, epsilon: float) -> float:
+        """Private only: a linear model."""
         crowd = Population(len(self.cohort), epsilon, self.task.rows)
-        path = (self.task.name, epsilon, len(public.y), self.run)
-        summed = replace(crowd, trust="two servers")
-        asks = {
-            "combined": refine(public, crowd, "auto", epsilon, own=own),
-            "two servers": refine(public, summed, "auto", epsilon, own=own),
-        }
-        if len(self.cohort) <= 200_000:
-            asks["private only"] = discriminate(public, crowd, "auto", epsilon, own)
-        for method, generator in asks.items():
-            coins = coins_of(self.stream, method, *path)
-            refined = Inline(self.cohort, epsilon, coins).run(generator)
-            yield method, self.task.accuracy(refined.model.predict(self.task.split.X_test))
+        asks = discriminate(self.public, crowd, "auto", epsilon, own)
+        coins = self._coins("private only", epsilon)
+        return self.accuracy_of(Inline(self.cohort, epsilon, coins).run(asks).model)
 
-    def papers(self, public: Public, epsilon: float) -> Iterator[tuple[str, float]]:
-        """Boosting with each of paper A's learners; as published, two classes only."""
-        for name, learner in LEARNERS.items():
-            if self.task.split.classes == 2 or not learner.unsound:
-                yield name, self._boost(name, public, epsilon)
-
-    def _boost(self, name: str, public: Public, epsilon: float) -> float:
+    def boost(self, name: str, epsilon: float) -> float:
         """Accuracy of ten rounds of a tenth of the owners; of the larger class where all fail."""
-        learner, split = LEARNERS[name], self.task.split
+        learner, split, public = LEARNERS[name], self.task.split, self.public
         facts = learner.facts(public)
         mechanism = "piecewise" if learner.unsound else "auto"
         terms = ReportTerms.of(mechanism, learner.space(facts), epsilon)
         schedule = Schedule(_ROUNDS, len(self.cohort) // _ROUNDS, _ATTEMPTS)
         asks = boost(learner, facts, terms, OwnSample(public), schedule)
-        coins = coins_of(self.stream, name, self.task.name, epsilon, self.run)
-        boosted = Inline(self.cohort, epsilon, coins).run(asks)
+        boosted = Inline(self.cohort, epsilon, self._coins(name, epsilon)).run(asks)
         if not len(boosted.ensemble):
             return self.task.accuracy(np.full(len(split.y_test), np.bincount(public.y).argmax()))
         return self.task.accuracy(boosted.ensemble.predict(split.X_test))
+
+    def _coins(self, method: str, epsilon: float) -> Stream:
+        path = (self.task.name, epsilon, len(self.public.y), self.run)
+        return coins_of(self.stream, method, *path)
 
 
 def _row(own: Sequence[AheadRun], alone: Sequence[float]) -> AheadRow:

@@ -17,7 +17,7 @@ from tacit.render.document import (
     percent,
     protection,
 )
-from tacit_papers.ours.ahead import AheadRow, best_of_paper
+from tacit_papers.ours.ahead import METHODS, AheadRow, best_of_paper
 from tacit_papers.ours.break_even import BreakEvenRow
 from tacit_papers.ours.break_even_chart import draw_break_even
 from tacit_papers.ours.plan_check import PlanRow
@@ -115,36 +115,29 @@ def _summary_line(own: Sequence[AheadRow]) -> tuple[str, ...]:
 def _break_even(
     task: str, predicted: Sequence[BreakEvenRow], measured: Sequence[AheadRow]
 ) -> Chart:
-    """Expected rise of accuracy against owners, a line per size of the public sample."""
+    """Expected rise of accuracy against owners, a line per size of the public sample and trust."""
     own = [row for row in predicted if row.dataset == task]
     shown = min({row.epsilon for row in own}, key=lambda epsilon: abs(epsilon - _SHOWN))
     lines = []
-    for size in dict.fromkeys(row.public_rows for row in own):
+    for size, trust in dict.fromkeys((row.public_rows, row.trust) for row in own):
         line = sorted(
-            (r for r in own if (r.public_rows, r.epsilon) == (size, shown)),
+            (r for r in own if (r.public_rows, r.trust, r.epsilon) == (size, trust, shown)),
             key=lambda row: row.owners,
         )
         x, y = tuple(float(row.owners) for row in line), tuple(100 * row.rise for row in line)
-        lines.append(Line(f"{size:,} public rows, predicted", x, y, None, "ours"))
+        name = f"{size:,} public rows, trust in {trust}, predicted"
+        lines.append(Line(name, x, y, None, "ours"))
     for row in measured:
-        if (row.dataset, row.method, row.epsilon, row.owners_kind) == (
+        if row.method in METHODS and (row.dataset, row.epsilon, row.owners_kind) == (
             task,
-            "combined",
             shown,
             "alike",
         ):
-            rise, error = 100 * row.rise, 200 * row.rise_error
-            lines.append(
-                Line(
-                    f"{row.public_rows:,} public rows, measured",
-                    (float(row.owners),),
-                    (rise,),
-                    (error,),
-                    "other",
-                )
-            )
+            name = f"{row.public_rows:,} public rows, trust in {METHODS[row.method]}, measured"
+            bars = (200 * row.rise_error,)
+            lines.append(Line(name, (float(row.owners),), (100 * row.rise,), bars, "other"))
     lines.append(Line("the data user's own model", (), (0.0,), None, "public"))
-    note = f"Epsilon {shown:g}. Bars: two standard errors."
+    note = f"Epsilon {shown:g}; delta 1e-6 with two servers. Bars: two standard errors."
     title, label = f"{task}: owners against public rows", "points of accuracy above"
     return Chart(title, "owners", label, tuple(lines), x_scale="log", note=note)
 
@@ -153,16 +146,15 @@ def _least_owners_table(rows: Sequence[BreakEvenRow]) -> Table:
     """From how many owners on the plan says collect."""
     epsilons = sorted({row.epsilon for row in rows})
     lines = []
-    for task, size in dict.fromkeys((row.dataset, row.public_rows) for row in rows):
-        own = [row for row in rows if (row.dataset, row.public_rows) == (task, size)]
+    for place in dict.fromkeys((row.dataset, row.public_rows, row.trust) for row in rows):
+        own = [row for row in rows if (row.dataset, row.public_rows, row.trust) == place]
         least = [
             min((r.owners for r in own if r.epsilon == e and r.collect), default=None)
             for e in epsilons
         ]
-        lines.append(
-            (task, f"{size:,}", *("never" if number is None else f"{number:,}" for number in least))
-        )
-    columns = ("task", "public rows", *(f"epsilon {epsilon:g}" for epsilon in epsilons))
+        texts = ("never" if number is None else f"{number:,}" for number in least)
+        lines.append((place[0], f"{place[1]:,}", place[2], *texts))
+    columns = ("task", "public rows", "trust", *(f"epsilon {epsilon:g}" for epsilon in epsilons))
     return Table(
         "From how many owners on it pays to collect, of those tried", columns, tuple(lines)
     )
@@ -209,10 +201,11 @@ def _with_rise(row: AheadRow) -> str:
 
 def _plan_check_table(rows: Sequence[PlanRow]) -> Table:
     """What the plan said before anybody was asked, beside what was measured."""
-    columns = ("task", "epsilon", "public rows", "says collect", "predicted", "measured")
+    heads = ("task", "trust", "epsilon", "public rows", "says collect", "predicted", "measured")
     cells = tuple(
         (
             f"{row.dataset}, {row.owners:,} x {row.rows_per_owner}",
+            row.trust,
             f"{row.epsilon:g}",
             f"{row.public_rows:,}",
             f"{100 * row.collect:.0f} %",
@@ -223,6 +216,19 @@ def _plan_check_table(rows: Sequence[PlanRow]) -> Table:
     )
     note = (
         "Points of accuracy above the data user's own model. Says collect: in which part of "
-        "the samples."
+        f"the samples. {plan_in_words(rows)}"
     )
-    return Table("The plan beside what came of it", columns, cells, note)
+    return Table("The plan beside what came of it", heads, cells, note)
+
+
+def plan_in_words(rows: Sequence[PlanRow]) -> str:
+    """How far the plan was right, trust by trust."""
+    said = []
+    for trust in dict.fromkeys(row.trust for row in rows):
+        own = [row for row in rows if row.trust == trust]
+        near, missed = sum(row.within for row in own), sum(row.missed for row in own)
+        said.append(
+            f"Trust in {trust}: within a factor of 1.5, a quarter of a point or two standard "
+            f"errors in {near} of {len(own)}; said not to collect where it pays in {missed}."
+        )
+    return " ".join(said)

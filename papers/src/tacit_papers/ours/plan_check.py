@@ -1,33 +1,29 @@
-"""Does the plan keep its word? What it predicts from public rows alone, beside what was then
+"""Does the plan keep its word? What it foresaw from public rows alone, beside what was then
 measured.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from tacit.algorithms.public_baseline import fit_public
-from tacit.algorithms.question import Population
-from tacit.algorithms.refinement import LEAST_GAIN, look_ahead
-from tacit_papers.ours.ahead import AheadRow
-from tacit_papers.ours.tasks import task_for
-from tacit_papers.runner import Cell
+from tacit_papers.ours.ahead import METHODS, AheadRow, AheadRun
 
-RUNS, QUICK_RUNS = 5, 2
-_DRAWS = 50
+_WITHIN = 1.5  # times as much or as little: what a plan may be wrong by
+_LITTLE = 0.0025  # of accuracy: a quarter of a point is as good as nothing
+_ERRORS = 2.0  # standard errors that a measurement may be off by
 
 
 @dataclass(frozen=True)
 class PlanRow:
     """Rise of accuracy over the data user's own model: predicted (mean and deviation over samples)
-    and measured.
+    and measured in the same runs.
 
     `collect` is in which part of the samples the plan says to ask.
     """
 
     dataset: str
+    trust: str
     owners: int
     rows_per_owner: int
     epsilon: float
@@ -39,68 +35,39 @@ class PlanRow:
     measured_error: float
     collect: float
 
-
-@dataclass(frozen=True)
-class PlanRun:
-    """What the plan says of one public sample; `rise` is 0 where it says not to ask."""
-
-    dataset: str
-    run: int
-    epsilon: float
-    public_rows: int
-    rise: float
-    collect: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlanCell(Cell):
-    """The plan for one task, from the public samples that were drawn for run number `run`."""
-
-    paper: ClassVar[str] = "ahead"
-
-    run: int
-    epsilons: tuple[float, ...]
-
-    def rows(self) -> Iterator[PlanRun]:
-        task = task_for(self.dataset, self.quick)
-        for rows in task.public_rows:
-            public = task.public(rows, self.run)
-            own = fit_public(public)
-            for epsilon in self.epsilons:
-                look = look_ahead(public, own, Population(task.owners, epsilon, task.rows))
-                collect = look.gain >= LEAST_GAIN
-                rise = look.combination.expected_rise(_DRAWS, 0) if collect else 0.0
-                yield PlanRun(
-                    dataset=self.dataset,
-                    run=self.run,
-                    epsilon=epsilon,
-                    public_rows=rows,
-                    rise=rise,
-                    collect=collect,
-                )
+    @property
+    def within(self) -> bool:
+        """Whether predicted and measured agree up to a factor of 1.5, or both are small, or they
+        differ by no more than the measurement's own error.
+        """
+        low, high = sorted((self.predicted, self.measured))
+        slack = max(_LITTLE, _ERRORS * self.measured_error)
+        return high <= _WITHIN * low or high - low <= slack
 
     @property
-    def title(self) -> str:
-        return f"plan, {self.dataset}, sample {self.run + 1}"
+    def missed(self) -> bool:
+        """Whether it said not to collect in most samples, where collecting pays."""
+        return self.collect < 0.5 and self.predicted < self.measured - max(
+            _LITTLE, _ERRORS * self.measured_error
+        )
 
 
-def plan_rows(runs: Iterable[PlanRun], measured: Iterable[AheadRow]) -> list[PlanRow]:
-    """A row for each combination that was both planned and measured, where owners are alike."""
-    found: dict[tuple[str, float | None, int], list[PlanRun]] = {}
+def plan_rows(runs: Iterable[AheadRun], measured: Iterable[AheadRow]) -> list[PlanRow]:
+    """A row for each measured combination of public and private rows, where owners are alike."""
+    found: dict[tuple[str, str, float | None, int], list[float]] = {}
     for each in runs:
-        found.setdefault((each.dataset, each.epsilon, each.public_rows), []).append(each)
+        if each.owners_kind == "alike" and each.foreseen is not None:
+            key = (each.dataset, each.method, each.epsilon, each.public_rows)
+            found.setdefault(key, []).append(each.foreseen)
     rows = []
     for row in measured:
-        own = found.get((row.dataset, row.epsilon, row.public_rows), [])
-        if (
-            (row.method, row.owners_kind) == ("combined", "alike")
-            and row.epsilon is not None
-            and own
-        ):
-            rises = np.array([each.rise for each in own])
+        own = found.get((row.dataset, row.method, row.epsilon, row.public_rows), [])
+        if row.owners_kind == "alike" and row.epsilon is not None and own:
+            rises = np.array(own)
             rows.append(
                 PlanRow(
                     dataset=row.dataset,
+                    trust=METHODS[row.method],
                     owners=row.owners,
                     rows_per_owner=row.rows_per_owner,
                     epsilon=row.epsilon,
@@ -110,7 +77,7 @@ def plan_rows(runs: Iterable[PlanRun], measured: Iterable[AheadRow]) -> list[Pla
                     predicted_std=float(rises.std(ddof=1)) if len(own) > 1 else 0.0,
                     measured=row.rise,
                     measured_error=row.rise_error,
-                    collect=float(np.mean([each.collect for each in own])),
+                    collect=float(np.mean(rises > 0)),
                 )
             )
     return rows
