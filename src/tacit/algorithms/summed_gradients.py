@@ -42,7 +42,7 @@ _LEAST_LEFT = 0.5  # of a share that clipping must leave on average
 _DOUBT = 0.5  # of a curvature: relative error that a step away from it has
 _LEAST_CURVE, _MOST_CURVE = 0.03, 4.0  # what answers may make of a curvature
 _PUBLIC = 0.5  # part of its precision that the start keeps
-_FORESEEN = 0.5  # largest variance of coefficients that predictions count on
+_FORESEEN = 1.0  # largest variance of coefficients that predictions count on
 _FAR = 1e6  # rows are not shortened one by one: shares are
 _DRAWN = 3000  # made-up owners that tell lengths
 _DOUBTS = 2.0  # standard errors by which public rows must contradict owners to be believed
@@ -176,13 +176,15 @@ class SummedGradients:
 
     def expected_rise(self, draws: int, seed: int) -> float:
         """Expected rise of accuracy over the data user's own model: what public rows show of the
-        start, and models drawn as answers would make them, with truths around them.
+        start, shrunk by its error, and models drawn as answers would make them, with truths around
+        them.
         """
         explained, after = self._foreseen
         coins, rows, y = np.random.default_rng(seed), np.arange(len(self.public.y)), self.public.y
         before = np.argmax(self._alone, axis=1)
-        shown = np.mean(before == y) - np.mean(np.argmax(self.own.held_out, axis=1) == y)
-        rise = max(0.0, float(shown))
+        ahead = (before == y) * 1.0 - (np.argmax(self.own.held_out, axis=1) == y)
+        lead, error = float(ahead.mean()), float(ahead.std() / np.sqrt(len(ahead)))
+        rise = lead - error**2 / lead if lead > error else 0.0
         for _ in range(draws):
             steps = [
                 coins.normal(size=self._theta.shape) * np.sqrt(part) for part in (explained, after)
