@@ -27,6 +27,7 @@ def test_demo_shows_plot_table_and_report_and_repeats_itself(tmp_path, monkeypat
     for word in (
         "accuracy in %",
         "● tacit",
+        "▲ tacit, two servers",
         "boosted centroids",
         "public rows alone",
         "all rows in one place",
@@ -49,7 +50,8 @@ def test_demo_shows_plot_table_and_report_and_repeats_itself(tmp_path, monkeypat
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)  # it is an extra
     again = run(app, [*QUICK, "--json", "--out", str(tmp_path / "again")])
     rows = {row["method"]: row for row in json.loads(again.stdout)["rows"]}
-    order = ["boosted centroids", "tacit", "all rows in one place, no privacy"]
+    order = ["boosted centroids", "tacit", "tacit, two servers"]
+    order.append("all rows in one place, no privacy")
     assert sorted(order, key=lambda method: rows[method]["mean"]) == order
     files = [(tmp_path / name / "rows.jsonl").read_text() for name in ("new", "again")]
     assert files[0] == files[1]

@@ -1,17 +1,22 @@
 """tacit fit and plan on files, as a user types them."""
 
 import csv
+import io
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import tacit
 from tacit.algorithms.public_baseline import fit_public
 from tacit.cli import _fit_report, app, main
+from tacit.cli.plan import _show
 from tacit.data.cohort import Public
+from tacit.estimators.planning import Plan
 from tests.cli.made import answers, fit, people, run, write_csv
 
 
@@ -338,6 +343,26 @@ def test_plan_tells_a_table_and_its_verdict_is_the_exit_status(folder):
     assert told == [(20, "nobody", False), (20, "two servers", False)]
     assert found[0]["says"].startswith("Do not collect: 20 owners at epsilon 0.1 will")
     assert "trusting one of two servers" in found[1]["says"]
+
+
+def test_two_plans_end_with_what_a_trusted_helper_would_bring():
+    told = io.StringIO()
+    nobody = Plan(
+        owners=500,
+        epsilon=1.0,
+        rows_per_owner=1,
+        public_rows=80,
+        public_model="logistic regression",
+        public_accuracy=0.8,
+        rise=0.002,
+        gain=0.01,
+        features="linear",
+        numbers=3,
+        rounds=1,
+        collect=True,
+    )
+    _show([nobody, replace(nobody, trust="two servers", rise=0.034)], [], Console(file=told))
+    assert told.getvalue().endswith("If they trusted one of two servers: +3.2 points more.\n")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""The demonstration's people and trials: what owners add, by the default and by boosting.
+"""The demonstration's people and trials: what owners add, by the default with either trust, and by
+boosting.
 
 The people are GENERATED: no row is a person. Both problems (one in numbers, one a table like those
 that users have) are drawn with public seeds; they need no file and no network. Methods see the same
@@ -10,6 +11,7 @@ import csv
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from itertools import product
 from os import cpu_count
 from pathlib import Path
 
@@ -27,6 +29,7 @@ from tacit.engines.inline import Inline
 from tacit.learners.learner import ReportTerms
 from tacit.learners.owners.centroid import Centroid
 from tacit.mechanisms.streams import Stream
+from tacit.sums import HOW, NOBODY
 
 FEATURES, INFORMATIVE = 20, 10
 _PROBLEM = 83  # of `make_classification`, whose problems differ widely: neither easy nor hopeless
@@ -124,9 +127,12 @@ def _write_csv(path: Path, columns: Mapping[str, AnyArray]) -> None:
         lines.writerows(rows)
 
 
-OURS, BOOSTED = "tacit", "boosted centroids"
+OURS, SUMMED, BOOSTED = "tacit", "tacit, two servers", "boosted centroids"
 PUBLIC, TOGETHER = "public rows alone", "all rows in one place, no privacy"
-METHODS = (OURS, PUBLIC, BOOSTED, TOGETHER)
+METHODS = (OURS, SUMMED, PUBLIC, BOOSTED, TOGETHER)
+_SUMMED = (
+    2  # budgets, the smallest, at which two servers are tried, in the first run: it takes long
+)
 _ROUNDS, _ATTEMPTS = 10, 10
 
 
@@ -143,7 +149,13 @@ class DemoSetting:
     @property
     def trials(self) -> int:
         """How many accuracies there will be."""
-        return self.runs * (1 + 2 * len(self.epsilons)) + 1
+        return self.runs * (1 + 2 * len(self.epsilons)) + len(self.epsilons[:_SUMMED]) + 1
+
+    def attempts(self, run: int) -> Iterator[tuple[str, float]]:
+        """Methods and budgets of a run, those that take longest first."""
+        if run == 0:
+            yield from ((SUMMED, epsilon) for epsilon in self.epsilons[:_SUMMED])
+        yield from product((OURS, BOOSTED), self.epsilons)
 
 
 @dataclass(frozen=True)
@@ -191,9 +203,8 @@ def trials(setting: DemoSetting, everybody: MadeUpRows, stream: Stream) -> Itera
             run = _Run(number, setting, everybody, cohort, public, fit_public(public))
             yield Trial(number, PUBLIC, None, _accuracy(everybody, run.own.model.predict))
             waiting = [
-                pool.submit(try_out, run, epsilon, stream.child("demo", name, str(epsilon), number))
-                for name, try_out in ((OURS, _refine), (BOOSTED, _boost))
-                for epsilon in setting.epsilons
+                pool.submit(_try, run, name, epsilon, stream)
+                for name, epsilon in setting.attempts(number)
             ]
             try:
                 for done in as_completed(waiting):
@@ -229,15 +240,25 @@ def _row(setting: DemoSetting, method: str, epsilon: float | None, values: list[
     )
 
 
-def _refine(run: _Run, epsilon: float, stream: Stream) -> Trial:
-    """The default: the data user's own model, refined by one share of every owner."""
-    crowd = Population(run.setting.owners, epsilon, run.setting.rows)
+def _try(run: _Run, method: str, epsilon: float, stream: Stream) -> Trial:
+    coins = stream.child("demo", method, str(epsilon), run.number)
+    predict = (
+        _boost(run, epsilon, coins) if method == BOOSTED else _refine(run, method, epsilon, coins)
+    )
+    return Trial(run.number, method, epsilon, _accuracy(run.everybody, predict))
+
+
+def _refine(run: _Run, method: str, epsilon: float, stream: Stream) -> Callable[..., object]:
+    """The default: the data user's own model, refined by what all owners say, each in noise of its
+    own, or added up by two servers.
+    """
+    trust = HOW if method == SUMMED else NOBODY
+    crowd = Population(run.setting.owners, epsilon, run.setting.rows, trust)
     asks = refine(run.public, crowd, "auto", epsilon, own=run.own)
-    refined = Inline(run.cohort, epsilon, stream).run(asks)
-    return Trial(run.number, OURS, epsilon, _accuracy(run.everybody, refined.model.predict))
+    return Inline(run.cohort, epsilon, stream).run(asks).model.predict
 
 
-def _boost(run: _Run, epsilon: float, stream: Stream) -> Trial:
+def _boost(run: _Run, epsilon: float, stream: Stream) -> Callable[..., object]:
     """Ten rounds of boosted centroids, made sound, each of a tenth of the owners."""
     learner = Centroid()
     facts = learner.facts(run.public)
@@ -246,8 +267,7 @@ def _boost(run: _Run, epsilon: float, stream: Stream) -> Trial:
     asks = boost(learner, facts, terms, OwnSample(run.public), schedule)
     ensemble = Inline(run.cohort, epsilon, stream).run(asks).ensemble
     most = int(np.bincount(run.public.y).argmax())
-    predict = ensemble.predict if len(ensemble) else lambda X: np.full(len(X), most)
-    return Trial(run.number, BOOSTED, epsilon, _accuracy(run.everybody, predict))
+    return ensemble.predict if len(ensemble) else lambda X: np.full(len(X), most)
 
 
 def _accuracy(everybody: MadeUpRows, predict: Callable[..., object]) -> float:

@@ -21,7 +21,7 @@ from tacit.cli._options import (
     SchemaFile,
 )
 from tacit.cli._output import Screen, Steps, check_file, steps, table_of
-from tacit.sums import TRUSTS
+from tacit.sums import HOW, NOBODY, TRUSTS
 
 if TYPE_CHECKING:  # a wrong option or a missing file is told before any of it is loaded
     from tacit.algorithms.question import Population
@@ -145,6 +145,10 @@ def _show(plans: "list[Plan]", notes: list[str], console: Console) -> None:
     if len(plans) <= len(TRUSTS):
         for each in plans:
             console.print(str(each))
+        if {each.trust for each in plans} == set(TRUSTS):
+            rises = {each.trust: 100 * each.rise for each in plans}
+            more = rises[HOW] - rises[NOBODY]
+            console.print(f"If they trusted one of two servers: {more:+.1f} points more.")
         return
     first = plans[0]
     alone = (
