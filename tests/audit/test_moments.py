@@ -1,13 +1,17 @@
 """Slow questions by the clock: thresholds, and a lane that is run whole."""
 
+import gc
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
 
 from tacit.audit import moments
-from tacit.audit.hostile_questions import FAMILIES
+from tacit.audit.hostile_questions import FAMILIES, Draft, quick_owner, slow_owner
 from tacit.audit.moments import Moments, is_unfair, run_lane
 from tacit.audit.questions import audit_questions
+from tacit.mechanisms.streams import seeded
 from tacit.owner.gate import Gate
 
 QUIET = Moments(
@@ -47,3 +51,32 @@ def test_the_search_finds_nothing_at_the_gate():
     found = audit_questions(12)
     assert all(check.sound for check in found.checks()), found.faults
     assert found.counts["admitted"] >= 3
+
+
+def compile_for_many_rows():
+    """Kernels that are compiled for an owner with many rows after one with a single row answered
+    the same question; in a process of its own.
+    """
+
+    def types():
+        return {
+            f"{each.__module__}.{each.__name__}": len(each.signatures)
+            for each in gc.get_objects()
+            if type(each).__name__ == "CPUDispatcher"
+        }
+
+    for name in FAMILIES:
+        query = Draft(name, 1, size=0.3, odd=0.0, late=0.1).query(moments.ROOM, moments.ROWS)
+        query.release(quick_owner(), query.epsilons[0], seeded(1))
+        before = types()
+        query.release(slow_owner(moments.ROWS), query.epsilons[0], seeded(1))
+        yield from (kernel for kernel, known in types().items() if known != before.get(kernel))
+
+
+def test_no_kernel_is_compiled_for_the_rows_of_one_owner_and_not_of_another():
+    """Compiling takes longer than any work: an answer would be abandoned where it is needed."""
+    program = "from tests.audit.test_moments import *; print(list(compile_for_many_rows()))"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=300
+    )
+    assert done.stdout.strip() == "[]"

@@ -3,6 +3,7 @@ reports alone.
 """
 
 from dataclasses import replace
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from math import ceil, isqrt, log1p
 from typing import Any
@@ -13,8 +14,15 @@ import pytest
 from tacit.audit.statistical import epsilon_lower_bound
 from tacit.data.cohort import Cohort
 from tacit.learners.query import Query
+from tacit.learners.sites import perturbation
 from tacit.learners.sites.losses import Huber, HuberHinge, LogisticLoss, Squared, minimise
-from tacit.learners.sites.perturbation import least_ridge, objective, output, usual_ridge
+from tacit.learners.sites.perturbation import (
+    _log_above,
+    least_ridge,
+    objective,
+    output,
+    usual_ridge,
+)
 from tacit.learners.sites.projection import Projection
 from tacit.learners.sites.train import LEVELS, TrainSite, published
 from tacit.mechanisms.streams import secure, seeded
@@ -370,3 +378,18 @@ def test_what_may_only_be_simulated_says_so():
 def test_refused_before_anybody_is_asked(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("bits", [*range(40), 60, 300, 1000])
+def test_a_logarithm_is_bounded_from_above_in_few_steps(bits, monkeypatch):
+    calls = []
+    exact = perturbation.exp_below
+    monkeypatch.setattr(perturbation, "exp_below", lambda x: calls.append(x) or exact(x))
+    value = 1 + Fraction(1, 1 << bits)
+    found = _log_above(value)
+    with localcontext() as context:
+        context.prec = 700
+        true = (Decimal(value.numerator) / Decimal(value.denominator)).ln()
+        ratio = Decimal(found.numerator) / Decimal(found.denominator) / true
+    assert 1 <= ratio < 1 + Decimal(2) ** -19
+    assert len(calls) <= 20

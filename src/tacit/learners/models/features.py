@@ -166,7 +166,7 @@ class FeatureMap:
 
     def cost(self, dim: int, rows: int) -> Cost:
         """What mapping so many rows takes at most."""
-        product = Cost(rows * self.matrix.size) + table(rows, self.dim, passes=2)
+        product = Cost(rows * self.matrix.size) + table(rows, self.dim) + table(rows, self.dim)
         return self.expansion.cost(dim, rows) + product
 
     def transform(self, X: FloatArray) -> FloatArray:
@@ -178,7 +178,9 @@ class FeatureMap:
             np.subtract(self.expansion.expand(X), self.centre, out=out[:, 1:])
             out[:, 1:] *= self.matrix
         else:
-            affine(self.expansion.expand(X), self.centre, self.matrix, out[:, 1:])
+            mapped = np.empty((len(X), self.dim - 1))  # whole: one row's slice is another type
+            affine(self.expansion.expand(X), self.centre, self.matrix, mapped)
+            out[:, 1:] = mapped
         return out
 
     def fold(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -180,12 +180,15 @@ def _accept(epsilon: float | Fraction, loss: Loss) -> Fraction:
 
 
 def _log_above(value: Fraction) -> Fraction:
-    """At least the logarithm of a number above 1, by a hair: proven by its exponential."""
+    """At least the logarithm of a number above 1, by a hair: proven by its exponential. So close
+    to 1 that this proof is too coarse, log v <= v - 1 is as good.
+    """
     found = Fraction(log1p(float(value - 1)))
-    slack = Fraction(1, 1 << 40)
-    while not exp_below(found * (1 + slack)) >= value:
-        slack *= 2
-    return found * (1 + slack)
+    for bits in range(40, 20, -1):
+        above = found * (1 + Fraction(1, 1 << bits))
+        if exp_below(above) >= value:
+            return above
+    return value - 1
 
 
 def _root_above(dim: int) -> Fraction:
