@@ -25,7 +25,7 @@ from tacit.learners.sites.perturbation import (
 )
 from tacit.learners.sites.projection import Projection
 from tacit.learners.sites.train import LEVELS, TrainSite, published
-from tacit.mechanisms.streams import secure, seeded
+from tacit.mechanisms.streams import exp_below, secure, seeded
 from tacit.sums.secure_sum import variance
 from tacit.wire import decode, encode
 
@@ -383,8 +383,12 @@ def test_refused_before_anybody_is_asked(make, message):
 @pytest.mark.parametrize("bits", [*range(40), 60, 300, 1000])
 def test_a_logarithm_is_bounded_from_above_in_few_steps(bits, monkeypatch):
     calls = []
-    exact = perturbation.exp_below
-    monkeypatch.setattr(perturbation, "exp_below", lambda x: calls.append(x) or exact(x))
+
+    def count(x: Fraction) -> Fraction:
+        calls.append(x)
+        return exp_below(x)
+
+    monkeypatch.setattr(perturbation, "exp_below", count)
     value = 1 + Fraction(1, 1 << bits)
     found = _log_above(value)
     with localcontext() as context:
