@@ -124,7 +124,7 @@ def add_plainly(prio3: Prio3, block: Sent, place: int) -> AnyArray:
 
 def proofs(effort: Effort) -> list[Table]:
     """Costs by numbers, then memory by owners."""
-    sizes = (10, 100, 1_000, 10_000) if effort is FULL else (100,)
+    sizes = (10, 100, 1_000, 2_000, 10_000) if effort is FULL else (100,)
     rows = [_row(length, effort.repetitions) for length in sizes]
     title = "Verified sums of vectors with a bounded length"
     headings = (

@@ -5,8 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from benchmarks.central import CentralRun, table_of_means
+from benchmarks.trust import fit_together
 from benchmarks.walks import WalkRow
+
+from tacit.algorithms.wide_start import SMOOTH, wide_map
+from tacit.data.cohort import Cohort, Public
 
 ROOT = Path(__file__).parent.parent
 
@@ -30,3 +36,22 @@ def test_a_walk_counts_each_function_once_and_switches_of_file():
     assert (row.files, row.functions, row.rooms, row.switches) == (4, 5, 3, 3)
     assert row.verdict is not None
     assert row.verdict.met
+
+
+def test_rivals_that_see_all_rows_are_told_in_means():
+    found = [
+        CentralRun("adult", 200, 1.0, run, {"two servers": 83.0 + run, "DP-EBM": 78.0})
+        for run in (0, 1)
+    ]
+    table = table_of_means(found)
+    assert table[0] == "| task, public rows | two servers | DP-EBM | runs |"
+    assert table[2:] == ["| adult, 200 | 83.5 | 78.0 | 2 |"]
+
+
+def test_all_rows_in_one_place_are_fitted_over_the_features_that_owners_were_asked_about():
+    coins = np.random.default_rng(1)
+    X = coins.uniform(-1, 1, (1500, 2))
+    y = (X[:, 0] * X[:, 1] > 0).astype(np.int64)  # no line tells them apart
+    public, cohort = Public(X[:100], y[:100], 2), Cohort(X[100:], y[100:], np.arange(1401))
+    model = fit_together(wide_map(public, SMOOTH), cohort, public)
+    assert np.mean(model.predict(X) == y) > 0.93
