@@ -2,6 +2,7 @@
 
 python -m benchmarks.problems --sample 28   (a subset of all sizes and kinds, by a fixed seed)
 python -m benchmarks.problems --runs 3 --owners 30000 --public 50 300 --epsilon 0.25 1 4
+python -m benchmarks.problems --trust "two servers" --owners 3000 --public 50 300 --epsilon 1
 """
 
 import argparse
@@ -15,6 +16,7 @@ from scipy.stats import spearmanr
 from benchmarks.problems.families import FAMILIES
 from benchmarks.problems.problem import KINDS, Setting
 from benchmarks.problems.trial import CHOOSING, JUDGING, Trial, Verdict, trials
+from tacit.sums import NOBODY, TRUSTS
 
 _FACTOR, _SMALL = 1.5, 5e-3  # plan and measurement agree within the factor, or within half a point
 _OWNERS, _PUBLIC = (1_000, 10_000, 100_000, 1_000_000), (20, 50, 200, 1_000, 2_000)
@@ -33,16 +35,20 @@ def main() -> None:
     parser.add_argument("--epsilon", nargs="*", type=float, default=_EPSILONS)
     parser.add_argument("--rows", type=int, default=1, help="rows of an owner")
     parser.add_argument("--kind", default="alike", choices=KINDS)
+    parser.add_argument("--trust", default=NOBODY, choices=TRUSTS, help="whom owners trust")
     parser.add_argument("--sample", type=int, help="so many settings of all sizes and kinds")
     parser.add_argument("--most-owners", type=int, default=_OWNERS[-1], help="in the sample")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--choosing", action="store_true", help="seeds that constants saw")
     parser.add_argument("--out", type=Path, help="write the lines here as well")
     asked = parser.parse_args()
+    if asked.trust != NOBODY and (asked.sample is not None or asked.kind == "own epsilons"):
+        parser.error("sums of two servers have one epsilon for everybody")
     first, found, lines = CHOOSING if asked.choosing else JUDGING, list[Verdict](), list[str]()
     for setting in _settings(asked):
         seeds = range(first, first + asked.runs)
-        seen = [trial for k in seeds for trial in trials(replace(setting, seed=k), asked.epsilon)]
+        placed = (replace(setting, seed=k) for k in seeds)
+        seen = [trial for each in placed for trial in trials(each, asked.epsilon, asked.trust)]
         for verdict in _verdicts(seen):
             found.append(verdict)
             lines.append(_line(verdict))

@@ -10,8 +10,9 @@ from tacit import seeded
 from tacit._util.types import FloatArray
 from tacit.algorithms.public_baseline import CANDIDATES, fit_public
 from tacit.algorithms.question import Population
-from tacit.algorithms.refinement import LEAST_GAIN, discriminate, look_ahead, refine
+from tacit.algorithms.refinement import LEAST_GAIN, Outlook, discriminate, look_ahead, refine
 from tacit.engines.inline import Inline
+from tacit.sums import NOBODY
 
 CHOOSING, JUDGING = 0, 1000  # first seeds: constants were chosen on the former, never on the latter
 _DRAWS = 50
@@ -39,16 +40,17 @@ class Trial:
         return replace(self.setting, seed=0), self.epsilon
 
 
-def trials(setting: Setting, epsilons: Sequence[float]) -> Iterator[Trial]:
+def trials(setting: Setting, epsilons: Sequence[float], trust: str = NOBODY) -> Iterator[Trial]:
     """The same rows at every epsilon."""
     problem = problem_of(setting)
     public, cohort = problem.public, problem.cohort
     own = fit_public(public, ("boosted trees",) if setting.kind == "trees" else tuple(CANDIDATES))
     alone = problem.accuracy(own.model.predict(problem.X_test))
+    outlook: Outlook | None = None
     for epsilon in epsilons:
-        crowd, stream = Population(setting.owners, epsilon, setting.rows), seeded(setting.seed)
-        budgets = _budgets(setting, epsilon)
-        outlook = look_ahead(public, own, crowd)
+        crowd = Population(setting.owners, epsilon, setting.rows, trust)
+        budgets, stream = _budgets(setting, epsilon), seeded(setting.seed)
+        outlook = look_ahead(public, own, crowd) if outlook is None else outlook.among(crowd)
         collect = outlook.gain >= LEAST_GAIN
         asks = {
             "private": discriminate(public, crowd, "auto", budgets, own),
