@@ -79,7 +79,6 @@ def _line(axis: Any, above: dict[tuple[int, float], float], colour: str, dashes:
         table = [[above[number, epsilon] for number in owners] for epsilon in epsilons]
         style = {"colors": [colour], "linewidths": 2, "linestyles": [dashes]}
         axis.contour(owners, epsilons, table, levels=[1.0], **style)
-        axis.contourf(owners, epsilons, table, levels=[1.0, max(flat)], colors=[colour], alpha=0.05)
     elif min(flat) >= 1:
         axis.axhline(epsilons[0], color=colour, linewidth=4, linestyle=dashes)
 
