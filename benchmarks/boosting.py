@@ -51,12 +51,12 @@ _FULL = _Sizes(
     round_owners=(10_000, 100_000, 1_000_000),
 )
 _LITTLE = _Sizes(
-    owners=100,
+    owners=20,
     rows=80,
-    public=5_000,
-    fitters=200,
-    fitted_by_sklearn=20,
-    round_owners=(1_000, 10_000),
+    public=2_000,
+    fitters=100,
+    fitted_by_sklearn=10,
+    round_owners=(2_000,),
 )
 
 
@@ -76,7 +76,7 @@ class TimeRow(Row):
 def boosting(effort: Effort) -> list[Table]:
     """Fits at the paper's size and with few rows per owner, regressions, rounds."""
     sizes = _LITTLE if effort is QUICK else _FULL
-    repetitions = 2 if effort is QUICK else 3
+    repetitions = 1 if effort is QUICK else 3
     few = replace(sizes, rows=ROWS, public=1_000)
     return [
         _fits(sizes, _LEAST_OVER_LOOP, repetitions),

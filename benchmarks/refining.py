@@ -9,7 +9,7 @@ from benchmarks.refining_child import DIM
 from benchmarks.tables import Row, Table, Verdict
 from benchmarks.timing import QUICK, Effort, cores
 
-_OWNERS, _FEW = (100_000, 1_000_000, 10_000_000), (10_000, 100_000)
+_OWNERS, _FEW = (100_000, 1_000_000, 10_000_000), (10_000,)
 _MOST_BYTES = 16  # of a report, for two classes
 _MOST_TIME = 1.5  # per owner, over the smallest number of owners
 _BLOCK_BYTES, _OWNER_BYTES = 300_000_000, 64  # at most: one block, and for each owner
