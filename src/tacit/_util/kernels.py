@@ -1,6 +1,7 @@
 """Hot loops: `kernel` compiles one with numba, `prefetch` asks for memory ahead, `spread` runs
 pieces on all cores of this machine, for kernels that release the interpreter's lock; `affine` is a
-product of matrices that rounds alike in any block.
+product of matrices that rounds alike in any block, `exponential` and `turn` are functions that
+round alike on every machine and in every language (docs/reference/wire.md).
 
 For arithmetic on 64-bit words there is what a machine does in one or two instructions and numba
 does not offer by itself, and three ways to compile: inside other loops (`inline`), on every element
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
@@ -128,6 +130,94 @@ def affine(X: FloatArray, centre: FloatArray, matrix: FloatArray, out: FloatArra
             if x != 0.0:
                 for k in range(matrix.shape[1]):
                     out[i, k] += x * matrix[j, k]
+
+
+@intrinsic
+def _power_of_two(typing_context: Any, exponent: Any) -> Any:
+    """2.0 to a whole power from -1022 to 1023: its bits."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        word = ir.IntType(64)
+        biased = builder.add(arguments[0], word(1023))
+        return builder.bitcast(builder.shl(biased, word(52)), ir.DoubleType())
+
+    return types.float64(types.int64), generate
+
+
+# nearest doubles; of ln 2 and of a quarter turn first parts with few enough bits that whole
+# multiples of them are exact
+_PER_OCTAVE = 1.4426950408889634
+_LN2_HIGH, _LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
+_PER_QUARTER = 0.6366197723675814
+_QUARTER = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21)
+_LEAST, _MOST, _FARTHEST = -708.0, 709.0, 1e6
+
+
+@kernel
+def exponential(x: float) -> float:
+    """e^x within two units in the last place; 0 below -708 and for what is no number, infinite
+    above 709. Sums and products in one order, so the same bits everywhere.
+    """
+    if not x >= _LEAST:
+        return 0.0
+    if x > _MOST:
+        return np.inf
+    octaves = np.floor(x * _PER_OCTAVE + 0.5)
+    r = (x - octaves * _LN2_HIGH) - octaves * _LN2_LOW
+    total = 1.0 / 6227020800.0
+    for factorial in (
+        479001600.0,
+        39916800.0,
+        3628800.0,
+        362880.0,
+        40320.0,
+        5040.0,
+        720.0,
+        120.0,
+        24.0,
+        6.0,
+        2.0,
+        1.0,
+        1.0,
+    ):
+        total = total * r + 1.0 / factorial
+    return float(total * _power_of_two(np.int64(octaves)))  # type: ignore[call-arg]
+
+
+@kernel
+def turn(angle: float) -> tuple[float, float]:
+    """Cosine and sine within two units in the last place of 1; of 0 where the angle is beyond a
+    million, or none. The same bits everywhere.
+    """
+    x = angle if abs(angle) <= _FARTHEST else 0.0
+    quarters = np.floor(x * _PER_QUARTER + 0.5)
+    r = x - quarters * _QUARTER[0]
+    r = (r - quarters * _QUARTER[1]) - quarters * _QUARTER[2]
+    z = r * r
+    c = 1.0 / 20922789888000.0
+    c = c * z - 1.0 / 87178291200.0
+    c = c * z + 1.0 / 479001600.0
+    c = c * z - 1.0 / 3628800.0
+    c = c * z + 1.0 / 40320.0
+    c = c * z - 1.0 / 720.0
+    c = c * z + 1.0 / 24.0
+    c = c * z - 0.5
+    c = c * z + 1.0
+    s = 1.0 / 355687428096000.0
+    s = s * z - 1.0 / 1307674368000.0
+    s = s * z + 1.0 / 6227020800.0
+    s = s * z - 1.0 / 39916800.0
+    s = s * z + 1.0 / 362880.0
+    s = s * z - 1.0 / 5040.0
+    s = s * z + 1.0 / 120.0
+    s = s * z - 1.0 / 6.0
+    s = (s * z + 1.0) * r
+    quadrant = quarters - 4.0 * np.floor(quarters * 0.25)
+    is_odd = quadrant == 1.0 or quadrant == 3.0
+    cosine, sine = (s, c) if is_odd else (c, s)
+    cosine = -cosine if quadrant == 1.0 or quadrant == 2.0 else cosine
+    sine = -sine if quadrant >= 2.0 else sine
+    return cosine, sine
 
 
 def _high_half(_: Any, a: Any, b: Any) -> tuple[Any, Any]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tacit._util.checks import bad, positive, whole
+from tacit._util.kernels import kernel
 from tacit._util.types import FloatArray
 
 
@@ -112,26 +113,72 @@ class Ball(Space):
         self._measure(self.radius, self.radius, self.radius * math.sqrt(self.dim))
 
     def clip(self, x: FloatArray) -> FloatArray:
-        inside = np.einsum("...i,...i->...", x, x) <= self.radius**2  # False for NaN
-        if inside.all():
-            return x
-        clipped = x.copy()
-        clipped[~inside] = self._shorten(x[~inside])
-        return clipped
+        rows = np.ascontiguousarray(x, dtype=np.float64).reshape(-1, self.dim)
+        clipped = np.empty_like(rows)
+        is_inside = _move_inside(rows, self.radius, clipped)
+        return x if is_inside else clipped.reshape(x.shape)
 
-    def _shorten(self, x: FloatArray) -> FloatArray:
-        endless = np.isinf(x)
-        limit = np.where(endless, np.sign(x), 0.0)
-        x = np.where(
-            endless.any(axis=-1, keepdims=True), limit * self.radius, np.where(np.isnan(x), 0.0, x)
-        )
-        # Dividing by the largest coordinate first keeps the squares from overflowing.
-        peak = np.max(np.abs(x), axis=-1, keepdims=True)
-        unit = x / np.where(peak > 0, peak, 1.0)
-        length = np.sqrt(np.sum(np.square(unit), axis=-1, keepdims=True))
-        with np.errstate(over="ignore"):
-            outside = peak * length > self.radius
-        return np.where(outside, unit * (self.radius / np.where(outside, length, 1.0)), x)
+
+@kernel
+def _move_inside(x: FloatArray, radius: float, out: FloatArray) -> bool:
+    """Whether all rows are in the ball already; else they are, in `out`. One kernel, so that no
+    long row is the first for which something is compiled.
+    """
+    is_inside = _are_short(x, radius)
+    if not is_inside:
+        _shorten(x, radius, out)
+    return is_inside
+
+
+@kernel
+def _are_short(x: FloatArray, radius: float) -> bool:
+    """Whether all rows are in the ball; never for NaN. Squares are added in the order of the
+    coordinates: a library's order may depend on the machine.
+    """
+    for i in range(len(x)):
+        square = 0.0
+        for j in range(x.shape[1]):
+            square += x[i, j] * x[i, j]
+        if not square <= radius * radius:
+            return False
+    return True
+
+
+@kernel
+def _shorten(x: FloatArray, radius: float, out: FloatArray) -> None:
+    """Rows of the ball: each as it is if it is short, else along its direction."""
+    for i in range(len(x)):
+        if _are_short(x[i : i + 1], radius):
+            out[i] = x[i]
+            continue
+        is_endless, peak = False, 0.0
+        for j in range(x.shape[1]):
+            is_endless = is_endless or np.isinf(x[i, j])
+        for j in range(x.shape[1]):
+            out[i, j] = _finite(x[i, j], is_endless, radius)
+            peak = max(peak, abs(out[i, j]))
+        if not peak > 0:
+            continue
+        for j in range(x.shape[1]):
+            out[i, j] /= peak  # so that no square overflows
+        square = 0.0
+        for j in range(x.shape[1]):
+            square += out[i, j] * out[i, j]
+        length = np.sqrt(square)
+        is_outside = peak * length > radius
+        for j in range(x.shape[1]):
+            if is_outside:
+                out[i, j] *= radius / length
+            else:
+                out[i, j] = _finite(x[i, j], is_endless, radius)
+
+
+@kernel
+def _finite(value: float, is_endless: bool, radius: float) -> float:
+    """A coordinate of a vector; of one with infinite coordinates only those count."""
+    if is_endless:
+        return (radius if value > 0 else -radius) if np.isinf(value) else 0.0
+    return 0.0 if np.isnan(value) else value
 
 
 @dataclass(frozen=True)

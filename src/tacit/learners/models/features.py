@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit._util.checks import bad, whole
-from tacit._util.kernels import affine, kernel
+from tacit._util.kernels import affine, kernel, turn
 from tacit._util.types import FloatArray
 from tacit.learners.query import Cost, table
 from tacit.wire import message
@@ -106,9 +106,8 @@ class Waves(Expansion):
     def expand(self, X: FloatArray) -> FloatArray:
         angle = np.empty((len(X), self.axes.shape[1]))
         affine(X, self.centre, self.axes, angle)
-        out, half = np.empty((len(X), 2 * angle.shape[1])), angle.shape[1]
-        np.cos(angle, out=out[:, :half])
-        np.sin(angle, out=out[:, half:])
+        out = np.empty((len(X), 2 * angle.shape[1]))
+        _waves(angle, out)
         return out
 
 
@@ -204,3 +203,11 @@ def _products(flat: FloatArray, out: FloatArray) -> None:
             for k in range(j, size):
                 out[i, place] = flat[i, j] * flat[i, k]
                 place += 1
+
+
+@kernel
+def _waves(angle: FloatArray, out: FloatArray) -> None:
+    half = angle.shape[1]
+    for i in range(len(angle)):
+        for j in range(half):
+            out[i, j], out[i, half + j] = turn(angle[i, j])

@@ -173,7 +173,10 @@ def longest_residuals(chances: FloatArray) -> FloatArray:
     >>> longest_residuals(np.array([[0.5, 0.5], [1.0, 0.0]])).round(3).tolist()
     [0.707, 1.414]
     """
-    squared = 1 - 2 * chances.min(axis=1) + (chances**2).sum(axis=1)
+    squares = np.zeros(len(chances))
+    for k in range(chances.shape[1]):  # not a sum of a library: its order may depend on the machine
+        squares += chances[:, k] * chances[:, k]
+    squared = 1 - 2 * chances.min(axis=1) + squares
     return np.asarray(np.sqrt(np.maximum(squared, 0.0)))
 
 
