@@ -1,0 +1,188 @@
+"""The JavaScript client: vectors in Node and in a real browser, and owners in Node and in a browser
+that join a real coordinator.
+"""
+
+import hashlib
+import json
+import ssl
+import subprocess
+import sys
+from contextlib import contextmanager
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+import pytest
+from benchmarks.loopback import Authority, serve
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from tests.browser import browser, watched
+from tests.clients.campaigns import (
+    CLIENT,
+    folder_of,
+    node,
+    published,
+    records_of,
+    rehearse,
+)
+from tests.service.coordinator.made import running, write
+from tests.vectors.checks import FILE
+
+LARGEST = 100_000  # bytes of the client
+
+
+def test_the_client_is_small_and_needs_nothing_else():
+    sources = sorted((CLIENT / "src").glob("*.js"))
+    assert sum(file.stat().st_size for file in sources) < LARGEST
+    assert "dependencies" not in json.loads((CLIENT / "package.json").read_text())
+    for file in sources:
+        for line in file.read_text().splitlines():
+            if line.startswith(("import ", "} from")):
+                assert '"./' in line or line == "import {", f"{file.name}: {line}"
+            assert len(line) <= 110, f"{file.name}: {line}"
+
+
+def test_the_vectors_in_node():
+    command = [node(), str(CLIENT / "test" / "run_vectors.js"), str(FILE)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert int(done.stdout.split()[0]) > 150
+
+
+def test_the_gate_charges_repeats_refuses_and_waits():
+    command = [node(), str(CLIENT / "test" / "gate.js"), str(FILE)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("the gate holds")
+
+
+def test_changed_bytes_are_read_or_refused_and_nothing_else():
+    command = [node(), str(CLIENT / "test" / "mutations.js"), str(FILE), "1000"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    counts = json.loads(done.stdout)
+    assert min(counts["read"], counts["refused"]) > 200
+
+
+@pytest.fixture(scope="module")
+def seen():
+    with browser() as running_browser:
+        yield running_browser
+
+
+@contextmanager
+def files_of(folder):
+    """A folder's files on this machine, under one origin."""
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def __init__(self, *given):
+            super().__init__(*given, directory=str(folder))
+
+        def log_message(self, *given):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Quiet)
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_the_vectors_in_a_browser(seen):
+    with files_of(CLIENT.parents[1]) as url:
+        page, _ = watched(seen, url)
+        page.goto(f"{url}/clients/javascript/page/style.css")  # any page of that origin
+        found = page.evaluate(
+            """async () => {
+              const { check } = await import("/clients/javascript/test/vectors.js");
+              const vectors = await fetch("/docs/reference/wire-vectors.json");
+              return check(await vectors.json());
+            }"""
+        )
+    assert found["failures"] == []
+    assert found["passed"] > 150
+
+
+@pytest.mark.parametrize(("mechanism", "owners"), [("auto", 20), ("piecewise", 20)])
+def test_owners_in_node_make_the_model_of_python_owners(tmp_path, mechanism, owners):
+    outcomes, over_http, here = rehearse(folder_of(tmp_path, owners, mechanism))
+    assert outcomes == ["counted"] * owners
+    assert over_http == here
+
+
+@contextmanager
+def page_of(address, *more):
+    """The page for a person, served by Node on this machine, before a coordinator."""
+    command = [node(), str(CLIENT / "node" / "serve.js"), address, *more]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            yield next(iter(server.stdout or ())).strip()
+        finally:
+            server.terminate()
+
+
+def test_a_person_agrees_in_a_browser_and_owners_in_node_join_beside(seen, tmp_path):
+    """Real coins, TLS by a certificate that is pinned, and answers of both counted."""
+    folder = folder_of(tmp_path, 8)
+    authority = Authority.create(tmp_path, "here")
+    certificate = x509.load_pem_x509_certificate(authority.certificate.read_bytes())
+    pin = hashlib.sha256(certificate.public_bytes(Encoding.DER)).hexdigest()
+    tokens = [f"token number {i:04d}" for i in range(8)]
+    service = running(folder)
+    service.store.add_tokens(tokens)
+    everybody = records_of(folder)
+    for i, records in enumerate(everybody):
+        write(tmp_path / f"rows {i}.csv", records)
+    policy = {"epsilonPerRelease": "8", "epsilonTotal": "8", "timeStep": 0}
+    (tmp_path / "policy.json").write_text(json.dumps(policy))
+    joined = []
+    with serve(service.app, authority) as address, page_of(address, "--pin", pin) as url:
+        for i in range(1, 8):
+            command = [node(), str(CLIENT / "node" / "join.js"), address, "--yes", "--pin", pin]
+            command += ["--data", str(tmp_path / f"rows {i}.csv"), "--token", tokens[i]]
+            command += ["--policy", str(tmp_path / "policy.json")]
+            command += ["--home", str(tmp_path / f"home {i}")]
+            joined.append(
+                subprocess.Popen(command, stdout=subprocess.PIPE, stderr=sys.stderr, text=True)
+            )
+        try:
+            page, wrong = watched(seen, url, viewport={"width": 390, "height": 800})
+            page.goto(url)
+            page.get_by_label("Epsilon for one answer").fill("8")
+            page.get_by_label("Epsilon in all, for ever").fill("8")
+            page.get_by_label("A CSV file").set_input_files(tmp_path / "rows 0.csv")
+            page.get_by_role("heading", name="trial").wait_for()
+            assert "epsilon 8" in page.get_by_text("Taking part costs").inner_text()
+            assert page.get_by_text("Columns used: a, b, c, place").is_visible()
+            assert page.evaluate("document.documentElement.scrollWidth") <= 390
+            page.get_by_label("The token of your invitation").fill(tokens[0])
+            page.get_by_role("button", name="I agree").click()
+            counted = page.get_by_text("Your report was counted")
+            counted.or_(page.locator(".state.wrong")).first.wait_for(timeout=120_000)
+            assert counted.is_visible(), page.locator("#state").inner_text()
+            spent = page.evaluate(
+                """() => new Promise((done) => {
+                  const opening = indexedDB.open("tacit");
+                  opening.onsuccess = () => {
+                    const store = opening.result.transaction("releases").objectStore("releases");
+                    const asked = store.getAll();
+                    asked.onsuccess = () => done(asked.result.map((each) => each.epsilon));
+                  };
+                })"""
+            )
+            assert spent == ["8"]
+            assert wrong == []
+            said = [each.communicate(timeout=60)[0] for each in joined]
+            published(address, verify=ssl.create_default_context(cafile=authority.certificate))
+        finally:
+            for each in joined:
+                each.kill()
+                each.communicate()
+    assert all(text.splitlines()[-1] == "counted" for text in said)
+    ledgers = [
+        json.loads((tmp_path / f"home {i}" / "ledger.json").read_text()) for i in range(1, 8)
+    ]
+    assert [[line["entry"]["epsilon"] for line in each] for each in ledgers] == [["8"]] * 7
