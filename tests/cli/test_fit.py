@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pyarrow import parquet
 from rich.console import Console
 
 import tacit
@@ -69,6 +70,26 @@ def test_csv_and_parquet_are_the_same_rows(model, folder):
         "the coins came from random_state"
     )
     assert (folder / "same.tacit").read_bytes() == model.read_bytes()
+
+
+@pytest.mark.usefixtures("worth_asking")
+def test_a_folder_read_a_block_at_a_time_is_the_same_rows(model, folder, monkeypatch):
+    """As a table is read that memory does not hold; predictions likewise."""
+    rows, many = parquet.read_table(folder / "people.parquet"), folder / "many"
+    many.mkdir()
+    parquet.write_table(rows[:2500], many / "a.parquet", row_group_size=600)
+    parquet.write_table(rows[2500:], many / "b.parquet")
+    monkeypatch.setattr("tacit.cli._fitting._AT_ONCE", 0)
+    result = fit(folder, "--seed", "1", data="many", out="by_block.tacit")
+    assert result.exit_code == 0, result.output
+    assert (folder / "by_block.tacit").read_bytes() == model.read_bytes()
+    said = []
+    for data in ("many", "many/*.parquet", "people.csv"):
+        out = folder / "said.csv"
+        result = run(app, ["predict", str(model), str(folder / data), "--out", str(out)])
+        assert result.exit_code == 0, result.output
+        said.append(out.read_bytes())
+    assert said[0] == said[1] == said[2]
 
 
 def test_owners_rows_decide_nothing_but_through_reports(model, folder):

@@ -61,6 +61,9 @@ def reproduce(
     processes: Annotated[
         int | None, typer.Option(help="How many at once; default one per core.", min=1)
     ] = None,
+    engine: Annotated[
+        str, typer.Option(help="Where cells are run: inline, ray, or ray://host:port.")
+    ] = "inline",
     out: Annotated[
         Path | None,
         typer.Option(help="Folder for rows, claims, reports and pictures; default below out/."),
@@ -87,6 +90,7 @@ def reproduce(
         quick=quick,
         seed=seed,
         processes=processes or cores(),
+        engine=engine,
         place=place,
         command=_command(paper, dataset, quick, seed),
         screen=screen,
@@ -112,6 +116,7 @@ class _Wish:
     quick: bool
     seed: int
     processes: int
+    engine: str
     place: Path
     command: str
     screen: Screen
@@ -124,7 +129,9 @@ class _Wish:
         """Run what is not on disk yet; what is to be said of it, the last of it when stopped."""
         with bar(self.screen, guess=1 / self.processes) as advance:  # costs are about seconds
             try:
-                missing = run_cells(wanted, self.rows, self.processes, advance, known)
+                missing = run_cells(
+                    wanted, self.rows, self.processes, advance, known, engine=self.engine
+                )
             except KeyboardInterrupt:
                 return [_STOPPED]
         return list(dict.fromkeys(missing))

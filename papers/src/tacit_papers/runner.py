@@ -115,6 +115,7 @@ def run_cells(
     processes: int = 1,
     progress: Progress = lambda done, total, what: None,
     others: Collection[Cell] = (),
+    engine: str = "inline",
 ) -> list[str]:
     """Run what is not in the file yet and append it, cell by cell; what could not be run for want
     of data.
@@ -123,6 +124,9 @@ def run_cells(
 
     Cells in the file are kept when they are asked for or among `others`, or belong to a paper that
     nobody asks for here, and dropped else: they are of other settings or other sources.
+
+    `engine` says where cells are run: in processes of this machine, or on a Ray ("ray",
+    "ray://host:port"), where each is a task.
     """
     done = _clear_file(path, (*cells, *others))
     waiting = [cell for cell in cells if cell.digest not in done]
@@ -132,7 +136,7 @@ def run_cells(
     failed: list[Exception] = []
     progress(spent, total, f"{len(cells) - len(waiting)} of {len(cells)} cells were done before")
     with path.open("a", encoding="utf-8") as file:
-        for cell, ready in _outcomes(waiting, processes):
+        for cell, ready in _outcomes(waiting, processes, engine):
             try:
                 outcome = ready()
             except Exception as problem:
@@ -172,13 +176,33 @@ def measure(cell: Cell) -> list[str] | str:
     return [line_of(head), *lines]
 
 
+def _attempt(cell: Cell) -> list[str] | str | Exception:
+    """The same on a worker elsewhere, which says what went wrong in place of failing."""
+    try:
+        return measure(cell)
+    except Exception as problem:
+        return problem
+
+
+def _reveal(outcome: list[str] | str | Exception) -> list[str] | str:
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome
+
+
 def _outcomes(
-    cells: Sequence[Cell], processes: int
+    cells: Sequence[Cell], processes: int, engine: str
 ) -> Iterator[tuple[Cell, Callable[[], list[str] | str]]]:
     """Cells with what says their lines, as they get done; with several processes in any order.
 
     Ends its processes when left.
     """
+    if engine != "inline":
+        from tacit.estimators.at_scale import workers_at
+
+        for cell, outcome in zip(cells, workers_at(engine)(_attempt, cells), strict=True):
+            yield cell, partial(_reveal, outcome)
+        return
     if processes == 1 or len(cells) < 2:
         for cell in cells:
             yield cell, partial(measure, cell)

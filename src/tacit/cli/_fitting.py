@@ -4,7 +4,7 @@ what was asked on Ctrl-C.
 
 import time
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tacit._util.checks import whole
 from tacit._util.interrupts import stop_on_interrupt
@@ -21,6 +21,7 @@ from tacit.data.table_file import (
     OwnerTable,
     TableFile,
     divide,
+    open_rows,
     read_labelled,
     read_owned,
     read_sample,
@@ -33,6 +34,10 @@ from tacit.estimators.sites import SiteEnsemble
 from tacit.learners.owners import learner_or_simulation
 from tacit.mechanisms.streams import drawing_order, stream_of
 
+if TYPE_CHECKING:
+    from tacit.estimators.at_scale import FileOwners
+
+_AT_ONCE = 1 << 25  # values of a table that is read at once
 _ESTIMATORS: dict[str, Any] = {
     kind.__name__: kind for kind in (PrivateClassifier, PrivateBoosting, SiteEnsemble, PeerEnsemble)
 }
@@ -63,11 +68,11 @@ def carry_out(request: FitRequest, screen: Screen) -> None:
     try:
         with steps(screen, WEIGHTS["read"] + WEIGHTS["own"] + WEIGHTS["plan"], pace) as step:
             step(f"reading {files.data.name}", WEIGHTS["read"])
-            sample, owned, source = _read(files, roles, request.seed)
+            sample, owned, source = _read(request)
             tests = None
             if files.test is not None:
                 tests = read_labelled(
-                    TableFile.open(files.test, TextForm(*files.written)), roles.label, sample.schema
+                    open_rows(files.test, TextForm(*files.written)), roles.label, sample.schema
                 )
             fitting = Fitting.prepare(request, owned, sample, step)
             expected = None if fitting.outlook is None else Plan.of(fitting.outlook)
@@ -107,20 +112,21 @@ def carry_out(request: FitRequest, screen: Screen) -> None:
         screen.stop(f"the model is in {files.out}; {stopped}")
 
 
-def _read(files: FitFiles, roles: ColumnRoles, seed: int | None) -> tuple[Sample, OwnerTable, str]:
+def _read(request: FitRequest) -> "tuple[Sample, OwnerTable | FileOwners, str]":
     """Public and owners' rows; a sentence where the public ones were given up by owners."""
+    files, roles, seed = request.files, request.roles, request.seed
     data, public, form = files.data, files.public, TextForm(*files.written)
     if public is None:
         stream = stream_of(seed)
         return divide(
-            TableFile.open(data, form),
+            open_rows(data, form),
             roles,
             whole("public_rows", files.public_rows, 10),
             lambda count: drawing_order(count, stream, "public rows"),
         )
-    known = TableFile.open(public, form)
+    known = open_rows(public, form)
     sample = read_sample(known, roles)
-    file = TableFile.open(data, form)
+    file = open_rows(data, form)
     file.require(roles.label, roles.owner)
     names = [feature.name for feature in sample.schema.features]
     missing = sorted(set(names) - set(file.names))
@@ -129,7 +135,7 @@ def _read(files: FitFiles, roles: ColumnRoles, seed: int | None) -> tuple[Sample
             f"{data} lacks {', '.join(missing)}, which {roles.schema or public} has: add the "
             f"column, or --leave-out {missing[0]}"
         )
-    owned = read_owned(file, roles, sample.schema)
+    owned = _read_owners(file, request, sample.schema)
     if roles.schema is not None:
         return sample, owned, ""
     used = {*names, roles.label, roles.owner, *roles.leave_out, *known.names, ""}
@@ -139,6 +145,17 @@ def _read(files: FitFiles, roles: ColumnRoles, seed: int | None) -> tuple[Sample
         if name not in used
     ]
     return sample, replace(owned, notes=(*owned.notes, *more)), ""
+
+
+def _read_owners(file: TableFile, request: FitRequest, schema: Schema) -> "OwnerTable | FileOwners":
+    """Owners' rows: in memory where they are few, else a block at a time as they are asked."""
+    method, where = METHODS[request.method], request.options.get("engine") or "inline"
+    small = file.count_rows() * len(file.names) <= _AT_ONCE
+    if "engine" not in method.options or (small and where == "inline"):
+        return read_owned(file, request.roles, schema)
+    from tacit.estimators.at_scale import read_owners
+
+    return read_owners(file, request.roles, schema, where)
 
 
 def estimator_of(method: str, given: dict[str, Any], schema: Schema) -> Any:
@@ -193,14 +210,14 @@ class Fitting:
 
     method: FitMethod
     estimator: Any
-    owned: OwnerTable
+    owned: "OwnerTable | FileOwners"
     sample: Sample
     own: PublicModel
     outlook: Outlook | None
 
     @classmethod
     def prepare(
-        cls, request: FitRequest, owned: OwnerTable, sample: Sample, step: Steps
+        cls, request: FitRequest, owned: "OwnerTable | FileOwners", sample: Sample, step: Steps
     ) -> "Fitting":
         """Refuse what the method cannot do; fit the public rows alone, and look ahead."""
         method = METHODS[request.method]

@@ -40,7 +40,10 @@ _USERS_OWN = (ValueError, OSError, MemoryError)
 _READABLE = ("tacit.", "sqlalchemy.exc", "httpx")
 
 
-_EXTRAS = {"opentelemetry": ("otel", "what traces need")}
+_EXTRAS = {
+    "opentelemetry": ("otel", "what traces need"),
+    "ray": ("ray", "what a cluster needs"),
+}
 
 
 def failure(problem: BaseException) -> tuple[int, str]:

@@ -20,7 +20,7 @@ from tacit.cli._options import (
     LeaveOut,
     SchemaFile,
 )
-from tacit.cli._output import Screen, check_file, writable
+from tacit.cli._output import Screen, check_file, check_table, writable
 
 _NO_PUBLIC = (
     "--public FILE is missing: rows that you may use freely (your own, or published ones) "
@@ -67,14 +67,14 @@ OF_LEARNERS = ("cuts", "ridge", "bound")  # options of base learners
 METHODS = {
     "classifier": FitMethod(
         "PrivateClassifier",
-        ("rows_per_owner", "mechanism", "rounds", "trust", "delta"),
+        ("rows_per_owner", "mechanism", "rounds", "trust", "delta", "engine"),
         takes=("baseline", "outlook"),
     ),
     "boosting": FitMethod(
         "PrivateBoosting",
         (
             *("learner", *OF_LEARNERS, "mechanism", "rounds", "owners_per_round", "attempts"),
-            *("trust", "delta"),
+            *("trust", "delta", "engine"),
             *("error", "error_epsilon"),
         ),
         takes=("baseline",),
@@ -100,7 +100,10 @@ def _flag(option: str) -> str:
 
 
 def fit(
-    data: Annotated[Path, typer.Argument(help="Owners' rows, CSV or parquet.")],
+    data: Annotated[
+        Path,
+        typer.Argument(help="Owners' rows, CSV or parquet: a file, a folder or a pattern."),
+    ],
     label: Label,
     owners: Annotated[
         str | None, typer.Option(help="Column that names owners; default: each row its own.")
@@ -193,6 +196,10 @@ def fit(
     leave_out: LeaveOut = None,
     decimal: Decimal = ".",
     encoding: Encoding = "utf-8",
+    engine: Annotated[
+        str | None,
+        typer.Option(help="Where owners are asked: inline (default), ray, or ray://host:port."),
+    ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Reproducible, NOT PRIVATE; default: secure coins.", min=0)
     ] = None,
@@ -223,7 +230,7 @@ def fit(
     options |= {"error_epsilon": error_epsilon, "owners_per_round": owners_per_round}
     options |= {"attempts": attempts, "combine": combine, "privacy": privacy}
     options |= {"rows_per_owner": rows_per_owner, "epsilon": epsilon, "random_state": seed}
-    options |= {"trust": trust, "delta": delta}
+    options |= {"trust": trust, "delta": delta, "engine": engine}
     chosen.check_options(method, options)
     if owners == label:
         raise ValueError(f"--owners and --label must be two columns, got {label!r} for both")
@@ -260,8 +267,8 @@ class FitFiles:
             raise ValueError(_NO_PUBLIC.format(data=self.data))
         for file in (self.public, self.data, self.test):
             if file is not None:
-                check_file(file)
-        if self.public is not None and self.public.samefile(self.data):
+                check_table(file)
+        if self.public is not None and self.data.exists() and self.public.samefile(self.data):
             raise ValueError(
                 f"--public must be other rows than those of owners in {self.data}; --public-rows "
                 "gives up some"

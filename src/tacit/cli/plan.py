@@ -20,7 +20,7 @@ from tacit.cli._options import (
     LeaveOut,
     SchemaFile,
 )
-from tacit.cli._output import Screen, Steps, check_file, steps, table_of
+from tacit.cli._output import Screen, Steps, check_file, check_table, steps, table_of
 from tacit.sums import HOW, NOBODY, TRUSTS
 
 if TYPE_CHECKING:  # a wrong option or a missing file is told before any of it is loaded
@@ -32,7 +32,10 @@ if TYPE_CHECKING:  # a wrong option or a missing file is told before any of it i
 
 
 def plan(
-    public: Annotated[Path, typer.Argument(help="Rows that you may use freely, CSV or parquet.")],
+    public: Annotated[
+        Path,
+        typer.Argument(help="Rows that you may use freely: CSV or parquet, a folder or a pattern."),
+    ],
     label: Label,
     owners: Annotated[
         list[int], typer.Option(help="How many owners there are; repeat for several.", min=1)
@@ -61,16 +64,16 @@ def plan(
         tacit plan mine.csv --label income --owners 10000 --rows-per-owner 4 \\
         --epsilon 0.5 --epsilon 1
     """
-    check_file(public)
+    check_table(public)
     if schema is not None:
         check_file(schema, "a schema (TOML)")
     crowds = _crowds(owners, epsilon or (0.5, 1.0, 2.0, 4.0), trust or TRUSTS, rows_per_owner)
     with leave_on_interrupt():
         from tacit.data.csv_text import TextForm
         from tacit.data.sample import ColumnRoles
-        from tacit.data.table_file import TableFile
+        from tacit.data.table_file import open_rows
         from tacit.estimators.planning import Plan
-    file = TableFile.open(public, TextForm(decimal, encoding))
+    file = open_rows(public, TextForm(decimal, encoding))
     roles = ColumnRoles(label, None, schema, category or (), leave_out or ())
     plans, notes, stopped = list[Plan](), list[str](), False
     try:

@@ -14,7 +14,7 @@ import typer
 
 from tacit._util.interrupts import leave_on_interrupt, stop_on_interrupt
 from tacit.cli._options import Decimal, Encoding, optional_key
-from tacit.cli._output import Screen, bar, check_file, misfits_line, writable
+from tacit.cli._output import Screen, bar, check_file, check_table, misfits_line, writable
 
 if TYPE_CHECKING:  # a wrong option or a missing file is told before any of it is loaded
     from tacit._util.types import AnyArray, IntArray
@@ -125,7 +125,9 @@ class _Tally:
 
 def predict(
     model: Annotated[Path, typer.Argument(help="A model that tacit fit wrote.")],
-    data: Annotated[Path, typer.Argument(help="New rows, CSV or parquet.")],
+    data: Annotated[
+        Path, typer.Argument(help="New rows, CSV or parquet: a file, a folder or a pattern.")
+    ],
     out: Annotated[Path, typer.Option(help="Where to write predictions, CSV or .parquet.")] = Path(
         "predictions.csv"
     ),
@@ -157,11 +159,11 @@ def predict(
     """
     began = time.monotonic()
     check_file(model, "a model that tacit fit wrote")
-    check_file(data)
+    check_table(data)
     writable("--out", out)
     with leave_on_interrupt():
         from tacit.data.csv_text import TextForm, is_parquet
-        from tacit.data.table_file import TableFile
+        from tacit.data.table_file import open_rows
 
     fitted, signer = read_saved(model, optional_key(campaign_key))
     if getattr(getattr(fitted, "model", None), "bounds", None) is not None:
@@ -172,7 +174,7 @@ def predict(
     screen.tell(signed_by=signer)
     if signer is not None and campaign_key is None:
         screen.say(f"note: signed by the campaign {signer}; --campaign-key checks that it is yours")
-    file = TableFile.open(data, TextForm(decimal, encoding))
+    file = open_rows(data, TextForm(decimal, encoding))
     tally = _Tally.of(fitted, file, label)
     draft = out.with_name(f"{out.name}.part")
     try:

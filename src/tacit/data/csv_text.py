@@ -98,12 +98,16 @@ def read_heading(file: Path, form: TextForm = PLAIN) -> str:
 
 
 def unreadable(
-    file: Path, problem: Exception | None = None, first: bytes = b"", ragged: str = ""
+    file: Path, problem: Exception | None = None, found: str = "", first: bytes = b""
 ) -> ValueError:
-    """The library's message may quote a row: only its figures are told."""
+    """The library's message may quote a row: only its figures are told; `found` is what a second
+    look at the file says.
+    """
     said = str(problem or "")
-    if _RAGGED.search(said):
-        why = ragged or "a line has more or fewer values than the first has names"
+    if is_parquet(file) and found:
+        why = found
+    elif _RAGGED.search(said):
+        why = found or "a line has more or fewer values than the first has names"
     elif "UTF8" in said.upper():
         why = "it is not UTF-8 text: save it as UTF-8, or name its --encoding, as latin-1"
     else:

@@ -269,6 +269,18 @@ def conform_labels(labels: AnyArray, schema: Schema) -> AnyArray:
     return _match(labels, schema.classes)
 
 
+def class_numbers(labels: AnyArray, schema: Schema) -> IntArray:
+    """Class numbers of labels in files, by what they say; -1 for any other.
+
+    >>> class_numbers(np.array([2.0, 1.0, np.nan]), Schema((Number("age", 0, 9),), (1, 2)))
+    array([ 1,  0, -1])
+    """
+    plain = all(type(value) in (int, float) and abs(value) < 2**53 for value in schema.classes)
+    if plain and labels.dtype.kind in "fiu":  # numbers say the same where they are equal
+        return schema.encode_labels(labels)
+    return schema.encode_labels(conform_labels(labels, schema))
+
+
 def encode_rows(table: Any, schema: Schema) -> Encoded:
     """Rows in [-1, 1], read by what values say where the table has names."""
     return schema.encode(conform(table, schema) if isinstance(table, UserTable) else table)
@@ -305,10 +317,15 @@ def conform_owners(owners: AnyArray) -> tuple[list[str], IntArray]:
     >>> conform_owners(np.array(["b", None, "a", float("nan"), "17", 17.0], dtype=object))
     (['', '17', 'a', 'b'], array([3, 0, 2, 0, 1, 1]))
     """
+    names, numbers = np.unique(name_owners(owners), return_inverse=True)
+    return names.tolist(), numbers.astype(np.int64)
+
+
+def name_owners(owners: AnyArray) -> AnyArray:
+    """The name of each row's owner, as text."""
     values = [(type(value), value) for value in owners.tolist()]  # True == 1, and says another
     name_of = {key: _owner_name(key[1]) for key in values}
-    names, numbers = np.unique([name_of[key] for key in values], return_inverse=True)
-    return names.tolist(), numbers.astype(np.int64)
+    return np.array([name_of[key] for key in values], dtype=np.str_)
 
 
 def _owner_name(value: Any) -> str:

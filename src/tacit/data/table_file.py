@@ -101,7 +101,7 @@ class TableFile:
 
     def blocks(self, columns: Sequence[str], rows: int) -> Iterator[UserTable]:
         """`read_text` in pieces of at most so many rows, for files of any length."""
-        for batch in self._batches(columns, rows):
+        for batch in self.read_batches(columns, rows):
             for start in range(0, batch.num_rows, rows):
                 yield user_table(pa.Table.from_batches([batch.slice(start, rows)]), keep_text)
 
@@ -115,16 +115,18 @@ class TableFile:
 
     def _whole(self, columns: Sequence[str] | None) -> Any:
         self._check_size(columns)
-        parts = list(self._batches(columns, _ROWS))
+        parts = list(self.read_batches(columns, _ROWS))
         if not sum(part.num_rows for part in parts):
             raise ValueError(f"{self.path} has no rows")
-        return pa.Table.from_batches(parts)
+        tables = [pa.Table.from_batches([part]) for part in parts]
+        # whole numbers in one file of a set may be decimals in another
+        return pa.concat_tables(tables, promote_options="permissive")
 
     def _check_size(self, columns: Sequence[str] | None) -> None:
         """Refuse a parquet file that says it has more values than memory: a few bytes of it may
         mean billions.
         """
-        if self._parquet is None:
+        if not self.groups:
             return
         read = sum(columns is None or name in columns for name in self.names)
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -134,8 +136,29 @@ class TableFile:
                 f"machine's memory of {memory >> 30} GB holds: give a part of it"
             )
 
-    def _batches(self, columns: Sequence[str] | None, rows: int) -> Iterator[Any]:
-        """Pieces of the file: parquet as typed, CSV as text."""
+    @property
+    def form(self) -> TextForm:
+        """How a CSV file is written."""
+        return self._form
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """How many rows each row group of a parquet file has; empty: it has none, as CSV."""
+        if self._parquet is None:
+            return ()
+        known = self._parquet.metadata
+        return tuple(known.row_group(group).num_rows for group in range(known.num_row_groups))
+
+    @property
+    def types(self) -> dict[str, Any]:
+        """What the columns of a parquet file hold, by name; of CSV files nothing is known."""
+        kinds = () if self._parquet is None else self._parquet.schema_arrow
+        return {field.name: field.type for field in kinds}
+
+    def read_batches(
+        self, columns: Sequence[str] | None, rows: int, group: int | None = None
+    ) -> Iterator[Any]:
+        """Pieces of the file, or of one row group of it: parquet as typed, CSV as text."""
         names = list(self.names)
         double = sorted({name for name in names if name and names.count(name) > 1})
         if double:
@@ -151,7 +174,8 @@ class TableFile:
             )
         try:
             if self._parquet is not None:
-                yield from self._parquet.iter_batches(rows, columns=wanted)
+                chosen = None if group is None else [group]
+                yield from self._parquet.iter_batches(rows, columns=wanted, row_groups=chosen)
                 return
             converting = csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()),
@@ -166,8 +190,34 @@ class TableFile:
             with csv.open_csv(self.path, reading, parsing, converting) as batches:
                 yield from map(self._form.read_batch, batches)
         except (pa.ArrowException, OSError) as problem:
-            ragged = "" if self._parquet else find_ragged(self.path, self._delimiter, self._form)
-            raise unreadable(self.path, problem, ragged=ragged) from None
+            why = (
+                self._find_damaged(wanted)
+                if self._parquet
+                else find_ragged(self.path, self._delimiter, self._form)
+            )
+            raise unreadable(self.path, problem, why) from None
+
+    def _find_damaged(self, columns: list[str]) -> str:
+        """Which row group is the first that cannot be read."""
+        for group in range(len(self.groups)):
+            try:
+                for _ in self._parquet.iter_batches(_ROWS, columns=columns, row_groups=[group]):
+                    pass
+            except (pa.ArrowException, OSError):
+                return (
+                    f"row group {group + 1} of {len(self.groups)} is damaged: write the file "
+                    "again, or leave it out"
+                )
+        return ""
+
+
+def open_rows(path: str | Path, form: TextForm = PLAIN) -> TableFile:
+    """A file, or several as one: a folder of files, or those that a pattern matches."""
+    if Path(path).is_file():
+        return TableFile.open(path, form)
+    from tacit.data.table_set import TableSet
+
+    return TableSet.open(path, form)
 
 
 def read_sample(file: "TableFile", roles: ColumnRoles) -> Sample:

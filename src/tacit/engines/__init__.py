@@ -1,4 +1,5 @@
-"""What runs an algorithm's questions in this process: owners in memory, asked as a network would.
+"""What runs an algorithm's questions: owners in memory or in files, in this process or by workers
+elsewhere, asked as a network would.
 
 Estimators and everything above may import it; it imports algorithms and learners, never the gate.
 """

@@ -5,6 +5,7 @@ the owners it means; what each has been charged is kept in `spent`. Peak memory 
 block, not with the cohort.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -31,52 +32,37 @@ Monitor = Callable[[int], bool]
 Result = TypeVar("Result")
 
 
-@dataclass(eq=False)
-class Inline:
-    """Answers queries from `cohort`; owners are drawn at random among those never asked.
+class Engine(ABC):
+    """Drives an algorithm: puts its questions to owners and hands it what they say.
 
-    `epsilon` is what one answer may cost an owner, `spent` what each has been charged so far,
-    `transcript` the digest of all questions and answers in order. `monitor` hears before each
+    `transcript` is the digest of all questions and answers in order. `monitor` hears before each
     question how many were answered; once it says True nobody is asked any more, and `stopped` is
     set: an algorithm then ends with what it has. `answered` counts, `tallies` those that were sums.
     `influence` says what one report to the widest question could do.
     """
 
-    cohort: Cohort
-    epsilon: float | FloatArray
-    stream: Stream
-    sums: SecureSum | None = None
     monitor: Monitor | None = None
-    stopped: bool = field(init=False, default=False)
-    answered: int = field(init=False, default=0)
-    tallies: int = field(init=False, default=0)
-    influence: str = field(init=False, default="")
-    spent: FloatArray = field(init=False, repr=False)
-    transcript: bytes = field(init=False, repr=False, default=b"")
-    _charged: AnyArray = field(init=False, repr=False)
-    _asked: int = field(init=False, default=0)
-    _widest: int = field(init=False, default=0)
-
-    def __post_init__(self) -> None:
-        if np.ndim(self.epsilon) == 0:
-            self.epsilon = float(self.epsilon)
-        self.spent = np.zeros(len(self.cohort))
-        self._charged = np.full(len(self.cohort), Fraction(0), dtype=object)
-        if isinstance(self.epsilon, np.ndarray) and self.epsilon.shape != (len(self.cohort),):
-            raise ValueError(
-                f"epsilon must be one number per owner, {len(self.cohort)}, got "
-                f"{self.epsilon.shape}"
-            )
+    stopped: bool = False
+    answered: int = 0
+    tallies: int = 0
+    influence: str = ""
+    transcript: bytes = b""
+    _widest: int = 0
 
     @property
+    @abstractmethod
     def speakers(self) -> int:
         """How many owners have spoken."""
-        return int(np.count_nonzero(self.spent))
 
-    @cached_property
-    def _waiting(self) -> IntArray:
-        """Owners in the order in which they are asked."""
-        return drawing_order(len(self.cohort), self.stream)
+    @abstractmethod
+    def ask(self, query: Query) -> Answer | Estimates | None:
+        """What `query.owners` fresh owners (None: all of them) say, or None when there are not
+        that many left.
+        """
+
+    @abstractmethod
+    def tally(self, question: Tally) -> Verdict:
+        """The error of a model over all owners, by a secure sum: paper B."""
 
     def run(self, algorithm: Generator[Any, Any, Result]) -> Result:
         """Drive an algorithm to its end."""
@@ -118,31 +104,62 @@ class Inline:
         )
         self.transcript = blake2b(parts, digest_size=32).digest()
 
+    def _note_influence(self, query: Query) -> None:
+        if query.width > self._widest:
+            self._widest, self.influence = query.width, query.influence
+
+
+@dataclass(eq=False)
+class Inline(Engine):
+    """Answers queries from `cohort`; owners are drawn at random among those never asked.
+
+    `epsilon` is what one answer may cost an owner, `spent` what each has been charged so far.
+    """
+
+    cohort: Cohort
+    epsilon: float | FloatArray
+    stream: Stream
+    sums: SecureSum | None = None
+    monitor: Monitor | None = None
+    spent: FloatArray = field(init=False, repr=False)
+    _charged: AnyArray = field(init=False, repr=False)
+    _asked: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        if np.ndim(self.epsilon) == 0:
+            self.epsilon = float(self.epsilon)
+        self.spent = np.zeros(len(self.cohort))
+        self._charged = np.full(len(self.cohort), Fraction(0), dtype=object)
+        if isinstance(self.epsilon, np.ndarray) and self.epsilon.shape != (len(self.cohort),):
+            raise ValueError(
+                f"epsilon must be one number per owner, {len(self.cohort)}, got "
+                f"{self.epsilon.shape}"
+            )
+
+    @property
+    def speakers(self) -> int:
+        return int(np.count_nonzero(self.spent))
+
+    @cached_property
+    def _waiting(self) -> IntArray:
+        """Owners in the order in which they are asked."""
+        return drawing_order(len(self.cohort), self.stream)
+
     def ask(self, query: Query) -> Answer | Estimates | None:
-        """What `query.owners` fresh owners (None: all of them) say, or None when there are not
-        that many left.
-        """
         owners = self._invite(query)
         if not len(owners):
             return None
         tapes = self.stream.child("round", query.round, query.attempt).of(owners)
         if isinstance(query, ShareQuery) and isinstance(query.terms, VectorTerms):
             return self._add_up(query, owners, tapes) if self._charge_sum(owners, query) else None
-        if query.width > self._widest and not query.unsound:
-            self._widest, self.influence = query.width, query.influence
+        if not query.unsound:
+            self._note_influence(query)
         epsilon = self.epsilon if isinstance(self.epsilon, float) else self.epsilon[owners]
         self.spent[owners] += epsilon
         if isinstance(query, ShareQuery) and isinstance(query.learner, Simulated):
             kind = MECHANISMS[query.how]
             return query.learner.simulate(query, self.cohort[owners], kind, epsilon, tapes)
-        collected: Any = None
-        blocks = -(-len(owners) * query.width // _BLOCK)
-        for rows in np.array_split(np.arange(len(owners)), blocks):
-            block, coins = self.cohort[owners[rows]], tapes.of(rows)
-            part = epsilon if isinstance(epsilon, float) else epsilon[rows]
-            added = query.collect(query.release(block, part, coins), part)
-            collected = added if collected is None else collected + added
-        return query.answer(collected)
+        return query.answer(collect(query, self.cohort[owners], epsilon, tapes))
 
     def _charge_sum(self, owners: IntArray, query: Query) -> bool:
         """Whether owners can pay for one more sum out of their epsilon; then they have. What sums
@@ -161,12 +178,8 @@ class Inline:
 
     def _add_up(self, query: ShareQuery, owners: IntArray, tapes: Stream) -> Answer:
         """What two servers say to a sum of shares."""
-        if query.width > self._widest:
-            self._widest, self.influence = query.width, query.influence
-        total = np.zeros(query.width, dtype=np.int64)
-        blocks = -(-len(owners) * query.width // _BLOCK)
-        for rows in np.array_split(np.arange(len(owners)), blocks):
-            total += query.add_up(query.release(self.cohort[owners[rows]], 0.0, tapes.of(rows)))
+        self._note_influence(query)
+        total = add_up(query, self.cohort[owners], tapes)
         return query.open_sum(total, len(owners), self.stream)
 
     def _invite(self, query: Query) -> IntArray:
@@ -183,7 +196,6 @@ class Inline:
         return np.sort(self._waiting[self._asked - query.owners : self._asked])
 
     def tally(self, question: Tally) -> Verdict:
-        """The error of a model over all owners, by a secure sum: paper B."""
         if self.sums is None:
             raise ValueError(
                 "this algorithm asks for sums over all owners: give sums, e.g. "
@@ -192,3 +204,28 @@ class Inline:
         terms = question.ensemble.error_terms(question.model, self.cohort)
         self.tallies += 1
         return Verdict.of(self.sums.total(terms, self.stream.child("tally", self.tallies)))
+
+
+def collect(query: Query, cohort: Cohort, epsilon: float | FloatArray, tapes: Stream) -> Any:
+    """What the data user keeps of the reports of a cohort, drawn block by block; owner i reads tape
+    i.
+    """
+    collected: Any = None
+    for rows in _blocks(len(cohort), query.width):
+        part = epsilon if isinstance(epsilon, float) else epsilon[rows]
+        added = query.collect(query.release(cohort[rows], part, tapes.of(rows)), part)
+        collected = added if collected is None else collected + added
+    return collected
+
+
+def add_up(query: ShareQuery, cohort: Cohort, tapes: Stream) -> IntArray:
+    """The sum of the rounded shares of a cohort, block by block."""
+    total = np.zeros(query.width, dtype=np.int64)
+    for rows in _blocks(len(cohort), query.width):
+        total += query.add_up(query.release(cohort[rows], 0.0, tapes.of(rows)))
+    return total
+
+
+def _blocks(owners: int, width: int) -> list[IntArray]:
+    """Owners in blocks of so many shares as one has room for."""
+    return np.array_split(np.arange(owners), -(-owners * width // _BLOCK))

@@ -16,14 +16,17 @@ from tacit.algorithms.public_baseline import PublicModel
 from tacit.algorithms.question import DELTA, Population
 from tacit.data.schema import Schema
 from tacit.data.table import encode_rows
-from tacit.engines.inline import Inline, Monitor
+from tacit.engines.inline import Monitor
 from tacit.estimators.budget import Budget
 from tacit.estimators.displays import EstimatorFace
 from tacit.estimators.guarantee import boosting_guarantee, under_two_servers
 from tacit.estimators.inputs import (
+    INLINE,
     accept_table,
     baseline_of,
     check_trust,
+    names_files,
+    predict_rows,
     public_pair,
     read_inputs,
 )
@@ -77,6 +80,9 @@ class PrivateBoosting(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: i
     budget : Budget, default=None
         What all fits over these owners may cost together; None: that of the context, if there is
         one.
+    engine : str, default="inline"
+        Where owners are asked: "inline" in this process, "ray" on a Ray of this machine or the one
+        that RAY_ADDRESS names, "ray://host:port" on a cluster. The model is the same.
     random_state : None, int, RandomState or Generator, default=None
         None draws secure coins. A seed makes runs reproducible, and void of privacy.
 
@@ -128,6 +134,7 @@ class PrivateBoosting(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: i
         public_fraction: float = 0.2,
         attempts: int = 5,
         budget: Budget | None = None,
+        engine: str = INLINE,
         random_state: Any = None,
     ) -> None:
         self.learner = learner
@@ -144,6 +151,7 @@ class PrivateBoosting(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: i
         self.public_fraction = public_fraction
         self.attempts = attempts
         self.budget = budget
+        self.engine = engine
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
@@ -171,15 +179,17 @@ class PrivateBoosting(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: i
 
         Parameters
         ----------
-        X : array or data frame of shape (rows, columns)
-            The rows of all owners.
-        y : array of shape (rows,)
-            Their classes.
-        owners : array of shape (rows,), default=None
-            The owner of each row; None makes every row an owner.
-        public : pair (X0, y0) or Sample, default=None
-            The data user's own sample. Without it some owners are set aside as such a sample, and
-            `guarantee_` says that they are not protected.
+        X : array or data frame of shape (rows, columns), or path
+            The rows of all owners; or where they are: a parquet or CSV file, a folder, a pattern,
+            or a list of files as `Path`, which are read a block at a time.
+        y : array of shape (rows,), or str
+            Their classes; of files, the column that has them.
+        owners : array of shape (rows,), or str, default=None
+            The owner of each row; of files, the column that names them. None makes every row an
+            owner.
+        public : pair (X0, y0), Sample or path, default=None
+            The data user's own sample; rows in files need one. Without it some owners are set aside
+            as such a sample, and `guarantee_` says that they are not protected.
         X_public, y_public : array or data frame, array, default=None
             The same sample in two parts, in place of `public`: a pipeline can pass them on, and
             transform the first (`Pipeline(..., transform_input=["X_public"])`).
@@ -217,7 +227,7 @@ class PrivateBoosting(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: i
         cost = inf if unsound or mechanism == "none" else float(np.max(epsilon))
         cost += 0.0 if sums is None else float(self.error_epsilon)
         charge = self._charge(cost, crowd.delta if crowd.summed else 0.0)
-        engine = Inline(cohort, epsilon, stream, sums, monitor)
+        engine = given.engine(self.engine, stream, sums, monitor)
         schedule = Schedule(self.rounds, None if everybody else each, self.attempts)
         boosted = engine.run(boost(learner, self.facts_, terms, judge, schedule))
         charge.settle(asked=engine.answered > 0)
@@ -253,6 +263,8 @@ class PrivateBoosting(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: i
         """Each class's part of the votes, (rows, classes). Votes are not calibrated
         probabilities.
         """
+        if names_files(X):
+            return predict_rows(self, X)
         rows = self._encode(X)
         return self._parts(self.ensemble_.votes(rows))
 

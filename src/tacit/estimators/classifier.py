@@ -19,14 +19,17 @@ from tacit.algorithms.question import DELTA, Population
 from tacit.algorithms.refinement import MAPS, Outlook, discriminate, refine, rounds_in_words
 from tacit.data.schema import Schema
 from tacit.data.table import encode_rows
-from tacit.engines.inline import Inline, Monitor
+from tacit.engines.inline import Monitor
 from tacit.estimators.budget import Budget
 from tacit.estimators.displays import EstimatorFace
 from tacit.estimators.guarantee import classifier_guarantee, under_two_servers
 from tacit.estimators.inputs import (
+    INLINE,
     accept_table,
     baseline_of,
     check_trust,
+    names_files,
+    predict_rows,
     public_pair,
     read_inputs,
 )
@@ -79,6 +82,9 @@ class PrivateClassifier(EstimatorFace, ClassifierMixin, BaseEstimator):  # type:
     budget : Budget, default=None
         What all fits over these owners may cost together; None: that of the context, if there is
         one.
+    engine : str, default="inline"
+        Where owners are asked: "inline" in this process, "ray" on a Ray of this machine or the one
+        that RAY_ADDRESS names, "ray://host:port" on a cluster. The model is the same.
     random_state : None, int, RandomState or Generator, default=None
         None draws secure coins. A seed makes runs reproducible, and void of privacy.
 
@@ -130,6 +136,7 @@ class PrivateClassifier(EstimatorFace, ClassifierMixin, BaseEstimator):  # type:
         schema: Schema | None = None,
         public_fraction: float = 0.2,
         budget: Budget | None = None,
+        engine: str = INLINE,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -143,6 +150,7 @@ class PrivateClassifier(EstimatorFace, ClassifierMixin, BaseEstimator):  # type:
         self.schema = schema
         self.public_fraction = public_fraction
         self.budget = budget
+        self.engine = engine
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
@@ -171,15 +179,17 @@ class PrivateClassifier(EstimatorFace, ClassifierMixin, BaseEstimator):  # type:
 
         Parameters
         ----------
-        X : array or data frame of shape (rows, columns)
-            The rows of all owners.
-        y : array of shape (rows,)
-            Their classes.
-        owners : array of shape (rows,), default=None
-            The owner of each row; None makes every row an owner.
-        public : pair (X0, y0) or Sample, default=None
-            The data user's own sample. Without it some owners are set aside as such a sample, and
-            `guarantee_` says that they are not protected.
+        X : array or data frame of shape (rows, columns), or path
+            The rows of all owners; or where they are: a parquet or CSV file, a folder, a pattern,
+            or a list of files as `Path`, which are read a block at a time.
+        y : array of shape (rows,), or str
+            Their classes; of files, the column that has them.
+        owners : array of shape (rows,), or str, default=None
+            The owner of each row; of files, the column that names them. None makes every row an
+            owner.
+        public : pair (X0, y0), Sample or path, default=None
+            The data user's own sample; rows in files need one. Without it some owners are set aside
+            as such a sample, and `guarantee_` says that they are not protected.
         X_public, y_public : array or data frame, array, default=None
             The same sample in two parts, in place of `public`: a pipeline can pass them on, and
             transform the first (`Pipeline(..., transform_input=["X_public"])`).
@@ -215,7 +225,7 @@ class PrivateClassifier(EstimatorFace, ClassifierMixin, BaseEstimator):  # type:
             raise bad("features", 'auto or trees with trust="two servers"', chosen)
         price = inf if mechanism == "none" else given.epsilon
         charge = self._charge(price, crowd.delta if crowd.summed else 0.0)
-        engine = Inline(given.cohort, given.epsilon, stream, monitor=monitor)
+        engine = given.engine(self.engine, stream, monitor=monitor)
         if combine == "private":
             refined = engine.run(discriminate(public_rows, crowd, mechanism, given.epsilon, own))
         elif chosen == "trees":
@@ -247,7 +257,7 @@ class PrivateClassifier(EstimatorFace, ClassifierMixin, BaseEstimator):  # type:
         if crowd.summed:
             asked = len(refined.records)
             promise = under_two_servers(promise, expected, crowd.delta, max(1, asked))
-        self.guarantee_ = promise if engine.spent.any() else promise.without_reports
+        self.guarantee_ = promise if engine.speakers else promise.without_reports
         return self
 
     def predict(self, X: Any) -> AnyArray:
@@ -257,6 +267,8 @@ class PrivateClassifier(EstimatorFace, ClassifierMixin, BaseEstimator):  # type:
 
     def predict_proba(self, X: Any) -> FloatArray:
         """How likely each class is, (rows, classes)."""
+        if names_files(X):
+            return predict_rows(self, X)
         rows = self._encode(X)
         return np.asarray(self.model_.probabilities(rows))
 

@@ -10,12 +10,13 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from tacit._util.checks import bad, positive
 from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
@@ -33,9 +34,17 @@ from tacit.data.table import (
     number_labels,
     read_frame,
 )
+from tacit.data.table_file import TableFile
+from tacit.engines.inline import Engine, Inline, Monitor
 from tacit.estimators.guarantee import Source
 from tacit.mechanisms.streams import Stream, drawing_order
 from tacit.sums import HOW
+from tacit.sums.secure_sum import SecureSum
+
+if TYPE_CHECKING:
+    from tacit.data.owner_blocks import BlockedCohort
+
+INLINE = "inline"  # the engine in this process
 
 _LEAST = 10  # owners to set aside, unless that is more than half
 
@@ -60,10 +69,24 @@ class Inputs:
     sample: Sample
     frequencies: FloatArray
     source: Source
-    cohort: Cohort
+    cohort: "Cohort | BlockedCohort"
     owners: int
     epsilon: float | FloatArray
     moved: int
+
+    def engine(
+        self,
+        where: str,
+        stream: Stream,
+        sums: SecureSum | None = None,
+        monitor: Monitor | None = None,
+    ) -> Engine:
+        """What asks these owners: in this process, or where `where` says."""
+        if where == INLINE and isinstance(self.cohort, Cohort):
+            return Inline(self.cohort, self.epsilon, stream, sums, monitor)
+        from tacit.estimators.at_scale import engine_at
+
+        return engine_at(where, self, stream, sums, monitor)
 
 
 def read_inputs(
@@ -72,6 +95,10 @@ def read_inputs(
     """Checked and encoded input of an estimator with parameters schema, epsilon and
     public_fraction.
     """
+    if names_files(X):
+        from tacit.estimators.at_scale import read_files
+
+        return read_files(estimator, X, y, owner=owners, public=public)
     table = accept_table(estimator, X, reset=True)
     labels = accept_labels(estimator, table, y, finite=public is None and estimator.schema is None)
     numbers = owner_numbers(owners, len(labels))
@@ -96,6 +123,20 @@ def read_inputs(
     )
 
 
+def names_files(X: Any) -> bool:
+    """Whether rows are in files: a path, a pattern, a list of `Path`, or an open file."""
+    several = isinstance(X, list | tuple) and bool(X) and isinstance(X[0], Path)
+    return several or isinstance(X, str | Path | TableFile)
+
+
+def predict_rows(estimator: Any, X: Any) -> FloatArray:
+    """How likely each class is for all rows of files; in memory are these figures and one block."""
+    from tacit.estimators.at_scale import predict_files
+
+    check_is_fitted(estimator)
+    return np.concatenate(list(predict_files(estimator.content(), X, estimator.engine)))
+
+
 def accept_sample(estimator: Any, public: Any, owners: int) -> PublicPart:
     """The sample that fit was given as `public`: a pair (X0, y0), or a `Sample`, as files give it.
 
@@ -105,7 +146,7 @@ def accept_sample(estimator: Any, public: Any, owners: int) -> PublicPart:
     if isinstance(public, Sample):
         return PublicPart(public, nobody, Source(len(public.public.y)))
     X, y = accept_pair(estimator, public)
-    return PublicPart(_sample(estimator, X, y), nobody, Source(len(y)))
+    return PublicPart(make_sample(estimator, X, y), nobody, Source(len(y)))
 
 
 class PrivacyWarning(UserWarning):
@@ -149,11 +190,11 @@ def draw_sample(
         f"{len(rows)} rows of {np.count_nonzero(taken)} owners, drawn at random, became the "
         "data user's sample."
     )
-    sample = _sample(estimator, X[rows], y[rows])
+    sample = make_sample(estimator, X[rows], y[rows])
     return PublicPart(sample, taken, Source(len(rows), drawn, warn_used_in_clear(taken, unit)))
 
 
-def _sample(estimator: Any, X: Any, y: AnyArray) -> Sample:
+def make_sample(estimator: Any, X: Any, y: AnyArray) -> Sample:
     """Public rows by the estimator's schema, or by what they show."""
     if estimator.schema is None:
         known = y[is_known(y)]

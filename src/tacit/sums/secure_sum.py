@@ -245,14 +245,23 @@ class TwoServers(SecureSum):
 
     def total(self, terms: object, stream: Stream) -> SumAnswer:
         rows = self.accept(terms)
-        n, k = rows.shape
+        return self.open(self.add_up(rows), len(rows), stream)
+
+    def add_up(self, terms: FloatArray) -> IntArray:
+        """The sum of terms in steps, before anybody adds noise."""
+        total = np.zeros(terms.shape[1], dtype=np.int64)
+        for block in blocks(len(terms)):
+            total += encode(terms[block], self.steps).astype(np.int64).sum(axis=0)
+        return total
+
+    def open(self, total: IntArray, n: int, stream: Stream) -> SumAnswer:
+        """What a sum over n owners says when both servers have added their noise."""
         if not n >= self.minimum:
             raise SumRefusedError(f"a sum needs at least minimum={self.minimum} owners, got {n}")
-        total = np.zeros(k, dtype=np.int64)
-        for block in blocks(n):
-            total += encode(rows[block], self.steps).astype(np.int64).sum(axis=0)
         for server in "ab":
-            total += two_sided_geometric(k, self.scale(k), stream.child("noise", server))
+            total = total + two_sided_geometric(
+                len(total), self.scale(len(total)), stream.child("noise", server)
+            )
         return self.answer_of(total, n)
 
     def answer_of(self, total: IntArray, n: int) -> SumAnswer:

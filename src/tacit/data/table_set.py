@@ -1,0 +1,184 @@
+"""A table in several files: a folder, a pattern of names, a set that folders divide by the value of
+a column (`state=SP/part-0.parquet`), or a list of files. It is read as one file would be.
+
+Rows are in the order of files, sorted by path, and within a file in its own; names that begin with
+a dot or an underscore are no part of it. Every file must have the columns that are asked for, of
+one kind in all of them: numbers may be stored in several ways, and are no texts.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from glob import glob, has_magic
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from tacit.data.csv_text import PLAIN, TextForm, is_parquet
+from tacit.data.table_file import TableFile
+
+Location = str | Path | Sequence[str | Path]
+_ENDINGS = (".parquet", ".pq", ".csv")
+
+
+@dataclass(frozen=True)
+class SetFile:
+    """A file of a set, closed: where it is, how many rows its row groups have (none: CSV), and
+    `values`, columns of folders' names that all its rows have alike.
+    """
+
+    path: Path
+    form: TextForm
+    groups: tuple[int, ...]
+    values: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, file: TableFile, values: tuple[tuple[str, str], ...], form: TextForm) -> "SetFile":
+        twice = sorted({name for name, _ in values} & set(file.names))
+        if twice:
+            raise ValueError(
+                f"{file.path} has {', '.join(twice)} as a column and in the name of its folder"
+            )
+        return cls(file.path, form, file.groups, values)
+
+    def read_batches(
+        self, columns: Sequence[str] | None, rows: int, group: int | None = None
+    ) -> Iterator[Any]:
+        """Pieces of the file, or of one row group of it, with what its folders say."""
+        for batch in TableFile.open(self.path, self.form).read_batches(columns, rows, group):
+            arrays, names = [*batch.columns], [*batch.schema.names]
+            for name, value in self.values:
+                if columns is None or name in columns:
+                    arrays.append(pa.array([value] * batch.num_rows, pa.string()))
+                    names.append(name)
+            yield pa.RecordBatch.from_arrays(arrays, names=names)
+
+
+@dataclass(frozen=True, eq=False)
+class TableSet(TableFile):
+    """Several files whose headings were read; `path` is what was asked for."""
+
+    members: tuple[SetFile, ...] = ()
+
+    @classmethod
+    def open(cls, path: Location, form: TextForm = PLAIN) -> "TableSet":
+        """Read the headings of all files, and refuse files that do not go together."""
+        members: list[SetFile] = []
+        first: TableFile | None = None
+        for found in find_files(path):
+            file = TableFile.open(found, form)
+            first = first or file
+            _check_alike(first, file)
+            members.append(SetFile.of(file, _folder_values(found, path), form))
+            if [name for name, _ in members[0].values] != [name for name, _ in members[-1].values]:
+                raise ValueError(f"{found} lies in folders of other names than {first.path}")
+        if first is None:
+            raise ValueError(f"{path} names no file")
+        names = (*first.names, *(name for name, _ in members[0].values))
+        return cls(_root(path), names, _form=form, members=tuple(members))
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        return tuple(rows for member in self.members for rows in member.groups)
+
+    def read_batches(
+        self, columns: Sequence[str] | None, rows: int, group: int | None = None
+    ) -> Iterator[Any]:
+        for member in self.members:
+            yield from member.read_batches(columns, rows, group)
+
+    def count_rows(self) -> int:
+        counts = (
+            sum(member.groups) if member.groups else TableFile.open(member.path).count_rows()
+            for member in self.members
+        )
+        return sum(counts)
+
+
+def open_table(path: Location, form: TextForm = PLAIN) -> TableFile:
+    """One file, or several as one."""
+    single = isinstance(path, str | Path) and Path(path).is_file()
+    return TableFile.open(path, form) if single else TableSet.open(path, form)  # type: ignore[arg-type]
+
+
+def is_location(given: Any) -> bool:
+    """Whether this names files: a path, a pattern, or a list of such."""
+    if isinstance(given, list | tuple):
+        return bool(given) and all(isinstance(each, str | Path) for each in given)
+    return isinstance(given, str | Path)
+
+
+def find_files(path: Location) -> list[Path]:
+    """The files of a table in their order: what a folder holds at any depth, what a pattern
+    matches, or those of a list.
+    """
+    if not isinstance(path, str | Path):
+        return [file for each in path for file in find_files(each)]
+    place = Path(path)
+    if place.is_file():
+        return [place]
+    if place.is_dir():
+        found = (file for file in place.rglob("*") if _is_member(file, place))
+    elif has_magic(str(path)):
+        found = (Path(name) for name in glob(str(path), recursive=True))
+    else:
+        raise ValueError(
+            f"{place} is not there: give a CSV or parquet file, a folder of them, or a pattern "
+            "as 'rows/*.parquet'"
+        )
+    files = sorted(file for file in found if file.is_file())
+    if not files:
+        raise ValueError(f"{place} names no CSV or parquet file (.csv, .parquet or .pq)")
+    return files
+
+
+def _is_member(file: Path, root: Path) -> bool:
+    hidden = any(part.startswith((".", "_")) for part in file.relative_to(root).parts)
+    return file.suffix.lower() in _ENDINGS and not hidden
+
+
+def _folder_values(file: Path, root: Location) -> tuple[tuple[str, str], ...]:
+    """What folders between a set's folder and a file say: `state=SP` is a column."""
+    if not (isinstance(root, str | Path) and Path(root).is_dir()):
+        return ()
+    folders = file.relative_to(root).parts[:-1]
+    pairs = (folder.partition("=") for folder in folders if "=" in folder)
+    return tuple((name, value) for name, _, value in pairs)
+
+
+def _check_alike(first: TableFile, file: TableFile) -> None:
+    """Refuse a file that lacks a column of the first one, or has it of another kind."""
+    missing = sorted(set(first.names) - set(file.names))
+    if missing:
+        raise ValueError(
+            f"{file.path} lacks {', '.join(missing)}, which {first.path} has: all files of a "
+            "table must have the same columns"
+        )
+    if not (is_parquet(first.path) and is_parquet(file.path)):
+        return
+    before, now = first.types, file.types
+    for name in before:
+        kinds = {_kind(before[name]), _kind(now.get(name, pa.null()))} - {"nothing"}
+        if len(kinds) > 1:
+            raise ValueError(
+                f"{file.path} has column {name!r} as {now[name]}, and {first.path} as "
+                f"{before[name]}: all files of a table must have it of one kind"
+            )
+
+
+def _kind(type_: Any) -> str:
+    """Numbers, texts, or what else a column holds; nothing: no row has a value."""
+    if pa.types.is_dictionary(type_):
+        type_ = type_.value_type
+    if pa.types.is_null(type_):
+        return "nothing"
+    if pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_):
+        return "numbers"
+    if pa.types.is_string(type_) or pa.types.is_large_string(type_):
+        return "texts"
+    return str(type_)
+
+
+def _root(path: Location) -> Path:
+    """What to call a set in messages."""
+    return Path(path) if isinstance(path, str | Path) else Path(next(iter(path))).parent

@@ -1,0 +1,170 @@
+"""What estimators do where rows are in files, or owners are asked on a cluster. It is loaded where
+it is needed alone.
+
+Rows in files have the data user's sample apart: `public=` is a pair (X0, y0), a `Sample`, or a file
+with the same columns. Everything else is as it is in memory, and so is the model, to the bit.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tacit._util.checks import bad, positive
+from tacit._util.types import FloatArray
+from tacit.data.cohort import Cohort
+from tacit.data.owner_blocks import (
+    BlockedCohort,
+    GroupBlock,
+    RowReading,
+    Workers,
+    row_groups,
+    survey,
+)
+from tacit.data.sample import ColumnRoles, Sample
+from tacit.data.schema import Schema
+from tacit.data.table import encode_rows
+from tacit.data.table_file import TableFile, read_sample
+from tacit.data.table_set import is_location, open_table
+from tacit.engines.by_block import ByBlock
+from tacit.engines.inline import Engine, Monitor
+from tacit.estimators.guarantee import Source
+from tacit.estimators.inputs import INLINE, Inputs, accept_pair, epsilon_of, make_sample
+from tacit.estimators.persistence import SavedModel
+from tacit.mechanisms.streams import Stream
+from tacit.sums.secure_sum import SecureSum
+
+_SENT = 1 << 20  # numbers of a block of rows that travels from memory to a worker
+
+
+def workers_at(where: str) -> Workers:
+    """Who does the blocks: this process, or a Ray."""
+    if where == INLINE:
+        return map
+    if where == "ray" or where.startswith("ray://"):
+        from tacit.engines.on_ray import ray_workers
+
+        return ray_workers(where)
+    raise bad("engine", '"inline", "ray" or "ray://host:port"', where)
+
+
+def engine_at(
+    where: str,
+    given: Inputs,
+    stream: Stream,
+    sums: SecureSum | None = None,
+    monitor: Monitor | None = None,
+) -> Engine:
+    """The engine by blocks; what is in memory is cut into blocks for workers elsewhere."""
+    cohort = given.cohort
+    if isinstance(cohort, Cohort):
+        width = max(1, cohort.table.shape[1]) * max(1, len(cohort.table) // max(1, len(cohort)))
+        cohort = BlockedCohort.of(cohort, max(1, _SENT // width))
+    return ByBlock(cohort, given.epsilon, stream, sums, monitor, workers_at(where))
+
+
+def read_files(estimator: Any, X: Any, y: Any, *, owner: Any, public: Any) -> Inputs:
+    """Owners in files, every row of which was read once, and the data user's sample."""
+    if not (isinstance(y, str) and isinstance(owner, str | None)):
+        raise TypeError(
+            "of rows in files, y must be the name of the column with their classes, and owners "
+            f"that of the column that names owners or None, got {type(y).__name__} and "
+            f"{type(owner).__name__}"
+        )
+    if public is None:
+        raise ValueError(
+            "rows in files need public=, the data user's own sample: a pair (X0, y0) or a file"
+        )
+    table = X if isinstance(X, TableFile) else open_table(X)
+    sample = _sample_of(estimator, public, y, owner)
+    names = [feature.name for feature in sample.schema.features]
+    estimator.feature_names_in_ = np.array(names, dtype=object)
+    estimator.n_features_in_ = len(names)
+    cohort = table.cohort if isinstance(table, Surveyed) else None
+    if cohort is None:
+        table.require(*names)
+        reading = RowReading(sample.schema, y, owner)
+        cohort = survey(table, reading, workers_at(estimator.engine))
+    known = sample.public
+    epsilon: float | FloatArray = (
+        positive("epsilon", estimator.epsilon)
+        if np.ndim(estimator.epsilon) == 0
+        else epsilon_of(estimator.epsilon, np.zeros(len(cohort), dtype=np.bool_))
+    )
+    return Inputs(
+        sample=sample,
+        frequencies=np.bincount(known.y, minlength=known.classes) / len(known.y),
+        source=Source(len(known.y)),
+        cohort=cohort,
+        owners=len(cohort),
+        epsilon=epsilon,
+        moved=cohort.moved,
+    )
+
+
+def _sample_of(estimator: Any, public: Any, label: str, owner: str | None) -> Sample:
+    if isinstance(public, Sample):
+        return public
+    if is_location(public):
+        found = read_sample(open_table(public), ColumnRoles(label, owner))
+        return found if estimator.schema is None else _by_schema(estimator, public, label)
+    return make_sample(estimator, *accept_pair(estimator, public))
+
+
+def _by_schema(estimator: Any, public: Any, label: str) -> Sample:
+    rows = open_table(public).read()
+    return Sample.of(rows, rows.column(label), estimator.schema)
+
+
+@dataclass(frozen=True, eq=False)
+class Surveyed(TableFile):
+    """Files all rows of which were read once: their owners are known."""
+
+    cohort: BlockedCohort | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class FileOwners:
+    """Owners in files as `fit` takes them: the files, the columns of classes and of owners; how
+    many owners there are, and what a reader should know of the files.
+    """
+
+    table: Surveyed
+    labels: str
+    owners: str | None
+    count: int
+    notes: tuple[str, ...] = ()
+
+
+def read_owners(table: TableFile, roles: ColumnRoles, schema: Schema, where: str) -> FileOwners:
+    """Read all rows of files once, to know their owners."""
+    table.require(roles.label, roles.owner, *(feature.name for feature in schema.features))
+    cohort = survey(table, RowReading(schema, roles.label, roles.owner), workers_at(where))
+    known = Surveyed(table.path, table.names, cohort=cohort)
+    return FileOwners(known, roles.label, roles.owner, len(cohort))
+
+
+@dataclass(frozen=True, eq=False)
+class PredictionTask:
+    """A block of rows, and the model to predict them with."""
+
+    block: GroupBlock
+    model: SavedModel
+
+
+def predict_block(task: PredictionTask) -> FloatArray:
+    """How likely each class is, (rows, classes)."""
+    parts = [
+        task.model.probabilities(encode_rows(raw, task.block.reading.schema).X)
+        for raw in task.block.tables()
+    ]
+    return np.concatenate([np.zeros((0, len(task.model.schema.classes))), *parts])
+
+
+def predict_files(model: SavedModel, location: Any, where: str) -> Iterator[FloatArray]:
+    """How likely each class is for all rows of a table, a row group at a time, in their order."""
+    table = location if isinstance(location, TableFile) else open_table(location)
+    table.require(*(feature.name for feature in model.schema.features))
+    blocks = row_groups(table, RowReading(model.schema))
+    yield from workers_at(where)(predict_block, [PredictionTask(block, model) for block in blocks])

@@ -1,0 +1,235 @@
+"""Owners by the block: whatever the files and blocks are, the model has the bytes of one in
+memory.
+"""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+
+from tacit import PrivateBoosting, PrivateClassifier
+from tacit.algorithms.public_baseline import PublicModel, fit_public
+from tacit.data import owner_blocks
+from tacit.data.cohort import Cohort
+from tacit.data.owner_blocks import BlockedCohort, RowReading, survey
+from tacit.data.sample import ColumnRoles, Sample
+from tacit.data.table_file import TableFile, open_rows, read_owned, read_sample
+from tacit.data.table_set import TableSet, find_files
+from tacit.engines.by_block import ByBlock, DrawingOrder
+from tacit.engines.inline import Inline
+from tacit.learners.learner import Facts, ReportTerms, ShareQuery
+from tacit.learners.models.ensemble import Ensemble
+from tacit.learners.owners import learner_or_simulation
+from tacit.learners.query import Answer
+from tacit.mechanisms.streams import SecureStream, drawing_order, secure, seeded
+from tacit.wire import encode
+
+OWNERS = 2400
+
+
+def rows(n: int) -> pa.Table:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(n, 3))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=n) > 0, "yes", "no").astype(object)
+    y[200::97] = "perhaps"
+    names = {f"x{place}": X[:, place] for place in range(3)}
+    town = np.array(["a", "b", None, "c"], dtype=object)[rng.integers(0, 4, n)]
+    who = [f"w{number}" for number in rng.integers(0, n // 3, n)]
+    return pa.table(names | {"town": pa.array(town), "y": pa.array(y), "who": pa.array(who)})
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same rows in one file, in a folder of files with several row groups, and as CSV."""
+    folder, table = tmp_path_factory.mktemp("rows"), rows(OWNERS + 200)
+    own = table.slice(200)
+    parquet.write_table(table.slice(0, 200), folder / "public.parquet")
+    parquet.write_table(own, folder / "one.parquet")
+    csv.write_csv(own, folder / "one.csv")
+    (folder / "set").mkdir()
+    parquet.write_table(own.slice(0, 1000), folder / "set" / "a.parquet", row_group_size=300)
+    parquet.write_table(own.slice(1000), folder / "set" / "b.parquet", row_group_size=900)
+    (folder / "set" / "_SUCCESS").write_bytes(b"")
+    return folder
+
+
+def sample_of(files: Path, owner: str | None = None) -> Sample:
+    roles = ColumnRoles("y", owner, leave_out=("who",))
+    return read_sample(TableFile.open(files / "public.parquet"), roles)
+
+
+@pytest.fixture(scope="module")
+def own(files: Path) -> PublicModel:
+    """The model of the sample alone, which no fit need make again."""
+    return fit_public(sample_of(files).public)
+
+
+@pytest.mark.parametrize("owner", [None, "who"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: PrivateClassifier(4.0, rounds=2, random_state=1),
+        lambda: PrivateClassifier(1.0, trust="two servers", rounds=2, random_state=1),
+        lambda: PrivateBoosting("centroid", rounds=2, error="owners", random_state=1),
+    ],
+    ids=["classifier", "two servers", "boosting"],
+)
+def test_a_model_of_files_has_the_bytes_of_one_in_memory(files, own, make, owner, monkeypatch):
+    monkeypatch.setattr(owner_blocks, "_RANGE", 1 << 14)  # several ranges of owners
+    sample = sample_of(files, owner)
+    roles = ColumnRoles("y", owner, leave_out=("who",))
+    held = read_owned(TableFile.open(files / "one.parquet"), roles, sample.schema)
+    known = {"public": sample, "baseline": own}
+    inside = make().fit(held.table, held.labels, owners=held.owners, **known)
+    for place in (files / "set", str(files / "set" / "*.parquet"), files / "one.csv"):
+        found = make().fit(place, "y", owners=owner, **known)
+        assert encode(found.content()) == encode(inside.content())
+        assert found.moved_values_ == inside.moved_values_
+        assert found.ignored_rows_ == inside.ignored_rows_ > 0
+    np.testing.assert_array_equal(
+        found.predict_proba(files / "set"), inside.predict_proba(held.table)
+    )
+
+
+def test_an_epsilon_of_each_owner_goes_by_its_number(files, own):
+    sample = sample_of(files)
+    epsilon = np.where(np.arange(OWNERS) % 3, 1.0, 4.0)
+    held = read_owned(TableFile.open(files / "one.parquet"), ColumnRoles("y"), sample.schema)
+    inside = PrivateClassifier(epsilon, rounds=2, random_state=1)
+    inside.fit(held.table, held.labels, public=sample, baseline=own)
+    found = PrivateClassifier(epsilon, rounds=2, random_state=1)
+    found.fit(files / "set", "y", public=files / "public.parquet", baseline=own)
+    assert found.transcript_ == inside.transcript_
+
+
+@pytest.mark.parametrize("bounds", [(0, 700), (700, 1501), (1501, 5000)])
+def test_a_round_is_whom_the_order_of_drawing_says(bounds, monkeypatch):
+    monkeypatch.setattr("tacit.engines.by_block._COINS", 999)
+    order = drawing_order(5000, seeded(9))
+    chosen = DrawingOrder.of(5000, seeded(9)).between(*bounds)(np.arange(5000))
+    assert np.flatnonzero(chosen).tolist() == sorted(order[slice(*bounds)].tolist())
+
+
+def test_equal_coins_go_by_number():
+    class Few(SecureStream):
+        def words(self, rows, start, count):
+            return (rows[:, np.newaxis] % 3).astype(np.uint64)
+
+    order = DrawingOrder(90, Few())
+    expected = np.argsort(np.arange(90) % 3, kind="stable")
+    for first, end in ((0, 10), (10, 40), (40, 90)):
+        chosen = order.between(first, end)(np.arange(90))
+        assert np.flatnonzero(chosen).tolist() == sorted(expected[first:end].tolist())
+
+
+def test_rounds_with_secure_coins_ask_nobody_twice():
+    order = DrawingOrder.of(1000, secure())
+    parts = [order.between(*each)(np.arange(1000)) for each in ((0, 400), (400, 999))]
+    assert [int(part.sum()) for part in parts] == [400, 599]
+    assert not (parts[0] & parts[1]).any()
+
+
+@pytest.mark.parametrize("size", [7, 100, 1000])
+def test_blocks_of_memory_answer_as_the_whole(size):
+    rng = np.random.default_rng(0)
+    owners = np.repeat(np.arange(300), rng.integers(1, 4, 300))
+    X = rng.uniform(-1, 1, (len(owners), 3))
+    cohort = Cohort.of(X, (X[:, 0] > 0).astype(int), owners)
+    learner = learner_or_simulation("centroid")
+    facts = Facts(3, 2)
+    terms = ReportTerms.of("auto", learner.space(facts), 1.0)
+    asked = [ShareQuery(place, 1, 120, learner, facts, Ensemble(2), terms) for place in (1, 2, 3)]
+    whole = Inline(cohort, 1.0, seeded(1))
+    parts = ByBlock(BlockedCohort.of(cohort, size), 1.0, seeded(1))
+    for query in asked[:2]:
+        inside, outside = whole.ask(query), parts.ask(query)
+        assert isinstance(inside, Answer)
+        assert isinstance(outside, Answer)
+        assert inside.mean.tobytes() == outside.mean.tobytes()
+        assert inside.stderr.tobytes() == outside.stderr.tobytes()
+    assert whole.speakers == parts.speakers == 240
+    assert whole.ask(asked[2]) is parts.ask(asked[2]) is None
+
+
+def test_folders_divide_a_set_by_a_column(tmp_path):
+    for state in ("b", "a"):
+        folder = tmp_path / f"state={state}"
+        folder.mkdir()
+        parquet.write_table(pa.table({"x": [1.0, 2.0]}), folder / "part.parquet")
+    table = TableSet.open(tmp_path)
+    assert table.names == ("x", "state")
+    assert table.read().columns["state"].tolist() == ["a", "a", "b", "b"]
+    assert table.count_rows() == 4
+
+
+def test_what_begins_with_an_underscore_is_no_part_of_a_set(files):
+    assert [file.name for file in find_files(files / "set")] == ["a.parquet", "b.parquet"]
+
+
+@pytest.mark.parametrize("owner", [None, "who"])
+def test_a_damaged_row_group_is_named_before_anybody_is_asked(files, tmp_path, owner):
+    damaged = tmp_path / "rows.parquet"
+    parquet.write_table(rows(900), damaged, row_group_size=300, compression="snappy")
+    known = parquet.ParquetFile(damaged).metadata.row_group(1).column(0)
+    content = bytearray(damaged.read_bytes())
+    content[known.data_page_offset : known.data_page_offset + 40] = bytes(40)
+    damaged.write_bytes(content)
+    with pytest.raises(ValueError, match=r"rows\.parquet .* row group 2 of 3 is damaged"):
+        PrivateClassifier(1.0).fit(damaged, "y", owners=owner, public=sample_of(files))
+
+
+def test_a_column_of_another_kind_is_named(tmp_path):
+    parquet.write_table(pa.table({"x": [1.0], "y": [0]}), tmp_path / "a.parquet")
+    parquet.write_table(pa.table({"x": [1], "y": ["no"]}), tmp_path / "b.parquet")
+    expected = re.escape(f"{tmp_path / 'b.parquet'} has column 'y' as string, and ")
+    with pytest.raises(ValueError, match=expected):
+        open_rows(tmp_path)
+
+
+def test_a_file_without_a_column_is_named(tmp_path):
+    parquet.write_table(pa.table({"x": [1.0], "y": [0]}), tmp_path / "a.parquet")
+    parquet.write_table(pa.table({"x": [1]}), tmp_path / "b.parquet")
+    with pytest.raises(ValueError, match=r"b\.parquet lacks y, which .*a\.parquet has"):
+        open_rows(tmp_path)
+
+
+def test_a_file_that_goes_away_is_named(files, tmp_path):
+    for name in ("a", "b"):
+        parquet.write_table(rows(60), tmp_path / f"{name}.parquet")
+    cohort = survey(open_rows(tmp_path), RowReading(sample_of(files).schema, "y"))
+    (tmp_path / "b.parquet").unlink()
+    with pytest.raises(ValueError, match=r"b\.parquet is not there"):
+        list(cohort.blocks[1].read(lambda owners: np.ones(len(owners), dtype=bool)))
+
+
+def test_a_file_with_other_rows_than_before_is_named(files, tmp_path):
+    parquet.write_table(rows(60), tmp_path / "a.parquet")
+    cohort = survey(open_rows(tmp_path), RowReading(sample_of(files).schema, "y"))
+    parquet.write_table(rows(70), tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match=r"a\.parquet, row group 1 has other rows"):
+        list(cohort.blocks[0].read(lambda owners: np.ones(len(owners), dtype=bool)))
+
+
+def test_rows_that_were_brought_together_go_with_the_cohort(files):
+    cohort = survey(open_rows(files / "set"), RowReading(sample_of(files).schema, "y", "who"))
+    assert cohort.folder is not None
+    place = cohort.folder.path
+    assert list(place.iterdir())
+    del cohort
+    assert not place.exists()
+
+
+@pytest.mark.parametrize("engine", ["dask", "ray:/x"])
+def test_an_engine_that_is_not_known_is_refused(files, engine):
+    with pytest.raises(ValueError, match="engine must be"):
+        PrivateClassifier(engine=engine).fit(files / "set", "y", public=sample_of(files))
+
+
+def test_files_need_a_sample_and_names_of_columns(files):
+    with pytest.raises(ValueError, match="need public="):
+        PrivateClassifier().fit(files / "set", "y")
+    with pytest.raises(TypeError, match="name of the column"):
+        PrivateClassifier().fit(files / "set", np.zeros(3), public=sample_of(files))

@@ -1,0 +1,160 @@
+"""A real Ray of several processes: the model has the bytes of one process, whoever is killed."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tacit import PrivateBoosting, PrivateClassifier
+from tacit.data.cohort import Cohort
+from tacit.data.owner_blocks import BlockedCohort, OwnerBlock
+from tacit.engines.by_block import ByBlock
+from tacit.engines.on_ray import ray_workers
+from tacit.learners.learner import Facts, ReportTerms, ShareQuery
+from tacit.learners.models.ensemble import Ensemble
+from tacit.learners.owners import learner_or_simulation
+from tacit.learners.query import Answer
+from tacit.mechanisms.streams import seeded
+from tacit.wire import encode
+from tests.engines.test_by_block import files, own, sample_of  # noqa: F401
+
+os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
+ray = pytest.importorskip("ray", reason="ray is missing: pip install 'tacit[ray]'")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Two nodes on this machine: the head, and one that a test takes away."""
+    from ray.cluster_utils import Cluster
+
+    found = Cluster(
+        initialize_head=True,
+        head_node_args={"num_cpus": 1, "include_dashboard": False, "object_store_memory": 10**8},
+    )
+    ray.init(found.address, log_to_driver=False, logging_level="ERROR")
+    yield found
+    ray.shutdown()
+    found.shutdown()
+
+
+def question() -> ShareQuery:
+    learner, facts = learner_or_simulation("centroid"), Facts(3, 2)
+    terms = ReportTerms.of("auto", learner.space(facts), 1.0)
+    return ShareQuery(1, 1, None, learner, facts, Ensemble(2), terms)
+
+
+def owners() -> Cohort:
+    X = np.random.default_rng(0).uniform(-1, 1, (600, 3))
+    return Cohort.of(X, (X[:, 0] > 0).astype(int))
+
+
+def fragile(block: OwnerBlock, folder: Path, node: str | None) -> OwnerBlock:
+    """A block whose first reader dies: the worker by its own hand, or its whole node."""
+
+    class Fragile(OwnerBlock):
+        first, owners = block.first, block.owners
+
+        def read(self, chosen: Any) -> Any:
+            import time
+
+            mark, here = folder / str(block.first), ray.get_runtime_context().get_node_id()
+            if node is None and not mark.exists():
+                mark.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            if node == here:
+                mark.touch()
+                time.sleep(90)  # the node goes before this ends
+            end = time.monotonic() + 60
+            while node is not None and not any(folder.iterdir()) and time.monotonic() < end:
+                time.sleep(0.05)  # until the node that goes has begun one
+            yield from block.read(chosen)
+
+    return Fragile()
+
+
+def answer(blocks: tuple[Any, ...], workers: Any = map) -> bytes:
+    said = ByBlock(BlockedCohort(blocks), 1.0, seeded(1), workers=workers).ask(question())
+    assert isinstance(said, Answer)
+    return said.mean.tobytes() + said.stderr.tobytes()
+
+
+def test_a_cluster_gives_the_bytes_of_one_process(cluster, files, own):  # noqa: F811
+    sample = sample_of(files)
+    makers: tuple[Callable[[str], Any], ...] = (
+        lambda engine: PrivateClassifier(4.0, rounds=2, engine=engine, random_state=1),
+        lambda engine: PrivateBoosting("centroid", rounds=2, engine=engine, random_state=1),
+    )
+    for make in makers:
+        inside, found = make("inline"), make("ray")
+        for model in (inside, found):
+            model.fit(files / "set", "y", owners="who", public=sample, baseline=own)
+        assert encode(found.content()) == encode(inside.content())
+    np.testing.assert_array_equal(
+        found.predict_proba(files / "set"), inside.predict_proba(files / "set")
+    )
+
+
+def test_a_killed_worker_changes_no_bit(cluster, tmp_path):
+    blocks = BlockedCohort.of(owners(), 200).blocks
+    weak = tuple(fragile(block, tmp_path, None) for block in blocks[:1]) + blocks[1:]
+    assert answer(weak, ray_workers("ray")) == answer(blocks)
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_lost_node_changes_no_bit(cluster, tmp_path):
+    from threading import Thread
+    from time import monotonic, sleep
+
+    node = cluster.add_node(num_cpus=2)
+    cluster.wait_for_nodes()
+    blocks = BlockedCohort.of(owners(), 100).blocks
+    weak = tuple(fragile(block, tmp_path, node.node_id) for block in blocks)
+
+    def take_away() -> None:
+        end = monotonic() + 60
+        while not list(tmp_path.iterdir()) and monotonic() < end:
+            sleep(0.05)
+        cluster.remove_node(node, allow_graceful=False)
+
+    remover = Thread(target=take_away)
+    remover.start()
+    found = answer(weak, ray_workers("ray"))
+    remover.join()
+    assert found == answer(blocks)
+    assert list(tmp_path.iterdir())
+
+
+def test_what_is_wrong_with_rows_is_said_as_in_one_process(cluster, tmp_path):
+    (tmp_path / "rows.parquet").write_bytes(b"PAR1 and no more")
+
+    def names(path: Path) -> Any:
+        from tacit.data.table_file import TableFile
+
+        return TableFile.open(path).names
+
+    with pytest.raises(ValueError, match=r"rows\.parquet cannot be read as a table"):
+        list(ray_workers("ray")(names, [tmp_path / "rows.parquet"]))
+
+
+def test_what_a_task_carries_is_kilobytes(files):  # noqa: F811
+    from ray import cloudpickle
+
+    from tacit.data.owner_blocks import RowReading, survey
+    from tacit.data.table_file import open_rows
+    from tacit.engines.by_block import BlockTask, Everybody, answer_block
+
+    cohort = survey(open_rows(files / "set"), RowReading(sample_of(files).schema, "y"))
+    task = BlockTask(cohort.blocks[0], Everybody(), question(), 1.0, seeded(1))
+    assert len(cloudpickle.dumps(task)) < 10_000
+    assert len(cloudpickle.dumps(answer_block)) < 1_000
+
+
+def test_a_cluster_that_cannot_be_reached_is_one_line(files, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    model = PrivateClassifier(engine="ray://127.0.0.1:1")
+    with pytest.raises(ValueError, match=r"no Ray can be reached at ray://127\.0\.0\.1:1 "):
+        model.fit(files / "set", "y", public=sample_of(files))
