@@ -106,9 +106,9 @@ def test_the_vectors_in_a_browser(seen):
     assert found["passed"] > 150
 
 
-@pytest.mark.parametrize(("mechanism", "owners"), [("auto", 20), ("piecewise", 20)])
-def test_owners_in_node_make_the_model_of_python_owners(tmp_path, mechanism, owners):
-    outcomes, over_http, here = rehearse(folder_of(tmp_path, owners, mechanism))
+@pytest.mark.parametrize("owners", [20])
+def test_owners_in_node_make_the_model_of_python_owners(tmp_path, owners):
+    outcomes, over_http, here = rehearse(folder_of(tmp_path, owners))
     assert outcomes == ["counted"] * owners
     assert over_http == here
 
@@ -126,7 +126,7 @@ def page_of(address, *more):
 
 def test_a_person_agrees_in_a_browser_and_owners_in_node_join_beside(seen, tmp_path):
     """Real coins, TLS by a certificate that is pinned, and answers of both counted."""
-    folder = folder_of(tmp_path, 8)
+    folder = folder_of(tmp_path, 8, "piecewise")
     authority = Authority.create(tmp_path, "here")
     certificate = x509.load_pem_x509_certificate(authority.certificate.read_bytes())
     pin = hashlib.sha256(certificate.public_bytes(Encoding.DER)).hexdigest()

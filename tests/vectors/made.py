@@ -60,6 +60,7 @@ def make():
         "shares": _shares(),
         "tapes": _tapes(),
         "draws": _draws(),
+        "other_draws": _other_draws(),
     }
 
 
@@ -476,10 +477,23 @@ def _draws():
                 for level in range(len(epsilons)):
                     share = rng.uniform(0, 1.5) * rng.normal(size=dim) / dim**0.5
                     share = np.zeros(dim) if level == 1 and dim == 7 else share
-                    words = rng.integers(1 << 63, size=64, dtype=np.uint64) * 2 + 1
+                    words = rng.integers(1 << 63, size=28, dtype=np.uint64) * 2 + 1
                     if dim == 60:  # words that are rejected: the draw reads on
                         words[:4] = 0
                     cases.append(_draw(mechanism, epsilons, level, share, words))
+    return cases
+
+
+def _other_draws():
+    rng = np.random.default_rng(SEED)
+    cases = []
+    lengths = {"duchi": 76, "hybrid": 12, "laplace": 124, "randomized_response": 6}
+    for mechanism, length in lengths.items():
+        for dim, level in ((1, 0), (6, 1), (6, 2), (70, 0) if mechanism != "laplace" else (9, 0)):
+            share = rng.uniform(0, 1.5) * rng.normal(size=dim) / dim**0.5
+            words = rng.integers(1 << 63, size=length, dtype=np.uint64) * 2 + 1
+            words[1] = 0 if dim == 6 else words[1]
+            cases.append(_draw(mechanism, (0.5, 4.0, 6.0), level, share, words))
     return cases
 
 
@@ -493,6 +507,6 @@ def _draw(mechanism, epsilons, level, share, words):
         "level": level,
         "radius": radius,
         "share": hexed(share),
-        "tape": [f"{int(word):016x}" for word in words[:28]],
+        "tape": [f"{int(word):016x}" for word in words],
         "report": pack(bytes(6), level, reports)[8:].hex(),
     }

@@ -4,13 +4,15 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from tacit.learners.query import PURPOSE, Invitation
+from tacit.mechanisms.spaces import Ball
 from tacit.owner.template import Template
 from tacit.service.kinds import read_terms
 from tacit.service.protocol.handshake import TEMPLATE, read_greeting
 from tacit.wire import WireError, decode
 from tacit.wire.codec import class_of
 from tacit.wire.envelopes import open_signed, verify
-from tests.vectors.checks import FILE, written
+from tests.vectors.checks import FILE, floats, written
+from tests.vectors.from_page import draw
 from tests.vectors.made import make
 
 VECTORS = written()
@@ -77,3 +79,16 @@ def test_questions(case):
     invitation = open_signed(question, Invitation, PURPOSE, greeted.key)
     assert invitation.digest.hex() == case["digest"]
     assert ("outside" if template.objection(invitation) else "within") == case["is"]
+
+
+@pytest.mark.parametrize("section", ["draws", "other_draws"])
+def test_draws_are_what_the_page_says(section):
+    drawn = [case for case in VECTORS[section] if case["mechanism"] != "privunit"]
+    for case in drawn:
+        share = Ball(dim=len(case["share"]) // 16, radius=case["radius"]).clip(
+            floats(case["share"])
+        )
+        tape = [int(word, 16) for word in case["tape"]]
+        terms = case["mechanism"], case["epsilons"], case["level"], case["radius"]
+        assert draw(*terms, share.tolist(), tape).hex() == case["report"], case["mechanism"]
+    assert len(drawn) >= 10

@@ -121,6 +121,13 @@ const SECTIONS = {
     same(found.map((each) => each.toString(16).padStart(16, "0")).join(" "), c.words.join(" "));
   },
 
+  // mechanisms that this client does not draw by
+  other_draws: async (c, same) => {
+    const tape = writtenTape(words(c.tape));
+    const drawn = draw(c, c.level, intoBall(floats(c.share), c.radius), c.radius, tape);
+    same(await drawn.then(() => "drawn", (problem) => problem.constructor), RangeError);
+  },
+
   draws: async (c, same) => {
     const share = intoBall(floats(c.share), c.radius);
     const report = await draw(c, c.level, share, c.radius, writtenTape(words(c.tape)));
