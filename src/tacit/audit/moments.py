@@ -154,15 +154,19 @@ def run_lane(
     """
     rng = np.random.default_rng(seed)
     took, drafts, ends = np.zeros((count, 4)), list[Draft](), time.monotonic() + seconds
+    order = list[int]()
     with TemporaryDirectory() as folder:
         owners = _Owners(Path(folder), kind, count + len(FAMILIES))
         owners.warm_up()
         for draft, query in _slow_questions(rng):
             if len(drafts) == count or time.monotonic() > ends:
                 break
+            asked = 2 if len(drafts) % _TWINS else 3
+            # who is asked first is later, two times in three: slow and quick are so equally often
+            order = order if len(drafts) % 2 else rng.permutation(3).tolist()
+            turn = order[:: -1 if len(drafts) % 2 else 1]
             try:
-                asked = 2 if len(drafts) % _TWINS else 3
-                took[len(drafts), :3] = owners.ask(query, rng.permutation(asked).tolist())
+                took[len(drafts), :3] = owners.ask(query, [each for each in turn if each < asked])
             except RefusedError:
                 continue
             took[len(drafts), 3] = _between(query)
