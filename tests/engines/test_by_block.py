@@ -3,6 +3,7 @@ memory.
 """
 
 import re
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -233,3 +234,31 @@ def test_files_need_a_sample_and_names_of_columns(files):
         PrivateClassifier().fit(files / "set", "y")
     with pytest.raises(TypeError, match="name of the column"):
         PrivateClassifier().fit(files / "set", np.zeros(3), public=sample_of(files))
+
+
+def test_memory_is_that_of_a_block_whatever_the_rows(files, tmp_path, monkeypatch):
+    """Eight times the rows, and what is held at most grows by less than a fifth."""
+    monkeypatch.setattr(owner_blocks, "_NUMBERS", 1 << 14)
+    monkeypatch.setattr("tacit.engines.by_block._COINS", 1 << 10)
+    sample, learner = sample_of(files), learner_or_simulation("centroid")
+    facts = learner.facts(sample.public)
+    terms = ReportTerms.of("auto", learner.space(facts), 1.0)
+
+    def peak(times: int) -> int:
+        place = tmp_path / str(times)
+        place.mkdir()
+        for number in range(times):
+            parquet.write_table(rows(4000), place / f"{number}.parquet", row_group_size=1000)
+        query = ShareQuery(1, 1, 2000 * times, learner, facts, Ensemble(2), terms)
+        tracemalloc.start()
+        cohort = survey(open_rows(place), RowReading(sample.schema, "y"))
+        answer = ByBlock(cohort, 1.0, seeded(1)).ask(query)
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert isinstance(answer, Answer)
+        assert answer.n == 2000 * times
+        return found
+
+    peak(1)  # what is loaded and compiled stays
+    few, many = peak(2), peak(16)
+    assert many < 1.2 * few

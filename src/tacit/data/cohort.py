@@ -114,7 +114,7 @@ class Cohort:
         number = np.arange(len(rows)) if owners is None else _numbers(owners, len(rows))
         size = int(number.max()) + 1 if len(number) else 0
         kept = labels >= 0
-        if owners is not None or not kept.all():
+        if not (kept.all() and (number[1:] >= number[:-1]).all()):
             order = np.flatnonzero(kept)[np.argsort(number[kept], kind="stable")]
             rows, labels, number = rows[order], labels[order], number[order]
         offsets = np.concatenate([[0], np.cumsum(np.bincount(number, minlength=size))]).astype(

@@ -19,6 +19,9 @@ from tacit._util.checks import bad
 from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
 from tacit.wire import message
 
+_ROWS = 1 << 13  # rows encoded at a time, so that what is made of them stays in the cache
+_SPREAD = 8 * _ROWS  # rows that are worth a thread
+
 
 @message("number")
 @dataclass(frozen=True)
@@ -171,13 +174,31 @@ class Schema:
             _column(table, number, feature.name, len(self.features))
             for number, feature in enumerate(self.features)
         ]
-        parts = [
-            feature.encode(column) for feature, column in zip(self.features, columns, strict=True)
-        ]
-        counts = [int(moved.sum()) for _, moved in parts]
-        names = [feature.name for feature in self.features]
-        moved_by = {name: count for name, count in zip(names, counts, strict=True) if count}
-        return Encoded(np.hstack([part for part, _ in parts]), moved_by, sum(counts))
+        rows = len(columns[0])
+        X = np.empty((rows, self.dim))
+        counts = np.zeros((-(-rows // _ROWS), len(columns)), dtype=np.int64)
+
+        def encode_part(part: slice) -> None:
+            for start in range(part.start, part.stop, _ROWS):
+                block = slice(start, min(start + _ROWS, part.stop))
+                at = 0
+                for number, feature in enumerate(self.features):
+                    values, moved = feature.encode(columns[number][block])
+                    X[block, at : at + feature.width] = values
+                    counts[start // _ROWS, number] = np.count_nonzero(moved)
+                    at += feature.width
+
+        if rows < _SPREAD:
+            encode_part(slice(0, rows))
+        else:
+            from tacit._util.kernels import spread
+
+            spread(
+                encode_part, [slice(at, min(at + _SPREAD, rows)) for at in range(0, rows, _SPREAD)]
+            )
+        moved = counts.sum(axis=0).tolist()
+        named = zip((feature.name for feature in self.features), moved, strict=True)
+        return Encoded(X, {name: count for name, count in named if count}, sum(moved))
 
     def encode_labels(self, y: Any) -> IntArray:
         """Class numbers; -1 for a label that is not in the schema."""
@@ -237,7 +258,7 @@ def has_value(value: Any) -> bool:
 def as_floats(values: AnyArray) -> FloatArray:
     """Numbers as floats; what is none is missing: NaN."""
     try:
-        return values.astype(np.float64)
+        return values.astype(np.float64, copy=False)
     except (TypeError, ValueError, OverflowError):
         return np.array([float_or_nan(value) for value in values.tolist()])
 

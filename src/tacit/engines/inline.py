@@ -9,12 +9,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
 from hashlib import blake2b
+from operator import add
 from typing import Any, TypeVar
 
 import numpy as np
 
+from tacit._util.kernels import spread
 from tacit._util.types import AnyArray, FloatArray, IntArray
 from tacit.algorithms.boosting import Verdict
 from tacit.data.cohort import Cohort
@@ -27,7 +29,7 @@ from tacit.sums.secure_sum import SecureSum
 from tacit.sums.vector_terms import VectorTerms
 from tacit.wire import WireError, encode
 
-_BLOCK = 1 << 22  # numbers of a block of shares
+_BLOCK = 1 << 19  # numbers of a block of shares
 Monitor = Callable[[int], bool]
 Result = TypeVar("Result")
 
@@ -210,20 +212,29 @@ def collect(query: Query, cohort: Cohort, epsilon: float | FloatArray, tapes: St
     """What the data user keeps of the reports of a cohort, drawn block by block; owner i reads tape
     i.
     """
-    collected: Any = None
-    for rows in _blocks(len(cohort), query.width):
+    blocks = _blocks(len(cohort), query.width)
+    kept: list[Any] = [None] * len(blocks)
+
+    def keep(place: slice) -> None:
+        rows = blocks[place.start]
         part = epsilon if isinstance(epsilon, float) else epsilon[rows]
-        added = query.collect(query.release(cohort[rows], part, tapes.of(rows)), part)
-        collected = added if collected is None else collected + added
-    return collected
+        kept[place.start] = query.collect(query.release(cohort[rows], part, tapes.of(rows)), part)
+
+    spread(keep, (slice(place, place + 1) for place in range(len(blocks))))
+    return reduce(add, kept)
 
 
 def add_up(query: ShareQuery, cohort: Cohort, tapes: Stream) -> IntArray:
     """The sum of the rounded shares of a cohort, block by block."""
-    total = np.zeros(query.width, dtype=np.int64)
-    for rows in _blocks(len(cohort), query.width):
-        total += query.add_up(query.release(cohort[rows], 0.0, tapes.of(rows)))
-    return total
+    blocks = _blocks(len(cohort), query.width)
+    kept = np.zeros((len(blocks), query.width), dtype=np.int64)
+
+    def keep(place: slice) -> None:
+        rows = blocks[place.start]
+        kept[place.start] = query.add_up(query.release(cohort[rows], 0.0, tapes.of(rows)))
+
+    spread(keep, (slice(place, place + 1) for place in range(len(blocks))))
+    return np.asarray(kept.sum(axis=0))
 
 
 def _blocks(owners: int, width: int) -> list[IntArray]:

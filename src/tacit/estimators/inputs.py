@@ -107,10 +107,12 @@ def read_inputs(
     else:
         part = accept_sample(estimator, public, owners=int(numbers.max()) + 1)
     schema = part.sample.schema
-    rest = np.flatnonzero(~part.taken[numbers])
     warn_other_type(labels, schema)
-    encoded = encode_rows(table[rest], schema)
-    cohort = Cohort.of(encoded.X, number_labels(labels[rest], schema), numbers[rest])
+    if part.taken.any():
+        rest = np.flatnonzero(~part.taken[numbers])
+        table, labels, numbers = table[rest], labels[rest], numbers[rest]
+    encoded = encode_rows(table, schema)
+    cohort = Cohort.of(encoded.X, number_labels(labels, schema), numbers)
     known = part.sample.public
     return Inputs(
         sample=part.sample,
