@@ -73,7 +73,7 @@ def own(files: Path) -> PublicModel:
     "make",
     [
         lambda: PrivateClassifier(4.0, rounds=2, random_state=1),
-        lambda: PrivateClassifier(1.0, trust="two servers", rounds=2, random_state=1),
+        lambda: PrivateBoosting("centroid", trust="two servers", rounds=2, random_state=1),
         lambda: PrivateBoosting("centroid", rounds=2, error="owners", random_state=1),
     ],
     ids=["classifier", "two servers", "boosting"],

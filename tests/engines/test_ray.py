@@ -158,3 +158,15 @@ def test_a_cluster_that_cannot_be_reached_is_one_line(files, monkeypatch):  # no
     model = PrivateClassifier(engine="ray://127.0.0.1:1")
     with pytest.raises(ValueError, match=r"no Ray can be reached at ray://127\.0\.0\.1:1 "):
         model.fit(files / "set", "y", public=sample_of(files))
+
+
+def test_a_command_says_in_one_line_that_no_cluster_answers(files, tmp_path, monkeypatch):  # noqa: F811
+    from tacit.cli import app
+    from tests.cli.made import run
+
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    given = ["fit", str(files / "set"), "--label", "y", "--public", str(files / "public.parquet")]
+    out = tmp_path / "m.tacit"
+    result = run(app, [*given, "--out", str(out), "--engine", "ray://127.0.0.1:1"])
+    assert "no Ray can be reached at ray://127.0.0.1:1" in str(result.exception)
+    assert not list(tmp_path.iterdir())

@@ -243,7 +243,7 @@ def row_groups(table: TableFile, reading: RowReading) -> Iterator[GroupBlock]:
     for member in members:
         groups: Sequence[int | None] = range(len(member.groups)) if member.groups else (None,)
         for group in groups:
-            yield GroupBlock(member, group, reading)
+            yield GroupBlock(replace(member, groups=()), group, reading)  # what travels is small
 
 
 def _count(block: GroupBlock) -> Counted:
