@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tacit._util.types import FloatArray, IntArray
+from tacit.algorithms.peers import Released
 from tacit.audit.clock import CASES, audit_clock, audit_polls, through_member
 from tacit.audit.device import audit_budget, audit_device
 from tacit.audit.hostile_questions import Draft
@@ -215,9 +216,8 @@ def _memory(mutated: bool) -> list[Check]:
     return list(audit_questions(30, 2, Unbounded if mutated else Gate).checks())
 
 
-async def _keep_at_once(self: PeerMember, me: int) -> None:
+async def _keep_at_once(self: PeerMember, me: int, released: Released) -> None:
     """Where polls wait for it."""
-    released = self.relayed.following.model
     self.relayed.terms.keep_own_model(self.model, self.rows, released, me)
 
 

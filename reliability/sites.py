@@ -19,10 +19,11 @@ from rich.console import Console
 from reliability.finding import Finding, show
 from tacit._util.types import FloatArray, IntArray
 from tacit.audit.questions import gradient_length
+from tacit.data.number_target import LEVELS
 from tacit.learners.sites.losses import Huber, HuberHinge, LogisticLoss, Loss
 from tacit.learners.sites.perturbation import Perturbation
 from tacit.learners.sites.projection import Projection
-from tacit.learners.sites.train import LEVELS, TrainSite, targets_of
+from tacit.learners.sites.train import TrainSite, targets_of
 
 _TILTS = (0.0, 1.0, 1.0, 10.0, 60.0)  # scales
 _ROWS = (0, 1, 2, 3, 7, 8, 9, 40, 150)

@@ -373,12 +373,13 @@ class Campaign:
     owners: int
     each: int = 8
     known: int = 60
+    label: str = "ill"
     limits: Mapping[str, Any] = field(default_factory=dict)
 
 
 RECORDS = {"epsilon_per_release": 2, "epsilon_total": 2, "units": ("record",)}
 MANY = {"epsilon_total": 100, "releases": 20}
-ALL_KINDS = 'name = "trial"\nsample = "mine.csv"\nlabel = "ill"\ndeadline = 300\n'
+ALL_KINDS = 'name = "trial"\nsample = "mine.csv"\ndeadline = 300\n'
 BOOSTED = 'kind = "boosting"\nlearner = "centroid"\nrounds = 2\nminimum = 4\n'
 HELPED = (
     'helper = "https://helper.invalid"\nerror = "owners"\nerror_epsilon = 2.5\nerror_minimum = 10\n'
@@ -400,6 +401,22 @@ CAMPAIGNS = {
         200,
         limits={**RECORDS, "learners": ("site",)},
     ),
+    "sites numbers": Campaign(
+        'kind = "sites"\ntarget = "numbers"\nepsilon = 2.0\nstart = 3\nminimum = 2\n',
+        3,
+        200,
+        label="a",
+        limits={**RECORDS, "learners": ("site",)},
+    ),
+    **{
+        kind: Campaign(
+            f'kind = "{kind}"\nepsilon = 2.0\nrounds = 2\nstart = 3\n',
+            3,
+            200,
+            limits={**RECORDS, "learners": (learner,), "releases": 2},
+        )
+        for kind, learner in (("stumps", "leaves"), ("trees", "tree"))
+    },
     "peers": Campaign(
         'kind = "peers"\nepsilon = 2.0\nrounds = 4\nstart = 3\n',
         3,
@@ -420,7 +437,7 @@ def campaign_case(name: str, folder: Path) -> Bytes:
     campaigns.write(folder / "mine.csv", mine)
     campaigns.write(folder / "people.csv", campaigns.rows(about.owners, about.each, seed=2))
     path = folder / "campaign.toml"
-    path.write_text(ALL_KINDS + about.text)
+    path.write_text(f'label = "{about.label}"\n{ALL_KINDS}{about.text}')
     known = [public_bytes(KEY.public_key()).hex()]
     helper = Helper(rehearsal_key(), Sheets(folder / "released.db"), known, noise=seeded(SEED))
     database = f"sqlite:///{folder}/c.db"
@@ -429,7 +446,8 @@ def campaign_case(name: str, folder: Path) -> Bytes:
 
     async def work(link: Any) -> tuple[bytes, bytes]:
         greeting = await link.call("GET", "/v1/campaign", None)
-        await join(campaigns.joining(folder, RehearsalPart(SEED), **about.limits), link, tokens)
+        mine = campaigns.joining(folder, RehearsalPart(SEED), **about.limits)
+        await join(replace(mine, label=about.label), link, tokens)
         while (model := await link.call("GET", "/v1/model", None)).status_code == 404:
             await asyncio.sleep(0.02)
         return greeting.content, open_model(model.content, public_bytes(KEY.public_key()))[0]

@@ -13,6 +13,7 @@ import pytest
 
 from tacit.audit.statistical import epsilon_lower_bound
 from tacit.data.cohort import Cohort
+from tacit.data.number_target import LEVELS
 from tacit.learners.query import Query
 from tacit.learners.sites import perturbation
 from tacit.learners.sites.losses import Huber, HuberHinge, LogisticLoss, Squared, minimise
@@ -24,7 +25,7 @@ from tacit.learners.sites.perturbation import (
     usual_ridge,
 )
 from tacit.learners.sites.projection import Projection
-from tacit.learners.sites.train import LEVELS, TrainSite, published
+from tacit.learners.sites.train import TrainSite, published
 from tacit.mechanisms.streams import exp_below, secure, seeded
 from tacit.sums.secure_sum import variance
 from tacit.wire import decode, encode

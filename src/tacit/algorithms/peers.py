@@ -34,9 +34,10 @@ same has the same model: the coordinator that relays, and every participant for 
 Who takes part is public (`Roster`), numbered in the order they came, and never renumbered.
 """
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import floor, isinf, nextafter
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -60,6 +61,9 @@ from tacit.wire import message
 _KEY = 32  # bytes of an Ed25519 public key
 
 
+Released: TypeAlias = Additive | SharedStumps | NoisyTrees  # all that left participants
+
+
 @dataclass(frozen=True)
 class Roll:
     """Asks who takes part from now on; the answer is a `Roster`, or None when nobody comes or goes
@@ -68,7 +72,7 @@ class Roll:
     `model` is what was released so far.
     """
 
-    model: Additive
+    model: Released
 
 
 @message("peer")
@@ -142,27 +146,31 @@ Attributes = Mapping[int, tuple[int, ...]]  # that each participant holds, by nu
 
 @dataclass(frozen=True)
 class TurnsTaken:
-    """The sum of released parts of those who stayed, and who took part."""
+    """What those who stayed have released, and who took part."""
 
-    model: Additive
+    model: Released
     roster: Roster
 
 
-def take_open_turns(
-    cells: Cells, rounds: int, epsilon: float, coins: Stream
-) -> Generator[Roll | CountLeaves, Roster | Estimates | None, TurnsTaken]:
+# so many participants are present, of whom these, with the attributes they hold, speak now with
+# public coins; added to what is known
+Speaking: TypeAlias = Callable[[int, Attributes, Stream, Any], Generator[Any, Any, Any]]
+
+
+def welcome_newcomers(
+    nothing: Released, speak: Speaking, coins: Stream
+) -> Generator[Any, Roster | Estimates | None, TurnsTaken]:
     """Turns that newcomers may join: nothing that was released changes, nobody else speaks again.
 
         repeat until nobody comes or goes any more:
             ask who takes part
             drop the parts of those who left
-            newcomers take their turns, each with all of its budget
+            newcomers speak, each with all of its budget
 
-    It yields a `Roll` and receives a `Roster` (None: it is over), or yields as `take_turns` does.
-    Each participant spends `epsilon` over its turns, of which there are about `rounds` in all;
-    coins are public.
+    It yields a `Roll` and receives a `Roster` (None: it is over), or yields as `speak` does, which
+    is one of the methods below; `nothing` is what that method has released before anybody spoke.
     """
-    model, roster = Additive(), Roster()
+    model, roster = nothing, Roster()
     while True:
         called = yield Roll(model)
         if not isinstance(called, Roster):
@@ -172,9 +180,8 @@ def take_open_turns(
         roster, model = called, model.without(called.gone)
         held = {peer.number: peer.held for peer in roster.newcomers}
         if held:
-            turns = turns_each(rounds, roster.present, epsilon)
-            order = speakers(dict.fromkeys(held, turns), coins.child("public coins", min(held)))
-            model = yield from take_turns(cells, held, order, (fair_share(epsilon, turns),), model)
+            public = coins.child("public coins", min(held))
+            model = yield from speak(roster.present, held, public, model)
 
 
 def take_turns(

@@ -19,6 +19,7 @@ import numpy as np
 
 from tacit._util.types import AnyArray
 from tacit.data.cohort import Public
+from tacit.data.number_target import NumberSchema, Range
 from tacit.data.schema import Category, Number, Schema, read_schema
 from tacit.data.table import (
     UserTable,
@@ -36,6 +37,8 @@ from tacit.data.table import (
 class ColumnRoles:
     """What the columns of files are: the one to predict, the one that names owners, those of
     numbers that are codes, those that are no features; or a schema file that says it.
+
+    `numbers` says that the target is a number, between `bounds` (None: as public rows show).
     """
 
     label: str
@@ -43,6 +46,8 @@ class ColumnRoles:
     schema: Path | None = None
     categories: Collection[str] = ()
     leave_out: Collection[str] = ()
+    numbers: bool = False
+    bounds: Range | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,16 +108,22 @@ def sample_of(table: UserTable, labels: AnyArray, roles: ColumnRoles, where: str
     schema, notes = (
         _infer_schema(table, roles) if roles.schema is None else _take_schema(table, roles)
     )
+    if roles.numbers:
+        bounds = Range.around(labels) if roles.bounds is None else roles.bounds
+        schema = NumberSchema(schema.features, (bounds.low, bounds.high))
     known, features = conform_labels(labels, schema), conform(table, schema, where)
     numbers = schema.encode_labels(known)
     there = numbers >= 0
     if not there.any():
-        raise ValueError(f"no public row has a label of the schema's classes {schema.classes}")
+        wanted = (
+            f"a label of the schema's classes {schema.classes}" if schema.labels else "a number"
+        )
+        raise ValueError(f"no public row has {wanted} as {roles.label!r}")
     if not there.all():
         missing = f"{int((~there).sum()):,} of {len(there):,} public rows"
         notes.append(f"{missing} have no {roles.label!r} that is known: they are not learned from")
     rows = schema.encode(features).X[there]
-    return Sample(schema, Public(rows, numbers[there], len(schema.classes)), tuple(notes))
+    return Sample(schema, Public(rows, numbers[there], schema.labels), tuple(notes))
 
 
 def _infer_schema(table: UserTable, roles: ColumnRoles) -> tuple[Schema, list[str]]:
@@ -123,6 +134,7 @@ def _infer_schema(table: UserTable, roles: ColumnRoles) -> tuple[Schema, list[st
         owner=roles.owner,
         leave_out=roles.leave_out,
         categories=roles.categories,
+        numbers=roles.numbers,
     )
     return found.schema, found.notes
 
@@ -168,14 +180,16 @@ def describe(
     owner: str | None = None,
     leave_out: Collection[str] = (),
     categories: Collection[str] = (),
+    numbers: bool = False,
 ) -> Description:
     """The schema of a public table without dates, names and other columns that are no features.
 
-    `categories` are columns of numbers that are codes. Only the public table is looked at.
+    `categories` are columns of numbers that are codes. Where the target is a number its `classes`
+    are no part of what is found. Only the public table is looked at.
     """
     labels, others = table.columns[label], (label, owner, *leave_out)
     features = {name: column for name, column in table.columns.items() if name not in others}
-    classes = _distinct(labels)
+    classes = [0, 1] if numbers else _distinct(labels)
     if not 2 <= len(classes) <= MOST_VALUES:
         raise ValueError(
             f"label {label!r} must have 2 to {MOST_VALUES} classes in the public rows, it has "

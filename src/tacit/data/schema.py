@@ -156,6 +156,16 @@ class Schema:
         return sum(feature.width for feature in self.features)
 
     @property
+    def labels(self) -> int:
+        """How many classes there are to tell apart; 0: the target is a number."""
+        return len(self.classes)
+
+    @property
+    def codes(self) -> int:
+        """Labels of rows are whole numbers below this one, or -1 where they are not known."""
+        return len(self.classes)
+
+    @property
     def columns(self) -> list[str]:
         """Names of the columns after encoding."""
         names: list[str] = []

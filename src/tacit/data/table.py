@@ -265,8 +265,10 @@ def conform(table: UserTable, schema: Schema, where: str = "the table") -> UserT
 
 
 def conform_labels(labels: AnyArray, schema: Schema) -> AnyArray:
-    """Labels as the schema's own classes; None for any other."""
-    return _match(labels, schema.classes)
+    """Labels as the schema's own classes, None for any other; where the target is a number, as
+    numbers.
+    """
+    return _match(labels, schema.classes) if schema.labels else as_floats(labels)
 
 
 def class_numbers(labels: AnyArray, schema: Schema) -> IntArray:

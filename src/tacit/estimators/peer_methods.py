@@ -6,6 +6,7 @@ itself alone.
 """
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -28,8 +29,14 @@ from tacit.data.cohort import Cohort
 from tacit.data.sample import sort_classes
 from tacit.data.schema import Schema
 from tacit.learners.peers.cells import Cells
-from tacit.learners.peers.own_model import OwnModel, OwnRows, fit_own, vote_own
-from tacit.learners.peers.peer_model import Additive, NoisyTrees, SharedStumps, odds_as_chances
+from tacit.learners.peers.own_model import OwnModel, OwnRows, VotedModel, fit_own, vote_own
+from tacit.learners.peers.peer_model import (
+    Additive,
+    NoisyTrees,
+    RandomStump,
+    SharedStumps,
+    odds_as_chances,
+)
 from tacit.mechanisms.streams import Stream
 from tacit.wire import decode, encode, message
 
@@ -97,12 +104,18 @@ def two_classes(known: Schema | None) -> Schema:
 _LARGEST = 1 << 30
 
 
+class KeptOwn(ABC):
+    """What a participant keeps in its file. No question and no answer has a place for it."""
+
+    @abstractmethod
+    def model(self) -> PeerModel:
+        """Ready to predict."""
+
+
 @message("own model, not to be published")
 @dataclass(frozen=True, eq=False)
-class KeptModel:
-    """An `OwnModel` with the cells it reads rows by. No question and no answer has a place for
-    it.
-    """
+class KeptModel(KeptOwn):
+    """An `OwnModel` with the cells it reads rows by."""
 
     cells: Cells
     released: Additive
@@ -111,27 +124,62 @@ class KeptModel:
     offset: float
     tables: tuple[FloatArray, ...]
 
+    def model(self) -> PeerModel:
+        own = OwnModel(self.released, self.left_out, self.scale, self.offset, self.tables)
+        return PeerModel(self.cells, own)
 
-def keep_own(path: Path, cells: Cells, own: OwnModel) -> None:
+
+@message("own votes, not to be published")
+@dataclass(frozen=True, eq=False)
+class KeptVotes(KeptOwn):
+    """The rounds of a `VotedModel`, with the cells it reads rows by."""
+
+    cells: Cells
+    rounds: tuple[tuple[float, tuple[tuple[float, RandomStump], ...]], ...]
+
+    def model(self) -> PeerModel:
+        return PeerModel(self.cells, VotedModel(self.rounds, {}))
+
+
+@message("trees that were passed")
+@dataclass(frozen=True, eq=False)
+class KeptTrees(KeptOwn):
+    """Trees as everybody has them: with this method participants add nothing of their own."""
+
+    cells: Cells
+    trees: NoisyTrees
+
+    def model(self) -> PeerModel:
+        return PeerModel(self.cells, self.trees)
+
+
+def _kept(cells: Cells, own: Any) -> KeptOwn:
+    match own:
+        case OwnModel():
+            return KeptModel(cells, own.released, own.left_out, own.scale, own.offset, own.tables)
+        case VotedModel():
+            return KeptVotes(cells, own.rounds)
+    return KeptTrees(cells, own)
+
+
+def keep_own(path: Path, cells: Cells, own: Scores) -> None:
     """Write a participant's own model, whole or not at all, readable by its user alone;
     `tacit.load` reads it.
     """
-    content = KeptModel(cells, own.released, own.left_out, own.scale, own.offset, own.tables)
+    content = encode(_kept(cells, own))
     draft = path.with_name(f"{path.name}.{os.getpid()}.part")
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(handle, "wb") as file:
-        file.write(encode(content))
+        file.write(content)
     os.replace(draft, path)
 
 
 def decode_own(data: bytes) -> PeerModel:
     """The model that `keep_own` wrote."""
-    kept = decode(data, KeptModel, _LARGEST)
-    own = OwnModel(kept.released, kept.left_out, kept.scale, kept.offset, kept.tables)
-    return PeerModel(kept.cells, own)
+    return decode(data, KeptOwn, _LARGEST).model()
 
 
-_DEPTH = 2  # of passed trees
+DEPTH = 2  # of passed trees
 
 
 @dataclass(frozen=True)
@@ -195,7 +243,7 @@ def _stumps(
 def _trees(
     cells: Cells, held: Mapping[int, tuple[int, ...]], plan: TurnPlan, coins: Stream, known: Any
 ) -> Generator[Any, Any, NoisyTrees]:
-    return pass_trees(cells, held, speakers(plan.turns, coins), _DEPTH, plan.menu, known)
+    return pass_trees(cells, held, speakers(plan.turns, coins), DEPTH, plan.menu, known)
 
 
 def _own_turns(

@@ -1,15 +1,15 @@
-"""Sites that predict numbers: targets in a public range, the public sample of rows with such
-targets, and the regressor (paper C).
+"""Sites that predict numbers: the public sample of rows with such targets, and the regressor (paper
+C).
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from tacit._util.checks import bad
 from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
+from tacit.data.number_target import NumberSchema, Range
 from tacit.data.sample import schema_of_rows
 from tacit.data.schema import Schema
 from tacit.data.table import encode_rows
@@ -25,42 +25,7 @@ from tacit.estimators.inputs import (
     warn_used_in_clear,
 )
 from tacit.estimators.sites import SiteInputs, SiteModels
-from tacit.learners.sites.train import LEVELS
 from tacit.mechanisms.streams import Stream, stream_of
-
-
-@dataclass(frozen=True)
-class Range:
-    """Public bounds of a target. A cohort holds targets in whole steps, a model scores them in [-1,
-    1].
-
-    >>> bounds = Range(0.0, 10.0)
-    >>> bounds.levels(np.array([0.0, 20.0, np.nan])).tolist()
-    [0, 1048576, -1]
-    >>> bounds.numbers(np.array([0.0, 3.0])).tolist()
-    [5.0, 10.0]
-    """
-
-    STEPS: ClassVar[int] = LEVELS
-
-    low: float
-    high: float
-
-    def __post_init__(self) -> None:
-        if not -np.inf < self.low < self.high < np.inf:
-            raise bad("target_range", "finite with low < high", (self.low, self.high))
-
-    def levels(self, y: AnyArray) -> IntArray:
-        """Whole steps; -1 for what is not a number."""
-        given = np.asarray(y, dtype=np.float64)
-        placed = np.clip((given - self.low) / (self.high - self.low), 0.0, 1.0)
-        return np.where(np.isnan(placed), -1, np.rint(np.nan_to_num(placed) * self.STEPS)).astype(
-            np.int64
-        )
-
-    def numbers(self, scores: FloatArray) -> FloatArray:
-        """Targets of scores in [-1, 1]; beyond becomes the bound."""
-        return np.asarray(self.low + (np.clip(scores, -1.0, 1.0) + 1) / 2 * (self.high - self.low))
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,27 +39,22 @@ class NumberSample:
     taken: BoolArray
     source: Source
 
-    def schema(self, known: Schema | None) -> Schema:
-        """The schema that is known, or what the sample shows; its classes play no part."""
-        if known is not None:
-            return known
-        found, notes = schema_of_rows(self.X, np.array([0, 1]))
-        warn_notes(notes)
-        return found
+    def schema(self, known: Schema | None, bounds: Any) -> NumberSchema:
+        """Columns and bounds of the target that are known, or what the sample shows; classes of a
+        schema play no part.
+        """
+        if bounds is not None:
+            ends = Range(*map(float, bounds))
+        else:
+            ends = known.range if isinstance(known, NumberSchema) else Range.around(self.y)
+        if known is None:
+            known, notes = schema_of_rows(self.X, np.array([0, 1]))
+            warn_notes(notes)
+        return NumberSchema(known.features, (ends.low, ends.high))
 
-    def range(self, known: Any) -> Range:
-        """Bounds that are known, or the least and the largest target of the sample."""
-        if known is not None:
-            return Range(*(float(bound) for bound in known))
-        finite = self.y[np.isfinite(self.y)]
-        if not finite.size:
-            raise ValueError("the public rows have no target that is a number")
-        low, high = float(finite.min()), float(finite.max())
-        return Range(low, high if high > low else low + max(1.0, abs(low)))
-
-    def encode(self, schema: Schema, bounds: Range) -> tuple[FloatArray, IntArray]:
+    def encode(self, schema: NumberSchema) -> tuple[FloatArray, IntArray]:
         """The rows that have a target, as numbers."""
-        levels = bounds.levels(self.y)
+        levels = schema.encode_labels(self.y)
         return encode_rows(self.X, schema).X[levels >= 0], levels[levels >= 0]
 
 
@@ -223,13 +183,13 @@ class SiteEnsembleRegressor(RegressorMixin, SiteModels):  # type: ignore[misc]
             sample = draw_numbers(self, table, targets, stream)
         else:
             sample = accept_numbers(self, public, rows=len(targets))
-        self.schema_ = sample.schema(self.schema)
-        self.range_ = sample.range(self.target_range)
+        self.schema_ = sample.schema(self.schema, self.target_range)
+        self.range_ = self.schema_.range
         rest = np.flatnonzero(~sample.taken)
-        X0, y0 = sample.encode(self.schema_, self.range_)
+        X0, y0 = sample.encode(self.schema_)
         inputs = SiteInputs(
             X=encode_rows(table[rest], self.schema_).X,
-            y=self.range_.levels(targets[rest]),
+            y=self.schema_.encode_labels(targets[rest]),
             names=names[rest],
             X0=X0,
             y0=y0,

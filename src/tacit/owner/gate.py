@@ -93,11 +93,10 @@ class Gate(ReportMaker):
                 f"owners must name each of {len(cohort)} owners once, got {len(owners)} names"
             )
         if not (
-            cohort.X.shape[1] == schema.dim
-            and ((cohort.y >= 0) & (cohort.y < len(schema.classes))).all()
+            cohort.X.shape[1] == schema.dim and ((cohort.y >= 0) & (cohort.y < schema.codes)).all()
         ):
             raise ValueError(
-                f"rows must have {schema.dim} numbers and a class of the schema, got "
+                f"rows must have {schema.dim} numbers and a label of the schema, got "
                 f"{cohort.X.shape[1]}"
             )
         if policy.helper is not None:
@@ -317,7 +316,7 @@ class Gate(ReportMaker):
         try:
             if invitation.schema != self._schema_digest:
                 return "the question is made for another schema than the owner's rows"
-            if (query.dim, query.classes) != (schema.dim, len(schema.classes)):
+            if (query.dim, query.classes) != (schema.dim, schema.labels):
                 return "the question is made for other rows than the schema says"
             if self._template is not None:
                 columns, label = self._template.columns, self._template.label

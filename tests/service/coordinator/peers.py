@@ -71,7 +71,11 @@ def in_process(folder, terms, newcomer=False, seed=SEED):
     """The same peers in one process."""
     X, y, who = table_of(folder / "people.csv", terms)
     made = PeerEnsemble(
-        epsilon=terms.epsilon, rounds=terms.rounds, schema=terms.schema, random_state=seed
+        epsilon=terms.epsilon,
+        rounds=terms.rounds,
+        method=terms.method,
+        schema=terms.schema,
+        random_state=seed,
     )
     made.fit(X, y, owners=who)
     if newcomer:

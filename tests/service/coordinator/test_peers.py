@@ -3,6 +3,7 @@ as in one process.
 """
 
 import asyncio
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -25,6 +26,7 @@ from tacit.service.coordinator.tables import VOID
 from tacit.service.device.disclosures import preview
 from tacit.service.device.home import Home
 from tacit.service.device.join import Joining, RehearsalPart, join
+from tacit.service.kinds import read_spec
 from tacit.service.kinds.peers import PeerSpec
 from tacit.service.protocol.peer_replay import (
     ROSTER,
@@ -57,17 +59,17 @@ def trial(tmp_path):
     return Trial(tmp_path)
 
 
-def test_a_newcomer_joins_over_http_and_everybody_has_the_model_of_one_process(
-    tmp_path, database, monkeypatch
-):
+def over_http(folder, database, monkeypatch, limits):
+    """Founders and a newcomer of a rehearsal: how often they answered, the figures, the model, and
+    the folder of the campaign's own models.
+    """
     monkeypatch.setattr("tacit.service.device.member._pause", lambda response, coin: 0.05)
     monkeypatch.setattr(
         Rosters, "is_over", lambda self, asked, now: len(self.read()) == 2
     )  # no waiting for others
-    folder = folder_of(tmp_path)
     service = running(folder, database, rehearsal=SEED)
     service.store.add_tokens(TOKENS)
-    founders = joining(folder, RehearsalPart(SEED), **LIMITS)
+    founders = joining(folder, RehearsalPart(SEED), **limits)
     home, campaign = Home.at(folder / "owner"), bytes.fromhex(service.fingerprint)
     others = frozenset(
         public_bytes(home.key(campaign, f"person {number:03d}").public_key())
@@ -95,27 +97,72 @@ def test_a_newcomer_joins_over_http_and_everybody_has_the_model_of_one_process(
         )
 
     answered, status, model = driven(service, work)
-    assert answered == [6, 1]
-    assert [question["counted"] for question in status["questions"]] == [1] * 7
-    assert status["ended"] == "7 turns of 4 participants"
-    assert len(status["progress"]) == 7
-    same = in_process(folder, PeerSpec.read(folder / "campaign.toml").prepare()[0], newcomer=True)
-    published = decode(open_model(model.content)[0], SavedModel)
-    assert encode(published.model) == encode(same._to_save())
     (folder / "m.tacit").write_bytes(model.content)
-    again = tacit.load(folder / "m.tacit")
-    X, y, _ = table_of(folder / "new.csv", PeerSpec.read(folder / "campaign.toml").prepare()[0])
-    np.testing.assert_array_equal(again.decision_function(X), same.decision_function(X))
-    assert again.score(X, y) > 0.75
+    return answered, status, decode(open_model(model.content)[0], SavedModel), campaign.hex()
+
+
+def check_own_models(folder, campaign, same, X):
+    """Everybody keeps the model that it would have in one process, for itself alone."""
     for name, file in (
-        ("person 002", f"owner/peers/{campaign.hex()}/own-model-2.tacit"),
-        ("person 003", f"later/peers/{campaign.hex()}/own-model.tacit"),
+        ("person 002", f"owner/peers/{campaign}/own-model-2.tacit"),
+        ("person 003", f"later/peers/{campaign}/own-model.tacit"),
     ):
         own = tacit.load(folder / file)
         np.testing.assert_array_equal(
             own.decision_function(X), same.models_[name].decision_function(X)
         )
         assert (folder / file).stat().st_mode & 0o077 == 0
+
+
+def test_a_newcomer_joins_over_http_and_everybody_has_the_model_of_one_process(
+    tmp_path, database, monkeypatch
+):
+    folder = folder_of(tmp_path)
+    answered, status, published, campaign = over_http(folder, database, monkeypatch, LIMITS)
+    assert answered == [6, 1]
+    assert [question["counted"] for question in status["questions"]] == [1] * 7
+    assert status["ended"] == "7 turns of 4 participants"
+    assert len(status["progress"]) == 7
+    same = in_process(folder, PeerSpec.read(folder / "campaign.toml").prepare()[0], newcomer=True)
+    assert encode(published.model) == encode(same._to_save())
+    again = tacit.load(folder / "m.tacit")
+    X, y, _ = table_of(folder / "new.csv", PeerSpec.read(folder / "campaign.toml").prepare()[0])
+    np.testing.assert_array_equal(again.decision_function(X), same.decision_function(X))
+    assert again.score(X, y) > 0.75
+    check_own_models(folder, campaign, same, X)
+
+
+@pytest.mark.parametrize(
+    ("kind", "learner", "answered", "asks"),
+    [
+        ("stumps", "leaves", [9, 3], "an attribute that is drawn in public"),
+        ("trees", "tree", [3, 1], "grows a small tree on what the trees before it get wrong"),
+    ],
+)
+def test_stumps_and_trees_over_http_are_those_of_one_process(
+    tmp_path, monkeypatch, kind, learner, answered, asks
+):
+    text = CAMPAIGN.replace('kind = "peers"', f'kind = "{kind}"').replace(
+        "rounds = 6", "rounds = 3"
+    )
+    folder = folder_of(tmp_path, text)
+    limits = {**LIMITS, "releases": 3, "learners": (learner,)}
+    database = f"sqlite:///{folder}/c.db"
+    said, status, published, campaign = over_http(folder, database, monkeypatch, limits)
+    assert said == answered
+    assert status["ended"] == f"{sum(answered)} turns of 4 participants"
+    assert len(status["progress"]) == sum(answered)
+    terms, _ = read_spec(folder / "campaign.toml").prepare()
+    same = in_process(folder, terms, newcomer=True)
+    assert encode(published.model) == encode(same._to_save())
+    X, _, _ = table_of(folder / "new.csv", terms)
+    check_own_models(folder, campaign, same, X)
+    assert asks in page(status)
+    spent = Counter()
+    for entry in Home.at(folder / "owner").ledger.entries():
+        spent[entry.owner] += entry.cost
+    assert len(spent) == PEERS
+    assert all(1.9 < each <= 2 for each in spent.values())
 
 
 def test_begun_before_anybody_has_enrolled_it_waits(tmp_path):

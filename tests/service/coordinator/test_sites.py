@@ -3,6 +3,7 @@ same service.
 """
 
 import asyncio
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -116,6 +117,78 @@ def test_sites_train_and_the_model_is_that_of_one_process_byte_for_byte(tmp_path
     assert "its answer was not used" in page(unused)
     assert again.guarantee_.unit == "record"
     assert again.guarantee_.void  # it was a rehearsal
+
+
+NUMBERS = CAMPAIGN.replace('label = "ill"', 'label = "cost"') + 'target = "numbers"\n'
+
+
+def costs(count, each, seed):
+    """Rows whose target is a number; one of them is missing."""
+    rng = np.random.default_rng(seed)
+    table = [{k: v for k, v in row.items() if k != "ill"} for row in rows(count, each, seed)]
+    for row in table:
+        row["cost"] = round(40 + 9 * row["a"] - 5 * row["b"] + rng.normal(), 3)
+    table[0] |= {"a": 0.0, "b": 0.0, "c": 0.0, "cost": ""}
+    return table
+
+
+def test_sites_predict_numbers_and_the_model_is_that_of_the_regressor(tmp_path, database):
+    folder = folder_of(tmp_path, NUMBERS + 'test = "test.csv"\n')
+    mine, theirs, test = costs(80, 1, 1), costs(SITES, 200, 2), costs(1, 300, 3)
+    for name, table in (("mine", mine), ("people", theirs), ("test", test)):
+        write(folder / f"{name}.csv", table)
+    (folder / "mine.csv").write_text((folder / "mine.csv").read_text().replace("person ", ""))
+    (folder / "campaign.toml").write_text(NUMBERS + 'leave_out = ["who"]\ntest = "test.csv"\n')
+    service = running(folder, database, rehearsal=SEED)
+    service.store.add_tokens(TOKENS)
+    mine_joining = replace(joining(folder, RehearsalPart(SEED), **LIMITS), label=None)
+
+    async def work(link):
+        looked = await preview(mine_joining, link, None)
+        await join(mine_joining, link, TOKENS)
+        while (await link.call("GET", "/v1/model", None)).status_code == 404:
+            await asyncio.sleep(0.05)
+        status = (await link.call("GET", "/v1/status", None)).json()
+        return looked, status, await link.call("GET", "/v1/model", None)
+
+    looked, status, model = driven(service, work)
+    (folder / "m.tacit").write_bytes(model.content)
+    again = tacit.load(folder / "m.tacit")
+    names = list(again.feature_names_in_)
+    known, held, unseen = (pd.DataFrame(table) for table in (mine, theirs, test))
+    fitted = tacit.SiteEnsembleRegressor(epsilon=2.0, random_state=SEED).fit(
+        held[names],
+        pd.to_numeric(held["cost"]),
+        owners=held["who"],
+        public=(known[names][1:], pd.to_numeric(known["cost"][1:])),
+    )
+    published = decode(open_model(model.content)[0], SavedModel)
+    assert published.kind == "SiteEnsembleRegressor"
+    assert encode(published.model) == encode(fitted.linear_)
+    assert encode(published.schema) == encode(fitted.schema_)
+    assert published.frequencies.size == 0
+    kept = unseen["cost"] != ""
+    right = again.score(unseen[names][kept], pd.to_numeric(unseen["cost"][kept]))
+    assert 0.9 < right == pytest.approx(1 - status["test"]["ours"]["error"], abs=1e-4)
+    assert status["measure"] == "variance"
+    assert 0 < status["test"]["ours"]["stderr"] < 0.05
+    low, high = again.range_.low, again.range_.high
+    said = " ".join(looked.lines)
+    assert f"cost is read as a number from {low:g} to {high:g}" in said
+    assert looked.figures["range"] == [low, high]
+    shown = " ".join(page(status).split())
+    assert "variance explained in percent" in shown
+    assert "Variance that is not explained on the data user&#39;s sample" in shown
+    assert "most frequent class" not in shown
+
+
+def test_the_public_bounds_of_a_number_are_those_of_the_file(tmp_path):
+    folder = folder_of(tmp_path, NUMBERS + 'leave_out = ["who"]\ntarget_range = [0, 50]\n')
+    write(folder / "mine.csv", costs(80, 1, 1))
+    terms, public = SiteSpec.read(folder / "campaign.toml").prepare()
+    assert (terms.schema.classes, public.classes, terms.query.labels) == ((0.0, 50.0), 0, 0)
+    assert public.y.max() == 1 << 20  # beyond is the bound
+    assert len(public.y) == 79  # one has no number
 
 
 class Trial:
@@ -283,6 +356,9 @@ def test_the_page_of_sites_speaks_of_records(trial):
         (("minimum = 2", "minimum = 5"), "minimum must be at most start, 4, got 5"),
         (("deadline = 300", 'privacy = "none"'), "privacy must be one of"),
         (("deadline = 300", "rounds = 3"), r"unknown \['rounds'\]; a campaign of kind 'sites' has"),
+        (("deadline = 300", 'target = "names"'), "target must be one of"),
+        (("deadline = 300", "target_range = [0, 1]"), "target_range must be given with target"),
+        (("deadline = 300", 'target = "numbers"'), "have no target that is a number"),
         (("start = 4", ""), r"missing \['start'\]"),
     ],
 )

@@ -4,6 +4,7 @@ network.
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 
 import pandas as pd
 import pytest
@@ -41,6 +42,14 @@ KINDS = {
         (3, 200, RECORDS),
         lambda: tacit.PeerEnsemble(epsilon=2.0, rounds=6),
     ),
+    **{
+        method: (
+            "epsilon = 2.0\nrounds = 2\nstart = 3\n",
+            (3, 200, RECORDS),
+            partial(tacit.PeerEnsemble, epsilon=2.0, rounds=2, method=method),
+        )
+        for method in ("stumps", "trees")
+    },
 }
 
 

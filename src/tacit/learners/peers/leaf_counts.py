@@ -36,7 +36,7 @@ from tacit._util.checks import bad, check_rising
 from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort
 from tacit.learners.peers.cells import Cells, Cut
-from tacit.learners.peers.peer_model import Additive
+from tacit.learners.peers.peer_model import Additive, NoisyTrees
 from tacit.learners.query import Cost, Estimates, Query, in_blocks, table
 from tacit.mechanisms.base import Reports
 from tacit.mechanisms.streams import Stream, rational
@@ -55,12 +55,15 @@ _LOUD = 1.5  # standard deviations of its noise that a group of cells must hold,
 
 
 class PeerQuery(Query):
-    """A question to participants about their rows in `cells`; an answer costs one of `menu`."""
+    """A question to participants about their rows in `cells`; `model` is what was released before
+    and weights them; an answer costs one of `menu`.
+    """
 
     unit: ClassVar[str] = "record"
     adjacency: ClassVar[str] = "one record added to or removed from a participant's rows"
 
     cells: Cells
+    model: Additive | NoisyTrees
     menu: tuple[float, ...]
 
     @property

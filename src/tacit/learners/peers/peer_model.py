@@ -136,6 +136,11 @@ class NoisyTrees:
 
     trees: tuple[Tree, ...] = ()
 
+    @property
+    def parts(self) -> tuple[Tree, ...]:
+        """What the sum is of."""
+        return self.trees
+
     def without(self, participants: Collection[int]) -> "NoisyTrees":
         """Only trees of others than these participants."""
         return NoisyTrees(tuple(tree for tree in self.trees if tree.speaker not in participants))
@@ -181,6 +186,7 @@ def odds_as_chances(log_odds: FloatArray) -> FloatArray:
 LEAVES = ("halves", "values", "cells")  # how an attribute is cut
 
 
+@message("random stump")
 @dataclass(frozen=True)
 class RandomStump:
     """A shared stump: who made it in which round, and its noisy weight of class 0 and class 1 in

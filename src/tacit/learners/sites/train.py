@@ -20,6 +20,7 @@ import numpy as np
 from tacit._util.checks import bad, check_rising, positive
 from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort
+from tacit.data.number_target import LEVELS
 from tacit.learners.query import CALL, Cost, Estimates, Query, table
 from tacit.learners.sites.descent import Tiles, descend
 from tacit.learners.sites.losses import Loss, minimise
@@ -35,7 +36,6 @@ from tacit.mechanisms.streams import Stream, rational
 from tacit.sums.secure_sum import two_sided_geometric
 from tacit.wire import message
 
-LEVELS = 1 << 20  # steps of a number's public range, as a cohort holds targets
 _FLOATS = "noise and minimum are floating point without a bound on what rounding shows"
 # paper C's rule by the strong convexity that it counts on, in units of its Lambda
 _PUBLISHED = {"published": 2, "published, Lambda": 1}

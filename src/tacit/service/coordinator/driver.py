@@ -35,7 +35,7 @@ from tacit.service.coordinator.tables import (
     VOID,
     Question,
 )
-from tacit.service.kinds.kind import Published, classes_of
+from tacit.service.kinds.kind import Published, guesses_of
 from tacit.sums.vector_terms import VectorTerms
 from tacit.wire import encode
 from tacit.wire.envelopes import sign
@@ -97,7 +97,9 @@ class Driver:
             return True
         self._now = now
         if standing.progress == NOTHING_YET:
-            self._store.set_progress(Progress.at_start(self._campaign.public).text)
+            public = self._campaign.public
+            alone = self._terms.alone_guesses(None, public)
+            self._store.set_progress(Progress.at_start(public, alone).text)
         if standing.state == ENROLLING and self._owners_present() >= self._terms.start:
             if self._store.begin():
                 log.info("campaign %s begins", self._terms.name)
@@ -301,7 +303,7 @@ class Driver:
             progress = progress.beside(public, alone)
         if test is not None:
             models = model, self._terms.alone(result, public)
-            progress = progress.tested(test, *(classes_of(each, test.X) for each in models))
+            progress = progress.tested(test, *(guesses_of(each, test.X) for each in models))
         return progress
 
     def _publish(self, result: Any, asked: list[Question]) -> None:

@@ -117,6 +117,7 @@ SCHEMAS: Part = {
         public_only=_or_null(_ERROR),
         majority=_or_null(_ERROR),
         progress=_list(_ERROR),
+        measure=_TEXT,
         test=_or_null(_all_of(rows=_COUNT, ours=_ERROR, alone=_ERROR)),
     ),
 }

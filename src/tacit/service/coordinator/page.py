@@ -4,13 +4,14 @@ the curve of its error against the data user's sample alone. All that is shown i
 
 from collections.abc import Sequence
 from math import exp
-from typing import Any
+from typing import Any, NamedTuple
 
 from tacit.estimators.guarantee import Guarantee, under_two_servers
 from tacit.learners.owners.sum_query import WHAT as SUM
 from tacit.render.document import Chart, Line
 from tacit.render.drawing import draw
 from tacit.render.pages import environment
+from tacit.service.coordinator.status import ROWS, VARIANCE
 from tacit.service.coordinator.tables import ENDED, ENDING, ENROLLING, OPEN, PAUSED, RUNNING
 from tacit.service.kinds import words_of
 from tacit.service.kinds.campaign_file import Readers
@@ -49,6 +50,7 @@ def page(status: dict[str, Any], root: str = "", readers: Readers = Readers()) -
         chart=None if chart is None else draw(chart),
         present=status["owners"]["enrolled"] - status["owners"]["revoked"],
         gain=_gain(status),
+        right=measure_of(status).right,
         weighed=any(voice["weight"] is not None for voice in status["voices"]),
         until=max((row["deadline"] for row in asked if row["state"] == OPEN), default=None),
         **promise(status),
@@ -138,7 +140,8 @@ def _gain(status: dict[str, Any]) -> str:
     better, worse = ours, "the data user's sample alone"
     if difference < 0:
         better, worse = worse, better
-    return f"{when} {better} is better than {worse}, by {abs(difference):.1%} of rows."
+    part = measure_of(status).part
+    return f"{when} {better} is better than {worse}, by {abs(difference):.1%} of {part}."
 
 
 _IN_HALVES = (
@@ -184,6 +187,25 @@ def promise(status: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+class Measure(NamedTuple):
+    """What errors are parts of, and in words what is right and what is wrong."""
+
+    part: str
+    right: str
+    wrong: str
+
+
+_MEASURES = {
+    ROWS: Measure("rows", "right answers", "Wrong answers"),
+    VARIANCE: Measure("the variance", "variance explained", "Variance that is not explained"),
+}
+
+
+def measure_of(status: dict[str, Any]) -> Measure:
+    """How models are measured; what was archived before there were two ways is of rows."""
+    return _MEASURES[status.get("measure", ROWS)]
+
+
 BAR = 2.0  # standard errors that an error bar shows either way
 
 
@@ -202,7 +224,7 @@ def chart_of(status: dict[str, Any]) -> Chart | None:
     return Chart(
         title=f"Error after each {words.step}",
         x_label=words.step,
-        y_label="Wrong answers on the data user's sample, in percent",
+        y_label=f"{measure_of(status).wrong} on the data user's sample, in percent",
         lines=tuple(lines),
         note=_note(status),
         steps=status["rounds"],

@@ -23,7 +23,7 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from sqlalchemy import Select, Table, func, select
 
-from tacit._util.types import FloatArray, IntArray
+from tacit._util.types import FloatArray
 from tacit.algorithms.public_baseline import fit_public
 from tacit.data.cohort import Public
 from tacit.estimators.persistence import SavedModel
@@ -39,7 +39,7 @@ from tacit.service.coordinator.tables import (
     reports,
 )
 from tacit.service.kinds import read_terms
-from tacit.service.kinds.kind import CampaignTerms
+from tacit.service.kinds.kind import CampaignTerms, Guesses
 from tacit.sums.vector_terms import VectorTerms
 from tacit.wire import decode
 from tacit.wire.envelopes import open_signed, public_bytes
@@ -121,6 +121,7 @@ class View:
             "public_only": progress.public_only,
             "majority": progress.majority,
             "progress": progress.rounds,
+            "measure": progress.measure,
             "test": progress.test,
         }
 
@@ -255,7 +256,8 @@ class Progress:
 
     Errors are those of the sample's own `model`, of the most frequent class, and of what is
     published, by round; `test` has those of what is published in the end and of the sample alone
-    on rows that neither has seen.
+    on rows that neither has seen. `measure` says what they are parts of: rows, or the variance of a
+    target that is a number.
     """
 
     rows: int = 0
@@ -265,20 +267,23 @@ class Progress:
     rounds: list[dict[str, float]] = field(default_factory=list)
     test: dict[str, Any] | None = None
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    measure: str = "rows"
 
     @classmethod
-    def at_start(cls, public: Public) -> "Progress":
-        """Before anything is asked: what the sample gives alone. Fitted once in a campaign, for
-        it may take a while.
+    def at_start(cls, public: Public, alone: Guesses | None = None) -> "Progress":
+        """Before anything is asked: what the sample gives alone, by a model that says this of it
+        (None: by `fit_public`). Fitted once in a campaign, for it may take a while.
         """
-        own = fit_public(public)
         rows = len(public.y)
-        rare = 1 - np.bincount(public.y).max() / rows
+        if alone is not None:
+            bare = cls(rows=rows, majority=_rare(public), measure=_measure(public))
+            return bare.beside(public, alone)
+        own = fit_public(public)
         return cls(
             rows=rows,
             model=own.name,
-            public_only=None if own.accuracy is None else _error(1 - own.accuracy, rows),
-            majority=_error(float(rare), rows),
+            public_only=None if own.accuracy is None else _share(1 - own.accuracy, rows),
+            majority=_rare(public),
         )
 
     @classmethod
@@ -287,31 +292,29 @@ class Progress:
         return cls(**json.loads(text))
 
     def after(
-        self, public: Public, guesses: Sequence[IntArray], answers: Mapping[int, Accuracy]
+        self, public: Public, guesses: Sequence[Guesses], answers: Mapping[int, Accuracy]
     ) -> "Progress":
-        """The progress when models that guess these classes are published, and these questions
-        (by number) answered.
+        """The progress when models that guess this are published, and these questions (by number)
+        answered.
         """
-        errors = [_error(float(np.mean(each != public.y)), len(public.y)) for each in guesses]
         return replace(
             self,
-            rounds=errors,
+            rounds=[error_of(public, each) for each in guesses],
             answers={str(number): asdict(found) for number, found in answers.items()},
         )
 
-    def beside(self, public: Public, alone: IntArray) -> "Progress":
-        """Compared with a model of the sample alone that guesses these classes."""
-        wrong = float(np.mean(alone != public.y))
+    def beside(self, public: Public, alone: Guesses) -> "Progress":
+        """Compared with a model of the sample alone that guesses this."""
         name = "what would be published without any answer"
-        return replace(self, model=name, public_only=_error(wrong, len(public.y)))
+        return replace(self, model=name, public_only=error_of(public, alone))
 
-    def tested(self, test: Public, ours: IntArray, alone: IntArray) -> "Progress":
-        """With the classes that the published model and that of the sample alone give to test
-        rows.
-        """
-        errors = [float(np.mean(each != test.y)) for each in (ours, alone)]
-        ours_error, alone_error = (_error(each, len(test.y)) for each in errors)
-        found = {"rows": len(test.y), "ours": ours_error, "alone": alone_error}
+    def tested(self, test: Public, ours: Guesses, alone: Guesses) -> "Progress":
+        """With what the published model and that of the sample alone say of test rows."""
+        found = {
+            "rows": len(test.y),
+            "ours": error_of(test, ours),
+            "alone": error_of(test, alone),
+        }
         return replace(self, test=found)
 
     @property
@@ -319,5 +322,30 @@ class Progress:
         return json.dumps(asdict(self))
 
 
-def _error(error: float, rows: int) -> dict[str, float]:
+ROWS, VARIANCE = "rows", "variance"  # what an error is a part of
+
+
+def _measure(public: Public) -> str:
+    return ROWS if public.classes else VARIANCE
+
+
+def _rare(public: Public) -> dict[str, float] | None:
+    """The error of always saying the most frequent class; None where there are no classes."""
+    if not public.classes:
+        return None
+    rows = len(public.y)
+    return _share(float(1 - np.bincount(public.y).max() / rows), rows)
+
+
+def error_of(rows: Public, guesses: Guesses) -> dict[str, float]:
+    """The part of rows that guesses get wrong; of a target that is a number, the part of its
+    variance that they leave unexplained, and the standard error of either.
+    """
+    if rows.classes:
+        return _share(float(np.mean(guesses != rows.y)), len(rows.y))
+    missed = (rows.y - guesses) ** 2 / max(float(np.var(rows.y)), 1.0)
+    return {"error": float(missed.mean()), "stderr": float(missed.std() / len(missed) ** 0.5)}
+
+
+def _share(error: float, rows: int) -> dict[str, float]:
     return {"error": error, "stderr": (max(error * (1 - error), 1 / rows) / rows) ** 0.5}

@@ -21,6 +21,7 @@ import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from tacit._util.durable import read_or_create
+from tacit.algorithms.peers import Released
 from tacit.data.cohort import Cohort
 from tacit.learners.query import PURPOSE, Invitation
 from tacit.owner.gate import Gate, Reason, RefusedError
@@ -317,7 +318,8 @@ class PeerMember(Member):
         busy = any(not task.done() for task in self.making)
         if mine is not None and self.relayed.following.is_settled and not busy | (now in self.made):
             self.made.add(now)
-            self.making.append(asyncio.create_task(self._keep_model(mine)))
+            released = self.relayed.following.model
+            self.making.append(asyncio.create_task(self._keep_model(mine, released)))
 
     def _check_myself(self) -> int | None:
         """My number; None: I am not on the roster yet. `ForgeryError`: it says something else
@@ -328,8 +330,7 @@ class PeerMember(Member):
             raise ForgeryError("the roster says that you hold other attributes than you do")
         return None if mine is None else mine.number
 
-    async def _keep_model(self, me: int) -> None:
-        released = self.relayed.following.model
+    async def _keep_model(self, me: int, released: Released) -> None:
         keep = partial(self.relayed.terms.keep_own_model, self.model, self.rows, released, me)
         if await asyncio.to_thread(run_apart, keep):
             log.info("your own model was written; it knows your rows and is for you alone")

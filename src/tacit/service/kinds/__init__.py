@@ -11,7 +11,13 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from tacit._util.checks import one_of
-from tacit.service.kinds import boosting, classifier, peers, sites  # noqa: F401 - they register
+from tacit.service.kinds import (  # noqa: F401 - they register
+    boosting,
+    classifier,
+    peer_methods,
+    peers,
+    sites,
+)
 from tacit.service.kinds.campaign_file import DEFAULT, KIND, SPECS, CampaignSpec, entries
 from tacit.service.kinds.kind import CampaignTerms, KindWords
 from tacit.wire import decode

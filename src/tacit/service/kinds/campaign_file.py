@@ -14,6 +14,7 @@ import numpy as np
 
 from tacit._util.checks import bad, one_of, positive
 from tacit.data.cohort import Public
+from tacit.data.number_target import NumberSchema, Range
 from tacit.data.sample import ColumnRoles, Sample
 from tacit.data.schema import Schema
 from tacit.data.table_file import TableFile, read_owned, read_sample
@@ -111,7 +112,7 @@ class CampaignSpec(ABC):
         epsilon = content["epsilon"]
         many = epsilon if isinstance(epsilon, list) else [epsilon]
         content["epsilon"] = tuple(sorted(positive("epsilon", each) for each in many))
-        for name in {"leave_out", "categories"} & set(content):
+        for name in {"leave_out", "categories", "target_range"} & set(content):
             content[name] = tuple(content[name])
         for name in set(cls.paths) & set(content):
             content[name] = file.parent / str(content[name])
@@ -140,10 +141,14 @@ class CampaignSpec(ABC):
         """A connection to the second server, for campaigns with sums over all owners."""
         raise TypeError(f"a campaign of kind {self.terms.kind!r} has no helper")
 
+    @property
+    def roles(self) -> ColumnRoles:
+        """What the columns of the sample are for."""
+        return ColumnRoles(self.label, self.owner, None, self.categories, self.leave_out)
+
     def read_sample(self) -> Sample:
         """The data user's table, described and read as `tacit fit` does."""
-        roles = ColumnRoles(self.label, self.owner, None, self.categories, self.leave_out)
-        sample = read_sample(TableFile.open(self.sample), roles)
+        sample = read_sample(TableFile.open(self.sample), self.roles)
         for note in sample.notes:
             log.info("sample: %s", note)
         return sample
@@ -155,9 +160,16 @@ class CampaignSpec(ABC):
         file = TableFile.open(self.test)
         owned = read_owned(file, ColumnRoles(self.label), schema, one_owner=True)
         labels = schema.encode_labels(owned.labels)
-        return Public(schema.encode(owned.table).X, labels, len(schema.classes))
+        known = labels >= 0
+        if not known.any():
+            raise ValueError(f"{self.test} has no row with a known {self.label!r}")
+        if isinstance(schema, NumberSchema):  # what lies beyond the range is measured where it is
+            away = schema.range.places(owned.labels).clip(-_BEYOND, _BEYOND) * Range.STEPS
+            labels = np.rint(np.nan_to_num(away)).astype(np.int64)
+        return Public(schema.encode(owned.table).X[known], labels[known], schema.labels)
 
 
+_BEYOND = 1e6  # widths of a target's range
 _HELP = ("helper", "helper_key")
 
 

@@ -19,6 +19,7 @@ from tacit._util.checks import bad, positive, whole
 from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.public_baseline import fit_public
 from tacit.data.cohort import Public
+from tacit.data.number_target import steps_of
 from tacit.data.schema import Schema
 from tacit.data.table import UserTable
 from tacit.estimators.guarantee import Guarantee
@@ -111,13 +112,22 @@ def helper_notes(helper: bytes, policy: Policy, asked: Query | None) -> Notes:
 
 
 Published: TypeAlias = Ensemble | ScoreModel | LinearModel | ServedScores
+Guesses: TypeAlias = IntArray | FloatArray  # classes; or levels of a target that is a number
 
 
-def classes_of(model: Published, X: FloatArray) -> IntArray:
-    """The classes that a model gives to encoded rows."""
+def guesses_of(model: Published, X: FloatArray) -> Guesses:
+    """The classes that a model gives to encoded rows, or levels of their target."""
     if isinstance(model, Ensemble):
         return model.predict(X)
+    if isinstance(model, LinearModel) and model.bounds is not None:
+        return steps_of(model.scores(X)[:, 0])
     return np.asarray(np.argmax(model.probabilities(X), axis=1))
+
+
+def _frequencies(public: Public) -> FloatArray:
+    """Of the classes in the sample; none where the target is a number."""
+    counts = np.bincount(public.y if public.classes else [], minlength=public.classes)
+    return np.asarray(counts / len(public.y))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,9 +262,9 @@ class CampaignTerms(ABC):
         """
 
     @abstractmethod
-    def guesses(self, at: Any, public: Public) -> Sequence[IntArray]:
-        """Classes that the model gives to the sample, after each round, as a question or a
-        result `at` knows it.
+    def guesses(self, at: Any, public: Public) -> Sequence[Guesses]:
+        """What the model says of the sample, after each round, as a question or a result `at`
+        knows it.
         """
 
     @abstractmethod
@@ -265,9 +275,9 @@ class CampaignTerms(ABC):
         """The model of the sample alone that a result is to be compared with."""
         return fit_public(public).model
 
-    def alone_guesses(self, result: Any, public: Public) -> IntArray | None:
-        """Classes that this model gives to the sample, each row unseen; None: as measured at the
-        beginning.
+    def alone_guesses(self, result: Any, public: Public) -> Guesses | None:
+        """What this model says of the sample, each row unseen, at a result or (None) at the
+        beginning; None: as `fit_public` says.
         """
         return None
 
@@ -290,7 +300,7 @@ class CampaignTerms(ABC):
             kind=content.estimator,
             schema=self.schema,
             model=content.model,
-            frequencies=np.bincount(public.y, minlength=public.classes) / len(public.y),
+            frequencies=_frequencies(public),
             names=columns,
             columns=len(columns),
             guarantee=content.guarantee.of_model,

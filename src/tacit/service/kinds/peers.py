@@ -1,5 +1,6 @@
-"""Peers that learn from each other's noisy counts in turns: paper D. The coordinator relays, and
-learns no more.
+"""Peers that learn from each other's noisy counts (paper D), by one of the methods of
+`PeerEnsemble`: in turns. The coordinator relays, and learns no more. The other methods, stumps and
+trees, are kinds of their own (`peer_methods`).
 """
 
 from collections.abc import Collection, Generator, Mapping, Sequence
@@ -13,18 +14,31 @@ import numpy as np
 
 from tacit._util.checks import bad, positive, whole
 from tacit._util.types import FloatArray, IntArray
-from tacit.algorithms.peers import TurnsTaken, fair_share, take_open_turns, turns_each
+from tacit.algorithms.peers import (
+    Attributes,
+    Released,
+    TurnsTaken,
+    fair_share,
+    turns_each,
+    welcome_newcomers,
+)
 from tacit.data.cohort import Cohort, Public
 from tacit.data.schema import Schema
 from tacit.data.table import UserTable
 from tacit.estimators.guarantee import Source, peer_guarantee
-from tacit.estimators.peer_methods import keep_own
-from tacit.learners.peers.cells import Cells
-from tacit.learners.peers.leaf_counts import CountLeaves
-from tacit.learners.peers.own_model import OwnRows, fit_own
-from tacit.learners.peers.peer_model import Additive, ScorePart, ServedScores
-from tacit.learners.query import Query, digest_of
-from tacit.mechanisms.streams import seeded
+from tacit.estimators.peer_methods import METHODS, keep_own
+from tacit.learners.peers.cells import Cells, Cut
+from tacit.learners.peers.leaf_counts import CountLeaves, PeerQuery
+from tacit.learners.peers.own_model import RHO, RIDGE
+from tacit.learners.peers.peer_model import (
+    Additive,
+    NoisyTrees,
+    ScorePart,
+    ServedScores,
+    SharedStumps,
+)
+from tacit.learners.query import digest_of
+from tacit.mechanisms.streams import Stream, seeded
 from tacit.owner.policy import Policy
 from tacit.owner.template import FreePart, QuestionForm, bounds_of, part_like, repeat_parts
 from tacit.service.kinds.campaign_file import CampaignSpec, register
@@ -80,6 +94,8 @@ class PeerTerms(CampaignTerms):
     kind: ClassVar[str] = "peers"
     words: ClassVar[KindWords] = _WORDS
 
+    method: ClassVar[str] = "turns"  # of `PeerEnsemble`
+
     cells: Cells
     rounds: int
     epsilon: float
@@ -124,17 +140,13 @@ class PeerTerms(CampaignTerms):
     def relay(self) -> Self:
         return self
 
-    def example(self) -> Query:
-        return self._first
-
-    @property
-    def _first(self) -> CountLeaves:
+    def example(self) -> PeerQuery:
         return CountLeaves(
             round=1,
             attempt=1,
             owners=(0,),
             cells=self.cells,
-            cuts=tuple(self.cells.every_cell(column) for column in range(len(self.cells))),
+            cuts=every_attribute(self.cells),
             model=Additive(),
             menu=(fair_share(self.epsilon, self.answers),),
         )
@@ -145,42 +157,64 @@ class PeerTerms(CampaignTerms):
 
     def forms(self) -> tuple[QuestionForm, ...]:
         """What was released so far, the cuts and the part of epsilon differ from turn to turn."""
-        example, turns = self._first, self.rounds * _LATER
         scores = (0.0,) * max(self.cells.sizes)
-        one = Additive((ScorePart(1, 0, scores, 0),))
         free = (
-            *repeat_parts(turns),
-            FreePart(
-                "cuts",
-                "which attributes are counted",
-                numbers=0,
-                largest=0.0,
-                known=tuple(digest_of(cut) for cut in example.cuts),
-            ),
-            part_like("model", "what participants released so far", one, turns, _MOST_PEERS),
+            self.cuts_part("cuts", every_attribute(self.cells)),
+            self.model_part(Additive((ScorePart(1, 0, scores, 0),))),
             FreePart("menu", "the epsilon of one answer", 1, self.epsilon),
         )
-        bounds = bounds_of(example, growth=turns * (_PART + 16 * len(scores)))
         times = turns_each(self.rounds, 1, self.epsilon)
-        return (QuestionForm(example, free, bounds, times, self.epsilon, total=self.epsilon),)
+        return (self.form(free, _PART + 16 * len(scores), times),)
+
+    @property
+    def most_parts(self) -> int:
+        """How many parts a model may have, those of newcomers among them."""
+        return self.rounds * _LATER
+
+    def form(self, free: tuple[FreePart, ...], size: int, times: int) -> QuestionForm:
+        """Questions like the example but for these parts, whose model grows by `size` bytes with
+        every part, and which are put to one participant so many times.
+        """
+        example = self.example()
+        bounds = bounds_of(example, growth=self.most_parts * size)
+        repeated = (*repeat_parts(self.most_parts), *free)
+        return QuestionForm(example, repeated, bounds, times, self.epsilon, total=self.epsilon)
+
+    def cuts_part(self, path: str, cuts: Sequence[Cut]) -> FreePart:
+        """A part made of some of these cuts, as they are."""
+        known = tuple(digest_of(cut) for cut in cuts)
+        return FreePart(path, "which attributes are counted", numbers=0, largest=0.0, known=known)
+
+    def model_part(self, one: Additive | NoisyTrees) -> FreePart:
+        """A model of as many parts as there may be, each of which is like the only one of this."""
+        said = "what participants released so far"
+        return part_like("model", said, one, self.most_parts, _MOST_PEERS)
 
     def run(self, public: Public) -> Generator[Any, Any, TurnsTaken]:
         return self.replay()
 
     def replay(self) -> Generator[Any, Any, TurnsTaken]:
-        return take_open_turns(self.cells, self.rounds, self.epsilon, seeded(self.coins))
+        method = METHODS[self.method]
+
+        def speak(
+            present: int, held: Attributes, coins: Stream, known: Released
+        ) -> Generator[Any, Any, Any]:
+            plan = method.plan(dict.fromkeys(held, self.epsilon), self.rounds, present)
+            return method.algorithm(self.cells, held, plan, coins, known)
+
+        return welcome_newcomers(method.nothing, speak, seeded(self.coins))
 
     def guesses(self, at: Any, public: Public) -> Sequence[IntArray]:
-        model: Additive = at.model
         cells = self.cells.read(public.X)
-        scores = np.cumsum([part.score(cells) for part in model.parts], axis=0)
+        scores = np.cumsum([part.score(cells) for part in served_of(at.model).parts], axis=0)
         return [(each > 0).astype(np.int64) for each in scores]
 
     def publication(self, result: TurnsTaken, public: Public, sums: int) -> Publication:
-        parts = result.model.parts
+        served = served_of(result.model)
+        parts = served.parts
         return Publication(
             estimator="PeerEnsemble",
-            model=ServedScores(self.cells, result.model),
+            model=ServedScores(self.cells, served),
             guarantee=peer_guarantee(
                 [self.epsilon],
                 self.answers,
@@ -227,12 +261,23 @@ class PeerTerms(CampaignTerms):
     def attributes(self) -> int:
         return len(self.cells)
 
-    def keep_own_model(self, file: Path, rows: Cohort, released: Additive, me: int) -> None:
-        """Fit a model to a participant's own rows and to what was released, and write it."""
-        keep_own(file, self.cells, fit_own(OwnRows.of(self.cells, rows), released, me))
+    def keep_own_model(self, file: Path, rows: Cohort, released: Released, me: int) -> None:
+        """Make a model of a participant's own rows and of what was released, and write it."""
+        own = METHODS[self.method].own(self.cells, rows, released, RHO, RIDGE, me)
+        keep_own(file, self.cells, own)
 
     def with_public_coins(self, seed: int) -> Self:
         return replace(self, coins=seed)
+
+
+def served_of(released: Released) -> Additive | NoisyTrees:
+    """The sum that may be served."""
+    return released.model if isinstance(released, SharedStumps) else released
+
+
+def every_attribute(cells: Cells) -> tuple[Cut, ...]:
+    """The cut of each attribute into all of its cells."""
+    return tuple(cells.every_cell(column) for column in range(len(cells)))
 
 
 @register
@@ -246,7 +291,7 @@ class PeerSpec(CampaignSpec):
     ends then.
     """
 
-    terms: ClassVar[type[CampaignTerms]] = PeerTerms
+    terms: ClassVar[type[PeerTerms]] = PeerTerms
 
     rounds: int = 30
     bins: int = 16
@@ -259,7 +304,7 @@ class PeerSpec(CampaignSpec):
     def prepare(self, sum_key: bytes = b"") -> tuple[PeerTerms, Public]:
         sample = self.read_sample()
         coins = blake2b(self.name.encode() + sample.digest, digest_size=7).digest()
-        made = PeerTerms(
+        made = self.terms(
             **self.common(sample, 1),
             cells=Cells(sample.schema, self.bins),
             rounds=self.rounds,

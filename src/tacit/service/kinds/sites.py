@@ -1,27 +1,38 @@
 """Sites that each train one private model, combined with public rows: paper C."""
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from tacit._util.checks import bad, one_of, positive
-from tacit._util.types import IntArray
+from tacit._util.types import FloatArray
 from tacit.algorithms.site_weights import COMBINE
-from tacit.algorithms.sites import SiteEnsembleModel, ensemble_of_sites, projections_of, tune_site
+from tacit.algorithms.sites import (
+    SiteEnsembleModel,
+    ensemble_of_sites,
+    models_of_public,
+    projections_of,
+    tune_site,
+)
 from tacit.data.cohort import Public
+from tacit.data.number_target import NumberSchema, Range, steps_of
+from tacit.data.sample import ColumnRoles
 from tacit.estimators.guarantee import Source, site_guarantee
 from tacit.estimators.sites import loss_of
 from tacit.learners.query import Query
 from tacit.learners.sites.projection import LinearModel, winners
 from tacit.learners.sites.train import TrainSite
+from tacit.owner.policy import Policy
 from tacit.service.kinds.campaign_file import CampaignSpec, register
 from tacit.service.kinds.kind import (
     MEANING,
     RECORDS_NOT_PROTECTED,
     CampaignTerms,
+    Guesses,
     KindWords,
+    Notes,
     Publication,
     Published,
 )
@@ -68,7 +79,7 @@ class SiteTerms(CampaignTerms):
             raise bad("combine", f"one of {tuple(COMBINE)}", self.combine)
         if not self.minimum <= self.start:
             raise bad("minimum", f"at most start, {self.start}", self.minimum)
-        if not (self.query.dim, self.query.classes) == (self.schema.dim, len(self.schema.classes)):
+        if not (self.query.dim, self.query.classes) == (self.schema.dim, self.schema.labels):
             raise bad("query", "made for the schema", (self.query.dim, self.query.classes))
 
     @property
@@ -93,20 +104,43 @@ class SiteTerms(CampaignTerms):
     def run(self, public: Public) -> Generator[Any, Any, SiteEnsembleModel]:
         return ensemble_of_sites(self.query, public.X, public.y, self.combine)
 
-    def guesses(self, at: Any, public: Public) -> Sequence[IntArray]:
+    def guesses(self, at: Any, public: Public) -> Sequence[Guesses]:
         """Of a result: each row by parts of the model that were not trained on it, as far as
         that is possible.
         """
         if not isinstance(at, SiteEnsembleModel):
             return []
-        return [winners(at.unseen_scores(self.query, public.X))]
+        return [self._guess(at.unseen_scores(self.query, public.X))]
 
     def alone(self, result: SiteEnsembleModel, public: Public) -> Published:
-        return LinearModel(self.query.projection, result.public_vectors)
+        return LinearModel(self.query.projection, result.public_vectors, self._bounds)
 
-    def alone_guesses(self, result: SiteEnsembleModel, public: Public) -> IntArray:
+    def alone_guesses(self, result: SiteEnsembleModel | None, public: Public) -> Guesses:
         """What is published where all weights are 0."""
-        return winners(result.public_scores)
+        if result is not None:
+            return self._guess(result.public_scores)
+        every = models_of_public(self.query, public.X, public.y)
+        return self._guess(np.array([each.scores for each in every]).T)
+
+    def _guess(self, scores: FloatArray) -> Guesses:
+        """Classes, or levels of the target, by scores (rows, vectors)."""
+        return steps_of(scores[:, 0]) if self._bounds else winners(scores)
+
+    @property
+    def _bounds(self) -> tuple[float, float] | None:
+        """Of a target that is a number."""
+        schema = self.schema
+        return (schema.range.low, schema.range.high) if isinstance(schema, NumberSchema) else None
+
+    def notes(self, policy: Policy, keys: Mapping[str, str]) -> Notes:
+        """Between which bounds a target is read."""
+        if self._bounds is None:
+            return Notes()
+        low, high = self._bounds
+        said = f"{self.label} is read as a number from {low:g} to {high:g}: beyond is the bound"
+        return Notes(
+            (f"{said}, and records without a number are left out",), {"range": [low, high]}
+        )
 
     def weights(self, report: Sequence[Mapping[str, Any]]) -> list[float]:
         """Of each site, the mean over the vectors of the model."""
@@ -115,8 +149,8 @@ class SiteTerms(CampaignTerms):
     def publication(self, result: SiteEnsembleModel, public: Public, sums: int) -> Publication:
         heard = len(result.models)
         return Publication(
-            estimator="SiteEnsemble",
-            model=result.linear(self.query),
+            estimator="SiteEnsembleRegressor" if self._bounds else "SiteEnsemble",
+            model=result.linear(self.query, self._bounds),
             guarantee=site_guarantee(
                 self.query,
                 result.epsilons if heard else np.array(self.epsilons),
@@ -137,6 +171,7 @@ class SiteTerms(CampaignTerms):
 
 
 _SOUND = ("objective", "output")
+_CLASSES, _NUMBERS = _TARGETS = "classes", "numbers"
 
 
 @register
@@ -148,6 +183,8 @@ class SiteSpec(CampaignSpec):
     epsilon : of each record, for all that its site reports.
     minimum : how many sites must have answered at the deadline; with fewer, the model is that of
     the sample alone.
+    target : "classes", or "numbers" as in `SiteEnsembleRegressor`; then target_range, two numbers,
+    are the public bounds of the column to predict (default: as the sample shows them).
     """
 
     terms: ClassVar[type[CampaignTerms]] = SiteTerms
@@ -158,11 +195,21 @@ class SiteSpec(CampaignSpec):
     loss: str = "auto"
     ridge: float | None = None
     components: int | None = None
+    target: str = "classes"
+    target_range: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
+        if self.target_range is not None and one_of("target", self.target, _TARGETS) != _NUMBERS:
+            raise bad("target_range", f"given with target = {_NUMBERS!r} only", self.target_range)
         one_of("combine", self.combine, COMBINE)
         # what may only be simulated is not asked of anybody
         one_of("privacy", self.privacy, _SOUND)
+
+    @property
+    def roles(self) -> ColumnRoles:
+        numbers = one_of("target", self.target, _TARGETS) == _NUMBERS
+        bounds = None if self.target_range is None else Range(*map(float, self.target_range))
+        return replace(super().roles, numbers=numbers, bounds=bounds)
 
     def prepare(self, sum_key: bytes = b"") -> tuple[SiteTerms, Public]:
         sample = self.read_sample()
@@ -173,7 +220,7 @@ class SiteSpec(CampaignSpec):
             attempt=1,
             owners=None,
             projection=projections[0],
-            loss=loss_of(self.loss, numbers=False),
+            loss=loss_of(self.loss, numbers=public.classes == 0),
             labels=public.classes,
             privacy=self.privacy,
             menu=self.epsilon,

@@ -20,11 +20,10 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from tacit._util.checks import bad
-from tacit.algorithms.peers import Peer, Roll, Roster
+from tacit.algorithms.peers import Peer, Released, Roll, Roster
 from tacit.data.cohort import Cohort
 from tacit.data.schema import Schema
-from tacit.learners.peers.leaf_counts import CountLeaves
-from tacit.learners.peers.peer_model import Additive
+from tacit.learners.peers.leaf_counts import PeerQuery
 from tacit.learners.query import PURPOSE, Invitation, Query, digest_of, unpack
 from tacit.wire import WireError, encode, message
 from tacit.wire.envelopes import open_signed
@@ -96,7 +95,7 @@ class RelayTerms(Protocol):
     def replay(self) -> Generator[Any, Any, Any]:
         """The algorithm, as those who take part run it themselves."""
 
-    def keep_own_model(self, file: Path, rows: Cohort, released: Additive, me: int) -> None:
+    def keep_own_model(self, file: Path, rows: Cohort, released: Released, me: int) -> None:
         """Write what participant `me` makes for itself of its own rows and what was released."""
 
 
@@ -120,7 +119,7 @@ class Following:
         self.keys = keys
         self._known = known
         self._algorithm = terms.replay()
-        self._now: Roll | CountLeaves = next(self._algorithm)
+        self._now: Roll | PeerQuery = next(self._algorithm)
         self.roster = Roster()
         self.rosters = 0  # taken in so far
         self.turns = 0
@@ -143,8 +142,10 @@ class Following:
         return isinstance(self._now, Roll)
 
     @property
-    def model(self) -> Additive:
-        """All that was released so far by those who have not left."""
+    def model(self) -> Released:
+        """All that was released so far by those who have not left, as the next question has it;
+        when all turns are over, as the method has it.
+        """
         return self._now.model
 
     def me(self, key: bytes) -> Peer | None:
@@ -222,8 +223,8 @@ class Following:
                 return open_signed(data, kind, purpose, key)
         return open_signed(data, kind, purpose, self.key)
 
-    def _current_query(self) -> CountLeaves:
-        if not isinstance(self._now, CountLeaves):
+    def _current_query(self) -> PeerQuery:
+        if not isinstance(self._now, PeerQuery):
             raise ForgeryError("nobody has a turn now")
         return self._now
 
@@ -231,24 +232,25 @@ class Following:
         self._now = self._algorithm.send(answer)
 
 
-def same_question(given: Query, wanted: CountLeaves) -> bool:
+def same_question(given: Query, wanted: PeerQuery) -> bool:
     """Whether two questions ask the same: equal but for the last bits of scores that were
     released before.
     """
-    if not isinstance(given, CountLeaves):
+    if not isinstance(given, PeerQuery) or type(given) is not type(wanted):
         return False
-    bare = [encode(replace(query, model=Additive())) for query in (given, wanted)]
-    pairs = list(zip(given.model.parts, wanted.model.parts, strict=False))
-    return (
-        bare[0] == bare[1]
-        and len(given.model.parts) == len(wanted.model.parts)
-        and all(replace(a, scores=()) == replace(b, scores=()) for a, b in pairs)
-        and all(len(a.scores) == len(b.scores) for a, b in pairs)
-        and all(np.allclose(a.scores, b.scores, rtol=_CLOSE, atol=_CLOSE) for a, b in pairs)
-    )
+    parts = [query.model.parts for query in (given, wanted)]
+    here, there = ([score for part in known for score in part.scores] for known in parts)
+    bare = [encode(_without_scores(query)) for query in (given, wanted)]
+    return bare[0] == bare[1] and np.allclose(here, there, rtol=_CLOSE, atol=_CLOSE)
 
 
-def _speaker(query: CountLeaves) -> int:
+def _without_scores(query: Any) -> Any:
+    """The question with zeros in place of all scores of its model."""
+    bare = tuple(replace(part, scores=(0.0,) * len(part.scores)) for part in query.model.parts)
+    return replace(query, model=type(query.model)(bare))
+
+
+def _speaker(query: PeerQuery) -> int:
     if not isinstance(query.owners, tuple):
         raise ForgeryError("a turn is somebody's")
     return query.owners[0]
