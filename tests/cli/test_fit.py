@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from tacit.cli.plan import _show
 from tacit.data.cohort import Public
 from tacit.estimators.planning import Plan
 from tests.cli.made import answers, fit, people, run, write_csv
+from tests.cli.spoken import commands
 
 
 @pytest.mark.usefixtures("worth_asking")
@@ -149,9 +151,14 @@ TOWNS = ("--owners", "town", "--leave-out", "town")
         (["--method", "boosting", "--owners-per-round", "9", "--attempts", "2"], "epsilon 1"),
         (["--method", "sites", *TOWNS, "--combine", "average", "--privacy", "output"], "epsilon 1"),
         (["--method", "sites", *TOWNS, "--privacy", "published"], "may only be simulated"),
-        (["--method", "stumps", *TOWNS, "--rounds", "4"], "epsilon 1"),
+        (["--method", "sites", *TOWNS, "--loss", "logistic", "--components", "2"], "epsilon 1"),
+        (
+            ["--method", "stumps", *TOWNS, "--rounds", "4", "--rho", "2", "--bins", "4"],
+            "epsilon 1",
+        ),
+        (["--method", "trees", *TOWNS, "--rounds", "4", "--ridge", "3"], "epsilon 1"),
     ],
-    ids=["sums", "regression", "rounds", "output", "published", "stumps"],
+    ids=["sums", "regression", "rounds", "output", "published", "components", "stumps", "trees"],
 )
 def test_parameters_of_the_papers_are_flags(folder, more, said):
     result = fit(folder, *more, out="flags.tacit")
@@ -350,6 +357,45 @@ def test_a_schema_file_in_place_of_what_public_rows_show(folder, tmp_path):
     assert "must have classes" in str(
         fit(folder, "--schema", str(tmp_path / "schema.toml")).exception
     )
+
+
+@pytest.mark.parametrize(
+    ("flag", "paper"),
+    [
+        ("learner", "A"),
+        ("cuts", "A"),
+        ("bound", "A"),
+        ("ridge", "A"),
+        ("error", "B"),
+        ("owners-per-round", "A"),
+        ("attempts", "A"),
+        ("combine", "C"),
+        ("privacy", "C"),
+        ("loss", "C"),
+        ("components", "C"),
+        ("rho", "D"),
+        ("bins", "D"),
+        ("method", "D"),
+        ("rounds", "D"),
+    ],
+)
+def test_help_names_the_paper_of_a_parameter(flag, paper):
+    (option,) = [each for each in commands()["fit"].params if f"--{flag}" in each.opts]
+    said = option.help or ""
+    assert "paper" in said
+    assert re.search(rf"\b{paper}\b", said), said
+
+
+def test_sites_and_peers_have_a_plan(folder):
+    mine = ["plan", str(folder / "mine.csv"), "--label", "rich", "--leave-out", "family"]
+    few = [*mine, "--owners", "3", "--rows-per-owner", "9", "--epsilon", "0.1", "--method"]
+    for method, many in (("sites", "sites"), ("peers", "participants")):
+        result = run(app, [*few, method])
+        assert result.exit_code == 3, result.output
+        said = " ".join(result.output.split())
+        assert f"Do not collect: 3 {many} with 9 records each at epsilon 0.1" in said
+    wrong = run(app, [*few, "sites", "--trust", "nobody"])
+    assert "--trust does not go with --method sites" in str(wrong.exception)
 
 
 def test_plan_tells_a_table_and_its_verdict_is_the_exit_status(folder):

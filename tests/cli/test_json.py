@@ -60,6 +60,7 @@ SERVED = {
     "helper",
     "join",
     "leave",
+    "model",
     "ledger serve",
     "admin end",
     "admin archive",
@@ -77,6 +78,7 @@ WRONG = {  # each command, asked for something that its user has to change
     "helper": "--campaign key",
     "join": "http://127.0.0.1:9 --data mine.csv --label income --policy policy.toml",
     "leave": "ftp://127.0.0.1",
+    "model": "ftp://127.0.0.1",
     "invite": "north --url https://host:8443 --database sqlite:///empty.db",
     "vectors": "gone",
     "ledger show": "mine.csv",
@@ -123,6 +125,7 @@ def folder(tmp_path_factory):
         'kind = "boosting"\nname = "trial"\nsample = "sample.csv"\nlabel = "ill"\n'
         'learner = "centroid"\nepsilon = 1.0\nrounds = 2\n'
         "owners_per_round = 5\nstart = 9\nminimum = 2\ndeadline = 600\n"
+        'model_for = "members"\n'
     )
     (made / "trial.toml").write_text((made / "campaign.toml").read_text())
     (made / "campaigns").mkdir()
@@ -309,6 +312,10 @@ def test_services_say_their_document_first_and_owners_theirs_at_the_end(here, mo
         assert "what was released is charged in owner/ledger.db" in document(said)["stopped"]
         assert line.endswith(document(said)["stopped"])
 
+        for home, why in (("tried", "not for everybody"), ("owner", "there is no model yet")):
+            words = ["model", f"http://127.0.0.1:{port}", "--home", home, "--json"]
+            said, line, status = run_program(words, monkeypatch, capfd)
+            assert (status, why in line) == (2, True)
         words = ["leave", f"http://127.0.0.1:{port}", "--home", "owner", "--json"]
         said, _, status = run_program(words, monkeypatch, capfd)
         assert (status, document(said)["left"]) == (0, "me")

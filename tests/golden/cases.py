@@ -402,7 +402,7 @@ CAMPAIGNS = {
         limits={**RECORDS, "learners": ("site",)},
     ),
     "sites numbers": Campaign(
-        'kind = "sites"\ntarget = "numbers"\nepsilon = 2.0\nstart = 3\nminimum = 2\n',
+        'kind = "sites"\ntarget = "numbers"\ncombine = "feature"\nepsilon = 2.0\nstart = 3\n',
         3,
         200,
         label="a",

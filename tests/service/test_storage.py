@@ -13,6 +13,7 @@ from tacit.cli import app
 from tacit.estimators.persistence import SavedModel, open_model
 from tacit.service.coordinator import migrations
 from tacit.service.coordinator.records import Records
+from tacit.service.coordinator.server import Making, Service
 from tacit.service.coordinator.sql import Database, StoreError
 from tacit.service.coordinator.store import Store
 from tacit.service.device.join import RehearsalPart, join
@@ -21,8 +22,17 @@ from tacit.sums.secure_sum import SumRefusedError
 from tacit.wire import WireError, decode, encode
 from tacit.wire.envelopes import Vault
 from tests.cli.made import run
-from tests.service.coordinator.made import driven, joining, running
-from tests.service.coordinator.test_sites import LIMITS, SEED, SITES, TOKENS, folder_of, in_process
+from tests.service.coordinator.made import ADMIN, driven, enrol, joining, running
+from tests.service.coordinator.test_several import keys_of
+from tests.service.coordinator.test_sites import (
+    CAMPAIGN,
+    LIMITS,
+    SEED,
+    SITES,
+    TOKENS,
+    folder_of,
+    in_process,
+)
 from tests.service.helper.made import client_of
 from tests.service.helper.test_service import NAME, adding, checked, summed
 from tests.sums.made import HELPER_KEY, reports, terms
@@ -84,6 +94,44 @@ def test_an_encrypted_campaign_is_the_same_and_its_database_says_nothing(tmp_pat
     data = [bytes(report) for _, report in said]
     assert not any(plain in value for plain in data for row in sent for value in [row[3]])
     clear.close()
+
+
+def test_several_campaigns_share_a_database_and_its_key(tmp_path):
+    folder, vault, url = tmp_path / "campaigns", Vault(b"v" * 32), f"sqlite:///{tmp_path}/c.db"
+    folder.mkdir()
+    for slug in ("north", "south"):
+        own = folder_of_sites(tmp_path, slug)
+        (folder / "mine.csv").write_bytes((own / "mine.csv").read_bytes())
+        (folder / f"{slug}.toml").write_bytes((own / "campaign.toml").read_bytes())
+
+    def service(key):
+        return Service(
+            [folder], Database(url, key), keys_of, lambda slug: Making(admin=ADMIN, rehearsal=SEED)
+        )
+
+    running = service(vault)
+    running.mount(running.look())
+    names = {"north": "St Agatha", "south": "St Brendan"}
+    for slug, each in running.campaigns.items():
+        each.store.add_tokens(TOKENS[:1])
+        assert enrol(each.store, "a" * 64, TOKENS[0], names[slug])
+    labels = {slug: set(c.store.labels().values()) for slug, c in running.campaigns.items()}
+    assert labels == {slug: {name} for slug, name in names.items()}
+    running.close()
+    written = repr(contents(url))
+    assert not any(name in written for name in names.values())
+    for key in (None, Vault(b"w" * 32)):
+        with pytest.raises(WireError):
+            service(key)
+    again = service(vault)
+    assert set(again.look()) == {"north", "south"}
+    again.close()
+
+
+def folder_of_sites(tmp_path, slug):
+    own = tmp_path / slug
+    own.mkdir()
+    return folder_of(own, CAMPAIGN.replace("trial", f"trial {slug}"))
 
 
 def test_what_was_in_the_clear_is_encrypted_when_a_key_is_given_and_then_needed(tmp_path, database):

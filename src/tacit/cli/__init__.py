@@ -44,6 +44,7 @@ COMMANDS = {
     "invite": "Make a kit for each who is to take part.",
     "admin": "Look after a campaign: owners, administrators, the database.",
     "join": "Take part in a campaign: your rows stay here.",
+    "model": "Fetch a campaign's model, also one for members alone.",
     "leave": "Leave a campaign: not to be asked again.",
     "vectors": "Replay test vectors of the proofs behind sums.",
     "identity": "Replace keys in the middle of a campaign.",
@@ -55,6 +56,7 @@ _ELSEWHERE = {"reproduce": "tacit-papers"}
 _GROUP = "tacit.commands"
 _FILES = {
     "leave": "join",
+    "model": "join",
     "helper": "serve",
     "vectors": "serve",
     "export": "explain",

@@ -80,11 +80,13 @@ METHODS = {
         takes=("baseline",),
     ),
     # few owners with many records: each record is protected
-    "sites": FitMethod("SiteEnsemble", ("combine", "privacy", "ridge"), most=1000),
+    "sites": FitMethod(
+        "SiteEnsemble", ("combine", "privacy", "loss", "ridge", "components"), most=1000
+    ),
     **{
         name: FitMethod(
             "PeerEnsemble",
-            ("rounds",),
+            ("rounds", "rho", "bins", "ridge"),
             fixed=(("method", method),),
             least=2,
             most=200,
@@ -136,13 +138,19 @@ def fit(
         ),
     ] = None,
     cuts: Annotated[
-        int | None, typer.Option(help="Of stumps: cuts per column; 1 is the best of yours.", min=1)
+        int | None,
+        typer.Option(help="Of stumps (paper A): cuts per column; 1 is the best of yours.", min=1),
     ] = None,
     ridge: Annotated[
-        float | None, typer.Option(help="Of regressions and sites: how strongly they are held.")
+        float | None,
+        typer.Option(
+            help="Of regressions (paper A), sites (C) and peers' own models (D): how strongly they "
+            "are held."
+        ),
     ] = None,
     bound: Annotated[
-        float | None, typer.Option(help="Of regressions: the public length of coefficients.")
+        float | None,
+        typer.Option(help="Of regressions (paper A): the public length of coefficients."),
     ] = None,
     error: Annotated[
         str | None,
@@ -158,7 +166,7 @@ def fit(
         int | None, typer.Option(help="Of boosting: how many a round asks (H of paper A).")
     ] = None,
     attempts: Annotated[
-        int | None, typer.Option(help="Of boosting: tries of a round before it ends.")
+        int | None, typer.Option(help="Of boosting (paper A): tries of a round before it ends.")
     ] = None,
     combine: Annotated[
         str | None,
@@ -174,7 +182,27 @@ def fit(
             "simulations and NOT PRIVATE."
         ),
     ] = None,
-    rounds: Annotated[int | None, typer.Option(help="In how many rounds to ask.")] = None,
+    loss: Annotated[
+        str | None, typer.Option(help="Of sites (paper C): huber_hinge or logistic.")
+    ] = None,
+    components: Annotated[
+        int | None,
+        typer.Option(help="Of sites (paper C): how many principal components they see.", min=1),
+    ] = None,
+    rho: Annotated[
+        float | None,
+        typer.Option(
+            help="Of peers (paper D, eq. 8): who is left out of a participant's own model; 1 is as "
+            "bad as chance."
+        ),
+    ] = None,
+    bins: Annotated[
+        int | None,
+        typer.Option(help="Of peers (paper D): cells that a number's range is cut into.", min=2),
+    ] = None,
+    rounds: Annotated[
+        int | None, typer.Option(help="In how many rounds to ask (T of papers A, B and D).")
+    ] = None,
     mechanism: Annotated[
         str | None, typer.Option(help="Default: the one with the least error.")
     ] = None,
@@ -230,7 +258,8 @@ def fit(
     options |= {"error_epsilon": error_epsilon, "owners_per_round": owners_per_round}
     options |= {"attempts": attempts, "combine": combine, "privacy": privacy}
     options |= {"rows_per_owner": rows_per_owner, "epsilon": epsilon, "random_state": seed}
-    options |= {"trust": trust, "delta": delta, "engine": engine}
+    options |= {"trust": trust, "delta": delta, "engine": engine, "loss": loss}
+    options |= {"components": components, "rho": rho, "bins": bins}
     chosen.check_options(method, options)
     if owners == label:
         raise ValueError(f"--owners and --label must be two columns, got {label!r} for both")

@@ -1,5 +1,5 @@
-"""Taking part in a campaign, and leaving it: tacit join, tacit leave. A gateway's progress is seen
-from its requests.
+"""Taking part in a campaign, fetching its model, and leaving it: tacit join, model, leave. A
+gateway's progress is seen from its requests.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from tacit.cli._options import (
     read_token,
     warn_of_rehearsal,
 )
-from tacit.cli._output import Bar, Screen, bars
+from tacit.cli._output import Bar, Screen, bars, writable
 from tacit.cli.invite import Way
 from tacit.owner.policy import Policy
 from tacit.service.device.client import Link
@@ -276,6 +276,65 @@ def _read_keys(peers: Path | None) -> frozenset[bytes] | None:
     if peers is None:
         return None
     return frozenset(key_of(line, "a peer's key") for line in peers.read_text().split())
+
+
+def model(
+    url: Where,
+    out: Annotated[Path, typer.Option(help="Where to write the model.")] = Path("model.tacit"),
+    campaign_key: Annotated[
+        str | None, typer.Option(help="The campaign's key that must have signed the model (hex).")
+    ] = None,
+    authority: Annotated[
+        Path | None, typer.Option("--ca", help="Certificate to trust (PEM).", exists=True)
+    ] = None,
+    home: HomeFolder = None,
+    patience: Annotated[
+        float, typer.Option(help="Seconds to go on trying while the coordinator is away.")
+    ] = 600.0,
+    *,
+    screen: Screen,
+) -> None:
+    """Fetch the published model, also one that is for members alone: the request is signed with
+    the key of whoever joined from this home.
+
+    Example:
+        tacit model https://host:8443 --home tacit-owner --out model.tacit
+    """
+    from tacit.estimators.persistence import open_model
+    from tacit.service.device.home import Home
+    from tacit.service.protocol.handshake import read_greeting
+    from tacit.wire.envelopes import public_bytes
+
+    writable("--out", out)
+    way, folder = Way.to(url, optional_key(campaign_key), authority, patience), home_folder(home)
+    kept = Home.at(folder) if (folder / "identity").exists() else None
+
+    async def run() -> tuple[bytes, httpx.Response]:
+        link = way.link()
+        try:
+            greeted = await link.call("GET", "/v1/campaign", None)
+            now, _, _, _, link.campaign = read_greeting(greeted.content, way.key)
+            joined = kept is not None and kept.has_joined(link.campaign)
+            key = kept.key(link.campaign, None) if kept is not None and joined else None
+            return public_bytes(now), await link.call("GET", "/v1/model", key)
+        finally:
+            await link.close()
+
+    key, response = asyncio.run(run())
+    if response.status_code != 200:
+        raise ValueError(_NO_MODEL.get(response.status_code, _NO_MODEL[0]))
+    open_model(response.content, key)  # which must have signed it
+    out.write_bytes(response.content)
+    screen.tell(model=str(out), signed_by=key.hex())
+    screen.say(f"{out} is the campaign's model, signed by {key.hex()}; tacit predict {out} uses it")
+
+
+_NO_MODEL = {
+    0: "the coordinator gives no model: its log says why",
+    401: "the model is not for everybody: give the --home that joined, or ask an administrator",
+    403: "the model is not for you: give the --home that joined, or ask an administrator",
+    404: "there is no model yet: the campaign has not ended",
+}
 
 
 def leave(

@@ -1,7 +1,8 @@
 """tacit plan: what asking owners would bring, from public rows alone."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -28,7 +29,10 @@ if TYPE_CHECKING:  # a wrong option or a missing file is told before any of it i
     from tacit.algorithms.refinement import Outlook
     from tacit.data.sample import ColumnRoles
     from tacit.data.table_file import TableFile
+    from tacit.estimators.group_planning import GroupPlan
     from tacit.estimators.planning import Plan
+
+_METHODS = ("classifier", "sites", "peers", "stumps", "trees")
 
 
 def plan(
@@ -48,6 +52,14 @@ def plan(
         list[str] | None,
         typer.Option(help="Whom owners trust: nobody, 'two servers'; default both, side by side."),
     ] = None,
+    method: Annotated[
+        str,
+        typer.Option(
+            help="As of tacit fit: classifier; sites (paper C), peers, stumps (paper D) or trees: "
+            "few owners with many records, each of which may cost epsilon."
+        ),
+    ] = "classifier",
+    rounds: Annotated[int, typer.Option(help="Of peers: about how many turns.", min=1)] = 30,
     schema: SchemaFile = None,
     category: Categories = None,
     leave_out: LeaveOut = None,
@@ -64,6 +76,7 @@ def plan(
         tacit plan mine.csv --label income --owners 10000 --rows-per-owner 4 \\
         --epsilon 0.5 --epsilon 1
     """
+    one_of("method", method, _METHODS)
     check_table(public)
     if schema is not None:
         check_file(schema, "a schema (TOML)")
@@ -75,11 +88,20 @@ def plan(
         from tacit.estimators.planning import Plan
     file = open_rows(public, TextForm(decimal, encoding))
     roles = ColumnRoles(label, None, schema, category or (), leave_out or ())
-    plans, notes, stopped = list[Plan](), list[str](), False
+    plans: list[Plan | GroupPlan] = []
+    notes, stopped = list[str](), False
+    making: Callable[[Steps], Iterator[Plan | GroupPlan]]
+    if method == _METHODS[0]:
+        making = partial(_make_plans, file, roles, crowds, notes)
+    else:
+        if trust:
+            raise ValueError(f"--trust does not go with --method {method}")
+        crowds = [each for each in crowds if each.trust == NOBODY]
+        making = partial(_make_group_plans, method, rounds, (file, roles), crowds, notes)
     try:
         with steps(screen, 3 + len(crowds)) as step:
-            for each in _make_plans(file, roles, crowds, notes, step):
-                plans.append(each)
+            for each in making(step):
+                plans.append(each)  # noqa: PERF402 - those that are done are kept
     except KeyboardInterrupt:
         stopped = True
     collect = any(each.collect for each in plans)
@@ -107,9 +129,41 @@ def _crowds(
     ]
 
 
-def _document(plan: "Plan") -> dict[str, object]:
+def _document(plan: "Plan | GroupPlan") -> dict[str, object]:
     """A plan as one JSON object."""
-    return {**asdict(plan), "accuracy": plan.accuracy, "says": str(plan)}
+    more = {"accuracy": plan.accuracy} if hasattr(plan, "accuracy") else {"together": plan.together}
+    return {**asdict(plan), **more, "collect": plan.collect, "says": str(plan)}
+
+
+def _make_group_plans(
+    method: str,
+    rounds: int,
+    rows: "tuple[TableFile, ColumnRoles]",
+    crowds: "list[Population]",
+    notes: list[str],
+    step: Steps,
+) -> "Iterator[GroupPlan]":
+    """The same for few owners with many records, by playing it."""
+    with leave_on_interrupt():
+        from tacit.data.table_file import read_sample
+        from tacit.estimators.group_planning import (
+            OwnerGroup,
+            default_question,
+            plan_peers,
+            plan_sites,
+        )
+        from tacit.learners.peers.cells import Cells
+    step("reading")
+    sample = read_sample(*rows)
+    notes += sample.notes
+    for crowd in crowds:
+        step(f"{crowd.owners:,} owners, epsilon {crowd.epsilon:g}")
+        group = OwnerGroup(crowd.owners, crowd.rows, crowd.epsilon)
+        if method == "sites":
+            question = default_question(sample.public, crowd.epsilon)
+            yield plan_sites(question, sample.public, "guarded", group)
+        else:
+            yield plan_peers(method, Cells(sample.schema), rounds, sample.public, group)
 
 
 def _make_plans(
@@ -140,14 +194,15 @@ def _make_plans(
         yield Plan.of(wide)
 
 
-def _show(plans: "list[Plan]", notes: list[str], console: Console) -> None:
+def _show(given: "list[Plan | GroupPlan]", notes: list[str], console: Console) -> None:
+    from tacit.estimators.planning import Plan
+
     for note in notes:
         console.print(f"note: {note}", markup=False)
-    if not plans:
-        return
-    if len(plans) <= len(TRUSTS):
-        for each in plans:
-            console.print(str(each))
+    plans = [each for each in given if isinstance(each, Plan)]
+    if not len(TRUSTS) < len(plans):
+        for one in given:
+            console.print(str(one))
         if {each.trust for each in plans} == set(TRUSTS):
             rises = {each.trust: 100 * each.rise for each in plans}
             more = rises[HOW] - rises[NOBODY]

@@ -3,8 +3,9 @@ as in one process.
 """
 
 import asyncio
-from collections import Counter
+from collections import defaultdict
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -158,7 +159,7 @@ def test_stumps_and_trees_over_http_are_those_of_one_process(
     X, _, _ = table_of(folder / "new.csv", terms)
     check_own_models(folder, campaign, same, X)
     assert asks in page(status)
-    spent = Counter()
+    spent: defaultdict[str, Fraction] = defaultdict(Fraction)
     for entry in Home.at(folder / "owner").ledger.entries():
         spent[entry.owner] += entry.cost
     assert len(spent) == PEERS

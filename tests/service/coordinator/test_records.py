@@ -42,13 +42,24 @@ def test_what_is_known_of_an_owner_is_shown(records):
     ]
 
 
+def test_who_enrolled_is_in_the_log_by_key_where_it_has_a_name_and_counted_where_not(records):
+    enrolled = [each for each in records.acts() if each.what == "enrol"]
+    assert [(each.who, each.about, each.source) for each in enrolled] == [
+        ("owner", KEYS[0], ""),
+        ("owner", "1 owners", ""),
+    ]
+    assert records.forget(KEYS[0])
+    assert KEYS[0] not in repr(records.acts())
+
+
 def test_forgetting_deletes_what_can_go_and_the_rest_after_the_end(records, store):
     records.note(Act("admin", "revoke", KEYS[1], "here", "200"))
     done = records.forget(KEYS[1])
     assert done["deleted"] == ["its key", "its token's hash"]
     assert any("closed questions, until" in each for each in done["stays"])
     assert records.known(KEYS[1]) is None
-    assert records.acts()[0].about == "forgotten 2"
+    (act,) = [each for each in records.acts() if each.what == "revoke"]
+    assert act.about == "forgotten 2"
     assert not enrol(store, KEYS[1], TOKENS[1])  # nor does its token open the door again
     assert [place for place, _ in store.reports_of(1)] == [1, 2]  # the replay needs it
     assert [place for place, _ in store.reports_of(2)] == [1]

@@ -3,8 +3,10 @@ network.
 """
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -21,7 +23,7 @@ from tests.sums.made import HELPER_KEY, public
 
 COMMON = 'name = "trial"\nsample = "mine.csv"\nlabel = "ill"\ndeadline = 300\n'
 RECORDS = {"epsilon_per_release": 2, "epsilon_total": 2, "units": ("record",), "releases": 2}
-KINDS = {
+KINDS: dict[str, tuple[str, tuple[int, int, dict[str, Any]], Callable[[], Any]]] = {
     "classifier": (
         "owners = 40\nrows_per_owner = 8\nrounds = 1\nepsilon = 8.0\nstart = 40\n",
         (40, 8, {}),

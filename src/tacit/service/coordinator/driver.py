@@ -99,7 +99,8 @@ class Driver:
         if standing.progress == NOTHING_YET:
             public = self._campaign.public
             alone = self._terms.alone_guesses(None, public)
-            self._store.set_progress(Progress.at_start(public, alone).text)
+            begun = replace(Progress.at_start(public, alone), plan=self._campaign.plan)
+            self._store.set_progress(begun.text)
         if standing.state == ENROLLING and self._owners_present() >= self._terms.start:
             if self._store.begin():
                 log.info("campaign %s begins", self._terms.name)

@@ -118,6 +118,7 @@ SCHEMAS: Part = {
         majority=_or_null(_ERROR),
         progress=_list(_ERROR),
         measure=_TEXT,
+        plan=_TEXT,
         test=_or_null(_all_of(rows=_COUNT, ours=_ERROR, alone=_ERROR)),
     ),
 }

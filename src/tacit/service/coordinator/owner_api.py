@@ -14,12 +14,12 @@ from enum import Enum
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, insert, select
 
 from tacit.service.coordinator import sql
 from tacit.service.coordinator.intake import Batches, BusyError, Outcome, Sent
 from tacit.service.coordinator.store import Store
-from tacit.service.coordinator.tables import ENDED, OPEN, campaign, questions
+from tacit.service.coordinator.tables import ENDED, OPEN, acts, campaign, questions
 from tacit.service.protocol.guard import Direct
 from tacit.service.protocol.handshake import OWNER, SIGNATURE, TIME, Claim, UnsignedError
 from tacit.service.protocol.succession import SAID_COUNT
@@ -210,6 +210,8 @@ class Enrolment:
             written = sql.write_owners(connection, [rows[owner] for owner in sorted(rows)])
             used = [str(rows[owner]["token"]) for owner in written]
             sql.use_tokens(connection, campaign_id, used)
+            named = {newcomer.owner for newcomer in newcomers if newcomer.label} & set(written)
+            self._note(connection, sorted(named), len(written) - len(named))
         # came with another token to another worker at the same moment
         refused = rows.keys() - written
         return [
@@ -218,6 +220,14 @@ class Enrolment:
             else Admission.NO
             for newcomer, token in zip(newcomers, hashes, strict=True)
         ]
+
+    def _note(self, connection: Connection, named: Sequence[str], others: int) -> None:
+        """Write down who has enrolled: those who go by names each, of the many how many."""
+        about = [*named, *([f"{others} owners"] if others else [])]
+        row = {"campaign": self._store.id, "at": time.time(), "who": "owner", "what": "enrol"}
+        if about:
+            lines = [{**row, "about": each, "source": "", "outcome": "200"} for each in about]
+            connection.execute(insert(acts), lines)
 
 
 _NONE = 0  # the number of no question

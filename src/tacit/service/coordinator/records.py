@@ -8,8 +8,8 @@ and says what stays and why; it can be called again after the end.
 
 Administrators have names, keys of their own and roles: to look, to steer (pause, go on), to admit
 (give tokens, revoke). Of a key only its hash is kept. Every act of one is written down with its
-outcome, refusals too: who, when, what, about whom, from where. Acts name owners by their public
-key; when an owner is forgotten its key goes from there as well.
+outcome, refusals too: who, when, what, about whom, from where; and who enrolled and left. Acts name
+owners by their public key; when an owner is forgotten its key goes from there as well.
 """
 
 import json

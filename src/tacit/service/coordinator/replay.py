@@ -34,14 +34,15 @@ _NOT_BEGUN = -1
 
 @dataclass(frozen=True, eq=False)
 class Campaign:
-    """What a campaign is run with: its terms, the data user's sample, the key that signs, and rows
-    to compare models on, where there are some.
+    """What a campaign is run with: its terms, the data user's sample, the key that signs, rows to
+    compare models on, where there are some, and what its plan says, where there is one.
     """
 
     terms: CampaignTerms
     public: Public
     key: Ed25519PrivateKey = field(repr=False)
     test: Public | None = None
+    plan: str = ""
 
     def query_of(self, question: Question) -> Query:
         """What a question of the database asks."""

@@ -5,7 +5,7 @@ address.
 import asyncio
 import logging
 import re
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -131,7 +131,9 @@ def make_campaign(
     spec = read_spec(campaign)
     keys = making.keys or CampaignKeys.of(key)
     terms, public = spec.prepare(keys.first_sealing)
-    test = spec.read_test(terms.schema)
+    test, plan = spec.read_test(terms.schema), spec.plan(terms, public)
+    if plan is not None and not plan.collect:
+        raise ValueError(str(plan))
     draw: Draw = draw_at_random
     seed, noise = making.rehearsal, making.noise
     if seed is not None:
@@ -146,7 +148,13 @@ def make_campaign(
     renew_signatures(store, keys)
     store.create_or_resume(terms.name, encode(terms), public_bytes(key.public_key()))
     rosters = None if terms.relay is None else Rosters(store, terms.relay, key)
-    driver = Driver(store, Campaign(terms, public, key, test), draw, sums, rosters)
+    driver = Driver(
+        store,
+        Campaign(terms, public, key, test, "" if plan is None else str(plan)),
+        draw,
+        sums,
+        rosters,
+    )
     made = _serve(terms, store, key, making, watch)
     return replace(made, driver=driver, rosters=rosters, readers=spec.readers)
 
@@ -242,8 +250,9 @@ class Service:
 
     Every few seconds it looks for files that have come, and for campaigns that were archived: the
     first are begun, of the others page, figures and model stay. A file that cannot be served is
-    named in the log, and does not keep others from being served. `keys_of` gives the keys of a
-    campaign by its slug.
+    named in the log, and does not keep others from being served; a campaign whose file has gone is
+    not served any more, and goes on where it was when the file is back. `keys_of` gives the keys of
+    a campaign by its slug.
     """
 
     pause: ClassVar[float] = 5.0  # seconds between looks
@@ -264,6 +273,7 @@ class Service:
         self._apps: dict[str, Starlette] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._passed_over: dict[str, float] = {}  # files that cannot be served, as of when
+        self._gone: set[str] = set()
         self._direct: dict[tuple[str, str], Direct] = {}
         self._open_to_all: set[tuple[str, str]] = set()
         self.watch = Watch(self._database.campaigns, self._figures)
@@ -278,8 +288,10 @@ class Service:
         """
         found, files = {}, campaign_files(self._places)
         for slug, file in files.items():
+            if slug in self.campaigns or (slug in self._gone and not file.exists()):
+                continue
             changed = file.stat().st_mtime
-            if slug in self.campaigns or self._passed_over.get(slug) == changed:
+            if self._passed_over.get(slug) == changed:
                 continue
             try:
                 store = Store(self._database, slug)
@@ -294,6 +306,24 @@ class Service:
                 archived = make_archived(store, *self._parts(slug))
                 found[slug] = replace(archived, readers=_readers_of(files.get(slug)))
         return found
+
+    def gone(self) -> set[str]:
+        """Campaigns that are served and whose files are not there any more; of archived ones no
+        file is needed.
+        """
+        there = {slug for slug, file in campaign_files(self._places).items() if file.exists()}
+        return {slug for slug, each in self.campaigns.items() if each.driver} - there
+
+    def unmount(self, slugs: Collection[str]) -> None:
+        """Serve these no more."""
+        for slug in slugs:
+            each = self.campaigns.pop(slug)
+            del self._apps[slug]
+            for method, path in each.direct():
+                del self._direct[method, each.root + path]
+            self._open_to_all.discard((ENROL[0], each.root + ENROL[1]))
+            self._gone.add(slug)
+            log.info("campaign %s is not served any more: its file has gone", slug)
 
     def _parts(self, slug: str) -> tuple[Ed25519PrivateKey, Making, Watch]:
         """What a campaign is made with."""
@@ -385,10 +415,11 @@ class Service:
                     self._tasks[slug] = asyncio.create_task(each.run())
             await asyncio.sleep(self.pause)
             try:
-                found = await run_in_threadpool(self.look)
+                found, gone = await run_in_threadpool(lambda: (self.look(), self.gone()))
             except Exception as problem:  # a database that is away, a folder in the making
                 log.warning("could not look for campaigns: %s", type(problem).__name__)
                 continue
-            for slug in found.keys() & self._tasks.keys():
+            for slug in (found.keys() | gone) & self._tasks.keys():
                 await stop(self._tasks.pop(slug))
+            self.unmount(gone)
             self.mount(found)

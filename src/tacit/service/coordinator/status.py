@@ -122,6 +122,7 @@ class View:
             "majority": progress.majority,
             "progress": progress.rounds,
             "measure": progress.measure,
+            "plan": progress.plan,
             "test": progress.test,
         }
 
@@ -257,7 +258,7 @@ class Progress:
     Errors are those of the sample's own `model`, of the most frequent class, and of what is
     published, by round; `test` has those of what is published in the end and of the sample alone
     on rows that neither has seen. `measure` says what they are parts of: rows, or the variance of a
-    target that is a number.
+    target that is a number. `plan` is what was expected before anybody was asked.
     """
 
     rows: int = 0
@@ -268,6 +269,7 @@ class Progress:
     test: dict[str, Any] | None = None
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
     measure: str = "rows"
+    plan: str = ""
 
     @classmethod
     def at_start(cls, public: Public, alone: Guesses | None = None) -> "Progress":

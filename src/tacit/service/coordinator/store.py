@@ -48,6 +48,7 @@ from tacit.service.coordinator.tables import (
     RUNNING,
     Question,
     Standing,
+    acts,
     campaign,
     invitations,
     outcomes,
@@ -277,6 +278,8 @@ class Store:
             if found == {owner}:
                 mine = update(owners).where(owners.c.owner == owner, live)
                 connection.execute(mine.values(owner=new))
+                named = update(acts).where(self.mine(acts), acts.c.about == owner)
+                connection.execute(named.values(about=new))
             return found in ({owner}, {new})
 
     def is_member(self, owner: str) -> bool:

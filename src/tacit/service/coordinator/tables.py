@@ -227,7 +227,7 @@ storage = Table(
     Column("mark", LargeBinary, nullable=False),
 )
 
-# what administrators did, and what they were refused: who, when, what, from where
+# what administrators did and were refused, who enrolled and left: who, when, what, from where
 acts = Table(
     "acts",
     metadata,

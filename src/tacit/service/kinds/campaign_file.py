@@ -18,6 +18,7 @@ from tacit.data.number_target import NumberSchema, Range
 from tacit.data.sample import ColumnRoles, Sample
 from tacit.data.schema import Schema
 from tacit.data.table_file import TableFile, read_owned, read_sample
+from tacit.estimators.group_planning import GroupPlan
 from tacit.learners.learner import ReportTerms
 from tacit.mechanisms.spaces import Space
 from tacit.service.kinds.kind import CampaignTerms
@@ -136,6 +137,10 @@ class CampaignSpec(ABC):
             "deadline": self.deadline,
             "sample": sample.digest,
         }
+
+    def plan(self, terms: Any, public: Public) -> GroupPlan | None:
+        """What asking should bring, from the sample alone; None: it is not foreseen here."""
+        return None
 
     def helper_client(self) -> httpx.Client:
         """A connection to the second server, for campaigns with sums over all owners."""

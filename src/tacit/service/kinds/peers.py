@@ -25,6 +25,7 @@ from tacit.algorithms.peers import (
 from tacit.data.cohort import Cohort, Public
 from tacit.data.schema import Schema
 from tacit.data.table import UserTable
+from tacit.estimators.group_planning import GroupPlan, OwnerGroup, plan_peers
 from tacit.estimators.guarantee import Source, peer_guarantee
 from tacit.estimators.peer_methods import METHODS, keep_own
 from tacit.learners.peers.cells import Cells, Cut
@@ -288,7 +289,8 @@ class PeerSpec(CampaignSpec):
     epsilon : one number: of each record, for all turns of its participant.
     rounds : about how many turns there are.  bins : cells that a number's range is cut into.
     newcomers : seconds that the campaign waits for newcomers after the last turn was given; 0: it
-    ends then.
+    ends then. records : how many records a participant is believed to hold; then a campaign whose
+    model will not beat that of the sample alone is refused before anybody spends anything.
     """
 
     terms: ClassVar[type[PeerTerms]] = PeerTerms
@@ -296,10 +298,17 @@ class PeerSpec(CampaignSpec):
     rounds: int = 30
     bins: int = 16
     newcomers: float = 0.0
+    records: int | None = None
 
     def __post_init__(self) -> None:
         if not len(self.epsilon) == 1:
             raise bad("epsilon", "one number: all participants have the same", self.epsilon)
+
+    def plan(self, terms: PeerTerms, public: Public) -> GroupPlan | None:
+        if self.records is None:
+            return None
+        group = OwnerGroup(self.start, self.records, self.epsilon[0])
+        return plan_peers(terms.kind, terms.cells, self.rounds, public, group)
 
     def prepare(self, sum_key: bytes = b"") -> tuple[PeerTerms, Public]:
         sample = self.read_sample()

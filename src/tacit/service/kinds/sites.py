@@ -19,6 +19,7 @@ from tacit.algorithms.sites import (
 from tacit.data.cohort import Public
 from tacit.data.number_target import NumberSchema, Range, steps_of
 from tacit.data.sample import ColumnRoles
+from tacit.estimators.group_planning import GroupPlan, OwnerGroup, plan_sites
 from tacit.estimators.guarantee import Source, site_guarantee
 from tacit.estimators.sites import loss_of
 from tacit.learners.query import Query
@@ -183,6 +184,8 @@ class SiteSpec(CampaignSpec):
     epsilon : of each record, for all that its site reports.
     minimum : how many sites must have answered at the deadline; with fewer, the model is that of
     the sample alone.
+    records : how many records a site is believed to hold; then a campaign that cannot add to the
+    sample is refused before anybody spends anything.
     target : "classes", or "numbers" as in `SiteEnsembleRegressor`; then target_range, two numbers,
     are the public bounds of the column to predict (default: as the sample shows them).
     """
@@ -190,6 +193,7 @@ class SiteSpec(CampaignSpec):
     terms: ClassVar[type[CampaignTerms]] = SiteTerms
 
     minimum: int = 1
+    records: int | None = None
     combine: str = "guarded"
     privacy: str = "objective"
     loss: str = "auto"
@@ -204,6 +208,12 @@ class SiteSpec(CampaignSpec):
         one_of("combine", self.combine, COMBINE)
         # what may only be simulated is not asked of anybody
         one_of("privacy", self.privacy, _SOUND)
+
+    def plan(self, terms: SiteTerms, public: Public) -> GroupPlan | None:
+        if self.records is None:
+            return None
+        group = OwnerGroup(self.start, self.records, float(np.median(self.epsilon)))
+        return plan_sites(terms.query, public, self.combine, group)
 
     @property
     def roles(self) -> ColumnRoles:
