@@ -33,8 +33,9 @@ from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.centroid import Centroid
 from tacit.learners.owners.logistic import Logistic
 from tacit.learners.owners.stump import Stump, StumpModel
-from tacit.learners.peers.cells import Cells
-from tacit.learners.peers.peer_model import Additive, ScorePart
+from tacit.learners.peers.cells import Cells, Cut
+from tacit.learners.peers.leaf_counts import CountLeaves
+from tacit.learners.peers.peer_model import Additive, NoisyTrees, ScorePart, Tree
 from tacit.learners.query import PURPOSE, Invitation, Query, digest_of
 from tacit.learners.sites.losses import HuberHinge
 from tacit.learners.sites.projection import fit_projection
@@ -47,6 +48,7 @@ from tacit.owner.template import FreePart, QuestionForm
 from tacit.service.kinds.boosting import BoostingTerms
 from tacit.service.kinds.classifier import ClassifierTerms, PublicMaps
 from tacit.service.kinds.kind import CampaignTerms
+from tacit.service.kinds.peer_methods import StumpTerms, TreeTerms
 from tacit.service.kinds.peers import PeerTerms
 from tacit.service.kinds.sites import SiteTerms
 from tacit.sums.halves import SumTerms, TallyLaw
@@ -83,13 +85,16 @@ def campaigns() -> tuple[CampaignTerms, ...]:
     cuts = Facts(dim, 2, np.array([0.0, 0.5]), np.array([0, 1]))
     sizes, duchi = Facts(dim, 2), ReportTerms("duchi", (1.0,))
     sums = SumTerms(TallyLaw(0.5, 2), bytes(32), _HELPER)
+    peers: dict[str, Any] = {"rounds": 6, "epsilon": 2.0, "newcomers": 0.0, "coins": 1}
     site = TrainSite(1, 1, None, fit_projection(public.X), HuberHinge(), 2, "objective", (0.5, 1.0))
     return (
         BoostingTerms(
             **common, **many, learner=Stump(), facts=cuts, terms=ReportTerms("privunit", (0.5, 1.0))
         ),
         BoostingTerms(**common, **many, learner=Centroid(), facts=sizes, terms=duchi),
-        PeerTerms(**common, cells=Cells(_SCHEMA, 8), rounds=6, epsilon=2.0, newcomers=0.0, coins=1),
+        PeerTerms(**common, **peers, cells=Cells(_SCHEMA, 8)),
+        StumpTerms(**common, **peers, cells=Cells(_SCHEMA, 8)),
+        TreeTerms(**common, **peers, cells=Cells(_SCHEMA, 8)),
         BoostingTerms(**common, **many, learner=Logistic(), facts=sizes, terms=duchi, sums=sums),
         SiteTerms(**common, query=site, combine="guarded"),
         _classifier(common, public),
@@ -173,7 +178,11 @@ class Search:
             elif move == "schema":
                 schema = self._rng.bytes(32)
             elif move == "other":
-                others = [each for at, each in enumerate(self._forms) if at != place]
+                others = [
+                    each
+                    for at, each in enumerate(self._forms)
+                    if at != place and not _both_count(each[0].example, query)
+                ]
                 query = others[int(self._rng.integers(len(others)))][0].example
             elif move == "fixed":
                 query = self._changed(form)
@@ -246,6 +255,10 @@ class Search:
                 return Ensemble(value.classes, ((alpha, stump),) * max(1, often))
             case tuple() if value and isinstance(value[0], float):
                 return (larger,)
+            case NoisyTrees():
+                cut = Cut(0, tuple(range(8)))
+                often = part.numbers if self._rng.random() < 0.1 else 1
+                return NoisyTrees((Tree(1, (cut,), (larger, 0.0), 0),) * often)
             case Additive():
                 often = part.numbers if self._rng.random() < 0.1 else 1
                 return Additive((ScorePart(1, 0, (larger,), 0),) * often)
@@ -270,6 +283,13 @@ class Search:
                 louder = tuple(4 * factor * each for each in value) if many else factor * value
                 return _put(query, path, louder)
         raise TypeError("a question without epsilons")
+
+
+def _both_count(one: Query, other: Query) -> bool:
+    """Whether both ask peers for counts: a stump is a turn of somebody with one attribute, and so
+    within the template of turns.
+    """
+    return isinstance(one, CountLeaves) and isinstance(other, CountLeaves)
 
 
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
