@@ -123,7 +123,8 @@ def sample_of(table: UserTable, labels: AnyArray, roles: ColumnRoles, where: str
         missing = f"{int((~there).sum()):,} of {len(there):,} public rows"
         notes.append(f"{missing} have no {roles.label!r} that is known: they are not learned from")
     rows = schema.encode(features).X[there]
-    return Sample(schema, Public(rows, numbers[there], schema.labels), tuple(notes))
+    classes_there = 0 if roles.numbers else len(schema.classes)
+    return Sample(schema, Public(rows, numbers[there], classes_there), tuple(notes))
 
 
 def _infer_schema(table: UserTable, roles: ColumnRoles) -> tuple[Schema, list[str]]:

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tacit._util.types import AnyArray, BoolArray, IntArray
+from tacit.data.number_target import NumberSchema
 from tacit.data.schema import Encoded, Number, Schema, as_floats, float_or_nan, has_value
 
 MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "#N/A")
@@ -268,7 +269,7 @@ def conform_labels(labels: AnyArray, schema: Schema) -> AnyArray:
     """Labels as the schema's own classes, None for any other; where the target is a number, as
     numbers.
     """
-    return _match(labels, schema.classes) if schema.labels else as_floats(labels)
+    return as_floats(labels) if isinstance(schema, NumberSchema) else _match(labels, schema.classes)
 
 
 def class_numbers(labels: AnyArray, schema: Schema) -> IntArray:
