@@ -93,8 +93,6 @@ def campaigns() -> tuple[CampaignTerms, ...]:
         ),
         BoostingTerms(**common, **many, learner=Centroid(), facts=sizes, terms=duchi),
         PeerTerms(**common, **peers, cells=Cells(_SCHEMA, 8)),
-        StumpTerms(**common, **peers, cells=Cells(_SCHEMA, 8)),
-        TreeTerms(**common, **peers, cells=Cells(_SCHEMA, 8)),
         BoostingTerms(**common, **many, learner=Logistic(), facts=sizes, terms=duchi, sums=sums),
         SiteTerms(**common, query=site, combine="guarded"),
         _classifier(common, public),
@@ -106,6 +104,8 @@ def campaigns() -> tuple[CampaignTerms, ...]:
             terms=VectorTerms.of(Centroid().space(sizes), 1.0, 1e-6, minimum=2),
             keys=(bytes(32), _HELPER),
         ),
+        StumpTerms(**common, **peers, cells=Cells(_SCHEMA, 8)),
+        TreeTerms(**common, **peers, cells=Cells(_SCHEMA, 8)),
     )
 
 

@@ -8,8 +8,9 @@ import pytest
 from benchmarks.templates import campaigns, public_rows, search
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tacit import Number, Schema
+from tacit import Cohort, Number, Schema, seeded
 from tacit.algorithms.boosting import Verdict
+from tacit.algorithms.peers import Peer, Roll, Roster
 from tacit.learners.learner import ReportTerms, Tally
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.stump import StumpModel
@@ -28,10 +29,10 @@ from tests.service.device.coordinators import POLICY, Watching, run, terms_of
 def test_no_question_outside_the_template_is_accepted():
     accepted, tried = search(questions=300, seed=1)  # 100,000: python -m benchmarks.templates
     assert accepted == 0
-    assert len({name.split(",")[0] for name in tried}) == 4  # of every kind
+    assert len({name.split(",")[0] for name in tried}) == 6  # of every kind
 
 
-@pytest.mark.parametrize("place", range(7))
+@pytest.mark.parametrize("place", range(9))
 def test_what_a_campaign_asks_is_within_its_template(place):
     terms = campaigns()[place]
     asked = Invitation(terms.name, 1, 1, digest_of(terms.schema), terms.example())
@@ -47,8 +48,6 @@ def ask(terms, gate, number, key=KEY, **changes):
 
 
 def gate_of(terms, folder, template=True, key=KEY, **limits):
-    from tacit import Cohort
-
     rows = Cohort(np.zeros((2, terms.schema.dim)), np.array([0, 1]), np.array([0, 2]))
     ledger = Ledger(folder / "l.db", folder / "l.mark")
     given = terms.template() if template else None
@@ -155,6 +154,37 @@ def test_all_that_a_campaign_asks_until_its_end_is_within_its_template(place):
         return Answer(loud * rng.normal(size=size), np.full(size, loud), 1000)
 
     assert asked_by(campaigns()[place], public_rows(), answer) >= 3
+
+
+@pytest.mark.parametrize(("place", "questions"), [(2, 8), (7, 30), (8, 8)])
+def test_all_that_peers_are_asked_is_within_their_template(place, questions):
+    """Five participants, one of whom holds one attribute, and two of whom come later."""
+    terms, public = campaigns()[place], public_rows()
+    algorithm, template = terms.run(public), terms.template()
+    every = tuple(range(len(terms.schema.features)))
+    peers = [
+        Peer(number, bytes([number]) * 32, f"peer {number}", every if number != 1 else (0,))
+        for number in range(5)
+    ]
+    rosters = iter((Roster(tuple(peers[:3])), Roster(tuple(peers), first=3)))
+    rows = Cohort.of(public.X, public.y, np.zeros(len(public.y)))
+
+    def run():
+        asked, now = 0, next(algorithm)
+        while True:
+            if isinstance(now, Roll):
+                now = algorithm.send(next(rosters, None))
+                continue
+            asked += 1
+            put = Invitation(terms.name, asked, 1, digest_of(terms.schema), now)
+            assert (asked <= questions, template.objection(put)) == (True, "")
+            said = now.release(rows, now.epsilons[0], seeded(asked))
+            now = algorithm.send(now.answer(now.collect(said, now.epsilons[0])))
+
+    with pytest.raises(StopIteration) as end:
+        run()
+    model = terms.publication(end.value.value, public, 0)
+    assert (len(model.report), model.ended) == (5, f"{questions} turns of 5 participants")
 
 
 def test_the_template_that_is_pinned_is_signed_by_itself(tmp_path):
