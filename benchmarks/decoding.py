@@ -81,7 +81,14 @@ def search(inputs: int, rng: np.random.Generator) -> Found:
         data = msgpack.packb(made.content) if made.data is None else made.data
         sure.append((cost(data, KINDS[made.kind], 4 * _AGAIN), made.kind, made.way, len(data)))
     worst, kind, way, size = max(sure)
-    return Found(worst, f"{kind}: {way}", size, costs[-1], float(np.median(costs)), inputs)
+    return Found(
+        worst,
+        f"{kind}: {way}",
+        size,
+        ordinary=costs[-1],
+        usual=float(np.median(costs)),
+        inputs=inputs,
+    )
 
 
 def _made(

@@ -77,10 +77,10 @@ def ordinary() -> list[Any]:
         np.array([0, -1, -1]),
         np.zeros(3),
         np.array([1, 0, 0]),
-        np.array([2, 0, 0]),
-        np.array([0.0, 1.0, -1.0]),
-        np.zeros(1, dtype=np.int64),
-        np.ones(1, dtype=np.int64),
+        right=np.array([2, 0, 0]),
+        value=np.array([0.0, 1.0, -1.0]),
+        roots=np.zeros(1, dtype=np.int64),
+        classes=np.ones(1, dtype=np.int64),
     )
     scores = ScoreModel(2, (Linear(np.ones((3, 2)), np.zeros(2)), Forest(tree, np.zeros(2))))
     mapped = FeatureMap(Rows(), np.zeros(3), np.eye(3))
@@ -99,19 +99,44 @@ def ordinary() -> list[Any]:
             invite(share_query(learner, "privunit", (0.5, 1.0), LATER_ROUND))
             for learner in (Stump(3), Centroid(), Logistic())
         ),
-        invite(ShareQuery(1, 1, 100, refined, Facts(3, 2), Ensemble(2), asked)),
-        invite(ShareQuery(41, 1, 100, Stump(), facts, stumps, asked)),
+        invite(
+            ShareQuery(
+                1, 1, 100, learner=refined, facts=Facts(3, 2), ensemble=Ensemble(2), terms=asked
+            )
+        ),
+        invite(ShareQuery(41, 1, 100, learner=Stump(), facts=facts, ensemble=stumps, terms=asked)),
         *(invite(query) for query in record_queries((0.5, 1.0))),
-        invite(CountLeaves(25, 1, (3,), cells, cuts, Additive(parts), (0.5,))),
+        invite(
+            CountLeaves(25, 1, (3,), cells=cells, cuts=cuts, model=Additive(parts), menu=(0.5,))
+        ),
         BoostingTerms(
-            "trial", SCHEMA, "ill", 20, 4, 60.0, bytes(32), Stump(), facts, asked, 9, 9, 1
+            "trial",
+            SCHEMA,
+            "ill",
+            start=20,
+            minimum=4,
+            deadline=60.0,
+            sample=bytes(32),
+            learner=Stump(),
+            facts=facts,
+            terms=asked,
+            rounds=9,
+            owners=9,
+            attempts=1,
         ),
         Roster(tuple(Peer(i, bytes([i]) * 32, f"hospital {i}", (0, 1, 2)) for i in range(20))),
         Turn(bytes(600), bytes(200)),
         Spoken(bytes(32), bytes(100)),
         Block(Batch(bytes(32), 3, 1, terms), 0, b"", b""),
         HelperSum(bytes(32), 12, bytes(16)),
-        KeptModel(cells, Additive(parts), (1,), 1.0, 0.0, tuple(np.zeros(8) for _ in range(13))),
+        KeptModel(
+            cells,
+            Additive(parts),
+            (1,),
+            scale=1.0,
+            offset=0.0,
+            tables=tuple(np.zeros(8) for _ in range(13)),
+        ),
     ]
 
 

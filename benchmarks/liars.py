@@ -269,7 +269,7 @@ def _judge(scene: Scene, name: str, lie: Lie) -> LiarRow:
     exact = bool((total == scene.numbers.sum(axis=0)).all())
     found = counted - len(scene.reports)
     verdict = Verdict("none, exact", bool(found == 0 and exact))
-    return LiarRow(name, verdict, len(scene.reports), n, found, exact)
+    return LiarRow(name, verdict, len(scene.reports), liars=n, counted=found, exact=exact)
 
 
 def _push(scene: Scene, share: float) -> PushRow:

@@ -16,7 +16,7 @@ from onnxruntime import InferenceSession
 from sklearn.datasets import make_classification
 
 from tacit import PeerEnsemble, PrivateBoosting, PrivateClassifier, SiteEnsemble
-from tacit.estimators.onnx_export import write_onnx
+from tacit.estimators.export import write_onnx
 
 _BLOCK = 20_000
 _SAMPLE = 6_000

@@ -86,7 +86,16 @@ def campaigns() -> tuple[CampaignTerms, ...]:
     sizes, duchi = Facts(dim, 2), ReportTerms("duchi", (1.0,))
     sums = SumTerms(TallyLaw(0.5, 2), bytes(32), _HELPER)
     peers: dict[str, Any] = {"rounds": 6, "epsilon": 2.0, "newcomers": 0.0, "coins": 1}
-    site = TrainSite(1, 1, None, fit_projection(public.X), HuberHinge(), 2, "objective", (0.5, 1.0))
+    site = TrainSite(
+        1,
+        1,
+        None,
+        projection=fit_projection(public.X),
+        loss=HuberHinge(),
+        labels=2,
+        privacy="objective",
+        menu=(0.5, 1.0),
+    )
     return (
         BoostingTerms(
             **common, **many, learner=Stump(), facts=cuts, terms=ReportTerms("privunit", (0.5, 1.0))
@@ -150,7 +159,11 @@ class Search:
             self.ledgers.append(ledger)
             rows = Cohort(np.zeros((2, _SCHEMA.dim)), np.array([0, 1]), np.array([0, 2]))
             key, template = self._key.public_key(), terms.template()
-            self._gates.append(Gate(rows, ["me"], _SCHEMA, policy, ledger, key, template=template))
+            self._gates.append(
+                Gate(
+                    rows, ["me"], _SCHEMA, policy=policy, ledger=ledger, key=key, template=template
+                )
+            )
 
     def refuses(self) -> bool:
         """Whether one more question outside the template is refused, and for that."""

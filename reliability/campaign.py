@@ -69,7 +69,15 @@ class Campaign:
         sample = self.cohort(100, 1, seed=9)
         facts = learner.facts(Public(sample.X, sample.y, self.classes))
         ensemble = Ensemble(self.classes, self.members())
-        return ShareQuery(1, 1, 10, learner, facts, ensemble, ReportTerms(mechanism, epsilons))
+        return ShareQuery(
+            1,
+            1,
+            10,
+            learner=learner,
+            facts=facts,
+            ensemble=ensemble,
+            terms=ReportTerms(mechanism, epsilons),
+        )
 
     def invitation(
         self, number: int, query: Query | None = None, ends: int | None = None

@@ -199,7 +199,7 @@ def _owner_side(search: Search, owners: int) -> None:
         folder = Path(name)
         ledger = ledger_in(folder)
         key = campaign.key.public_key()
-        gate = Gate(cohort, names, schema, _POLICY, ledger, key)
+        gate = Gate(cohort, names, schema, policy=_POLICY, ledger=ledger, key=key)
         questions = [
             campaign.question(number + 1, campaign.query(learner, mechanism))
             for number, (learner, mechanism) in enumerate(
@@ -208,7 +208,7 @@ def _owner_side(search: Search, owners: int) -> None:
         ]
         for question in questions[:20]:
             gate.answers(question, names)
-        stumbling = Stumbling(cohort, names, schema, _POLICY, ledger, key)
+        stumbling = Stumbling(cohort, names, schema, policy=_POLICY, ledger=ledger, key=key)
         for place, question in enumerate(questions[20:]):
             stumbling.answers(question, names[place::4])
         for refused in (
@@ -226,9 +226,16 @@ def _owner_side(search: Search, owners: int) -> None:
             search.look("files", _without_reports(path.read_bytes(), ledger))
         (folder / "ledger.mark").unlink()
         search.failing(lambda: gate.answers(questions[0], names), locals_too=True)
-    search.failing(lambda: Gate(cohort, names[1:], schema, _POLICY, ledger, key))
+    search.failing(lambda: Gate(cohort, names[1:], schema, policy=_POLICY, ledger=ledger, key=key))
     search.failing(
-        lambda: Gate(cohort, names, Schema((Number("a", 0, 1),), (0, 1)), _POLICY, ledger, key)
+        lambda: Gate(
+            cohort,
+            names,
+            Schema((Number("a", 0, 1),), (0, 1)),
+            policy=_POLICY,
+            ledger=ledger,
+            key=key,
+        )
     )
     search.failing(lambda: Cohort.of(encoded.X, rows["a"][:-1]))
     search.failing(lambda: Cohort.of(encoded.X, rows["owner"], rows["a"][:-1]))

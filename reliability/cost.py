@@ -21,7 +21,7 @@ from benchmarks.timing import best, per_item
 from reliability.campaign import Campaign, ledger_in, limits
 from reliability.effort import Effort
 from reliability.finding import Finding
-from tacit.owner.rollback_guard import CampaignId, Entry
+from tacit.owner.ledger_entries import CampaignId, Entry
 
 _POLICY = limits(epsilon_per_release=1, epsilon_total=1, releases=1)
 

@@ -52,19 +52,34 @@ def other_queries(campaign: Campaign) -> list[Query]:
     facts, ensemble = Facts(dim, classes), Ensemble(classes, (*campaign.members(), (0.5, model)))
     queries: list[Query] = [
         ShareQuery(
-            1, 1, 10, Discriminant(each, model, 1.0), facts, ensemble, ReportTerms(mechanism, menu)
+            1,
+            1,
+            10,
+            learner=Discriminant(each, model, 1.0),
+            facts=facts,
+            ensemble=ensemble,
+            terms=ReportTerms(mechanism, menu),
         )
         for each, mechanism in zip(maps, ("privunit", "duchi", "piecewise", "laplace"), strict=True)
     ]
     projection = Projection(centre, rng.normal(size=(dim, 3)), 1.5, 0.5)
     queries += [
-        TrainSite(1, 1, None, projection, loss, classes, privacy, (0.3, 2.0))
+        TrainSite(
+            1,
+            1,
+            None,
+            projection=projection,
+            loss=loss,
+            labels=classes,
+            privacy=privacy,
+            menu=(0.3, 2.0),
+        )
         for privacy, loss in (("objective", HuberHinge()), ("output", LogisticLoss()))
     ]
     summed = SumTerms(TallyLaw(0.3, 10), bytes(32), HELPER)
     return [
         *queries,
-        SumQuery(4, 1, None, dim, model, ensemble, 1, summed),
+        SumQuery(4, 1, None, columns=dim, model=model, ensemble=ensemble, number=1, terms=summed),
     ]
 
 
@@ -74,7 +89,13 @@ def _trees(classes: int) -> Trees:
     left, right = np.array([1, 0, 0, 4, 0, 0]), np.array([2, 0, 0, 5, 0, 0])
     roots = np.array([0, 3])
     return Trees(
-        column, np.zeros(6), left, right, np.arange(6.0), roots, np.array([0, classes - 1])
+        column,
+        np.zeros(6),
+        left,
+        right=right,
+        value=np.arange(6.0),
+        roots=roots,
+        classes=np.array([0, classes - 1]),
     )
 
 

@@ -37,10 +37,18 @@ def peer_queries(campaign: Campaign) -> list[Query]:
     menu = (0.1, 0.3)
     return [
         CountLeaves(
-            1, 1, 10, cells, cuts[:1], Additive((ScorePart(1, 0, (0.5, -0.5, 0.1, 0.0), 0),)), menu
+            1,
+            1,
+            10,
+            cells=cells,
+            cuts=cuts[:1],
+            model=Additive((ScorePart(1, 0, (0.5, -0.5, 0.1, 0.0), 0),)),
+            menu=menu,
         ),
-        CountLeaves(1, 1, 10, cells, cuts, Additive(), menu),
-        GrowTree(1, 1, 1, cells, 2, cuts, NoisyTrees((tree,)), menu),
+        CountLeaves(1, 1, 10, cells=cells, cuts=cuts, model=Additive(), menu=menu),
+        GrowTree(
+            1, 1, 1, cells=cells, depth=2, candidates=cuts, model=NoisyTrees((tree,)), menu=menu
+        ),
     ]
 
 

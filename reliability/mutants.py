@@ -119,7 +119,17 @@ def _site_questions(rng: np.random.Generator) -> Iterator[TrainSite]:
     for _ in range(60):
         directions = np.tile(2.0**19 * rng.uniform(-1, 1, 4), (60, 1))
         projection = Projection(rng.normal(size=60), directions, 2.0)
-        yield TrainSite(1, 1, None, projection, HuberHinge(), 2, "output", (0.5,), 2.0**-40)
+        yield TrainSite(
+            1,
+            1,
+            None,
+            projection=projection,
+            loss=HuberHinge(),
+            labels=2,
+            privacy="output",
+            menu=(0.5,),
+            ridge=2.0**-40,
+        )
 
 
 def _sharp_corner() -> Iterator[tuple[TrainSite, tuple[FloatArray, IntArray]]]:
@@ -135,7 +145,20 @@ def _sharp_corner() -> Iterator[tuple[TrainSite, tuple[FloatArray, IntArray]]]:
     projection = Projection(np.zeros(dim), directions, dim**0.5)
     with suppress(ValueError):
         loss = HuberHinge(5.058300977134754e-06)
-        yield TrainSite(1, 1, None, projection, loss, 2, "output", (0.5,), 2.0**-40), (X, y)
+        yield (
+            TrainSite(
+                1,
+                1,
+                None,
+                projection=projection,
+                loss=loss,
+                labels=2,
+                privacy="output",
+                menu=(0.5,),
+                ridge=2.0**-40,
+            ),
+            (X, y),
+        )
 
 
 def _library_product() -> AbstractContextManager[object]:

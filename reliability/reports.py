@@ -16,9 +16,9 @@ from reliability.campaign import LEARNERS, PRIVATE, Campaign, in_memory
 from reliability.finding import Finding
 from tacit import secure
 from tacit.learners.query import PURPOSE, Answer, Invitation, pack
+from tacit.service.coordinator.answers import read_reports
 from tacit.service.coordinator.intake import Intake, Outcome
 from tacit.service.coordinator.owner_api import Admission, Enrolment, Newcomer
-from tacit.service.coordinator.replay import read_reports
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import CLOSED, OPEN, Question
 from tacit.wire.envelopes import sign

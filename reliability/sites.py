@@ -62,12 +62,12 @@ class Attack:
             1,
             1,
             None,
-            projection,
-            loss,
-            0 if loss.of_numbers else 2,
-            privacy,
-            (2.0**self.log_epsilon,),
-            2.0**self.log_ridge,
+            projection=projection,
+            loss=loss,
+            labels=0 if loss.of_numbers else 2,
+            privacy=privacy,
+            menu=(2.0**self.log_epsilon,),
+            ridge=2.0**self.log_ridge,
         )
 
     def records(self, of_numbers: bool) -> tuple[FloatArray, IntArray]:
@@ -133,7 +133,12 @@ def judge(query: TrainSite, attack: Attack, rng: np.random.Generator) -> Verdict
     ]
     lengths = [
         gradient_length(
-            rows, targets_of(y[: len(rows)], query.labels, 0), query.loss, plan.ridge, tilt, f
+            rows,
+            targets_of(y[: len(rows)], query.labels, 0),
+            query.loss,
+            ridge=plan.ridge,
+            tilt=tilt,
+            f=f,
         )
         for rows, f in zip(seen, found, strict=True)
     ]

@@ -73,3 +73,41 @@ def test_a_class_name_means_one_thing_in_the_package():
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
+def _others(tree):
+    """Names in a file that are somebody else's."""
+    mine = ("tacit", "benchmarks", "reliability")
+    return {
+        each.asname or each.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and not (node.module or "").startswith(mine)
+        for each in node.names
+    }
+
+
+def test_calls_of_our_own_name_their_arguments_beyond_the_fifth():
+    """Functions and classes of the sources; compiled kernels, which take no names, are left out."""
+    trees = {
+        path: ast.parse(path.read_text())
+        for folder in ("src", "papers/src", "benchmarks", "reliability")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+    }
+    ours, others = {"cls"}, set[str]()
+    for tree in trees.values():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef | ast.FunctionDef):
+                drawn = " ".join(ast.unparse(each) for each in node.decorator_list)
+                compiled = "kernel" in drawn or "inline" in drawn
+                many = isinstance(node, ast.FunctionDef) and node.args.vararg is not None
+                (others if compiled or many else ours).add(node.name)
+    long_calls = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and sum(not isinstance(each, ast.Starred) for each in node.args) > 5
+        and getattr(node.func, "attr", getattr(node.func, "id", ""))
+        in ours - others - _others(tree)
+    ]
+    assert long_calls == []

@@ -65,7 +65,7 @@ def _settings(asked: argparse.Namespace) -> list[Setting]:
     """
     if asked.sample is None:
         return [
-            Setting(family, 0, owners, rows, asked.rows, asked.kind)
+            Setting(family, 0, owners, rows, rows=asked.rows, kind=asked.kind)
             for family in asked.families
             for owners in asked.owners
             for rows in asked.public
@@ -82,7 +82,8 @@ def _settings(asked: argparse.Namespace) -> list[Setting]:
             owners, each = min(owners, _OWNERS[-2]), max(_ROWS)
         if owners == _OWNERS[-1]:
             each = 1
-        found.append(Setting(family, 0, min(owners, asked.most_owners), public, each, kind))
+        few = min(owners, asked.most_owners)
+        found.append(Setting(family, 0, few, public, rows=each, kind=kind))
     return found
 
 

@@ -68,7 +68,7 @@ def evidence(stage: Stage, campaign: str = "") -> Evidence:
     everybody = select(owners.c.id, owners.c.owner).where(store.mine(owners))
     asked_for = select(invitations.c.owner, invitations.c.question).where(store.mine(invitations))
     heard = select(reports.c.owner, reports.c.question, reports.c.data).where(store.mine(reports))
-    with store.reading() as connection:
+    with store.snapshot() as connection:
         key = {row.id: row.owner for row in connection.execute(everybody)}
         invited = connection.execute(asked_for).all()
         rows = connection.execute(heard).all()

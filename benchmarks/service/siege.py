@@ -232,7 +232,9 @@ def _row(name: str, took: list[float], failed: int, quiet: float | None) -> Sieg
     median, worst = (float(np.quantile(took, at)) for at in (0.5, 0.99))
     ratio = 1.0 if quiet is None else median / quiet
     verdict = None if quiet is None else Verdict("at most 2x, 0 failed", ratio <= 2 and not failed)
-    return SiegeRow(name, verdict, len(took), failed, median, worst, ratio)
+    return SiegeRow(
+        name, verdict, len(took), failed=failed, median=median, worst=worst, ratio=ratio
+    )
 
 
 def _serve(folder: Path, port: int, key: bytes) -> None:

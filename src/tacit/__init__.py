@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     )
     from tacit.mechanisms.base import Mechanism, Reports
     from tacit.mechanisms.duchi import Duchi
-    from tacit.mechanisms.hybrid import Hybrid
     from tacit.mechanisms.laplace import Laplace
-    from tacit.mechanisms.piecewise import Piecewise
+    from tacit.mechanisms.piecewise import Hybrid, Piecewise
     from tacit.mechanisms.privunit import PrivUnit
     from tacit.mechanisms.randomized_response import RandomizedResponse
     from tacit.mechanisms.registry import Choice, NoPrivacy, choose
@@ -90,9 +89,8 @@ _NAMES = {
     "mechanisms.base": "Mechanism Reports",
     "mechanisms.registry": "Choice NoPrivacy choose",
     "mechanisms.duchi": "Duchi",
-    "mechanisms.hybrid": "Hybrid",
     "mechanisms.laplace": "Laplace",
-    "mechanisms.piecewise": "Piecewise",
+    "mechanisms.piecewise": "Hybrid Piecewise",
     "mechanisms.privunit": "PrivUnit",
     "mechanisms.randomized_response": "RandomizedResponse",
     "mechanisms.totals": "Totals",

@@ -1,17 +1,8 @@
 """The program: `tacit`, and `python -m tacit` where the folder of programs is not on the path."""
 
-from tacit._util.interrupts import exit_on_interrupt
+from tacit.program import main
 
-
-def main() -> None:
-    """Run the command line, whose import takes a moment in which Ctrl-C should not end in a
-    traceback.
-    """
-    exit_on_interrupt()
-    from tacit.cli import main as run
-
-    run()
-
+__all__ = ["main"]
 
 if __name__ == "__main__":
     main()

@@ -4,16 +4,14 @@ import numpy as np
 import pytest
 
 from tacit import seeded
-from tacit.algorithms.feature_maps import PriorScale
-from tacit.algorithms.foretelling import Heard, StandIn
-from tacit.algorithms.posterior import Posterior
-from tacit.algorithms.question import Population, next_question
+from tacit.algorithms.posterior import Posterior, PriorScale
+from tacit.algorithms.question import Population, RoundQuestion, StandIn, next_question
 from tacit.algorithms.refinement import refine
 from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline
 from tacit.learners.models.scores import contrasts, softmax
 
-ROWS, CLASSES = 4000, 3
+ROWS, CLASSES, NOISE = 4000, 3, 1e-4
 
 
 def stand_in(rows=ROWS):
@@ -24,14 +22,15 @@ def stand_in(rows=ROWS):
 
 def asked(kept=(0, 1, 3)):
     """A question about a model that is not the one below, along some of the features."""
-    return Heard(
+    return RoundQuestion(
         kept=np.array(kept),
         scale=np.array([0.5, 0.8, 0.3]),
         reference=np.full((CLASSES - 1, 4), 0.1),
+        reach=1.0,
+        radius=1.0,
         weights=np.full(ROWS, 0.7),
         left=np.random.default_rng(2).uniform(0.3, 1.0, size=(ROWS, CLASSES)),
-        mean=np.zeros((CLASSES - 1) * len(kept)),
-        noise=1e-4,
+        spread=1.0,
     )
 
 
@@ -44,7 +43,7 @@ def unknowns():
 def test_without_a_tilt_it_is_the_mean_over_public_rows():
     """By hand, row by row; four features of 4,000 rows are shrunk by a thousandth."""
     owners, (coefficients, _) = stand_in(), unknowns()
-    told = owners.foretell(asked(), coefficients, np.zeros(3), rounds=1)
+    told = owners.foretell(asked(), NOISE, coefficients, np.zeros(3), rounds=1)
     features = owners.phi[:, asked().kept] * asked().scale
     together = coefficients[:, :4] + np.array([1.0, 0.0, 0.0, 0.0]) * coefficients[:, 4:]
     p, reference = (
@@ -62,13 +61,14 @@ def test_without_a_tilt_it_is_the_mean_over_public_rows():
 def test_changes_are_the_slopes_of_what_is_expected():
     """Against differences along each unknown; a thousandth of it is a secant instead."""
     owners, (coefficients, tilt) = stand_in(), unknowns()
-    told, step = owners.foretell(asked(), coefficients, tilt, rounds=1), 1e-5
+    told, step = owners.foretell(asked(), NOISE, coefficients, tilt, rounds=1), 1e-5
     for place in range(coefficients.size + len(tilt)):
         moved = np.zeros(coefficients.size + len(tilt))
         moved[place] = step
         ends = [
             owners.foretell(
                 asked(),
+                NOISE,
                 coefficients + side * moved[: coefficients.size].reshape(coefficients.shape),
                 tilt + side * moved[coefficients.size :],
                 rounds=1,
@@ -93,7 +93,9 @@ def test_a_tilt_moves_the_mean_and_no_outlier_takes_all_weight():
 
 def test_errors_of_public_rows_are_common_to_all_rounds():
     owners, (coefficients, tilt) = stand_in(), unknowns()
-    once, often = (owners.foretell(asked(), coefficients, tilt, r).noise for r in (1, 4))
+    once, often = (
+        owners.foretell(asked(), NOISE, coefficients, tilt, rounds=r).noise for r in (1, 4)
+    )
     assert often - 1e-4 == pytest.approx(4 * (once - 1e-4))
     assert once > 1e-4
 
@@ -143,6 +145,7 @@ def test_what_clipping_makes_of_owners_with_several_rows_is_foretold():
         mean=theta,
         plain=slice(0, 12),
         tilt=PriorScale(slice(1, 3), np.ones(2), 1e-9, 0.0),
+        owners=StandIn(phi, 2, slice(1, 3)),
     )
     question = next_question(posterior, Population(20_000, 2.0, number))
     owners = 40_000
@@ -157,8 +160,9 @@ def test_what_clipping_makes_of_owners_with_several_rows_is_foretold():
     lengths = np.sqrt((shares**2).sum(axis=1))
     assert np.mean(lengths > question.radius) > 0.2
     shares *= np.minimum(1.0, question.radius / lengths)[:, np.newaxis]
-    told = StandIn(phi, 2, slice(1, 3)).foretell(
-        question.heard(np.zeros(len(question.kept)), 1e-6),
+    told = posterior.owners.foretell(
+        question,
+        1e-6,
         np.hstack([theta, np.zeros((1, 1))]),
         np.zeros(2),
         rounds=1,

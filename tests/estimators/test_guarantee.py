@@ -16,7 +16,7 @@ from tacit.estimators import (
     SiteEnsemble,
     load,
 )
-from tacit.estimators.inputs import set_aside
+from tacit.estimators.set_aside import set_aside
 from tacit.learners.owners.stump import Stump
 from tacit.mechanisms.streams import seeded
 from tests.estimators.data import task

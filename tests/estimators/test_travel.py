@@ -15,9 +15,8 @@ from tacit.estimators import (
     SiteEnsemble,
     SiteEnsembleRegressor,
 )
-from tacit.estimators.onnx_export import write_onnx
+from tacit.estimators.export import CardFacts, card_of, json_form, write_onnx
 from tacit.estimators.persistence import SavedModel
-from tacit.estimators.travel import CardFacts, card_of, json_form
 from tacit.learners.models.features import FeatureMap, Joined, Products, Rows, Waves
 from tacit.learners.models.scores import (
     Forest,

@@ -41,7 +41,7 @@ def learner_of(name, classes=2, model=None):
     X, y = blobs(200, classes)
     public = Public(X, y, classes)
     basis = basis_of((name,) if name != "within" else (), public)
-    features = within_classes(public) if name == "within" else basis.scaled(np.ones(basis.dim))
+    features = within_classes(public) if name == "within" else basis.feature_map(np.ones(basis.dim))
     return Discriminant(features, model or fit_public(public).model, 1.0)
 
 

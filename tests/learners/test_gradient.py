@@ -24,7 +24,7 @@ def asked(classes, names=("products",), reach=0.5, radius=10.0):
     X, y = rows_of(150, classes, 1)
     public = Public(X, y, classes)
     basis = with_model(basis_of(names, public), fit_public(public))
-    features = basis.scaled(np.linspace(0.5, 1.0, basis.dim))
+    features = basis.feature_map(np.linspace(0.5, 1.0, basis.dim))
     weights = 0.1 * np.random.default_rng(2).normal(size=(features.dim, classes))
     learner = Gradient(features, weights, reach, radius)
     return ShareQuery(

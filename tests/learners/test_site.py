@@ -25,7 +25,7 @@ from tacit.learners.sites.perturbation import (
     usual_ridge,
 )
 from tacit.learners.sites.projection import Projection
-from tacit.learners.sites.train import TrainSite, published
+from tacit.learners.sites.train import TrainSite, perturb_as_published
 from tacit.mechanisms.streams import exp_below, secure, seeded
 from tacit.sums.secure_sum import variance
 from tacit.wire import decode, encode
@@ -136,7 +136,7 @@ def test_noise_falls_with_epsilon_where_the_published_rule_jumps():
         noises = [output(e, 50, HuberHinge(), ridge).noise_size for e in epsilons]
         assert (np.diff(tilts) < 0).all()
         assert (np.diff(noises) < 0).all()
-    sizes = [published(epsilon, 1.0, 15.8, 7.9).tilt_size for epsilon in (0.1, 0.25)]
+    sizes = [perturb_as_published(epsilon, 1.0, 15.8, 7.9).tilt_size for epsilon in (0.1, 0.25)]
     assert sizes[1] > 4 * sizes[0]
 
 

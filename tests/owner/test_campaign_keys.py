@@ -11,8 +11,8 @@ from tacit import Cohort
 from tacit.learners.query import PURPOSE, Invitation, digest_of
 from tacit.owner.gate import Gate, Reason, RefusedError
 from tacit.owner.ledger import Ledger
+from tacit.owner.ledger_entries import CampaignId, Entry
 from tacit.owner.policy import owners
-from tacit.owner.rollback_guard import CampaignId, Entry
 from tacit.wire.envelopes import public_bytes, sign
 from tests.owner.made import policy
 

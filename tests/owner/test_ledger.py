@@ -15,8 +15,8 @@ from fractions import Fraction
 import pytest
 
 from tacit.owner.ledger import Ledger, LedgerError
+from tacit.owner.ledger_entries import Entry, Mark, read_mark, write_mark
 from tacit.owner.policy import time_of
-from tacit.owner.rollback_guard import Entry, Mark, read_mark, write_mark
 
 
 def entry(number, owner="a", epsilon="1/10"):

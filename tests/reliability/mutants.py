@@ -4,7 +4,7 @@ import sys
 from contextlib import contextmanager
 
 from tacit.owner.ledger import Book, Ledger
-from tacit.owner.ledger_tables import end_of
+from tacit.owner.ledger_entries import end_of
 
 
 class Hasty(Ledger):

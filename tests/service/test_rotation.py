@@ -17,14 +17,14 @@ from tacit._util.durable import replace_file
 from tacit.cli import app
 from tacit.cli.serve import admin_key
 from tacit.estimators.persistence import SavedModel, open_model
-from tacit.service.coordinator.keys import CampaignKeys
-from tacit.service.coordinator.peers import Rosters
-from tacit.service.coordinator.records import (
+from tacit.service.coordinator.keys import (
     ROLES,
     Administrator,
     Administrators,
+    CampaignKeys,
     add_administrator,
 )
+from tacit.service.coordinator.peers import Rosters
 from tacit.service.coordinator.tables import CLOSED, ENDED, OPEN
 from tacit.service.device.client import Link
 from tacit.service.device.home import Home
@@ -242,12 +242,12 @@ def test_a_pin_leads_to_the_key_in_use_from_anywhere_in_the_line(tmp_path):
     rings = [first, *(KeyRing.rotate(tmp_path, CAMPAIGN) for _ in range(2))]
     keys = CampaignKeys.at(tmp_path)
     terms = campaigns()[0]
-    said = greeting(terms, terms.template(), keys.key, keys.said)
+    said = greeting(terms, terms.template(), keys.key, keys.statements)
     for ring in rings:
         assert read_greeting(said, ring.line.current).first == rings[0].line.current
     with pytest.raises(WireError, match="is pinned: another campaign"):
         read_greeting(said, os.urandom(32))
-    one, two = keys.said.campaign
+    one, two = keys.statements.campaign
     short = greeting(terms, terms.template(), keys.key, Successions((two,)))
     with pytest.raises(WireError, match="is pinned"):
         read_greeting(short, first.line.current)
@@ -300,7 +300,7 @@ def test_helper_and_campaign_are_replaced_while_halves_are_sealed_to_the_keys_of
     assert counts[0] == (14, 14)
     # what would be asked now is sealed to the keys of now, and owners know
     keys = CampaignKeys.at(state)
-    assert keys.sealing(ring.line.first)[0] != keys.first_sealing
+    assert keys.sealing_keys(ring.line.first)[0] != keys.first_sealing
 
 
 def test_an_owner_goes_by_another_key_and_its_budget_stays(tmp_path, database):

@@ -43,7 +43,7 @@ NAMES = [f"{i:09d}" for i in range(SITES)]  # of sites in a rehearsal
 def contents(url):
     """Everything that is in a database, as text."""
     store = Store(url)
-    with store.reading() as connection:
+    with store.snapshot() as connection:
         tables = [
             connection.execute(text(f"SELECT * FROM {name}")).all()  # noqa: S608 - ours
             for name in ("owners", "tokens", "reports", "storage")

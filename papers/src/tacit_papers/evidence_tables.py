@@ -228,14 +228,21 @@ def peers(rows: Sequence[Any]) -> str:
     lines = []
     for dataset, method in dict.fromkeys((row.dataset, row.method) for row in own):
         line = [row for row in own if (row.dataset, row.method) == (dataset, method)]
-        most = max(row.rounds for row in line)
-        cells = {row.epsilon: row for row in line if row.rounds == most}
         for what in ("served", "own"):
-            values = [getattr(cells[e], what) if e in cells else None for e in epsilons]
-            if any(value is not None for value in values):
-                told = ("" if value is None else percent(value) for value in values)
+            told = _by_epsilon(line, what, epsilons)
+            if any(told):
                 lines.append((f"{dataset}: {method}, {what}", *told))
     return table_of(("", *_heads(epsilons)), lines)
+
+
+def _by_epsilon(
+    line: Sequence[PeerRow], what: str, epsilons: Sequence[float | None]
+) -> tuple[str, ...]:
+    """A figure of the rows after the most rounds, by epsilon; empty where there is none."""
+    most = max(row.rounds for row in line)
+    cells = {row.epsilon: getattr(row, what) for row in line if row.rounds == most}
+    values = [cells.get(epsilon) for epsilon in epsilons]
+    return tuple("" if value is None else percent(value) for value in values)
 
 
 def readings_d(rows: Sequence[Any]) -> str:
@@ -343,16 +350,20 @@ def skewed_owners(rows: Sequence[Any]) -> str:
     lines = []
     for name in dict.fromkeys(row.dataset for row in own if row.owners_kind != "alike"):
         there = [row for row in own if row.dataset == name]
-        most = max(row.public_rows for row in there)
-        for method in dict.fromkeys(row.method for row in there):
-            cells = {
-                row.owners_kind: percent(row.mean)
-                for row in there
-                if (row.method, row.public_rows) == (method, most)
-            }
+        for method, cells in _by_kind(there).items():
             if len(cells) > 1:
                 lines.append((f"{name}: {method}", *(cells.get(kind, "") for kind in kinds)))
     return table_of(("", *kinds), lines)
+
+
+def _by_kind(there: Sequence[AheadRow]) -> dict[str, dict[str, str]]:
+    """Accuracies with the most public rows, by method and kind of owners."""
+    most = max(row.public_rows for row in there)
+    cells: dict[str, dict[str, str]] = {row.method: {} for row in there}
+    for row in there:
+        if row.public_rows == most:
+            cells[row.method][row.owners_kind] = percent(row.mean)
+    return cells
 
 
 def gradient_trees(rows: Sequence[Any]) -> str:

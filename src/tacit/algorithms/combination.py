@@ -13,10 +13,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit._util.types import FloatArray
-from tacit.algorithms.feature_maps import Basis, Group, PriorScale, basis_of, with_model
-from tacit.algorithms.posterior import Posterior
+from tacit.algorithms.feature_maps import Basis, Group, basis_of, with_model
+from tacit.algorithms.posterior import Posterior, PriorScale
 from tacit.algorithms.public_baseline import PublicModel, temperature
-from tacit.algorithms.question import Population, RoundQuestion, next_question
+from tacit.algorithms.question import (
+    AnsweredQuestion,
+    Population,
+    RoundQuestion,
+    StandIn,
+    next_question,
+)
 from tacit.data.cohort import Public
 from tacit.learners.models.scores import Linear, Mapped, ScoreModel, contrasts, softmax
 from tacit.learners.owners.gradient import Gradient
@@ -49,12 +55,12 @@ class Combination:
         self.basis = basis_of(self.maps, self.public)
         phi = self.basis.transform(self.public.X)
         self._posterior = _posterior_of(self.basis, phi, self.public, self.own)
-        self.held_out = self._posterior.left_out
+        self.held_out = self._posterior.held_out
         if not _all_linear(self.own) and self._lead.sum() < 0:
             self.basis = with_model(self.basis, self.own)
             phi = self.basis.transform(self.public.X)
             self._posterior = _posterior_of(self.basis, phi, self.public, self.own)
-            self.held_out = self._posterior.left_out
+            self.held_out = self._posterior.held_out
         self._left = self.population.owners
         self._chosen: RoundQuestion | None = None
 
@@ -87,33 +93,36 @@ class Combination:
         scale[asked.kept] = asked.scale
         matrix = contrasts(len(asked.reference) + 1)
         weights = (matrix @ (asked.reference[:, asked.kept] / asked.scale)).T
-        features = self.basis.scaled(scale)
+        features = self.basis.feature_map(scale)
         return Gradient(features, np.ascontiguousarray(weights), asked.reach, asked.radius)
 
     @property
     def model(self) -> ScoreModel:
         """The mean of the belief."""
         weights = (contrasts(self.public.classes) @ self._posterior.theta).T
-        term = Mapped(self.basis.scaled(np.ones(self.basis.dim)), np.ascontiguousarray(weights))
+        term = Mapped(
+            self.basis.feature_map(np.ones(self.basis.dim)), np.ascontiguousarray(weights)
+        )
         return ScoreModel(self.public.classes, (term,))
 
     def update(self, answer: Answer) -> None:
         """The posterior after an answer; too few owners tell nothing."""
         noise = float(np.mean(answer.stderr**2))
         if np.isfinite(noise):
-            self._posterior.take(self._question.heard(answer.mean, max(noise, 1e-15)))
-            self.held_out = self._posterior.left_out
+            heard = AnsweredQuestion(self._question, answer.mean, max(noise, 1e-15))
+            self._posterior.take(heard)
+            self.held_out = self._posterior.held_out
         self._left = max(1, self._left - answer.n)
         self._chosen = None
 
     @property
-    def contradicted(self) -> bool:
+    def is_contradicted(self) -> bool:
         """Whether public rows speak against the model, and for the data user's own: it is wrong
         more often on rows it has not seen, and less likely by more than two standard errors, or one
         and a half if it did not begin as that model. Rows count by how much they are like the
         owners'.
         """
-        doubts, lead, y = _DOUBTS[self._anchored], self._lead, self.public.y
+        doubts, lead, y = _DOUBTS[self._begins_as_own], self._lead, self.public.y
         like = self._posterior.likeness
         lead = like * lead
         wrong = [
@@ -126,20 +135,22 @@ class Combination:
     def gain(self) -> float:
         """Expected fall of the mean log loss if everybody answers, in nats."""
         chances = softmax(self._posterior.scores(self._posterior.theta))
-        return 0.5 * self._mean_square(self._explained[0], 1 - (chances**2).sum(axis=1))
+        return 0.5 * self._mean_square(self._split_covariance[0], 1 - (chances**2).sum(axis=1))
 
     @property
     def change(self) -> float:
         """How far scores are expected to move, root mean square: when it is large, one question is
         not enough.
         """
-        return float(np.sqrt(self._mean_square(self._explained[0], np.ones(len(self.public.y)))))
+        return float(
+            np.sqrt(self._mean_square(self._split_covariance[0], np.ones(len(self.public.y))))
+        )
 
     def expected_rise(self, draws: int, seed: int) -> float:
         """Expected rise of accuracy over the data user's own model: models drawn as answers would
         make them, truths around them.
         """
-        explained, after = self._explained
+        explained, after = self._split_covariance
         coins, size = np.random.default_rng(seed), len(after)
         roots = [_root(part) for part in (explained, after)]
         rows, rise = np.arange(len(self.public.y)), 0.0
@@ -160,18 +171,16 @@ class Combination:
         return self.own.held_out if inside else self.own.model.scores(self.public.X)
 
     @property
-    def _anchored(self) -> bool:
+    def _begins_as_own(self) -> bool:
         """Whether the belief begins as the data user's own model."""
         inside = any(group.name == "model" for group in self.basis.groups)
         return inside or self._posterior.fitted is not None
 
     @property
-    def _explained(self) -> tuple[FloatArray, FloatArray]:
+    def _split_covariance(self) -> tuple[FloatArray, FloatArray]:
         """What everybody's answers would explain of the coefficients' covariance, and the rest."""
         asked = self._question
-        noise = asked.spread / self._left
-        told = asked.heard(np.zeros((self.public.classes - 1) * len(asked.kept)), noise)
-        after = self._posterior.covariance_after(told)
+        after = self._posterior.covariance_after(asked, asked.spread / self._left)
         return self._posterior.covariance - after, after
 
     @property
@@ -219,6 +228,7 @@ def _posterior_of(basis: Basis, phi: FloatArray, public: Public, own: PublicMode
     scales.append(PriorScale(slice(dim, dim + 1), np.ones(1), *_THEIR_LEVEL, late=True))
     tilted = min(linear - 1, _TILTED)
     guess, spread = _TILT[0] / len(phi), _TILT[1]
+    tilt = PriorScale(slice(1, 1 + tilted), np.ones(tilted), guess, spread, late=True)
     return Posterior(
         phi=phi,
         labels=public.y,
@@ -226,7 +236,8 @@ def _posterior_of(basis: Basis, phi: FloatArray, public: Public, own: PublicMode
         scales=scales,
         mean=mean,
         plain=slice(0, linear),
-        tilt=PriorScale(slice(1, 1 + tilted), np.ones(tilted), guess, spread, late=True),
+        tilt=tilt,
+        owners=StandIn(phi, public.classes, tilt.columns),
         fitted=fitted,
     )
 
@@ -234,7 +245,7 @@ def _posterior_of(basis: Basis, phi: FloatArray, public: Public, own: PublicMode
 def _is_linear(basis: Basis, own: PublicModel) -> bool:
     """Whether the data user's own model is a sum of features that the basis has."""
     linear = basis.groups[0]
-    whole = linear.dim == np.linalg.matrix_rank(linear.matrix) == _varying(linear)
+    whole = linear.dim == np.linalg.matrix_rank(linear.matrix) == _count_varying(linear)
     return bool(own.model.classes == 2 and whole and _all_linear(own))
 
 
@@ -251,7 +262,7 @@ def _coefficients(linear: Group, model: ScoreModel) -> FloatArray:
     return np.ascontiguousarray(both.T)
 
 
-def _varying(linear: Group) -> int:
+def _count_varying(linear: Group) -> int:
     """How many columns vary on public rows."""
     return int((linear.matrix != 0).any(axis=1).sum())
 

@@ -25,7 +25,6 @@ from tacit.learners.models.scores import Forest, Leaves, ModelScores, contrasts
 MOST = 480  # numbers of a share: an owner's time grows with it
 COORDINATES = 15  # of which products are made
 _WAVES, _TREES = 200, 12
-_GRID = np.linspace(-9.0, 9.0, 73)  # of the logarithm of a scale around its guess
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +61,7 @@ class Basis:
             start += group.dim
         return slice(0, 0)
 
-    def scaled(self, scale: FloatArray) -> FeatureMap:
+    def feature_map(self, scale: FloatArray) -> FeatureMap:
         """Features multiplied by `scale`; those with scale 0 are gone, and so are groups without
         any. The constant one must stay.
         """
@@ -82,36 +81,7 @@ class Basis:
 
     def transform(self, X: FloatArray) -> FloatArray:
         """All features of rows, (rows, dim)."""
-        return self.scaled(np.ones(self.dim)).transform(X)
-
-
-@dataclass(frozen=True, eq=False)
-class PriorScale:
-    """A guess of how large the coefficients in `columns` are: their variance is s times `strength`,
-    log s is normal around log `guess` with deviation `spread`; spread 0: s is the guess. `late`:
-    only answers tell more.
-    """
-
-    columns: slice
-    strength: FloatArray
-    guess: float
-    spread: float
-    late: bool = False
-
-    def weigh(self, values: FloatArray, seen: FloatArray) -> tuple[float, float]:
-        """The most likely size of s and its mean, over a grid weighted by the evidence.
-
-        With likelihood exp(b^T t - t^T M t / 2) in the group's coefficients, the others integrated
-        out, the evidence of s is that of N(0, s S): -1/2 log(1 + s e) + 1/2 u^2 s / (1 + s e) over
-        eigenvalues e of S^1/2 M S^1/2 (`values`) and u^2 (`seen`).
-        """
-        grid = self.guess * np.exp(_GRID)
-        variance = 1 + grid[:, np.newaxis] * values
-        evidence = 0.5 * (seen * grid[:, np.newaxis] / variance - np.log(variance)).sum(axis=1)
-        evidence = evidence - 0.5 * (_GRID / self.spread) ** 2
-        weights = np.exp(evidence - evidence.max())
-        weights = weights / weights.sum()
-        return float(np.exp(weights @ np.log(grid))), float(weights @ grid)
+        return self.feature_map(np.ones(self.dim)).transform(X)
 
 
 def basis_of(names: Sequence[str], public: Public) -> Basis:

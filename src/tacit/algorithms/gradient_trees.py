@@ -65,7 +65,14 @@ def grow(
     stages, held_out, records = [own.model], [own.held_out], list[StepRecord]()
 
     def end(why: str) -> Refined:
-        return Refined(tuple(stages), tuple(held_out), own, tuple(records), 0.0, why)
+        return Refined(
+            tuple(stages),
+            tuple(held_out),
+            own,
+            records=tuple(records),
+            predicted_gain=0.0,
+            ended=why,
+        )
 
     for _ in range(growth.trees):
         chance = softmax(held_out[-1])[:, 1]

@@ -12,15 +12,17 @@ come from the evidence. Derivation: combination.md.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import block_diag, cho_factor, cho_solve
 
 from tacit._util.types import BoolArray, FloatArray, IntArray
-from tacit.algorithms.feature_maps import PriorScale
-from tacit.algorithms.foretelling import Heard, StandIn, curvatures, mean_curvature
 from tacit.algorithms.public_baseline import FOLDS
 from tacit.learners.models.scores import contrasts, softmax
+
+if TYPE_CHECKING:  # public rows in place of owners' are handed to a posterior
+    from tacit.algorithms.question import AnsweredQuestion, Forecast, RoundQuestion, StandIn
 
 _STEPS, _STILL, _FARTHEST = 12, 1e-3, 2.0  # of Gauss-Newton; in root mean squares of scores
 _LEFT_OUT = 1 / FOLDS
@@ -29,6 +31,36 @@ _POOR = (
     2.0  # mean square of an answer's standardised residuals from which on another mode is sought
 )
 _LOOSE = (0.02, 30.0)  # there: part of a fitted model's precision, factor of scales
+_GRID = np.linspace(-9.0, 9.0, 73)  # of the logarithm of a scale around its guess
+
+
+@dataclass(frozen=True, eq=False)
+class PriorScale:
+    """A guess of how large the coefficients in `columns` are: their variance is s times `strength`,
+    log s is normal around log `guess` with deviation `spread`; spread 0: s is the guess. `late`:
+    only answers tell more.
+    """
+
+    columns: slice
+    strength: FloatArray
+    guess: float
+    spread: float
+    late: bool = False
+
+    def weigh(self, values: FloatArray, seen: FloatArray) -> tuple[float, float]:
+        """The most likely size of s and its mean, over a grid weighted by the evidence.
+
+        With likelihood exp(b^T t - t^T M t / 2) in the group's coefficients, the others integrated
+        out, the evidence of s is that of N(0, s S): -1/2 log(1 + s e) + 1/2 u^2 s / (1 + s e) over
+        eigenvalues e of S^1/2 M S^1/2 (`values`) and u^2 (`seen`).
+        """
+        grid = self.guess * np.exp(_GRID)
+        variance = 1 + grid[:, np.newaxis] * values
+        evidence = 0.5 * (seen * grid[:, np.newaxis] / variance - np.log(variance)).sum(axis=1)
+        evidence = evidence - 0.5 * (_GRID / self.spread) ** 2
+        weights = np.exp(evidence - evidence.max())
+        weights = weights / weights.sum()
+        return float(np.exp(weights @ np.log(grid))), float(weights @ grid)
 
 
 @dataclass(eq=False)
@@ -40,7 +72,7 @@ class Posterior:
     the rows already, `fitted` are its scores and what they are out of fold: in `plain` features it
     stands for what the labels say, with a precision that is calibrated by how much it changes out
     of fold. `tilt` guesses how far owners' rows lie
-    elsewhere, and along which columns.
+    elsewhere, and along which columns; `owners` are public rows in their place.
     """
 
     phi: FloatArray
@@ -50,12 +82,12 @@ class Posterior:
     mean: FloatArray
     plain: slice
     tilt: PriorScale
+    owners: "StandIn"
     fitted: tuple[FloatArray, FloatArray] | None = None
-    heard: list[Heard] = field(default_factory=list)
+    answers: "list[AnsweredQuestion]" = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._contrasts = contrasts(self.classes)
-        self._owners = StandIn(self.phi, self.classes, self.tilt.columns)
         extra = np.zeros((len(self.phi), 1))
         self._public = np.hstack([self.phi, extra])
         self._centre = np.hstack([self.mean, np.zeros((self.classes - 1, 1))])
@@ -93,26 +125,26 @@ class Posterior:
     @property
     def owners_chances(self) -> FloatArray:
         """How likely each class is for public rows, if owners had them."""
-        return self._owners.chances(self._all)
+        return self.owners.chances(self._all)
 
     @property
     def likeness(self) -> FloatArray:
         """How much each public row counts where owners' rows lie; 1 on average."""
-        return self._owners.shares(self._tilt)
+        return self.owners.shares(self._tilt)
 
     def scores(self, theta: FloatArray) -> FloatArray:
         """Scores of public rows under coefficients (classes - 1, features)."""
         return np.asarray(self.phi @ theta.T @ self._contrasts.T)
 
-    def take(self, answer: Heard) -> None:
+    def take(self, answer: "AnsweredQuestion") -> None:
         """The posterior after one more answer."""
-        self.heard.append(answer)
+        self.answers.append(answer)
         self._settle(2)
         if self.fitted is not None and self._misfit > _POOR:
             self._seek_another_mode()
 
     @property
-    def left_out(self) -> FloatArray:
+    def held_out(self) -> FloatArray:
         """Scores of each public row as they would be had its label not been seen.
 
         One Newton step back: theta - P phi (1 - W h)^-1 r for a row with residual r, curvature W
@@ -142,9 +174,10 @@ class Posterior:
                 out[:, a, b] = ((phi @ covariance[a, :, b]) * phi).sum(axis=1)
         return out
 
-    def covariance_after(self, asked: Heard) -> FloatArray:
-        """The covariance of the model's coefficients after an answer of this kind and noise."""
-        told = self._owners.foretell(asked, self._all, self._tilt, len(self.heard) + 1)
+    def covariance_after(self, asked: "RoundQuestion", noise: float) -> FloatArray:
+        """The covariance of the model's coefficients after an answer with this noise."""
+        rounds = len(self.answers) + 1
+        told = self.owners.foretell(asked, noise, self._all, self._tilt, rounds=rounds)
         return self._block(self._precision + told.change.T @ told.change / told.noise)
 
     @property
@@ -155,9 +188,14 @@ class Posterior:
     @property
     def _residual_answers(self) -> Iterator[tuple[FloatArray, float]]:
         """What each answer is beyond what is expected, and its variance."""
-        for answer in self.heard:
-            told = self._owners.foretell(answer, self._all, self._tilt, len(self.heard))
+        for answer in self.answers:
+            told = self._foretell(answer)
             yield answer.mean - told.expected, told.noise
+
+    def _foretell(self, answer: "AnsweredQuestion") -> "Forecast":
+        """What an answer should have been, by what is believed now."""
+        asked, rounds = answer.question, len(self.answers)
+        return self.owners.foretell(asked, answer.noise, self._all, self._tilt, rounds=rounds)
 
     def _seek_another_mode(self) -> None:
         """From where public rows hardly count and owners' rows may lie anywhere; the one of the
@@ -210,7 +248,7 @@ class Posterior:
             self._precision = self._information + np.diag(tightness)
             step = cho_solve(cho_factor(self._precision), self._slope - tightness * self._apart)
             tilt, step = step[self._all.size :], step[: self._all.size].reshape(self._all.shape)
-            move = float(np.sqrt(((self._owners.features @ step.T) ** 2).sum(axis=1).mean()))
+            move = float(np.sqrt(((self.owners.features @ step.T) ** 2).sum(axis=1).mean()))
             move = max(move, float(np.sqrt((tilt**2).sum())))
             part = min(1.0, _FARTHEST / max(move, 1e-300))
             self._all, self._tilt = self._all + part * step, self._tilt + part * tilt
@@ -225,8 +263,8 @@ class Posterior:
         labels = mean_curvature(each, np.full(len(rows), float(len(rows))), rows, rows)
         information = block_diag(labels, np.zeros((sides, sides)))
         slope = np.concatenate([self._pull(chances).ravel(), np.zeros(sides)])
-        for answer in self.heard:
-            told = self._owners.foretell(answer, self._all, self._tilt, len(self.heard))
+        for answer in self.answers:
+            told = self._foretell(answer)
             slope += told.change.T @ (answer.mean - told.expected) / told.noise
             information += told.change.T @ told.change / told.noise
         return slope, information
@@ -248,7 +286,7 @@ class Posterior:
         """The scale of each group in turn: its average over a grid, weighted by the evidence."""
         flat = self._information @ self._apart + self._slope
         for place, scale in enumerate((*self.scales, self.tilt)):
-            if scale.spread == 0 or (scale.late and not self.heard):
+            if scale.spread == 0 or (scale.late and not self.answers):
                 continue
             inside = self._inside(place)
             strength = np.tile(scale.strength, inside.sum() // len(scale.strength))
@@ -300,3 +338,23 @@ class Posterior:
     def _residuals(self, chances: FloatArray) -> FloatArray:
         """C^T (e_y - chances) of public rows."""
         return np.asarray((np.eye(self.classes)[self.labels] - chances) @ self._contrasts)
+
+
+def curvatures(chances: FloatArray, matrix: FloatArray) -> FloatArray:
+    """C^T (diag p - p p^T) C of each row, (rows, classes - 1, classes - 1)."""
+    first = chances @ matrix
+    second = np.einsum("ik,ka,kb->iab", chances, matrix, matrix)
+    return np.asarray(second - first[:, :, np.newaxis] * first[:, np.newaxis])
+
+
+def mean_curvature(
+    each: FloatArray, weights: FloatArray, left: FloatArray, right: FloatArray
+) -> FloatArray:
+    """Mean over rows of weight curvature x left right^T, flat."""
+    each = each * (weights / len(weights))[:, np.newaxis, np.newaxis]
+    size = each.shape[1]
+    out = np.empty((size, left.shape[1], size, right.shape[1]))
+    for a in range(size):
+        for b in range(size):
+            out[a, :, b] = (left * each[:, a, b, np.newaxis]).T @ right
+    return out.reshape(size * left.shape[1], -1)

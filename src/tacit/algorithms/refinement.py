@@ -141,11 +141,18 @@ def refine(
     stages, held_out = [own.model], [own.held_out]
 
     def end(why: str) -> Refined:
-        if records and belief.contradicted:
+        if records and belief.is_contradicted:
             stages.append(own.model)
             held_out.append(own.held_out)
             why = f"{why}; the sample contradicts what owners say, so its own model was kept"
-        return Refined(tuple(stages), tuple(held_out), own, tuple(records), look.gain, why)
+        return Refined(
+            tuple(stages),
+            tuple(held_out),
+            own,
+            records=tuple(records),
+            predicted_gain=look.gain,
+            ended=why,
+        )
 
     if look.gain < LEAST_GAIN:
         return end(f"nobody was asked: {too_little(look.gain)}")
@@ -203,15 +210,29 @@ def discriminate(
     answer = yield query
     if answer is None:
         scores = (blank.scores(public.X),)
-        return Refined((blank,), scores, own, (), 0.0, "owners ran out before the first round")
+        return Refined(
+            (blank,),
+            scores,
+            own,
+            records=(),
+            predicted_gain=0.0,
+            ended="owners ran out before the first round",
+        )
     model, record = learner.learn(query, answer), record_of(1, answer, "linear")
-    return Refined((model,), (model.scores(public.X),), own, (record,), 0.0, "one round")
+    return Refined(
+        (model,),
+        (model.scores(public.X),),
+        own,
+        records=(record,),
+        predicted_gain=0.0,
+        ended="one round",
+    )
 
 
 def record_of(place: int, answer: Answer, features: str) -> StepRecord:
     """A round as it went."""
     signal, noise = (float(np.sqrt((vector**2).sum())) for vector in (answer.mean, answer.stderr))
-    return StepRecord(place, answer.n, features, len(answer.mean), signal, noise)
+    return StepRecord(place, answer.n, features, width=len(answer.mean), signal=signal, noise=noise)
 
 
 def rounds_in_words(number: int) -> str:

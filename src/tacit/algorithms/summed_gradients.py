@@ -153,7 +153,7 @@ class SummedGradients:
         self._aim(self._scores(self._theta))
 
     @property
-    def contradicted(self) -> bool:
+    def is_contradicted(self) -> bool:
         """Whether public rows speak against the model, and for the data user's own: it is wrong
         more often, and less likely by more than two standard errors, on rows it has not seen.
         """

@@ -140,7 +140,7 @@ class WideStart:
         phi = features.transform(public.X)
         coefficients, variance, scores = _fit_wide(phi, public.y, public.classes)
         left_out = _out_of_fold(public, mix, variance)
-        return cls(features, phi, coefficients, variance, scores, left_out)
+        return cls(features, phi, coefficients, variance=variance, scores=scores, left_out=left_out)
 
     def _losses(self, public: Public) -> FloatArray:
         """The log loss of each row left out, at the temperature that the data user's own model has
@@ -167,7 +167,9 @@ class WideStart:
         zeros = np.zeros((classes - 1, self.phi.shape[1]))
         coefficients = np.hstack([zeros, np.eye(classes - 1) / scale])
         scores = own.held_out
-        return WideStart(features, phi, coefficients, self.variance, scores, scores)
+        return WideStart(
+            features, phi, coefficients, variance=self.variance, scores=scores, left_out=scores
+        )
 
 
 def _fit_wide(

@@ -77,7 +77,9 @@ class ClockCase:
     @property
     def query(self) -> ShareQuery:
         terms = ReportTerms("privunit", (_EPSILON,))
-        return ShareQuery(1, 1, None, self.learner, Facts(DIM, 2), FIRST_ROUND, terms)
+        return ShareQuery(
+            1, 1, None, learner=self.learner, facts=Facts(DIM, 2), ensemble=FIRST_ROUND, terms=terms
+        )
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,9 @@ def long_walks(trees: int, length: int) -> Learner:
     cut[0], left[0], right[0] = 0.25, nodes - 1, 1
     column[-1], left[-1], right[-1] = -1, 0, 0
     roots = np.zeros(trees, dtype=np.int64)
-    forest = Trees(column, cut, left, right, np.zeros(nodes), roots, roots)
+    forest = Trees(
+        column, cut, left, right=right, value=np.zeros(nodes), roots=roots, classes=roots
+    )
     features = FeatureMap(Rows(), np.zeros(DIM), np.eye(DIM))
     return Discriminant(features, ScoreModel(2, (Forest(forest, np.zeros(2)),)), 1.0)
 
@@ -144,7 +148,9 @@ def audit_clock(
     """Ask a kind of gate, in so many pairs for each case."""
     for case in cases:
         with TemporaryDirectory() as folder:
-            yield _audit_case(case, pairs, stream.child(case.name), kind, door, Path(folder))
+            yield _audit_case(
+                case, pairs, stream.child(case.name), kind=kind, door=door, folder=Path(folder)
+            )
 
 
 def _audit_case(

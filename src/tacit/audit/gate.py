@@ -53,8 +53,8 @@ from tacit.learners.owners.stump import Stump
 from tacit.learners.query import Invitation
 from tacit.mechanisms.streams import SeededStream, rational
 from tacit.owner.gate import Gate, RefusedError
+from tacit.owner.ledger_entries import Entry
 from tacit.owner.policy import Policy
-from tacit.owner.rollback_guard import Entry
 
 _SOME = 100  # owners that are asked a second time
 

@@ -108,7 +108,9 @@ def chain(rng: Generator, length: int, trees: int) -> Trees:
     cut[0], left[0], right[0] = 0.25, nodes - 1, 1
     column[-1], left[-1], right[-1] = -1, 0, 0
     roots = np.zeros(trees, dtype=np.int64)
-    return Trees(column, cut, left, right, rng.normal(size=nodes), roots, roots)
+    return Trees(
+        column, cut, left, right=right, value=rng.normal(size=nodes), roots=roots, classes=roots
+    )
 
 
 # Families
@@ -205,7 +207,9 @@ def _sum(draft: Draft, rng: Generator, steps: int) -> Query:
     terms = SumTerms(TallyLaw(EPSILON, 2), COORDINATOR, HELPER)
     number = int(rng.choice([1, (1 << 62) - 1]))
     model = _member(draft, rng)
-    return SumQuery(1, 1, None, DIM, model, share.ensemble, number, terms)
+    return SumQuery(
+        1, 1, None, columns=DIM, model=model, ensemble=share.ensemble, number=number, terms=terms
+    )
 
 
 def _shares_sum(draft: Draft, rng: Generator, steps: int) -> Query:
@@ -228,7 +232,17 @@ def _site(draft: Draft, rng: Generator, steps: int) -> Query:
     loss = LogisticLoss() if rng.random() < 0.3 else HuberHinge(float(2.0 ** rng.uniform(-10, 10)))
     ridge = float(2.0 ** rng.uniform(-40, 20)) if rng.random() < 0.7 else None
     privacy = str(rng.choice(["objective", "output"]))
-    return TrainSite(1, 1, None, projection, loss, 2, privacy, (EPSILON,), ridge)
+    return TrainSite(
+        1,
+        1,
+        None,
+        projection=projection,
+        loss=loss,
+        labels=2,
+        privacy=privacy,
+        menu=(EPSILON,),
+        ridge=ridge,
+    )
 
 
 def _cuts(rng: Generator, cells: Cells, count: int) -> tuple[Cut, ...]:
@@ -244,13 +258,22 @@ def _leaves(draft: Draft, rng: Generator, steps: int) -> Query:
         ScorePart(number + 1, int(rng.integers(DIM)), tuple(row), 0)
         for number, row in enumerate(scores)
     )
-    return CountLeaves(1, 1, (0,), cells, cuts, Additive(parts), (EPSILON,))
+    return CountLeaves(1, 1, (0,), cells=cells, cuts=cuts, model=Additive(parts), menu=(EPSILON,))
 
 
 def _tree(draft: Draft, rng: Generator, steps: int) -> Query:
     cells = Cells(SCHEMA, int(rng.integers(2, 64)))
     cuts = _cuts(rng, cells, max(1, min(200, steps // 60)))
-    return GrowTree(1, 1, (0,), cells, int(rng.integers(1, 5)), cuts, NoisyTrees(), (EPSILON,))
+    return GrowTree(
+        1,
+        1,
+        (0,),
+        cells=cells,
+        depth=int(rng.integers(1, 5)),
+        candidates=cuts,
+        model=NoisyTrees(),
+        menu=(EPSILON,),
+    )
 
 
 FAMILIES: dict[str, Callable[[Draft, Generator, int], Query]] = {

@@ -35,9 +35,8 @@ from tacit.audit.statistical import Examination, examine
 from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.caps import Cap
 from tacit.mechanisms.duchi import Duchi, DuchiLaw
-from tacit.mechanisms.hybrid import Hybrid
 from tacit.mechanisms.laplace import Laplace
-from tacit.mechanisms.piecewise import Piecewise, PiecewiseLaw
+from tacit.mechanisms.piecewise import Hybrid, Piecewise, PiecewiseLaw
 from tacit.mechanisms.privunit import PrivUnit
 from tacit.mechanisms.randomized_response import RandomizedResponse, ResponseLaw
 from tacit.mechanisms.registry import PRIVATE

@@ -260,7 +260,7 @@ def judge_site(
     ]
     for rows, f in zip(seen, minima, strict=True):
         told = targets_of(y[: len(rows)], query.labels, 0)
-        length = gradient_length(rows, told, query.loss, plan.ridge, tilt, f)
+        length = gradient_length(rows, told, query.loss, ridge=plan.ridge, tilt=tilt, f=f)
         if not length <= plan.tolerance and not f.any():
             found.faults.append(f"a zero that is no minimum: {draft}")
         found.note("certificate", length / plan.tolerance, draft)

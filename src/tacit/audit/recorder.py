@@ -108,8 +108,18 @@ def parts() -> list[Role]:
     summed = replace(boosting, terms=_sum_terms(Stump().space(facts)), keys=(COORDINATOR, HELPER))
     features = FeatureMap(Rows(), np.zeros(dim), np.eye(dim))
     gradient = Gradient(features, np.zeros((features.dim, 2)), 1.0, 1.0)
-    share = ShareQuery(1, 1, 1, gradient, Facts(dim, 2), Ensemble(2), offer)
-    maps = PublicMaps((digest_of(features.expansion),), 64, dim, features.dim, 1.0, 1.0, 8.0)
+    share = ShareQuery(
+        1, 1, 1, learner=gradient, facts=Facts(dim, 2), ensemble=Ensemble(2), terms=offer
+    )
+    maps = PublicMaps(
+        (digest_of(features.expansion),),
+        64,
+        dim,
+        features=features.dim,
+        centre=1.0,
+        matrix=1.0,
+        reach=8.0,
+    )
     linear: dict[str, Any] = {"rows": 1, "features": ("linear",)}
     refined = ClassifierTerms(**common, **rounds, **linear, query=share, maps=maps)
     law = _sum_terms(gradient.space(share.facts))
@@ -117,7 +127,16 @@ def parts() -> list[Role]:
         refined, query=replace(share, terms=law), maps=None, keys=(COORDINATOR, HELPER), budget=0.5
     )
     projection = Projection(np.zeros(dim), np.eye(dim), 1.0)
-    train = TrainSite(1, 1, None, projection, LogisticLoss(), 2, "objective", (1.0,))
+    train = TrainSite(
+        1,
+        1,
+        None,
+        projection=projection,
+        loss=LogisticLoss(),
+        labels=2,
+        privacy="objective",
+        menu=(1.0,),
+    )
     site = SiteTerms(**common, query=train, combine="guarded")
     peer = PeerTerms(
         **common, cells=Cells(SCHEMA, 8), rounds=2, epsilon=1.0, newcomers=0.0, coins=1

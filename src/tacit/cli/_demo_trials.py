@@ -77,7 +77,14 @@ def population(owned_rows: int, public_rows: int) -> MadeUpRows:
     X = np.clip(2 * (X - low) / (high - low) - 1, -1, 1)
     y = y.astype(np.int64)
     test = public + _TEST_ROWS
-    return MadeUpRows(X[test:], y[test:], X[:public], y[:public], X[public:test], y[public:test])
+    return MadeUpRows(
+        X[test:],
+        y[test:],
+        X[:public],
+        y_public=y[:public],
+        X_test=X[public:test],
+        y_test=y[public:test],
+    )
 
 
 def people(rows: int, seed: int) -> dict[str, AnyArray]:
@@ -200,7 +207,9 @@ def trials(setting: DemoSetting, everybody: MadeUpRows, stream: Stream) -> Itera
         for number in range(setting.runs):
             public = everybody.public(setting.public_rows, number)
             cohort = everybody.cohort(setting.owners, setting.rows, number)
-            run = _Run(number, setting, everybody, cohort, public, fit_public(public))
+            run = _Run(
+                number, setting, everybody, cohort=cohort, public=public, own=fit_public(public)
+            )
             yield Trial(number, PUBLIC, None, _accuracy(everybody, run.own.model.predict))
             waiting = [
                 pool.submit(_try, run, name, epsilon, stream)

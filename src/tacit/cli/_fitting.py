@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tacit._util.checks import whole
-from tacit._util.interrupts import stop_on_interrupt
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import Outlook, look_ahead
@@ -33,6 +32,7 @@ from tacit.estimators.planning import Plan
 from tacit.estimators.sites import SiteEnsemble
 from tacit.learners.owners import learner_or_simulation
 from tacit.mechanisms.streams import drawing_order, stream_of
+from tacit.program import stop_on_interrupt
 
 if TYPE_CHECKING:
     from tacit.estimators.at_scale import FileOwners
@@ -236,7 +236,7 @@ class Fitting:
                 estimator.delta,
             )
             outlook = look_ahead(sample.public, own, asked)
-        return cls(method, estimator, owned, sample, own, outlook)
+        return cls(method, estimator, owned, sample=sample, own=own, outlook=outlook)
 
     @property
     def questions(self) -> int | None:

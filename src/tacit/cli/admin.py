@@ -54,7 +54,7 @@ def owners(
             name = f" {each['name']}" if each["name"] else ""
             screen.say(f"{each['owner']}{name}: {each['state']}, answered {each['answered']}")
         return
-    known = records.known(owner)
+    known = records.describe_owner(owner)
     if known is None:
         raise ValueError(f"nothing is known of owner {owner!r}: see tacit admin owners")
     screen.tell(owners=[known])
@@ -118,7 +118,7 @@ def grant(
     Example:
         tacit admin grant ada --roles look,steer
     """
-    from tacit.service.coordinator.records import add_administrator
+    from tacit.service.coordinator.keys import add_administrator
 
     file = state / "administrators"
     key = add_administrator(file, name, roles.split(","))
@@ -321,7 +321,7 @@ def find_campaign(database: str, campaign: str = "", *, any_of_them: bool = Fals
     from tacit.service.coordinator.store import Store
 
     store = Store(_open(database), campaign)
-    with store.reading() as connection:
+    with store.snapshot() as connection:
         if not inspect(connection).has_table("storage"):
             raise ValueError(
                 "the database holds no campaign of this release: name another --database, or "

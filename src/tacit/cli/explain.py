@@ -208,15 +208,15 @@ def export(
     writable("--out", out)
     saved, signer = _read_published(model, campaign_key)
     if ending == ".onnx":
-        from tacit.estimators.onnx_export import write_onnx
+        from tacit.estimators.export import write_onnx
 
         write_onnx(saved, out)
     elif ending == ".json":
-        from tacit.estimators.travel import json_form
+        from tacit.estimators.export import json_form
 
         out.write_text(json_form(saved), encoding="utf-8")
     else:
-        from tacit.estimators.travel import CardFacts, card_of
+        from tacit.estimators.export import CardFacts, card_of
         from tacit.render.pages import write_markdown, write_page
 
         measured = () if test is None else _measure(saved, test, label)

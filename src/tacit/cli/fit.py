@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import typer
 
 from tacit._util.checks import one_of, positive
-from tacit._util.interrupts import leave_on_interrupt
 from tacit.cli._options import (
     Categories,
     Decimal,
@@ -21,6 +20,7 @@ from tacit.cli._options import (
     SchemaFile,
 )
 from tacit.cli._output import Screen, check_file, check_table, writable
+from tacit.program import leave_on_interrupt
 
 _NO_PUBLIC = (
     "--public FILE is missing: rows that you may use freely (your own, or published ones) "
@@ -263,7 +263,7 @@ def fit(
     chosen.check_options(method, options)
     if owners == label:
         raise ValueError(f"--owners and --label must be two columns, got {label!r} for both")
-    files = FitFiles(data, public, public_rows, test, out, (decimal, encoding))
+    files = FitFiles(data, public, public_rows, test=test, out=out, written=(decimal, encoding))
     files.check()
     if schema is not None:
         check_file(schema, "a schema (TOML)")

@@ -117,7 +117,7 @@ def administrator(
     Example:
         tacit identity administrator admin --state campaign
     """
-    from tacit.service.coordinator.records import replace_administrator
+    from tacit.service.coordinator.keys import replace_administrator
 
     key = replace_administrator(state, name)
     screen.tell(name=name, key=key)

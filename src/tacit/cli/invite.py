@@ -88,10 +88,10 @@ class Kit:
             found["campaign"],
             found["name"],
             check_url("url", found["url"]),
-            key_of(found["campaign_key"], "campaign_key"),
-            tuple(key_of(each, "certificates") for each in found["certificates"]),
-            tuple(found["tokens"]),
-            found["policy"],
+            campaign_key=key_of(found["campaign_key"], "campaign_key"),
+            certificates=tuple(key_of(each, "certificates") for each in found["certificates"]),
+            tokens=tuple(found["tokens"]),
+            policy=found["policy"],
         )
 
     def find_policy(self, file: Path, draft: bool) -> Path:
@@ -130,7 +130,9 @@ class Way:
             return cls(where, key, authority, patience)
         file = Path(where)
         kit = Kit.read(file)
-        return cls(kit.url, key or kit.campaign_key, authority, patience, file, kit)
+        return cls(
+            kit.url, key or kit.campaign_key, authority, patience=patience, file=file, kit=kit
+        )
 
     @property
     def name(self) -> str | None:
@@ -233,7 +235,15 @@ def invite(
     for name, file in zip(names, files, strict=True):
         tokens = tuple(secrets.token_urlsafe(24) for _ in range(owners))
         store.add_tokens(tokens)
-        kit = Kit(terms.name, name, address, standing.key, pins, tokens, policy)
+        kit = Kit(
+            terms.name,
+            name,
+            address,
+            campaign_key=standing.key,
+            certificates=pins,
+            tokens=tokens,
+            policy=policy,
+        )
         read_or_create(file, kit.text(file).encode)
         made.append(file)
     screen.tell(kits=made, campaign_key=standing.key.hex())

@@ -12,7 +12,7 @@ from tacit.cli._options import HomeFolder, check_port, home_folder
 from tacit.cli._output import Screen, table_of
 
 if TYPE_CHECKING:  # help and wrong options are told before any of it is loaded
-    from tacit.owner.rollback_guard import Entry
+    from tacit.owner.ledger_entries import Entry
 
 app = typer.Typer(
     no_args_is_help=True,

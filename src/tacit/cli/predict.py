@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit._util.interrupts import leave_on_interrupt, stop_on_interrupt
 from tacit.cli._options import Decimal, Encoding, optional_key
 from tacit.cli._output import Screen, bar, check_file, check_table, misfits_line, writable
+from tacit.program import leave_on_interrupt, stop_on_interrupt
 
 if TYPE_CHECKING:  # a wrong option or a missing file is told before any of it is loaded
     from tacit._util.types import AnyArray, IntArray

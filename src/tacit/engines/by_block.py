@@ -236,7 +236,7 @@ class ByBlock(Engine):
         )
         sums = self.sums if isinstance(self.sums, TwoServers) else None
         tasks = [
-            BlockTask(block, invited, question, self.epsilon, tapes, sums)
+            BlockTask(block, invited, question, epsilon=self.epsilon, tapes=tapes, sums=sums)
             for block in self.cohort.blocks
         ]
         total, owners = None, 0

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     )
     from tacit.estimators.explanation import Explanation
     from tacit.estimators.guarantee import Guarantee
-    from tacit.estimators.inputs import DataWarning, PrivacyWarning
     from tacit.estimators.peers import PeerEnsemble
     from tacit.estimators.persistence import load
     from tacit.estimators.planning import Plan, plan
+    from tacit.estimators.set_aside import DataWarning, PrivacyWarning
     from tacit.estimators.site_regressor import SiteEnsembleRegressor
     from tacit.estimators.sites import SiteEnsemble
 
@@ -57,7 +57,7 @@ _NAMES = {
     "displays": "ContributionsDisplay EpsilonCurveDisplay ProgressBar SitesDisplay StagesDisplay",
     "explanation": "Explanation",
     "guarantee": "Guarantee",
-    "inputs": "DataWarning PrivacyWarning",
+    "set_aside": "DataWarning PrivacyWarning",
     "peers": "PeerEnsemble",
     "persistence": "load",
     "planning": "Plan plan",

@@ -30,8 +30,9 @@ from tacit.data.table_set import is_location, open_table
 from tacit.engines.by_block import ByBlock
 from tacit.engines.inline import Engine, Monitor
 from tacit.estimators.guarantee import Source
-from tacit.estimators.inputs import INLINE, Inputs, accept_pair, epsilon_of, make_sample
+from tacit.estimators.inputs import INLINE, Inputs, accept_pair, epsilon_of
 from tacit.estimators.persistence import SavedModel
+from tacit.estimators.set_aside import make_sample
 from tacit.mechanisms.streams import Stream
 from tacit.sums.secure_sum import SecureSum
 
@@ -61,7 +62,9 @@ def engine_at(
     if isinstance(cohort, Cohort):
         width = max(1, cohort.table.shape[1]) * max(1, len(cohort.table) // max(1, len(cohort)))
         cohort = BlockedCohort.of(cohort, max(1, _SENT // width))
-    return ByBlock(cohort, given.epsilon, stream, sums, monitor, workers_at(where))
+    return ByBlock(
+        cohort, given.epsilon, stream, sums=sums, monitor=monitor, workers=workers_at(where)
+    )
 
 
 def read_files(estimator: Any, X: Any, y: Any, *, owner: Any, public: Any) -> Inputs:

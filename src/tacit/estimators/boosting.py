@@ -14,6 +14,7 @@ from tacit._util.types import AnyArray, FloatArray
 from tacit.algorithms.boosting import AllOwners, Judge, OwnSample, Schedule, boost
 from tacit.algorithms.public_baseline import PublicModel
 from tacit.algorithms.question import DELTA, Population
+from tacit.data.cohort import Public
 from tacit.data.schema import Schema
 from tacit.data.table import encode_rows
 from tacit.engines.inline import Monitor
@@ -217,12 +218,7 @@ class PrivateBoosting(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: i
         everybody = crowd.summed and self.owners_per_round is None
         answers = most if everybody else 1
         terms = crowd.terms(learner.space(self.facts_), mechanism, epsilon, answers)
-        judge: Judge = OwnSample(known)
-        sums: SecureSum | None = None
-        if judged == "owners":
-            judge = AllOwners()
-            budget = positive("error_epsilon", self.error_epsilon)
-            sums = TwoServers(epsilon=budget / most) if self.sums is None else self.sums
+        judge, sums = self._judge(judged, known, most)
         unsound = learner.unsound or ("" if sums is None else sums.unsound)
         cost = inf if unsound or mechanism == "none" else float(np.max(epsilon))
         cost += 0.0 if sums is None else float(self.error_epsilon)
@@ -230,16 +226,11 @@ class PrivateBoosting(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: i
         engine = given.engine(self.engine, stream, sums, monitor)
         schedule = Schedule(self.rounds, None if everybody else each, self.attempts)
         boosted = engine.run(boost(learner, self.facts_, terms, judge, schedule))
-        charge.settle(asked=engine.answered > 0)
+        if charge is not None:
+            charge.settle(asked=engine.answered > 0)
         self.ensemble_, self.transcript_ = boosted.ensemble, engine.transcript
         self.report_ = [asdict(record) for record in boosted.records]
-        self.ended_ = boosted.ended
-        if engine.stopped:
-            self.ended_ = f"stopped after {len(self.ensemble_)} of {self.rounds} rounds"
-        if not len(self.ensemble_):
-            self.ended_ += (
-                "; with no base model, predictions are the data user's most frequent class"
-            )
+        self.ended_ = self._end_in_words(boosted.ended, stopped=engine.stopped)
         price = None if sums is None else sums.epsilon
         promise = boosting_guarantee(
             unsound,
@@ -254,6 +245,20 @@ class PrivateBoosting(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: i
             promise = under_two_servers(promise, crowd.epsilon, crowd.delta, answers)
         self.guarantee_ = promise
         return self
+
+    def _judge(self, judged: str, known: Public, most: int) -> tuple[Judge, SecureSum | None]:
+        """Who finds a base model's error, in `most` rounds, and by which sums."""
+        if judged == "public":
+            return OwnSample(known), None
+        budget = positive("error_epsilon", self.error_epsilon)
+        return AllOwners(), TwoServers(epsilon=budget / most) if self.sums is None else self.sums
+
+    def _end_in_words(self, ended: str, *, stopped: bool) -> str:
+        """Why it ended."""
+        said = f"stopped after {len(self.ensemble_)} of {self.rounds} rounds" if stopped else ended
+        if len(self.ensemble_):
+            return said
+        return f"{said}; with no base model, predictions are the data user's most frequent class"
 
     def predict(self, X: Any) -> AnyArray:
         """The class with the most votes; the first of equal ones."""

@@ -10,21 +10,18 @@ nobody, which public rows alone decide, gives its part back.
 """
 
 import sqlite3
-import sys
-import warnings
-from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing
-from contextvars import ContextVar, Token
+from contextvars import Token
 from fractions import Fraction
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 
 from tacit._util.checks import bad, check_delta, positive
 from tacit._util.durable import make_private, use_journal
-from tacit.estimators.inputs import PrivacyWarning
+from tacit.estimators.inputs import AROUND
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS terms (only_one INTEGER PRIMARY KEY CHECK (only_one = 1),
@@ -32,7 +29,6 @@ CREATE TABLE IF NOT EXISTS terms (only_one INTEGER PRIMARY KEY CHECK (only_one =
 CREATE TABLE IF NOT EXISTS charges (number INTEGER PRIMARY KEY, what TEXT NOT NULL,
                                     unit TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL);
 """
-_current: ContextVar["Budget | None"] = ContextVar("tacit budget", default=None)
 
 
 class BudgetError(ValueError):
@@ -92,7 +88,7 @@ budget of 2 has 0.5 left: nobody was asked
             raise bad("epsilon and delta", f"those of {self.file}: {there}", (epsilon, delta))
 
     def __enter__(self) -> Self:
-        self._tokens.append(_current.set(self))
+        self._tokens.append(AROUND.set(self))
         return self
 
     def __exit__(
@@ -101,7 +97,7 @@ budget of 2 has 0.5 left: nobody was asked
         problem: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        _current.reset(self._tokens.pop())
+        AROUND.reset(self._tokens.pop())
 
     @property
     def spent(self) -> Fraction:
@@ -150,6 +146,11 @@ budget of 2 has 0.5 left: nobody was asked
                 "INSERT INTO charges (what, unit, epsilon, delta) VALUES (?, ?, ?, ?)", row
             ).lastrowid
         return int(number or 0)
+
+    def charge_fit(self, estimator: object, epsilon: Any, delta: float, unit: str) -> "Charge":
+        """Charge a fit of an estimator, whose owners spend at most these."""
+        what = f"a fit of {type(estimator).__name__}"
+        return Charge(self, self.charge(what, float(np.max(epsilon)), delta, unit))
 
     def give_back(self, number: int) -> None:
         """Of a fit that asked nobody."""
@@ -218,83 +219,13 @@ def _total(place: sqlite3.Connection) -> tuple[Fraction, Fraction]:
     return next(sums), next(sums)
 
 
-class Budgeted:
-    """Of estimators with a parameter `budget`: a fit is charged to it, or to the budget of the
-    context that it is in; and what surrounds a fit is looked at.
-    """
-
-    budget: Budget | None
-
-    def _charge(self, epsilon: Any, delta: float = 0.0, unit: str = "owner") -> "Charge":
-        """Charge a fit that costs at most this; call `settle` when it has ended."""
-        warn_of_surroundings(charged=(self.budget or _current.get()) is not None)
-        budget = self.budget or _current.get()
-        if budget is None:
-            return Charge(None, 0)
-        what = f"a fit of {type(self).__name__}"
-        return Charge(budget, budget.charge(what, float(np.max(epsilon)), delta, unit))
-
-    def __getstate__(self) -> Any:
-        """What travels to another process takes the budget of the context along, before a fit."""
-        state: Any = super().__getstate__()
-        around = _current.get()
-        if around is None or self.budget is not None or not isinstance(state, dict):
-            return state
-        return state if hasattr(self, "n_features_in_") else state | {"budget": around}
-
-
 class Charge:
-    """What a fit was charged; None: no budget counts."""
+    """What a fit was charged."""
 
-    def __init__(self, budget: Budget | None, number: int) -> None:
+    def __init__(self, budget: Budget, number: int) -> None:
         self._budget, self._number = budget, number
 
-    def settle(self, asked: bool) -> None:
-        """At the end: where nobody was asked, nothing is spent."""
-        if self._budget is not None and not asked:
+    def settle(self, *, asked: bool) -> None:
+        """At the end of the fit: where nobody was asked, nothing is spent."""
+        if not asked:
             self._budget.give_back(self._number)
-
-
-def warn_of_surroundings(*, charged: bool) -> None:
-    """Warn of what a fit cannot protect and its callers show: owners' rows that a step of a
-    pipeline was fitted to, and scores or choices by owners' rows.
-    """
-    for frame in _callers():
-        place = frame.f_globals.get("__name__", "")
-        if place == "sklearn.pipeline" and frame.f_code.co_name == "fit":
-            names = list(_fitted_steps(frame.f_locals.get("self")))
-            if names:
-                warnings.warn(
-                    f"{', '.join(names)} of the pipeline was fitted to owners' rows as they are: "
-                    "what it learned from them is not protected. Fit it to public rows and freeze "
-                    "it (sklearn.frozen.FrozenEstimator), or leave it out: bounds and scales come "
-                    "from the data user's sample",
-                    PrivacyWarning,
-                    stacklevel=4,
-                )
-        if place == "sklearn.model_selection._validation":
-            costs = "" if charged else "each of its fits spends epsilon again, and no Budget counts"
-            warnings.warn(
-                "a search or cross-validation over owners' rows: "
-                + (f"{costs}; " if costs else "")
-                + "its scores are exact figures of owners' rows, which no epsilon pays for",
-                PrivacyWarning,
-                stacklevel=4,
-            )
-            return
-
-
-def _callers() -> Iterator[FrameType]:
-    frame: FrameType | None = sys._getframe(2)
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
-
-
-def _fitted_steps(pipeline: Any) -> Iterator[str]:
-    """Names of steps before the last that learn from what goes through them, frozen ones apart."""
-    for name, step in getattr(pipeline, "steps", [])[:-1]:
-        if step in (None, "passthrough") or type(step).__name__ == "FrozenEstimator":
-            continue
-        if step.__sklearn_tags__().requires_fit:
-            yield name

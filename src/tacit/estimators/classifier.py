@@ -2,8 +2,8 @@
 scikit-learn classifier.
 """
 
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Generator, Iterator
+from dataclasses import asdict, dataclass
 from math import inf
 from typing import Any, Self
 
@@ -16,7 +16,14 @@ from tacit._util.types import AnyArray, FloatArray
 from tacit.algorithms.gradient_trees import Growth, grow
 from tacit.algorithms.public_baseline import PublicModel
 from tacit.algorithms.question import DELTA, Population
-from tacit.algorithms.refinement import MAPS, Outlook, discriminate, refine, rounds_in_words
+from tacit.algorithms.refinement import (
+    MAPS,
+    Outlook,
+    Refined,
+    discriminate,
+    refine,
+    rounds_in_words,
+)
 from tacit.data.schema import Schema
 from tacit.data.table import encode_rows
 from tacit.engines.inline import Monitor
@@ -25,6 +32,7 @@ from tacit.estimators.displays import EstimatorFace
 from tacit.estimators.guarantee import classifier_guarantee, under_two_servers
 from tacit.estimators.inputs import (
     INLINE,
+    Inputs,
     accept_table,
     baseline_of,
     check_trust,
@@ -33,6 +41,8 @@ from tacit.estimators.inputs import (
     public_pair,
     read_inputs,
 )
+from tacit.learners.learner import ShareQuery
+from tacit.learners.query import Answer
 from tacit.mechanisms.registry import MECHANISMS
 from tacit.mechanisms.streams import stream_of
 from tacit.sums import NOBODY
@@ -202,49 +212,27 @@ class PrivateClassifier(EstimatorFace, ClassifierMixin, BaseEstimator):  # type:
             What `look_ahead` made of the sample and these owners, where it is known; it stays as it
             is.
         """
-        stream = stream_of(self.random_state)
-        combine = one_of("combine", self.combine, ("precision", "private"))
-        chosen = one_of(
-            "features", self.features, ("auto", "linear", "products", "waves", "leaves", "trees")
-        )
-        mechanism = one_of("mechanism", self.mechanism, {"auto", *MECHANISMS})
-        rounds = None if self.rounds is None else whole("rounds", self.rounds, 1)
-        rows = whole("rows_per_owner", self.rows_per_owner, 1)
+        chosen, stream = self._choices(), stream_of(self.random_state)
         public = public_pair(public, X_public, y_public)
         given = read_inputs(self, X, y, owners=owners, public=public, stream=stream)
         self.schema_ = given.sample.schema
         self.classes_ = np.array(self.schema_.classes)
         self.public_frequencies_ = given.frequencies
         self.moved_values_, self.ignored_rows_ = given.moved, given.cohort.ignored
-        public_rows = given.sample.public
-        own = baseline_of(public_rows, baseline if outlook is None else outlook.combination.own)
-        expected = _NO_NOISE if mechanism == "none" else float(np.median(given.epsilon))
-        crowd = Population(given.owners, expected, rows, self.trust, self.delta)
-        check_trust(crowd, mechanism, given.epsilon)
-        if crowd.summed and chosen not in ("auto", "trees"):
-            raise bad("features", 'auto or trees with trust="two servers"', chosen)
-        price = inf if mechanism == "none" else given.epsilon
+        known = baseline if outlook is None else outlook.combination.own
+        own = baseline_of(given.sample.public, known)
+        expected = _NO_NOISE if chosen.mechanism == "none" else float(np.median(given.epsilon))
+        crowd = Population(given.owners, expected, chosen.rows, self.trust, self.delta)
+        check_trust(crowd, chosen.mechanism, given.epsilon)
+        if crowd.summed and chosen.features not in ("auto", "trees"):
+            raise bad("features", 'auto or trees with trust="two servers"', chosen.features)
+        price = inf if chosen.mechanism == "none" else given.epsilon
         charge = self._charge(price, crowd.delta if crowd.summed else 0.0)
+        algorithm = _algorithm(chosen, given, crowd, own, outlook)
         engine = given.engine(self.engine, stream, monitor=monitor)
-        if combine == "private":
-            refined = engine.run(discriminate(public_rows, crowd, mechanism, given.epsilon, own))
-        elif chosen == "trees":
-            growth = Growth() if rounds is None else Growth(trees=rounds)
-            refined = engine.run(grow(public_rows, crowd, mechanism, given.epsilon, growth, own))
-        else:
-            refined = engine.run(
-                refine(
-                    public_rows,
-                    crowd,
-                    mechanism,
-                    given.epsilon,
-                    maps=MAPS if chosen == "auto" else (chosen,),
-                    rounds=rounds,
-                    own=own,
-                    outlook=outlook,
-                )
-            )
-        charge.settle(asked=engine.speakers > 0)
+        refined = engine.run(algorithm)
+        if charge is not None:
+            charge.settle(asked=engine.speakers > 0)
         self.model_, self.stages_ = refined.stages[-1], refined.stages
         self.public_only_score_, self.public_model_ = own.accuracy, own.name
         self.predicted_gain_, self.ended_ = refined.predicted_gain, refined.ended
@@ -252,13 +240,24 @@ class PrivateClassifier(EstimatorFace, ClassifierMixin, BaseEstimator):  # type:
         if engine.stopped:
             self.ended_ = f"stopped after {rounds_in_words(len(self.report_))}"
         self.transcript_ = engine.transcript
-        named = "privunit" if mechanism == "auto" else mechanism
+        named = "privunit" if chosen.mechanism == "auto" else chosen.mechanism
         promise = classifier_guarantee(named, given.epsilon, given.source, stream, engine.influence)
         if crowd.summed:
-            asked = len(refined.records)
-            promise = under_two_servers(promise, expected, crowd.delta, max(1, asked))
+            asked = max(1, len(refined.records))
+            promise = under_two_servers(promise, crowd.epsilon, crowd.delta, asked)
         self.guarantee_ = promise if engine.speakers else promise.without_reports
         return self
+
+    def _choices(self) -> "_Choices":
+        """The parameters, each one of those that there are."""
+        maps = ("auto", "linear", "products", "waves", "leaves", "trees")
+        return _Choices(
+            combine=one_of("combine", self.combine, ("precision", "private")),
+            features=one_of("features", self.features, maps),
+            mechanism=one_of("mechanism", self.mechanism, {"auto", *MECHANISMS}),
+            rounds=None if self.rounds is None else whole("rounds", self.rounds, 1),
+            rows=whole("rows_per_owner", self.rows_per_owner, 1),
+        )
 
     def predict(self, X: Any) -> AnyArray:
         """The most likely class; the first of equal ones."""
@@ -290,3 +289,28 @@ class PrivateClassifier(EstimatorFace, ClassifierMixin, BaseEstimator):  # type:
     def _encode(self, X: Any) -> FloatArray:
         check_is_fitted(self)
         return np.asarray(encode_rows(accept_table(self, X, reset=False), self.schema_).X)
+
+
+@dataclass(frozen=True)
+class _Choices:
+    """Parameters of a fit as they were accepted."""
+
+    combine: str
+    features: str
+    mechanism: str
+    rounds: int | None
+    rows: int
+
+
+def _algorithm(
+    chosen: _Choices, given: Inputs, crowd: Population, own: PublicModel, outlook: Outlook | None
+) -> Generator[ShareQuery, Answer | None, Refined]:
+    """What asks these owners."""
+    asked = (given.sample.public, crowd, chosen.mechanism, given.epsilon)
+    if chosen.combine == "private":
+        return discriminate(*asked, own)
+    if chosen.features == "trees":
+        growth = Growth() if chosen.rounds is None else Growth(trees=chosen.rounds)
+        return grow(*asked, growth=growth, own=own)
+    maps = MAPS if chosen.features == "auto" else (chosen.features,)
+    return refine(*asked, maps=maps, rounds=chosen.rounds, own=own, outlook=outlook)

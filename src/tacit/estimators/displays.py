@@ -16,9 +16,9 @@ import numpy as np
 from sklearn.base import clone
 
 from tacit._util.types import FloatArray
-from tacit.estimators.budget import Budgeted
 from tacit.estimators.explanation import Explained
 from tacit.estimators.guarantee import Guarantee
+from tacit.estimators.inputs import Budgeted
 from tacit.estimators.persistence import Savable
 from tacit.estimators.planning import Plan
 

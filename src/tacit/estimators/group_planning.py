@@ -152,7 +152,9 @@ def plan_sites(query: TrainSite, public: Public, combine: str, group: OwnerGroup
         alone = 1 - float(missed.mean()) / max(float(known.y.var()), 1.0)
     measure = ACCURACY if known.classes else VARIANCE
     rise, doubt = _play_all(group, known, worlds, play)
-    return GroupPlan("sites", group, len(public.y), measure, alone, rise, doubt)
+    return GroupPlan(
+        "sites", group, len(public.y), measure=measure, alone=alone, rise=rise, doubt=doubt
+    )
 
 
 def _linear_worlds(query: TrainSite, known: Public, alone: Sequence[PublicOnly]) -> PlayedWorlds:
@@ -210,14 +212,25 @@ def plan_peers(
 
     rise, doubt = _play_all(group, known, lambda _: world, play)
     alone = own.accuracy or float(np.bincount(known.y).max() / len(known.y))
-    return GroupPlan(method, group, len(public.y), ACCURACY, alone, rise, doubt)
+    return GroupPlan(
+        method, group, len(public.y), measure=ACCURACY, alone=alone, rise=rise, doubt=doubt
+    )
 
 
 def default_question(public: Public, epsilon: float) -> TrainSite:
     """What sites are asked where nothing else is said."""
     projections = projections_of(public.X)
     loss = loss_of("auto", numbers=public.classes == 0)
-    first = TrainSite(1, 1, None, projections[0], loss, public.classes, "objective", (epsilon,))
+    first = TrainSite(
+        1,
+        1,
+        None,
+        projection=projections[0],
+        loss=loss,
+        labels=public.classes,
+        privacy="objective",
+        menu=(epsilon,),
+    )
     return tune_site(first, public.X, public.y, epsilon, projections)
 
 

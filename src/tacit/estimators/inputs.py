@@ -4,18 +4,22 @@ by public rules.
 Accepted are arrays of numbers, and data frames, which may hold categories and text. The data
 user's sample is the only thing that bounds, categories, classes and thresholds are taken from;
 where there is none, some owners are set aside as such a sample, and the guarantee says so.
+
+What surrounds a fit is looked at, too: a budget that it is charged to, steps of a pipeline that
+were fitted to owners' rows, scores and choices by them.
 """
 
+import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
-from math import ceil
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils import assert_all_finite, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from tacit._util.checks import bad, positive
@@ -37,27 +41,23 @@ from tacit.data.table import (
 from tacit.data.table_file import TableFile
 from tacit.engines.inline import Engine, Inline, Monitor
 from tacit.estimators.guarantee import Source
-from tacit.mechanisms.streams import Stream, drawing_order
+from tacit.estimators.set_aside import (
+    DataWarning,
+    PrivacyWarning,
+    PublicPart,
+    draw_sample,
+    make_sample,
+)
+from tacit.mechanisms.streams import Stream
 from tacit.sums import HOW
 from tacit.sums.secure_sum import SecureSum
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a fit without files and without a budget does without
     from tacit.data.owner_blocks import BlockedCohort
+    from tacit.estimators.budget import Budget, Charge
 
+AROUND: ContextVar["Budget | None"] = ContextVar("tacit budget", default=None)
 INLINE = "inline"  # the engine in this process
-
-_LEAST = 10  # owners to set aside, unless that is more than half
-
-
-@dataclass(frozen=True, eq=False)
-class PublicPart:
-    """The data user's sample, which owners it was `taken` from (nobody, when it is the data user's
-    own), and what a guarantee says of that.
-    """
-
-    sample: Sample
-    taken: BoolArray
-    source: Source
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,72 +151,6 @@ def accept_sample(estimator: Any, public: Any, owners: int) -> PublicPart:
     return PublicPart(make_sample(estimator, X, y), nobody, Source(len(y)))
 
 
-class PrivacyWarning(UserWarning):
-    """Something is less protected than one may think, e.g. rows that become the data user's
-    sample.
-    """
-
-
-class DataWarning(UserWarning):
-    """Something of a table is not read as one may think: columns left out, labels not known."""
-
-
-def warn_used_in_clear(taken: BoolArray, unit: str) -> str:
-    """The sentence that a headline says of owners or records set aside, after a loud warning."""
-    sentence = (
-        f"{np.count_nonzero(taken):,} of {len(taken):,} {unit}s, drawn at random, are not "
-        "protected at all: they were used in clear as the data user's sample."
-    )
-    warnings.warn(
-        f"fit got no public=(X0, y0). {sentence} Give public= to protect everybody.",
-        PrivacyWarning,
-        stacklevel=5,
-    )
-    return sentence
-
-
-def draw_sample(
-    estimator: Any, X: Any, y: AnyArray, owners: IntArray, stream: Stream, unit: str = "owner"
-) -> PublicPart:
-    """The rows of some owners, drawn at random; `owners` are owner numbers by row."""
-    if estimator.schema is None:
-        known = is_known(y)
-        check_classification_targets(y[known])
-        classes = np.full(len(y), -1)
-        classes[known] = np.unique(y[known], return_inverse=True)[1]
-    else:
-        classes = number_labels(y, estimator.schema)
-    taken = set_aside(classes, owners, estimator.public_fraction, stream)
-    rows = np.flatnonzero(taken[owners])
-    drawn = (
-        f"{len(rows)} rows of {np.count_nonzero(taken)} owners, drawn at random, became the "
-        "data user's sample."
-    )
-    sample = make_sample(estimator, X[rows], y[rows])
-    return PublicPart(sample, taken, Source(len(rows), drawn, warn_used_in_clear(taken, unit)))
-
-
-def make_sample(estimator: Any, X: Any, y: AnyArray) -> Sample:
-    """Public rows by the estimator's schema, or by what they show."""
-    if estimator.schema is None:
-        known = y[is_known(y)]
-        check_classification_targets(known)
-        if len(np.unique(known)) < 2:
-            raise ValueError(
-                "the data user's sample has one class; two or more are needed, or a schema "
-                "that names them"
-            )
-    sample = Sample.of(X, y, estimator.schema)
-    warn_notes(sample.notes)
-    return sample
-
-
-def warn_notes(notes: Iterable[str]) -> None:
-    """What a reader of a file would be told of its columns."""
-    for note in notes:
-        warnings.warn(note, DataWarning, stacklevel=6)
-
-
 def warn_other_type(labels: AnyArray, schema: Schema) -> None:
     """Where y is of another type than the classes: types may be told, values may not."""
     numbers = all(isinstance(value, int | float) for value in schema.classes)
@@ -228,45 +162,6 @@ def warn_other_type(labels: AnyArray, schema: Schema) -> None:
             DataWarning,
             stacklevel=5,
         )
-
-
-def set_aside(classes: IntArray, owners: IntArray, fraction: float, stream: Stream) -> BoolArray:
-    """Which owners to set aside: in random order, until there are `fraction` of them and they show
-    two classes.
-
-    At least ten owners, or half when there are fewer than twenty. When to stop depends on owners
-    already taken (and on the number of all), never on the rows of those that stay: nobody who stays
-    has been looked at. `classes` are class numbers by row, -1 for labels that do not count, and
-    `owners` owner numbers by row.
-
-    >>> from tacit import seeded
-    >>> int(set_aside(np.arange(100) % 2, np.arange(100), 0.2, seeded(1)).sum())
-    20
-    """
-    if not positive("public_fraction", fraction) < 1:
-        raise bad("public_fraction", "a number between 0 and 1", fraction)
-    size = int(owners.max()) + 1
-    if size < 2:
-        raise ValueError(
-            "one owner (n_samples = 1 or one name) is too few: one is set aside, one is "
-            "asked; give public="
-        )
-    order = drawing_order(size, stream, "set aside")
-    rank = np.empty(size, dtype=np.int64)
-    rank[order] = np.arange(size)
-    counted = classes >= 0
-    first = np.full(max(2, int(classes.max()) + 1), size)  # of each class: when it is first seen
-    np.minimum.at(first, classes[counted], rank[owners[counted]])
-    second_class = int(np.partition(first, 1)[1]) + 1
-    if second_class >= size:
-        raise ValueError(
-            "the rows set aside for the data user have one class, or would leave no owner to ask: "
-            "y needs two classes with several owners each, or give public=(X0, y0)"
-        )
-    number = max(ceil(fraction * size), min(_LEAST, size // 2), second_class)
-    taken = np.zeros(size, dtype=np.bool_)
-    taken[order[: min(size - 1, number)]] = True
-    return taken
 
 
 def baseline_of(public: Public, given: PublicModel | None) -> PublicModel:
@@ -384,3 +279,72 @@ def epsilon_of(epsilon: Any, left_out: BoolArray) -> float | FloatArray:
             "epsilon", f"a number or one for each of {len(left_out)} owners", f"shape {each.shape}"
         )
     return each[~left_out]
+
+
+class Budgeted:
+    """Of estimators with a parameter `budget`: a fit is charged to it, or to the budget of the
+    context that it is in; and what surrounds a fit is looked at.
+    """
+
+    budget: "Budget | None"
+
+    def _charge(self, epsilon: Any, delta: float = 0.0, unit: str = "owner") -> "Charge | None":
+        """Charge a fit that costs at most this, and settle that when it has ended; None: no budget
+        counts.
+        """
+        budget = self.budget or AROUND.get()
+        warn_of_surroundings(charged=budget is not None)
+        return None if budget is None else budget.charge_fit(self, epsilon, delta, unit)
+
+    def __getstate__(self) -> Any:
+        """What travels to another process takes the budget of the context along, before a fit."""
+        state: Any = super().__getstate__()
+        around = AROUND.get()
+        if around is None or self.budget is not None or not isinstance(state, dict):
+            return state
+        return state if hasattr(self, "n_features_in_") else state | {"budget": around}
+
+
+def warn_of_surroundings(*, charged: bool) -> None:
+    """Warn of what a fit cannot protect and its callers show: owners' rows that a step of a
+    pipeline was fitted to, and scores or choices by owners' rows.
+    """
+    for frame in _callers():
+        place = frame.f_globals.get("__name__", "")
+        if place == "sklearn.pipeline" and frame.f_code.co_name == "fit":
+            names = list(_fitted_steps(frame.f_locals.get("self")))
+            if names:
+                warnings.warn(
+                    f"{', '.join(names)} of the pipeline was fitted to owners' rows as they are: "
+                    "what it learned from them is not protected. Fit it to public rows and freeze "
+                    "it (sklearn.frozen.FrozenEstimator), or leave it out: bounds and scales come "
+                    "from the data user's sample",
+                    PrivacyWarning,
+                    stacklevel=4,
+                )
+        if place == "sklearn.model_selection._validation":
+            costs = "" if charged else "each of its fits spends epsilon again, and no Budget counts"
+            warnings.warn(
+                "a search or cross-validation over owners' rows: "
+                + (f"{costs}; " if costs else "")
+                + "its scores are exact figures of owners' rows, which no epsilon pays for",
+                PrivacyWarning,
+                stacklevel=4,
+            )
+            return
+
+
+def _callers() -> Iterator[FrameType]:
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _fitted_steps(pipeline: Any) -> Iterator[str]:
+    """Names of steps before the last that learn from what goes through them, frozen ones apart."""
+    for name, step in getattr(pipeline, "steps", [])[:-1]:
+        if step in (None, "passthrough") or type(step).__name__ == "FrozenEstimator":
+            continue
+        if step.__sklearn_tags__().requires_fit:
+            yield name

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -156,7 +156,14 @@ class KeptTrees(KeptOwn):
 def _kept(cells: Cells, own: Any) -> KeptOwn:
     match own:
         case OwnModel():
-            return KeptModel(cells, own.released, own.left_out, own.scale, own.offset, own.tables)
+            return KeptModel(
+                cells,
+                own.released,
+                own.left_out,
+                scale=own.scale,
+                offset=own.offset,
+                tables=own.tables,
+            )
         case VotedModel():
             return KeptVotes(cells, own.rounds)
     return KeptTrees(cells, own)
@@ -206,6 +213,13 @@ class TurnPlan:
         )
 
 
+class OwnTuning(NamedTuple):
+    """How a participant makes its own model: how far it believes others, how firmly it is held."""
+
+    rho: float
+    ridge: float
+
+
 @dataclass(frozen=True)
 class Method:
     """`nothing` is what was released before anybody spoke; `own` is a participant's model,
@@ -216,7 +230,7 @@ class Method:
     plan: Callable[[Mapping[int, float], int, int], TurnPlan]
     algorithm: Callable[..., Generator[Any, Any, Any]]
     served: Callable[[Any], Scores]
-    own: Callable[[Cells, Cohort, Any, float, float, int], Scores]
+    own: Callable[[Cells, Cohort, Any, OwnTuning, int], Scores]
 
 
 def _in_turns(epsilons: Mapping[int, float], rounds: int, participants: int) -> TurnPlan:
@@ -243,24 +257,20 @@ def _stumps(
 def _trees(
     cells: Cells, held: Mapping[int, tuple[int, ...]], plan: TurnPlan, coins: Stream, known: Any
 ) -> Generator[Any, Any, NoisyTrees]:
-    return pass_trees(cells, held, speakers(plan.turns, coins), DEPTH, plan.menu, known)
+    return pass_trees(
+        cells, held, speakers(plan.turns, coins), depth=DEPTH, menu=plan.menu, known=known
+    )
 
 
-def _own_turns(
-    cells: Cells, one: Cohort, released: Any, rho: float, ridge: float, me: int
-) -> Scores:
-    return fit_own(OwnRows.of(cells, one), released, me, rho, ridge)
+def _own_turns(cells: Cells, one: Cohort, released: Any, tuning: OwnTuning, me: int) -> Scores:
+    return fit_own(OwnRows.of(cells, one), released, me, tuning.rho, tuning.ridge)
 
 
-def _own_stumps(
-    cells: Cells, one: Cohort, released: Any, rho: float, ridge: float, me: int
-) -> Scores:
-    return vote_own(cells.read(one.X), one.y, released, rho, me)
+def _own_stumps(cells: Cells, one: Cohort, released: Any, tuning: OwnTuning, me: int) -> Scores:
+    return vote_own(cells.read(one.X), one.y, released, tuning.rho, me)
 
 
-def _own_trees(
-    cells: Cells, one: Cohort, released: Any, rho: float, ridge: float, me: int
-) -> Scores:
+def _own_trees(cells: Cells, one: Cohort, released: Any, tuning: OwnTuning, me: int) -> Scores:
     trees: NoisyTrees = released
     return trees
 

@@ -20,16 +20,15 @@ from tacit.estimators.budget import Budget
 from tacit.estimators.displays import EstimatorFace
 from tacit.estimators.guarantee import peer_guarantee
 from tacit.estimators.inputs import (
-    PublicPart,
     accept_labels,
     accept_sample,
     accept_table,
-    draw_sample,
     owner_names,
     public_pair,
 )
 from tacit.estimators.peer_methods import (
     METHODS,
+    OwnTuning,
     PeerModel,
     budget_of,
     budgets_of,
@@ -37,6 +36,7 @@ from tacit.estimators.peer_methods import (
     group_rows,
     two_classes,
 )
+from tacit.estimators.set_aside import PublicPart, draw_sample
 from tacit.learners.peers.cells import Cells
 from tacit.learners.peers.own_model import RHO, RIDGE
 from tacit.learners.peers.peer_model import Additive, NoisyTrees, ServedScores, odds_as_chances
@@ -256,7 +256,8 @@ class PeerEnsemble(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: igno
         self.released_ = engine.run(
             method.algorithm(self.cells_, held, plan, coins, self.released_)
         )
-        charge.settle(asked=engine.answered > 0)
+        if charge is not None:
+            charge.settle(asked=engine.answered > 0)
         self.transcript_ = blake2b(self.transcript_ + engine.transcript, digest_size=32).digest()
         self.spent_ = self.spent_ | {
             self.participants_[number]: float(engine.spent[number]) for number in newcomers
@@ -282,11 +283,10 @@ class PeerEnsemble(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: igno
             {"participant": str(name), "epsilon": spent} for name, spent in self.spent_.items()
         ]
         self.models_ = {}
+        tuning = OwnTuning(float(self.rho), float(self.ridge))
         for number in self._present:
             one = self._cohort[number : number + 1]
-            own = method.own(
-                self.cells_, one, self.released_, float(self.rho), float(self.ridge), number
-            )
+            own = method.own(self.cells_, one, self.released_, tuning, number)
             self.models_[self.participants_[number]] = PeerModel(self.cells_, own)
         return self
 

@@ -12,7 +12,7 @@ signed file that was changed is refused whether a key is given or not.
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -108,7 +108,7 @@ class Savable:
             frequencies=frequencies,
             names=tuple(str(name) for name in getattr(fitted, "feature_names_in_", ())),
             columns=int(fitted.n_features_in_),
-            guarantee=fitted.guarantee_.of_model,
+            guarantee=replace(fitted.guarantee_, held=""),
             report=json.dumps(fitted.report_),
             ended=fitted.ended_,
             transcript=fitted.transcript_,

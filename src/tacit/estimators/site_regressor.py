@@ -20,10 +20,8 @@ from tacit.estimators.inputs import (
     accept_table,
     owner_names,
     public_pair,
-    set_aside,
-    warn_notes,
-    warn_used_in_clear,
 )
+from tacit.estimators.set_aside import set_aside, warn_notes, warn_used_in_clear
 from tacit.estimators.sites import SiteInputs, SiteModels
 from tacit.mechanisms.streams import Stream, stream_of
 

@@ -27,10 +27,10 @@ from tacit.estimators.inputs import (
     accept_sample,
     accept_table,
     check_trust,
-    draw_sample,
     owner_names,
     public_pair,
 )
+from tacit.estimators.set_aside import draw_sample
 from tacit.learners.models.scores import ScoreModel
 from tacit.learners.sites.losses import LOSSES, Loss
 from tacit.learners.sites.projection import LinearModel, winners
@@ -153,7 +153,8 @@ class SiteModels(EstimatorFace, BaseEstimator):  # type: ignore[misc]  # scikit-
         charge = self._charge(crowd.epsilon, crowd.delta, unit="record")
         engine = Inline(records, crowd.epsilon, stream)
         refined = engine.run(refine(public, crowd, "auto", crowd.epsilon, own=own))
-        charge.settle(asked=len(refined.records) > 0)
+        if charge is not None:
+            charge.settle(asked=len(refined.records) > 0)
         self.model_, self.linear_ = refined, refined.model
         self.transcript_, self.ended_ = engine.transcript, refined.ended
         self.sites_ = np.unique(given.names)

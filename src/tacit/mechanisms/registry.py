@@ -12,9 +12,8 @@ from tacit._util.checks import bad, one_of
 from tacit._util.types import AnyArray, BoolArray, FloatArray, WordArray
 from tacit.mechanisms.base import Mechanism, Reports
 from tacit.mechanisms.duchi import Duchi
-from tacit.mechanisms.hybrid import Hybrid
 from tacit.mechanisms.laplace import Laplace
-from tacit.mechanisms.piecewise import Piecewise
+from tacit.mechanisms.piecewise import Hybrid, Piecewise
 from tacit.mechanisms.privunit import PrivUnit
 from tacit.mechanisms.randomized_response import RandomizedResponse
 from tacit.mechanisms.spaces import Ball, Blocks, Space

@@ -30,9 +30,9 @@ from tacit.data.schema import Schema
 from tacit.learners.query import PURPOSE, Cost, Invitation, Query, digest_of
 from tacit.mechanisms.streams import rational
 from tacit.owner.ledger import Book, Ledger
+from tacit.owner.ledger_entries import COUNTS, CampaignId, Entry, added_epsilon
 from tacit.owner.policy import OVERHEAD, Policy
 from tacit.owner.report_maker import PACKING, DueReport, ReportMaker
-from tacit.owner.rollback_guard import COUNTS, CampaignId, Entry, added_epsilon
 from tacit.owner.template import QuestionForm, Template
 from tacit.owner.worker import Timetable
 from tacit.sums.halves import no_rehearsal

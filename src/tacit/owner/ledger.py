@@ -3,7 +3,7 @@
 SQLite in WAL mode with full synchronisation. A transaction takes the write lock first (BEGIN
 IMMEDIATE), so several processes on one file are one after the other, and what is checked is still
 true when it is written. Entries form a hash chain, which is checked whenever a ledger is opened;
-marks outside the file (rollback_guard.py) notice an old copy.
+marks outside the file (ledger_entries.py) notice an old copy.
 
 Claim: what has been returned to a caller is in the ledger, whatever is killed and whenever; the
 same question gives the same bytes; budgets are never exceeded, also by several processes. Edges: a
@@ -23,13 +23,17 @@ from pathlib import Path
 from typing import NoReturn
 
 from tacit._util.durable import use_journal
-from tacit.owner.ledger_tables import FIELDS, end_of, insert, prepare, read_entries
-from tacit.owner.rollback_guard import (
+from tacit.owner.ledger_entries import (
+    FIELDS,
     CampaignId,
     Entry,
     Mark,
     default_mark,
+    end_of,
+    insert,
     link_entry,
+    prepare,
+    read_entries,
     read_mark,
     write_mark,
 )

@@ -19,7 +19,7 @@ from tacit.learners.owners.sum_query import SealedQuery
 from tacit.learners.query import Invitation, Query
 from tacit.mechanisms.registry import MECHANISMS
 from tacit.mechanisms.streams import rational
-from tacit.owner.rollback_guard import COUNTS, Entry, budget_used
+from tacit.owner.ledger_entries import COUNTS, Entry, budget_used
 from tacit.sums import HOW
 
 _LARGEST_QUERY = 1 << 20

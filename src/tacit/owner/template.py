@@ -19,8 +19,8 @@ from tacit._util.checks import bad, whole
 from tacit.learners.query import Invitation, Query, digest_of
 from tacit.mechanisms.streams import rational
 from tacit.owner.ledger import Book
+from tacit.owner.ledger_entries import COUNTS, CampaignId, budget_used
 from tacit.owner.policy import Policy
-from tacit.owner.rollback_guard import COUNTS, CampaignId, budget_used
 from tacit.wire import encode, message
 from tacit.wire.codec import fields_of, tag_of
 

@@ -116,14 +116,34 @@ class VectorTerms(SumLaw):
             reach = min(dim * largest, ceil(sizes + sqrt(sizes)))
             bound = min(dim * largest**2, largest * reach, ceil(long**2 + sizes + 3 * long))
             scale = least_scale(reach, Fraction(positive("epsilon", epsilon)) / answers)
-            return cls(dim, space.radius_2, step, bound, reach, LAPLACE, scale, 0.0, minimum)
+            return cls(
+                dim,
+                space.radius_2,
+                step,
+                bound=bound,
+                reach=reach,
+                law=LAPLACE,
+                noise=scale,
+                delta=0.0,
+                minimum=minimum,
+            )
         long = max(float(largest), _SPREAD * sqrt(dim))
         rough = long**2 + dim / 6 + sqrt(dim * (2 * (long**2 / dim + 1) / 3))
         bound = min(dim * largest**2, ceil(rough))
         sigma = least_sigma(bound, rho_of(epsilon, delta) / whole("answers", answers, 1))
         radius = space.radius_2
         reach = dim * largest
-        return cls(dim, radius, radius / long, bound, reach, GAUSSIAN, sigma, delta, minimum)
+        return cls(
+            dim,
+            radius,
+            radius / long,
+            bound=bound,
+            reach=reach,
+            law=GAUSSIAN,
+            noise=sigma,
+            delta=delta,
+            minimum=minimum,
+        )
 
     @property
     def largest(self) -> int:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tacit.service.coordinator import sql
-from tacit.service.coordinator.records import Act, Records, add_administrator
+from tacit.service.coordinator.keys import add_administrator
+from tacit.service.coordinator.records import Act, Records
 from tacit.service.coordinator.tables import CLOSED, OPEN, Question
 from tests.service.coordinator.made import ADMIN, client_of, enrol, folder_of, running
 
@@ -32,10 +33,10 @@ def records(store):
 
 
 def test_what_is_known_of_an_owner_is_shown(records):
-    known = records.known(KEYS[0])
+    known = records.describe_owner(KEYS[0])
     assert (known["name"], known["reports"], known["invitations"]) == ("north", 2, 2)
     assert known["token_hash"]
-    assert records.known("nobody") is None
+    assert records.describe_owner("nobody") is None
     assert [(each["name"], each["state"]) for each in records.owners()] == [
         ("north", "answered"),
         ("", "answered"),
@@ -57,7 +58,7 @@ def test_forgetting_deletes_what_can_go_and_the_rest_after_the_end(records, stor
     done = records.forget(KEYS[1])
     assert done["deleted"] == ["its key", "its token's hash"]
     assert any("closed questions, until" in each for each in done["stays"])
-    assert records.known(KEYS[1]) is None
+    assert records.describe_owner(KEYS[1]) is None
     (act,) = [each for each in records.acts() if each.what == "revoke"]
     assert act.about == "forgotten 2"
     assert not enrol(store, KEYS[1], TOKENS[1])  # nor does its token open the door again

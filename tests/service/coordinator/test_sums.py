@@ -17,7 +17,7 @@ from tacit.learners.owners.sum_query import SumQuery
 from tacit.learners.query import PURPOSE, Invitation
 from tacit.owner.gate import Gate, RefusedError
 from tacit.owner.ledger import Ledger
-from tacit.service.coordinator import sums as coordinator_sums
+from tacit.service.coordinator import answers as coordinator_sums
 from tacit.service.coordinator.intake import Intake, Outcome
 from tacit.service.coordinator.server import coordinator
 from tacit.service.coordinator.tables import ADDING, CLOSED, OPEN, VOID

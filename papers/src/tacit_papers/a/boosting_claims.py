@@ -74,7 +74,9 @@ def _curves() -> list[Statement]:
         judge = _end_points(dataset, learner, epsilon, stated)
         caution = READ if (learner, dataset) == ("stump", "mnist") else SOURCES[dataset]
         reason = _beside(dataset, learner, epsilon, stated)
-        found.append(Statement(figure, text, percent(*stated), judge, caution, reason))
+        found.append(
+            Statement(figure, text, percent(*stated), judge=judge, caution=caution, reason=reason)
+        )
     for dataset, learner in dict.fromkeys((name, learner) for name, learner, _ in CURVES):
         figure = "Fig. 4" if learner == "centroid" else "Fig. 7"
         text = (
@@ -89,9 +91,9 @@ def _curves() -> list[Statement]:
                 figure,
                 text,
                 "",
-                _helps(dataset, learner, epsilons),
-                SOURCES[dataset],
-                REASONS[dataset],
+                judge=_helps(dataset, learner, epsilons),
+                caution=SOURCES[dataset],
+                reason=REASONS[dataset],
             )
         )
     text = "MNIST, epsilon 7: ten private stumps are close to ten without privacy, within 5 points"
@@ -159,9 +161,9 @@ def _votes() -> list[Statement]:
                 "Fig. 5",
                 text,
                 "20, 50",
-                _rise("centroid", dataset, epsilon, 8, (0.2, 0.5)),
-                SOURCES[dataset],
-                REASONS[dataset],
+                judge=_rise("centroid", dataset, epsilon, 8, (0.2, 0.5)),
+                caution=SOURCES[dataset],
+                reason=REASONS[dataset],
             )
         )
     text = (
@@ -179,7 +181,11 @@ def _votes() -> list[Statement]:
             f"{after}, within 6 points"
         )
         judge = _rise("stump", dataset, epsilon, after, stated)
-        found.append(Statement("Fig. 8", text, percent(*stated), judge, READ, REASONS[dataset]))
+        found.append(
+            Statement(
+                "Fig. 8", text, percent(*stated), judge=judge, caution=READ, reason=REASONS[dataset]
+            )
+        )
         text = f"{dataset}: votes of stumps are not near 0 after ten rounds (above 0.1)"
         found.append(Statement("Fig. 8", text, "", _last_vote(dataset, epsilon), READ))
     return found
@@ -244,9 +250,9 @@ def _boosted_regressions() -> list[Statement]:
                 "section V-C",
                 text + "with it",
                 "",
-                _no_gain(dataset, epsilons),
-                _GAIN,
-                "ours better",
+                judge=_no_gain(dataset, epsilons),
+                caution=_GAIN,
+                reason="ours better",
             )
         )
     text = "the weights of a network of two hidden layers, perturbed so, need a budget of 10,000"

@@ -59,7 +59,11 @@ def bound_statements() -> list[Statement]:
         judge = _scale(dataset, measure, stated)
         why = _APART if dataset != "synthetic" else "another draw of make_classification"
         statement = f"{dataset}: {text}, within 25 %"
-        found.append(Statement(where, statement, f"{stated:g}", judge, why, "data replaced"))
+        found.append(
+            Statement(
+                where, statement, f"{stated:g}", judge=judge, caution=why, reason="data replaced"
+            )
+        )
     text = (
         "hypothesis: where the error of coefficients is below their size, a regression through "
         "Piecewise is as accurate as without privacy (5 points)"
@@ -67,7 +71,14 @@ def bound_statements() -> list[Statement]:
     why = "what counts is the direction: coefficients that lie apart by their size still agree"
     return [
         *found,
-        Statement("section V-C", text, "", _hypothesis, why, "paper contradicts itself"),
+        Statement(
+            "section V-C",
+            text,
+            "",
+            judge=_hypothesis,
+            caution=why,
+            reason="paper contradicts itself",
+        ),
     ]
 
 

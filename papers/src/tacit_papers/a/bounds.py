@@ -160,5 +160,13 @@ class ScaleCell(Cell):
 def _mean_share(learner: Learner, split: Split, cohort: Cohort) -> FloatArray:
     facts = learner.facts(public_of(split))
     terms = ReportTerms("none", (1.0,))
-    query = ShareQuery(1, 1, len(cohort), learner, facts, Ensemble(split.classes), terms)
+    query = ShareQuery(
+        1,
+        1,
+        len(cohort),
+        learner=learner,
+        facts=facts,
+        ensemble=Ensemble(split.classes),
+        terms=terms,
+    )
     return np.asarray(learner.share(query, cohort).mean(axis=0))

@@ -61,9 +61,11 @@ def _tables() -> list[Statement]:
                     f"{dataset}, {mechanism}: five values of {_MEASURES[table]}"
                     f"{_UNIT if table == 'IV' else ''}, within {_FACTOR:.0%}",
                     ", ".join(f"{value.mean:.4g}" for value in values if value is not None),
-                    _values(table, dataset, mechanism),
-                    _FORMULA if dataset != "brazil" else SOURCES[dataset],
-                    _off(table, dataset, mechanism) if dataset != "brazil" else "data replaced",
+                    judge=_values(table, dataset, mechanism),
+                    caution=_FORMULA if dataset != "brazil" else SOURCES[dataset],
+                    reason=_off(table, dataset, mechanism)
+                    if dataset != "brazil"
+                    else "data replaced",
                 )
             )
         for dataset in dict.fromkeys(name for name, _ in cells):
@@ -76,9 +78,9 @@ def _tables() -> list[Statement]:
                     f"Table {table}",
                     text,
                     "",
-                    _order(table, dataset),
-                    SOURCES[dataset],
-                    REASONS[dataset],
+                    judge=_order(table, dataset),
+                    caution=SOURCES[dataset],
+                    reason=REASONS[dataset],
                 )
             )
     ratio = "MNIST, epsilon 1: the error of Laplace is about 6 times that of Piecewise"
@@ -87,9 +89,9 @@ def _tables() -> list[Statement]:
             "Table II",
             ratio,
             "6",
-            _ratio("laplace", 6.0),
-            "its Piecewise row is 1.4 times its own formula, its Laplace row is not",
-            "paper contradicts itself",
+            judge=_ratio("laplace", 6.0),
+            caution="its Piecewise row is 1.4 times its own formula, its Laplace row is not",
+            reason="paper contradicts itself",
         )
     )
     ratio = "MNIST, epsilon 1: the error of Duchi is nearly 2 times that of Piecewise"
@@ -98,9 +100,9 @@ def _tables() -> list[Statement]:
             "Table II",
             ratio,
             "2",
-            _ratio("duchi", 2.0),
-            "its own table says 2.4",
-            "paper contradicts itself",
+            judge=_ratio("duchi", 2.0),
+            caution="its own table says 2.4",
+            reason="paper contradicts itself",
         )
     )
     return found
@@ -211,9 +213,9 @@ def _first_learners() -> list[Statement]:
                 "Fig. 2",
                 text,
                 percent(stated),
-                _open(dataset, stated),
-                SOURCES[dataset],
-                REASONS[dataset],
+                judge=_open(dataset, stated),
+                caution=SOURCES[dataset],
+                reason=REASONS[dataset],
             )
         )
     text = (
@@ -225,9 +227,9 @@ def _first_learners() -> list[Statement]:
             "Fig. 2",
             text,
             "70",
-            _accurate("centroid", "mnist", 5.0, 0.70),
-            SOURCES["mnist"],
-            "ours better",
+            judge=_accurate("centroid", "mnist", 5.0, 0.70),
+            caution=SOURCES["mnist"],
+            reason="ours better",
         )
     )
     text = (
@@ -249,9 +251,9 @@ def _first_learners() -> list[Statement]:
                 "Fig. 6",
                 text,
                 "about 50 %",
-                _guesses("stump", dataset, EPSILONS, MECHANISMS[:2]),
-                caution,
-                "ours better",
+                judge=_guesses("stump", dataset, EPSILONS, MECHANISMS[:2]),
+                caution=caution,
+                reason="ours better",
             )
         )
     for mechanism in ("duchi", "piecewise"):
@@ -264,10 +266,10 @@ def _first_learners() -> list[Statement]:
                 "Fig. 6",
                 text,
                 "",
-                _as_open("stump", "synthetic", mechanism, _FROM_3),
-                "attributes of this draw differ half as much as the paper's (Table III), so noise "
-                "hides the best one longer",
-                "data replaced",
+                judge=_as_open("stump", "synthetic", mechanism, _FROM_3),
+                caution="attributes of this draw differ half as much as the paper's (Table III), "
+                "so noise hides the best one longer",
+                reason="data replaced",
             )
         )
     for learner, figure in (("centroid", "Fig. 2"), ("stump", "Fig. 6")):
@@ -364,9 +366,9 @@ def _regressions() -> list[Statement]:
             "MNIST: from epsilon 3 on, the first regression through Piecewise is as without "
             "privacy (3 points)",
             "",
-            _as_open("logistic", "mnist", "piecewise", _FROM_3),
-            "without noise these words give 96 %, so that there is more to lose",
-            "data replaced",
+            judge=_as_open("logistic", "mnist", "piecewise", _FROM_3),
+            caution="without noise these words give 96 %, so that there is more to lose",
+            reason="data replaced",
         ),
         *(
             Statement(
@@ -383,17 +385,17 @@ def _regressions() -> list[Statement]:
             "MNIST, epsilon 1: the first regression through Piecewise is about 75 % accurate, "
             "within 5 points",
             "75",
-            _accurate("logistic", "mnist", 1.0, 0.75),
-            SOURCES["mnist"],
-            REASONS["mnist"],
+            judge=_accurate("logistic", "mnist", 1.0, 0.75),
+            caution=SOURCES["mnist"],
+            reason=REASONS["mnist"],
         ),
         Statement(
             "section V-C",
             "Fashion, epsilon 9: the first regression through Piecewise is about 78 % "
             "accurate, within 5 points",
             "78",
-            _accurate("logistic", "fashion", 9.0, 0.78),
-            SOURCES["fashion"],
-            REASONS["fashion"],
+            judge=_accurate("logistic", "fashion", 9.0, 0.78),
+            caution=SOURCES["fashion"],
+            reason=REASONS["fashion"],
         ),
     ]

@@ -50,7 +50,12 @@ def _centroid_curves() -> list[Statement]:
         text = f"{dataset}: without noise boosting gains 3 to 4 points (2 to 6 here)"
         found.append(
             Statement(
-                "Fig. 7", text, "3 to 4", _gains(dataset), CAUTIONS[dataset], REASONS[dataset]
+                "Fig. 7",
+                text,
+                "3 to 4",
+                judge=_gains(dataset),
+                caution=CAUTIONS[dataset],
+                reason=REASONS[dataset],
             )
         )
         for epsilon in (3.0, 5.0):
@@ -63,9 +68,9 @@ def _centroid_curves() -> list[Statement]:
                     "Fig. 7",
                     text,
                     "",
-                    _less(dataset, "centroid", epsilon),
-                    CAUTIONS[dataset],
-                    REASONS[dataset],
+                    judge=_less(dataset, "centroid", epsilon),
+                    caution=CAUTIONS[dataset],
+                    reason=REASONS[dataset],
                 )
             )
     return found
@@ -102,9 +107,9 @@ def _hits() -> list[Statement]:
                 figure,
                 text,
                 percent(stated),
-                _hit(dataset, epsilon, k, stated),
-                CAUTIONS[dataset],
-                REASONS[dataset],
+                judge=_hit(dataset, epsilon, k, stated),
+                caution=CAUTIONS[dataset],
+                reason=REASONS[dataset],
             )
         )
     for dataset, figure in (("mnist", "Fig. 8"), ("synthetic", "Fig. 9")):
@@ -146,7 +151,12 @@ def _stump_curves() -> list[Statement]:
         )
         found.append(
             Statement(
-                figure, text, "", _less(dataset, "stump", None), CAUTIONS[dataset], REASONS[dataset]
+                figure,
+                text,
+                "",
+                judge=_less(dataset, "stump", None),
+                caution=CAUTIONS[dataset],
+                reason=REASONS[dataset],
             )
         )
         for epsilon in (3.0, 5.0):
@@ -159,9 +169,9 @@ def _stump_curves() -> list[Statement]:
                     figure,
                     text,
                     "",
-                    _similar(dataset, epsilon),
-                    CAUTIONS[dataset],
-                    REASONS[dataset],
+                    judge=_similar(dataset, epsilon),
+                    caution=CAUTIONS[dataset],
+                    reason=REASONS[dataset],
                 )
             )
     return found

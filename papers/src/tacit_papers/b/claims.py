@@ -44,9 +44,9 @@ def _table(where: str = "Table 2, Fig. 2") -> list[Statement]:
                     "Table 2",
                     text,
                     stated,
-                    _squares(where, dataset, mechanism),
-                    CAUTIONS[dataset],
-                    REASONS[dataset],
+                    judge=_squares(where, dataset, mechanism),
+                    caution=CAUTIONS[dataset],
+                    reason=REASONS[dataset],
                 )
             )
     text = "Piecewise has the smallest error in all settings but one"
@@ -129,9 +129,9 @@ def _regressions() -> list[Statement]:
                 "Fig. 2",
                 text,
                 "",
-                _improves("Table 2, Fig. 2", dataset),
-                CAUTIONS[dataset],
-                REASONS[dataset],
+                judge=_improves("Table 2, Fig. 2", dataset),
+                caution=CAUTIONS[dataset],
+                reason=REASONS[dataset],
             )
         )
         text = f"{dataset}: regressions are most accurate through Piecewise (1 point)"
@@ -140,9 +140,9 @@ def _regressions() -> list[Statement]:
                 "Fig. 2",
                 text,
                 "",
-                _best("Table 2, Fig. 2", dataset),
-                CAUTIONS[dataset],
-                REASONS[dataset],
+                judge=_best("Table 2, Fig. 2", dataset),
+                caution=CAUTIONS[dataset],
+                reason=REASONS[dataset],
             )
         )
     text = (
@@ -237,7 +237,12 @@ def _centroids() -> list[Statement]:
         text = f"{dataset}: centroids are most accurate through Piecewise (1 point)"
         found.append(
             Statement(
-                "Fig. 3", text, "", _best("Fig. 3", dataset), CAUTIONS[dataset], REASONS[dataset]
+                "Fig. 3",
+                text,
+                "",
+                judge=_best("Fig. 3", dataset),
+                caution=CAUTIONS[dataset],
+                reason=REASONS[dataset],
             )
         )
     text = (
@@ -249,7 +254,14 @@ def _centroids() -> list[Statement]:
         "Brazil: with a million samples centroids are well preserved even at epsilon 1 (3 points)"
     )
     found.append(
-        Statement("Fig. 3", text, "", _survive_noise, CAUTIONS["brazil"], REASONS["brazil"])
+        Statement(
+            "Fig. 3",
+            text,
+            "",
+            judge=_survive_noise,
+            caution=CAUTIONS["brazil"],
+            reason=REASONS["brazil"],
+        )
     )
     text = "MNIST, epsilon 3: more samples (1,000 to 9,000), less error"
     found.append(Statement("Fig. 6", text, "", _falls("Fig. 6", "mnist")))

@@ -85,9 +85,9 @@ def _theorem() -> list[Statement]:
             where,
             "C_N does not depend on the records of a site (a factor of 2)",
             "",
-            _constant_gap,
-            better,
-            "paper contradicts itself",
+            judge=_constant_gap,
+            caution=better,
+            reason="paper contradicts itself",
         ),
         *(
             Statement(

@@ -34,11 +34,25 @@ def statements_d() -> list[Statement]:
             "the scheme one to each"
         )
         found.append(
-            Statement(over_epsilon, text, "", _better(dataset, EPSILONS), caution, _REBUILT)
+            Statement(
+                over_epsilon,
+                text,
+                "",
+                judge=_better(dataset, EPSILONS),
+                caution=caution,
+                reason=_REBUILT,
+            )
         )
         text = f"{dataset}: especially at small epsilon (up to 0.5)"
         found.append(
-            Statement(over_epsilon, text, "", _better(dataset, EPSILONS[:3]), caution, _REBUILT)
+            Statement(
+                over_epsilon,
+                text,
+                "",
+                judge=_better(dataset, EPSILONS[:3]),
+                caution=caution,
+                reason=_REBUILT,
+            )
         )
     text = "in some situations InPriv is a little better"
     found.append(Statement("Figs. 5 and 6", text, "", _sometimes))
@@ -58,7 +72,12 @@ def statements_d() -> list[Statement]:
         )
         found.append(
             Statement(
-                "section 4", text, "", _left_out(dataset), caution, "paper contradicts itself"
+                "section 4",
+                text,
+                "",
+                judge=_left_out(dataset),
+                caution=caution,
+                reason="paper contradicts itself",
             )
         )
     return [*found, *_costs_of_a_participant()]
@@ -82,7 +101,10 @@ def _costs_of_a_participant() -> list[Statement]:
         found.append(Statement("section 1", text, "", _light(dataset)))
     text = "and an install of less than 200 megabytes"
     caution = "a plain install brings NumPy, SciPy, scikit-learn, numba and Arrow along"
-    return [*found, Statement("section 1", text, "", _small, caution, "ours weaker")]
+    return [
+        *found,
+        Statement("section 1", text, "", judge=_small, caution=caution, reason="ours weaker"),
+    ]
 
 
 def _linear(dataset: str, what: str, factor: int) -> Judge:

@@ -17,7 +17,7 @@ import numpy as np
 
 from tacit.data.cohort import Cohort
 from tacit.engines.inline import Inline
-from tacit.estimators.peer_methods import METHODS
+from tacit.estimators.peer_methods import METHODS, OwnTuning
 from tacit.learners.peers.own_model import RHO, RIDGE
 from tacit.learners.query import Estimates
 from tacit.mechanisms.streams import seeded
@@ -91,7 +91,7 @@ class EdgeCell(Cell):
         def work() -> None:
             for query in own:
                 query.release(one, plan.each[0], trial.stream)
-            kind.own(trial.cells, one, released, RHO, RIDGE, 0)
+            kind.own(trial.cells, one, released, OwnTuning(RHO, RIDGE), 0)
 
         sizes = [_bytes(query, one, plan.each[0], trial) for query in own]
         return EdgeRow(

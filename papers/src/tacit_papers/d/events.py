@@ -9,7 +9,7 @@ import numpy as np
 
 from tacit.data.cohort import Cohort
 from tacit.engines.inline import Inline
-from tacit.estimators.peer_methods import METHODS
+from tacit.estimators.peer_methods import METHODS, OwnTuning
 from tacit.learners.peers.own_model import RHO, RIDGE
 from tacit.mechanisms.streams import Stream
 from tacit_papers.d.tasks import SurveyTask, Trial, deal
@@ -119,7 +119,7 @@ def _accuracies(
     for number, one in enumerate(cohort.blocks(1)):
         if number == _WHO and event in ("one is poisoned", "one leaves"):
             continue
-        own = kind.own(trial.cells, one, released, RHO, RIDGE, number)
+        own = kind.own(trial.cells, one, released, OwnTuning(RHO, RIDGE), number)
         hits.append(np.mean((own.score(trial.test) > 0) == truth))
         refusals.append(_refusal(own))
     return (

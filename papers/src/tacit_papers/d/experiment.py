@@ -15,7 +15,7 @@ from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.sites import ensemble_of_sites, projections_of, tune_site
 from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline
-from tacit.estimators.peer_methods import METHODS
+from tacit.estimators.peer_methods import METHODS, OwnTuning
 from tacit.learners.peers.own_model import RHO, RIDGE, OwnModel, OwnRows, fit_own
 from tacit.learners.peers.peer_model import Additive
 from tacit.mechanisms.streams import seeded
@@ -88,7 +88,7 @@ def _peers(method: str) -> Callable[[Trial, float, int], Outcome]:
             kind.algorithm(trial.cells, held, plan, coins, kind.nothing)
         )
         own = [
-            kind.own(trial.cells, one, released, RHO, RIDGE, number).score(trial.test)
+            kind.own(trial.cells, one, released, OwnTuning(RHO, RIDGE), number).score(trial.test)
             for number, one in enumerate(trial.cohort.blocks(1))
         ]
         return Outcome(

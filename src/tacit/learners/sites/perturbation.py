@@ -125,7 +125,9 @@ def objective(
     apart = Fraction(tilt_step) * (1 + Fraction(2 * TAIL * _SCALE, 1 << 53))
     short = (_root_above(dim) * apart + Fraction(tolerance)) / Fraction(ridge)
     width = ceil(2 * _root_above(dim) * short / Fraction(step)) + dim
-    return Perturbation(ridge, tilt_step, _SCALE, step, ceil(width / polish), descent)
+    return Perturbation(
+        ridge, tilt_step, _SCALE, step=step, noise_scale=ceil(width / polish), descent=descent
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -138,7 +140,7 @@ def output(epsilon: float | Fraction, dim: int, loss: Loss, ridge: float) -> Per
     step = _power_below(2 * loss.slope * sqrt(dim) / ridge / float(whole) / 2.0**_FINE)
     width = ceil(_root_above(dim) * moved / Fraction(step)) + dim
     descent = _descent(dim, loss, ridge, tolerance, 0.0)
-    return Perturbation(ridge, 0.0, 0, step, ceil(width / whole), descent)
+    return Perturbation(ridge, 0.0, 0, step=step, noise_scale=ceil(width / whole), descent=descent)
 
 
 def tilt_length(dim: int) -> float:
@@ -152,7 +154,9 @@ def tilt_length(dim: int) -> float:
 
 def _descent(dim: int, loss: Loss, ridge: float, tolerance: float, tilt: float) -> Descent:
     start = float(np.max(loss.value(np.zeros(2), np.array([-1.0, 1.0]))))
-    descent = Descent(dim, loss.slope, loss.curvature, start, ridge, tolerance, tilt)
+    descent = Descent(
+        dim, loss.slope, loss.curvature, start=start, ridge=ridge, tolerance=tolerance, tilt=tilt
+    )
     if not (ridge <= _LARGEST_RIDGE and descent.most_rows >= LEAST_ROWS):
         raise bad(
             "ridge",

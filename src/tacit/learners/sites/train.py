@@ -128,7 +128,7 @@ class TrainSite(Query):
         ridge = positive("ridge", self.ridge or _BARE.ridge)
         if self.privacy in _PUBLISHED:
             convexity = ridge * _PUBLISHED[self.privacy] / 2
-            return published(float(each), loss.curvature, ridge, convexity)
+            return perturb_as_published(float(each), loss.curvature, ridge, convexity)
         return replace(_BARE, ridge=ridge)
 
     def trust(self, epsilon: float) -> float:
@@ -247,7 +247,9 @@ def targets_of(y: IntArray, classes: int, vector: int) -> FloatArray:
     return np.where(y == (vector if classes > 2 else 1), 1.0, -1.0)
 
 
-def published(epsilon: float, curvature: float, ridge: float, convexity: float) -> Perturbation:
+def perturb_as_published(
+    epsilon: float, curvature: float, ridge: float, convexity: float
+) -> Perturbation:
     """The rule of Chaudhuri, Monteleoni and Sarwate (2011) as paper C takes it; noise in floating
     point, a simulation.
 

@@ -7,7 +7,6 @@ than its kind.
 
 import asyncio
 import logging
-import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -23,6 +22,7 @@ from starlette.types import Lifespan
 
 from tacit.service.coordinator.driver import Driver
 from tacit.service.coordinator.intake import Intake, Outcome
+from tacit.service.coordinator.keys import LOOK, Administrators
 from tacit.service.coordinator.openapi import DOCUMENT
 from tacit.service.coordinator.owner_api import (
     ENROL,
@@ -36,20 +36,18 @@ from tacit.service.coordinator.owner_api import (
 from tacit.service.coordinator.page import page
 from tacit.service.coordinator.peers import PeerRoutes, Rosters, Testimony
 from tacit.service.coordinator.records import (
-    ADMIT,
-    LOOK,
+    ADMIN,
     OWNER,
-    STEER,
+    TOKENS,
     Act,
-    Administrator,
-    Administrators,
+    AdminRoutes,
     Records,
+    error,
+    key_sent,
 )
 from tacit.service.coordinator.status import View, gauges
 from tacit.service.coordinator.store import Store
-from tacit.service.coordinator.tables import ENDED, ENDING, PAUSED, RUNNING
 from tacit.service.kinds.campaign_file import MEMBERS, PUBLIC, Readers
-from tacit.service.protocol.door import Allowances
 from tacit.service.protocol.guard import Direct, Guard, Limits, leave_to_guard
 from tacit.service.protocol.handshake import Claim, UnsignedError
 from tacit.service.protocol.succession import new_key
@@ -59,18 +57,7 @@ from tacit.wire import WireError
 
 log = logging.getLogger(__name__)
 _STEP = 0.2  # seconds between looks of the driver
-_TOKEN = re.compile(rb"[!-~]{16,200}")  # printable, without spaces
-_OWNER = re.compile(rb"[0-9a-f]{64}")
-_HASH = re.compile(rb"[0-9a-f]{12,64}")
-_MOMENT = re.compile("[0-9]{0,12}")  # seconds since 1970; nothing: never
-_ADMIN = b"x-tacit-admin"
-_GUESSES = 10  # of an admin key, by one address in an hour, that are written down
-_TOKENS, _MANY_TOKENS = "/v1/admin/tokens", 1 << 20
-
-
-def error(kind: str, code: int) -> JSONResponse:
-    """Every error: its kind, nothing else."""
-    return JSONResponse({"error": kind}, status_code=code)
+_MANY_TOKENS = 1 << 20  # bytes
 
 
 @dataclass(kw_only=True, eq=False)
@@ -98,8 +85,7 @@ class Coordinator:
     readers: Readers = Readers()  # noqa: RUF009 - frozen
 
     def __post_init__(self) -> None:
-        self.records = Records(self.store)
-        self._guesses = Allowances(_GUESSES, _GUESSES / 3600)
+        self._administration = AdminRoutes(self.store, self.view, self.administrators, self.root)
         self._model: bytes | None = None  # as it is sent, once there is one
         self._greeting = self.statements(), self.greet()
         writes: dict[tuple[str, str], Write] = {
@@ -150,27 +136,19 @@ class Coordinator:
             Route("/v1/leave", self.leave, methods=post),
             Route("/v1/rekey", self.rekey, methods=post),
             *self._peers.routes(),
-            Route(_TOKENS, self.tokens, methods=[*get, *post]),
-            Route("/v1/admin/revoke", self.revoke, methods=post),
-            Route("/v1/admin/state", self.state, methods=post),
-            Route("/v1/admin/withdraw", self.withdraw, methods=post),
-            Route("/v1/admin/acts", self.acts, methods=get),
-            Route("/v1/admin/owners", self.owners, methods=get),
+            *self._administration.routes(),
         ]
 
     def figures(self) -> Figures:
         """What operators see: what everybody sees, and how much waits at this worker."""
         queue = "tacit_queue_requests", "queue", "Requests that wait, at the worker that answers."
-        return {**gauges(self.view.status()), queue: self._owners.waiting()}
+        return {**gauges(self.view.status()), queue: self._owners.queue_lengths()}
 
     def size(self, path: str, headers: Mapping[bytes, bytes]) -> int | None:
         """Bytes that a body may have; many tokens come from administrators alone."""
-        if path == _TOKENS and self._administrator(headers.get(_ADMIN, b"")) is not None:
+        if path == TOKENS and self.administrators.find(headers.get(ADMIN, b"")) is not None:
             return _MANY_TOKENS
         return self.sizes.get(path)
-
-    def _administrator(self, key: bytes) -> Administrator | None:
-        return self.administrators.find(key)
 
     # For everybody
     # -----------------------------------------------------------------------------------
@@ -207,7 +185,7 @@ class Coordinator:
             return error("malformed", 400)
         done = await run_in_threadpool(self.store.revoke, owner)
         if done:  # from where an owner comes is nobody's business
-            await run_in_threadpool(self.records.note, Act(OWNER, "leave", owner, "", "200"))
+            await run_in_threadpool(Records(self.store).note, Act(OWNER, "leave", owner, "", "200"))
         return JSONResponse({"left": True}) if done else error("forbidden", 403)
 
     async def rekey(self, request: Request) -> Response:
@@ -222,109 +200,6 @@ class Coordinator:
         done = await run_in_threadpool(self.store.rekey, owner, new.hex())
         return JSONResponse({"rekeyed": True}) if done else error("forbidden", 403)
 
-    # For administrators
-    # ------------------------------------------------------------------------------
-
-    async def tokens(self, request: Request) -> Response:
-        """List tokens, by the beginning of their hashes, or add some."""
-        if request.method != "POST":
-            return await self._show(request, "tokens", self.records.tokens)
-
-        def add(body: bytes, who: str) -> tuple[Response, str]:
-            until = request.query_params.get("expires", "")
-            new = body.split(b"\n")
-            if new[-1] == b"":
-                new.pop()  # the last line may end like the others
-            good = _MOMENT.fullmatch(until) and all(_TOKEN.fullmatch(token) for token in new)
-            if not (new and good):
-                return error("malformed", 400), ""
-            expires = float(until) if until else None
-            added = [token.decode() for token in new]
-            self.store.add_tokens(added, expires=expires, maker=who)
-            return JSONResponse({"tokens": len(new)}), f"{len(new)} tokens"
-
-        return await self._act(request, ADMIT, add)
-
-    async def revoke(self, request: Request) -> Response:
-        def revoke(owner: bytes, who: str) -> tuple[Response, str]:
-            if not _OWNER.fullmatch(owner):
-                return error("malformed", 400), ""
-            done = self.store.revoke(owner.decode())
-            answer = JSONResponse({"revoked": True}) if done else error("not found", 404)
-            return answer, owner.decode()
-
-        return await self._act(request, ADMIT, revoke)
-
-    async def state(self, request: Request) -> Response:
-        """Pause, go on, or end; what is enrolling and told to run does not wait for more
-        owners.
-        """
-
-        def steer(body: bytes, who: str) -> tuple[Response, str]:
-            wanted = body.decode("ascii", "replace")
-            if wanted not in (RUNNING, PAUSED, ENDED):
-                return error("malformed", 400), ""
-            now = self._steer(wanted)
-            self.view.forget()
-            over = now == ENDED or (now == ENDING) != (wanted == ENDED)
-            return error("ended", 409) if over else JSONResponse({"state": now}), wanted
-
-        return await self._act(request, STEER, steer)
-
-    async def withdraw(self, request: Request) -> Response:
-        """Unused tokens, all or by the beginning of their hash."""
-
-        def withdraw(body: bytes, who: str) -> tuple[Response, str]:
-            if not (body == b"all" or _HASH.fullmatch(body)):
-                return error("malformed", 400), ""
-            beginning = "" if body == b"all" else body.decode()
-            gone = self.records.withdraw_tokens(beginning)
-            return JSONResponse({"withdrawn": gone}), f"{gone} tokens"
-
-        return await self._act(request, ADMIT, withdraw)
-
-    async def acts(self, request: Request) -> Response:
-        """The log of what administrators did."""
-        return await self._show(request, "acts", lambda: [a.__dict__ for a in self.records.acts()])
-
-    async def owners(self, request: Request) -> Response:
-        """Who has enrolled, and how each stands."""
-        return await self._show(request, "owners", self.records.owners)
-
-    async def _show(self, request: Request, what: str, find: Callable[[], object]) -> Response:
-        return await self._act(request, LOOK, lambda body, who: (JSONResponse({what: find()}), ""))
-
-    async def _act(
-        self, request: Request, role: str, work: Callable[[bytes, str], tuple[Response, str]]
-    ) -> Response:
-        """Have an administrator with this role do some work, and write down that it did, or that
-        it was refused.
-        """
-        who = self._administrator(request.headers.get(_ADMIN.decode(), "").encode("latin-1"))
-        source = request.client.host if request.client else ""
-        what = request.url.path.removeprefix(f"{self.root}/v1/admin/")
-        if who is None or role not in who.roles:
-            name = "unknown" if who is None else who.name
-            # strangers may fill a log, not a database
-            if who is not None or self._guesses.take(source):
-                refused = Act(name, what, "", source, "refused")
-                await run_in_threadpool(self.records.note, refused)
-            raise HTTPException(401 if who is None else 403)
-        answer, about = await run_in_threadpool(work, await request.body(), who.name)
-        done = Act(who.name, what, about, source, str(answer.status_code))
-        await run_in_threadpool(self.records.note, done)
-        return answer
-
-    def _steer(self, wanted: str) -> str:
-        """The state after this was wanted."""
-        if wanted == ENDED:
-            self.store.finish()
-        elif wanted == PAUSED:
-            self.store.pause()
-        elif not self.store.go_on():
-            self.store.begin()
-        return self.store.standing().state
-
     # What is behind
     # ----------------------------------------------------------------------------------
 
@@ -332,8 +207,7 @@ class Coordinator:
         """Refuse whoever the campaign file does not name: members sign, administrators send their
         key.
         """
-        key = request.headers.get(_ADMIN.decode(), "").encode("latin-1")
-        administrator = None if who == PUBLIC else self._administrator(key)
+        administrator = None if who == PUBLIC else self.administrators.find(key_sent(request))
         if who == PUBLIC or (administrator is not None and LOOK in administrator.roles):
             return
         if who != MEMBERS:

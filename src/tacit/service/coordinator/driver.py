@@ -18,11 +18,17 @@ from tacit.algorithms.peers import Roll
 from tacit.learners.learner import ShareQuery, Tally
 from tacit.learners.owners.sum_query import SealedQuery, SharesQuery, SumQuery
 from tacit.learners.query import PURPOSE, Answer, Invitation, Query, digest_of
+from tacit.mechanisms.streams import Stream, drawing_order
+from tacit.service.coordinator.answers import (
+    AwayError,
+    Campaign,
+    Sums,
+    TranscriptReplay,
+    read_reports,
+)
 from tacit.service.coordinator.peers import Rosters
-from tacit.service.coordinator.replay import Campaign, TranscriptReplay, read_reports
 from tacit.service.coordinator.status import Progress
 from tacit.service.coordinator.store import Store
-from tacit.service.coordinator.sums import AwayError, Sums
 from tacit.service.coordinator.tables import (
     ADDING,
     CLOSED,
@@ -53,6 +59,23 @@ def draw_at_random(waiting: Sequence[int], count: int) -> list[int]:
     together.
     """
     return secrets.SystemRandom().sample(list(waiting), count)
+
+
+class SeededDraw:
+    """Draws owners in the order in which the engine in one process does: by their place in the
+    sorted order of their names.
+    """
+
+    def __init__(self, store: Store, stream: Stream) -> None:
+        self._store = store
+        self._stream = stream
+
+    def __call__(self, waiting: Sequence[int], count: int) -> list[int]:
+        names = self._store.labels()
+        ids = sorted(names, key=lambda owner_id: names[owner_id])
+        order = [ids[place] for place in drawing_order(len(ids), self._stream)]
+        fresh = set(waiting)
+        return [owner_id for owner_id in order if owner_id in fresh][:count]
 
 
 class Driver:

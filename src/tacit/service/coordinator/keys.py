@@ -1,19 +1,27 @@
-"""The coordinator's keys: its own, in their line, and its helper's as far as that is known.
+"""The keys at a coordinator: its own, in their line, its helper's as far as that is known, and
+those of administrators.
 
 A campaign goes by its first key for good: owners' keys, pins and signed requests name that one.
 What is signed is signed with the key in use; what the database holds is signed anew when a key was
 replaced, in one transaction, and its digests, by which reports and ledgers know questions, stay
 what they were. What was sealed to a key of before is opened with it.
+
+Administrators have names, keys of their own and roles: to look, to steer (pause, go on), to admit
+(give tokens, revoke). Of a key only its hash is kept.
 """
 
-from dataclasses import replace
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from sqlalchemy import inspect, select, update
 
-from tacit._util.durable import replace_file
+from tacit._util.checks import bad
+from tacit._util.durable import make_private, replace_file
 from tacit.learners.query import PURPOSE
 from tacit.service.coordinator import migrations
 from tacit.service.coordinator.store import Store
@@ -31,6 +39,9 @@ from tacit.service.protocol.succession import (
 from tacit.sums.secure_sum import SumRefusedError
 from tacit.wire import WireError, encode
 from tacit.wire.envelopes import sign_bytes, verify
+
+LOOK, STEER, ADMIT = ROLES = "look", "steer", "admit"
+FIRST = "admin"  # the name of whoever has the first key, and every role
 
 
 class CampaignKeys:
@@ -68,7 +79,7 @@ class CampaignKeys:
         return self._ring.before
 
     @property
-    def said(self) -> Successions:
+    def statements(self) -> Successions:
         """What owners are told of keys; another worker may have heard from the helper."""
         if self._file is not None and self._file.exists():
             changed = self._file.stat().st_mtime_ns
@@ -78,30 +89,30 @@ class CampaignKeys:
 
     def count(self) -> int:
         """How many statements owners should know."""
-        said = self.said
+        said = self.statements
         return len(said.campaign) + len(said.helper)
 
-    def sealing(self, helper: bytes) -> tuple[bytes, bytes]:
+    def sealing_keys(self, helper: bytes) -> tuple[bytes, bytes]:
         """What new halves are sealed to, where the terms name this helper."""
-        said = self.said.helper
+        said = self.statements.helper
         theirs = HELPER.line(said, helper).current if said else helper
         return self._ring.line.sealing[-1], theirs
 
-    def opening(self, sealed_to: bytes) -> X25519PrivateKey:
+    def secret_of(self, sealed_to: bytes) -> X25519PrivateKey:
         """The secret of a key that halves were sealed to."""
         secret = self._ring.secrets.get(sealed_to)
         if secret is None:
             raise SumRefusedError("the key that these halves were sealed to was deleted")
         return sum_key(Ed25519PrivateKey.from_private_bytes(secret))
 
-    def hear_helper(self, statements: tuple[bytes, ...], helper: bytes) -> None:
+    def hear_helper(self, said: tuple[bytes, ...], helper: bytes) -> None:
         """Take what the helper says of its keys, if it goes on from what is known."""
-        known = self.said
-        told = replace(known, helper=statements)
+        known = self.statements
+        told = replace(known, helper=said)
         if told == known or not told.follows(known):
             return
         try:
-            HELPER.line(statements, helper)
+            HELPER.line(said, helper)
         except WireError:
             return
         self._said = told
@@ -129,3 +140,93 @@ def renew_signatures(store: Store, keys: CampaignKeys) -> None:
                 connection.execute(one.values(data=renewed))
         current = keys.key.public_key().public_bytes_raw()
         connection.execute(update(campaign).where(campaign.c.id == known.id).values(key=current))
+
+
+@dataclass(frozen=True)
+class Administrator:
+    """A person, and what it may do."""
+
+    name: str
+    roles: tuple[str, ...]
+
+
+class Administrators:
+    """Who may do what, by the hash of a key; files have a line for each: name, roles, hash. A file
+    that has changed is read anew: who is added there, or taken out, is so at once.
+    """
+
+    def __init__(self, first: str, files: Sequence[Path] = ()) -> None:
+        self._first = {_hash(first.encode()): Administrator(FIRST, ROLES)}
+        self._files = tuple(files)
+        self._read: tuple[object, ...] = ()
+        self._known = self._first
+
+    def find(self, key: bytes) -> Administrator | None:
+        """Whose key it is. Hashes are compared, so time says nothing about a key."""
+        now = tuple(_state_of(file) for file in self._files)
+        if now != self._read:
+            every = [line for file in self._files if file.exists() for line in _lines(file)]
+            self._known = self._first | dict(every)
+            self._read = now
+        return self._known.get(_hash(key))
+
+
+def _state_of(file: Path) -> tuple[int, int, int] | None:
+    """What differs when a file has changed."""
+    try:
+        found = file.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def _lines(file: Path) -> list[tuple[bytes, Administrator]]:
+    """The administrators in a file, by the hashes of their keys."""
+    lines = [line.split() for line in file.read_text(encoding="utf-8").splitlines()]
+    return [
+        (bytes.fromhex(digest), Administrator(name, tuple(roles.split(","))))
+        for name, roles, digest in lines
+    ]
+
+
+def add_administrator(file: Path, name: str, roles: Sequence[str]) -> str:
+    """Write an administrator down; its new key, which is kept nowhere."""
+    if not (name.isidentifier() and name != FIRST):
+        raise bad("name", f"letters, digits and _, and not {FIRST}", name)
+    if not (roles and set(roles) <= set(ROLES)):
+        raise bad("roles", f"some of {', '.join(ROLES)}", ", ".join(roles))
+    make_private(file)
+    lines = file.read_text(encoding="utf-8").splitlines()
+    if name in [line.split()[0] for line in lines]:
+        raise bad("name", f"new; to replace a key delete the line of {file} first", name)
+    key = secrets.token_urlsafe(32)
+    file.write_text(
+        "\n".join([*lines, f"{name} {','.join(roles)} {_hash(key.encode()).hex()}", ""]),
+        encoding="utf-8",
+    )
+    return key
+
+
+def replace_administrator(state: Path, name: str) -> str:
+    """Put a new key in the place of an administrator's, in the folder of a campaign; the key. The
+    first one's is kept in a file of its own.
+    """
+    key, others = secrets.token_urlsafe(32), state / "administrators"
+    if name == FIRST and (state / "admin.key").exists():
+        replace_file(state / "admin.key", key.encode())
+        return key
+    lines = others.read_text(encoding="utf-8").splitlines() if others.exists() else []
+    if name not in [line.split()[0] for line in lines]:
+        raise bad("name", f"that of an administrator in {state}", name)
+    renewed = [_with_key(line, key) if line.split()[0] == name else line for line in lines]
+    replace_file(others, "\n".join([*renewed, ""]).encode())
+    return key
+
+
+def _with_key(line: str, key: str) -> str:
+    name, roles, _ = line.split()
+    return f"{name} {roles} {_hash(key.encode()).hex()}"
+
+
+def _hash(key: bytes) -> bytes:
+    return sha256(key).digest()

@@ -16,11 +16,13 @@ from typing import NamedTuple, TypeVar
 
 from sqlalchemy import Connection, insert, select
 
+from tacit.learners.query import report_size
+from tacit.owner.template import QuestionForm, Template
 from tacit.service.coordinator import sql
 from tacit.service.coordinator.intake import Batches, BusyError, Outcome, Sent
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import ENDED, OPEN, acts, campaign, questions
-from tacit.service.protocol.guard import Direct
+from tacit.service.protocol.guard import Direct, Limits
 from tacit.service.protocol.handshake import OWNER, SIGNATURE, TIME, Claim, UnsignedError
 from tacit.service.protocol.succession import SAID_COUNT
 from tacit.service.protocol.web import Reply
@@ -87,7 +89,7 @@ class OwnerRoutes:
         self._newcomers = Batches(Enrolment(store).enrol, partial(observe, ENROL[1]))
         self._asking = Batches(looks.answers, partial(observe, QUESTION[1]))
 
-    def waiting(self) -> dict[str, float]:
+    def queue_lengths(self) -> dict[str, float]:
         """How many requests wait for their batch, by path."""
         writing = {route[1]: float(len(batches)) for route, batches in self._writes.items()}
         asking = {ENROL[1]: float(len(self._newcomers)), QUESTION[1]: float(len(self._asking))}
@@ -250,7 +252,7 @@ class QuestionLookup:
     def answers(self, batch: Sequence[Sent]) -> list[Reply]:
         """For each that asked, in the order of the batch; what else was sent does not matter."""
         names = [owner for owner, _ in batch]
-        with self._store.reading() as connection:
+        with self._store.snapshot() as connection:
             waiting = self._first_open(connection, names)
             mine = select(campaign.c.state).where(self._store.mine(campaign))
             ended = connection.execute(mine).scalar_one() == ENDED
@@ -314,3 +316,22 @@ class PollingPace:
                 max(self._store.owner_counts()["waiting"] // _RATE, _SHORTEST_WAIT), _LONGEST_WAIT
             )
         return self._seconds
+
+
+_ENROLMENT = 8 << 10  # bytes: a token, a name, the numbers of a thousand attributes
+_SIGNATURE_ROOM = 1 << 10  # bytes that a peer's signature and digest add to a report
+
+
+def body_sizes(template: Template) -> dict[str, int]:
+    """Bytes that the bodies of owners' routes may have: as many as the largest report that the
+    campaign may ask for, where that is more than any route takes.
+    """
+    largest = max(_largest_report(form) for form in template.forms)
+    report = max(largest, Limits().body)
+    return {ENROL[1]: _ENROLMENT, REPORT[1]: report, SPOKEN[1]: report + _SIGNATURE_ROOM}
+
+
+def _largest_report(form: QuestionForm) -> int:
+    query = form.example
+    width = max((bound.most for bound in form.bounds if bound.name == "width"), default=0)
+    return -(-report_size(query) * max(width, query.width) // query.width)

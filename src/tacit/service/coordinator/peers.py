@@ -63,7 +63,7 @@ class Rosters:
 
     def read(self) -> list[Roster]:
         """All rosters, in order."""
-        with self._store.reading() as connection:
+        with self._store.snapshot() as connection:
             mine = select(rosters.c.data).where(self._store.mine(rosters))
             data = connection.execute(mine.order_by(rosters.c.number)).scalars().all()
         return [open_signed(each, Roster, ROSTER, self._key.public_key()) for each in data]
@@ -90,7 +90,7 @@ class Rosters:
 
         Times are the campaign's.
         """
-        with self._store.reading() as connection:
+        with self._store.snapshot() as connection:
             mine = select(rosters.c.at).where(self._store.mine(rosters))
             last = connection.execute(mine.order_by(rosters.c.number.desc())).scalars().first()
         if last is None:
@@ -102,7 +102,7 @@ class Rosters:
         """Participants with these numbers, as owners are numbered; those who left are left out."""
         peers = self.read()[-1].peers
         keys = {peers[number].key.hex() for number in numbers}
-        with self._store.reading() as connection:
+        with self._store.snapshot() as connection:
             live = select(owners.c.id).where(self._store.mine(owners), owners.c.owner.in_(keys))
             return list(connection.execute(live.where(owners.c.revoked.is_(False))).scalars())
 
@@ -145,7 +145,7 @@ class Rosters:
 
     def find_signed(self, number: int) -> bytes:
         """What was signed for a question; empty: nothing."""
-        with self._store.reading() as connection:
+        with self._store.snapshot() as connection:
             return (
                 connection.execute(
                     select(spoken.c.data).where(self._store.about(spoken, number))
@@ -158,7 +158,7 @@ class Rosters:
 
     def roster(self, number: int) -> bytes | None:
         """The signed roster with this number; None: not yet."""
-        with self._store.reading() as connection:
+        with self._store.snapshot() as connection:
             return connection.execute(
                 select(rosters.c.data).where(self._store.mine(rosters), rosters.c.number == number)
             ).scalar()
@@ -167,7 +167,7 @@ class Rosters:
         """The turn of a question that is over, signed; None: not yet."""
         this = self._store.mine(questions) & (questions.c.number == number)
         wanted = select(questions.c.data, questions.c.state).where(this)
-        with self._store.reading() as connection:
+        with self._store.snapshot() as connection:
             found = connection.execute(wanted).first()
         if found is None or found.state not in (CLOSED, VOID):
             return None
@@ -185,7 +185,7 @@ class Rosters:
             .where(self._store.mine(contradictions))
             .order_by(contradictions.c.question)
         )
-        with self._store.reading() as connection:
+        with self._store.snapshot() as connection:
             found = connection.execute(every.offset(number - 1).limit(1)).first()
         if found is None:
             return None

@@ -1,4 +1,4 @@
-"""What is known of an owner, and what is forgotten; what administrators may do, and did.
+"""What is known of an owner, and what is forgotten; what administrators do, and did.
 
 Retention. While a campaign runs, its replay needs who was asked, what was reported to closed
 questions and, where those who take part go by names, the names. All else about an owner can go when
@@ -6,30 +6,34 @@ it has left: the key it signed with, its token's hash, a report to an open quest
 campaign has ended the model is made, and every report can go, too. `forget` deletes what can go now
 and says what stays and why; it can be called again after the end.
 
-Administrators have names, keys of their own and roles: to look, to steer (pause, go on), to admit
-(give tokens, revoke). Of a key only its hash is kept. Every act of one is written down with its
-outcome, refusals too: who, when, what, about whom, from where; and who enrolled and left. Acts name
-owners by their public key; when an owner is forgotten its key goes from there as well.
+Every act of an administrator is written down with its outcome, refusals too: who, when, what, about
+whom, from where; and who enrolled and left. Acts name owners by their public key; when an owner is
+forgotten its key goes from there as well.
 """
 
 import json
-import secrets
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from sqlalchemy import ColumnElement, Connection, Table, delete, func, insert, select, update
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
-from tacit._util.checks import bad
-from tacit._util.durable import make_private, replace_file
+from tacit.service.coordinator.keys import ADMIT, LOOK, STEER, Administrators
 from tacit.service.coordinator.status import View
 from tacit.service.coordinator.store import Store, leave_out
 from tacit.service.coordinator.tables import (
     ENDED,
+    ENDING,
+    PAUSED,
+    RUNNING,
     acts,
     campaign,
     contradictions,
@@ -39,102 +43,11 @@ from tacit.service.coordinator.tables import (
     spoken,
     tokens,
 )
+from tacit.service.protocol.door import Allowances
 
-LOOK, STEER, ADMIT = ROLES = "look", "steer", "admit"
 OWNER = "owner"  # who acts for itself
-FIRST = "admin"  # the name of whoever has the first key, and every role
 TOKEN_DIGITS = 12  # of a token's hash: enough to tell tokens apart
 FORGOTTEN = "forgotten"  # what a key begins with that was deleted
-
-
-@dataclass(frozen=True)
-class Administrator:
-    """A person, and what it may do."""
-
-    name: str
-    roles: tuple[str, ...]
-
-
-class Administrators:
-    """Who may do what, by the hash of a key; files have a line for each: name, roles, hash. A file
-    that has changed is read anew: who is added there, or taken out, is so at once.
-    """
-
-    def __init__(self, first: str, files: Sequence[Path] = ()) -> None:
-        self._first = {_hash(first.encode()): Administrator(FIRST, ROLES)}
-        self._files = tuple(files)
-        self._read: tuple[object, ...] = ()
-        self._known = self._first
-
-    def find(self, key: bytes) -> Administrator | None:
-        """Whose key it is. Hashes are compared, so time says nothing about a key."""
-        now = tuple(_state_of(file) for file in self._files)
-        if now != self._read:
-            every = [line for file in self._files if file.exists() for line in _lines(file)]
-            self._known = self._first | dict(every)
-            self._read = now
-        return self._known.get(_hash(key))
-
-
-def _state_of(file: Path) -> tuple[int, int, int] | None:
-    """What differs when a file has changed."""
-    try:
-        found = file.stat()
-    except FileNotFoundError:
-        return None
-    return found.st_ino, found.st_mtime_ns, found.st_size
-
-
-def _lines(file: Path) -> list[tuple[bytes, Administrator]]:
-    """The administrators in a file, by the hashes of their keys."""
-    lines = [line.split() for line in file.read_text(encoding="utf-8").splitlines()]
-    return [
-        (bytes.fromhex(digest), Administrator(name, tuple(roles.split(","))))
-        for name, roles, digest in lines
-    ]
-
-
-def add_administrator(file: Path, name: str, roles: Sequence[str]) -> str:
-    """Write an administrator down; its new key, which is kept nowhere."""
-    if not (name.isidentifier() and name != FIRST):
-        raise bad("name", f"letters, digits and _, and not {FIRST}", name)
-    if not (roles and set(roles) <= set(ROLES)):
-        raise bad("roles", f"some of {', '.join(ROLES)}", ", ".join(roles))
-    make_private(file)
-    lines = file.read_text(encoding="utf-8").splitlines()
-    if name in [line.split()[0] for line in lines]:
-        raise bad("name", f"new; to replace a key delete the line of {file} first", name)
-    key = secrets.token_urlsafe(32)
-    file.write_text(
-        "\n".join([*lines, f"{name} {','.join(roles)} {_hash(key.encode()).hex()}", ""]),
-        encoding="utf-8",
-    )
-    return key
-
-
-def replace_administrator(state: Path, name: str) -> str:
-    """Put a new key in the place of an administrator's, in the folder of a campaign; the key. The
-    first one's is kept in a file of its own.
-    """
-    key, others = secrets.token_urlsafe(32), state / "administrators"
-    if name == FIRST and (state / "admin.key").exists():
-        replace_file(state / "admin.key", key.encode())
-        return key
-    lines = others.read_text(encoding="utf-8").splitlines() if others.exists() else []
-    if name not in [line.split()[0] for line in lines]:
-        raise bad("name", f"that of an administrator in {state}", name)
-    renewed = [_with_key(line, key) if line.split()[0] == name else line for line in lines]
-    replace_file(others, "\n".join([*renewed, ""]).encode())
-    return key
-
-
-def _with_key(line: str, key: str) -> str:
-    name, roles, _ = line.split()
-    return f"{name} {roles} {_hash(key.encode()).hex()}"
-
-
-def _hash(key: bytes) -> bytes:
-    return sha256(key).digest()
 
 
 @dataclass(frozen=True)
@@ -164,7 +77,7 @@ class Records:
     def acts(self) -> list[Act]:
         """All acts, in their order."""
         columns = [acts.c[name] for name in ("who", "what", "about", "source", "outcome", "at")]
-        with self._store.reading() as connection:
+        with self._store.snapshot() as connection:
             mine = select(*columns).where(self._store.mine(acts)).order_by(acts.c.number)
             rows = connection.execute(mine).all()
         return [Act(*row) for row in rows]
@@ -173,7 +86,7 @@ class Records:
         """Everybody who has enrolled, in their order: key, name, how it stands."""
         mine = self._store.mine
         answered = select(reports.c.owner, func.count().label("n")).where(mine(reports))
-        with self._store.reading() as connection:
+        with self._store.snapshot() as connection:
             heard = {
                 row.owner: row.n for row in connection.execute(answered.group_by(reports.c.owner))
             }
@@ -197,7 +110,7 @@ class Records:
         mine = self._store.mine
         came = select(owners.c.token, owners.c.owner).where(mine(owners))
         every = select(tokens).where(mine(tokens)).order_by(tokens.c.made, tokens.c.token)
-        with self._store.reading() as connection:
+        with self._store.snapshot() as connection:
             used_by = {row.token: row.owner for row in connection.execute(came)}
             rows = connection.execute(every).all()
         now = time.time()
@@ -230,9 +143,9 @@ class Records:
         figures = View(self._store, key).status()
         return self._store.archive(json.dumps({**figures, "voices": []}))
 
-    def known(self, owner: str) -> dict[str, Any] | None:
+    def describe_owner(self, owner: str) -> dict[str, Any] | None:
         """All that the database holds of an owner, by its public key; None: nothing."""
-        with self._store.reading() as connection:
+        with self._store.snapshot() as connection:
             row = connection.execute(select(owners).where(self._is(owner))).first()
             if row is None:
                 return None
@@ -321,3 +234,144 @@ def _state(row: Any, answered: int) -> str:
     if answered:
         return "answered"
     return "waits" if row.asked is None else "asked"
+
+
+ADMIN = b"x-tacit-admin"
+TOKENS = "/v1/admin/tokens"
+_TOKEN = re.compile(rb"[!-~]{16,200}")  # printable, without spaces
+_OWNER = re.compile(rb"[0-9a-f]{64}")
+_HASH = re.compile(rb"[0-9a-f]{12,64}")
+_MOMENT = re.compile("[0-9]{0,12}")  # seconds since 1970; nothing: never
+_GUESSES = 10  # of an admin key, by one address in an hour, that are written down
+
+
+def error(kind: str, code: int) -> JSONResponse:
+    """Every error: its kind, nothing else."""
+    return JSONResponse({"error": kind}, status_code=code)
+
+
+def key_sent(request: Request) -> bytes:
+    """The key that whoever asks as an administrator sends along; empty: none."""
+    return request.headers.get(ADMIN.decode(), "").encode("latin-1")
+
+
+class AdminRoutes:
+    """The routes of administrators: each act needs a role, and is written down."""
+
+    def __init__(self, store: Store, view: View, administrators: Administrators, root: str) -> None:
+        self._store, self._view, self._root = store, view, root
+        self._records = Records(store)
+        self.administrators = administrators
+        self._guesses = Allowances(_GUESSES, _GUESSES / 3600)
+
+    def routes(self) -> list[Route]:
+        """By paths under the campaign's root."""
+        get, post = ["GET"], ["POST"]
+        return [
+            Route(TOKENS, self.tokens, methods=[*get, *post]),
+            Route("/v1/admin/revoke", self.revoke, methods=post),
+            Route("/v1/admin/state", self.state, methods=post),
+            Route("/v1/admin/withdraw", self.withdraw, methods=post),
+            Route("/v1/admin/acts", self.acts, methods=get),
+            Route("/v1/admin/owners", self.owners, methods=get),
+        ]
+
+    async def tokens(self, request: Request) -> Response:
+        """List tokens, by the beginning of their hashes, or add some."""
+        if request.method != "POST":
+            return await self._show(request, "tokens", self._records.tokens)
+
+        def add(body: bytes, who: str) -> tuple[Response, str]:
+            until = request.query_params.get("expires", "")
+            new = body.split(b"\n")
+            if new[-1] == b"":
+                new.pop()  # the last line may end like the others
+            good = _MOMENT.fullmatch(until) and all(_TOKEN.fullmatch(token) for token in new)
+            if not (new and good):
+                return error("malformed", 400), ""
+            expires = float(until) if until else None
+            added = [token.decode() for token in new]
+            self._store.add_tokens(added, expires=expires, maker=who)
+            return JSONResponse({"tokens": len(new)}), f"{len(new)} tokens"
+
+        return await self._act(request, ADMIT, add)
+
+    async def revoke(self, request: Request) -> Response:
+        def revoke(owner: bytes, who: str) -> tuple[Response, str]:
+            if not _OWNER.fullmatch(owner):
+                return error("malformed", 400), ""
+            done = self._store.revoke(owner.decode())
+            answer = JSONResponse({"revoked": True}) if done else error("not found", 404)
+            return answer, owner.decode()
+
+        return await self._act(request, ADMIT, revoke)
+
+    async def state(self, request: Request) -> Response:
+        """Pause, go on, or end; what is enrolling and told to run does not wait for more
+        owners.
+        """
+
+        def steer(body: bytes, who: str) -> tuple[Response, str]:
+            wanted = body.decode("ascii", "replace")
+            if wanted not in (RUNNING, PAUSED, ENDED):
+                return error("malformed", 400), ""
+            now = self._steer(wanted)
+            self._view.forget()
+            over = now == ENDED or (now == ENDING) != (wanted == ENDED)
+            return error("ended", 409) if over else JSONResponse({"state": now}), wanted
+
+        return await self._act(request, STEER, steer)
+
+    async def withdraw(self, request: Request) -> Response:
+        """Unused tokens, all or by the beginning of their hash."""
+
+        def withdraw(body: bytes, who: str) -> tuple[Response, str]:
+            if not (body == b"all" or _HASH.fullmatch(body)):
+                return error("malformed", 400), ""
+            beginning = "" if body == b"all" else body.decode()
+            gone = self._records.withdraw_tokens(beginning)
+            return JSONResponse({"withdrawn": gone}), f"{gone} tokens"
+
+        return await self._act(request, ADMIT, withdraw)
+
+    async def acts(self, request: Request) -> Response:
+        """The log of what administrators did."""
+        return await self._show(request, "acts", lambda: [a.__dict__ for a in self._records.acts()])
+
+    async def owners(self, request: Request) -> Response:
+        """Who has enrolled, and how each stands."""
+        return await self._show(request, "owners", self._records.owners)
+
+    async def _show(self, request: Request, what: str, find: Callable[[], object]) -> Response:
+        return await self._act(request, LOOK, lambda body, who: (JSONResponse({what: find()}), ""))
+
+    async def _act(
+        self, request: Request, role: str, work: Callable[[bytes, str], tuple[Response, str]]
+    ) -> Response:
+        """Have an administrator with this role do some work, and write down that it did, or that
+        it was refused.
+        """
+        who = self.administrators.find(key_sent(request))
+        source = request.client.host if request.client else ""
+        what = request.url.path.removeprefix(f"{self._root}/v1/admin/")
+        if who is None or role not in who.roles:
+            name = "unknown" if who is None else who.name
+            # strangers may fill a log, not a database
+            if who is not None or self._guesses.take(source):
+                refused = Act(name, what, "", source, "refused")
+                await run_in_threadpool(self._records.note, refused)
+            raise HTTPException(401 if who is None else 403)
+        answer, about = await run_in_threadpool(work, await request.body(), who.name)
+        done = Act(who.name, what, about, source, str(answer.status_code))
+        await run_in_threadpool(self._records.note, done)
+        return answer
+
+    def _steer(self, wanted: str) -> str:
+        """The state after this was wanted."""
+        if wanted == ENDED:
+            self._store.finish()
+        elif wanted == PAUSED:
+            self._store.pause()
+        elif not self._store.go_on():
+            self._store.begin()
+        return self._store.standing().state

@@ -22,23 +22,19 @@ from starlette.routing import Mount, Route
 from starlette.types import Receive, Scope, Send
 
 from tacit.estimators.persistence import sign_model
-from tacit.learners.query import report_size
-from tacit.mechanisms.streams import Stream, drawing_order, seeded
-from tacit.owner.template import QuestionForm, Template
+from tacit.mechanisms.streams import Stream, seeded
+from tacit.service.coordinator.answers import Campaign, Sums
 from tacit.service.coordinator.app import Coordinator, make_app, stop
-from tacit.service.coordinator.driver import Draw, Driver, draw_at_random
+from tacit.service.coordinator.driver import Draw, Driver, SeededDraw, draw_at_random
 from tacit.service.coordinator.intake import Intake
-from tacit.service.coordinator.keys import CampaignKeys, renew_signatures
+from tacit.service.coordinator.keys import Administrators, CampaignKeys, renew_signatures
 from tacit.service.coordinator.openapi import document_of
-from tacit.service.coordinator.owner_api import ENROL, REPORT, SPOKEN
+from tacit.service.coordinator.owner_api import ENROL, body_sizes
 from tacit.service.coordinator.page import list_page
 from tacit.service.coordinator.peers import Rosters
-from tacit.service.coordinator.records import Administrators
-from tacit.service.coordinator.replay import Campaign
 from tacit.service.coordinator.sql import Database, StoreError
 from tacit.service.coordinator.status import View
 from tacit.service.coordinator.store import Store, prepare
-from tacit.service.coordinator.sums import Sums
 from tacit.service.kinds import read_spec, read_terms
 from tacit.service.kinds.campaign_file import ADMINISTRATORS, Readers
 from tacit.service.kinds.kind import CampaignTerms
@@ -50,23 +46,6 @@ from tacit.wire import encode
 from tacit.wire.envelopes import public_bytes
 
 log = logging.getLogger(__name__)
-
-
-class SeededDraw:
-    """Draws owners in the order in which the engine in one process does: by their place in the
-    sorted order of their names.
-    """
-
-    def __init__(self, store: Store, stream: Stream) -> None:
-        self._store = store
-        self._stream = stream
-
-    def __call__(self, waiting: Sequence[int], count: int) -> list[int]:
-        names = self._store.labels()
-        ids = sorted(names, key=lambda owner_id: names[owner_id])
-        order = [ids[place] for place in drawing_order(len(ids), self._stream)]
-        fresh = set(waiting)
-        return [owner_id for owner_id in order if owner_id in fresh][:count]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,25 +60,6 @@ class Running:
 
     def close(self) -> None:
         self.store.close()
-
-
-_ENROLMENT = 8 << 10  # bytes: a token, a name, the numbers of a thousand attributes
-_SIGNED = 1 << 10  # bytes that a peer's signature and digest add to a report
-
-
-def body_sizes(template: Template) -> dict[str, int]:
-    """Bytes that the bodies of owners' routes may have: as many as the largest report that the
-    campaign may ask for, where that is more than any route takes.
-    """
-    largest = max(_largest_report(form) for form in template.forms)
-    report = max(largest, Limits().body)
-    return {ENROL[1]: _ENROLMENT, REPORT[1]: report, SPOKEN[1]: report + _SIGNED}
-
-
-def _largest_report(form: QuestionForm) -> int:
-    query = form.example
-    width = max((bound.most for bound in form.bounds if bound.name == "width"), default=0)
-    return -(-report_size(query) * max(width, query.width) // query.width)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +141,7 @@ def _serve(
         view=View(store, key.public_key()),
         driver=None,
         rosters=None,
-        greet=lambda: greeting(terms, template, key, keys.said),
+        greet=lambda: greeting(terms, template, key, keys.statements),
         statements=keys.count,
         campaign_key=keys.first,
         administrators=Administrators(making.admin, making.administrators),

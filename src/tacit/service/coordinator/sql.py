@@ -153,7 +153,7 @@ class Database:
             yield connection
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def snapshot(self) -> Iterator[Connection]:
         """One transaction that only reads: in SQLite it waits for no writer."""
         with (
             self._use(),
@@ -184,7 +184,7 @@ class Database:
     def campaigns(self) -> dict[int, str]:
         """The slugs of its campaigns by number, in the order they came."""
         every = select(campaign.c.id, campaign.c.slug).order_by(campaign.c.id)
-        with self.reading() as connection:
+        with self.snapshot() as connection:
             return {row.id: row.slug for row in connection.execute(every)}
 
 

@@ -184,7 +184,7 @@ def voices(store: Store) -> list[dict[str, str | int | bool]]:
     For campaigns of few, whose names are public.
     """
     known = select(owners.c.id, owners.c.label, owners.c.revoked).where(store.mine(owners))
-    with store.reading() as connection:
+    with store.snapshot() as connection:
         asked, answered = (
             {row.owner: row.times for row in connection.execute(_times(store, table))}
             for table in (invitations, reports)

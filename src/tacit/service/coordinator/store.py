@@ -110,9 +110,9 @@ class Store:
         """One transaction: all of it, or nothing."""
         return self._database.transaction()
 
-    def reading(self) -> AbstractContextManager[Connection]:
+    def snapshot(self) -> AbstractContextManager[Connection]:
         """One transaction that only reads: in SQLite it waits for no writer."""
-        return self._database.reading()
+        return self._database.snapshot()
 
     def close(self) -> None:
         self._database.close()
@@ -165,7 +165,7 @@ class Store:
             )
 
     def standing(self) -> Standing:
-        with self.reading() as connection:
+        with self.snapshot() as connection:
             row = connection.execute(select(campaign).where(self.mine(campaign))).one()
         return Standing(
             name=row.name,
@@ -284,7 +284,7 @@ class Store:
 
     def is_member(self, owner: str) -> bool:
         """Whether this owner has enrolled and was not revoked."""
-        with self.reading() as connection:
+        with self.snapshot() as connection:
             live = select(owners.c.id).where(owners.c.owner == owner, self._is_present())
             return connection.execute(live).first() is not None
 
@@ -299,26 +299,26 @@ class Store:
             func.count().label("enrolled"),
             *(count.label(name) for name, count in counts.items()),
         ]
-        with self.reading() as connection:
+        with self.snapshot() as connection:
             counted = select(*columns).select_from(owners).where(self.mine(owners))
             return dict(connection.execute(counted).one()._mapping)
 
     def owners_waiting(self) -> list[int]:
         """The numbers of owners that were never asked, in the order they came."""
-        with self.reading() as connection:
+        with self.snapshot() as connection:
             fresh = select(owners.c.id).where(owners.c.asked.is_(None), self._is_present())
             return list(connection.execute(fresh.order_by(owners.c.id)).scalars())
 
     def labels(self) -> dict[int, str]:
         """What every owner calls itself, by number."""
-        with self.reading() as connection:
+        with self.snapshot() as connection:
             named = select(owners.c.id, owners.c.label).where(self.mine(owners))
             rows = connection.execute(named)
             return {row.id: self.storage.open_name(row.label) for row in rows}
 
     def owners_present(self) -> list[int]:
         """The numbers of all owners that are not revoked."""
-        with self.reading() as connection:
+        with self.snapshot() as connection:
             live = select(owners.c.id).where(self._is_present()).order_by(owners.c.id)
             return list(connection.execute(live).scalars())
 
@@ -348,7 +348,7 @@ class Store:
                 connection.execute(insert(invitations), rows)
 
     def questions(self) -> list[Question]:
-        with self.reading() as connection:
+        with self.snapshot() as connection:
             columns = [questions.c[each.name] for each in fields(Question)]
             mine = select(*columns).where(self.mine(questions)).order_by(questions.c.number)
             return [Question(**row._mapping) for row in connection.execute(mine)]
@@ -374,7 +374,7 @@ class Store:
 
     def counts(self, number: int) -> tuple[int, int]:
         """How many owners a question was put to, and how many reports it has."""
-        with self.reading() as connection:
+        with self.snapshot() as connection:
             asked, heard = (
                 select(func.count()).select_from(table).where(self.about(table, number))
                 for table in (invitations, reports)
@@ -387,7 +387,7 @@ class Store:
 
     def is_anybody_left(self, number: int) -> bool:
         """Whether anybody whom a question was put to is still there."""
-        with self.reading() as connection:
+        with self.snapshot() as connection:
             asked = select(owners.c.id).join(invitations, invitations.c.owner == owners.c.id)
             there = asked.where(self.about(invitations, number), owners.c.revoked.is_(False))
             return connection.execute(there).first() is not None
@@ -396,7 +396,7 @@ class Store:
         """The reports to a question, or a part of them, with their owners' numbers, in the order of
         owners.
         """
-        with self.reading() as connection:
+        with self.snapshot() as connection:
             mine = select(reports.c.owner, reports.c.data).where(self.about(reports, number))
             mine = mine.order_by(reports.c.owner)
             if part.stop is not None:
@@ -407,7 +407,7 @@ class Store:
 
     def outcomes(self) -> dict[int, dict[str, int]]:
         """What became of the reports to every question."""
-        with self.reading() as connection:
+        with self.snapshot() as connection:
             left_out = connection.execute(select(outcomes).where(self.mine(outcomes))).all()
             each = select(reports.c.question, func.count()).where(self.mine(reports))
             counted = connection.execute(each.group_by(reports.c.question)).all()

@@ -112,7 +112,9 @@ class Joining:
             home.keep_keys(campaign, said)
         keys = [home.key(campaign, value) for value in named]
         servers = ServerKeys(key, said, campaign, terms.servers)
-        greeted = _Greeted(terms, template, servers, home, cohort, names, keys)
+        greeted = _Greeted(
+            terms, template, servers, home=home, cohort=cohort, names=names, keys=keys
+        )
         return greeted, self._members(greeted, link)
 
     def _consent(self, template: Template, ledger: Ledger, names: Sequence[str], key: str) -> None:

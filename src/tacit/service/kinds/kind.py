@@ -250,7 +250,9 @@ class CampaignTerms(ABC):
         """What an owner agrees to by joining."""
         columns = tuple(str(feature.name) for feature in self.schema.features)
         schema = digest_of(self.schema)
-        return Template(self.name, schema, columns, self.label, self.trust, self.forms())
+        return Template(
+            self.name, schema, columns, label=self.label, trust=self.trust, forms=self.forms()
+        )
 
     # How it runs, and what it publishes
     # --------------------------------------------------------------

@@ -27,7 +27,7 @@ from tacit.data.schema import Schema
 from tacit.data.table import UserTable
 from tacit.estimators.group_planning import GroupPlan, OwnerGroup, plan_peers
 from tacit.estimators.guarantee import Source, peer_guarantee
-from tacit.estimators.peer_methods import METHODS, keep_own
+from tacit.estimators.peer_methods import METHODS, OwnTuning, keep_own
 from tacit.learners.peers.cells import Cells, Cut
 from tacit.learners.peers.leaf_counts import CountLeaves, PeerQuery
 from tacit.learners.peers.own_model import RHO, RIDGE
@@ -264,7 +264,7 @@ class PeerTerms(CampaignTerms):
 
     def keep_own_model(self, file: Path, rows: Cohort, released: Released, me: int) -> None:
         """Make a model of a participant's own rows and of what was released, and write it."""
-        own = METHODS[self.method].own(self.cells, rows, released, RHO, RIDGE, me)
+        own = METHODS[self.method].own(self.cells, rows, released, OwnTuning(RHO, RIDGE), me)
         keep_own(file, self.cells, own)
 
     def with_public_coins(self, seed: int) -> Self:

@@ -1,4 +1,4 @@
-"""What Ctrl-C does, from the start of the program to its end.
+"""The program `tacit`, and what Ctrl-C does from its start to its end.
 
     exit_on_interrupt()         while modules are imported: one line, exit status 130, at once
     raise_on_interrupt()        a command begins: an exception again, which it may catch
@@ -7,7 +7,8 @@
 
 A `KeyboardInterrupt` in the middle of somebody else's import may be swallowed, or end in a
 traceback; as long as no command has done anything there is nothing to keep, so leaving at once is
-safe. This file is imported before all others, so it imports nothing heavy.
+safe. This file is imported before all others, so it imports nothing heavy. The command line may
+import it, and papers that extend it.
 """
 
 import os
@@ -19,6 +20,16 @@ from types import FrameType
 
 _NOTHING_DONE = "stopped: nothing was done yet"
 _INTERRUPTED = 130  # 128 and the number of SIGINT, as shells count
+
+
+def main() -> None:
+    """Run the command line, whose import takes a moment in which Ctrl-C should not end in a
+    traceback.
+    """
+    exit_on_interrupt()
+    from tacit.cli import main as run
+
+    run()
 
 
 def exit_on_interrupt() -> None:

@@ -1,0 +1,137 @@
+"""The data user's sample of a fit: its own rows, or, where it gives none, those of owners that are
+set aside at random; and warnings of what is less protected, or read otherwise, than one may think.
+"""
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+
+from tacit._util.checks import bad, positive
+from tacit._util.types import AnyArray, BoolArray, IntArray
+from tacit.data.sample import Sample
+from tacit.data.table import is_known, number_labels
+from tacit.estimators.guarantee import Source
+from tacit.mechanisms.streams import Stream, drawing_order
+
+_LEAST = 10  # owners to set aside, unless that is more than half
+
+
+class PrivacyWarning(UserWarning):
+    """Something is less protected than one may think, e.g. rows that become the data user's
+    sample.
+    """
+
+
+class DataWarning(UserWarning):
+    """Something of a table is not read as one may think: columns left out, labels not known."""
+
+
+def warn_used_in_clear(taken: BoolArray, unit: str) -> str:
+    """The sentence that a headline says of owners or records set aside, after a loud warning."""
+    sentence = (
+        f"{np.count_nonzero(taken):,} of {len(taken):,} {unit}s, drawn at random, are not "
+        "protected at all: they were used in clear as the data user's sample."
+    )
+    warnings.warn(
+        f"fit got no public=(X0, y0). {sentence} Give public= to protect everybody.",
+        PrivacyWarning,
+        stacklevel=5,
+    )
+    return sentence
+
+
+@dataclass(frozen=True, eq=False)
+class PublicPart:
+    """The data user's sample, which owners it was `taken` from (nobody, when it is the data user's
+    own), and what a guarantee says of that.
+    """
+
+    sample: Sample
+    taken: BoolArray
+    source: Source
+
+
+def draw_sample(
+    estimator: Any, X: Any, y: AnyArray, owners: IntArray, stream: Stream, unit: str = "owner"
+) -> PublicPart:
+    """The rows of some owners, drawn at random; `owners` are owner numbers by row."""
+    if estimator.schema is None:
+        known = is_known(y)
+        check_classification_targets(y[known])
+        classes = np.full(len(y), -1)
+        classes[known] = np.unique(y[known], return_inverse=True)[1]
+    else:
+        classes = number_labels(y, estimator.schema)
+    taken = set_aside(classes, owners, estimator.public_fraction, stream)
+    rows = np.flatnonzero(taken[owners])
+    drawn = (
+        f"{len(rows)} rows of {np.count_nonzero(taken)} owners, drawn at random, became the "
+        "data user's sample."
+    )
+    sample = make_sample(estimator, X[rows], y[rows])
+    return PublicPart(sample, taken, Source(len(rows), drawn, warn_used_in_clear(taken, unit)))
+
+
+def make_sample(estimator: Any, X: Any, y: AnyArray) -> Sample:
+    """Public rows by the estimator's schema, or by what they show."""
+    if estimator.schema is None:
+        known = y[is_known(y)]
+        check_classification_targets(known)
+        if len(np.unique(known)) < 2:
+            raise ValueError(
+                "the data user's sample has one class; two or more are needed, or a schema "
+                "that names them"
+            )
+    sample = Sample.of(X, y, estimator.schema)
+    warn_notes(sample.notes)
+    return sample
+
+
+def warn_notes(notes: Iterable[str]) -> None:
+    """What a reader of a file would be told of its columns."""
+    for note in notes:
+        warnings.warn(note, DataWarning, stacklevel=6)
+
+
+def set_aside(classes: IntArray, owners: IntArray, fraction: float, stream: Stream) -> BoolArray:
+    """Which owners to set aside: in random order, until there are `fraction` of them and they show
+    two classes.
+
+    At least ten owners, or half when there are fewer than twenty. When to stop depends on owners
+    already taken (and on the number of all), never on the rows of those that stay: nobody who stays
+    has been looked at. `classes` are class numbers by row, -1 for labels that do not count, and
+    `owners` owner numbers by row.
+
+    >>> from tacit import seeded
+    >>> int(set_aside(np.arange(100) % 2, np.arange(100), 0.2, seeded(1)).sum())
+    20
+    """
+    if not positive("public_fraction", fraction) < 1:
+        raise bad("public_fraction", "a number between 0 and 1", fraction)
+    size = int(owners.max()) + 1
+    if size < 2:
+        raise ValueError(
+            "one owner (n_samples = 1 or one name) is too few: one is set aside, one is "
+            "asked; give public="
+        )
+    order = drawing_order(size, stream, "set aside")
+    rank = np.empty(size, dtype=np.int64)
+    rank[order] = np.arange(size)
+    counted = classes >= 0
+    first = np.full(max(2, int(classes.max()) + 1), size)  # of each class: when it is first seen
+    np.minimum.at(first, classes[counted], rank[owners[counted]])
+    second_class = int(np.partition(first, 1)[1]) + 1
+    if second_class >= size:
+        raise ValueError(
+            "the rows set aside for the data user have one class, or would leave no owner to ask: "
+            "y needs two classes with several owners each, or give public=(X0, y0)"
+        )
+    number = max(ceil(fraction * size), min(_LEAST, size // 2), second_class)
+    taken = np.zeros(size, dtype=np.bool_)
+    taken[order[: min(size - 1, number)]] = True
+    return taken
