@@ -132,6 +132,7 @@ def test_work_that_ends_late_is_not_waited_for():
     began = time.monotonic()
     assert made.compute(b"5.0", 1.0, 1 << 24, patience=-0.8) is None
     assert time.monotonic() - began < 0.6
+    time.sleep(1.5)  # on a busy machine it takes a while to end what was abandoned
     assert made.compute(b"0.0", 20.0, 1 << 24) == b"0.0"
     assert made.prepare(b"next") == b"next"
 

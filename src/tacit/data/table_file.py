@@ -113,6 +113,12 @@ class TableFile:
             lines = sum(block.count(b"\n") for block in iter(lambda: content.read(_BLOCK), b""))
         return max(1, lines - 1)
 
+    def is_within(self, values: int) -> bool:
+        """Whether the file has at most so many values; text of no more bytes is not counted."""
+        if not self.groups and self.path.is_file() and self.path.stat().st_size <= values:
+            return True
+        return self.count_rows() * len(self.names) <= values
+
     def _whole(self, columns: Sequence[str] | None) -> Any:
         self._check_size(columns)
         parts = list(self.read_batches(columns, _ROWS))
