@@ -1,11 +1,14 @@
 """The reference of files that people write names every entry there is, with its default."""
 
+import inspect
+import re
 from dataclasses import MISSING, fields
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
+from tacit import estimators
 from tacit.data.schema import read_schema
 from tacit.owner.policy import Policy
 from tacit.service.kinds import read_spec
@@ -59,3 +62,12 @@ def test_the_example_of_a_schema_is_one(tmp_path):
     assert [feature.name for feature in read_schema(file).features] == ["age", "state"]
     for line in ("age = { low = 0, high = 99 }", 'state = { values = ["north", "south"] }'):
         assert line in PAGE
+
+
+@pytest.mark.parametrize("name", ["PrivateClassifier", "PrivateBoosting", "SiteEnsemble",
+                                  "SiteEnsembleRegressor", "PeerEnsemble"])  # fmt: skip
+def test_estimators_take_the_parameters_that_they_document(name):
+    kind = getattr(estimators, name)
+    words = inspect.cleandoc(kind.__doc__).partition("Parameters\n----------\n")[2].partition("\n\n")[0]
+    told = re.findall(r"^(\w+(?:, \w+)*) : ", words, flags=re.M)
+    assert sorted(", ".join(told).split(", ")) == sorted(kind().get_params())

@@ -13,6 +13,7 @@ from tacit.data.number_target import NumberSchema, Range
 from tacit.data.sample import schema_of_rows
 from tacit.data.schema import Schema
 from tacit.data.table import encode_rows
+from tacit.estimators.budget import Budget
 from tacit.estimators.guarantee import Source
 from tacit.estimators.inputs import (
     accept_labels,
@@ -138,6 +139,7 @@ class SiteEnsembleRegressor(RegressorMixin, SiteModels):  # type: ignore[misc]
         target_range: tuple[float, float] | None = None,
         schema: Schema | None = None,
         public_fraction: float = 0.2,
+        budget: Budget | None = None,
         random_state: Any = None,
     ) -> None:
         super().__init__(
@@ -149,6 +151,7 @@ class SiteEnsembleRegressor(RegressorMixin, SiteModels):  # type: ignore[misc]
             components=components,
             schema=schema,
             public_fraction=public_fraction,
+            budget=budget,
             random_state=random_state,
         )
         self.target_range = target_range
