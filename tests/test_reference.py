@@ -68,6 +68,8 @@ def test_the_example_of_a_schema_is_one(tmp_path):
                                   "SiteEnsembleRegressor", "PeerEnsemble"])  # fmt: skip
 def test_estimators_take_the_parameters_that_they_document(name):
     kind = getattr(estimators, name)
-    words = inspect.cleandoc(kind.__doc__).partition("Parameters\n----------\n")[2].partition("\n\n")[0]
+    words = (
+        inspect.cleandoc(kind.__doc__).partition("Parameters\n----------\n")[2].partition("\n\n")[0]
+    )
     told = re.findall(r"^(\w+(?:, \w+)*) : ", words, flags=re.M)
     assert sorted(", ".join(told).split(", ")) == sorted(kind().get_params())

@@ -187,8 +187,10 @@ def _log_above(value: Fraction) -> Fraction:
     """At least the logarithm of a number above 1, by a hair: proven by its exponential. So close
     to 1 that this proof is too coarse, log v <= v - 1 is as good.
     """
+    if value - 1 <= Fraction(1, 1 << 39):
+        return value - 1
     found = Fraction(log1p(float(value - 1)))
-    for bits in range(40, 20, -1):
+    for bits in range(40, 20, -4):
         above = found * (1 + Fraction(1, 1 << bits))
         if exp_below(above) >= value:
             return above
