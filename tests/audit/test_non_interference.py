@@ -11,7 +11,7 @@ import pytest
 
 from tacit import seeded
 from tacit.audit.non_interference import data_sets, non_interference, perform, script
-from tacit.audit.outsider import NOON, watch
+from tacit.audit.side_effects import NOON, watch
 from tacit.learners.owners.stump import Stump
 from tacit.owner.gate import Gate, Reason
 from tests.audit.mutants import INTERFERING

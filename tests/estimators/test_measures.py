@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from tacit.estimators.planning import measure
+from tacit.estimators.measures import measure
 
 
 def rows(count, classes, seed):

@@ -3,7 +3,7 @@ ledgers agree with what left, and whether coins are used twice.
 
 All owners of one gateway hold data set A, all of another B, chosen as far apart as the learner's
 shares allow. The questions go through signature, policy, ledger on disk, coins, mechanism and
-packing; what comes out is read by an outsider (outsider.py). A sixth of the reports teaches
+packing; what comes out is read by an outsider (distinguish.py). A sixth of the reports teaches
 scores, another chooses the event, and the others give the Clopper-Pearson bound: choosing costs no
 confidence. A third gateway, whose owners hold A or B by a fair coin, gives a bound of its own
 (statistical.py).
@@ -30,7 +30,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from tacit.audit.outsider import AnswerReader, Readings, of_one_run, of_two_runs, together
+from tacit.audit.distinguish import AnswerReader, Readings, of_one_run, of_two_runs, together
 from tacit.audit.staging import (
     FIRST_ROUND,
     REHEARSAL,

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tacit.audit.outsider import NOON, Sighting, watch
+from tacit.audit.side_effects import NOON, Sighting, watch
 from tacit.audit.staging import (
     DIM,
     FIRST_ROUND,

@@ -16,7 +16,8 @@ from tacit.algorithms.refinement import all_rounds, rounds_in_words
 from tacit.cli._output import misfits_line
 from tacit.data.table import UserTable
 from tacit.estimators.guarantee import Guarantee
-from tacit.estimators.planning import Figure, Plan, measure
+from tacit.estimators.measures import Figure, measure
+from tacit.estimators.planning import Plan
 
 
 @dataclass(frozen=True)

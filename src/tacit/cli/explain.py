@@ -229,7 +229,7 @@ def export(
 def _measure(saved: "SavedModel", test: Path, label: str | None) -> tuple[tuple[str, str], ...]:
     """Accuracy on rows of a file, with its error, and how many they are."""
     from tacit.data.table_file import TableFile, read_labelled
-    from tacit.estimators.planning import measure
+    from tacit.estimators.measures import measure
 
     named = label or saved.label
     if not named:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # a wrong option or a missing file is told before any of it i
     from tacit.data.schema import Schema
     from tacit.data.table import UserTable
     from tacit.data.table_file import TableFile
-    from tacit.estimators.planning import Measures
+    from tacit.estimators.measures import Measures
 
 Write = Callable[["AnyArray", int], None]
 
@@ -255,7 +255,7 @@ def _measure(tally: _Tally) -> "Measures | None":
     """Measures of the rows that were kept; None where none of those has a known class."""
     import numpy as np
 
-    from tacit.estimators.planning import measure
+    from tacit.estimators.measures import measure
 
     chances, classes = (np.concatenate(part) for part in zip(*tally.seen, strict=True))
     return measure(chances, classes) if (classes >= 0).any() else None

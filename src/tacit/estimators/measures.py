@@ -1,0 +1,146 @@
+"""How good predictions are on rows with known classes: what people measure, each with its error.
+
+Every measure is a smooth function of means over rows, or a mean over pairs of rows (AUC); so it has
+an influence function, what one row more of its kind would move it by, and its standard error is
+the spread of influences over the root of the rows. Intervals are 1.96 standard errors to each side:
+95 %, for rows that were drawn independently of each other and of the model. AUC's is DeLong's.
+
+For two classes precision, recall and F1 are those of the second one; AUC is its rank. For more,
+F1 and AUC are means over classes, each against the rest.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tacit._util.checks import bad
+from tacit._util.types import BoolArray, FloatArray, IntArray
+
+_BINS = 10  # of the chance of the predicted class, for calibration
+_SMALLEST = 1e-15  # a chance of 0 for what happened costs that of this
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A measure on rows; `error` is half of its 95 % interval.
+
+    >>> str(Figure("accuracy", 0.91234, 0.0123))
+    '0.912 ± 0.012'
+    """
+
+    name: str
+    value: float
+    error: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} ± {self.error:.3f}"
+
+
+@dataclass(frozen=True)
+class Measures:
+    """All measures on the same rows; a measure that needs a class which no row has is left out."""
+
+    rows: int
+    figures: tuple[Figure, ...]
+
+    def __getitem__(self, name: str) -> Figure:
+        return next(figure for figure in self.figures if figure.name == name)
+
+    @property
+    def as_dict(self) -> dict[str, dict[str, float]]:
+        """For documents."""
+        return {each.name: {"value": each.value, "error": each.error} for each in self.figures}
+
+
+def measure(chances: FloatArray, classes: IntArray) -> Measures:
+    """Chances (rows, classes) against class numbers; rows with a class of -1 do not count.
+
+    >>> found = measure(np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]), np.array([0, 1, 1]))
+    >>> round(found["accuracy"].value, 3), round(found["AUC"].value, 3)
+    (0.667, 1.0)
+    """
+    known = classes >= 0
+    if not known.any():
+        raise bad("rows", "such that some have a known class", 0)
+    likely, y = chances[known], classes[known]
+    said = likely.argmax(axis=1)
+    given = [k for k in range(likely.shape[1]) if (y == k).any() and (y != k).any()]
+    scored = [1] if likely.shape[1] == 2 else given
+    named = [k for k in scored if ((y == k) | (said == k)).any()]
+    found: list[tuple[str, float, FloatArray]] = [
+        _mean("accuracy", (said == y).astype(np.float64)),
+        _balanced(said, y),
+        *_over("F1", named, lambda k: _f1(said == k, y == k)),
+        *_over("AUC", [k for k in scored if k in given], lambda k: _auc(likely[:, k], y == k)),
+        _mean("log loss", -np.log(np.maximum(likely[np.arange(len(y)), y], _SMALLEST))),
+        _calibration(likely.max(axis=1), said == y),
+    ]
+    root = np.sqrt(len(y))
+    return Measures(
+        len(y),
+        tuple(
+            Figure(name, float(value), float(1.96 * np.sqrt(np.mean(moves**2)) / root))
+            for name, value, moves in found
+        ),
+    )
+
+
+def _mean(name: str, values: FloatArray) -> tuple[str, float, FloatArray]:
+    mean = float(values.mean())
+    return name, mean, values - mean
+
+
+def _balanced(said: IntArray, y: IntArray) -> tuple[str, float, FloatArray]:
+    """The mean over classes of how often each is found."""
+    there, codes = np.unique(y, return_inverse=True)
+    sizes = np.bincount(codes)
+    right = said == y
+    found = np.bincount(codes, weights=right) / sizes
+    moves = (right - found[codes]) * len(y) / (len(there) * sizes[codes])
+    return "balanced accuracy", float(found.mean()), np.asarray(moves)
+
+
+def _over(
+    name: str, classes: list[int], one: Callable[[int], tuple[float, FloatArray]]
+) -> list[tuple[str, float, FloatArray]]:
+    """A mean over classes, if there are any."""
+    if not classes:
+        return []
+    parts = [one(k) for k in classes]
+    moves = np.mean([part[1] for part in parts], axis=0)
+    return [(name, float(np.mean([part[0] for part in parts])), np.asarray(moves))]
+
+
+def _f1(said: BoolArray, true: BoolArray) -> tuple[float, FloatArray]:
+    """2 TP / (2 TP + FP + FN)."""
+    both = (said & true).astype(np.float64)
+    either = 2 * both + (said ^ true)
+    value = 2 * both.mean() / either.mean()
+    return float(value), np.asarray((2 * both - value * either) / either.mean())
+
+
+def _auc(score: FloatArray, true: BoolArray) -> tuple[float, FloatArray]:
+    """How often a row of the class has the higher score of a pair, half of the ties counted."""
+    above, below = score[true], score[~true]
+    moves = np.empty(len(score))
+    ranks = _part_below(np.sort(below), above)
+    value = float(ranks.mean())
+    moves[true] = (ranks - value) * len(score) / len(above)
+    moves[~true] = ((1 - _part_below(np.sort(above), below)) - value) * len(score) / len(below)
+    return value, moves
+
+
+def _part_below(ordered: FloatArray, values: FloatArray) -> FloatArray:
+    less = np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")
+    return np.asarray(less / (2 * len(ordered)))
+
+
+def _calibration(sure: FloatArray, right: BoolArray) -> tuple[str, float, FloatArray]:
+    """The expected calibration error: by how much the chance of what is said and how often it is
+    right differ, on average over ten bins of that chance.
+    """
+    bins = np.minimum((sure * _BINS).astype(np.int64), _BINS - 1)
+    gap = np.bincount(bins, weights=right - sure, minlength=_BINS) / len(sure)
+    value = float(np.abs(gap).sum())
+    return "calibration error", value, np.asarray(np.sign(gap)[bins] * (right - sure) - value)
