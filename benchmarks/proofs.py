@@ -16,9 +16,9 @@ from benchmarks.tables import Row, Table, Verdict
 from benchmarks.timing import FULL, QUICK, Effort, best, pin
 from tacit._util.types import AnyArray
 from tacit.sums.prio3.batch import Sent, Server, coins_size, make_reports
+from tacit.sums.prio3.fields import SEED, expand
 from tacit.sums.prio3.instances import Sizes, prio3_bounded_vector, soundness_bits
 from tacit.sums.prio3.prio3 import NONCE, Prio3
-from tacit.sums.prio3.xof import SEED, expand
 
 BITS = 4
 _APPLICATION, _KEY = b"benchmark", bytes(32)

@@ -7,7 +7,7 @@ from tacit.data.cohort import BlockOwners, Cohort
 from tacit.learners.learner import Facts, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.scores import ScoreModel, Trees
-from tacit.learners.owners.gradient_histogram import GradientHistogram, mean_histograms
+from tacit.learners.owners.gradient import GradientHistogram, mean_histograms
 from tacit.mechanisms.streams import seeded
 from tacit.wire import decode, encode
 

@@ -13,8 +13,7 @@ from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.features import FeatureMap, Waves
 from tacit.learners.models.scores import Forest, Linear, ScoreModel, Trees
 from tacit.learners.owners.centroid import Centroid
-from tacit.learners.owners.gradient import Discriminant, Gradient
-from tacit.learners.owners.gradient_histogram import GradientHistogram
+from tacit.learners.owners.gradient import Discriminant, Gradient, GradientHistogram
 from tacit.learners.owners.logistic import _ROWS, Logistic, fit_owners, newton_steps
 from tacit.learners.owners.stump import Stump, StumpModel
 

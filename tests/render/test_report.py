@@ -5,8 +5,7 @@ from html.parser import HTMLParser
 import pytest
 
 from tacit.render.document import Document, Section
-from tacit.render.pages import markdown_of, page_of, write_page, write_report
-from tacit.render.pictures import write_pictures
+from tacit.render.pages import markdown_of, page_of, write_page, write_pictures, write_report
 from tests.browser import browser, watched
 from tests.render.made import CURVES, DOCUMENT, EVIL
 

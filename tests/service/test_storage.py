@@ -11,11 +11,12 @@ from sqlalchemy import text
 from tacit import seeded
 from tacit.cli import app
 from tacit.estimators.persistence import SavedModel, open_model
-from tacit.service.coordinator import migrations
+from tacit.service.coordinator import tables
 from tacit.service.coordinator.records import Records
 from tacit.service.coordinator.server import Making, Service
-from tacit.service.coordinator.sql import Database, StoreError
+from tacit.service.coordinator.sql import Database
 from tacit.service.coordinator.store import Store
+from tacit.service.coordinator.tables import StoreError
 from tacit.service.device.join import RehearsalPart, join
 from tacit.service.helper import Helper, Sheets
 from tacit.sums.secure_sum import SumRefusedError
@@ -44,12 +45,12 @@ def contents(url):
     """Everything that is in a database, as text."""
     store = Store(url)
     with store.snapshot() as connection:
-        tables = [
+        there = [
             connection.execute(text(f"SELECT * FROM {name}")).all()  # noqa: S608 - ours
             for name in ("owners", "tokens", "reports", "storage")
         ]
     store.close()
-    return [[tuple(map(_plain, row)) for row in table] for table in tables]
+    return [[tuple(map(_plain, row)) for row in table] for table in there]
 
 
 def _plain(value):
@@ -145,7 +146,7 @@ def test_what_was_in_the_clear_is_encrypted_when_a_key_is_given_and_then_needed(
     assert sorted(store.labels().values()) == NAMES
     assert [bytes(data) for _, data in store.reports_of(1)] == sorted_data(before)
     with store.transaction() as connection, pytest.raises(ValueError, match="cannot go back"):
-        migrations.downgrade(connection, "0001")
+        tables.downgrade(connection, "0001")
     store.close()
     for wrong, why in ((None, "is encrypted: give its key"), (other, "another storage key")):
         refused = Store(Database(database, wrong))

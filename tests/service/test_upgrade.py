@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 from tacit.estimators.persistence import SavedModel
-from tacit.service.coordinator import migrations
+from tacit.service.coordinator import tables
 from tacit.service.coordinator.store import Store
 from tacit.service.device.join import RehearsalPart
 from tacit.wire import decode, encode
@@ -21,12 +21,12 @@ from tests.service.test_rotation import OWNERS, SEED, Stage
 KILLED = """
 import os, signal, sys
 from alembic.runtime.migration import HeadMaintainer
-from tacit.service.coordinator import migrations
+from tacit.service.coordinator import tables
 from tacit.service.coordinator.store import Store
 HeadMaintainer.update_to_step = lambda self, step: os.kill(os.getpid(), signal.SIGKILL)
 store = Store(sys.argv[1])
 with store.transaction() as connection:
-    migrations.upgrade(connection)
+    tables.upgrade(connection)
 """
 
 
@@ -40,15 +40,15 @@ def test_a_release_goes_back_and_forth_under_a_running_campaign_and_is_killed(tm
         """Back to the oldest tables, killed on the way here; the coordinator takes it anew."""
         store = Store(database)
         with store.transaction() as connection:
-            migrations.downgrade(connection)
-            assert migrations.version(connection) == migrations.BEFORE
+            tables.downgrade(connection)
+            assert tables.version(connection) == tables.BEFORE
         store.close()
         words = [sys.executable, "-c", KILLED, database]
         killed = await asyncio.to_thread(subprocess.run, words, env=os.environ, check=False)
         assert killed.returncode == -signal.SIGKILL
         store = Store(database)
         with store.transaction() as connection:
-            assert migrations.version(connection) == migrations.BEFORE
+            assert tables.version(connection) == tables.BEFORE
         store.close()
 
     owners = joining(folder, RehearsalPart(SEED))

@@ -10,9 +10,9 @@ import pytest
 from tacit import Ball, seeded
 from tacit.sums.halves import Batch, SumTerms, seal_sent
 from tacit.sums.prio3.batch import coins_size
+from tacit.sums.prio3.fields import SEED
 from tacit.sums.prio3.instances import bound_context
 from tacit.sums.prio3.prio3 import NONCE, Prio3
-from tacit.sums.prio3.xof import SEED
 from tacit.sums.vector_terms import VectorTerms
 from tacit.wire.envelopes import KEY
 from tests.sums.made import COORDINATOR_KEY, HELPER_KEY, Pair, public

@@ -27,7 +27,7 @@ from tacit.data.cohort import Cohort, Public
 from tacit.learners.learner import Facts, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.scores import Forest, ScoreModel, Trees, softmax
-from tacit.learners.owners.gradient_histogram import GradientHistogram
+from tacit.learners.owners.gradient import GradientHistogram
 from tacit.learners.query import Answer
 
 _BINS = 4  # of a column: more would thin out what each cell holds

@@ -24,8 +24,7 @@ from tacit.learners.models.ensemble import Ensemble, Model
 from tacit.learners.models.features import Expansion, FeatureMap, Products, Rows, Waves
 from tacit.learners.models.scores import Forest, Leaves, ScoreModel, Trees
 from tacit.learners.owners.centroid import Centroid, CentroidModel
-from tacit.learners.owners.gradient import Discriminant, Gradient
-from tacit.learners.owners.gradient_histogram import GradientHistogram
+from tacit.learners.owners.gradient import Discriminant, Gradient, GradientHistogram
 from tacit.learners.owners.logistic import Logistic, LogisticModel
 from tacit.learners.owners.stump import Stump, StumpModel
 from tacit.learners.owners.sum_query import SharesQuery, SumQuery

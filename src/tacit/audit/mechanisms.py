@@ -52,8 +52,8 @@ from tacit.sums.halves import (
     seal_reports,
 )
 from tacit.sums.prio3.batch import Server
+from tacit.sums.prio3.fields import SEED
 from tacit.sums.prio3.instances import Sizes
-from tacit.sums.prio3.xof import SEED
 from tacit.sums.protocol import CoordinatorSide, HelperSide
 
 _SMALL = 64  # grid of the tables that are enumerated whole

@@ -140,15 +140,15 @@ def database(
     Example:
         tacit admin database --database sqlite:///running.db
     """
-    from tacit.service.coordinator import migrations
+    from tacit.service.coordinator import tables
     from tacit.service.coordinator.store import Store
 
     store = Store(database)
     with store.transaction() as connection:
         if to is not None:
-            migrations.downgrade(connection, to)
-        now, known = migrations.version(connection), migrations.versions()
-    screen.tell(version=now, versions=[migrations.BEFORE, *known])
+            tables.downgrade(connection, to)
+        now, known = tables.version(connection), tables.versions()
+    screen.tell(version=now, versions=[tables.BEFORE, *known])
     screen.say(f"tables of version {now}; this release knows {', '.join(known)}")
 
 

@@ -26,7 +26,7 @@ from tacit.cli._options import FAILED, Seed
 from tacit.cli._output import Screen, bar, table_of, writable
 from tacit.mechanisms.registry import PRIVATE
 from tacit.mechanisms.streams import seeded
-from tacit.render.pictures import Measurement, draw_audit
+from tacit.render.pages import Measurement, draw_audit
 
 _LANES = 4  # processes in which slow questions are timed
 

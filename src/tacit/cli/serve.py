@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tacit.service.coordinator.server import Service
     from tacit.service.coordinator.sql import Database
     from tacit.service.coordinator.store import Store
-    from tacit.service.protocol.watch import Watch
+    from tacit.service.protocol.serving import Watch
 
 WatchPort = Annotated[
     int | None,
@@ -264,8 +264,7 @@ def serve(
 
 def beside(watch: "Watch", port: int | None, traced: str | None) -> None:
     """What operators see of a service: counts at a port of their own, requests as traces."""
-    from tacit.service.protocol.serving import Address, serve_beside
-    from tacit.service.protocol.watch import tracer_of
+    from tacit.service.protocol.serving import Address, serve_beside, tracer_of
 
     if port is not None:
         serve_beside(watch.app(), Address(host="127.0.0.1", port=port))

@@ -32,8 +32,8 @@ from tacit.mechanisms.streams import Stream, secure
 from tacit.service.protocol.door import ConnectionLimits
 from tacit.service.protocol.guard import Guard, Limits, leave_to_guard, prove
 from tacit.service.protocol.handshake import OWNER, Claim, UnsignedError
+from tacit.service.protocol.serving import Figures, Watch
 from tacit.service.protocol.succession import CAMPAIGN, HELPER, STATEMENTS, KeyRing
-from tacit.service.protocol.watch import Figures, Watch
 from tacit.sums.halves import TallyLaw
 from tacit.sums.protocol import Block, HelperSide, SumRequest
 from tacit.sums.secure_sum import SumRefusedError

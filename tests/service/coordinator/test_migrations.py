@@ -13,10 +13,10 @@ from alembic.runtime.migration import MigrationContext
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import inspect, text
 
-from tacit.service.coordinator import migrations
-from tacit.service.coordinator.sql import StoreError, open_engine, write_reports
+from tacit.service.coordinator import tables
+from tacit.service.coordinator.sql import open_engine, write_reports
 from tacit.service.coordinator.store import Store
-from tacit.service.coordinator.tables import OPEN, Question, metadata
+from tacit.service.coordinator.tables import OPEN, Question, StoreError, metadata
 from tacit.wire.envelopes import public_bytes
 from tests.service.coordinator.made import enrol, folder_of, running
 
@@ -92,10 +92,10 @@ def test_an_old_database_is_brought_here_and_taken_back_and_nothing_is_lost(data
     with pytest.raises(StoreError, match="of the key"):
         store.create_or_resume("trial", b"terms", b"o" * 32)
     with engine.begin() as connection:
-        assert migrations.version(connection) == migrations.versions()[-1] == "0002"
+        assert tables.version(connection) == tables.versions()[-1] == "0002"
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
-        migrations.downgrade(connection)
-        assert migrations.version(connection) == migrations.BEFORE
+        tables.downgrade(connection)
+        assert tables.version(connection) == tables.BEFORE
     assert shape(engine) == before
     store.create_or_resume("trial", b"terms", b"k" * 32)  # and here again
     assert store.labels()[3] == "north (2)"
@@ -134,7 +134,7 @@ def test_questions_bear_out_whose_campaign_an_old_database_was(tmp_path):
         service.driver.step()
     assert service.store.questions()
     with service.store.transaction() as connection:
-        migrations.downgrade(connection)
+        tables.downgrade(connection)
     service.store.close()
     with pytest.raises(StoreError, match="are not signed by"):
         running(tmp_path, key=other)
@@ -192,7 +192,7 @@ def test_one_campaign_in_a_database_becomes_the_first_of_several(database):
         connection.execute(text("UPDATE tokens SET made = 0"))  # which no earlier table holds
     now = contents(engine := open_engine(database), metadata.tables)
     with engine.begin() as connection:
-        migrations.downgrade(connection, "0001")
+        tables.downgrade(connection, "0001")
     before, earlier = shape(engine), contents(engine, metadata.tables)
     assert "slug" not in str(before["campaign"])
     upgrade_and_die(database, "drop_table")  # after every row was copied
@@ -209,7 +209,7 @@ def test_one_campaign_in_a_database_becomes_the_first_of_several(database):
     other = Store(database, "other")
     other.create_or_resume("another", b"terms", b"other key")
     with engine.begin() as connection, pytest.raises(ValueError, match="holds 2 campaigns"):
-        migrations.downgrade(connection, "0001")
+        tables.downgrade(connection, "0001")
     for each in (store, again, other):
         each.close()
     engine.dispose()

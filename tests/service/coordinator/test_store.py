@@ -8,7 +8,6 @@ import pytest
 from sqlalchemy.exc import IntegrityError
 
 from tacit.service.coordinator import sql
-from tacit.service.coordinator.sql import StoreError
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import (
     CLOSED,
@@ -18,6 +17,7 @@ from tacit.service.coordinator.tables import (
     PAUSED,
     RUNNING,
     Question,
+    StoreError,
 )
 from tests.service.coordinator.made import at_once, enrol
 

@@ -97,7 +97,7 @@ def test_a_request_has_a_name_in_its_answer_and_in_the_log(tmp_path, caplog):
 
 COUNTING = """
 import os
-from tacit.service.protocol.watch import Watch
+from tacit.service.protocol.serving import Watch
 watch = Watch(lambda: None)
 for _ in range(3):
     watch.observe("asked", 200, 0.01)

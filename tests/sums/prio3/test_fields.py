@@ -6,9 +6,16 @@ from Crypto.Hash import TurboSHAKE128
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.sums.prio3.fields import FIELD64, FIELD128, power_list
+from tacit.sums.prio3.fields import (
+    FIELD64,
+    FIELD128,
+    derive_seeds,
+    expand,
+    keep_elements,
+    power_list,
+    turboshake128,
+)
 from tacit.sums.prio3.flp import extend, interpolate, nodes, transform
-from tacit.sums.prio3.xof import derive_seeds, expand, keep_elements, turboshake128
 from tests.sums.prio3.reference import P64, P128, lagrange, root
 
 FIELDS = pytest.mark.parametrize("field", [FIELD64, FIELD128], ids=lambda field: field.name)
@@ -157,7 +164,7 @@ def test_more_is_squeezed_where_candidates_were_refused(monkeypatch):
         asked.append(candidates.shape[1])
         return keep_elements(field, candidates, length) if len(asked) > 2 else None
 
-    monkeypatch.setattr("tacit.sums.prio3.xof.keep_elements", refuse_some)
+    monkeypatch.setattr("tacit.sums.prio3.fields.keep_elements", refuse_some)
     assert (expand(FIELD64, seed, b"tag", b"", 24) == plain).all()
     assert asked == [24, 32, 40]
 

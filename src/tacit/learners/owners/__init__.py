@@ -15,13 +15,12 @@ from tacit.learners.models import features, scores
 from tacit.learners.owners import (
     centroid,
     gradient,
-    gradient_histogram,
     logistic,
     stump,
     sum_query,
 )
 
-MESSAGES = (features, scores, gradient, gradient_histogram, sum_query)  # beside the learners
+MESSAGES = (features, scores, gradient, sum_query)  # beside the learners
 
 # by the names that campaigns and parameters use
 LEARNERS: dict[str, type[Learner]] = {

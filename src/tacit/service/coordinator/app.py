@@ -50,8 +50,8 @@ from tacit.service.coordinator.store import Store
 from tacit.service.kinds.campaign_file import MEMBERS, PUBLIC, Readers
 from tacit.service.protocol.guard import Direct, Guard, Limits, leave_to_guard
 from tacit.service.protocol.handshake import Claim, UnsignedError
+from tacit.service.protocol.serving import Figures, Watch
 from tacit.service.protocol.succession import new_key
-from tacit.service.protocol.watch import Figures, Watch
 from tacit.service.protocol.web import static_routes
 from tacit.wire import WireError
 

@@ -23,7 +23,7 @@ from sqlalchemy import inspect, select, update
 from tacit._util.checks import bad
 from tacit._util.durable import make_private, replace_file
 from tacit.learners.query import PURPOSE
-from tacit.service.coordinator import migrations
+from tacit.service.coordinator import tables
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import campaign, questions, rosters
 from tacit.service.protocol.peer_replay import ROSTER
@@ -125,7 +125,7 @@ def renew_signatures(store: Store, keys: CampaignKeys) -> None:
     with store.transaction() as connection:
         if not inspect(connection).has_table("campaign"):
             return
-        migrations.upgrade(connection)
+        tables.upgrade(connection)
         replaced = select(campaign.c.id, campaign.c.key).where(campaign.c.key.in_(keys.before))
         known = connection.execute(replaced).first()
         if known is None:

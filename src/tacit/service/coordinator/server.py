@@ -32,15 +32,16 @@ from tacit.service.coordinator.openapi import document_of
 from tacit.service.coordinator.owner_api import ENROL, body_sizes
 from tacit.service.coordinator.page import list_page
 from tacit.service.coordinator.peers import Rosters
-from tacit.service.coordinator.sql import Database, StoreError
+from tacit.service.coordinator.sql import Database
 from tacit.service.coordinator.status import View
 from tacit.service.coordinator.store import Store, prepare
+from tacit.service.coordinator.tables import StoreError
 from tacit.service.kinds import read_spec, read_terms
 from tacit.service.kinds.campaign_file import ADMINISTRATORS, Readers
 from tacit.service.kinds.kind import CampaignTerms
 from tacit.service.protocol.guard import Direct, Guard, Limits
 from tacit.service.protocol.handshake import greeting, rehearse_only_here
-from tacit.service.protocol.watch import Figures, Watch
+from tacit.service.protocol.serving import Figures, Watch
 from tacit.service.protocol.web import static_routes
 from tacit.wire import encode
 from tacit.wire.envelopes import public_bytes

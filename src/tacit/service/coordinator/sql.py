@@ -29,12 +29,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Engine
 
 from tacit._util.durable import make_private, use_journal
-from tacit.service.coordinator.tables import campaign, owners, reports, storage, tokens
+from tacit.service.coordinator.tables import StoreError, campaign, owners, reports, storage, tokens
 from tacit.wire.envelopes import Vault, check_storage
-
-
-class StoreError(RuntimeError):
-    """The database cannot serve this campaign; the message says what to do."""
 
 
 class Storage:

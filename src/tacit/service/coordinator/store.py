@@ -34,8 +34,8 @@ from sqlalchemy import (
 )
 
 from tacit.learners.query import PURPOSE
-from tacit.service.coordinator import migrations, sql
-from tacit.service.coordinator.sql import Database, StoreError
+from tacit.service.coordinator import sql, tables
+from tacit.service.coordinator.sql import Database
 from tacit.service.coordinator.tables import (
     ADDING,
     COUNTED,
@@ -48,6 +48,7 @@ from tacit.service.coordinator.tables import (
     RUNNING,
     Question,
     Standing,
+    StoreError,
     acts,
     campaign,
     invitations,
@@ -66,7 +67,7 @@ def prepare(database: Database) -> None:
     """Make the tables, or bring them to this release."""
     with database.transaction() as connection:
         _lock(connection)
-        migrations.upgrade(connection)
+        tables.upgrade(connection)
         database.storage.settle(connection)
 
 
@@ -126,7 +127,7 @@ class Store:
         """
         with self.transaction() as connection:
             _lock(connection)
-            migrations.upgrade(connection)
+            tables.upgrade(connection)
             self.storage.settle(connection)
             known = connection.execute(select(campaign).where(campaign.c.key == key)).first()
             if known is None:

@@ -20,9 +20,9 @@ import numpy as np
 from tacit._util.types import BoolArray, ByteArray, WordArray
 from tacit.sums.prio3 import instances
 from tacit.sums.prio3.draft_circuits import NotValidError
+from tacit.sums.prio3.fields import SEED
 from tacit.sums.prio3.instances import bound_context
 from tacit.sums.prio3.prio3 import NONCE, Prio3, VerifierShare, VerifyState
-from tacit.sums.prio3.xof import SEED
 
 _PROVERS = 4  # owners proven at once: their arrays stay in a core's cache
 _NO_ELEMENT = 0xFF  # so many of these bytes are above p

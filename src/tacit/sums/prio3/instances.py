@@ -30,9 +30,9 @@ from tacit.sums.prio3.draft_circuits import (
     SumVec,
     SumVec64,
 )
+from tacit.sums.prio3.fields import SEED
 from tacit.sums.prio3.flp import Circuit
 from tacit.sums.prio3.prio3 import HelperShare, LeaderShare, Prio3, VerifierShare
-from tacit.sums.prio3.xof import SEED
 
 FIELD64_PROOFS = 3  # the least that the draft allows in Field64 with joint randomness
 _BOUNDED, _RANGES = 0xFFFF0001, 0xFFFF0002

@@ -12,8 +12,8 @@ import numpy as np
 
 from tacit._util.types import BoolArray, ByteArray, WordArray
 from tacit.sums.prio3 import flp
+from tacit.sums.prio3.fields import SEED, Bytes, derive_seeds, expand
 from tacit.sums.prio3.flp import Circuit
-from tacit.sums.prio3.xof import SEED, Bytes, derive_seeds, expand
 
 NONCE = 16
 VERSION = 18

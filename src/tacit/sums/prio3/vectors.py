@@ -19,9 +19,8 @@ import numpy as np
 from tacit._util.types import ByteArray
 from tacit.sums.prio3 import flp, instances
 from tacit.sums.prio3.draft_circuits import NotValidError
-from tacit.sums.prio3.fields import FIELD128
+from tacit.sums.prio3.fields import FIELD128, SEED, derive_seeds, expand
 from tacit.sums.prio3.prio3 import Prio3, VerifyState
-from tacit.sums.prio3.xof import SEED, derive_seeds, expand
 
 
 class MismatchError(Exception):
