@@ -363,6 +363,12 @@ def test_what_may_only_be_simulated_says_so():
             r"^epsilons must be numbers",
         ),
         (
+            lambda: TrainSite(
+                1, 1, None, plain(1), HuberHinge(), labels=2, privacy="output", menu=(1.0, np.inf)
+            ),
+            r"^epsilons must be numbers",
+        ),
+        (
             lambda: TrainSite(0, 1, None, plain(1), HuberHinge(), 2, "output", (1.0,)),
             r"^round must be",
         ),
@@ -378,7 +384,7 @@ def test_what_may_only_be_simulated_says_so():
 )
 def test_refused_before_anybody_is_asked(make, message):
     with pytest.raises(ValueError, match=message):
-        make()
+        make().check_plans()
 
 
 @pytest.mark.parametrize("bits", [*range(40), 60, 300, 1000])

@@ -178,8 +178,10 @@ def tune_site(
     Where the best is not better than the first candidate (the first projection, the usual ridge) by
     a standard error, or public rows are too few to tell, it is the first.
     """
+    query = replace(query, projection=projections[0])
+    query.check_plans()
     if len(X) < _LEAST_ROWS:
-        return replace(query, projection=projections[0])
+        return query
     every = -(-len(X) // _ROWS)
     some, labels = X[::every], y[::every]
     easings = _EASING if query.ridge is None else (query.easing,)
@@ -188,6 +190,8 @@ def tune_site(
         for projection in projections
         for easing in easings
     ]
+    for candidate in candidates:
+        candidate.check_plans()
     # fewer rows in less noise: the same to a model, up to its size
     alike = min(epsilon * len(X) / len(some), LARGEST)
     agreed = [

@@ -265,7 +265,7 @@ def audit_polls(
 @contextmanager
 def _settle(records: int, kind: type[Joining]) -> Iterator[Callable[[], float]]:
     """A peer that has spoken; asked, it polls until the campaign ends, and makes its own model."""
-    (part,) = (each for each in parts() if each.terms.relay is not None)
+    part = next(each for each in parts() if each.terms.relay is not None)
     key = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
     recorder = Recorder(part.terms, key, polls=_POLLS)
     with TemporaryDirectory() as name, person(Path(name)) as home:

@@ -34,6 +34,7 @@ from tacit.service.device.client import Link
 from tacit.service.kinds.boosting import BoostingTerms
 from tacit.service.kinds.classifier import ClassifierTerms, PublicMaps
 from tacit.service.kinds.kind import CampaignTerms
+from tacit.service.kinds.peer_methods import StumpTerms, TreeTerms
 from tacit.service.kinds.peers import PeerTerms
 from tacit.service.kinds.sites import SiteTerms
 from tacit.service.protocol.handshake import OWNER, SIGNATURE, TIME, Claim, greeting
@@ -87,7 +88,7 @@ class Role:
 
 def parts() -> list[Role]:
     """Owners of every kind of campaign, trusting nobody or one of two servers, alone and behind a
-    gateway; a site and a peer.
+    gateway; a site, and a peer of each method.
     """
     common: dict[str, Any] = {
         "name": "audit",
@@ -138,9 +139,9 @@ def parts() -> list[Role]:
         menu=(1.0,),
     )
     site = SiteTerms(**common, query=train, combine="guarded")
-    peer = PeerTerms(
-        **common, cells=Cells(SCHEMA, 8), rounds=2, epsilon=1.0, newcomers=0.0, coins=1
-    )
+    turns: dict[str, Any] = {
+        "cells": Cells(SCHEMA, 8), "rounds": 2, "epsilon": 1.0, "newcomers": 0.0, "coins": 1
+    }  # fmt: skip
     return [
         Role("an owner", boosting, (boosting.example(),)),
         Role("a gateway", boosting, (boosting.example(),), gateway=True),
@@ -150,7 +151,9 @@ def parts() -> list[Role]:
         Role("an owner of a summed classifier", added, (added.example(),)),
         Role("a gateway of summed shares", summed, (summed.example(),), gateway=True),
         Role("a site", site, (site.example(),)),
-        Role("a peer", peer, ()),
+        Role("a peer", PeerTerms(**common, **turns), ()),
+        Role("a peer of stumps", StumpTerms(**common, **turns), ()),
+        Role("a peer of trees", TreeTerms(**common, **turns), ()),
     ]
 
 

@@ -114,6 +114,7 @@ class SiteModels(EstimatorFace, BaseEstimator):  # type: ignore[misc]  # scikit-
             menu=menu,
             ridge=ridge_of(self.ridge),
         )
+        self.query_.check_plans()
         if not self.query_.unsound:
             self.query_ = tune_site(self.query_, X0, y0, float(np.median(epsilon)), projections)
         self.lens_ = self.query_.projection

@@ -8,7 +8,7 @@ Claim: pure epsilon-DP for one record replaced, added or removed, whatever the q
 site.md. Variance: of the tilt 2 tilt_size^2 per coordinate, of the noise 2 noise_size^2
 (`Perturbation`), before J bends them. Edges: no rows, one class, constant columns, fewer rows than
 columns: J has one minimum all the same, reached in a number of steps that is known before.
-Questions whose epsilon, ridge or h leave no room for that are refused before anybody is asked.
+Questions whose epsilon, ridge or h leave no room for that are refused before rows are touched.
 """
 
 from dataclasses import dataclass, replace
@@ -76,8 +76,7 @@ class TrainSite(Query):
                 "loss", "one for numbers where targets are numbers, else one for classes", self.loss
             )
         positive("easing", self.easing)
-        for epsilon in {*check_rising("epsilons", self.menu)[:1], self.menu[-1]}:
-            self.plan(epsilon)  # what the ends allow, all between them do
+        check_rising("epsilons", self.menu)
 
     @property
     def what(self) -> str:
@@ -130,6 +129,14 @@ class TrainSite(Query):
             convexity = ridge * _PUBLISHED[self.privacy] / 2
             return perturb_as_published(float(each), loss.curvature, ridge, convexity)
         return replace(_BARE, ridge=ridge)
+
+    def check_plans(self) -> None:
+        """`ValueError` where epsilon, ridge or h leave no room, for who asks: what the ends of the
+        menu allow, all between them do. Whoever only reads a question does not pay for fractions; a
+        gate meets them in `cost`.
+        """
+        for epsilon in {self.menu[0], self.menu[-1]}:
+            self.plan(epsilon)
 
     def trust(self, epsilon: float) -> float:
         """The weight of a model in a mean of noisy sums of slopes: ridge over the noise's
