@@ -1,11 +1,16 @@
 """Work in a process of its own: it ends by its deadline and its memory, and says nothing else."""
 
+import asyncio
 import gc
 import os
+import signal
+import subprocess
+import sys
 import time
 
 import numpy as np
 import pytest
+import uvloop
 
 from tacit.owner.worker import Worker
 
@@ -71,6 +76,50 @@ def test_nothing_is_printed_and_no_file_of_the_gate_is_there(capfd, tmp_path):
     assert open_files is not None
     # its pipes and those that libraries make for themselves after a fork
     assert {each.split(b":")[0] for each in open_files.split()} == {b"/dev/null", b"pipe"}
+
+
+def test_a_worker_waits_for_its_children_where_its_program_does_not():
+    """A program whose children are reaped by the system (a daemon's habit) has answers all the
+    same.
+    """
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        assert Worker(echo, echo).compute(b"ab", 20.0, 1 << 24) == b"ba"
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+
+
+def run_a_loop_of_another_kind():
+    """uvloop, which makes pipes of its own anew in every process that is forked after."""
+
+    async def wait_for_a_child():
+        child = await asyncio.create_subprocess_exec("true")
+        await child.wait()
+
+    loop = uvloop.new_event_loop()
+    loop.run_until_complete(wait_for_a_child())
+    loop.close()
+
+
+def open_many_files():
+    return [os.dup(0) for _ in range(1100)]
+
+
+def work_after(habit):
+    """In a process of its own, which keeps the habit."""
+    kept = habit()
+    worker = Worker(echo, echo)
+    print([worker.compute(b"ab", 20.0, 1 << 24) for _ in range(3)])
+    del kept
+
+
+@pytest.mark.parametrize("habit", [run_a_loop_of_another_kind, open_many_files])
+def test_a_worker_works_whatever_its_program_did_before(habit):
+    program = f"from tests.owner.test_worker import *; work_after({habit.__name__})"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=100
+    )
+    assert done.stdout.strip() == "[b'ba', b'ba', b'ba']"
 
 
 def test_a_worker_that_is_gone_is_replaced():

@@ -71,6 +71,7 @@ _LONG = 60.0  # seconds: what outlives them is abandoned in the search, too
 _TOGETHER = 25  # questions in one run of the deaf gates
 _GOALS = ("time", "memory", "certificate", "movement")
 _RECORDS = 41  # of a site
+_MEASURED = struct.Struct("<dd")  # seconds, bytes
 _CAPACITY = 1 << 40  # enough of every budget: charges are compared, not refused
 
 
@@ -137,8 +138,11 @@ def audit_questions(
         if excess:
             found.faults.append(f"admitted although {excess}: {draft}")
         admitted.append(query)
-        for goal, strain in laboratory.measure(query):
-            found.note(goal, strain, draft)
+        try:
+            for goal, strain in laboratory.measure(query):
+                found.note(goal, strain, draft)
+        except _WorkError as problem:
+            found.faults.append(f"work on rows fails ({problem}): {draft}")
         if isinstance(query, TrainSite):
             judge_site(query, draft, rng, found)
         if len(admitted) == _TOGETHER:
@@ -162,6 +166,10 @@ def _policy(**more: Any) -> Policy:
         records=ROWS,
         **more,
     )
+
+
+class _WorkError(Exception):
+    """Why the work on made-up rows failed."""
 
 
 class _Laboratory:
@@ -194,7 +202,9 @@ class _Laboratory:
         if said is None:
             yield "time", np.inf
             return
-        seconds, memory = struct.unpack("<dd", said)
+        if len(said) != _MEASURED.size:
+            raise _WorkError(said.decode())
+        seconds, memory = _MEASURED.unpack(said)
         allowed = float(self.policy.moment(query, 1))
         yield "time", seconds / allowed
         yield "memory", memory / (cost.memory + _SLACK)
@@ -206,11 +216,16 @@ class _Laboratory:
         return b""
 
     def _run(self, request: bytes) -> bytes:
-        """Processor seconds and bytes of the slow owner's report; in a process of its own."""
-        invitation = decode(request, Invitation)
-        before, began = _largest(), time.process_time()
-        _work(self._gates[0], invitation.query)
-        return struct.pack("<dd", time.process_time() - began, _largest() - before)
+        """Processor seconds and bytes of the slow owner's report, or why there is none; in a
+        process of its own.
+        """
+        try:
+            invitation = decode(request, Invitation)
+            before, began = _largest(), time.process_time()
+            _work(self._gates[0], invitation.query)
+        except Exception as problem:
+            return f"{type(problem).__name__}: {problem}".encode()
+        return _MEASURED.pack(time.process_time() - began, _largest() - before)
 
 
 def _work(gate: Gate, query: Query) -> None:

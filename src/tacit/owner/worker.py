@@ -122,7 +122,7 @@ class Worker:
                     self._owed = False
                 _write(self._to, _HEADER.pack(kind, seconds, memory, len(request)) + request)
                 left = max(0.0, until + patience - time.monotonic())
-                self._owed = not select.select([self._from], [], [], left)[0]
+                self._owed = not _comes(self._from, left)
                 return None if self._owed else _read_reply(self._from, until + _GRACE)
             except (OSError, EOFError):  # it is gone, or late: another one next time
                 self._running = False
@@ -222,19 +222,15 @@ def _limit(seconds: float, memory: int) -> None:
 
 
 def _leave_everything(*pipes: int) -> None:
-    """Close what was the gate's: its ledger, its sockets, its terminal. Nothing is logged."""
-    for name in (signal.SIGTERM, signal.SIGHUP):
+    """Let go of what was the gate's: its ledger, its sockets, its terminal. Nothing is logged."""
+    for name in (signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):  # a child is waited for
         signal.signal(name, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupted gate closes the pipe
+    # files become nothing instead of being closed: libraries that still believe in theirs (an event
+    # loop after a fork) would close what has got the same number meanwhile
     nowhere = os.open(os.devnull, os.O_RDWR)
-    for standard in (0, 1, 2):
-        os.dup2(nowhere, standard)
-    kept = sorted(pipes)
-    before = 3
-    for pipe in kept:
-        os.closerange(before, pipe)
-        before = pipe + 1
-    os.closerange(before, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    for file in {0, 1, 2, *map(int, os.listdir("/dev/fd"))} - {nowhere, *pipes}:
+        os.dup2(nowhere, file)
     sys.stdout = sys.stderr = io.StringIO()
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")
@@ -269,15 +265,20 @@ def _read(pipe: int, size: int, until: float | None = None) -> bytes:
     """So many bytes; `EOFError` where the pipe ends before, `TimeoutError` where time does."""
     read = bytearray()
     while len(read) < size:
-        if until is not None:
-            left = max(0.0, until - time.monotonic())
-            if not select.select([pipe], [], [], left)[0]:
-                raise TimeoutError
+        if until is not None and not _comes(pipe, max(0.0, until - time.monotonic())):
+            raise TimeoutError
         piece = os.read(pipe, min(size - len(read), 1 << 20))
         if not piece:
             raise EOFError
         read += piece
     return bytes(read)
+
+
+def _comes(pipe: int, seconds: float) -> bool:
+    """Whether there is something to read, or an end, within so many seconds."""
+    waiting = select.poll()  # `select` knows no file beyond the first 1,024
+    waiting.register(pipe, select.POLLIN)
+    return bool(waiting.poll(1000 * seconds))
 
 
 def _write(pipe: int, data: bytes) -> None:
