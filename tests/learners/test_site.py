@@ -366,7 +366,7 @@ def test_what_may_only_be_simulated_says_so():
             lambda: TrainSite(
                 1, 1, None, plain(1), HuberHinge(), labels=2, privacy="output", menu=(1.0, np.inf)
             ),
-            r"^epsilons must be numbers",
+            r"^epsilons must be a finite number",
         ),
         (
             lambda: TrainSite(0, 1, None, plain(1), HuberHinge(), 2, "output", (1.0,)),

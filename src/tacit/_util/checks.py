@@ -38,11 +38,10 @@ def one_of(name: str, value: object, choices: Collection[str]) -> str:
 
 
 def check_rising(name: str, values: tuple[float, ...]) -> tuple[float, ...]:
-    """`values`, if there are some, not too many, and each is finite and above the one before, the
-    first above zero.
+    """`values`, if there are some, not too many, and each is above the one before, the first
+    above zero.
     """
-    steps = pairwise((0.0, *values, math.inf))
-    if not (1 <= len(values) <= 256 and all(low < high for low, high in steps)):
+    if not (1 <= len(values) <= 256 and all(low < high for low, high in pairwise((0.0, *values)))):
         raise bad(name, "numbers > 0 in rising order, at least one, at most 256", values[:3])
     return values
 

@@ -76,7 +76,7 @@ class TrainSite(Query):
                 "loss", "one for numbers where targets are numbers, else one for classes", self.loss
             )
         positive("easing", self.easing)
-        check_rising("epsilons", self.menu)
+        positive("epsilons", check_rising("epsilons", self.menu)[-1])
 
     @property
     def what(self) -> str:
