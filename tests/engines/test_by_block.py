@@ -15,6 +15,7 @@ from tacit import PrivateBoosting, PrivateClassifier
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.data import owner_blocks
 from tacit.data.cohort import Cohort
+from tacit.data.csv_text import TextForm
 from tacit.data.owner_blocks import BlockedCohort, RowReading, survey
 from tacit.data.sample import ColumnRoles, Sample
 from tacit.data.table_file import TableFile, open_rows, read_owned, read_sample
@@ -164,6 +165,22 @@ def test_folders_divide_a_set_by_a_column(tmp_path):
     assert table.names == ("x", "state")
     assert table.read().columns["state"].tolist() == ["a", "a", "b", "b"]
     assert table.count_rows() == 4
+
+
+def test_folders_of_other_writers_are_read_as_they_mean_it(tmp_path):
+    """Who divides a table writes names as in an address; rows of CSV files are counted by their
+    own form.
+    """
+    table = pa.table({"town": ["São Paulo", "a/b", "a/b"], "age": [1, 2, 3]})
+    parquet.write_to_dataset(table, tmp_path / "set", partition_cols=["town"])
+    found = list(TableSet.open(tmp_path / "set").read_batches(None, 10))
+    assert sorted(pa.Table.from_batches(found).column("town").to_pylist()) == [
+        "São Paulo", "a/b", "a/b",
+    ]  # fmt: skip
+    for number in (1, 2):
+        (tmp_path / f"{number}.csv").write_bytes("größe;x\n1,5;2\n".encode("latin-1"))
+    form = TextForm(decimal=",", encoding="latin-1")
+    assert TableSet.open(tmp_path / "*.csv", form).count_rows() == 2
 
 
 def test_what_begins_with_an_underscore_is_no_part_of_a_set(files):

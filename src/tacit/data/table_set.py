@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 
@@ -89,7 +90,9 @@ class TableSet(TableFile):
 
     def count_rows(self) -> int:
         counts = (
-            sum(member.groups) if member.groups else TableFile.open(member.path).count_rows()
+            sum(member.groups)
+            if member.groups
+            else TableFile.open(member.path, member.form).count_rows()
             for member in self.members
         )
         return sum(counts)
@@ -138,12 +141,14 @@ def _is_member(file: Path, root: Path) -> bool:
 
 
 def _folder_values(file: Path, root: Location) -> tuple[tuple[str, str], ...]:
-    """What folders between a set's folder and a file say: `state=SP` is a column."""
+    """What folders between a set's folder and a file say: `state=SP` is a column. Writers of such
+    sets put signs that a folder's name cannot hold as an address does: `town=S%C3%A3o`.
+    """
     if not (isinstance(root, str | Path) and Path(root).is_dir()):
         return ()
     folders = file.relative_to(root).parts[:-1]
     pairs = (folder.partition("=") for folder in folders if "=" in folder)
-    return tuple((name, value) for name, _, value in pairs)
+    return tuple((unquote(name), unquote(value)) for name, _, value in pairs)
 
 
 def _check_alike(first: TableFile, file: TableFile) -> None:
