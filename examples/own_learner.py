@@ -6,12 +6,10 @@ from typing import ClassVar
 import numpy as np
 from sklearn.datasets import make_classification
 
-from tacit import seeded
+from tacit import PrivateBoosting, load, register
 from tacit._util.types import FloatArray, IntArray
-from tacit.algorithms.boosting import OwnSample, Schedule, boost
-from tacit.data.cohort import Cohort, Public
-from tacit.engines.inline import Inline
-from tacit.learners.learner import Facts, Learner, ReportTerms, ShareQuery
+from tacit.data.cohort import Cohort
+from tacit.learners.learner import Facts, Learner, ShareQuery
 from tacit.learners.owners.centroid import class_sums
 from tacit.learners.query import Answer, Cost, table
 from tacit.mechanisms.spaces import Mixture
@@ -34,6 +32,7 @@ class BayesModel:
         return np.asarray(np.argmin(distance.sum(axis=2), axis=1))
 
 
+@register
 @dataclass(frozen=True)
 class Bayes(Learner):
     name: ClassVar[str] = "naive bayes"
@@ -60,12 +59,8 @@ class Bayes(Learner):
 
 if __name__ == "__main__":
     X, y = make_classification(60_000, 8, n_informative=6, random_state=1)
-    X = np.clip(X / 5, -1, 1)
-    public = Public(X[:1000], y[:1000], classes=2)
-    owners = Cohort.of(X[2000:], y[2000:], owners=np.arange(58_000) // 4)
-    facts, terms = Facts(8, 2), ReportTerms("privunit", (4.0,))
-    schedule = Schedule(rounds=3, owners=4000, attempts=5)
-    algorithm = boost(Bayes(), facts, terms, OwnSample(public), schedule)
-    result = Inline(owners, 4.0, seeded(1)).run(algorithm)
-    right = result.ensemble.predict(X[1000:2000]) == y[1000:2000]
-    print(f"{result.ended}: accuracy {right.mean():.3f}")
+    owners, public = np.arange(58_000) // 4, (X[:1000], y[:1000])
+    model = PrivateBoosting("naive bayes", epsilon=4.0, rounds=3, random_state=1)
+    model.fit(X[2000:], y[2000:], owners=owners, public=public)
+    model.save("bayes.tacit")
+    print(f"{model.ended_}: accuracy {load('bayes.tacit').score(X[1000:2000], y[1000:2000]):.3f}")

@@ -1,12 +1,17 @@
 """Databases for the tests: SQLite, and a real PostgreSQL that each test process starts for
-itself; logs; Ctrl-C.
+itself; what other packages registered; logs; Ctrl-C.
 """
 
 import logging
 import signal
 import sys
+from typing import Any
 
 import pytest
+
+from tacit.learners.owners import LEARNERS, own_learners
+from tacit.mechanisms.registry import MECHANISMS, own_mechanisms
+from tacit.wire import codec
 
 if sys.platform != "win32":
     from benchmarks.service.postgres import postgres as started
@@ -38,6 +43,39 @@ def database(request, tmp_path):
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/campaign.db"
     return request.getfixturevalue("postgres").fresh()
+
+
+@pytest.fixture(autouse=True)
+def nobody_registered():
+    """As in a process that knows no learner or mechanism of another package; afterwards those are
+    known that were before.
+    """
+    before = _forget_others()
+    codec.load_plugins.cache_clear()
+    yield
+    _forget_others()
+    for table, content in zip(_REGISTERED, before, strict=True):
+        table.update(content)
+    codec.load_plugins.cache_clear()
+
+
+_REGISTERED: tuple[dict[Any, Any], ...] = (MECHANISMS, LEARNERS, codec._class_of, codec._tag_of)
+
+
+def _forget_others() -> list[dict[Any, Any]]:
+    """Take what other packages registered out of all tables, and answer it; ours stay, those too
+    whose modules a test was the first to import.
+    """
+    others: set[Any] = {*own_learners(), *own_mechanisms()}
+    others |= {kind for tag, kind in codec._class_of.items() if ":" in tag}
+    found = [
+        {key: value for key, value in table.items() if key in others or value in others}
+        for table in _REGISTERED
+    ]
+    for table, content in zip(_REGISTERED, found, strict=True):
+        for key in content:
+            del table[key]
+    return found
 
 
 @pytest.fixture(autouse=True)

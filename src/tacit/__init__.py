@@ -25,6 +25,8 @@ if TYPE_CHECKING:
         load,
         plan,
     )
+    from tacit.learners.learner import Learner
+    from tacit.learners.owners import register
     from tacit.mechanisms.base import Mechanism, Reports
     from tacit.mechanisms.duchi import Duchi
     from tacit.mechanisms.laplace import Laplace
@@ -53,6 +55,7 @@ __all__ = [
     "Explanation",
     "Hybrid",
     "Laplace",
+    "Learner",
     "Mechanism",
     "NoPrivacy",
     "Number",
@@ -77,6 +80,7 @@ __all__ = [
     "choose",
     "load",
     "plan",
+    "register",
     "secure",
     "seeded",
 ]
@@ -86,6 +90,8 @@ _NAMES = {
     "estimators": "Budget BudgetError ContributionsDisplay DataWarning EpsilonCurveDisplay "
     "Explanation PeerEnsemble PrivacyWarning PrivateBoosting PrivateClassifier ProgressBar "
     "SiteEnsemble SiteEnsembleRegressor SitesDisplay StagesDisplay load plan",
+    "learners.learner": "Learner",
+    "learners.owners": "register",
     "mechanisms.base": "Mechanism Reports",
     "mechanisms.registry": "Choice NoPrivacy choose",
     "mechanisms.duchi": "Duchi",

@@ -114,10 +114,12 @@ def test_weights_are_inside_the_share():
     assert query.facts.dim == 5
 
 
-def test_a_learner_of_ones_own_is_short_and_runs():
+def test_a_learner_of_ones_own_is_short_and_runs(tmp_path):
     source = Path(__file__).parents[2] / "examples" / "own_learner.py"
     assert len(source.read_text().splitlines()) < 75
-    done = subprocess.run([sys.executable, source], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, source], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
     assert float(done.stdout.split()[-1]) > 0.78
 
 

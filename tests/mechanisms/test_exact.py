@@ -18,12 +18,12 @@ from tacit import (
     RandomizedResponse,
     Simplex,
 )
-from tacit.audit.mechanisms import enumerate_law
 from tacit.mechanisms.caps import Cap
 from tacit.mechanisms.duchi import DuchiLaw
 from tacit.mechanisms.piecewise import PiecewiseLaw, point_of
 from tacit.mechanisms.privunit import _in_place
 from tacit.mechanisms.randomized_response import ResponseLaw
+from tacit.mechanisms.registry import enumerate_law
 from tacit.mechanisms.streams import Odds, exp_below, odds
 
 EPSILONS = [0.5, 1.0, 2.0, 4.0]

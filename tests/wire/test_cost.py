@@ -81,7 +81,7 @@ def plan_type():
 def test_a_class_that_does_not_belong_is_refused_before_its_fields_are_read():
     read = []
 
-    @message("test: costly")
+    @message("test costly")
     @dataclass(frozen=True)
     class Costly:
         number: int

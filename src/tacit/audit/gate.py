@@ -34,6 +34,7 @@ from tacit.audit.distinguish import AnswerReader, Readings, of_one_run, of_two_r
 from tacit.audit.staging import (
     FIRST_ROUND,
     REHEARSAL,
+    extremes,
     farthest,
     gateway,
     gather,
@@ -47,6 +48,7 @@ from tacit.audit.staging import (
 )
 from tacit.data.cohort import Cohort
 from tacit.learners.learner import Learner, ShareQuery
+from tacit.learners.owners import own_learners
 from tacit.learners.owners.centroid import Centroid
 from tacit.learners.owners.logistic import Logistic
 from tacit.learners.owners.stump import Stump
@@ -97,6 +99,11 @@ CASES = (
     GateCase(Logistic(bound=1.0), "privunit", (4.0,)),
     GateCase(Logistic(bound=1.0), "randomized_response", (2.0,)),
 )
+
+
+def own_cases() -> list[GateCase]:
+    """A case for every learner of another package that was registered."""
+    return [GateCase(kind(), "privunit", (1.0,)) for kind in own_learners()]
 
 
 @dataclass(frozen=True)
@@ -156,7 +163,10 @@ def _audit_case(
         claimed=max(run.claimed for run in runs),
         proven=of_two_runs(a, b, confidence),
         one_run=of_one_run(mixed, bits, confidence),
-        faults=tuple(dict.fromkeys(fault for run in runs for fault in run.faults)),
+        faults=(
+            *dict.fromkeys(fault for run in runs for fault in run.faults),
+            *find_dependence(case.queries[0]),
+        ),
     )
 
 
@@ -212,6 +222,17 @@ _LEVEL = 7  # where a report names its level: see learners/query.py
 _HEADER = 8  # bytes of a report before what the mechanism drew
 _OWNERS = 300  # at each of two gateways, two questions each
 Answers = Mapping[str, bytes | RefusedError]  # by owner
+
+
+def find_dependence(query: ShareQuery) -> Iterator[str]:
+    """Faults of a learner: a share that is not the same alone and among others, to the bit."""
+    owners = extremes()
+    together = query.learner.share(query, gather(owners))
+    alone = np.vstack([query.learner.share(query, owner) for owner in owners])
+    if not (together.shape == alone.shape and together.tobytes() == alone.tobytes()):
+        yield "an owner's share depends on other owners"
+    if together.shape[1] != query.width:
+        yield f"a share has {together.shape[1]} numbers, its space {query.width}"
 
 
 def find_unrecorded(

@@ -36,7 +36,7 @@ from tacit.learners.query import Query
 from tacit.learners.sites.losses import HuberHinge, LogisticLoss
 from tacit.learners.sites.projection import Projection
 from tacit.learners.sites.train import TrainSite
-from tacit.mechanisms.registry import MECHANISMS
+from tacit.mechanisms.registry import PRIVATE_NAMES
 from tacit.sums.halves import SumTerms, TallyLaw
 from tacit.sums.vector_terms import VectorTerms
 
@@ -44,7 +44,6 @@ EPSILON = 0.01
 DELTA = 1e-6  # of sums that have one
 SEALING = 20_000_000  # steps: what a sum's proof and seals take beside the work on rows
 _ODD = (np.nan, np.inf, -np.inf, 5e-324, 1e-310, 1e-160, 1e308, -1e308, -0.0, 2.0**63)
-_PRIVATE = tuple(name for name in MECHANISMS if name != "none")
 
 
 @dataclass(frozen=True)
@@ -119,7 +118,7 @@ def chain(rng: Generator, length: int, trees: int) -> Trees:
 def _share(draft: Draft, rng: Generator, learner: Learner, facts: Facts, steps: int) -> ShareQuery:
     count = int(draft.late * steps / 400)
     members = tuple((float(rng.normal()), _member(draft, rng)) for _ in range(min(count, 200)))
-    how = str(rng.choice(_PRIVATE))
+    how = str(rng.choice(PRIVATE_NAMES))
     return ShareQuery(
         round=int(rng.choice([1, 2, (1 << 62) - 1])),
         attempt=1,

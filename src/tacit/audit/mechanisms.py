@@ -19,17 +19,15 @@ out over events). Claim: with a sound protocol no view proves more than the law'
 the chance `ALARM`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import log
-from typing import Any, Protocol
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from scipy.stats import beta
 
-from tacit._util.checks import bad
 from tacit._util.types import BoolArray, FloatArray, IntArray, WordArray
 from tacit.audit.statistical import Examination, examine
 from tacit.mechanisms.base import Mechanism
@@ -39,7 +37,13 @@ from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.piecewise import Hybrid, Piecewise, PiecewiseLaw
 from tacit.mechanisms.privunit import PrivUnit
 from tacit.mechanisms.randomized_response import RandomizedResponse, ResponseLaw
-from tacit.mechanisms.registry import PRIVATE
+from tacit.mechanisms.registry import (
+    PRIVATE,
+    ExactVerdict,
+    Law,
+    enumerate_law,
+    own_mechanisms,
+)
 from tacit.mechanisms.spaces import Ball, Box, Space
 from tacit.mechanisms.streams import Stream, exp_below, odds, rational
 from tacit.sums.halves import (
@@ -79,10 +83,12 @@ def audit_mechanisms(
     epsilons: list[float], dims: list[int], n: int, stream: Stream
 ) -> Iterator[AuditRow]:
     """Audit every private mechanism over the space it is meant for, n reports per input."""
-    for kind in PRIVATE:
+    for kind in (*PRIVATE, *own_mechanisms()):
         for dim in dims:
             space: Space = Ball(dim=dim) if kind is PrivUnit else Box(dim=dim)
             for epsilon in epsilons:
+                if kind not in PRIVATE and not _takes(kind, space, epsilon):
+                    continue
                 coins = stream.child(kind.__name__, dim, str(epsilon))
                 # it ranks codewords: slower, and as telling
                 draws = n // 10 if kind is PrivUnit else n
@@ -98,6 +104,15 @@ def audit_mechanisms(
                     exact=within and (table is None or table.holds),
                     found=found,
                 )
+
+
+def _takes(kind: type[Mechanism], space: Space, epsilon: float) -> bool:
+    """Whether an own mechanism is one for this space and epsilon."""
+    try:
+        kind(epsilon=epsilon, space=space)
+    except ValueError:
+        return False
+    return True
 
 
 def opposites(dim: int) -> FloatArray:
@@ -121,25 +136,8 @@ def epsilon_in_use(mechanism: Mechanism) -> tuple[float, bool]:
         case PrivUnit():
             ratio = Fraction(mechanism.laws[-1].high, mechanism.laws[-1].low)
         case _:
-            raise bad("mechanism", "one that ships with tacit", mechanism)
+            ratio = enumerate_law(getattr(mechanism, "laws")[-1], claim).ratio  # noqa: B009
     return log(ratio), ratio <= exp_below(claim)
-
-
-@dataclass(frozen=True)
-class ExactVerdict:
-    """The worst ratio of two probabilities of one output, and whether it is at most e^epsilon."""
-
-    claimed: float
-    ratio: Fraction
-
-    @property
-    def holds(self) -> bool:
-        return self.ratio <= exp_below(self.claimed)
-
-    @property
-    def epsilon(self) -> float:
-        """The logarithm of the ratio: what is really used."""
-        return log(self.ratio)
 
 
 def small_table(kind: type[Mechanism], epsilon: float) -> ExactVerdict | None:
@@ -154,40 +152,6 @@ def small_table(kind: type[Mechanism], epsilon: float) -> ExactVerdict | None:
         PrivUnit: Cap(4, candidates=16, favoured=5, high=odds(epsilon, _SMALL).high, low=_SMALL),
     }
     return enumerate_law(tables[kind], epsilon) if kind in tables else None
-
-
-class Law(Protocol):
-    """A randomiser as a table: for every input the whole-number weights of all outputs."""
-
-    @property
-    def inputs(self) -> Iterable[Any]: ...
-
-    @property
-    def total(self) -> int: ...
-
-    def weights(self, given: Any, /) -> Sequence[int] | Mapping[Any, int]: ...
-
-
-def enumerate_law(law: Law, epsilon: float) -> ExactVerdict:
-    """Go through the whole table: every input, every output. For small grids."""
-    largest: dict[Any, int] = {}
-    smallest: dict[Any, int] = {}
-    for given in law.inputs:
-        weights = law.weights(given)
-        items = list(weights.items() if isinstance(weights, Mapping) else enumerate(weights))
-        if sum(weight for _, weight in items) != law.total:
-            raise ValueError(
-                f"the weights of input {given!r} do not add up to {law.total}: no common "
-                "denominator"
-            )
-        for output, weight in items:
-            largest[output] = max(weight, largest.get(output, weight))
-            smallest[output] = min(weight, smallest.get(output, weight))
-    if min(smallest.values()) <= 0:
-        raise ValueError("an output is impossible for some input: no epsilon covers that")
-    return ExactVerdict(
-        epsilon, max(Fraction(largest[output], smallest[output]) for output in largest)
-    )
 
 
 ALARM = 1e-4

@@ -50,7 +50,7 @@ from tacit.learners.owners.centroid import Centroid
 from tacit.learners.owners.logistic import Logistic
 from tacit.learners.owners.stump import Stump
 from tacit.learners.query import PURPOSE, Query
-from tacit.mechanisms.registry import MECHANISMS
+from tacit.mechanisms.registry import PRIVATE_NAMES
 from tacit.mechanisms.streams import SeededStream
 from tacit.owner.gate import Gate, RefusedError
 from tacit.owner.policy import Policy
@@ -58,7 +58,6 @@ from tacit.wire import encode
 from tacit.wire.envelopes import sign
 
 LEARNERS: tuple[Learner, ...] = (Stump(), Centroid(), Logistic())
-PRIVATE = tuple(name for name in MECHANISMS if name != "none")
 MENU = (0.5, 1.0)  # two levels: what is left of a budget decides between them
 _OWNERS = names(3)
 
@@ -121,7 +120,7 @@ class Script:
 
 def script(
     learners: Sequence[Learner] = LEARNERS,
-    mechanisms: Sequence[str] = PRIVATE,
+    mechanisms: Sequence[str] = PRIVATE_NAMES,
     others: Sequence[Query] = tuple(record_queries(MENU)),
 ) -> Script:
     """Every learner through every mechanism, the other queries, and all that must be refused."""

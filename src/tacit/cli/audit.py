@@ -16,7 +16,7 @@ from rich.table import Table
 
 from tacit._util.checks import positive
 from tacit.audit import clock
-from tacit.audit.gate import CASES, GateRow, audit_gate, find_repeated_coins
+from tacit.audit.gate import CASES, GateRow, audit_gate, find_repeated_coins, own_cases
 from tacit.audit.mechanisms import AuditRow, audit_mechanisms
 from tacit.audit.moments import audit_moments
 from tacit.audit.non_interference import Difference, non_interference
@@ -24,9 +24,10 @@ from tacit.audit.questions import audit_questions
 from tacit.audit.staging import Check
 from tacit.cli._options import FAILED, Seed
 from tacit.cli._output import Screen, bar, table_of, writable
-from tacit.mechanisms.registry import PRIVATE
+from tacit.mechanisms.registry import PRIVATE, own_mechanisms
 from tacit.mechanisms.streams import seeded
 from tacit.render.pages import Measurement, draw_audit
+from tacit.wire.codec import load_plugins
 
 _LANES = 4  # processes in which slow questions are timed
 
@@ -99,7 +100,7 @@ def audit(
 ) -> None:
     """Check mechanisms, gate and device from outside: exact tables, proven lower bounds of
     epsilon, books, non-interference, whether a clock tells owners apart, hostile questions, and
-    all that a device sends.
+    all that a device sends. What installed packages register is checked like ours.
 
     Exit status 1 if anything fails. Ctrl-C (130) shows what was checked.
 
@@ -109,6 +110,7 @@ def audit(
     began = time.monotonic()
     if picture is not None:
         writable("--picture", picture)
+    load_plugins()
     found, stopped = _Findings(), False
     budgets = [positive("epsilon", each) for each in epsilon or (0.5, 1.0, 3.0, 5.0)]
     try:
@@ -140,17 +142,19 @@ def _check(found: _Findings, parts: list[Part], sizes: _Sizes, seed: int, screen
     """Add to the findings one by one, so that an interruption keeps them."""
     if Part.MECHANISMS in parts:
         with bar(screen) as told:
-            count = len(PRIVATE) * len(sizes.epsilons) * len(sizes.dims)
+            kinds = (*PRIVATE, *own_mechanisms())
+            count = len(kinds) * len(sizes.epsilons) * len(sizes.dims)
             told(0, count, "mechanisms")
             for row in audit_mechanisms(sizes.epsilons, sizes.dims, sizes.reports, seeded(seed)):
                 found.mechanisms.append(row)
                 told(len(found.mechanisms), count, f"mechanisms: {row.mechanism}")
     if Part.GATE in parts:
         with bar(screen) as told:
-            told(0, len(CASES), "gate")
-            for case in audit_gate(sizes.owners, seeded(seed)):
+            cases = (*CASES, *own_cases())
+            told(0, len(cases), "gate")
+            for case in audit_gate(sizes.owners, seeded(seed), cases):
                 found.gate.append(case)
-                told(len(found.gate), len(CASES), f"gate: {case.learner}, {case.mechanism}")
+                told(len(found.gate), len(cases), f"gate: {case.learner}, {case.mechanism}")
             found.coins = list(find_repeated_coins())
     if Part.NON_INTERFERENCE in parts:
         with bar(screen) as told:

@@ -190,7 +190,9 @@ def join(
     from tacit.service.device.disclosures import Preview, preview
     from tacit.service.device.join import Joining, RehearsalPart, join
     from tacit.service.device.member import EnrolmentError
+    from tacit.wire.codec import load_plugins
 
+    load_plugins()
     way = Way.to(url, optional_key(campaign_key), authority, patience)
     part = None if rehearsal is None else RehearsalPart(rehearsal, first)
     if part is not None:

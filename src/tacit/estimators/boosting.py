@@ -27,13 +27,14 @@ from tacit.estimators.inputs import (
     baseline_of,
     check_trust,
     names_files,
+    no_such_argument,
     predict_rows,
     public_pair,
     read_inputs,
 )
 from tacit.learners.learner import Learner
 from tacit.learners.owners import learner_or_simulation
-from tacit.mechanisms.registry import MECHANISMS
+from tacit.mechanisms.registry import mechanism_by_name
 from tacit.mechanisms.streams import stream_of
 from tacit.sums import NOBODY
 from tacit.sums.secure_sum import SecureSum, TwoServers
@@ -50,7 +51,8 @@ class PrivateBoosting(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: i
     epsilon : float or array of shape (owners,), default=1.0
         The budget of an owner's one report; one per owner in the sorted order of owners.
     mechanism : str, default="auto"
-        "auto" (the least error for the shares) or a name of `tacit.mechanisms.registry.MECHANISMS`.
+        "auto" (the least error for the shares) or a name of `tacit.mechanisms.registry.MECHANISMS`,
+        or of a mechanism of your own that was registered (`tacit.register`).
     trust : str, default="nobody"
         Whom owners trust: "nobody" (each report is noise for itself), or that of "two servers" one
         is honest, which add up what owners split between them, with noise of their own in the sum.
@@ -172,6 +174,7 @@ class PrivateBoosting(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: i
         y_public: Any = None,
         monitor: Monitor | None = None,
         baseline: PublicModel | None = None,
+        **unknown: Any,
     ) -> Self:
         """Boost over the owners of the rows of X.
 
@@ -199,10 +202,16 @@ class PrivateBoosting(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: i
             more, and the base models so far are the model.
         baseline : PublicModel, default=None
             What `fit_public` made of the sample, where it is known.
+        **unknown
+            Nothing: weights of rows and classes are refused, with what to do instead.
         """
+        if unknown:
+            raise no_such_argument(self, *unknown)
         learner, stream = learner_or_simulation(self.learner), stream_of(self.random_state)
         judged = one_of("error", self.error, ("public", "owners"))
-        mechanism = one_of("mechanism", self.mechanism, {"auto", *MECHANISMS})
+        mechanism = self.mechanism
+        if mechanism != "auto":
+            mechanism = mechanism_by_name(mechanism, ("auto",))
         public = public_pair(public, X_public, y_public)
         given = read_inputs(self, X, y, owners=owners, public=public, stream=stream)
         self.schema_ = given.sample.schema

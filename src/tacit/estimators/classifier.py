@@ -37,13 +37,14 @@ from tacit.estimators.inputs import (
     baseline_of,
     check_trust,
     names_files,
+    no_such_argument,
     predict_rows,
     public_pair,
     read_inputs,
 )
 from tacit.learners.learner import ShareQuery
 from tacit.learners.query import Answer
-from tacit.mechanisms.registry import MECHANISMS
+from tacit.mechanisms.registry import mechanism_by_name
 from tacit.mechanisms.streams import stream_of
 from tacit.sums import NOBODY
 
@@ -76,7 +77,8 @@ class PrivateClassifier(EstimatorFace, ClassifierMixin, BaseEstimator):  # type:
     rows_per_owner : int, default=1
         How many rows an owner is believed to hold. Only accuracy depends on it, not privacy.
     mechanism : str, default="auto"
-        "auto" (the least error for the shares) or a name of `tacit.mechanisms.registry.MECHANISMS`.
+        "auto" (the least error for the shares) or a name of `tacit.mechanisms.registry.MECHANISMS`,
+        or of a mechanism of your own that was registered (`tacit.register`).
     trust : str, default="nobody"
         Whom owners trust: "nobody" (each report is noise for itself), or that of "two servers" one
         is honest, which add up what owners split between them, with noise of their own in the sum.
@@ -181,6 +183,7 @@ class PrivateClassifier(EstimatorFace, ClassifierMixin, BaseEstimator):  # type:
         monitor: Monitor | None = None,
         baseline: PublicModel | None = None,
         outlook: Outlook | None = None,
+        **unknown: Any,
     ) -> Self:
         """Ask the owners of the rows of X.
 
@@ -211,7 +214,11 @@ class PrivateClassifier(EstimatorFace, ClassifierMixin, BaseEstimator):  # type:
         outlook : Outlook, default=None
             What `look_ahead` made of the sample and these owners, where it is known; it stays as it
             is.
+        **unknown
+            Nothing: weights of rows and classes are refused, with what to do instead.
         """
+        if unknown:
+            raise no_such_argument(self, *unknown)
         chosen, stream = self._choices(), stream_of(self.random_state)
         public = public_pair(public, X_public, y_public)
         given = read_inputs(self, X, y, owners=owners, public=public, stream=stream)
@@ -254,7 +261,9 @@ class PrivateClassifier(EstimatorFace, ClassifierMixin, BaseEstimator):  # type:
         return _Choices(
             combine=one_of("combine", self.combine, ("precision", "private")),
             features=one_of("features", self.features, maps),
-            mechanism=one_of("mechanism", self.mechanism, {"auto", *MECHANISMS}),
+            mechanism="auto"
+            if self.mechanism == "auto"
+            else mechanism_by_name(self.mechanism, ("auto",)),
             rounds=None if self.rounds is None else whole("rounds", self.rounds, 1),
             rows=whole("rows_per_owner", self.rows_per_owner, 1),
         )

@@ -348,3 +348,22 @@ def _fitted_steps(pipeline: Any) -> Iterator[str]:
             continue
         if step.__sklearn_tags__().requires_fit:
             yield name
+
+
+_INSTEAD = {
+    "sample_weight": "a row that counts tenfold is ten rows of one owner and needs tenfold noise. "
+    "Instead, name the owner of each row (owners=): each has one report, however many rows it "
+    "holds; epsilon may differ by owner",
+    "class_weight": "how rare a class is among owners is a statistic that nobody paid for. "
+    "Instead, balance your own sample (public=), where the model begins, and move the threshold: "
+    "predict_proba(X)[:, 1] > 0.2, by what mistakes cost you",
+}
+
+
+def no_such_argument(estimator: object, name: str, *_more: str) -> TypeError:
+    """What `fit` raises for an argument it does not take: why it takes no weights, and what to do
+    instead. scikit-learn sees that there is no such parameter.
+    """
+    known = f"takes no {name}: {_INSTEAD[name]}" if name in _INSTEAD else ""
+    reason = known or f"got an unexpected keyword argument {name!r}"
+    return TypeError(f"{type(estimator).__name__}.fit {reason}")

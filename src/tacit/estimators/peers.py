@@ -23,6 +23,7 @@ from tacit.estimators.inputs import (
     accept_labels,
     accept_sample,
     accept_table,
+    no_such_argument,
     owner_names,
     public_pair,
 )
@@ -148,6 +149,7 @@ class PeerEnsemble(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: igno
         X_public: Any = None,
         y_public: Any = None,
         monitor: Monitor | None = None,
+        **unknown: Any,
     ) -> Self:
         """Learn from participants; `owners` names one per row, None: all rows are of one.
 
@@ -157,6 +159,8 @@ class PeerEnsemble(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: igno
         leave their participants and become public. `monitor` hears before each turn how many there
         were; once it says True nobody speaks any more.
         """
+        if unknown:
+            raise no_such_argument(self, *unknown)
         self._check()
         public = public_pair(public, X_public, y_public)
         stream = stream_of(self.random_state)

@@ -29,7 +29,8 @@ from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.scores import ScoreModel
 from tacit.learners.peers.peer_model import ServedScores
 from tacit.learners.sites.projection import LinearModel
-from tacit.wire import WireError, decode, encode, message
+from tacit.wire import MissingError, WireError, decode, encode, message
+from tacit.wire.codec import load_plugins
 from tacit.wire.envelopes import public_bytes, sign_bytes, verify
 
 if TYPE_CHECKING:
@@ -202,15 +203,28 @@ def read_model(
         raise ValueError(f"{path}: {problem}") from None
     signed_by = None if signer is None else signer.hex()
     try:
-        return decode(data, SavedModel, _LARGEST), signed_by
-    except WireError:
-        import tacit.learners.owners  # makes members of ensembles known  # noqa: F401
-    try:
-        return decode(data, SavedModel, _LARGEST), signed_by
+        return _decode_saved(data), signed_by
+    except MissingError as problem:
+        raise ValueError(f"{path}: {problem}") from None
     except WireError:
         from tacit.estimators.peer_methods import decode_own
 
         return decode_own(data), signed_by
+
+
+def _decode_saved(data: bytes) -> SavedModel:
+    """The model, with no more imported than it names: scores need nothing, members of ensembles
+    their learners, and those of other packages what is installed.
+    """
+    try:
+        return decode(data, SavedModel, _LARGEST)
+    except WireError:
+        import tacit.learners.owners  # makes members of ensembles known  # noqa: F401
+    try:
+        return decode(data, SavedModel, _LARGEST)
+    except MissingError:
+        load_plugins()
+    return decode(data, SavedModel, _LARGEST)
 
 
 def _restore(kind: type[Any], content: SavedModel) -> Any:

@@ -19,6 +19,7 @@ from tacit.estimators.inputs import (
     accept_labels,
     accept_pair,
     accept_table,
+    no_such_argument,
     owner_names,
     public_pair,
 )
@@ -171,10 +172,13 @@ class SiteEnsembleRegressor(RegressorMixin, SiteModels):  # type: ignore[misc]
         public: Any = None,
         X_public: Any = None,
         y_public: Any = None,
+        **unknown: Any,
     ) -> Self:
         """Train over the sites that own the rows of X, as `SiteEnsemble.fit` does; rows without a
         target are left out.
         """
+        if unknown:
+            raise no_such_argument(self, *unknown)
         public = public_pair(public, X_public, y_public)
         stream = stream_of(self.random_state)
         table = accept_table(self, X, reset=True)

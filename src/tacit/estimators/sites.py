@@ -27,6 +27,7 @@ from tacit.estimators.inputs import (
     accept_sample,
     accept_table,
     check_trust,
+    no_such_argument,
     owner_names,
     public_pair,
 )
@@ -258,6 +259,7 @@ class SiteEnsemble(ClassifierMixin, SiteModels):  # type: ignore[misc]
         public: Any = None,
         X_public: Any = None,
         y_public: Any = None,
+        **unknown: Any,
     ) -> Self:
         """Train over the sites that own the rows of X; `owners` names one per row, None makes all
         rows one site.
@@ -266,6 +268,8 @@ class SiteEnsemble(ClassifierMixin, SiteModels):  # type: ignore[misc]
         from it. Without it some rows are set aside as public, and `guarantee_` says that they are
         not protected. `X_public` and `y_public` are the same pair, as pipelines pass it on.
         """
+        if unknown:
+            raise no_such_argument(self, *unknown)
         public = public_pair(public, X_public, y_public)
         stream = stream_of(self.random_state)
         table = accept_table(self, X, reset=True)

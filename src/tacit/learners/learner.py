@@ -19,7 +19,13 @@ from tacit.data.cohort import Cohort, Public
 from tacit.learners.models.ensemble import LARGEST, Ensemble, Model
 from tacit.learners.query import Answer, Cost, Query
 from tacit.mechanisms.base import Mechanism, Reports
-from tacit.mechanisms.registry import MECHANISMS, best_name, mechanism_for
+from tacit.mechanisms.registry import (
+    MECHANISMS,
+    best_name,
+    known_mechanism,
+    mechanism_by_name,
+    mechanism_for,
+)
 from tacit.mechanisms.spaces import Space
 from tacit.mechanisms.streams import Stream
 from tacit.mechanisms.totals import Totals
@@ -127,8 +133,8 @@ class ReportTerms:
     epsilons: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        if self.mechanism not in MECHANISMS:
-            raise bad("mechanism", f"one of {', '.join(sorted(MECHANISMS))}", self.mechanism)
+        if self.mechanism not in MECHANISMS and known_mechanism(self.mechanism) != self.mechanism:
+            raise bad("mechanism", "named as it travels, package:Class", self.mechanism)
         if not (self.epsilons and all(0 < a < b for a, b in pairwise((*self.epsilons, inf)))):
             raise bad("epsilons", "finite numbers > 0 in rising order", self.epsilons)
 
@@ -141,7 +147,7 @@ class ReportTerms:
         >>> ReportTerms.of("auto", Ball(dim=9), np.array([2.0, 1.0, 2.0]))
         ReportTerms(mechanism='privunit', epsilons=(1.0, 2.0))
         """
-        name = best_name(space, epsilon) if mechanism == "auto" else mechanism
+        name = best_name(space, epsilon) if mechanism == "auto" else mechanism_by_name(mechanism)
         return cls(name, tuple(np.unique(epsilon).tolist()))
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from tacit._util.checks import bad, whole
 from tacit.learners.owners.sum_query import SealedQuery
 from tacit.learners.query import Invitation, Query
-from tacit.mechanisms.registry import MECHANISMS
+from tacit.mechanisms.registry import PRIVATE_NAMES, mechanism_by_name
 from tacit.mechanisms.streams import rational
 from tacit.owner.ledger_entries import COUNTS, Entry, budget_used
 from tacit.sums import HOW
@@ -88,7 +88,9 @@ class Policy:
                     raise bad(name, "a list of names", given)
                 object.__setattr__(self, name, tuple(given))
         if self.mechanisms is not None and not set(self.mechanisms) <= _KNOWN:
-            raise bad("mechanisms", f"among {sorted(_KNOWN)}", self.mechanisms)
+            strange = [each for each in self.mechanisms if each not in _KNOWN]
+            if not all(mechanism_by_name(each) == each != "none" for each in strange):
+                raise bad("mechanisms", f"among {sorted(_KNOWN)}", self.mechanisms)
         if self.helper is not None and not _KEY.fullmatch(str(self.helper)):
             raise bad("helper", "a public key, 64 hexadecimal digits", self.helper)
         if not (self.units and set(self.units) <= {"owner", "record"}):
@@ -216,7 +218,7 @@ _TRAININGS = (
     "output",
     "counts",
 )  # private training and counting, where the unit is a record
-_KNOWN = {*MECHANISMS, *_TRAININGS, HOW} - {"none"}
+_KNOWN = {*PRIVATE_NAMES, *_TRAININGS, HOW}
 _KEY = re.compile("[0-9a-fA-F]{64}")
 
 

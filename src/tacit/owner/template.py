@@ -251,6 +251,9 @@ class Template:
                 f"may ask at most {times}: {query.what} through {query.how}, unit {query.unit}, "
                 f"epsilon at most {form.most:g} each; a question has {sizes}"
             )
+            outside = sorted(tag for tag in (*tags_of(query), query.how) if ":" in tag)
+            if outside:
+                said.append(f"  not of tacit, runs if you installed it: {', '.join(outside)}")
             said.append(f"  may differ: {'; '.join(part.words for part in form.free)}")
         return said
 
@@ -286,16 +289,26 @@ def part_like(path: str, meaning: str, example: Any, times: int, largest: float)
     FreePart(path='ensemble', meaning='the model so far', numbers=3, largest=700.0, \
 kinds=('ensemble',), known=())
     """
-    kinds: dict[str, None] = {}
-    numbers = 0
-    todo = [example]
+    parts = list(_walk(example))
+    numbers = sum(
+        int(np.size(each)) for each in parts if isinstance(each, int | float | np.ndarray)
+    )
+    return FreePart(path, meaning, times * numbers, largest, tags_of(example))
+
+
+def tags_of(value: Any) -> tuple[str, ...]:
+    """The classes that a value is made of, by the tags they travel under, each once."""
+    tags = (tag_of(type(each)) for each in _walk(value) if is_dataclass(each))
+    return tuple(dict.fromkeys(tag for tag in tags if tag is not None))
+
+
+def _walk(value: Any) -> Iterator[Any]:
+    """A value and all that it is made of, as it travels."""
+    todo = [value]
     while todo:
         each = todo.pop()
-        if is_dataclass(each) and (tag := tag_of(type(each))) is not None:
-            kinds[tag] = None
+        yield each
+        if is_dataclass(each) and tag_of(type(each)) is not None:
             todo += [getattr(each, name) for name in _fields(each)]
         elif isinstance(each, tuple):
             todo += each
-        elif isinstance(each, int | float | np.ndarray):
-            numbers += int(np.size(each))
-    return FreePart(path, meaning, times * numbers, largest, tuple(kinds))

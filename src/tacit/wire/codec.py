@@ -9,7 +9,8 @@ reading which the declared type allows there, so a union is decided by a look at
 object by its tag, before anything inside it is read. There is no trying and no going back. Nothing
 on the wire can name a class that was not registered or that does not belong there. Numbers must be
 finite, the class's own checks run, and bytes that are not exactly what encoding the result would
-give are refused. No pickle, no code.
+give are refused. No pickle, no code: a class of another package travels as its name,
+"package:Class", and is known where that package is installed.
 
 Claim: reading takes time and memory in proportion to the bytes, whatever they are (`largest` bounds
 it; `python -m benchmarks.decoding` searches for those that cost most), and any defect is a
@@ -19,9 +20,10 @@ are linear in their fields (`message`), and each object is constructed once. Dep
 bounded beside it.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import isfinite, prod
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -39,10 +41,25 @@ VERSION = 1
 SCALARS = (bool, int, float, str, bytes, NoneType)
 ARRAYS = {1: np.dtype("<f8"), 2: np.dtype("<i8")}  # extension types
 MOST_AXES = 3
+PLUGINS = "tacit.plugins"  # entry points that name modules which register classes of their own
+OUTSIDE = re.compile("[A-Za-z_][A-Za-z0-9_.]{0,99}:[A-Za-z_][A-Za-z0-9_]{0,99}")
 
 
 class WireError(ValueError):
     """Bytes that are not a message we know; the reason never quotes them."""
+
+
+class MissingError(WireError):
+    """Something of another package that is not registered here; its name, which is plain letters,
+    is quoted.
+    """
+
+    def __init__(self, name: str) -> None:
+        package = name.partition(":")[0]
+        super().__init__(
+            f"{name} is not registered here: install and import {package}, if you trust it "
+            "(code is never sent)"
+        )
 
 
 def message(tag: str) -> Callable[[type[Kind]], type[Kind]]:
@@ -54,19 +71,69 @@ def message(tag: str) -> Callable[[type[Kind]], type[Kind]]:
     """
 
     def register(cls: type[Kind]) -> type[Kind]:
-        if not is_dataclass(cls):
-            raise TypeError(f"{cls.__name__} must be a dataclass to travel")
-        known = _class_of.get(tag)
-        if known is not None and (known.__module__, known.__qualname__) != (
-            cls.__module__,
-            cls.__qualname__,
-        ):
-            raise ValueError(f"tag {tag!r} is taken by {known.__qualname__}")
-        _tag_of[cls] = tag
-        _class_of[tag] = cls
-        return cls
+        if ":" in tag:
+            raise ValueError(f"a tag with a colon is a class of another package, got {tag!r}")
+        return _let_travel(cls, tag)
 
     return register
+
+
+def outside_message(cls: type[Kind]) -> str:
+    """Let a frozen dataclass of another package travel under "package:Class", which is answered. No
+    tag of ours has a colon, so the two never meet.
+    """
+    tag = outside_name(cls)
+    for name, hint in fields_of(cls) if is_dataclass(cls) else ():
+        if not _can_travel(hint):
+            raise TypeError(
+                f"{tag}: {name} must be a number, text, tuple, registered class or array of "
+                f"NDArray[np.float64] or NDArray[np.int64], to travel, and is declared {hint}"
+            )
+    _let_travel(cls, tag)
+    return tag
+
+
+def _can_travel(hint: Any) -> bool:
+    """Whether a declared type is one that can be read again."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin in (tuple, Union, UnionType):
+        return all(part is Ellipsis or _can_travel(part) for part in parts)
+    if origin is np.ndarray:
+        return get_args(parts[1])[:1] in {(dtype,) for dtype in _DTYPES}
+    return hint in SCALARS or tag_of(hint) is not None
+
+
+def outside_name(cls: type) -> str:
+    """The name by which something of another package is known wherever that is installed."""
+    name = f"{cls.__module__}:{cls.__name__}"
+    if not (OUTSIDE.fullmatch(name) and not name.startswith("tacit.")):
+        raise ValueError(f"{name} must be a class in plain letters, of a package other than tacit")
+    return name
+
+
+@cache
+def load_plugins() -> None:
+    """Import, once, what installed packages register: entry points of the group `tacit.plugins`.
+    Whoever works here asks for it, by a name, a file or a command; no message from outside does.
+    """
+    from importlib.metadata import entry_points  # it takes time, and decoding does not need it
+
+    for found in entry_points(group=PLUGINS):
+        found.load()
+
+
+def _let_travel(cls: type[Kind], tag: str) -> type[Kind]:
+    if not is_dataclass(cls):
+        raise TypeError(f"{cls.__name__} must be a dataclass to travel")
+    known = _class_of.get(tag)
+    if known is not None and (known.__module__, known.__qualname__) != (
+        cls.__module__,
+        cls.__qualname__,
+    ):
+        raise ValueError(f"tag {tag!r} is taken by {known.__qualname__}")
+    _tag_of[cls] = tag
+    _class_of[tag] = cls
+    return cls
 
 
 def encode(value: object) -> bytes:
@@ -202,6 +269,8 @@ class Reader:
         tag = self.value(_TEXT, depth) if count else ""
         cls: Any = kinds.admit(tag)
         if cls is None:
+            if OUTSIDE.fullmatch(tag) and class_of(tag) is None:
+                raise MissingError(tag)
             raise WireError(f"a field must be a known {kinds.name}")
         plans = _plans_of(cls)
         if not count == len(plans) + 1:
@@ -212,6 +281,8 @@ class Reader:
         fields = {name: self.value(plan, depth + 1) for name, plan in plans}
         try:
             return cls(**fields)
+        except MissingError:
+            raise
         except (ValueError, TypeError, OverflowError, ArithmeticError, IndexError) as problem:
             raise WireError(f"{cls.__name__}: a field is out of range") from problem
 
@@ -243,7 +314,8 @@ class Kinds:
             found = class_of(tag)
             if found is None or not issubclass(found, self._kinds):
                 return None
-            self._known[tag] = found
+            if ":" not in tag:  # others may be defined again, in a notebook
+                self._known[tag] = found
         return found
 
     def read(self, reader: Reader, depth: int) -> Any:
