@@ -4,13 +4,8 @@ import numpy as np
 
 from tacit.algorithms.site_weights import PublicTask, public_only
 from tacit.learners.sites.losses import LogisticLoss
-from tacit_papers.ours.more_sites import (
-    BOOSTED,
-    PAPERS,
-    boost_features,
-    cells_future,
-)
-from tacit_papers.ours.more_sites_report import future_table
+from tacit_papers.ours.future_report import future_table
+from tacit_papers.ours.more_sites import BOOSTED, PAPERS, boost_features, cells_of_sites
 
 DIM, SITES, ROWS = 8, 60, 120
 
@@ -43,7 +38,7 @@ def test_a_site_without_scores_gets_no_weight():
 
 
 def test_a_quick_cell_compares_all_on_the_same_sites():
-    (cell,) = cells_future(True, 1, ())
+    (cell,) = cells_of_sites(True, 1, "synthetic")
     rows = list(cell.rows())
     assert {PAPERS, BOOSTED, "guarded"} <= {row.method for row in rows}
     own = {row.method: row for row in rows}

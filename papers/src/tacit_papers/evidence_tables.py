@@ -18,9 +18,10 @@ from tacit_papers.claims import counts, reasons
 from tacit_papers.d.experiment import EPSILONS, PeerRow
 from tacit_papers.ours.ahead import METHODS, AheadRow, best_of_paper
 from tacit_papers.ours.ahead_report import plan_in_words, summary
+from tacit_papers.ours.future_report import bytes_table, future_table, near_table
 from tacit_papers.ours.hospitals import HospitalRow
 from tacit_papers.ours.more_sites import MoreSitesRow
-from tacit_papers.ours.more_sites_report import future_table
+from tacit_papers.ours.near_peers import NearRow
 from tacit_papers.ours.plan_check import PlanRow
 from tacit_papers.ours.trees import TreeRow
 from tacit_papers.ours.trees_report import report_trees
@@ -380,6 +381,18 @@ def many_sites(rows: Sequence[Any]) -> str:
     return table_of(table.columns, table.rows, table.strong)
 
 
+def near_peers(rows: Sequence[Any]) -> str:
+    """Paper D's future work: whom to listen to."""
+    table = near_table(_need(rows, NearRow))
+    return table_of(table.columns, table.rows, table.strong)
+
+
+def bytes_of_peers(rows: Sequence[Any]) -> str:
+    """Paper D's future work: what bytes buy."""
+    table = bytes_table(_need(rows, NearRow))
+    return table_of(table.columns, table.rows)
+
+
 _A = ("a.experiment",)
 _B, _C, _D = ("b.experiment",), ("c.experiment",), ("d.experiment",)
 _BOOSTING = ("fit boosting", "mechanism")
@@ -407,5 +420,7 @@ TABLES: dict[str, MadeTable] = {
     "plan": MadeTable(plan, ("ours.plan_check",), _AHEAD),
     "skewed owners": MadeTable(skewed_owners, ("ours.ahead",), _AHEAD),
     "many sites": MadeTable(many_sites, ("ours.more_sites",), ("fit sites",)),
+    "near peers": MadeTable(near_peers, ("ours.near_peers",), ("fit peers",)),
+    "bytes of peers": MadeTable(bytes_of_peers, ("ours.near_peers",), ("fit peers",)),
     "trees": MadeTable(gradient_trees, ("ours.trees",), ("fit classifier",)),
 }

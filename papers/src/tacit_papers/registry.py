@@ -35,10 +35,10 @@ from tacit_papers.d.edge import EdgeRow
 from tacit_papers.d.events import EventRow
 from tacit_papers.d.experiment import PeerRow
 from tacit_papers.d.report import report_d
-from tacit_papers.ours import ahead, break_even, more_sites, trees
+from tacit_papers.ours import ahead, break_even, future, trees
 from tacit_papers.ours.ahead_report import draw_ahead, report_ahead
+from tacit_papers.ours.future_report import report_future
 from tacit_papers.ours.hospitals import HospitalRow
-from tacit_papers.ours.more_sites_report import report_future
 from tacit_papers.ours.tasks import SIZES
 from tacit_papers.ours.trees_report import report_trees
 from tacit_papers.runner import Cell, CellRow
@@ -118,11 +118,11 @@ COMPARISONS = {
         report=report_trees,
     ),
     "future": Comparison(
-        datasets=more_sites.DATASETS,
-        tasks=more_sites.DATASETS,
-        cells=more_sites.cells_future,
-        kinds=more_sites.KINDS,
-        summary=more_sites.rows_future,
+        datasets=future.DATASETS,
+        tasks=future.DATASETS,
+        cells=future.cells_future,
+        kinds=future.KINDS,
+        summary=future.rows_future,
         report=report_future,
     ),
 }

@@ -84,7 +84,7 @@ class EdgeCell(Cell):
         engine = Inline(everybody, each, trial.stream)
         heard: list[Any] = []
         released = engine.run(
-            _overhear(kind.algorithm(trial.cells, held, plan, coins, kind.nothing), heard)
+            overhear(kind.algorithm(trial.cells, held, plan, coins, kind.nothing), heard)
         )
         own = [query for query in heard if query.owners == (0,)]
 
@@ -116,7 +116,7 @@ def _parts(trial: Trial, size: int, participants: int) -> tuple[Cohort, Cohort]:
     return mine, trial.cohort[np.array(rest[: participants - 1])]
 
 
-def _overhear(
+def overhear(
     algorithm: Generator[Any, Any, Any], heard: list[Any]
 ) -> Generator[Any, Estimates | None, Any]:
     """The algorithm, with its questions written down."""

@@ -12,7 +12,6 @@ How often is chosen by cross-validation on the public rows. Both get the same pr
 same sites in every run, beside their average, the guarded ensemble and the public rows alone.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -26,10 +25,9 @@ from tacit.learners.sites.projection import Projection, fit_projection
 from tacit.mechanisms.streams import seeded
 from tacit_papers.c.experiment import load_rows
 from tacit_papers.c.methods import site_query
-from tacit_papers.runner import Cell, CellRow
+from tacit_papers.runner import Cell
 from tacit_papers.shared.first_learner import mean_and_spread
 
-DATASETS = ("mnist",)
 BOOSTED, PAPERS = "feature, boosted", "feature, exact"
 RUNS, QUICK_RUNS = 10, 2
 _TRAIN, _TEST = 8_678, 3_000  # rows of sites and aggregator as in the paper, and to test on
@@ -157,15 +155,12 @@ class MoreSitesCell(Cell):
         }
 
 
-KINDS = (CellRow, MoreSitesRow)
-
-
-def cells_future(quick: bool, seed: int, datasets: Iterable[str]) -> list[Cell]:
-    """Ten runs of every setting; quick: two, of made-up rows."""
+def cells_of_sites(quick: bool, seed: int, dataset: str) -> list[Cell]:
+    """Ten runs of every setting; quick: two of one setting, of made-up rows."""
     return [
         MoreSitesCell(
-            where="conclusion",
-            dataset=name,
+            where="conclusion of C",
+            dataset=dataset,
             runs=QUICK_RUNS if quick else RUNS,
             seed=seed,
             quick=quick,
@@ -175,10 +170,5 @@ def cells_future(quick: bool, seed: int, datasets: Iterable[str]) -> list[Cell]:
             public=public,
             epsilon=epsilon,
         )
-        for name in (["synthetic"] if quick else datasets)
         for sites, records, public, epsilon in (((20, 50, 100, 4.0),) if quick else SETTINGS)
     ]
-
-
-def rows_future(found: Iterable[object]) -> list[MoreSitesRow]:
-    return [row for row in found if isinstance(row, MoreSitesRow)]
