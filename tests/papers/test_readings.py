@@ -61,7 +61,7 @@ def test_other_readings_are_parameters(cohort):
     fixed = PublishedStump(polarity="fixed")
     model = exact(fixed, query_of(fixed, cohort), cohort)
     assert (model.left, model.right) == (0, 1)
-    for learner in (PublishedStump(thresholds="median"), MajorityStump(thresholds="median")):
+    for learner in (PublishedStump(thresholds="median"), MajorityStump()):
         values = query_of(learner, cohort).facts.values
         np.testing.assert_array_equal(values, np.median(cohort.X, axis=0))
     with pytest.raises(ValueError, match="thresholds must be one of"):

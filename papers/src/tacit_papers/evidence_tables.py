@@ -11,7 +11,8 @@ from tacit.render.pages import table_of
 from tacit_papers.a.patches import PatchRow, best_patch
 from tacit_papers.a.published import CURVES
 from tacit_papers.a.readings import DEFAULTS, PublicRow, ReadingRow, mean_gaps, stated_errors
-from tacit_papers.b.hits import HitRow
+from tacit_papers.b.hits import CUTS, HitRow, gaps_of_readings
+from tacit_papers.b.published import HITS
 from tacit_papers.b.readings import SummedReadingRow
 from tacit_papers.c.experiment import SiteRow
 from tacit_papers.claims import counts, reasons
@@ -159,6 +160,24 @@ def readings_b(rows: Sequence[Any]) -> str:
             name = f"{learner}, {found[0].dataset}, {found[0].rounds} rounds"
             lines.append((name, reading, *(cells.get(epsilon, "") for epsilon in epsilons)))
     return table_of(("method", "reading", *_heads(epsilons)), lines, strong)
+
+
+def hitting_rates(rows: Sequence[Any]) -> str:
+    """Where attributes are cut, by the hitting rates that paper B states."""
+    own = _need(rows, HitRow, mechanism="piecewise")
+    gaps, lines = gaps_of_readings(own), list[tuple[str, ...]]()
+    for variant in gaps:
+        rates = {
+            (row.dataset, row.epsilon, k): percent(rate)
+            for row in own
+            if row.variant == variant
+            for k, rate in ((1, row.top1), (3, row.top3))
+        }
+        told = (rates.get(key, "") for key in HITS)
+        lines.append((CUTS[variant], *told, f"{100 * gaps[variant]:.1f}"))
+    lines.append(("the paper", *(f"{100 * rate:.0f}" for rate in HITS.values()), ""))
+    heads = (f"{name}, epsilon {epsilon:g}, top {k}" for name, epsilon, k in HITS)
+    return table_of(("attributes are cut", *heads, "distance"), lines, [0])
 
 
 def sites(dataset: str) -> Callable[[Sequence[Any]], str]:
@@ -406,6 +425,7 @@ TABLES: dict[str, MadeTable] = {
     "paper A": MadeTable(boosting, _A, _BOOSTING),
     "readings A": MadeTable(readings_a, ("a.readings",), ("mechanism",)),
     "patches": MadeTable(patches, ("a.patches",), ()),
+    "hitting rates": MadeTable(hitting_rates, ("b.hits",), ("mechanism",)),
     "readings B": MadeTable(readings_b, ("b.readings",), ("mechanism",)),
     "paper C, mnist": MadeTable(sites("mnist"), _C, ("fit sites",)),
     "paper C, covertype": MadeTable(sites("covertype"), _C, ("fit sites",)),
