@@ -68,3 +68,13 @@ def test_ten_rows_are_predicted_without_what_fits(folder, model):
     assert status == 0
     assert "10 predictions" in text
     assert not {"sklearn", "joblib", "matplotlib", "httpx"} & set(modules)  # others load the rest
+
+
+def test_a_fit_does_not_compile_the_arithmetic_of_sums_that_it_does_not_make():
+    program = "import sys, tacit.cli._fitting; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True
+    )
+    modules = done.stdout.split()
+    assert "tacit.sums.prio3.fields" in modules
+    assert not {"tacit.sums.prio3.field64", "tacit.sums.prio3.field128"} & set(modules)

@@ -21,7 +21,7 @@ from tacit import (
 from tacit.mechanisms.caps import Cap
 from tacit.mechanisms.duchi import DuchiLaw
 from tacit.mechanisms.piecewise import PiecewiseLaw, point_of
-from tacit.mechanisms.privunit import _in_place
+from tacit.mechanisms.privunit import _in_place, _nearness
 from tacit.mechanisms.randomized_response import ResponseLaw
 from tacit.mechanisms.registry import enumerate_law
 from tacit.mechanisms.streams import Odds, exp_below, odds
@@ -111,6 +111,15 @@ def test_every_place_belongs_to_one_codeword(scores):
     assert sorted(order) == list(range(2 * len(scores)))
     both = np.stack([inner, -inner], axis=1).ravel()
     assert (np.diff(both[order]) <= 0).all()
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3, 16, 2048])
+def test_the_selection_finds_what_sorting_finds(axes):
+    rng = np.random.default_rng(axes)
+    for inner in (rng.normal(size=axes), rng.integers(-2, 3, axes), -np.arange(axes)):
+        near = np.sort(np.abs(inner.astype(np.float32)))[::-1]
+        for ahead in {0, axes // 3, axes // 2, axes - 1}:
+            assert _nearness(inner.astype(np.float32), ahead) == near[ahead]
 
 
 def test_shipped_mechanisms_stay_below_e_to_the_epsilon():

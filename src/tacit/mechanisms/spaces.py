@@ -149,7 +149,8 @@ def _shorten(x: FloatArray, radius: float, out: FloatArray) -> None:
     """Rows of the ball: each as it is if it is short, else along its direction."""
     for i in range(len(x)):
         if _are_short(x[i : i + 1], radius):
-            out[i] = x[i]
+            for j in range(x.shape[1]):
+                out[i, j] = x[i, j]
             continue
         is_endless, peak = False, 0.0
         for j in range(x.shape[1]):

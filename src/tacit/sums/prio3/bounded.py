@@ -18,10 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from tacit._util.kernels import kernel
 from tacit._util.types import WordArray
 from tacit.sums.prio3.draft_circuits import NotValidError
-from tacit.sums.prio3.field64 import minus, plus, times
 from tacit.sums.prio3.fields import FIELD64, Field
 from tacit.sums.prio3.flp import Circuit, Gadget
 
@@ -57,35 +55,10 @@ class SquaresInRange(Gadget):
     def evaluate(self, field: Field, wires: WordArray, joint: WordArray) -> WordArray:
         n, _, points, words = wires.shape
         result = np.empty((n, points, words), np.uint64)
-        squares_in_range(
+        field.kernels.squares_in_range(
             wires, field.powers(joint[:, 0], self.arity), self.entries, self.largest, result
         )
         return result
-
-
-@kernel
-def squares_in_range(
-    wires: WordArray, coefficients: WordArray, entries: int, largest: int, result: WordArray
-) -> None:
-    """The gadget in Field64, for inputs (n, arity, points, 1) and coefficients (n, arity, 1)."""
-    n, arity, points, _ = wires.shape
-    squares, zeros = np.empty(points, np.uint64), np.empty(points, np.uint64)
-    result[:] = np.uint64(0)
-    for owner in range(n):
-        for j in range(arity):
-            coefficient = coefficients[owner, j, 0]
-            for point in range(
-                points
-            ):  # points innermost: their products do not wait for each other
-                x = wires[owner, j, point, 0]
-                squares[point] = times(x, x)
-                zeros[point] = times(coefficient, x)
-            for k in range(1, largest + 1):
-                for point in range(points):
-                    zeros[point] = times(zeros[point], minus(squares[point], np.uint64(k * k)))
-            for point in range(points):
-                term = plus(zeros[point], squares[point]) if j < entries else zeros[point]
-                result[owner, point, 0] = plus(result[owner, point, 0], term)
 
 
 @dataclass(frozen=True)

@@ -134,7 +134,8 @@ def butterflies(shuffled: Any, roots: Any, values: Any) -> None:
     of unity.
     """
     n = len(shuffled)
-    values[:] = shuffled
+    for k in range(n):
+        values[k, 0], values[k, 1] = shuffled[k, 0], shuffled[k, 1]
     half = 1
     while half < n:
         stride = n // (2 * half)

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tacit._util.kernels import high_half, inline, on_vectors, on_words, ones_if_below
+from tacit._util.kernels import high_half, inline, kernel, on_vectors, on_words, ones_if_below
+from tacit._util.types import WordArray
 
 _P = np.uint64(2**64 - 2**32 + 1)
 _LOW = np.uint64(2**32 - 1)
@@ -92,7 +93,8 @@ def butterflies(shuffled: Any, roots: Any, values: Any) -> None:
     of unity.
     """
     n = len(shuffled)
-    values[:] = shuffled
+    for k in range(n):
+        values[k, 0] = shuffled[k, 0]
     half = 1
     while half < n:
         stride = n // (2 * half)
@@ -105,3 +107,28 @@ def butterflies(shuffled: Any, roots: Any, values: Any) -> None:
                 values[start + k, 0] = plus(even, turned)
                 values[start + half + k, 0] = minus(even, turned)
         half *= 2
+
+
+@kernel
+def squares_in_range(
+    wires: WordArray, coefficients: WordArray, entries: int, largest: int, result: WordArray
+) -> None:
+    """The gadget of `bounded`, for inputs (n, arity, points, 1) and coefficients (n, arity, 1)."""
+    n, arity, points, _ = wires.shape
+    squares, zeros = np.empty(points, np.uint64), np.empty(points, np.uint64)
+    for owner in range(n):
+        for point in range(points):
+            result[owner, point, 0] = _ZERO
+        for j in range(arity):
+            coefficient = coefficients[owner, j, 0]
+            # points innermost: their products do not wait for each other
+            for point in range(points):
+                x = wires[owner, j, point, 0]
+                squares[point] = times(x, x)
+                zeros[point] = times(coefficient, x)
+            for k in range(1, largest + 1):
+                for point in range(points):
+                    zeros[point] = times(zeros[point], minus(squares[point], np.uint64(k * k)))
+            for point in range(points):
+                term = plus(zeros[point], squares[point]) if j < entries else zeros[point]
+                result[owner, point, 0] = plus(result[owner, point, 0], term)
