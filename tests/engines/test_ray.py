@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tacit import PrivateBoosting, PrivateClassifier
+from tacit import PeerEnsemble, PrivateBoosting, PrivateClassifier, SiteEnsemble
 from tacit.data.cohort import Cohort
 from tacit.data.owner_blocks import BlockedCohort, OwnerBlock
 from tacit.engines.by_block import ByBlock
 from tacit.engines.on_ray import ray_workers
+from tacit.estimators.peer_methods import keep_own
 from tacit.learners.learner import Facts, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners import learner_or_simulation
-from tacit.learners.query import Answer
+from tacit.learners.query import Answer, Estimates
 from tacit.mechanisms.streams import seeded
 from tacit.wire import encode
 from tests.engines.test_by_block import files, own, sample_of  # noqa: F401
@@ -96,6 +97,58 @@ def test_a_cluster_gives_the_bytes_of_one_process(cluster, files, own):  # noqa:
     np.testing.assert_array_equal(
         found.predict_proba(files / "set"), inside.predict_proba(files / "set")
     )
+
+
+def records() -> tuple[Any, Any, Any]:
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-1, 1, (900, 3))
+    return X, (X[:, 0] + rng.normal(0, 0.3, 900) > 0).astype(int), np.arange(900) % 4
+
+
+def test_sites_train_on_a_cluster(cluster):
+    X, y, sites = records()
+    inside, found = (
+        SiteEnsemble(epsilon=8.0, engine=engine, random_state=1).fit(
+            X[100:], y[100:], owners=sites[100:], public=(X[:100], y[:100])
+        )
+        for engine in ("inline", "ray")
+    )
+    assert encode(found.content()) == encode(inside.content())
+    assert found.transcript_ == inside.transcript_
+
+
+@pytest.mark.parametrize("method", ["turns", "stumps"])
+def test_peers_make_their_own_models_on_a_cluster(cluster, method, tmp_path):
+    X, y, peers = records()
+    inside, found = (
+        PeerEnsemble(epsilon=4.0, rounds=4, method=method, engine=engine, random_state=1).fit(
+            X, y, owners=peers
+        )
+        for engine in ("inline", "ray")
+    )
+    assert encode(found.content()) == encode(inside.content())
+    kept = []
+    for place, model in enumerate((inside, found)):
+        for who, its in model.models_.items():
+            keep_own(tmp_path / f"{place} {who}", its.cells, its.inner)
+        kept.append([(tmp_path / f"{place} {who}").read_bytes() for who in model.models_])
+    assert kept[0] == kept[1]
+
+
+def test_a_worker_that_is_killed_while_a_site_trains_changes_no_bit(cluster, tmp_path):
+    X, y, sites = records()
+    cohort = Cohort.of(X, y, sites)
+    query = SiteEnsemble(epsilon=8.0, random_state=1).fit(X, y, owners=sites).query_
+    blocks = BlockedCohort.of(cohort, 1).blocks
+    weak = tuple(fragile(block, tmp_path, None) for block in blocks[:1]) + blocks[1:]
+
+    def train(some: tuple[Any, ...], workers: Any) -> bytes:
+        said = ByBlock(BlockedCohort(some), np.full(4, 8.0), seeded(1), workers=workers).ask(query)
+        assert isinstance(said, Estimates)
+        return said.values.tobytes()
+
+    assert train(weak, ray_workers("ray")) == train(blocks, map)
+    assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_a_killed_worker_changes_no_bit(cluster, tmp_path):

@@ -150,7 +150,7 @@ def _read(request: FitRequest) -> "tuple[Sample, OwnerTable | FileOwners, str]":
 def _read_owners(file: TableFile, request: FitRequest, schema: Schema) -> "OwnerTable | FileOwners":
     """Owners' rows: in memory where they are few, else a block at a time as they are asked."""
     method, where = METHODS[request.method], request.options.get("engine") or "inline"
-    if "engine" not in method.options or (where == "inline" and file.is_within(_AT_ONCE)):
+    if method.most is not None or (where == "inline" and file.is_within(_AT_ONCE)):
         return read_owned(file, request.roles, schema)
     from tacit.estimators.at_scale import read_owners
 

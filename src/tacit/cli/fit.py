@@ -81,12 +81,12 @@ METHODS = {
     ),
     # few owners with many records: each record is protected
     "sites": FitMethod(
-        "SiteEnsemble", ("combine", "privacy", "loss", "ridge", "components"), most=1000
+        "SiteEnsemble", ("combine", "privacy", "loss", "ridge", "components", "engine"), most=1000
     ),
     **{
         name: FitMethod(
             "PeerEnsemble",
-            ("rounds", "rho", "bins", "ridge"),
+            ("rounds", "rho", "bins", "ridge", "engine"),
             fixed=(("method", method),),
             least=2,
             most=200,

@@ -94,17 +94,17 @@ def _results(ray: Any, function: Callable[[Any], Any], tasks: Sequence[Any]) -> 
 
 def _do(function: Callable[[Any], Any], packed: bytes) -> Any:
     """At a worker. Ray would hand over arrays that must not be written to, for which all kernels
-    would be compiled once more; packed whole they are as they were.
+    would be compiled once more; packed whole, tasks and results are as they were.
     """
     import ray
 
-    return function(ray.cloudpickle.loads(packed))
+    return ray.cloudpickle.dumps(function(ray.cloudpickle.loads(packed)))
 
 
 def _one(ray: Any, waiting: Any) -> Any:
     """One result; what a task says is wrong with its rows is said as it would be here."""
     try:
-        return ray.get(waiting)
+        return ray.cloudpickle.loads(ray.get(waiting))
     except ray.exceptions.RayTaskError as problem:
         cause = getattr(problem, "cause", None)
         if isinstance(cause, ValueError | OSError | TypeError | MemoryError):

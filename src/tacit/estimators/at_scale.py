@@ -52,19 +52,23 @@ def workers_at(where: str) -> Workers:
 
 def engine_at(
     where: str,
-    given: Inputs,
+    cohort: Cohort | BlockedCohort,
+    epsilon: float | FloatArray,
     stream: Stream,
     sums: SecureSum | None = None,
     monitor: Monitor | None = None,
 ) -> Engine:
     """The engine by blocks; what is in memory is cut into blocks for workers elsewhere."""
-    cohort = given.cohort
     if isinstance(cohort, Cohort):
         width = max(1, cohort.table.shape[1]) * max(1, len(cohort.table) // max(1, len(cohort)))
         cohort = BlockedCohort.of(cohort, max(1, _SENT // width))
-    return ByBlock(
-        cohort, given.epsilon, stream, sums=sums, monitor=monitor, workers=workers_at(where)
-    )
+    workers = workers_at(where)
+    return ByBlock(cohort, epsilon, stream, sums=sums, monitor=monitor, workers=workers)
+
+
+def site_engine(where: str, sites: Cohort, epsilon: FloatArray, stream: Stream) -> Engine:
+    """The engine for which what one site trains is a task: many rows, and minutes of work."""
+    return ByBlock(BlockedCohort.of(sites, 1), epsilon, stream, workers=workers_at(where))
 
 
 def read_files(estimator: Any, X: Any, y: Any, *, owner: Any, public: Any) -> Inputs:

@@ -86,7 +86,7 @@ class Inputs:
             return Inline(self.cohort, self.epsilon, stream, sums, monitor)
         from tacit.estimators.at_scale import engine_at
 
-        return engine_at(where, self, stream, sums, monitor)
+        return engine_at(where, self.cohort, self.epsilon, stream, sums=sums, monitor=monitor)
 
 
 def read_inputs(

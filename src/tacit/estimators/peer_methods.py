@@ -275,6 +275,32 @@ def _own_trees(cells: Cells, one: Cohort, released: Any, tuning: OwnTuning, me: 
     return trees
 
 
+@dataclass(frozen=True, eq=False)
+class OwnTask:
+    """One participant's own model, to be made wherever there is room: of its rows alone, and of
+    what was released.
+    """
+
+    method: str
+    rows: Cohort
+    released: Any
+    tuning: OwnTuning
+    me: int
+
+    @classmethod
+    def of(
+        cls, method: str, cohort: Cohort, me: int, released: Any, tuning: OwnTuning
+    ) -> "OwnTask":
+        one = cohort[me : me + 1]  # its rows where they are, and nobody else's along with them
+        return cls(method, Cohort(one.X, one.y, one.offsets), released, tuning=tuning, me=me)
+
+
+def make_own(cells: Cells, task: OwnTask) -> Scores:
+    """The model of a task."""
+    own = METHODS[task.method].own
+    return own(cells, task.rows, task.released, task.tuning, task.me)
+
+
 METHODS = {
     "turns": Method(Additive(), _in_turns, _turns, lambda released: released, _own_turns),
     "stumps": Method(

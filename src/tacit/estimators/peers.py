@@ -3,8 +3,9 @@ D).
 """
 
 from collections.abc import Collection, Mapping
+from functools import partial
 from hashlib import blake2b
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -20,6 +21,7 @@ from tacit.estimators.budget import Budget
 from tacit.estimators.displays import EstimatorFace
 from tacit.estimators.guarantee import peer_guarantee
 from tacit.estimators.inputs import (
+    INLINE,
     accept_labels,
     accept_sample,
     accept_table,
@@ -29,12 +31,14 @@ from tacit.estimators.inputs import (
 )
 from tacit.estimators.peer_methods import (
     METHODS,
+    OwnTask,
     OwnTuning,
     PeerModel,
     budget_of,
     budgets_of,
     check_names,
     group_rows,
+    make_own,
     two_classes,
 )
 from tacit.estimators.set_aside import PublicPart, draw_sample
@@ -42,6 +46,9 @@ from tacit.learners.peers.cells import Cells
 from tacit.learners.peers.own_model import RHO, RIDGE
 from tacit.learners.peers.peer_model import Additive, NoisyTrees, ServedScores, odds_as_chances
 from tacit.mechanisms.streams import Stream, stream_of
+
+if TYPE_CHECKING:
+    from tacit.data.owner_blocks import Workers
 
 
 class PeerEnsemble(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
@@ -76,6 +83,10 @@ class PeerEnsemble(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: igno
     budget : Budget, default=None
         What all fits over these owners may cost together; None: that of the context, if there is
         one.
+    engine : str, default="inline"
+        Where participants make their own models: "inline" (this process), "ray" or
+        "ray://host:port" (the extra `tacit[ray]`). Models are the same, to the bit. Turns are taken
+        here: one speaks at a time.
     random_state : None, int, RandomState or Generator, default=None
         None draws secure coins. A seed makes runs reproducible, and void of privacy.
 
@@ -118,6 +129,7 @@ class PeerEnsemble(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: igno
         schema: Schema | None = None,
         public_fraction: float = 0.2,
         budget: Budget | None = None,
+        engine: str = INLINE,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -129,6 +141,7 @@ class PeerEnsemble(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: igno
         self.schema = schema
         self.public_fraction = public_fraction
         self.budget = budget
+        self.engine = engine
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
@@ -286,13 +299,23 @@ class PeerEnsemble(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: igno
         self.report_ = [
             {"participant": str(name), "epsilon": spent} for name, spent in self.spent_.items()
         ]
-        self.models_ = {}
         tuning = OwnTuning(float(self.rho), float(self.ridge))
-        for number in self._present:
-            one = self._cohort[number : number + 1]
-            own = method.own(self.cells_, one, self.released_, tuning, number)
-            self.models_[self.participants_[number]] = PeerModel(self.cells_, own)
+        tasks = [
+            OwnTask.of(self.method, self._cohort, number, self.released_, tuning)
+            for number in self._present
+        ]
+        make = partial(make_own, self.cells_)
+        own = zip(self._present, self._workers()(make, tasks), strict=True)
+        self.models_ = {self.participants_[who]: PeerModel(self.cells_, one) for who, one in own}
         return self
+
+    def _workers(self) -> "Workers":
+        """Who makes participants' own models."""
+        if self.engine == INLINE:
+            return map
+        from tacit.estimators.at_scale import workers_at
+
+        return workers_at(self.engine)
 
     def predict(self, X: Any) -> AnyArray:
         """The likelier class, by what was released; the first where nothing is known."""

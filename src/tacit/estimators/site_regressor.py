@@ -16,6 +16,7 @@ from tacit.data.table import encode_rows
 from tacit.estimators.budget import Budget
 from tacit.estimators.guarantee import Source
 from tacit.estimators.inputs import (
+    INLINE,
     accept_labels,
     accept_pair,
     accept_table,
@@ -104,6 +105,9 @@ class SiteEnsembleRegressor(RegressorMixin, SiteModels):  # type: ignore[misc]
     budget : Budget, default=None
         What all fits over these owners may cost together; None: that of the context, if there is
         one.
+    engine : str, default="inline"
+        Where sites train: "inline" (this process), "ray" or "ray://host:port" (the extra
+        `tacit[ray]`). The model is the same, to the bit.
     random_state : None, int, RandomState or Generator, default=None
         None draws secure coins. A seed makes runs reproducible, and void of privacy.
 
@@ -141,6 +145,7 @@ class SiteEnsembleRegressor(RegressorMixin, SiteModels):  # type: ignore[misc]
         schema: Schema | None = None,
         public_fraction: float = 0.2,
         budget: Budget | None = None,
+        engine: str = INLINE,
         random_state: Any = None,
     ) -> None:
         super().__init__(
@@ -153,6 +158,7 @@ class SiteEnsembleRegressor(RegressorMixin, SiteModels):  # type: ignore[misc]
             schema=schema,
             public_fraction=public_fraction,
             budget=budget,
+            engine=engine,
             random_state=random_state,
         )
         self.target_range = target_range

@@ -18,11 +18,12 @@ from tacit.algorithms.sites import ensemble_of_sites, projections_of, tune_site
 from tacit.data.cohort import Cohort, Public
 from tacit.data.schema import Schema
 from tacit.data.table import encode_rows, number_labels
-from tacit.engines.inline import Inline
+from tacit.engines.inline import Engine, Inline
 from tacit.estimators.budget import Budget
 from tacit.estimators.displays import EstimatorFace
 from tacit.estimators.guarantee import Source, site_guarantee, summed_sites_guarantee
 from tacit.estimators.inputs import (
+    INLINE,
     accept_labels,
     accept_sample,
     accept_table,
@@ -81,6 +82,7 @@ class SiteModels(EstimatorFace, BaseEstimator):  # type: ignore[misc]  # scikit-
         budget: Budget | None = None,
         trust: str = NOBODY,
         delta: float = DELTA,
+        engine: str = INLINE,
         random_state: Any = None,
     ) -> None:
         self.combine = combine
@@ -94,6 +96,7 @@ class SiteModels(EstimatorFace, BaseEstimator):  # type: ignore[misc]  # scikit-
         self.budget = budget
         self.trust = trust
         self.delta = delta
+        self.engine = engine
         self.random_state = random_state
 
     def _ensemble(self, given: SiteInputs, stream: Stream) -> None:
@@ -122,7 +125,7 @@ class SiteModels(EstimatorFace, BaseEstimator):  # type: ignore[misc]  # scikit-
         counts = np.bincount(y0, minlength=given.classes)[: given.classes]
         self.public_frequencies_ = counts / len(y0)
         self._charge(inf if self.query_.unsound else epsilon, unit=self.query_.unit)
-        engine = Inline(Cohort.of(given.X, given.y, given.names), epsilon, stream)
+        engine = self._engine(Cohort.of(given.X, given.y, given.names), epsilon, stream)
         self.model_ = engine.run(ensemble_of_sites(self.query_, X0, y0, self.combine))
         self.linear_ = self.model_.linear(self.query_, given.bounds)
         self.site_models_, self.transcript_ = self.model_.models, engine.transcript
@@ -153,7 +156,7 @@ class SiteModels(EstimatorFace, BaseEstimator):  # type: ignore[misc]  # scikit-
         own = fit_public(public)
         records = Cohort.of(given.X, given.y, np.arange(len(given.y)))
         charge = self._charge(crowd.epsilon, crowd.delta, unit="record")
-        engine = Inline(records, crowd.epsilon, stream)
+        engine = self._engine(records, crowd.epsilon, stream)
         refined = engine.run(refine(public, crowd, "auto", crowd.epsilon, own=own))
         if charge is not None:
             charge.settle(asked=len(refined.records) > 0)
@@ -166,6 +169,16 @@ class SiteModels(EstimatorFace, BaseEstimator):  # type: ignore[misc]  # scikit-
         spent = crowd.epsilon, crowd.delta, len(self.report_)
         promise = summed_sites_guarantee(*spent, given.source, stream)
         self.guarantee_ = promise if self.report_ else promise.without_reports
+
+    def _engine(self, cohort: Cohort, epsilon: float | FloatArray, stream: Stream) -> Engine:
+        """What asks sites, an epsilon for each, or all their records, one for everybody."""
+        if self.engine == INLINE:
+            return Inline(cohort, epsilon, stream)
+        from tacit.estimators.at_scale import engine_at, site_engine
+
+        if isinstance(epsilon, float):
+            return engine_at(self.engine, cohort, epsilon, stream)
+        return site_engine(self.engine, cohort, epsilon, stream)
 
     def _rows(self, X: Any) -> FloatArray:
         """Encoded rows."""
@@ -212,6 +225,9 @@ class SiteEnsemble(ClassifierMixin, SiteModels):  # type: ignore[misc]
         `privacy`, `loss` and `ridge` stay as they are by default.
     delta : float, default=1e-6
         With two servers, the chance that epsilon does not hold; 0 asks for pure epsilon.
+    engine : str, default="inline"
+        Where sites train: "inline" (this process), "ray" or "ray://host:port" (the extra
+        `tacit[ray]`). The model is the same, to the bit.
     random_state : None, int, RandomState or Generator, default=None
         None draws secure coins. A seed makes runs reproducible, and void of privacy.
 
