@@ -1,6 +1,7 @@
 # make demo    set everything up, then show it          make test    the whole test suite, linters and types included
 # make bench   the benchmarks                           make lint    linters, types and import contracts only
 # make docs    the documentation, into site/             make package  wheel and source, tried in an empty environment
+# make notebooks     run the documentation's notebooks and write what they show (the gallery of plots among them)
 # make reliability   kills, hostile questions, damaged reports, planted values: about ten minutes
 # make campaign      a whole campaign on this machine: PostgreSQL, coordinator, helper, fifty owner processes, TLS
 # make faults        campaigns while things break: kills, drop-outs, a bad network, a database that restarts, full disks
@@ -18,10 +19,10 @@ export TACIT_DATA ?= $(wildcard $(CURDIR)/../shared/data)
 export TACIT_STANDARDS ?= $(wildcard $(CURDIR)/../shared/standards)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo package docs test lint bench reliability campaign faults load strangers siege clean
+.PHONY: help demo package docs notebooks test lint bench reliability campaign faults load strangers siege clean
 
 help:
-	@head -8 Makefile | sed 's/^# //'
+	@head -9 Makefile | sed 's/^# //'
 
 demo: $(VENV)/.demo
 	env -u NUMBA_CACHE_DIR $(BIN)/tacit demo  # kernels where a `tacit` typed by hand finds them
@@ -29,6 +30,9 @@ demo: $(VENV)/.demo
 docs: $(VENV)/.docs
 	$(BIN)/python -m mkdocs build --strict --quiet
 	@echo "open site/index.html"
+
+notebooks: $(VENV)/.dev
+	$(BIN)/python docs/_notebooks.py
 
 package: $(VENV)/.dev
 	rm -rf dist build/tried

@@ -1,18 +1,21 @@
-"""Pages that are made while the documentation is built: proof notes, the command line, the
-repository's own texts.
+"""Pages that are made while the documentation is built: notebooks, proof notes, the command line,
+the repository's own texts; colours of code, and what search looks through.
 
 Links of pages to files outside of docs/ lead to copies of texts, and become plain names where the
 file is code.
 """
 
+import json
 import posixpath
 import re
 from pathlib import Path
 from typing import Any
 
+from _notebooks import notebooks, page_of, title_of
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+from pygments.formatters import HtmlFormatter
 
 ROOT = Path(__file__).parent.parent
 TEXTS = ("CONTRIBUTING.md", "CHANGELOG.md")
@@ -20,21 +23,23 @@ _LINK = re.compile(r"\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Fill the menu's how-to guides with those that there are."""
+    """Fill the menu's notebooks with those that there are."""
     for entry in config.nav or []:
-        if "How to" in entry:
-            entry["How to"] = [
-                path.relative_to(ROOT / "docs").as_posix()
-                for path in sorted((ROOT / "docs/how-to").glob("*.md"))
+        if "Notebooks" in entry:
+            entry["Notebooks"] = [
+                {title_of(path): f"notebooks/{path.stem}.md"} for path in notebooks()
             ]
     return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add copies of the proof notes and other texts, and the page of commands."""
+    """Add notebooks, copies of the proof notes and other texts, and the page of commands."""
     for path in (*sorted((ROOT / "src").rglob("*.md")), *(ROOT / name for name in TEXTS)):
         files.append(File.generated(config, copied(path), content=path.read_text(encoding="utf-8")))
+    for path in notebooks():
+        files.append(File.generated(config, f"notebooks/{path.stem}.md", content=page_of(path)))
     files.append(File.generated(config, "reference/commands.md", content=commands()))
+    files.append(File.generated(config, "_code.css", content=code_colours()))
     return files
 
 
@@ -52,12 +57,30 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             if path.is_relative_to(ROOT / "docs")
             else copied(path)
         )
+        if path.suffix == ".ipynb" and not page.file.src_uri.startswith("notebooks/"):
+            inside = inside.removesuffix("ipynb") + "md"  # the page that is made of it
         if files.get_file_from_path(inside) is None:
             return f"`{text.strip('`')}`"
         way = posixpath.relpath(inside, posixpath.dirname(page.file.src_uri) or ".")
         return f"[{text}]({way}{anchor})"
 
     return _LINK.sub(led, markdown)
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Write what search looks through as a script: files of a folder cannot be fetched."""
+    folder = Path(config.site_dir) / "search"
+    found = json.loads((folder / "search_index.json").read_text(encoding="utf-8"))["docs"]
+    entries = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+    (folder / "entries.js").write_text(f"window.searchEntries = {entries};\n", encoding="utf-8")
+    (folder / "search_index.json").unlink()
+
+
+def code_colours() -> str:
+    """Colours of code by day and by night."""
+    day = HtmlFormatter(style="friendly").get_style_defs(".highlight")
+    night = HtmlFormatter(style="github-dark").get_style_defs(".highlight")
+    return f"{day}\n@media (prefers-color-scheme: dark) {{\n{night}\n}}\n"
 
 
 def copied(path: Path) -> str:

@@ -2,12 +2,14 @@
 nothing.
 """
 
+import json
 import re
 import subprocess
 import sys
 from importlib import import_module
-from importlib.util import find_spec
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +19,10 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 _CODE = re.compile(r"^```python\n(.*?)^```", flags=re.S | re.M)
+
+_SPEC: Any = spec_from_file_location("notebooks_of_the_docs", DOCS / "_notebooks.py")
+notebooks: Any = module_from_spec(_SPEC)
+_SPEC.loader.exec_module(notebooks)
 
 
 def name_of(path):
@@ -35,6 +41,42 @@ def test_the_code_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch)
     if name_of(page) == "tutorial.md":
         assert "12,500 owners" in (tmp_path / "report" / "report.html").read_text()
         assert (tmp_path / "report" / "pictures" / "01-accuracy-against-epsilon.png").is_file()
+
+
+QUICK = ("first-model", "hospitals", "own-learner")  # the campaign takes three more processes
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_notebook_shows_what_its_code_says(name, tmp_path, monkeypatch):
+    """All of them: `python docs/_notebooks.py --check`."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    notebooks.check(notebooks.FOLDER / f"{name}.ipynb")
+
+
+def test_a_notebook_that_shows_something_else_is_found(tmp_path):
+    said = {"name": "stdout", "output_type": "stream", "text": ["2\n"]}
+    cell = {"cell_type": "code", "source": "print(1 + 1)", "outputs": [said]}
+    (tmp_path / "sum.ipynb").write_text(json.dumps({"cells": [cell]}))
+    notebooks.check(tmp_path / "sum.ipynb")
+    (tmp_path / "sum.ipynb").write_text(json.dumps({"cells": [cell | {"source": "print(1 + 2)"}]}))
+    with pytest.raises(ValueError, match=r"sum.ipynb, cell 1 shows .*2.* and gives .*3"):
+        notebooks.check(tmp_path / "sum.ipynb")
+
+
+@pytest.mark.parametrize("path", notebooks.notebooks(), ids=lambda path: path.stem)
+def test_notebooks_are_executed_small_and_of_no_machine(path):
+    text = path.read_text()
+    assert len(text) < 200_000
+    assert not re.search(r"/(home|tmp|work)/|\.venv|Traceback", text)
+    cells = [cell for cell in notebooks.read(path)["cells"] if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in cells] == [*range(1, len(cells) + 1)]
+
+
+def test_every_guide_is_in_the_menu():
+    menu = (ROOT / "mkdocs.yml").read_text()
+    for page in PAGES:
+        assert name_of(page) in menu, name_of(page)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
@@ -106,6 +148,15 @@ def test_the_site_fetches_nothing_from_elsewhere(site):
         assert not fetched.search(text), page.name
     for style in site.rglob("*.css"):
         assert not re.search(r"url\(['\"]?(?:https?:)?//|@import", style.read_text()), style.name
+
+
+def test_search_needs_no_server(site):
+    """Its index is a script, which a browser takes from a folder, too; no worker fetches it."""
+    entries = (site / "search" / "entries.js").read_text()
+    assert entries.startswith("window.searchEntries = [{")
+    assert "Writing a mechanism" in entries
+    assert "_search.js" in (site / "search.html").read_text()
+    assert not list(site.rglob("worker.js"))
 
 
 def test_the_site_has_notes_commands_and_examples(site):

@@ -61,8 +61,9 @@ def plan_html(plan: Plan) -> str:
         alone, together = 100 * plan.public_accuracy, 100 * plan.accuracy
         for name, value, colour in (("alone", alone, "#8a9599"), ("with owners", together, _OURS)):
             bars += (
-                f'<div style="display:flex;gap:.6em;max-width:30em"><span style="width:7em">{name}'
-                f'</span><span style="background:{colour};width:{value / 5:.2f}em"></span>'
+                '<div style="display:flex;gap:.6em;white-space:nowrap;margin:.2em 0">'
+                f'<span style="flex:none;width:6.5em">{name}</span>'
+                f'<span style="flex:none;background:{colour};width:{value / 10:.2f}em"></span>'
                 f"<span>{value:.1f} %</span></div>"
             )
     return f"<p><b>{mark}</b></p>{bars}<p>{escape(str(plan))}</p>"
@@ -206,7 +207,8 @@ class SitesDisplay(_Display):
         ax = self._axis(ax)
         ax.barh(self.sites, self.weights, color=_OURS)
         ax.invert_yaxis()
-        ax.set(xlabel="weight (0: its answer was not used)")
+        largest = float(self.weights.max(initial=0.0))
+        ax.set(xlabel="weight (0: its answer was not used)", xlim=(0, 1.05 * largest or 1))
         return self
 
 
