@@ -5,6 +5,7 @@ figure or table that a cell measures.
 import inspect
 import re
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 
@@ -34,6 +35,18 @@ def test_flags_are_those_of_tacit_fit():
     known = set(inspect.signature(fit).parameters)
     found = {name.replace("-", "_") for name in re.findall(r"--([a-z][a-z-]+)", TEXT)}
     assert found - {"dataset", "quick"} <= known
+
+
+def test_every_line_of_an_algorithm_leads_to_code():
+    lines = TEXT[TEXT.index("## Algorithms, line by line") :]
+    names = re.findall(r"`(tacit(?:_papers)?\.[\w.]+)`", lines)
+    assert len(names) > 25
+    for name in names:
+        assert callable(resolve_name(name)), name
+    printed = {"A": range(1, 8), "B": range(2, 5), "C": (1,), "D": (1, 2)}
+    for paper, numbers in printed.items():
+        listed = re.findall(rf"^\| {paper}, (\d)(?: and (\d))?", lines, flags=re.MULTILINE)
+        assert {int(number) for pair in listed for number in pair if number} == set(numbers)
 
 
 @pytest.mark.parametrize("paper", PAPERS)

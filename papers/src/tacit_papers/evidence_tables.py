@@ -408,7 +408,7 @@ def near_peers(rows: Sequence[Any]) -> str:
 
 def bytes_of_peers(rows: Sequence[Any]) -> str:
     """Paper D's future work: what bytes buy."""
-    table = bytes_table(_need(rows, NearRow))
+    table = bytes_table(list(dict.fromkeys(_need(rows, NearRow))))
     return table_of(table.columns, table.rows)
 
 

@@ -162,9 +162,8 @@ def _reproduce_papers(chosen: list[str], wish: _Wish) -> list[str]:
         document = PAPERS[name].report(rows)
         if len(chosen) == 1:  # the tables of several papers are in their reports
             print_tables(document, console)
-        judged = claims_section([claim for claim in claims if claim.paper == name])
-        document = replace(document, sections=(judged, *document.sections))
-        wish.write(document, wish.place / f"paper_{name}")
+        own = [claim for claim in claims if claim.paper == name]
+        wish.write(with_claims(document, own), wish.place / f"paper_{name}")
     if len(chosen) > 1:
         wish.write(overview(claims), wish.place)
     print_claims(claims, console)
@@ -172,6 +171,18 @@ def _reproduce_papers(chosen: list[str], wish: _Wish) -> list[str]:
     every = "every claim, with why it differs or could not be checked"
     quick = [_QUICK] if wish.quick else []
     return [f"{every}: {wish.place / 'claims.jsonl'}", *quick, *notes]
+
+
+def with_claims(document: Document, claims: Sequence[Claim]) -> Document:
+    """A paper's report that says first how many claims hold, and every one of them after figures
+    and tables, which readers look for.
+    """
+    *sections, promise = document.sections
+    return replace(
+        document,
+        lead=f"{document.lead} {say_counts(claims)}",
+        sections=(*sections, claims_section(claims), promise),
+    )
 
 
 def _compare(chosen: Comparison, wish: _Wish) -> list[str]:
