@@ -1,6 +1,7 @@
 # make demo    set everything up, then show it          make test    the whole test suite, linters and types included
 # make bench   the benchmarks                           make lint    linters, types and import contracts only
 # make docs    the documentation, into site/             make package  wheel and source, tried in an empty environment
+# make figures       pictures and tables of README and evidence again: hours, and what is done is kept
 # make notebooks     run the documentation's notebooks and write what they show (the gallery of plots among them)
 # make reliability   kills, hostile questions, damaged reports, planted values: about ten minutes
 # make campaign      a whole campaign on this machine: PostgreSQL, coordinator, helper, fifty owner processes, TLS
@@ -19,10 +20,10 @@ export TACIT_DATA ?= $(wildcard $(CURDIR)/../shared/data)
 export TACIT_STANDARDS ?= $(wildcard $(CURDIR)/../shared/standards)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo package docs notebooks test lint bench reliability campaign faults load strangers siege clean
+.PHONY: help demo package docs figures notebooks test lint bench reliability campaign faults load strangers siege clean
 
 help:
-	@head -9 Makefile | sed 's/^# //'
+	@head -10 Makefile | sed 's/^# //'
 
 demo: $(VENV)/.demo
 	env -u NUMBA_CACHE_DIR $(BIN)/tacit demo  # kernels where a `tacit` typed by hand finds them
@@ -30,6 +31,14 @@ demo: $(VENV)/.demo
 docs: $(VENV)/.docs
 	$(BIN)/python -m mkdocs build --strict --quiet
 	@echo "open site/index.html"
+
+figures: $(VENV)/.dev
+	$(BIN)/tacit demo --out out/demo
+	cp out/demo/pictures/01-*.png docs/demo.png
+	$(BIN)/tacit audit --picture docs/audit.png
+	$(BIN)/tacit reproduce ahead --out out/ahead
+	cp out/ahead/break_even.png docs/break_even.png
+	for page in README.md docs/evidence.md; do $(BIN)/python -m tacit_papers.evidence $$page out/ahead/rows.jsonl; done
 
 notebooks: $(VENV)/.dev
 	$(BIN)/python docs/_notebooks.py
