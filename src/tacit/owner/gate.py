@@ -112,7 +112,7 @@ class Gate(ReportMaker):
         self._successors: tuple[bytes, ...] = ()
         self._lately: dict[bytes, Invitation] = {}
         self._agreed: dict[bytes, _Terms] = {}
-        self._timetable = Timetable()
+        self._timetable = Timetable(float(OVERHEAD))
         self._moment = threading.local()
 
     def renew_keys(
@@ -292,6 +292,7 @@ class Gate(ReportMaker):
         objection = self._excess(query)
         if objection:
             raise RefusedError(Reason.FORBIDDEN, objection)
+        self._timetable.wait()
         if not self._works(invitation, highest):
             raise RefusedError(
                 Reason.FORBIDDEN, "the question cannot be answered by an owner without rows"
@@ -343,7 +344,7 @@ class Gate(ReportMaker):
             return self._make_reports(invitation, due)
         terms = self._terms(invitation)
         cost, instead = terms.cost.times(len(due)), terms.nobody.times(len(due))
-        ends = self._timetable.end_of((cost + instead).seconds) + float(OVERHEAD)
+        ends = self._timetable.moment_of((cost + instead).seconds)
         # what is said if work is abandoned is drawn before rows are touched: on a busy machine it
         # takes a while, and work is abandoned for some rows sooner than for others
         without = self._make_reports(invitation, [each._replace(paid=False) for each in due])

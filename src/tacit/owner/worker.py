@@ -66,19 +66,31 @@ _SLACK = 1 << 29  # bytes that libraries take for themselves
 
 
 class Timetable:
-    """When a worker is done with pieces of work that come one after the other, by their bounds
-    alone, whatever they really take. Threads may share it.
+    """When the results leave of pieces of work that a worker does one after the other, by their
+    bounds alone, whatever they really take: `margin` seconds after a piece is over. Threads may
+    share it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, margin: float) -> None:
+        self._margin = margin
         self._lock = threading.Lock()
         self._free = 0.0
 
-    def end_of(self, seconds: float) -> float:
-        """When work of so many seconds ends that comes now, on a clock that never jumps."""
+    def moment_of(self, seconds: float) -> float:
+        """Of work of so many seconds that comes now, on a clock that never jumps."""
         with self._lock:
             self._free = max(time.monotonic(), self._free) + seconds
-            return self._free
+            return self._free + self._margin
+
+    def wait(self) -> None:
+        """Until all that was given a moment has left: whoever finds the worker busy, or free, in
+        between learns how long it really took.
+        """
+        with self._lock:
+            last = self._free + self._margin
+        left = last - time.monotonic()
+        if left > 0:
+            time.sleep(left)
 
 
 class Worker:
@@ -98,18 +110,24 @@ class Worker:
         return self._ask(_PREPARE, request, _PATIENCE, 0)
 
     def compute(
-        self, request: bytes, seconds: float, memory: int, patience: float = _GRACE
+        self, request: bytes, seconds: float, memory: int, patience: float | None = None
     ) -> bytes | None:
-        """What `compute` makes of a request within these limits; None: nothing. It is waited for no
-        longer than `patience` beyond them: how long it takes to end work that was abandoned does
-        not show.
+        """What `compute` makes of a request within these limits; None: nothing. With `patience` a
+        reply is looked at when its time is over, not before, and waited for no longer than that
+        beyond: neither when work was done nor how long it takes to end what was abandoned shows.
         """
         return self._ask(_COMPUTE, request, seconds, memory, patience)
 
     def _ask(
-        self, kind: bytes, request: bytes, seconds: float, memory: int, patience: float = _GRACE
+        self,
+        kind: bytes,
+        request: bytes,
+        seconds: float,
+        memory: int,
+        patience: float | None = None,
     ) -> bytes | None:
         until = time.monotonic() + seconds
+        last = until + (_GRACE if patience is None else patience)
         with self._lock:
             seconds = until - time.monotonic()
             if not seconds > 0:  # others took all of its time
@@ -118,11 +136,14 @@ class Worker:
                 self._start()
             try:
                 if self._owed:
+                    if not _comes(self._from, min(_GRACE, last - time.monotonic())):
+                        raise TimeoutError
                     _read_reply(self._from, time.monotonic() + _GRACE)
                     self._owed = False
                 _write(self._to, _HEADER.pack(kind, seconds, memory, len(request)) + request)
-                left = max(0.0, until + patience - time.monotonic())
-                self._owed = not _comes(self._from, left)
+                if patience is not None:
+                    time.sleep(max(0.0, min(until, last) - time.monotonic()))
+                self._owed = not _comes(self._from, max(0.0, last - time.monotonic()))
                 return None if self._owed else _read_reply(self._from, until + _GRACE)
             except (OSError, EOFError):  # it is gone, or late: another one next time
                 self._running = False
