@@ -11,6 +11,7 @@ from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tacit
@@ -41,6 +42,32 @@ def test_the_code_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch)
     if name_of(page) == "tutorial.md":
         assert "12,500 owners" in (tmp_path / "report" / "report.html").read_text()
         assert (tmp_path / "report" / "pictures" / "01-accuracy-against-epsilon.png").is_file()
+
+
+def test_own_cells_run_as_the_page_says_and_are_kept(tmp_path, monkeypatch):
+    page = (DOCS / "how-to" / "own-data-in-reproduce.md").read_text()
+    (code,) = re.findall(r"^```python title=\S+\n(.*?)^```", page, flags=re.S | re.M)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "__init__.py").touch()
+    (tmp_path / "mine" / "cells.py").write_text(code)
+    coins = np.random.default_rng(1)
+    rows = np.column_stack([coins.normal(size=(4000, 3)), np.arange(4000) % 2])
+    rows[:, 0] += 2 * rows[:, 3]
+    np.savetxt(tmp_path / "t.csv", rows, delimiter=",", header="a,b,c,income", comments="")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    measure = import_module("mine.cells").measure
+    found = measure("t.csv", "income", processes=1)
+    assert [(row.method, row.run) for row in found] == [
+        (method, run) for method in ("combined", "boosted") for _ in range(2) for run in range(2)
+    ]
+    assert all(row.accuracy > 0.6 for row in found if row.method == "combined")
+    before = (tmp_path / "rows.jsonl").read_bytes()
+    (tmp_path / "t.csv").unlink()  # nothing is measured again
+    assert measure("t.csv", "income", processes=1) == found
+    assert (tmp_path / "rows.jsonl").read_bytes() == before
+    for name in ("mine.cells", "mine"):
+        del sys.modules[name]
 
 
 QUICK = ("first-model", "hospitals", "own-learner")  # the campaign takes three more processes
