@@ -1,0 +1,82 @@
+"""Time, memory and accuracy at sizes, ours beside rivals on the same rows:
+
+    python -m benchmarks.sizes --rivals .venv-rivals/bin/python --owners 100000 1000000
+
+The generator's linear problem, each owner one row of 20 columns, epsilon 1, 200 public rows.
+Ours never sees rows in one place; with two servers it trusts that one of them is honest. Rivals see
+the whole table: diffprivlib's logistic regression and interpret's DP-EBM protect a row of it,
+scikit-learn's logistic regression nobody. Each line is a fresh process, fitted once before on
+2,000 rows, so that what is loaded and compiled once does not count; memory is the peak beyond what
+it held before, rows not counted.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.problems.problem import Setting, problem_of
+
+_CHILD = Path(__file__).with_name("sizes_child.py")
+OURS = ("tacit, nobody trusted", "tacit, two servers")
+RIVALS = ("diffprivlib LR", "DP-EBM", "pooled LR, no privacy")
+_PUBLIC, _SEED = 200, 1000
+
+
+def write_rows(owners: int, folder: Path) -> Path:
+    """Owners' rows, public rows and test rows in a file that every interpreter reads."""
+    made = problem_of(Setting("linear", _SEED, owners, _PUBLIC))
+    path = folder / f"{owners}.npz"
+    np.savez(
+        path,
+        X=made.cohort.X,
+        y=made.cohort.y,
+        X_public=made.public.X,
+        y_public=made.public.y,
+        X_test=made.X_test,
+        y_test=made.y_test,
+    )
+    return path
+
+
+def measure_method(method: str, path: Path, python: str) -> dict[str, float]:
+    """Figures of one method, by the interpreter that has it."""
+    done = subprocess.run(
+        [python, str(_CHILD), method, str(path)], stdout=subprocess.PIPE, text=True, check=True
+    )
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def main() -> None:
+    """Print a table, a line for each size and method."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.sizes", description=__doc__)
+    parser.add_argument("--rivals", metavar="PYTHON", help="has what benchmarks/rivals.txt names")
+    parser.add_argument("--owners", type=int, nargs="+", default=[100_000, 1_000_000])
+    parser.add_argument(
+        "--without", action="append", default=[], choices=(*OURS, *RIVALS), help="leave one out"
+    )
+    given = parser.parse_args()
+    methods = [(name, sys.executable) for name in OURS]
+    methods += [(name, given.rivals) for name in RIVALS] if given.rivals else []
+    methods = [each for each in methods if each[0] not in given.without]
+    print("| owners | method | seconds | of processor | MB | accuracy |")
+    print("|---:|---|---:|---:|---:|---:|")
+    for owners in given.owners:
+        with tempfile.TemporaryDirectory() as folder:
+            path = write_rows(owners, Path(folder))
+            for name, python in methods:
+                found = measure_method(name, path, python)
+                print(
+                    f"| {owners:,} | {name} | {found['seconds']:.1f} | {found['cpu']:.1f} | "
+                    f"{found['bytes'] / 1e6:.0f} | {100 * found['accuracy']:.1f} |",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()
