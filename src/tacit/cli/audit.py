@@ -23,7 +23,7 @@ from tacit.audit.non_interference import Difference, non_interference
 from tacit.audit.questions import audit_questions
 from tacit.audit.staging import Check
 from tacit.cli._options import FAILED, Seed
-from tacit.cli._output import Screen, bar, table_of, writable
+from tacit.cli._output import Screen, bar, check_table, table_of, writable
 from tacit.mechanisms.registry import PRIVATE, own_mechanisms
 from tacit.mechanisms.streams import seeded
 from tacit.render.pages import Measurement, draw_audit
@@ -41,6 +41,19 @@ class Part(Enum):
     CLOCK = "clock"
     QUESTIONS = "questions"
     DEVICE = "device"
+    DATA = "data"
+
+
+@dataclass(frozen=True)
+class _OwnTable:
+    """A table of one's own to audit with: where owners' rows and public ones are, and which
+    columns are what.
+    """
+
+    data: Path
+    label: str
+    public: Path
+    owners: str | None
 
 
 @dataclass(frozen=True)
@@ -91,6 +104,17 @@ def audit(
             min=10,
         ),
     ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Your own table too: a file, a folder or a pattern, as fit takes it."),
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="With --data: the column to predict.")] = None,
+    public: Annotated[
+        Path | None, typer.Option(help="With --data: public rows, same columns.")
+    ] = None,
+    owner_column: Annotated[
+        str | None, typer.Option(help="With --data: the column that names owners.")
+    ] = None,
     picture: Annotated[
         Path | None, typer.Option(help="Draw claimed against measured epsilon here.")
     ] = None,
@@ -102,6 +126,7 @@ def audit(
     epsilon, books, non-interference, whether a clock tells owners apart, hostile questions, and
     all that a device sends. What installed packages register is checked like ours.
 
+    With --data the question that a fit would ask is put to all owners of a table, block by block.
     Exit status 1 if anything fails. Ctrl-C (130) shows what was checked.
 
     Example:
@@ -111,12 +136,17 @@ def audit(
     if picture is not None:
         writable("--picture", picture)
     load_plugins()
+    table = _own_table(data, label, public, owner_column)
+    if table is None and Part.DATA in (part or ()):
+        raise ValueError("--part data needs --data, your own table")
     found, stopped = _Findings(), False
     budgets = [positive("epsilon", each) for each in epsilon or (0.5, 1.0, 3.0, 5.0)]
     try:
         parts, sizes = part or list(Part), _Sizes(budgets, dim or [1, 4], reports, owners)
         _check(found, parts, sizes, seed, screen)
         _watch(found, parts, questions, seed, screen)
+        if table is not None and Part.DATA in parts:
+            _check_rows(found, table, sizes, seed, screen)
     except KeyboardInterrupt:
         stopped = True
     seconds = time.monotonic() - began
@@ -193,6 +223,46 @@ def _watch(
             for check in audit_device():
                 checks.append(check)
                 told(len(checks), count, f"device: {check.name}")
+
+
+def _own_table(
+    data: Path | None, label: str | None, public: Path | None, owners: str | None
+) -> _OwnTable | None:
+    """The table of the options, if one is given whole."""
+    if data is None:
+        if label or public or owners:
+            raise ValueError("--label, --public and --owner-column go with --data")
+        return None
+    if label is None or public is None:
+        raise ValueError("--data needs --label, the column to predict, and --public, public rows")
+    for file in (public, data):
+        check_table(file)
+    return _OwnTable(data, label, public, owners)
+
+
+def _check_rows(
+    found: _Findings, table: _OwnTable, sizes: _Sizes, seed: int, screen: Screen
+) -> None:
+    """The part with one's own rows, read as `tacit fit` reads them."""
+    from tacit.audit.own_rows import audit_rows
+    from tacit.data.owner_blocks import RowReading, survey
+    from tacit.data.sample import ColumnRoles
+    from tacit.data.table_file import open_rows, read_sample
+
+    roles = ColumnRoles(table.label, table.owners)
+    sample = read_sample(open_rows(table.public), roles)
+    rows = open_rows(table.data)
+    rows.require(roles.label, roles.owner, *(feature.name for feature in sample.schema.features))
+    checks = found.checks.setdefault(Part.DATA, [])
+    with bar(screen) as told:
+        told(0, 1, f"reading {table.data.name}")
+        cohort = survey(rows, RowReading(sample.schema, roles.label, roles.owner))
+        for epsilon in sizes.epsilons:
+            shown = partial(told, what=f"data: epsilon {epsilon:g}")
+            reports = sizes.reports // 10
+            checks.extend(
+                audit_rows(sample.public, cohort, epsilon, reports, seeded(seed), heard=shown)
+            )
 
 
 def _clock_checks(questions: int, seed: int) -> Iterator[Check]:
