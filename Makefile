@@ -7,6 +7,7 @@
 # make campaign      a whole campaign on this machine: PostgreSQL, coordinator, helper, fifty owner processes, TLS
 # make faults        campaigns while things break: kills, drop-outs, a bad network, a database that restarts, full disks
 # make load          100,000 owners' reports through HTTP, beside the same server doing nothing
+# make flower        a campaign that a real Flower federation carries, on this machine
 # make strangers     everybody who should not get in, trying to    make siege  what honest owners notice of strangers
 
 PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,$(if $(shell $(p) -c 'import sys; print(1) if (3,11) <= sys.version_info[:2] <= (3,13) else 0' 2>/dev/null | grep 1),$(p))))
@@ -20,10 +21,10 @@ export TACIT_DATA ?= $(wildcard $(CURDIR)/../shared/data)
 export TACIT_STANDARDS ?= $(wildcard $(CURDIR)/../shared/standards)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo package docs figures notebooks test lint bench reliability campaign faults load strangers siege clean
+.PHONY: help demo package docs figures notebooks test lint bench reliability campaign faults load strangers siege flower clean
 
 help:
-	@head -10 Makefile | sed 's/^# //'
+	@head -11 Makefile | sed 's/^# //'
 
 demo: $(VENV)/.demo
 	env -u NUMBA_CACHE_DIR $(BIN)/tacit demo  # kernels where a `tacit` typed by hand finds them
@@ -85,11 +86,14 @@ load: $(VENV)/.dev
 siege: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.service.siege
 
+flower: $(VENV)-flower/.done
+	$(VENV)-flower/bin/python -m benchmarks.service.flower
+
 strangers: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.strangers
 
 clean:
-	rm -rf $(VENV) $(VENV)-rivals .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist site
+	rm -rf $(VENV) $(VENV)-rivals $(VENV)-flower .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist site
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "tacit needs Python 3.11, 3.12 or 3.13 on the PATH, or: make PYTHON=/path/to/python" >&2; exit 1; }
@@ -113,4 +117,11 @@ $(VENV)-rivals/.done: benchmarks/rivals.txt
 	@test -n "$(PYTHON)" || { echo "tacit needs Python 3.11, 3.12 or 3.13 on the PATH" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)-rivals
 	$(VENV)-rivals/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/rivals.txt
+	@touch $@
+
+# Flower pins what the command line is made with, so it has its own environment, too.
+$(VENV)-flower/.done: pyproject.toml
+	@test -n "$(PYTHON)" || { echo "tacit needs Python 3.11, 3.12 or 3.13 on the PATH" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)-flower
+	$(VENV)-flower/bin/python -m pip install --quiet --disable-pip-version-check -e '.[service,flower]'
 	@touch $@

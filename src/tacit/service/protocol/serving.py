@@ -34,11 +34,11 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from uvicorn.config import STARTUP_FAILURE
 
 from tacit.service.protocol.door import ConnectionLimits, Door, Visitor
 from tacit.service.protocol.web import BoundedProtocol
 
+_STARTUP_FAILURE = 3  # exit status, as uvicorn's own
 _GARBAGE = 20_000  # new objects between looks for garbage: a few hundred requests
 
 
@@ -156,7 +156,7 @@ class BoundedServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await self.lifespan.startup()
         if self.lifespan.should_exit:
-            sys.exit(STARTUP_FAILURE)
+            sys.exit(_STARTUP_FAILURE)
 
         def make(visitor: Visitor, limits: ConnectionLimits) -> BoundedProtocol:
             made = BoundedProtocol(self.config, self.server_state, self.lifespan.state)

@@ -1,0 +1,1 @@
+"""A campaign over Flower: both ends are in `tacit.service.flower`."""

@@ -1,0 +1,198 @@
+"""Taking part where somebody else carries the messages: a fabric that calls an owner, and brings
+back what it says. Requests and answers are those of HTTP, signed by whom they always are; the
+carrier sees what the network would see, and can drop and not forge.
+
+A fabric calls a program anew for every letter, so nothing is kept between letters but the owner's
+home. A letter holds the answers that matter for where the owner stands; `reply_to` runs the same
+steps as over HTTP from their beginning, with these answers, up to the first requests that have
+none: those are the reply. Doing it again changes nothing: enrolment and report say the same when
+they are made twice, and a gate repeats what it said.
+
+Pins, template, policy, ledger and gate are those of `join`. What is not a greeting of the pinned
+campaign, or a signed question of it, is not answered; what went wrong is said here and not there.
+"""
+
+import asyncio
+import logging
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from email.utils import formatdate
+
+import httpx
+
+from tacit.service.device.client import Link
+from tacit.service.device.join import Joining
+from tacit.service.device.member import Member
+from tacit.service.protocol.handshake import OWNER, SIGNATURE, TIME
+from tacit.wire import decode, encode, message
+
+log = logging.getLogger(__name__)
+LARGEST = 1 << 28  # bytes of a letter
+GREETING, QUESTION = "/v1/campaign", "/v1/question"
+_SIGNED = (OWNER, TIME, SIGNATURE)
+_LEFT_OUT = {"date", "content-length", "transfer-encoding", "connection", "retry-after"}
+_STEP = 30.0  # seconds: a reply leaves after a whole number of these, however long rows took
+
+
+@message("carried request")
+@dataclass(frozen=True)
+class CarriedRequest:
+    """A request as its owner signed it."""
+
+    method: str
+    path: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+
+    @property
+    def owner(self) -> str:
+        """Who says to have signed it; nobody's are for everybody."""
+        return dict(self.headers).get(OWNER, "")
+
+
+@message("carried answer")
+@dataclass(frozen=True)
+class CarriedAnswer:
+    """What the coordinator said to the request of an owner."""
+
+    owner: str
+    method: str
+    path: str
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+
+    @classmethod
+    def of(cls, request: CarriedRequest, response: httpx.Response) -> "CarriedAnswer":
+        kept = tuple(
+            (name, value) for name, value in response.headers.items() if name not in _LEFT_OUT
+        )
+        where = request.owner, request.method, request.path
+        return cls(*where, status=response.status_code, headers=kept, body=response.content)
+
+
+@message("carried letter")
+@dataclass(frozen=True)
+class Letter:
+    """What a fabric brings to an owner: answers, and when it was sent."""
+
+    sent: int
+    answers: tuple[CarriedAnswer, ...]
+
+
+@message("carried reply")
+@dataclass(frozen=True)
+class CarriedReply:
+    """What it takes back: requests; none if the owner is done, or will not take part."""
+
+    requests: tuple[CarriedRequest, ...]
+
+
+class UnansweredError(Exception):
+    """There is no answer yet: the request is to be carried."""
+
+
+class Carried(httpx.AsyncBaseTransport):
+    """The other side, as far as a letter has its answers; what it has none to is `waiting`."""
+
+    def __init__(self, letter: Letter) -> None:
+        self._answers = {(each.owner, each.method, each.path): each for each in letter.answers}
+        self._date = formatdate(letter.sent, usegmt=True)
+        self.waiting: list[CarriedRequest] = []
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        body = await request.aread()
+        signed = tuple((name, request.headers[name]) for name in _SIGNED if name in request.headers)
+        asked = CarriedRequest(request.method, request.url.path, signed, body)
+        known = self._answers.pop((asked.owner, asked.method, asked.path), None)
+        if known is None:
+            self.waiting.append(asked)
+            raise UnansweredError
+        headers = [*known.headers, ("date", self._date)]
+        return httpx.Response(known.status, headers=headers, content=known.body)
+
+
+@dataclass(frozen=True)
+class CarriedPart:
+    """What an owner brings to a campaign that is carried: its rows, policy and home, its tokens,
+    the campaign's key that it pinned, and the name under which it knows the coordinator.
+    """
+
+    joining: Joining
+    tokens: tuple[str, ...]
+    pinned: bytes
+    address: str
+
+    def reply_to(self, data: bytes) -> bytes:
+        """The reply to a letter, whatever it is; one that cannot be answered is answered by
+        nothing. When it leaves depends on the question, and on rows by whole steps alone.
+        """
+        began = time.monotonic()
+        requests: tuple[CarriedRequest, ...] = ()
+        try:
+            requests = asyncio.run(self._go_on(decode(data, Letter, LARGEST)))
+        except Exception as problem:  # what it says may be about rows, or about this machine
+            log.warning("a letter was not answered (%s)", type(problem).__name__, exc_info=True)
+        if self.joining.policy.time_step > 0:
+            time.sleep(-(time.monotonic() - began) % _STEP)
+        return encode(CarriedReply(requests))
+
+    async def _go_on(self, letter: Letter) -> tuple[CarriedRequest, ...]:
+        """Do what `join` does as far as it is answered; what is to be carried next."""
+        carried = Carried(letter)
+        async with httpx.AsyncClient(transport=carried, base_url=self.address) as client:
+            link = Link([client], patience=0.0)
+            with suppress(UnansweredError):
+                greeted, members = await self.joining.members(link, self.pinned)
+                if len(self.tokens) < len(members):
+                    raise ValueError(f"tokens must be one for each of {len(members)} owners")
+                once = greeted.terms.once
+                given = zip(members, self.tokens, strict=False)
+                await asyncio.gather(*(_take_part(*each, once=once) for each in given))
+        return tuple(carried.waiting)
+
+
+async def _take_part(member: Member, token: str, *, once: bool) -> None:
+    with suppress(UnansweredError):
+        await member.enrol(token)
+        await member.take_part(once=once)
+
+
+class Courier:
+    """At the data user: takes owners' requests to the coordinator, and keeps of its answers what a
+    letter has to hold.
+    """
+
+    def __init__(self, client: httpx.AsyncClient) -> None:
+        self._client = client
+        self._enrolled: dict[str, CarriedAnswer] = {}
+        self._latest: dict[str, list[CarriedAnswer]] = {}
+
+    async def letter(self, owners: set[str]) -> bytes:
+        """The letter to whoever these owners are with; at first they are nobody."""
+        greeting = CarriedRequest("GET", GREETING, (), b"")
+        answers = [await self._ask(greeting)]
+        for owner in sorted(owners):
+            answers += [self._enrolled[owner]] if owner in self._enrolled else []
+            answers += self._latest.get(owner, [])
+        return encode(Letter(int(time.time()), tuple(answers)))
+
+    async def take(self, reply: bytes) -> set[str]:
+        """Make the requests of a reply; whose they are. Nobody's: nothing is to be brought back."""
+        requests = [each for each in decode(reply, CarriedReply, LARGEST).requests if each.owner]
+        for request in requests:
+            answer = await self._ask(request)
+            if request.path == "/v1/enrol":
+                self._enrolled[request.owner] = answer
+            elif request.path == QUESTION:
+                self._latest[request.owner] = [answer]
+            else:
+                self._latest.setdefault(request.owner, []).append(answer)
+        return {request.owner for request in requests}
+
+    async def _ask(self, request: CarriedRequest) -> CarriedAnswer:
+        response = await self._client.request(
+            request.method, request.path, headers=dict(request.headers), content=request.body
+        )
+        return CarriedAnswer.of(request, response)
