@@ -100,7 +100,10 @@ def _costs_of_a_participant() -> list[Statement]:
         )
         found.append(Statement("section 1", text, "", _light(dataset)))
     text = "and an install of less than 200 megabytes"
-    caution = "a plain install brings NumPy, SciPy, scikit-learn, numba and Arrow along"
+    caution = (
+        "a plain install brings NumPy, SciPy, scikit-learn, numba and Arrow along; what was tried: "
+        "a client without dependencies for browsers, which has no stumps"
+    )
     return [
         *found,
         Statement("section 1", text, "", judge=_small, caution=caution, reason="ours weaker"),
