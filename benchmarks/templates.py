@@ -24,9 +24,10 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit import Category, Number, Schema
+from tacit.algorithms.combination import look_ahead
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population
-from tacit.algorithms.refinement import look_ahead, refine
+from tacit.algorithms.refinement import refine
 from tacit.data.cohort import Cohort, Public
 from tacit.learners.learner import Facts, ReportTerms
 from tacit.learners.models.ensemble import Ensemble

@@ -20,9 +20,10 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from tacit._util.types import BoolArray, FloatArray
+from tacit.algorithms.combination import look_ahead
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population
-from tacit.algorithms.refinement import look_ahead, refine
+from tacit.algorithms.refinement import refine
 from tacit.algorithms.summed_gradients import SummedGradients
 from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline

@@ -1,9 +1,9 @@
 """The program `tacit`, and what Ctrl-C does from its start to its end.
 
-    exit_on_interrupt()         while modules are imported: one line, exit status 130, at once
-    raise_on_interrupt()        a command begins: an exception again, which it may catch
-    with leave_on_interrupt()   it imports what it needs before it does anything: as at first
+    with leave_on_interrupt()   while modules are imported: one line, exit status 130, at once
     with stop_on_interrupt(..)  work worth keeping: the first asks to stop, the second interrupts
+
+Else it is an exception, which a command may catch.
 
 A `KeyboardInterrupt` in the middle of somebody else's import may be swallowed, or end in a
 traceback; as long as no command has done anything there is nothing to keep, so leaving at once is
@@ -26,27 +26,16 @@ def main() -> None:
     """Run the command line, whose import takes a moment in which Ctrl-C should not end in a
     traceback.
     """
-    exit_on_interrupt()
-    from tacit.cli import main as run
-
+    with leave_on_interrupt():
+        from tacit.cli import main as run
     run()
-
-
-def exit_on_interrupt() -> None:
-    """From now on Ctrl-C ends the program; where it is ignored (as by nohup) it stays so."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _leave)
-
-
-def raise_on_interrupt() -> None:
-    """A command begins: Ctrl-C is again an exception, which it may catch."""
-    if signal.getsignal(signal.SIGINT) is _leave:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @contextmanager
 def leave_on_interrupt() -> Iterator[None]:
-    """While a command that has nothing to keep yet imports what it needs, Ctrl-C ends it."""
+    """While a program that has nothing to keep yet imports what it needs, Ctrl-C ends it; where it
+    is ignored (as by nohup) it stays so.
+    """
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:
         signal.signal(signal.SIGINT, _leave)

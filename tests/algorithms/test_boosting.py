@@ -14,7 +14,7 @@ from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.centroid import Centroid
 from tacit.learners.owners.logistic import Logistic
 from tacit.learners.owners.stump import Stump, StumpModel
-from tacit.mechanisms.registry import MECHANISMS, mechanism_for
+from tacit.mechanisms.registry import MECHANISMS
 from tacit.mechanisms.spaces import Ball
 from tacit.sums.secure_sum import TwoServers
 from tacit_papers.a.learners import PublishedCentroid, PublishedLogistic, PublishedStump
@@ -261,7 +261,7 @@ def test_a_whole_number_is_an_epsilon_too():
 
 def test_bad_mechanism_and_epsilon():
     with pytest.raises(ValueError, match="mechanism must be one of"):
-        mechanism_for("gauss", Ball(dim=2), 1.0)
+        ReportTerms.of("gauss", Ball(dim=2), 1.0)
     X, y = data(n=20)
     with pytest.raises(ValueError, match="epsilon must be one number per owner, 20"):
         Inline(Cohort.of(X, y), np.ones(3), seeded(1))

@@ -147,7 +147,12 @@ def test_what_clipping_makes_of_owners_with_several_rows_is_foretold():
         tilt=PriorScale(slice(1, 3), np.ones(2), 1e-9, 0.0),
         owners=StandIn(phi, 2, slice(1, 3)),
     )
-    question = next_question(posterior, Population(20_000, 2.0, number))
+    question = next_question(
+        posterior,
+        np.diag(posterior.open_covariance),
+        posterior.owners_chances,
+        Population(20_000, 2.0, number),
+    )
     owners = 40_000
     held = coins.integers(0, rows, size=(owners, number))
     p = softmax(posterior.scores(theta))[:, 1]

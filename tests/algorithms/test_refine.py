@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tacit import PrivUnit, seeded
-from tacit.algorithms.combination import Combination
+from tacit.algorithms.combination import Combination, look_ahead
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population, water_filling
-from tacit.algorithms.refinement import discriminate, look_ahead, refine
+from tacit.algorithms.refinement import discriminate, refine
 from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline
 from tacit.estimators.planning import Plan

@@ -9,9 +9,10 @@ from sklearn.datasets import make_classification
 
 from tacit import seeded
 from tacit.algorithms import wide_start
+from tacit.algorithms.combination import look_ahead
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population
-from tacit.algorithms.refinement import look_ahead, refine
+from tacit.algorithms.refinement import refine
 from tacit.algorithms.summed_gradients import SummedGradients
 from tacit.algorithms.wide_start import ROUGH, SMOOTH, WideStart, _left_out, _likeliest, wide_map
 from tacit.data.cohort import Cohort, Public

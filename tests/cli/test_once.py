@@ -8,8 +8,8 @@ from fractions import Fraction
 import pytest
 from typer.testing import CliRunner
 
+from tacit.algorithms.combination import look_ahead
 from tacit.algorithms.public_baseline import fit_public
-from tacit.algorithms.refinement import look_ahead
 from tacit.cli import app
 from tacit.data.table_file import TableFile
 from tacit.owner.policy import Policy

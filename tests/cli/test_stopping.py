@@ -8,8 +8,8 @@ import sys
 import pytest
 
 import tacit
+from tacit.algorithms.combination import look_ahead
 from tacit.algorithms.public_baseline import fit_public
-from tacit.algorithms.refinement import look_ahead
 from tacit.audit.mechanisms import epsilon_in_use
 from tacit.cli._fit_report import Evaluation
 from tacit.engines.inline import Inline

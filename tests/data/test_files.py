@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from tacit.data.csv_text import TextForm
 from tacit.data.sample import describe
 from tacit.data.schema import Category, Number, Schema, read_schema
 from tacit.data.table import (
@@ -20,7 +19,7 @@ from tacit.data.table import (
     conform_owners,
     type_columns,
 )
-from tacit.data.table_file import TableFile
+from tacit.data.table_file import TableFile, TextForm
 from tacit.owner.policy import Policy
 from tacit.service.kinds.campaign_file import entries
 from tests.cli.made import people, write_csv, write_parquet

@@ -50,7 +50,7 @@ from tacit.engines.inline import Inline
 from tacit.estimators.persistence import SavedModel, open_model
 from tacit.learners.owners.sum_query import SumQuery
 from tacit.learners.query import PURPOSE, Invitation, Query, digest_of, pack
-from tacit.mechanisms.registry import MECHANISMS, mechanism_for
+from tacit.mechanisms.registry import MECHANISMS
 from tacit.mechanisms.spaces import Crosses, Mixture
 from tacit.service.coordinator.server import coordinator
 from tacit.service.device import member
@@ -325,7 +325,7 @@ def mechanism_case(name: str) -> Bytes:
     epsilon = np.tile([0.5, 3.0], 32)
     for where, space in SPACES.items():
         shares = space.clip(np.random.default_rng(3).normal(size=(64, space.dim)))
-        mechanism = mechanism_for(name, space, epsilon, np.array([0.5, 3.0]))
+        mechanism = MECHANISMS[name].over(space, epsilon, np.array([0.5, 3.0]))
         said = mechanism.randomize(shares, seeded(SEED).child("golden", where))
         totals = mechanism.totals(said)
         found[where] = joined([said.points.tobytes(), said.indices.tobytes()])

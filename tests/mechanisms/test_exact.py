@@ -18,10 +18,9 @@ from tacit import (
     RandomizedResponse,
     Simplex,
 )
-from tacit.mechanisms.caps import Cap
 from tacit.mechanisms.duchi import DuchiLaw
 from tacit.mechanisms.piecewise import PiecewiseLaw, point_of
-from tacit.mechanisms.privunit import _in_place, _nearness
+from tacit.mechanisms.privunit import Cap, _in_place, _nearness
 from tacit.mechanisms.randomized_response import ResponseLaw
 from tacit.mechanisms.registry import enumerate_law
 from tacit.mechanisms.streams import Odds, exp_below, odds

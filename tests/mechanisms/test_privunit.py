@@ -10,8 +10,8 @@ from scipy.special import betainc, ndtri
 from scipy.stats import chisquare
 
 from tacit import Ball, Box, Piecewise, PrivUnit, seeded
-from tacit.mechanisms.caps import best_cap, leading_moments
-from tacit.mechanisms.privunit import STEPS, codewords
+from tacit.mechanisms.codewords import STEPS, codewords
+from tacit.mechanisms.privunit import best_cap, leading_moments
 from tacit.mechanisms.streams import BASE, odds
 from tests.mechanisms import reference
 
@@ -53,7 +53,7 @@ def test_integrals_against_simulation(dim, n, k):
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
 def test_two_percent_from_the_limit_of_many_codewords(epsilon):
-    from tacit.mechanisms.caps import _best
+    from tacit.mechanisms.privunit import _best
 
     best, limit = best_cap(20, odds(epsilon, BASE)), _best(20, odds(epsilon, BASE), 4096)
     assert 1 <= (limit.pull / best.pull) ** 2 < 1.04

@@ -15,7 +15,7 @@ from tacit import (
     Simplex,
     seeded,
 )
-from tacit.mechanisms.privunit import STEPS, closeness, codewords, room_for
+from tacit.mechanisms.codewords import STEPS, closeness, codewords, room_for
 from tests.mechanisms import reference
 
 SHARES = np.random.default_rng(0).uniform(-1.2, 1.2, size=(300, 7))

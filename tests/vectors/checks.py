@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from tacit.data.cohort import Cohort
-from tacit.mechanisms.registry import mechanism_for
+from tacit.mechanisms.registry import MECHANISMS
 from tacit.mechanisms.streams import Stream
 
 FILE = Path(__file__).parents[2] / "docs" / "reference" / "wire-vectors.json"
@@ -63,5 +63,5 @@ class WrittenTape(Stream):
 
 
 def report_of(mechanism, epsilons, level, space, share, words):
-    made = mechanism_for(mechanism, space, np.array([epsilons[level]]), np.array(epsilons))
+    made = MECHANISMS[mechanism].over(space, np.array([epsilons[level]]), np.array(epsilons))
     return made.randomize(np.reshape(share, (1, -1)), WrittenTape(words))

@@ -95,26 +95,28 @@ def pieces(n: int, least: int, most: int | None = None) -> list[slice]:
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
-def spread(work: Callable[[slice], None], parts: Iterable[slice]) -> None:
+def spread(work: Callable[[slice], _R], parts: Iterable[slice]) -> list[_R]:
     """Do all parts, the calling thread among the workers; one part, or one core, needs no other
-    thread.
+    thread. What each gave is in the order of parts.
     """
     waiting = list(parts)
+    done: list[Any] = [None] * len(waiting)
     others = min(cores(), len(waiting)) - 1
-    queue = iter(waiting)
+    queue = iter(enumerate(waiting))
 
     def drain() -> None:
-        for part in queue:
-            work(part)
+        for place, part in queue:
+            done[place] = work(part)
 
     if others < 1:
         drain()
-        return
+        return done
     with ThreadPoolExecutor(others) as pool:
         running = [pool.submit(drain) for _ in range(others)]
         drain()
         for other in running:
             other.result()
+    return done
 
 
 @kernel

@@ -15,7 +15,7 @@ import numpy as np
 from tacit._util.types import FloatArray
 from tacit.algorithms.feature_maps import Basis, Group, basis_of, with_model
 from tacit.algorithms.posterior import Posterior, PriorScale
-from tacit.algorithms.public_baseline import PublicModel, temperature
+from tacit.algorithms.public_baseline import PublicModel
 from tacit.algorithms.question import (
     AnsweredQuestion,
     Population,
@@ -23,11 +23,15 @@ from tacit.algorithms.question import (
     StandIn,
     next_question,
 )
+from tacit.algorithms.summed_gradients import SummedGradients
 from tacit.data.cohort import Public
-from tacit.learners.models.scores import Linear, Mapped, ScoreModel, contrasts, softmax
+from tacit.learners.models.scores import Linear, Mapped, ScoreModel, contrasts, softmax, temperature
 from tacit.learners.owners.gradient import Gradient
 from tacit.learners.query import Answer
 
+MAPS = ("linear", "products")
+_LEAST_RISE, _DRAWS = 1e-3, 20  # of accuracy, that sums must promise; models drawn to tell
+_TWO, _FOUR = 0.15, 0.3  # expected movement of scores from which on to ask in so many rounds
 _LEVEL = 4.0  # variance of the intercept
 _LINEAR, _OTHER = (1.0, 1.0), (0.1, 3.0)  # variance of scores by a group, spread of its logarithm
 _MODEL = 0.25  # variance of the weight of the data user's own model around 1
@@ -69,7 +73,9 @@ class Combination:
         """The next one, chosen when it is asked for: after the last round nobody does."""
         if self._chosen is None:
             left = Population(self._left, self.population.epsilon, self.population.rows)
-            self._chosen = next_question(self._posterior, left)
+            belief = self._posterior
+            variances = np.diag(belief.open_covariance)
+            self._chosen = next_question(belief, variances, belief.owners_chances, left)
         return self._chosen
 
     @property
@@ -200,6 +206,45 @@ class Combination:
         blocks = covariance.reshape(size, phi.shape[1], size, -1)
         one = np.einsum("aiaj->ij", blocks) / size
         return float(np.mean(weights * ((phi @ one) * phi).sum(axis=1)))
+
+
+@dataclass(frozen=True, eq=False)
+class Outlook:
+    """How to ask: a combination, what it should gain, in how many rounds."""
+
+    combination: Combination | SummedGradients
+    gain: float
+    rounds: int
+
+    @property
+    def own(self) -> PublicModel:
+        """The data user's model that it begins with."""
+        return self.combination.own
+
+    def among(self, crowd: Population) -> "Outlook":
+        """The same for other owners: of what two servers add up the start does not depend on
+        them.
+        """
+        if not isinstance(self.combination, SummedGradients):
+            return look_ahead(self.combination.public, self.own, crowd, self.combination.maps)
+        return _outlook_of_sums(self.combination.among(crowd))
+
+
+def look_ahead(
+    public: Public, own: PublicModel, crowd: Population, maps: Sequence[str] = MAPS
+) -> Outlook:
+    """What to expect of these owners, and rounds by how far scores should move."""
+    if crowd.summed:
+        return _outlook_of_sums(SummedGradients(public, own, crowd))
+    belief = Combination(public, own, maps, crowd)
+    change = belief.change
+    return Outlook(belief, belief.gain, 1 if change < _TWO else 2 if change < _FOUR else 4)
+
+
+def _outlook_of_sums(summed: SummedGradients) -> Outlook:
+    """What sums should gain: nothing, where no more rows are expected to be predicted right."""
+    rises = summed.expected_rise(_DRAWS, 0) >= _LEAST_RISE
+    return Outlook(summed, summed.gain if rises else 0.0, summed.rounds)
 
 
 def _posterior_of(basis: Basis, phi: FloatArray, public: Public, own: PublicModel) -> Posterior:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
@@ -21,7 +20,7 @@ from threadpoolctl import threadpool_limits  # a dependency of scikit-learn
 
 from tacit._util.types import FloatArray, IntArray
 from tacit.data.cohort import Public
-from tacit.learners.models.scores import Forest, Linear, ScoreModel, Trees, softmax
+from tacit.learners.models.scores import Forest, Linear, ScoreModel, Trees, temperature
 
 FOLDS = 5
 _LEAST_ROWS = 10
@@ -142,16 +141,6 @@ def _fit_model(make: Callable[[], Any], X: FloatArray, y: IntArray) -> Any:
             "ignore"
         )  # a class of one row has no covariance: then there are better candidates
         return make().fit(X, y)
-
-
-def temperature(scores: FloatArray, y: IntArray) -> float:
-    """The factor of all scores that makes the out-of-fold labels most likely."""
-
-    def loss(log_heat: float) -> float:
-        right = softmax(float(np.exp(log_heat)) * scores)[np.arange(len(y)), y]
-        return float(-np.log(np.maximum(right, 1e-300)).mean())
-
-    return float(np.exp(minimize_scalar(loss, bounds=(-4.0, 1.0), method="bounded").x))
 
 
 def frequencies(public: Public) -> ScoreModel:

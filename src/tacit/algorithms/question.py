@@ -215,17 +215,20 @@ class StandIn:
         return out
 
 
-def next_question(posterior: Posterior, population: Population) -> RoundQuestion:
-    """The question for the owners that are left: `population` says how many those are.
+def next_question(
+    posterior: Posterior, variances: FloatArray, chances: FloatArray, population: Population
+) -> RoundQuestion:
+    """The question for the owners that are left: `population` says how many those are,
+    `variances` how little is known of each coefficient, `chances` how likely classes are for public
+    rows, if owners had them.
 
     Features get what water-filling gives them. Owners are asked about a part of the model's scores:
     about half, labels still tell something (the least likely label, which bounds a row's length, is
     not that unlikely); about the whole, public rows need not say what to expect. Part, reach and
     radius are those of the least predicted variance, by both kinds of noise.
     """
-    variances, chances = np.diag(posterior.open_covariance), posterior.owners_chances
     kept, scale = _features(chances, variances, posterior.classes - 1, population)
-    drawn = _Drawn.of(posterior, population.rows)
+    drawn = _Drawn.of(chances, population.rows)
     found = list[tuple[float, RoundQuestion]]()
     for part in _PARTS:
         reference = np.zeros_like(posterior.theta)
@@ -244,7 +247,7 @@ def _questions(
     reference: FloatArray,
 ) -> Iterator[tuple[float, RoundQuestion]]:
     """Questions about one model by reach and radius, each with its predicted noise / signal^2."""
-    chances, asked = posterior.owners_chances, softmax(posterior.scores(reference))
+    chances, asked = drawn.chances, softmax(posterior.scores(reference))
     features, matrix = posterior.phi[:, kept] * scale, contrasts(posterior.classes)
     squares, numbers = (features**2).sum(axis=1), matrix.shape[1] * len(kept)
     lengths = longest_residuals(asked) * np.sqrt(squares)
@@ -315,17 +318,20 @@ class _Clipping:
 
 @dataclass(frozen=True, eq=False)
 class _Drawn:
-    """Made-up owners: which public rows they hold, with labels as owners would have them."""
+    """Made-up owners: which public rows they hold, with labels as owners would have them, by the
+    chances of classes for all public rows.
+    """
 
+    chances: FloatArray
     rows: IntArray
     labels: IntArray
 
     @classmethod
-    def of(cls, posterior: Posterior, rows: int) -> "_Drawn":
-        coins, chances = np.random.default_rng(0), posterior.owners_chances
+    def of(cls, chances: FloatArray, rows: int) -> "_Drawn":
+        coins = np.random.default_rng(0)
         drawn = coins.integers(0, len(chances), size=(_DRAWN, rows))
         labels = (chances[drawn].cumsum(axis=2) < coins.random((_DRAWN, rows, 1))).sum(axis=2)
-        return cls(drawn, labels.clip(max=posterior.classes - 1))
+        return cls(chances, drawn, labels.clip(max=chances.shape[1] - 1))
 
     def balls(self, said: FloatArray, features: FloatArray, reach: float) -> Iterator[_Clipping]:
         """Balls of shares, if rows say `said` x `features` with each of their labels.

@@ -18,11 +18,10 @@ import numpy as np
 
 from tacit._util.checks import whole
 from tacit._util.types import FloatArray
-from tacit.algorithms.combination import Combination
+from tacit.algorithms.combination import MAPS, Outlook, look_ahead
 from tacit.algorithms.feature_maps import within_classes
 from tacit.algorithms.public_baseline import PublicModel, fit_public, frequencies
 from tacit.algorithms.question import Population
-from tacit.algorithms.summed_gradients import SummedGradients
 from tacit.data.cohort import Public
 from tacit.learners.learner import Facts, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
@@ -30,10 +29,7 @@ from tacit.learners.models.scores import ScoreModel
 from tacit.learners.owners.gradient import Discriminant, class_residuals
 from tacit.learners.query import Answer
 
-MAPS = ("linear", "products")
 LEAST_GAIN = 1e-3  # nats of mean log loss: below, nobody is asked
-_LEAST_RISE, _DRAWS = 1e-3, 20  # of accuracy, that sums must promise; models drawn to tell
-_TWO, _FOUR = 0.15, 0.3  # expected movement of scores from which on to ask in so many rounds
 _PRIVATE_QUANTILE = 0.1
 
 
@@ -69,45 +65,6 @@ class Refined:
     @property
     def model(self) -> ScoreModel:
         return self.stages[-1]
-
-
-@dataclass(frozen=True, eq=False)
-class Outlook:
-    """How to ask: a combination, what it should gain, in how many rounds."""
-
-    combination: Combination | SummedGradients
-    gain: float
-    rounds: int
-
-    @property
-    def own(self) -> PublicModel:
-        """The data user's model that it begins with."""
-        return self.combination.own
-
-    def among(self, crowd: Population) -> "Outlook":
-        """The same for other owners: of what two servers add up the start does not depend on
-        them.
-        """
-        if not isinstance(self.combination, SummedGradients):
-            return look_ahead(self.combination.public, self.own, crowd, self.combination.maps)
-        return _outlook_of_sums(self.combination.among(crowd))
-
-
-def look_ahead(
-    public: Public, own: PublicModel, crowd: Population, maps: Sequence[str] = MAPS
-) -> Outlook:
-    """What to expect of these owners, and rounds by how far scores should move."""
-    if crowd.summed:
-        return _outlook_of_sums(SummedGradients(public, own, crowd))
-    belief = Combination(public, own, maps, crowd)
-    change = belief.change
-    return Outlook(belief, belief.gain, 1 if change < _TWO else 2 if change < _FOUR else 4)
-
-
-def _outlook_of_sums(summed: SummedGradients) -> Outlook:
-    """What sums should gain: nothing, where no more rows are expected to be predicted right."""
-    rises = summed.expected_rise(_DRAWS, 0) >= _LEAST_RISE
-    return Outlook(summed, summed.gain if rises else 0.0, summed.rounds)
 
 
 def too_little(gain: float) -> str:

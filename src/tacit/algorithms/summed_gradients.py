@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits  # a dependency of scikit-learn
 
 from tacit._util.checks import bad
 from tacit._util.types import FloatArray, IntArray
-from tacit.algorithms.public_baseline import PublicModel, temperature
+from tacit.algorithms.public_baseline import PublicModel
 from tacit.algorithms.question import Population
 from tacit.algorithms.wide_start import (
     CurvatureAxes,
@@ -29,7 +29,7 @@ from tacit.algorithms.wide_start import (
     unseen_curvature,
 )
 from tacit.data.cohort import Public
-from tacit.learners.models.scores import Mapped, ScoreModel, contrasts, softmax
+from tacit.learners.models.scores import Mapped, ScoreModel, contrasts, softmax, temperature
 from tacit.learners.owners.gradient import Gradient
 from tacit.learners.query import Answer
 from tacit.mechanisms.spaces import Ball

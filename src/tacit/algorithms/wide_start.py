@@ -12,10 +12,10 @@ from sklearn.ensemble import RandomForestClassifier
 
 from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.feature_maps import COORDINATES, shrunk_axes
-from tacit.algorithms.public_baseline import PublicModel, folds_of, temperature
+from tacit.algorithms.public_baseline import PublicModel, folds_of
 from tacit.data.cohort import Public
 from tacit.learners.models.features import Expansion, FeatureMap, Joined, Products, Rows, Waves
-from tacit.learners.models.scores import Leaves, ModelScores, Trees, contrasts, softmax
+from tacit.learners.models.scores import Leaves, ModelScores, Trees, contrasts, softmax, temperature
 
 WIDE = 2000  # numbers of a share that is added up by servers, for two classes
 _MOST_WIDE = 9000  # the same for any number of classes

@@ -31,11 +31,10 @@ from scipy.stats import beta
 from tacit._util.types import BoolArray, FloatArray, IntArray, WordArray
 from tacit.audit.statistical import Examination, examine
 from tacit.mechanisms.base import Mechanism
-from tacit.mechanisms.caps import Cap
 from tacit.mechanisms.duchi import Duchi, DuchiLaw
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.piecewise import Hybrid, Piecewise, PiecewiseLaw
-from tacit.mechanisms.privunit import PrivUnit
+from tacit.mechanisms.privunit import Cap, PrivUnit
 from tacit.mechanisms.randomized_response import RandomizedResponse, ResponseLaw
 from tacit.mechanisms.registry import (
     PRIVATE,

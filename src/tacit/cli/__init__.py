@@ -24,7 +24,7 @@ from typer.core import TyperCommand, TyperGroup
 import tacit
 from tacit.cli._options import BAD_INPUT, BROKEN, DONE, INTERRUPTED, TABLE, failure, in_plain_words
 from tacit.cli._output import Screen
-from tacit.program import raise_on_interrupt
+from tacit.program import leave_on_interrupt
 
 _UsageError: Any = typer.BadParameter.__mro__[1]  # its own name moved between releases of typer
 
@@ -90,7 +90,6 @@ def with_screen(function: Callable[..., None]) -> Callable[..., None]:
         screen = Screen(as_json)
         try:
             try:
-                raise_on_interrupt()
                 function(**given, screen=screen)
             except KeyboardInterrupt:
                 screen.stop()
@@ -126,7 +125,8 @@ class Commands(TyperGroup):
             return None
         if _LISTING in ctx.meta:
             return TyperCommand(cmd_name, help=COMMANDS[cmd_name])
-        module = _module_of(cmd_name)
+        with leave_on_interrupt():
+            module = _module_of(cmd_name)
         group = getattr(module, "app", None)
         if group is None:
             group = typer.Typer(add_completion=False)

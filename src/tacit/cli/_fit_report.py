@@ -148,13 +148,14 @@ def show(found: FitResult, console: Console) -> None:
     if found.warning:
         console.print(f"[bold yellow]{found.warning}[/]")
     console.print()
-    show_guarantee(found.guarantee, console)
+    show_guarantee(found, console)
     console.print("\nNext:")
     console.print(f"  {found.next_command}", markup=False, soft_wrap=True)
 
 
-def show_guarantee(guarantee: Guarantee, console: Console) -> None:
-    """A guarantee in two columns."""
+def show_guarantee(found: FitResult, console: Console) -> None:
+    """The guarantee in two columns."""
+    guarantee = found.guarantee
     console.print(f"[{'bold red' if guarantee.void else 'bold'}]{escape(guarantee.headline)}[/]")
     grid = _grid()
     for name in ("unit", "adjacency", "adversary"):

@@ -7,18 +7,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tacit._util.checks import whole
+from tacit.algorithms.combination import Outlook, look_ahead
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population
-from tacit.algorithms.refinement import Outlook, look_ahead
 from tacit.cli._fit_report import Evaluation, FitResult, as_document, show, show_plan
 from tacit.cli._output import Pace, Screen, Steps, steps
 from tacit.cli.fit import METHODS, OF_LEARNERS, FitFiles, FitMethod
-from tacit.data.csv_text import TextForm
 from tacit.data.sample import ColumnRoles, Sample
 from tacit.data.schema import Schema
 from tacit.data.table_file import (
     OwnerTable,
-    TableFile,
     divide,
     open_rows,
     read_labelled,
@@ -72,7 +70,7 @@ def carry_out(request: FitRequest, screen: Screen) -> None:
             tests = None
             if files.test is not None:
                 tests = read_labelled(
-                    open_rows(files.test, TextForm(*files.written)), roles.label, sample.schema
+                    open_rows(files.test, *files.written), roles.label, sample.schema
                 )
             fitting = Fitting.prepare(request, owned, sample, step)
             expected = None if fitting.outlook is None else Plan.of(fitting.outlook)
@@ -115,18 +113,18 @@ def carry_out(request: FitRequest, screen: Screen) -> None:
 def _read(request: FitRequest) -> "tuple[Sample, OwnerTable | FileOwners, str]":
     """Public and owners' rows; a sentence where the public ones were given up by owners."""
     files, roles, seed = request.files, request.roles, request.seed
-    data, public, form = files.data, files.public, TextForm(*files.written)
+    data, public, written = files.data, files.public, files.written
     if public is None:
         stream = stream_of(seed)
         return divide(
-            open_rows(data, form),
+            open_rows(data, *written),
             roles,
             whole("public_rows", files.public_rows, 10),
             lambda count: drawing_order(count, stream, "public rows"),
         )
-    known = open_rows(public, form)
+    known = open_rows(public, *written)
     sample = read_sample(known, roles)
-    file = open_rows(data, form)
+    file = open_rows(data, *written)
     file.require(roles.label, roles.owner)
     names = [feature.name for feature in sample.schema.features]
     missing = sorted(set(names) - set(file.names))
@@ -135,7 +133,15 @@ def _read(request: FitRequest) -> "tuple[Sample, OwnerTable | FileOwners, str]":
             f"{data} lacks {', '.join(missing)}, which {roles.schema or public} has: add the "
             f"column, or --leave-out {missing[0]}"
         )
-    owned = _read_owners(file, request, sample.schema)
+    where = request.options.get("engine") or "inline"
+    owned: OwnerTable | FileOwners
+    many = METHODS[request.method].most is None  # owners: else they are few, with many rows each
+    if not many or (where == "inline" and file.is_within(_AT_ONCE)):
+        owned = read_owned(file, roles, sample.schema)
+    else:  # a block at a time, as they are asked
+        from tacit.estimators.at_scale import read_owners
+
+        owned = read_owners(file, roles, sample.schema, where)
     if roles.schema is not None:
         return sample, owned, ""
     used = {*names, roles.label, roles.owner, *roles.leave_out, *known.names, ""}
@@ -145,16 +151,6 @@ def _read(request: FitRequest) -> "tuple[Sample, OwnerTable | FileOwners, str]":
         if name not in used
     ]
     return sample, replace(owned, notes=(*owned.notes, *more)), ""
-
-
-def _read_owners(file: TableFile, request: FitRequest, schema: Schema) -> "OwnerTable | FileOwners":
-    """Owners' rows: in memory where they are few, else a block at a time as they are asked."""
-    method, where = METHODS[request.method], request.options.get("engine") or "inline"
-    if method.most is not None or (where == "inline" and file.is_within(_AT_ONCE)):
-        return read_owned(file, request.roles, schema)
-    from tacit.estimators.at_scale import read_owners
-
-    return read_owners(file, request.roles, schema, where)
 
 
 def estimator_of(method: str, given: dict[str, Any], schema: Schema) -> Any:

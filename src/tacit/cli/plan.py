@@ -25,8 +25,8 @@ from tacit.program import leave_on_interrupt
 from tacit.sums import HOW, NOBODY, TRUSTS
 
 if TYPE_CHECKING:  # a wrong option or a missing file is told before any of it is loaded
+    from tacit.algorithms.combination import Outlook
     from tacit.algorithms.question import Population
-    from tacit.algorithms.refinement import Outlook
     from tacit.data.sample import ColumnRoles
     from tacit.data.table_file import TableFile
     from tacit.estimators.group_planning import GroupPlan
@@ -82,11 +82,10 @@ def plan(
         check_file(schema, "a schema (TOML)")
     crowds = _crowds(owners, epsilon or (0.5, 1.0, 2.0, 4.0), trust or TRUSTS, rows_per_owner)
     with leave_on_interrupt():
-        from tacit.data.csv_text import TextForm
         from tacit.data.sample import ColumnRoles
         from tacit.data.table_file import open_rows
         from tacit.estimators.planning import Plan
-    file = open_rows(public, TextForm(decimal, encoding))
+    file = open_rows(public, decimal, encoding)
     roles = ColumnRoles(label, None, schema, category or (), leave_out or ())
     plans: list[Plan | GroupPlan] = []
     notes, stopped = list[str](), False
@@ -175,8 +174,8 @@ def _make_plans(
 ) -> "Iterator[Plan]":
     """One after the other, so that those that are done are kept; notes on columns come first."""
     with leave_on_interrupt():
+        from tacit.algorithms.combination import look_ahead
         from tacit.algorithms.public_baseline import fit_public
-        from tacit.algorithms.refinement import look_ahead
         from tacit.data.table_file import read_sample
         from tacit.estimators.planning import Plan
     step("reading")

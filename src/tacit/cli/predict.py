@@ -162,7 +162,7 @@ def predict(
     check_table(data)
     writable("--out", out)
     with leave_on_interrupt():
-        from tacit.data.csv_text import TextForm, is_parquet
+        from tacit.data.csv_text import is_parquet
         from tacit.data.table_file import open_rows
 
     fitted, signer = read_saved(model, optional_key(campaign_key))
@@ -174,7 +174,7 @@ def predict(
     screen.tell(signed_by=signer)
     if signer is not None and campaign_key is None:
         screen.say(f"note: signed by the campaign {signer}; --campaign-key checks that it is yours")
-    file = open_rows(data, TextForm(decimal, encoding))
+    file = open_rows(data, decimal, encoding)
     tally = _Tally.of(fitted, file, label)
     draft = out.with_name(f"{out.name}.part")
     try:

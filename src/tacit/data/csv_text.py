@@ -1,22 +1,13 @@
-"""What a text file is like before it is a table: its encoding, its sign for decimals, its first
-line, and what is wrong with one that cannot be read. No row is ever quoted.
-
-A value is read by its own letters alone: with a decimal comma `1.167,5` is 1167.5 and `1.167` is
-1167 in whatever rows are around it, and a date or a name stays as it is.
+"""What a file is before it is a table: its kind, its first line, and what is wrong with one that
+cannot be read. No row is ever quoted.
 """
 
 import codecs
 import csv
 import re
-from dataclasses import dataclass
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-_NUMBER = r"^\s*[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?\s*$"  # with a decimal comma
 _RAGGED = re.compile(r"Expected \d+ columns, got \d+")
 _MAGIC = {  # what files begin with
     b"\x1f\x8b": "it is compressed (gzip): unpack it first",
@@ -28,66 +19,31 @@ _MAGIC = {  # what files begin with
 _MOST_MAGIC = max(map(len, _MAGIC))
 
 
-@dataclass(frozen=True)
-class TextForm:
-    """How a text file is written: the sign before decimals, "." or ",", and the encoding."""
-
-    decimal: str = "."
-    encoding: str = "utf-8"
-
-    def __post_init__(self) -> None:
-        if self.decimal not in (".", ","):
-            raise ValueError(f"--decimal must be . or a comma, got {self.decimal!r}")
-        try:
-            codecs.lookup(self.encoding)
-        except LookupError:
-            raise ValueError(
-                f"--encoding must be one that Python knows, as latin-1 or cp1252, got "
-                f"{self.encoding!r}"
-            ) from None
-
-    @property
-    def is_utf8(self) -> bool:
-        return codecs.lookup(self.encoding).name == "utf-8"
-
-    def read(self, column: Any) -> Any:
-        """A column of texts with numbers as everywhere else: a point, and no signs between
-        thousands.
-        """
-        if self.decimal == ".":
-            return column
-        plain = pc.replace_substring(pc.replace_substring(column, ".", ""), ",", ".")
-        return pc.if_else(pc.match_substring_regex(column, _NUMBER), plain, column)
-
-    def read_batch(self, batch: Any) -> Any:
-        """All columns of a batch."""
-        if self.decimal == ".":
-            return batch
-        columns = [self.read(column) for column in batch.columns]
-        return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
-
-
-PLAIN = TextForm()
-
-
 def is_parquet(file: Path) -> bool:
     """By the ending of its name."""
     return file.suffix.lower() in (".parquet", ".pq")
 
 
-def read_heading(file: Path, form: TextForm = PLAIN) -> str:
+def is_utf8(encoding: str) -> bool:
+    """Whether it is another name of it, or the name itself."""
+    return codecs.lookup(encoding).name == "utf-8"
+
+
+def read_heading(file: Path, encoding: str) -> str:
     """The first line of a file that is said to be CSV; an error if it is of another kind."""
-    encoding = "utf-8-sig" if form.is_utf8 else form.encoding
+    plain = is_utf8(encoding)
     with (
         file.open("rb") as content,
-        TextIOWrapper(content, encoding=encoding, errors="replace") as text,
+        TextIOWrapper(
+            content, encoding="utf-8-sig" if plain else encoding, errors="replace"
+        ) as text,
     ):
         first = content.peek(_MOST_MAGIC)[:_MOST_MAGIC]
         if not first:
             raise ValueError(
                 f"{file} is empty: a table needs a line with the names of its columns, and rows"
             )
-        if form.is_utf8 and _other_kind(first):
+        if plain and _other_kind(first):
             raise unreadable(file, first=first)
         heading = text.readline()
     if heading.count('"') % 2:
@@ -119,9 +75,9 @@ def unreadable(
     return ValueError(f"{file} cannot be read as a table: {why}")
 
 
-def find_ragged(file: Path, delimiter: str, form: TextForm = PLAIN) -> str:
+def find_ragged(file: Path, delimiter: str, encoding: str) -> str:
     """Which line first has another number of values than the heading has names; empty: none."""
-    with file.open(encoding=form.encoding, errors="replace", newline="") as text:
+    with file.open(encoding=encoding, errors="replace", newline="") as text:
         lines = csv.reader(text, delimiter=delimiter)
         names = len(next(lines, []))
         try:

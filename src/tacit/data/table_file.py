@@ -11,6 +11,7 @@ the public rows or of a schema file. Every value is read by the schema alone, so
 owner can change what another's rows mean.
 """
 
+import codecs
 import csv as plain_csv
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -20,17 +21,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import csv, parquet
 
 from tacit._util.types import AnyArray, IntArray
-from tacit.data.csv_text import (
-    PLAIN,
-    TextForm,
-    find_ragged,
-    is_parquet,
-    read_heading,
-    unreadable,
-)
+from tacit.data.csv_text import find_ragged, is_parquet, is_utf8, read_heading, unreadable
 from tacit.data.sample import ColumnRoles, Sample, sample_of
 from tacit.data.schema import Schema
 from tacit.data.table import (
@@ -44,10 +39,51 @@ from tacit.data.table import (
     user_table,
 )
 
+_NUMBER = r"^\s*[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?\s*$"  # with a decimal comma
 _DELIMITERS = (",", ";", "\t", "|")
 _BLOCK = 1 << 22  # bytes of a CSV file at once
 _ROWS = 1 << 20  # rows of a parquet file at once
 _VALUE = 16  # bytes of a value in memory, at least: as read, and as typed
+
+
+@dataclass(frozen=True)
+class TextForm:
+    """How a text file is written: the sign before decimals, "." or ",", and the encoding.
+
+    A value is read by its own letters alone: with a decimal comma `1.167,5` is 1167.5 and `1.167`
+    is 1167 in whatever rows are around it, and a date or a name stays as it is.
+    """
+
+    decimal: str = "."
+    encoding: str = "utf-8"
+
+    def __post_init__(self) -> None:
+        if self.decimal not in (".", ","):
+            raise ValueError(f"--decimal must be . or a comma, got {self.decimal!r}")
+        try:
+            codecs.lookup(self.encoding)
+        except LookupError:
+            raise ValueError(
+                f"--encoding must be one that Python knows, as latin-1 or cp1252, got "
+                f"{self.encoding!r}"
+            ) from None
+
+    def read(self, column: Any) -> Any:
+        """A column of texts with numbers as everywhere else: a point, and no signs between
+        thousands.
+        """
+        if self.decimal == ".":
+            return column
+        plain = pc.replace_substring(pc.replace_substring(column, ".", ""), ",", ".")
+        return pc.if_else(pc.match_substring_regex(column, _NUMBER), plain, column)
+
+    def read_batch(self, batch: Any) -> Any:
+        """All columns of a batch."""
+        columns = [self.read(column) for column in batch.columns]
+        return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+PLAIN = TextForm()
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +111,7 @@ class TableFile:
             except (pa.ArrowException, OSError) as problem:
                 raise unreadable(file, problem) from None
             return cls(file, tuple(content.schema_arrow.names), _parquet=content)
-        heading = read_heading(file, form)
+        heading = read_heading(file, form.encoding)
         sign = max(_DELIMITERS, key=heading.count)  # whichever of the usual signs it has most
         names = next(plain_csv.reader([heading], delimiter=sign), [])
         return cls(file, tuple(name.strip() for name in names), sign, _form=form)
@@ -188,18 +224,20 @@ class TableFile:
                 include_columns=wanted,
                 strings_can_be_null=False,
             )
-            encoding = "utf8" if self._form.is_utf8 else self._form.encoding
+            written = self._form.encoding
+            encoding = "utf8" if is_utf8(written) else written
             reading = csv.ReadOptions(
                 column_names=names, skip_rows=1, block_size=_BLOCK, encoding=encoding
             )
             parsing = csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True)
             with csv.open_csv(self.path, reading, parsing, converting) as batches:
-                yield from map(self._form.read_batch, batches)
+                plain = self._form.decimal == "."
+                yield from batches if plain else map(self._form.read_batch, batches)
         except (pa.ArrowException, OSError) as problem:
             why = (
                 self._find_damaged(wanted)
                 if self._parquet
-                else find_ragged(self.path, self._delimiter, self._form)
+                else find_ragged(self.path, self._delimiter, self._form.encoding)
             )
             raise unreadable(self.path, problem, why) from None
 
@@ -217,8 +255,11 @@ class TableFile:
         return ""
 
 
-def open_rows(path: str | Path, form: TextForm = PLAIN) -> TableFile:
-    """A file, or several as one: a folder of files, or those that a pattern matches."""
+def open_rows(path: str | Path, decimal: str = ".", encoding: str = "utf-8") -> TableFile:
+    """A file, or several as one: a folder of files, or those that a pattern matches; texts are
+    written in this way (`TextForm`).
+    """
+    form = TextForm(decimal, encoding)
     if Path(path).is_file():
         return TableFile.open(path, form)
     from tacit.data.table_set import TableSet

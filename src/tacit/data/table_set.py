@@ -15,8 +15,8 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from tacit.data.csv_text import PLAIN, TextForm, is_parquet
-from tacit.data.table_file import TableFile
+from tacit.data.csv_text import is_parquet
+from tacit.data.table_file import PLAIN, TableFile, TextForm
 
 Location = str | Path | Sequence[str | Path]
 _ENDINGS = (".parquet", ".pq", ".csv")

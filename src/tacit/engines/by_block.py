@@ -203,8 +203,7 @@ class ByBlock(Engine):
         invited = self._invite(query)
         if invited is None:
             return None
-        if not query.unsound:
-            self._note_influence(query)
+        self._note_influence(query)
         kept, _ = self._gather(query, invited)
         return query.answer(kept)
 
@@ -223,7 +222,7 @@ class ByBlock(Engine):
         if not compose_epsilon(charged, terms.delta) <= self.epsilon:
             return None
         self._charged = after
-        self._note_influence(query)
+        self._note_influence(query, summed=True)
         total, owners = self._gather(query, invited)
         return query.open_sum(total, owners, self.stream)
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tacit._util.kernels import spread
+from tacit._util.kernels import pieces, spread
 from tacit._util.types import AnyArray, FloatArray, IntArray
 from tacit.algorithms.boosting import Verdict
 from tacit.data.cohort import Cohort
@@ -106,8 +106,9 @@ class Engine(ABC):
         )
         self.transcript = blake2b(parts, digest_size=32).digest()
 
-    def _note_influence(self, query: Query) -> None:
-        if query.width > self._widest:
+    def _note_influence(self, query: Query, *, summed: bool = False) -> None:
+        """Of a question that real owners may be asked, if need be in sealed halves (`summed`)."""
+        if (summed or not query.unsound) and query.width > self._widest:
             self._widest, self.influence = query.width, query.influence
 
 
@@ -154,8 +155,7 @@ class Inline(Engine):
         tapes = self.stream.child("round", query.round, query.attempt).of(owners)
         if isinstance(query, ShareQuery) and isinstance(query.terms, VectorTerms):
             return self._add_up(query, owners, tapes) if self._charge_sum(owners, query) else None
-        if not query.unsound:
-            self._note_influence(query)
+        self._note_influence(query)
         epsilon = self.epsilon if isinstance(self.epsilon, float) else self.epsilon[owners]
         self.spent[owners] += epsilon
         if isinstance(query, ShareQuery) and isinstance(query.learner, Simulated):
@@ -180,7 +180,7 @@ class Inline(Engine):
 
     def _add_up(self, query: ShareQuery, owners: IntArray, tapes: Stream) -> Answer:
         """What two servers say to a sum of shares."""
-        self._note_influence(query)
+        self._note_influence(query, summed=True)
         total = add_up(query, self.cohort[owners], tapes)
         return query.open_sum(total, len(owners), self.stream)
 
@@ -212,31 +212,28 @@ def collect(query: Query, cohort: Cohort, epsilon: float | FloatArray, tapes: St
     """What the data user keeps of the reports of a cohort, drawn block by block; owner i reads tape
     i.
     """
-    blocks = _blocks(len(cohort), query.width)
-    kept: list[Any] = [None] * len(blocks)
-
-    def keep(place: slice) -> None:
-        rows = blocks[place.start]
-        part = epsilon if isinstance(epsilon, float) else epsilon[rows]
-        kept[place.start] = query.collect(query.release(cohort[rows], part, tapes.of(rows)), part)
-
-    spread(keep, (slice(place, place + 1) for place in range(len(blocks))))
+    owners = np.arange(len(cohort))
+    part = (lambda rows: epsilon) if isinstance(epsilon, float) else epsilon.__getitem__
+    kept = spread(
+        lambda rows: query.collect(
+            query.release(cohort[rows], part(rows), tapes.of(owners[rows])), part(rows)
+        ),
+        _blocks(cohort, query),
+    )
     return reduce(add, kept)
 
 
 def add_up(query: ShareQuery, cohort: Cohort, tapes: Stream) -> IntArray:
     """The sum of the rounded shares of a cohort, block by block."""
-    blocks = _blocks(len(cohort), query.width)
-    kept = np.zeros((len(blocks), query.width), dtype=np.int64)
-
-    def keep(place: slice) -> None:
-        rows = blocks[place.start]
-        kept[place.start] = query.add_up(query.release(cohort[rows], 0.0, tapes.of(rows)))
-
-    spread(keep, (slice(place, place + 1) for place in range(len(blocks))))
-    return np.asarray(kept.sum(axis=0))
+    owners = np.arange(len(cohort))
+    kept = spread(
+        lambda rows: query.add_up(query.release(cohort[rows], 0.0, tapes.of(owners[rows]))),
+        _blocks(cohort, query),
+    )
+    return np.asarray(reduce(add, kept))
 
 
-def _blocks(owners: int, width: int) -> list[IntArray]:
-    """Owners in blocks of so many shares as one has room for."""
-    return np.array_split(np.arange(owners), -(-owners * width // _BLOCK))
+def _blocks(cohort: Cohort, query: Query) -> list[slice]:
+    """Owners in blocks of so many shares as one has room for; fewer are drawn on all cores."""
+    room = max(1, _BLOCK // query.width)
+    return pieces(len(cohort), least=room, most=room)

@@ -13,17 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from tacit._util.checks import bad, one_of, whole
 from tacit._util.types import AnyArray, FloatArray
+from tacit.algorithms.combination import MAPS, Outlook
 from tacit.algorithms.gradient_trees import Growth, grow
 from tacit.algorithms.public_baseline import PublicModel
 from tacit.algorithms.question import DELTA, Population
-from tacit.algorithms.refinement import (
-    MAPS,
-    Outlook,
-    Refined,
-    discriminate,
-    refine,
-    rounds_in_words,
-)
+from tacit.algorithms.refinement import Refined, discriminate, refine, rounds_in_words
 from tacit.data.schema import Schema
 from tacit.data.table import encode_rows
 from tacit.engines.inline import Monitor

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacit._util.checks import positive, whole
+from tacit.algorithms.combination import Outlook, look_ahead
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import DELTA, Population
-from tacit.algorithms.refinement import LEAST_GAIN, Outlook, look_ahead, too_little
+from tacit.algorithms.refinement import LEAST_GAIN, too_little
 from tacit.data.sample import Sample
 from tacit.data.schema import Schema
 from tacit.mechanisms.spaces import Ball

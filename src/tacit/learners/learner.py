@@ -21,10 +21,10 @@ from tacit.learners.query import Answer, Cost, Query
 from tacit.mechanisms.base import Mechanism, Reports
 from tacit.mechanisms.registry import (
     MECHANISMS,
-    best_name,
+    NAMES,
+    best_mechanism,
     known_mechanism,
     mechanism_by_name,
-    mechanism_for,
 )
 from tacit.mechanisms.spaces import Space
 from tacit.mechanisms.streams import Stream
@@ -141,13 +141,16 @@ class ReportTerms:
     @classmethod
     def of(cls, mechanism: str, space: Space, epsilon: float | FloatArray) -> "ReportTerms":
         """Terms that offer every epsilon that occurs; "auto" becomes the best mechanism for the
-        space.
+        space, at the median epsilon.
 
         >>> from tacit import Ball
         >>> ReportTerms.of("auto", Ball(dim=9), np.array([2.0, 1.0, 2.0]))
         ReportTerms(mechanism='privunit', epsilons=(1.0, 2.0))
         """
-        name = best_name(space, epsilon) if mechanism == "auto" else mechanism_by_name(mechanism)
+        if mechanism == "auto":
+            name = NAMES[type(best_mechanism(space, float(np.median(epsilon))))]
+        else:
+            name = mechanism_by_name(mechanism)
         return cls(name, tuple(np.unique(epsilon).tolist()))
 
 
@@ -231,7 +234,7 @@ class ShareQuery(LearnerQuery):
         if isinstance(self.terms, VectorTerms):
             raise TypeError("shares for two servers are not randomised: their sum is")
         space = self.learner.space(self.facts)
-        return mechanism_for(self.terms.mechanism, space, epsilon, np.array(self.terms.epsilons))
+        return MECHANISMS[self.terms.mechanism].over(space, epsilon, np.array(self.epsilons))
 
     def cost(self, rows: int) -> Cost:
         if isinstance(self.terms, VectorTerms):

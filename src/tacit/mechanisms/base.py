@@ -102,6 +102,11 @@ class Mechanism(ABC):
         object.__setattr__(self, "levels", np.unique(np.atleast_1d(offered)))
         self._prepare()
 
+    @classmethod
+    def over(cls, space: Space, epsilon: float | FloatArray, menu: FloatArray) -> "Mechanism":
+        """For one epsilon, or for one per owner out of `menu`."""
+        return cls(space=space, epsilon=epsilon, menu=None if isinstance(epsilon, float) else menu)
+
     # What a mechanism's own file provides
 
     @abstractmethod
@@ -208,8 +213,7 @@ class Mechanism(ABC):
 
         def release(rows: slice) -> None:
             for level, chosen in _split(level_of_row, rows):
-                inside = shares[chosen] if self._clips_itself else self.space.clip(shares[chosen])
-                self._release(level, inside, reports, chosen, stream)
+                self._release(level, shares[chosen], reports, chosen, stream)
 
         # Blocks are independent, each row has its own tape: threads change nothing.
         spread(release, _blocks(len(shares), words))
@@ -289,17 +293,18 @@ class Mechanism(ABC):
         chosen: slice | IntArray,
         stream: Stream,
     ) -> None:
-        """Draw some rows of one level. A longer tape begins with the shorter one."""
+        """Clip and draw some rows of one level. A longer tape begins with the shorter one."""
         words = self._words(level)
         rows = np.arange(chosen.start, chosen.stop) if isinstance(chosen, slice) else chosen
         tape = stream.words(rows, 0, words)
         fresh = reports[chosen] if isinstance(chosen, slice) else self.blank(len(rows))
-        left = np.flatnonzero(~self._draw(level, shares, tape, fresh))
+        inside = shares if self._clips_itself else self.space.clip(shares)
+        left = np.flatnonzero(~self._draw(level, inside, tape, fresh))
         tape = tape[left]
         while left.size:
             tape = np.hstack([tape, stream.words(rows[left], tape.shape[1], words)])
             again = self.blank(left.size)
-            done = self._draw(level, shares[left], tape, again)
+            done = self._draw(level, inside[left], tape, again)
             fresh[left[done]] = again[done]
             left, tape = left[~done], tape[~done]
         if not isinstance(chosen, slice):

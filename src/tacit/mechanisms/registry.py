@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from tacit._util.checks import bad, one_of
+from tacit._util.checks import bad
 from tacit._util.types import AnyArray, BoolArray, FloatArray, WordArray
 from tacit.mechanisms.base import Mechanism, Reports
 from tacit.mechanisms.duchi import Duchi
@@ -48,6 +48,10 @@ class NoPrivacy(Mechanism):
     """
 
     epsilon: float | FloatArray = math.inf
+
+    @classmethod
+    def over(cls, space: Space, epsilon: float | FloatArray, menu: FloatArray) -> "NoPrivacy":
+        return cls(space=space)
 
     def _accept(self, epsilon: object) -> float:
         if epsilon != math.inf:
@@ -107,6 +111,7 @@ MECHANISMS: dict[str, type[Mechanism]] = {
     "randomized_response": RandomizedResponse,
     "none": NoPrivacy,
 }
+NAMES = {kind: name for name, kind in MECHANISMS.items()}
 PRIVATE: tuple[type[Mechanism], ...] = (
     RandomizedResponse,
     Duchi,
@@ -116,16 +121,6 @@ PRIVATE: tuple[type[Mechanism], ...] = (
     Laplace,
 )
 PRIVATE_NAMES = tuple(name for name in MECHANISMS if name != "none")  # ours alone
-
-
-def mechanism_for(
-    name: str, space: Space, epsilon: float | FloatArray, menu: FloatArray | None = None
-) -> Mechanism:
-    """The mechanism of that name, for one epsilon or for one per owner out of `menu`."""
-    kind = MECHANISMS[known_mechanism(name)]
-    if kind is NoPrivacy:
-        return NoPrivacy(space=space)
-    return kind(space=space, epsilon=epsilon, menu=None if isinstance(epsilon, float) else menu)
 
 
 class Choice(NamedTuple):
@@ -189,17 +184,6 @@ def best_mechanism(space: Space, epsilon: float) -> Mechanism:
     if known and 0 < epsilon <= 16:
         return PrivUnit(epsilon=epsilon, space=space)
     return choose(space, epsilon).mechanism
-
-
-def best_name(space: Space, epsilon: float | FloatArray) -> str:
-    """The name of the mechanism with the least error over the space, at the median epsilon.
-
-    >>> from tacit import Ball
-    >>> best_name(Ball(dim=50), 1.0)
-    'privunit'
-    """
-    best = type(best_mechanism(space, float(np.median(epsilon))))
-    return next(name for name, kind in MECHANISMS.items() if kind is best)
 
 
 def _round_off(risk: float) -> float:

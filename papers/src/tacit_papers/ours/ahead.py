@@ -15,9 +15,10 @@ from typing import ClassVar
 import numpy as np
 
 from tacit.algorithms.boosting import OwnSample, Schedule, boost
+from tacit.algorithms.combination import Outlook, look_ahead
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population
-from tacit.algorithms.refinement import LEAST_GAIN, Outlook, discriminate, look_ahead, refine
+from tacit.algorithms.refinement import LEAST_GAIN, discriminate, refine
 from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline
 from tacit.learners.learner import Learner, ReportTerms

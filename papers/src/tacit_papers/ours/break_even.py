@@ -11,9 +11,10 @@ from functools import partial
 from itertools import product
 from typing import ClassVar
 
+from tacit.algorithms.combination import Outlook, look_ahead
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population
-from tacit.algorithms.refinement import LEAST_GAIN, Outlook, look_ahead
+from tacit.algorithms.refinement import LEAST_GAIN
 from tacit.sums import TRUSTS
 from tacit_papers.ours.ahead import AheadRow, AheadRun, ahead_cells, ahead_rows
 from tacit_papers.ours.plan_check import PlanRow, plan_rows

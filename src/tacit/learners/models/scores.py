@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tacit._util.checks import bad, whole
+from tacit._util.checks import bad
 from tacit._util.kernels import affine, exponential, kernel
 from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.learners.models.features import Expansion, FeatureMap
@@ -187,7 +187,8 @@ class ScoreModel:
     terms: tuple[Term, ...] = ()
 
     def __post_init__(self) -> None:
-        whole("classes", self.classes, 2)
+        if not self.classes >= 2:
+            raise bad("classes", "a whole number >= 2", self.classes)
 
     def check(self, dim: int, classes: int) -> None:
         """Refuse terms that are not made for rows of `dim` numbers, and other classes."""
@@ -274,6 +275,17 @@ def softmax(scores: FloatArray) -> FloatArray:
     out = np.empty(scores.shape)
     _softmax(scores, out)
     return out
+
+
+def temperature(scores: FloatArray, y: IntArray) -> float:
+    """The factor of all scores that makes labels most likely which they were not fitted to."""
+    from scipy.optimize import minimize_scalar  # here: a model is read and asked without it
+
+    def loss(log_heat: float) -> float:
+        right = softmax(float(np.exp(log_heat)) * scores)[np.arange(len(y)), y]
+        return float(-np.log(np.maximum(right, 1e-300)).mean())
+
+    return float(np.exp(minimize_scalar(loss, bounds=(-4.0, 1.0), method="bounded").x))
 
 
 def logistic(scores: FloatArray) -> FloatArray:

@@ -10,10 +10,10 @@ import numpy as np
 
 from tacit._util.checks import bad, one_of, whole
 from tacit._util.types import IntArray
-from tacit.algorithms.combination import Combination
+from tacit.algorithms.combination import MAPS, Combination, Outlook, look_ahead
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import DELTA, Population
-from tacit.algorithms.refinement import LEAST_GAIN, MAPS, Outlook, Refined, look_ahead, refine
+from tacit.algorithms.refinement import LEAST_GAIN, Refined, refine
 from tacit.data.cohort import Public
 from tacit.estimators.guarantee import Source, classifier_guarantee, under_two_servers
 from tacit.estimators.planning import Plan
