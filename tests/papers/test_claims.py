@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from tacit_papers.a.measurements import TableRow, published_cell
 from tacit_papers.a.published import EPSILONS, TABLES
-from tacit_papers.a.tables import TableRow, published_cell
 from tacit_papers.b.hits import HitRow
 from tacit_papers.b.published import published_square
 from tacit_papers.c.experiment import SiteRow
@@ -23,7 +23,7 @@ from tacit_papers.claims import (
     say_counts,
 )
 from tacit_papers.d.experiment import PeerRow
-from tacit_papers.registry import PAPERS, claims_of
+from tacit_papers.registry import PAPERS
 from tacit_papers.runner import read_rows, write_rows
 from tacit_papers.shared.curves import CurveRow
 from tacit_papers.shared.first_learner import FirstRow
@@ -44,6 +44,10 @@ def as_published(table="II", scale=1.0):
                 )
             )
     return rows
+
+
+def claims_of(papers, rows):
+    return [each for name in papers for each in judge_all(name, PAPERS[name].statements(), rows)]
 
 
 def judged(paper, rows):

@@ -10,15 +10,13 @@ from rich.console import Console
 
 from tacit.mechanisms.streams import seeded
 from tacit.render.pages import page_of
-from tacit_papers.a.bound_claims import bound_statements
-from tacit_papers.a.bounds import BoundRow, ScaleCell
+from tacit_papers.a.bounds import BoundRow, ScaleCell, bound_statements
+from tacit_papers.a.claims import statements_a
 from tacit_papers.a.experiment import DATASETS, cells_a
+from tacit_papers.a.measurements import PublicRow, TableCell, TableRow, published_cell
 from tacit_papers.a.published import CURVES, EPSILONS, TABLES
-from tacit_papers.a.readings import PublicRow
 from tacit_papers.a.report import report_a
-from tacit_papers.a.tables import TableCell, TableRow, published_cell
 from tacit_papers.claims import judge_all
-from tacit_papers.registry import claims_of
 from tacit_papers.reproduce import print_claims, print_tables
 from tacit_papers.shared.curves import CurveCell, CurveRow, OursRow
 from tacit_papers.shared.first_learner import MECHANISMS, FirstRow
@@ -168,7 +166,7 @@ def test_the_report_shows_measured_beside_published(rows):
 def test_the_terminal_shows_measured_beside_published(rows):
     out = StringIO()
     console = Console(file=out, width=200)
-    claims = claims_of(["a"], rows)
+    claims = judge_all("a", statements_a(), rows)
     print_tables(report_a(rows), console)
     print_claims(claims, console)
     text = out.getvalue()

@@ -13,8 +13,7 @@ from tacit.mechanisms.streams import seeded
 from tacit.render.document import Table
 from tacit_papers.a.experiment import cells_a
 from tacit_papers.a.learners import PublishedCentroid, PublishedLogistic, PublishedStump
-from tacit_papers.a.patches import PatchRow, best_patch, cross_validate
-from tacit_papers.a.readings import (
+from tacit_papers.a.measurements import (
     DEFAULTS,
     READINGS,
     ReadingCell,
@@ -22,6 +21,7 @@ from tacit_papers.a.readings import (
     hold_out,
     mean_gaps,
 )
+from tacit_papers.a.patches import PatchRow, best_patch, cross_validate
 from tacit_papers.a.report import report_a
 from tacit_papers.b.learners import MajorityStump, OneAgainstRest, WeightedCentroid
 from tacit_papers.b.readings import SummedReadingRow

@@ -8,14 +8,14 @@ from typing import Any
 
 from tacit.render.document import Table, percent
 from tacit.render.pages import table_of
+from tacit_papers.a.measurements import DEFAULTS, PublicRow, ReadingRow, mean_gaps, stated_errors
 from tacit_papers.a.patches import PatchRow, best_patch
 from tacit_papers.a.published import CURVES
-from tacit_papers.a.readings import DEFAULTS, PublicRow, ReadingRow, mean_gaps, stated_errors
 from tacit_papers.b.hits import CUTS, HitRow, gaps_of_readings
 from tacit_papers.b.published import HITS
 from tacit_papers.b.readings import SummedReadingRow
 from tacit_papers.c.experiment import SiteRow
-from tacit_papers.claims import counts, reasons
+from tacit_papers.claims import counts, judge_all, reasons
 from tacit_papers.d.experiment import EPSILONS, PeerRow
 from tacit_papers.ours.ahead import METHODS, AheadRow, best_of_paper
 from tacit_papers.ours.ahead_report import plan_in_words, summary
@@ -26,7 +26,7 @@ from tacit_papers.ours.near_peers import NearRow
 from tacit_papers.ours.plan_check import PlanRow
 from tacit_papers.ours.trees import TreeRow
 from tacit_papers.ours.trees_report import report_trees
-from tacit_papers.registry import PAPERS, claims_of
+from tacit_papers.registry import PAPERS
 from tacit_papers.runner import Kind, select
 from tacit_papers.shared.curves import CurveRow
 
@@ -70,7 +70,8 @@ def claims_by_paper(rows: Sequence[Any]) -> str:
         _need(rows, kind)
     lines = []
     for paper in (*PAPERS, "all"):
-        own = claims_of(PAPERS if paper == "all" else [paper], rows)
+        papers = PAPERS if paper == "all" else [paper]
+        own = [each for name in papers for each in judge_all(name, PAPERS[name].statements(), rows)]
         why = ", ".join(f"{reason} {count}" for reason, count in reasons(own).items())
         lines.append((paper.upper(), *map(str, counts(own).values()), why))
     return table_of(("paper", "hold", "differ", "unchecked", "why they differ"), lines)

@@ -13,10 +13,9 @@ from tacit.render.document import Document
 from tacit_papers.a import experiment as paper_a
 from tacit_papers.a.bounds import BoundRow, RoundCostRow, ScaleRow
 from tacit_papers.a.claims import statements_a
+from tacit_papers.a.measurements import PublicRow, ReadingRow, TableRow
 from tacit_papers.a.patches import PatchRow
-from tacit_papers.a.readings import PublicRow, ReadingRow
 from tacit_papers.a.report import report_a
-from tacit_papers.a.tables import TableRow
 from tacit_papers.b import experiment as paper_b
 from tacit_papers.b.claims import statements_b
 from tacit_papers.b.hits import HitRow
@@ -27,7 +26,7 @@ from tacit_papers.c.claims import statements_c
 from tacit_papers.c.experiment import SiteRow
 from tacit_papers.c.report import report_c
 from tacit_papers.c.span import SpanRow
-from tacit_papers.claims import Claim, Statement, judge_all
+from tacit_papers.claims import Statement
 from tacit_papers.d import experiment as paper_d
 from tacit_papers.d import tasks
 from tacit_papers.d.claims import statements_d
@@ -130,31 +129,6 @@ COMPARISONS = {
 DATASETS = {name: paper.datasets for name, paper in PAPERS.items()} | {
     name: comparison.datasets for name, comparison in COMPARISONS.items()
 }
-
-
-def cells_of(
-    papers: Iterable[str], quick: bool, seed: int, datasets: Iterable[str] | None = None
-) -> list[Cell]:
-    """The cells of these papers, of all data sets or of some; quick: of made-up rows whatever is
-    asked.
-    """
-    chosen = list(papers)
-    if not set(chosen) <= set(PAPERS):
-        raise bad("papers", f"among {tuple(PAPERS)}", chosen)
-    cells = [cell for paper in chosen for cell in PAPERS[paper].cells(quick, seed)]
-    if datasets is None or quick:
-        return cells
-    known, wanted = {name for paper in chosen for name in PAPERS[paper].datasets}, set(datasets)
-    if not wanted <= known:
-        raise bad("datasets", f"among {sorted(known)}", sorted(wanted - known))
-    return [cell for cell in cells if cell.dataset in wanted]
-
-
-def claims_of(papers: Iterable[str], rows: Sequence[Any]) -> list[Claim]:
-    """What these papers say, judged from rows."""
-    return [
-        claim for paper in papers for claim in judge_all(paper, PAPERS[paper].statements(), rows)
-    ]
 
 
 def tasks_of(comparison: Comparison, datasets: Sequence[str] | None) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ of them; the terminal shows the tables of that report.
 
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -14,20 +14,27 @@ from typing import Annotated, Literal
 import typer
 from rich.console import Console
 
+from tacit._util.checks import bad
 from tacit._util.kernels import cores
 from tacit.cli._options import Seed
 from tacit.cli._output import Screen, bar, folder, table_of, versions
 from tacit.render.document import Document, Table
 from tacit.render.pages import write_report
-from tacit_papers.claims import Claim, claims_section, claims_table, counts, overview, say_counts
+from tacit_papers.claims import (
+    Claim,
+    claims_section,
+    claims_table,
+    counts,
+    judge_all,
+    overview,
+    say_counts,
+)
 from tacit_papers.registry import (
     COMPARISONS,
     DATASETS,
     KINDS,
     PAPERS,
     Comparison,
-    cells_of,
-    claims_of,
     tasks_of,
 )
 from tacit_papers.runner import Cell, read_rows, run_cells, write_rows
@@ -148,15 +155,35 @@ class _Wish:
         return drawn
 
 
+def _cells_of(
+    papers: Iterable[str], quick: bool, seed: int, datasets: Iterable[str] | None = None
+) -> list[Cell]:
+    """The cells of these papers, of all data sets or of some; quick: of made-up rows whatever is
+    asked.
+    """
+    chosen = list(papers)
+    if not set(chosen) <= set(PAPERS):
+        raise bad("papers", f"among {tuple(PAPERS)}", chosen)
+    cells = [cell for paper in chosen for cell in PAPERS[paper].cells(quick, seed)]
+    if datasets is None or quick:
+        return cells
+    known, wanted = {name for paper in chosen for name in PAPERS[paper].datasets}, set(datasets)
+    if not wanted <= known:
+        raise bad("datasets", f"among {sorted(known)}", sorted(wanted - known))
+    return [cell for cell in cells if cell.dataset in wanted]
+
+
 def _reproduce_papers(chosen: list[str], wish: _Wish) -> list[str]:
     """Papers as they were published: measured, judged, written and shown; what is to be said of
     it.
     """
     console = wish.screen.console
-    known = cells_of(chosen, wish.quick, wish.seed)
-    notes = wish.run(cells_of(chosen, wish.quick, wish.seed, wish.datasets), known)
+    known = _cells_of(chosen, wish.quick, wish.seed)
+    notes = wish.run(_cells_of(chosen, wish.quick, wish.seed, wish.datasets), known)
     rows = list(read_rows(wish.rows, KINDS))
-    claims = claims_of(chosen, rows)
+    claims = [
+        claim for name in chosen for claim in judge_all(name, PAPERS[name].statements(), rows)
+    ]
     write_rows(claims, wish.place / "claims.jsonl")
     for name in chosen:
         document = PAPERS[name].report(rows)

@@ -5,10 +5,9 @@ the paper is read.
 from dataclasses import dataclass
 
 from tacit_papers.a.bounds import BoundCell, ScaleCell
+from tacit_papers.a.measurements import TABLE_OF, BoostingCell, PublicCell, ReadingCell, TableCell
 from tacit_papers.a.patches import PatchCell
 from tacit_papers.a.published import EPSILONS
-from tacit_papers.a.readings import BoostingCell, PublicCell, ReadingCell
-from tacit_papers.a.tables import TABLE_OF, TableCell
 from tacit_papers.runner import Cell
 
 DATASETS = ("synthetic", "mnist", "fashion", "brazil")

@@ -5,9 +5,15 @@ from typing import Any
 
 from tacit.render.document import SPREAD, Chart, Document, Line, Section, Table, percent, protection
 from tacit_papers.a.bounds import BoundRow, RoundCostRow
+from tacit_papers.a.measurements import (
+    DEFAULTS,
+    PublicRow,
+    ReadingRow,
+    TableRow,
+    mean_gaps,
+    stated_errors,
+)
 from tacit_papers.a.patches import PatchRow, best_patch
-from tacit_papers.a.readings import DEFAULTS, PublicRow, ReadingRow, mean_gaps, stated_errors
-from tacit_papers.a.tables import TableRow
 from tacit_papers.runner import select
 from tacit_papers.shared.curves import CurveRow, OursRow
 from tacit_papers.shared.first_learner import FirstRow

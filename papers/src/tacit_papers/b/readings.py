@@ -2,8 +2,8 @@
 
 Where it states some, they decide: the hitting rates of stumps (`tacit_papers.b.hits`) ask for cuts
 at the median. Else the defaults are those that paper A's figures ask for
-(`tacit_papers.a.readings`). Here every reading is measured at paper B's own settings, errors from
-sums over all owners.
+(`tacit_papers.a.measurements`). Here every reading is measured at paper B's own settings, errors
+from sums over all owners.
 """
 
 from dataclasses import dataclass
