@@ -1,7 +1,7 @@
 """The program `tacit`, and what Ctrl-C does from its start to its end.
 
-    with leave_on_interrupt()   while modules are imported: one line, exit status 130, at once
-    with stop_on_interrupt(..)  work worth keeping: the first asks to stop, the second interrupts
+    with on_interrupt()         while modules are imported: one line, exit status 130, at once
+    with on_interrupt(notice)   work worth keeping: the first asks to stop, the second interrupts
 
 Else it is an exception, which a command may catch.
 
@@ -26,28 +26,17 @@ def main() -> None:
     """Run the command line, whose import takes a moment in which Ctrl-C should not end in a
     traceback.
     """
-    with leave_on_interrupt():
+    with on_interrupt():
         from tacit.cli import main as run
     run()
 
 
 @contextmanager
-def leave_on_interrupt() -> Iterator[None]:
-    """While a program that has nothing to keep yet imports what it needs, Ctrl-C ends it; where it
-    is ignored (as by nohup) it stays so.
+def on_interrupt(notice: str = "") -> Iterator[Callable[[], bool]]:
+    """What Ctrl-C does meanwhile. Without a notice there is nothing to keep, and it ends the
+    program; where it is ignored (as by nohup) it stays so. With one the first asks to stop, and
+    `notice` tells what a second one does; whether somebody pressed it is what a `with` is given.
     """
-    before = signal.getsignal(signal.SIGINT)
-    if before is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _leave)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def stop_on_interrupt(notice: str) -> Iterator[Callable[[], bool]]:
-    """Whether somebody pressed Ctrl-C, once; `notice` tells them what a second one does."""
     pressed = False
     before = signal.getsignal(signal.SIGINT)
 
@@ -58,7 +47,8 @@ def stop_on_interrupt(notice: str) -> Iterator[Callable[[], bool]]:
         # written directly: a handler may come in the middle of any other writing
         os.write(2, f"\ntacit: {notice}\n".encode())
 
-    signal.signal(signal.SIGINT, note)
+    if notice or before is signal.default_int_handler:
+        signal.signal(signal.SIGINT, note if notice else _leave)
     try:
         yield lambda: pressed
     finally:

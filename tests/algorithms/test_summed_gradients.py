@@ -18,7 +18,7 @@ from tacit.algorithms.wide_start import ROUGH, SMOOTH, WideStart, _left_out, _li
 from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline
 from tacit.learners.models.features import FeatureMap, Joined
-from tacit.learners.models.scores import contrasts
+from tacit.learners.models.scores import Mapped, contrasts
 from tacit.learners.query import Answer
 
 OWNERS, ROWS = 3000, 2
@@ -173,5 +173,7 @@ def test_wide_features_have_length_one_on_average(classes, mix):
     few = cohort.X[:3]
     assert np.allclose(features.transform(few), dense.transform(few))
     weights = np.random.default_rng(1).normal(size=(features.dim, classes))
-    for one, other in zip(features.fold(weights), dense.fold(weights), strict=True):
+    for one, other in zip(
+        Mapped(features, weights).fold(), Mapped(dense, weights).fold(), strict=True
+    ):
         assert np.allclose(one, other)

@@ -12,8 +12,8 @@ from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
 from tacit.cli import app
-from tacit.cli._output import misfits_line
 from tacit.cli.predict import _predict_block
+from tacit.estimators.measures import misfits_line
 from tests.cli.made import fit, people, run, write_csv
 
 

@@ -136,7 +136,7 @@ def test_a_model_is_kept_while_it_is_tested(program, tmp_path, monkeypatch):
 
 
 def test_plans_that_are_done_are_shown(program, monkeypatch):
-    monkeypatch.setattr("tacit.algorithms.refinement.look_ahead", ctrl_c_at(3, look_ahead))
+    monkeypatch.setattr("tacit.algorithms.combination.look_ahead", ctrl_c_at(3, look_ahead))
     said, lines, status = program(
         "plan mine.csv --label rich --owners 2000 --leave-out family --trust nobody --json"
     )

@@ -15,10 +15,9 @@ from tacit import PrivateBoosting, PrivateClassifier
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.data import owner_blocks
 from tacit.data.cohort import Cohort
-from tacit.data.csv_text import TextForm
 from tacit.data.owner_blocks import BlockedCohort, RowReading, survey
 from tacit.data.sample import ColumnRoles, Sample
-from tacit.data.table_file import TableFile, open_rows, read_owned, read_sample
+from tacit.data.table_file import TableFile, TextForm, open_rows, read_owned, read_sample
 from tacit.data.table_set import TableSet, find_files
 from tacit.engines.by_block import ByBlock, DrawingOrder
 from tacit.engines.inline import Inline

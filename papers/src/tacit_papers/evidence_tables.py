@@ -424,7 +424,7 @@ TABLES: dict[str, MadeTable] = {
         ("fit boosting", "fit sites", "fit peers", "mechanism"),
     ),
     "paper A": MadeTable(boosting, _A, _BOOSTING),
-    "readings A": MadeTable(readings_a, ("a.readings",), ("mechanism",)),
+    "readings A": MadeTable(readings_a, ("a.measurements",), ("mechanism",)),
     "patches": MadeTable(patches, ("a.patches",), ()),
     "hitting rates": MadeTable(hitting_rates, ("b.hits",), ("mechanism",)),
     "readings B": MadeTable(readings_b, ("b.readings",), ("mechanism",)),

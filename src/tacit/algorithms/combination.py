@@ -30,7 +30,8 @@ from tacit.learners.owners.gradient import Gradient
 from tacit.learners.query import Answer
 
 MAPS = ("linear", "products")
-_LEAST_RISE, _DRAWS = 1e-3, 20  # of accuracy, that sums must promise; models drawn to tell
+_LEAST_RISE, _FEW_DRAWS = 1e-3, 20  # of accuracy, that sums must promise; models drawn to tell
+_DRAWS = 200  # models drawn to tell what accuracy to expect
 _TWO, _FOUR = 0.15, 0.3  # expected movement of scores from which on to ask in so many rounds
 _LEVEL = 4.0  # variance of the intercept
 _LINEAR, _OTHER = (1.0, 1.0), (0.1, 3.0)  # variance of scores by a group, spread of its logarithm
@@ -210,11 +211,16 @@ class Combination:
 
 @dataclass(frozen=True, eq=False)
 class Outlook:
-    """How to ask: a combination, what it should gain, in how many rounds."""
+    """How to ask: a combination, what it should gain in log loss and accuracy (`rise`), in how many
+    rounds, by shares of so many `numbers` about which `features`.
+    """
 
     combination: Combination | SummedGradients
     gain: float
+    rise: float
     rounds: int
+    features: str
+    numbers: int
 
     @property
     def own(self) -> PublicModel:
@@ -238,13 +244,27 @@ def look_ahead(
         return _outlook_of_sums(SummedGradients(public, own, crowd))
     belief = Combination(public, own, maps, crowd)
     change = belief.change
-    return Outlook(belief, belief.gain, 1 if change < _TWO else 2 if change < _FOUR else 4)
+    return Outlook(
+        belief,
+        belief.gain,
+        belief.expected_rise(_DRAWS, 0),
+        rounds=1 if change < _TWO else 2 if change < _FOUR else 4,
+        features=belief.features,
+        numbers=belief.numbers,
+    )
 
 
 def _outlook_of_sums(summed: SummedGradients) -> Outlook:
     """What sums should gain: nothing, where no more rows are expected to be predicted right."""
-    rises = summed.expected_rise(_DRAWS, 0) >= _LEAST_RISE
-    return Outlook(summed, summed.gain if rises else 0.0, summed.rounds)
+    rises = summed.expected_rise(_FEW_DRAWS, 0) >= _LEAST_RISE
+    return Outlook(
+        summed,
+        summed.gain if rises else 0.0,
+        summed.expected_rise(_DRAWS, 0),
+        rounds=summed.rounds,
+        features=summed.features,
+        numbers=summed.numbers,
+    )
 
 
 def _posterior_of(basis: Basis, phi: FloatArray, public: Public, own: PublicModel) -> Posterior:

@@ -95,10 +95,10 @@ def refine(
     own = own or (fit_public(public) if outlook is None else outlook.own)
     look = look_ahead(public, own, crowd, maps) if outlook is None else outlook
     belief, records = deepcopy(look.combination), list[StepRecord]()
-    stages, held_out = [own.model], [own.held_out]
+    stages, held_out, contradicted = [own.model], [own.held_out], False
 
     def end(why: str) -> Refined:
-        if records and belief.is_contradicted:
+        if contradicted:
             stages.append(own.model)
             held_out.append(own.held_out)
             why = f"{why}; the sample contradicts what owners say, so its own model was kept"
@@ -132,6 +132,7 @@ def refine(
         belief.update(answer)
         stages.append(belief.model)
         held_out.append(belief.held_out)
+        contradicted = belief.is_contradicted
         records.append(record_of(place, answer, features))
     return end(all_rounds(number))
 

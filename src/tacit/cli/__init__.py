@@ -24,7 +24,7 @@ from typer.core import TyperCommand, TyperGroup
 import tacit
 from tacit.cli._options import BAD_INPUT, BROKEN, DONE, INTERRUPTED, TABLE, failure, in_plain_words
 from tacit.cli._output import Screen
-from tacit.program import leave_on_interrupt
+from tacit.program import on_interrupt
 
 _UsageError: Any = typer.BadParameter.__mro__[1]  # its own name moved between releases of typer
 
@@ -125,7 +125,7 @@ class Commands(TyperGroup):
             return None
         if _LISTING in ctx.meta:
             return TyperCommand(cmd_name, help=COMMANDS[cmd_name])
-        with leave_on_interrupt():
+        with on_interrupt():
             module = _module_of(cmd_name)
         group = getattr(module, "app", None)
         if group is None:

@@ -13,10 +13,9 @@ from rich.table import Table
 from tacit._util.types import IntArray
 from tacit.algorithms.public_baseline import PublicModel
 from tacit.algorithms.refinement import all_rounds, rounds_in_words
-from tacit.cli._output import misfits_line
 from tacit.data.table import UserTable
 from tacit.estimators.guarantee import Guarantee
-from tacit.estimators.measures import Figure, measure
+from tacit.estimators.measures import Figure, measure, misfits_line
 from tacit.estimators.planning import Plan
 
 
@@ -97,19 +96,6 @@ class FitResult:
         return shlex.join(
             ["tacit", "predict", str(self.path), "new.csv", "--out", "predictions.csv"]
         )
-
-
-def show_plan(plan: str, notes: tuple[str, ...], source: str, console: Console) -> None:
-    """What is said before anybody is asked."""
-    for note in notes:
-        console.print(f"note: {note}", markup=False)
-    if source:
-        console.print(f"[bold red]NOT PROTECTED: {escape(source)}[/]")
-        console.print(
-            "Do this only with rows whose owners agreed, and say so wherever the model goes."
-        )
-    if plan:
-        console.print(plan, markup=False)
 
 
 def show(found: FitResult, console: Console) -> None:

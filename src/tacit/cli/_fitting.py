@@ -6,11 +6,14 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from rich.console import Console
+from rich.markup import escape
+
 from tacit._util.checks import whole
 from tacit.algorithms.combination import Outlook, look_ahead
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population
-from tacit.cli._fit_report import Evaluation, FitResult, as_document, show, show_plan
+from tacit.cli._fit_report import Evaluation, FitResult, as_document, show
 from tacit.cli._output import Pace, Screen, Steps, steps
 from tacit.cli.fit import METHODS, OF_LEARNERS, FitFiles, FitMethod
 from tacit.data.sample import ColumnRoles, Sample
@@ -30,7 +33,7 @@ from tacit.estimators.planning import Plan
 from tacit.estimators.sites import SiteEnsemble
 from tacit.learners.owners import learner_or_simulation
 from tacit.mechanisms.streams import drawing_order, stream_of
-from tacit.program import stop_on_interrupt
+from tacit.program import on_interrupt
 
 if TYPE_CHECKING:
     from tacit.estimators.at_scale import FileOwners
@@ -62,7 +65,7 @@ class FitRequest:
 def carry_out(request: FitRequest, screen: Screen) -> None:
     """Read, tell what to expect, ask, save, test, and tell what came of it."""
     began = time.monotonic()
-    files, roles, pace = request.files, request.roles, Pace()
+    files, roles, pace, console = request.files, request.roles, Pace(), screen.console
     try:
         with steps(screen, WEIGHTS["read"] + WEIGHTS["own"] + WEIGHTS["plan"], pace) as step:
             step(f"reading {files.data.name}", WEIGHTS["read"])
@@ -77,7 +80,7 @@ def carry_out(request: FitRequest, screen: Screen) -> None:
     except KeyboardInterrupt:
         screen.stop("nobody was asked, and nothing was written")
     notes = (*sample.notes, *owned.notes)
-    show_plan("" if expected is None else str(expected), notes, source, screen.console)
+    _show_plan("" if expected is None else str(expected), notes, source, console)
     with steps(screen, WEIGHTS["ask"], pace) as step:
         model, stopped = fitting.run(step, screen)
     if source:
@@ -104,10 +107,23 @@ def carry_out(request: FitRequest, screen: Screen) -> None:
         notes=notes,
         tested=tested,
     )
-    show(found, screen.console)
+    show(found, console)
     screen.tell(**as_document(found, time.monotonic() - began))
     if stopped:
         screen.stop(f"the model is in {files.out}; {stopped}")
+
+
+def _show_plan(plan: str, notes: tuple[str, ...], source: str, console: Console) -> None:
+    """What is said before anybody is asked."""
+    for note in notes:
+        console.print(f"note: {note}", markup=False)
+    if source:
+        console.print(f"[bold red]NOT PROTECTED: {escape(source)}[/]")
+        console.print(
+            "Do this only with rows whose owners agreed, and say so wherever the model goes."
+        )
+    if plan:
+        console.print(plan, markup=False)
 
 
 def _read(request: FitRequest) -> "tuple[Sample, OwnerTable | FileOwners, str]":
@@ -263,7 +279,7 @@ class Fitting:
         notice = (
             "stopping when this round is done, to keep what was asked; Ctrl-C again throws it away"
         )
-        with stop_on_interrupt(notice) as stop:
+        with on_interrupt(notice) as stop:
 
             def monitor(answered: int) -> bool:
                 nonlocal done

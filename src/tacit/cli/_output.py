@@ -9,11 +9,11 @@ machine reads.
 import json
 import os
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, is_dataclass
 from datetime import timedelta
+from functools import cached_property
 from glob import glob
 from importlib.metadata import version
 from math import ceil, isfinite
@@ -32,7 +32,6 @@ from rich.text import Text
 import tacit
 from tacit.cli._options import INTERRUPTED
 
-_SHOWN = 5  # columns in a line of misfits
 _OTHERS = 48  # columns of the terminal for bar, time and time left
 
 
@@ -45,14 +44,16 @@ class Screen:
     """
 
     as_json: bool = False
-    console: Console = field(init=False)
-    errors: Console = field(init=False)
     _document: dict[str, Any] = field(init=False, default_factory=dict)
     _closed: bool = field(init=False, default=False)
 
-    def __post_init__(self) -> None:
-        self.console = Console(quiet=self.as_json, highlight=False)
-        self.errors = Console(stderr=True, quiet=self.as_json, highlight=False)
+    @cached_property
+    def console(self) -> Console:
+        return Console(quiet=self.as_json, highlight=False)
+
+    @cached_property
+    def errors(self) -> Console:
+        return Console(stderr=True, quiet=self.as_json, highlight=False)
 
     def tell(self, **figures: Any) -> None:
         """Add figures to the document."""
@@ -126,24 +127,6 @@ def percent(mean: float, std: float, across: int) -> str:
     """
     gap = "\n" if across > 4 else " "
     return f"{100 * mean:.1f}{gap}± {100 * std:.1f}"
-
-
-def misfits_line(found: Mapping[str, int], path: Path) -> str:
-    """Values of a user's own file that a model cannot take as they are, the worst columns in one
-    line; empty where everything fits. Never for owners' rows.
-
-    >>> misfits_line({"age": 1, "town": 1200}, Path("new.csv")).partition("missing, ")[2]
-    'unknown to the model or beyond its bounds: town 1,200, age 1'
-    """
-    if not found:
-        return ""
-    worst = ", ".join(f"{name} {count:,}" for name, count in Counter(found).most_common(_SHOWN))
-    others = len(found) - _SHOWN
-    more = f" and {others} more column{'' if others == 1 else 's'}" if others > 0 else ""
-    return (
-        f"values of {path} that are missing, unknown to the model or beyond its bounds: "
-        f"{worst}{more}"
-    )
 
 
 class _Left(ProgressColumn):

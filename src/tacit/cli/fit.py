@@ -20,7 +20,7 @@ from tacit.cli._options import (
     SchemaFile,
 )
 from tacit.cli._output import Screen, check_file, check_table, writable
-from tacit.program import leave_on_interrupt
+from tacit.program import on_interrupt
 
 _NO_PUBLIC = (
     "--public FILE is missing: rows that you may use freely (your own, or published ones) "
@@ -267,7 +267,7 @@ def fit(
     files.check()
     if schema is not None:
         check_file(schema, "a schema (TOML)")
-    with leave_on_interrupt():
+    with on_interrupt():
         from tacit.cli._fitting import FitRequest, carry_out
         from tacit.data.sample import ColumnRoles
 

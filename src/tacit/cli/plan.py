@@ -21,7 +21,7 @@ from tacit.cli._options import (
     SchemaFile,
 )
 from tacit.cli._output import Screen, Steps, check_file, check_table, steps, table_of
-from tacit.program import leave_on_interrupt
+from tacit.program import on_interrupt
 from tacit.sums import HOW, NOBODY, TRUSTS
 
 if TYPE_CHECKING:  # a wrong option or a missing file is told before any of it is loaded
@@ -81,7 +81,7 @@ def plan(
     if schema is not None:
         check_file(schema, "a schema (TOML)")
     crowds = _crowds(owners, epsilon or (0.5, 1.0, 2.0, 4.0), trust or TRUSTS, rows_per_owner)
-    with leave_on_interrupt():
+    with on_interrupt():
         from tacit.data.sample import ColumnRoles
         from tacit.data.table_file import open_rows
         from tacit.estimators.planning import Plan
@@ -120,7 +120,7 @@ def _crowds(
     budgets = [positive("epsilon", each) for each in epsilons]
     for each in trusts:
         one_of("trust", each, TRUSTS)
-    with leave_on_interrupt():
+    with on_interrupt():
         from tacit.algorithms.question import Population
     return [
         Population(number, budget, rows_per_owner, whom)
@@ -143,7 +143,7 @@ def _make_group_plans(
     step: Steps,
 ) -> "Iterator[GroupPlan]":
     """The same for few owners with many records, by playing it."""
-    with leave_on_interrupt():
+    with on_interrupt():
         from tacit.data.table_file import read_sample
         from tacit.estimators.group_planning import (
             OwnerGroup,
@@ -173,7 +173,7 @@ def _make_plans(
     step: Steps,
 ) -> "Iterator[Plan]":
     """One after the other, so that those that are done are kept; notes on columns come first."""
-    with leave_on_interrupt():
+    with on_interrupt():
         from tacit.algorithms.combination import look_ahead
         from tacit.algorithms.public_baseline import fit_public
         from tacit.data.table_file import read_sample

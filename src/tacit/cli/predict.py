@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.cli._options import Decimal, Encoding, optional_key
-from tacit.cli._output import Screen, bar, check_file, check_table, misfits_line, writable
-from tacit.program import leave_on_interrupt, stop_on_interrupt
+from tacit.cli._output import Screen, bar, check_file, check_table, writable
+from tacit.program import on_interrupt
 
 if TYPE_CHECKING:  # a wrong option or a missing file is told before any of it is loaded
     from tacit._util.types import AnyArray, IntArray
@@ -161,9 +161,9 @@ def predict(
     check_file(model, "a model that tacit fit wrote")
     check_table(data)
     writable("--out", out)
-    with leave_on_interrupt():
-        from tacit.data.csv_text import is_parquet
+    with on_interrupt():
         from tacit.data.table_file import open_rows
+        from tacit.data.unreadable import PARQUET
 
     fitted, signer = read_saved(model, optional_key(campaign_key))
     if getattr(getattr(fitted, "model", None), "bounds", None) is not None:
@@ -178,7 +178,9 @@ def predict(
     tally = _Tally.of(fitted, file, label)
     draft = out.with_name(f"{out.name}.part")
     try:
-        with predictions(draft, fitted.schema, proba=proba, as_parquet=is_parquet(out)) as write:
+        with predictions(
+            draft, fitted.schema, proba=proba, as_parquet=out.suffix.lower() in PARQUET
+        ) as write:
             stopped = _predict_all(fitted, file, write, tally, screen)
         if not tally.rows and not stopped:
             raise ValueError(f"{data} has no rows")
@@ -214,9 +216,7 @@ def _predict_all(
     wanted = [feature.name for feature in schema.features]
     wanted += [] if tally.label is None else [tally.label]
     with (
-        stop_on_interrupt(
-            "stopping after this block; Ctrl-C again throws the predictions away"
-        ) as stop,
+        on_interrupt("stopping after this block; Ctrl-C again throws the predictions away") as stop,
         bar(screen) as shown,
     ):
         expected, about = file.count_rows(), f"predicting {file.path.name}"
@@ -279,6 +279,8 @@ def _tell(tally: _Tally, data: Path, out: Path, seconds: float, screen: Screen) 
     if tally.ignored:
         screen.say(f"note: columns that the model does not use: {', '.join(tally.ignored)}")
     if tally.moved:
+        from tacit.estimators.measures import misfits_line
+
         screen.say(f"note: {misfits_line(tally.moved, data)}")
     screen.say(f"{tally.rows:,} predictions: {out}")
     if accuracy is not None:

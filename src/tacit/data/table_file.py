@@ -16,6 +16,7 @@ import csv as plain_csv
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,6 @@ import pyarrow.compute as pc
 from pyarrow import csv, parquet
 
 from tacit._util.types import AnyArray, IntArray
-from tacit.data.csv_text import find_ragged, is_parquet, is_utf8, read_heading, unreadable
 from tacit.data.sample import ColumnRoles, Sample, sample_of
 from tacit.data.schema import Schema
 from tacit.data.table import (
@@ -38,6 +38,7 @@ from tacit.data.table import (
     type_text,
     user_table,
 )
+from tacit.data.unreadable import MOST_FIRST, OTHER_KINDS, PARQUET, find_ragged, unreadable
 
 _NUMBER = r"^\s*[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?\s*$"  # with a decimal comma
 _DELIMITERS = (",", ";", "\t", "|")
@@ -67,6 +68,10 @@ class TextForm:
                 f"--encoding must be one that Python knows, as latin-1 or cp1252, got "
                 f"{self.encoding!r}"
             ) from None
+
+    @property
+    def is_utf8(self) -> bool:
+        return codecs.lookup(self.encoding).name == "utf-8"
 
     def read(self, column: Any) -> Any:
         """A column of texts with numbers as everywhere else: a point, and no signs between
@@ -105,13 +110,13 @@ class TableFile:
         file = Path(path)
         if not file.is_file():
             raise ValueError(f"{file} is not there: give the name of a CSV or parquet file")
-        if is_parquet(file):
+        if file.suffix.lower() in PARQUET:
             try:
                 content = parquet.ParquetFile(file)
             except (pa.ArrowException, OSError) as problem:
                 raise unreadable(file, problem) from None
             return cls(file, tuple(content.schema_arrow.names), _parquet=content)
-        heading = read_heading(file, form.encoding)
+        heading = _heading(file, form)
         sign = max(_DELIMITERS, key=heading.count)  # whichever of the usual signs it has most
         names = next(plain_csv.reader([heading], delimiter=sign), [])
         return cls(file, tuple(name.strip() for name in names), sign, _form=form)
@@ -224,8 +229,7 @@ class TableFile:
                 include_columns=wanted,
                 strings_can_be_null=False,
             )
-            written = self._form.encoding
-            encoding = "utf8" if is_utf8(written) else written
+            encoding = "utf8" if self._form.is_utf8 else self._form.encoding
             reading = csv.ReadOptions(
                 column_names=names, skip_rows=1, block_size=_BLOCK, encoding=encoding
             )
@@ -253,6 +257,28 @@ class TableFile:
                     "again, or leave it out"
                 )
         return ""
+
+
+def _heading(file: Path, form: TextForm) -> str:
+    """The first line of a file that is said to be CSV; an error if it is of another kind."""
+    encoding = "utf-8-sig" if form.is_utf8 else form.encoding
+    with (
+        file.open("rb") as content,
+        TextIOWrapper(content, encoding=encoding, errors="replace") as text,
+    ):
+        first = content.peek(MOST_FIRST)[:MOST_FIRST]
+        if not first:
+            raise ValueError(
+                f"{file} is empty: a table needs a line with the names of its columns, and rows"
+            )
+        if form.is_utf8 and first.startswith(tuple(OTHER_KINDS)):
+            raise unreadable(file, first=first)
+        heading = text.readline()
+    if heading.count('"') % 2:
+        raise ValueError(
+            f"{file} has a column name with a line break in it: write all names in the first line"
+        )
+    return heading
 
 
 def open_rows(path: str | Path, decimal: str = ".", encoding: str = "utf-8") -> TableFile:

@@ -15,8 +15,8 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from tacit.data.csv_text import is_parquet
 from tacit.data.table_file import PLAIN, TableFile, TextForm
+from tacit.data.unreadable import PARQUET
 
 Location = str | Path | Sequence[str | Path]
 _ENDINGS = (".parquet", ".pq", ".csv")
@@ -159,7 +159,7 @@ def _check_alike(first: TableFile, file: TableFile) -> None:
             f"{file.path} lacks {', '.join(missing)}, which {first.path} has: all files of a "
             "table must have the same columns"
         )
-    if not (is_parquet(first.path) and is_parquet(file.path)):
+    if not (first.path.suffix.lower() in PARQUET and file.path.suffix.lower() in PARQUET):
         return
     before, now = first.types, file.types
     for name in before:

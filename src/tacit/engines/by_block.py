@@ -174,7 +174,6 @@ class ByBlock(Engine):
     monitor: Monitor | None = None
     workers: Workers = map
     _asked: int = field(init=False, default=0)
-    _everybody: bool = field(init=False, default=False)
     # what sums cost everybody, and at most those who were asked but once
     _charged: tuple[Fraction, Fraction] = field(init=False, default=(Fraction(0), Fraction(0)))
 
@@ -186,10 +185,6 @@ class ByBlock(Engine):
                 f"epsilon must be one number per owner, {len(self.cohort)}, got "
                 f"{np.shape(self.epsilon)}"
             )
-
-    @property
-    def speakers(self) -> int:
-        return len(self.cohort) if self._everybody else self._asked
 
     @cached_property
     def _order(self) -> DrawingOrder:
@@ -247,16 +242,17 @@ class ByBlock(Engine):
     def _invite(self, query: Query) -> Everybody | Named | Drawn | None:
         """Whom a query means; those that are asked but once are used up."""
         if query.owners is None:
-            self._everybody = True
+            self.speakers = len(self.cohort)
             return Everybody()
         if isinstance(query.owners, tuple):
             if list(query.owners) != sorted(query.owners):
                 raise ValueError("owners in files are named in rising order")
-            self._everybody = True
+            self.speakers = len(self.cohort)
             return Named(np.array(query.owners, dtype=np.int64))
         if len(self.cohort) - self._asked < query.owners:
             return None
         self._asked += query.owners
+        self.speakers = max(self.speakers, self._asked)
         return self._order.between(self._asked - query.owners, self._asked)
 
     def tally(self, question: Tally) -> Verdict:

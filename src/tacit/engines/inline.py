@@ -39,22 +39,19 @@ class Engine(ABC):
 
     `transcript` is the digest of all questions and answers in order. `monitor` hears before each
     question how many were answered; once it says True nobody is asked any more, and `stopped` is
-    set: an algorithm then ends with what it has. `answered` counts, `tallies` those that were sums.
-    `influence` says what one report to the widest question could do.
+    set: an algorithm then ends with what it has. `answered` counts, `tallies` those that were sums,
+    `speakers` owners that have spoken. `influence` says what one report to the widest question
+    could do.
     """
 
     monitor: Monitor | None = None
     stopped: bool = False
     answered: int = 0
     tallies: int = 0
+    speakers: int = 0
     influence: str = ""
     transcript: bytes = b""
     _widest: int = 0
-
-    @property
-    @abstractmethod
-    def speakers(self) -> int:
-        """How many owners have spoken."""
 
     @abstractmethod
     def ask(self, query: Query) -> Answer | Estimates | None:
@@ -139,10 +136,6 @@ class Inline(Engine):
                 f"{self.epsilon.shape}"
             )
 
-    @property
-    def speakers(self) -> int:
-        return int(np.count_nonzero(self.spent))
-
     @cached_property
     def _waiting(self) -> IntArray:
         """Owners in the order in which they are asked."""
@@ -158,6 +151,7 @@ class Inline(Engine):
         self._note_influence(query)
         epsilon = self.epsilon if isinstance(self.epsilon, float) else self.epsilon[owners]
         self.spent[owners] += epsilon
+        self.speakers = int(np.count_nonzero(self.spent))
         if isinstance(query, ShareQuery) and isinstance(query.learner, Simulated):
             kind = MECHANISMS[query.how]
             return query.learner.simulate(query, self.cohort[owners], kind, epsilon, tapes)
@@ -176,6 +170,7 @@ class Inline(Engine):
             return False
         self._charged[owners] = charged
         self.spent[owners] = [prices[total] for total in charged.tolist()]
+        self.speakers = int(np.count_nonzero(self.spent))
         return True
 
     def _add_up(self, query: ShareQuery, owners: IntArray, tapes: Stream) -> Answer:

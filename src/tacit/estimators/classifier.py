@@ -2,7 +2,7 @@
 scikit-learn classifier.
 """
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import asdict, dataclass
 from math import inf
 from typing import Any, Self
@@ -26,7 +26,6 @@ from tacit.estimators.displays import EstimatorFace
 from tacit.estimators.guarantee import classifier_guarantee, under_two_servers
 from tacit.estimators.inputs import (
     INLINE,
-    Inputs,
     accept_table,
     baseline_of,
     check_trust,
@@ -229,7 +228,9 @@ class PrivateClassifier(EstimatorFace, ClassifierMixin, BaseEstimator):  # type:
             raise bad("features", 'auto or trees with trust="two servers"', chosen.features)
         price = inf if chosen.mechanism == "none" else given.epsilon
         charge = self._charge(price, crowd.delta if crowd.summed else 0.0)
-        algorithm = _algorithm(chosen, given, crowd, own, outlook)
+        asked = {"public": given.sample.public, "crowd": crowd, "epsilon": given.epsilon}
+        asked |= {"mechanism": chosen.mechanism, "own": own}
+        algorithm = _ALGORITHMS[chosen.algorithm](asked, chosen, outlook)
         engine = given.engine(self.engine, stream, monitor=monitor)
         refined = engine.run(algorithm)
         if charge is not None:
@@ -244,17 +245,21 @@ class PrivateClassifier(EstimatorFace, ClassifierMixin, BaseEstimator):  # type:
         named = "privunit" if chosen.mechanism == "auto" else chosen.mechanism
         promise = classifier_guarantee(named, given.epsilon, given.source, stream, engine.influence)
         if crowd.summed:
-            asked = max(1, len(refined.records))
-            promise = under_two_servers(promise, crowd.epsilon, crowd.delta, asked)
+            rounds = max(1, len(refined.records))
+            promise = under_two_servers(promise, crowd.epsilon, crowd.delta, rounds)
         self.guarantee_ = promise if engine.speakers else promise.without_reports
         return self
 
     def _choices(self) -> "_Choices":
         """The parameters, each one of those that there are."""
         maps = ("auto", "linear", "products", "waves", "leaves", "trees")
+        combine = one_of("combine", self.combine, ("precision", "private"))
+        features = one_of("features", self.features, maps)
+        trees = combine == "precision" and features == "trees"
         return _Choices(
-            combine=one_of("combine", self.combine, ("precision", "private")),
-            features=one_of("features", self.features, maps),
+            algorithm="trees" if trees else combine,
+            features=features,
+            maps=MAPS if features == "auto" else (features,),
             mechanism="auto"
             if self.mechanism == "auto"
             else mechanism_by_name(self.mechanism, ("auto",)),
@@ -298,22 +303,21 @@ class PrivateClassifier(EstimatorFace, ClassifierMixin, BaseEstimator):  # type:
 class _Choices:
     """Parameters of a fit as they were accepted."""
 
-    combine: str
+    algorithm: str
     features: str
+    maps: tuple[str, ...]
     mechanism: str
     rounds: int | None
     rows: int
 
 
-def _algorithm(
-    chosen: _Choices, given: Inputs, crowd: Population, own: PublicModel, outlook: Outlook | None
-) -> Generator[ShareQuery, Answer | None, Refined]:
-    """What asks these owners."""
-    asked = (given.sample.public, crowd, chosen.mechanism, given.epsilon)
-    if chosen.combine == "private":
-        return discriminate(*asked, own)
-    if chosen.features == "trees":
-        growth = Growth() if chosen.rounds is None else Growth(trees=chosen.rounds)
-        return grow(*asked, growth=growth, own=own)
-    maps = MAPS if chosen.features == "auto" else (chosen.features,)
-    return refine(*asked, maps=maps, rounds=chosen.rounds, own=own, outlook=outlook)
+# what asks owners: as they are combined, or as the features ask for it
+_ALGORITHMS: dict[str, Callable[..., Generator[ShareQuery, Answer | None, Refined]]] = {
+    "private": lambda asked, chosen, outlook: discriminate(**asked),
+    "trees": lambda asked, chosen, outlook: grow(
+        **asked, growth=Growth() if chosen.rounds is None else Growth(trees=chosen.rounds)
+    ),
+    "precision": lambda asked, chosen, outlook: refine(
+        **asked, maps=chosen.maps, rounds=chosen.rounds, outlook=outlook
+    ),
+}

@@ -6,11 +6,14 @@ the spread of influences over the root of the rows. Intervals are 1.96 standard 
 95 %, for rows that were drawn independently of each other and of the model. AUC's is DeLong's.
 
 For two classes precision, recall and F1 are those of the second one; AUC is its rank. For more,
-F1 and AUC are means over classes, each against the rest.
+F1 and AUC are means over classes, each against the rest. How well the rows of a file fit a model is
+said beside them.
 """
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -19,6 +22,7 @@ from tacit._util.types import BoolArray, FloatArray, IntArray
 
 _BINS = 10  # of the chance of the predicted class, for calibration
 _SMALLEST = 1e-15  # a chance of 0 for what happened costs that of this
+_SHOWN = 5  # columns in a line of misfits
 
 
 @dataclass(frozen=True)
@@ -144,3 +148,21 @@ def _calibration(sure: FloatArray, right: BoolArray) -> tuple[str, float, FloatA
     gap = np.bincount(bins, weights=right - sure, minlength=_BINS) / len(sure)
     value = float(np.abs(gap).sum())
     return "calibration error", value, np.asarray(np.sign(gap)[bins] * (right - sure) - value)
+
+
+def misfits_line(found: Mapping[str, int], path: Path) -> str:
+    """Values of a user's own file that a model cannot take as they are, the worst columns in one
+    line; empty where everything fits. Never for owners' rows.
+
+    >>> misfits_line({"age": 1, "town": 1200}, Path("new.csv")).partition("missing, ")[2]
+    'unknown to the model or beyond its bounds: town 1,200, age 1'
+    """
+    if not found:
+        return ""
+    worst = ", ".join(f"{name} {count:,}" for name, count in Counter(found).most_common(_SHOWN))
+    others = len(found) - _SHOWN
+    more = f" and {others} more column{'' if others == 1 else 's'}" if others > 0 else ""
+    return (
+        f"values of {path} that are missing, unknown to the model or beyond its bounds: "
+        f"{worst}{more}"
+    )

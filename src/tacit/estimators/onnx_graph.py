@@ -118,7 +118,7 @@ class Graph:
                 hot = (term.trees.classes[:, np.newaxis] == np.arange(classes)) * term.temperature
                 return self.linear(values, hot.astype(np.float64), term.level)
             case Mapped():
-                start, folded = term.features.fold(term.weights)
+                start, folded = term.fold()
                 wide = self._expand(term.features.expansion, X)
                 away = self.op("Sub", wide, self.constant(term.features.centre))
                 return self.linear(away, folded, start)

@@ -16,8 +16,6 @@ from tacit.mechanisms.spaces import Ball
 from tacit.sums import NOBODY
 from tacit.sums.halves import Batch, SumTerms
 
-_DRAWS, _SEED = 200, 0
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -90,10 +88,10 @@ class Plan:
             public_rows=len(public.y),
             public_model=belief.own.name,
             public_accuracy=belief.own.accuracy,
-            rise=belief.expected_rise(_DRAWS, _SEED),
+            rise=outlook.rise,
             gain=outlook.gain,
-            features=belief.features,
-            numbers=belief.numbers,
+            features=outlook.features,
+            numbers=outlook.numbers,
             rounds=outlook.rounds,
             collect=outlook.gain >= LEAST_GAIN,
             bytes=_report_bytes(outlook) if population.summed else 16,
@@ -137,7 +135,7 @@ class Plan:
 def _report_bytes(outlook: Outlook) -> int:
     """Of one share in two sealed halves with its proof; its size does not depend on keys."""
     belief = outlook.combination
-    law = belief.population.sum_terms(Ball(belief.numbers, 1.0), outlook.rounds)
+    law = belief.population.sum_terms(Ball(outlook.numbers, 1.0), outlook.rounds)
     return Batch(bytes(32), 1, 1, SumTerms(law, bytes(32), bytes([1]) * 32)).report_size
 
 

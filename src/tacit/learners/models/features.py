@@ -182,16 +182,6 @@ class FeatureMap:
             out[:, 1:] = mapped
         return out
 
-    def fold(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """What a score phi(x) @ weights (dim, classes) begins with, and what it has for each number
-        of the expansion: a row need not be mapped to be scored.
-        """
-        if self.matrix.ndim == 1:
-            return self.level * weights[0], self.matrix[:, np.newaxis] * weights[1:]
-        folded = np.empty((len(self.matrix), weights.shape[1]))
-        affine(self.matrix, np.zeros(self.matrix.shape[1]), weights[1:], folded)
-        return self.level * weights[0], folded
-
 
 @kernel
 def _products(flat: FloatArray, out: FloatArray) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tacit._util.checks import bad
+from tacit._util.checks import bad, whole
 from tacit._util.kernels import affine, exponential, kernel
 from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.learners.models.features import Expansion, FeatureMap
@@ -170,10 +170,21 @@ class Mapped(Term):
 
     def scores(self, X: FloatArray, classes: int) -> FloatArray:
         self.features.check(X.shape[1])  # the kernel indexes with these shapes
-        start, folded = self.features.fold(self.weights)
+        start, folded = self.fold()
         out = np.empty((len(X), classes))
         affine(self.features.expansion.expand(X), self.features.centre, folded, out)
         return out + start
+
+    def fold(self) -> tuple[FloatArray, FloatArray]:
+        """What a score begins with, and what it has for each number of the expansion: a row need
+        not be mapped to be scored.
+        """
+        level, matrix, weights = self.features.level, self.features.matrix, self.weights
+        if matrix.ndim == 1:
+            return level * weights[0], matrix[:, np.newaxis] * weights[1:]
+        folded = np.empty((len(matrix), weights.shape[1]))
+        affine(matrix, np.zeros(matrix.shape[1]), weights[1:], folded)
+        return level * weights[0], folded
 
 
 @message("scores")
@@ -187,8 +198,7 @@ class ScoreModel:
     terms: tuple[Term, ...] = ()
 
     def __post_init__(self) -> None:
-        if not self.classes >= 2:
-            raise bad("classes", "a whole number >= 2", self.classes)
+        whole("classes", self.classes, 2)
 
     def check(self, dim: int, classes: int) -> None:
         """Refuse terms that are not made for rows of `dim` numbers, and other classes."""
