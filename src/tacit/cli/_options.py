@@ -137,6 +137,12 @@ HomeFolder = Annotated[
         envvar="TACIT_HOME",
     ),
 ]
+Authority = Annotated[
+    Path | None, typer.Option("--ca", help="Certificate to trust (PEM).", exists=True)
+]
+Patience = Annotated[
+    float, typer.Option(help="Seconds to go on trying while the coordinator is away.")
+]
 
 
 def home_folder(given: Path | None, rehearsal: bool = False) -> Path:

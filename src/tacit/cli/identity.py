@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from tacit.cli import add
-from tacit.cli._options import HomeFolder, home_folder
+from tacit.cli._options import Authority, HomeFolder, Patience, home_folder
 from tacit.cli._output import Screen
 from tacit.cli.invite import Way
 from tacit.cli.join import Where
@@ -57,9 +57,7 @@ def helper(
 
 def owner(
     url: Where,
-    authority: Annotated[
-        Path | None, typer.Option("--ca", help="Certificate to trust (PEM).", exists=True)
-    ] = None,
+    authority: Authority = None,
     data: Annotated[
         Path | None, typer.Option(help="Of a gateway: its table, which names owners.", exists=True)
     ] = None,
@@ -67,9 +65,7 @@ def owner(
         str | None, typer.Option(help="Of a gateway: the column that names owners.")
     ] = None,
     home: HomeFolder = None,
-    patience: Annotated[
-        float, typer.Option(help="Seconds to go on trying while the coordinator is away.")
-    ] = 600.0,
+    patience: Patience = 600.0,
     *,
     screen: Screen,
 ) -> None:

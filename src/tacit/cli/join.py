@@ -16,8 +16,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.cli._options import (
     FAILED,
+    Authority,
     HomeFolder,
     LogJson,
+    Patience,
     home_folder,
     key_of,
     log_to_stderr,
@@ -134,9 +136,7 @@ def join(
     owners: Annotated[
         str | None, typer.Option(help="Column that names owners; default: one owner.")
     ] = None,
-    authority: Annotated[
-        Path | None, typer.Option("--ca", help="Certificate to trust (PEM).", exists=True)
-    ] = None,
+    authority: Authority = None,
     campaign_key: Annotated[
         str | None, typer.Option(help="The campaign key (hex) to pin before first use.")
     ] = None,
@@ -159,9 +159,7 @@ def join(
             help="Keys (hex, one in a line) of the only peers to take part with.", exists=True
         ),
     ] = None,
-    patience: Annotated[
-        float, typer.Option(help="Seconds to go on trying while the coordinator is away.")
-    ] = 86400.0,
+    patience: Patience = 86400.0,
     rehearsal: Annotated[
         int | None, typer.Option(help="Seed of a rehearsal: reproducible, NOT PRIVATE.")
     ] = None,
@@ -286,13 +284,9 @@ def model(
     campaign_key: Annotated[
         str | None, typer.Option(help="The campaign's key that must have signed the model (hex).")
     ] = None,
-    authority: Annotated[
-        Path | None, typer.Option("--ca", help="Certificate to trust (PEM).", exists=True)
-    ] = None,
+    authority: Authority = None,
     home: HomeFolder = None,
-    patience: Annotated[
-        float, typer.Option(help="Seconds to go on trying while the coordinator is away.")
-    ] = 600.0,
+    patience: Patience = 600.0,
     *,
     screen: Screen,
 ) -> None:
@@ -341,16 +335,12 @@ _NO_MODEL = {
 
 def leave(
     url: Where,
-    authority: Annotated[
-        Path | None, typer.Option("--ca", help="Certificate to trust (PEM).", exists=True)
-    ] = None,
+    authority: Authority = None,
     owner: Annotated[
         str | None, typer.Option(help="Who leaves a gateway: what the column of owners says.")
     ] = None,
     home: HomeFolder = None,
-    patience: Annotated[
-        float, typer.Option(help="Seconds to go on trying while the coordinator is away.")
-    ] = 600.0,
+    patience: Patience = 600.0,
     *,
     screen: Screen,
 ) -> None:

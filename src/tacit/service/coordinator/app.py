@@ -99,9 +99,12 @@ class Coordinator:
         observe = self.own_watch.observe_batch
         looks = QuestionLookup(self.store, self.statements)
         self._owners = OwnerRoutes(self.store, self.campaign_key, writes, looks, observe)
-        self._peers = PeerRoutes(
-            self.store, self.campaign_key, self.rosters, self.statements, self.root
-        )
+        self._peers: list[Route] = []
+        if self.rosters is not None:
+            signed_so_far = PeerRoutes(
+                self.store, self.campaign_key, self.rosters, self.statements, self.root
+            )
+            self._peers = signed_so_far.routes()
 
     def app(self) -> Guard:
         """The ASGI application of a campaign that is the only one."""
@@ -135,7 +138,7 @@ class Coordinator:
             ),
             Route("/v1/leave", self.leave, methods=post),
             Route("/v1/rekey", self.rekey, methods=post),
-            *self._peers.routes(),
+            *self._peers,
             *self._administration.routes(),
         ]
 

@@ -245,15 +245,15 @@ class Testimony:
 
 
 class PeerRoutes:
-    """Gives peers what was signed; in campaigns of other kinds there is nothing to give. Where keys
-    were replaced, they hear how many `statements` say so.
+    """Gives peers what was signed. Where keys were replaced, they hear how many `statements` say
+    so.
     """
 
     def __init__(
         self,
         store: Store,
         campaign: bytes,
-        rosters: Rosters | None,
+        rosters: Rosters,
         statements: Callable[[], int],
         root: str = "",
     ) -> None:
@@ -271,15 +271,15 @@ class PeerRoutes:
         ]
 
     async def roster(self, request: Request) -> Response:
-        return await self._send(request, None if self._rosters is None else self._rosters.roster)
+        return await self._send(request, self._rosters.roster)
 
     async def turn(self, request: Request) -> Response:
-        return await self._send(request, None if self._rosters is None else self._rosters.turn)
+        return await self._send(request, self._rosters.turn)
 
     async def lie(self, request: Request) -> Response:
-        return await self._send(request, None if self._rosters is None else self._rosters.lie)
+        return await self._send(request, self._rosters.lie)
 
-    async def _send(self, request: Request, find: Callable[[int], bytes | None] | None) -> Response:
+    async def _send(self, request: Request, find: Callable[[int], bytes | None]) -> Response:
         """What there is, for members; 204: nothing yet."""
         route = "GET", request.url.path.removeprefix(self._root)
         claim = Claim.of(self._campaign, route, request.headers, await request.body())
@@ -289,7 +289,7 @@ class PeerRoutes:
         number = request.path_params["number"]
         if not _NUMBER.fullmatch(number):
             raise HTTPException(404)
-        found = None if find is None else await run_in_threadpool(find, int(number))
+        found = await run_in_threadpool(find, int(number))
         if found is None:
             return Response(status_code=204)
         count = self._statements()
