@@ -10,7 +10,8 @@ from rich.console import Console
 
 from tacit.mechanisms.streams import seeded
 from tacit.render.pages import page_of
-from tacit_papers.a.bounds import BoundRow, ScaleCell, bound_statements
+from tacit_papers.a.boosting_claims import bound_statements
+from tacit_papers.a.bounds import BoundRow, ScaleCell
 from tacit_papers.a.claims import statements_a
 from tacit_papers.a.experiment import DATASETS, cells_a
 from tacit_papers.a.measurements import PublicRow, TableCell, TableRow, published_cell

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from math import sqrt
 
-from tacit_papers.a.boosting_claims import REASONS, SOURCES, boosting_statements
-from tacit_papers.a.bounds import bound_statements
+from tacit_papers.a.boosting_claims import REASONS, SOURCES, boosting_statements, bound_statements
 from tacit_papers.a.measurements import TableRow, published_cell
 from tacit_papers.a.published import EPSILONS, TABLES
 from tacit_papers.claims import (
