@@ -19,7 +19,7 @@ from tacit import (
     RandomizedResponse,
     seeded,
 )
-from tacit._util.types import FloatArray
+from tacit._util.checks import FloatArray
 
 _EPSILON = 1.0
 _BASE = Piecewise

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from tacit.audit.own_rows import Findings, audit_rows
+from tacit.audit.mechanisms import Findings, audit_rows
 from tacit.cli import app
 from tacit.data.cohort import Cohort, Public
 from tacit.data.owner_blocks import BlockedCohort

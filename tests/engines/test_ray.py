@@ -12,8 +12,7 @@ import pytest
 from tacit import PeerEnsemble, PrivateBoosting, PrivateClassifier, SiteEnsemble
 from tacit.data.cohort import Cohort
 from tacit.data.owner_blocks import BlockedCohort, OwnerBlock
-from tacit.engines.by_block import ByBlock
-from tacit.engines.on_ray import ray_workers
+from tacit.engines.by_block import ByBlock, ray_workers
 from tacit.estimators.peer_methods import keep_own
 from tacit.learners.learner import Facts, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble

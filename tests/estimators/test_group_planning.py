@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from tacit.data.cohort import Public
-from tacit.data.number_target import LEVELS
+from tacit.data.cohort import LEVELS, Public
 from tacit.data.schema import Number, Schema
 from tacit.estimators.group_planning import (
     VARIANCE,

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from sqlalchemy import text
 
-from tacit._util.durable import replace_file
+from tacit._util.stopping import replace_file
 from tacit.cli import app
 from tacit.cli.serve import admin_key
 from tacit.estimators.persistence import SavedModel, open_model

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from tacit._util import durable
-from tacit._util.durable import use_journal
+from tacit._util.stopping import use_journal
 
 
 @pytest.fixture

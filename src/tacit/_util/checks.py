@@ -1,4 +1,5 @@
-"""One form for every message about a bad parameter: its name, the rule, the value that broke it.
+"""Names for the arrays that travel through the package, and one form for every message about a bad
+parameter: its name, the rule, the value that broke it.
 
 Checks are written in the positive form (``if not 0 < value < inf``), so that NaN fails them.
 A message may name parameters, shapes and types, which are public; never a value of somebody's rows.
@@ -8,6 +9,17 @@ import math
 from collections.abc import Collection
 from itertools import pairwise
 from numbers import Integral, Real
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+AnyArray: TypeAlias = npt.NDArray[Any]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+ByteArray: TypeAlias = npt.NDArray[np.uint8]
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+IntArray: TypeAlias = npt.NDArray[np.int64]
+WordArray: TypeAlias = npt.NDArray[np.uint64]
 
 
 def bad(name: str, rule: str, value: object) -> ValueError:

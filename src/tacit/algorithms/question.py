@@ -20,8 +20,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from tacit._util.checks import bad, one_of, positive
-from tacit._util.types import FloatArray, IntArray
+from tacit._util.checks import FloatArray, IntArray, bad, one_of, positive
 from tacit.algorithms.posterior import Posterior, mean_curvature
 from tacit.learners.learner import ReportTerms
 from tacit.learners.models.scores import contrasts, softmax

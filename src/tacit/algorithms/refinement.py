@@ -16,8 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit._util.checks import whole
-from tacit._util.types import FloatArray
+from tacit._util.checks import FloatArray, whole
 from tacit.algorithms.combination import MAPS, Outlook, look_ahead
 from tacit.algorithms.feature_maps import within_classes
 from tacit.algorithms.public_baseline import PublicModel, fit_public, frequencies

@@ -22,9 +22,9 @@ import typer.main
 from typer.core import TyperCommand, TyperGroup
 
 import tacit
+from tacit._util.stopping import on_interrupt
 from tacit.cli._options import BAD_INPUT, BROKEN, DONE, INTERRUPTED, TABLE, failure, in_plain_words
 from tacit.cli._output import Screen
-from tacit.program import on_interrupt
 
 _UsageError: Any = typer.BadParameter.__mro__[1]  # its own name moved between releases of typer
 

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from tacit._util.checks import whole
+from tacit._util.stopping import on_interrupt
 from tacit.algorithms.combination import Outlook, look_ahead
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population
@@ -33,7 +34,6 @@ from tacit.estimators.planning import Plan
 from tacit.estimators.sites import SiteEnsemble
 from tacit.learners.owners import learner_or_simulation
 from tacit.mechanisms.streams import drawing_order, stream_of
-from tacit.program import on_interrupt
 
 if TYPE_CHECKING:
     from tacit.estimators.at_scale import FileOwners

@@ -244,7 +244,7 @@ def _check_rows(
     found: _Findings, table: _OwnTable, sizes: _Sizes, seed: int, screen: Screen
 ) -> None:
     """The part with one's own rows, read as `tacit fit` reads them."""
-    from tacit.audit.own_rows import audit_rows
+    from tacit.audit.mechanisms import audit_rows
     from tacit.data.owner_blocks import RowReading, survey
     from tacit.data.sample import ColumnRoles
     from tacit.data.table_file import open_rows, read_sample

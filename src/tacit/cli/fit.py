@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from tacit._util.checks import one_of, positive
+from tacit._util.stopping import on_interrupt
 from tacit.cli._options import (
     Categories,
     Decimal,
@@ -20,7 +21,6 @@ from tacit.cli._options import (
     SchemaFile,
 )
 from tacit.cli._output import Screen, check_file, check_table, writable
-from tacit.program import on_interrupt
 
 _NO_PUBLIC = (
     "--public FILE is missing: rows that you may use freely (your own, or published ones) "

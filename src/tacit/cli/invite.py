@@ -21,7 +21,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tacit._util.durable import read_or_create
+from tacit._util.stopping import read_or_create
 from tacit.cli._options import key_of
 from tacit.cli._output import Screen
 from tacit.mechanisms.streams import rational

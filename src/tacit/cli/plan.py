@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from tacit._util.checks import one_of, positive
+from tacit._util.stopping import on_interrupt
 from tacit.cli._options import (
     DO_NOT_COLLECT,
     Categories,
@@ -21,7 +22,6 @@ from tacit.cli._options import (
     SchemaFile,
 )
 from tacit.cli._output import Screen, Steps, check_file, check_table, steps, table_of
-from tacit.program import on_interrupt
 from tacit.sums import HOW, NOBODY, TRUSTS
 
 if TYPE_CHECKING:  # a wrong option or a missing file is told before any of it is loaded

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tacit._util.stopping import on_interrupt
 from tacit.cli._options import Decimal, Encoding, optional_key
 from tacit.cli._output import Screen, bar, check_file, check_table, writable
-from tacit.program import on_interrupt
 
 if TYPE_CHECKING:  # a wrong option or a missing file is told before any of it is loaded
-    from tacit._util.types import AnyArray, IntArray
+    from tacit._util.checks import AnyArray, IntArray
     from tacit.data.schema import Schema
     from tacit.data.table import UserTable
     from tacit.data.table_file import TableFile

@@ -12,7 +12,7 @@ import typer
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from tacit._util.durable import read_or_create
+from tacit._util.stopping import read_or_create
 from tacit.cli._options import (
     FAILED,
     LogJson,

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit._util.checks import bad, positive
-from tacit._util.types import FloatArray
+from tacit._util.checks import FloatArray, bad, positive
 from tacit.data.cohort import Cohort
 from tacit.data.owner_blocks import (
     BlockedCohort,
@@ -44,7 +43,7 @@ def workers_at(where: str) -> Workers:
     if where == INLINE:
         return map
     if where == "ray" or where.startswith("ray://"):
-        from tacit.engines.on_ray import ray_workers
+        from tacit.engines.by_block import ray_workers
 
         return ray_workers(where)
     raise bad("engine", '"inline", "ray" or "ray://host:port"', where)

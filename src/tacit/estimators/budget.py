@@ -20,7 +20,7 @@ from typing import Any, Self
 import numpy as np
 
 from tacit._util.checks import bad, check_delta, positive
-from tacit._util.durable import make_private, use_journal
+from tacit._util.stopping import make_private, use_journal
 from tacit.estimators.inputs import AROUND
 
 _TABLES = """

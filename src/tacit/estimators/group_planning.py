@@ -20,13 +20,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tacit._util.checks import bad, positive, whole
-from tacit._util.types import FloatArray, IntArray
+from tacit._util.checks import FloatArray, IntArray, bad, positive, whole
 from tacit.algorithms.public_baseline import CANDIDATES, fit_public
 from tacit.algorithms.site_weights import PublicOnly
 from tacit.algorithms.sites import combine_sites, models_of_public, projections_of, tune_site
-from tacit.data.cohort import Cohort, Public
-from tacit.data.number_target import LEVELS, steps_of
+from tacit.data.cohort import LEVELS, Cohort, Public, steps_of
 from tacit.engines.inline import Inline
 from tacit.estimators.peer_methods import METHODS
 from tacit.estimators.sites import loss_of

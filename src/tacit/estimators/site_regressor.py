@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
-from tacit.data.number_target import NumberSchema, Range
+from tacit._util.checks import AnyArray, BoolArray, FloatArray, IntArray
+from tacit.data.cohort import NumberSchema, Range
 from tacit.data.sample import schema_of_rows
 from tacit.data.schema import Schema
 from tacit.data.table import encode_rows

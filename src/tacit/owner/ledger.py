@@ -22,7 +22,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import NoReturn
 
-from tacit._util.durable import use_journal
+from tacit._util.stopping import use_journal
 from tacit.owner.ledger_entries import (
     FIELDS,
     CampaignId,

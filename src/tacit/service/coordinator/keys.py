@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from sqlalchemy import inspect, select, update
 
 from tacit._util.checks import bad
-from tacit._util.durable import make_private, replace_file
+from tacit._util.stopping import make_private, replace_file
 from tacit.learners.query import PURPOSE
 from tacit.service.coordinator import tables
 from tacit.service.coordinator.store import Store

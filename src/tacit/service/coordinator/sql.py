@@ -28,7 +28,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Engine
 
-from tacit._util.durable import make_private, use_journal
+from tacit._util.stopping import make_private, use_journal
 from tacit.service.coordinator.tables import StoreError, campaign, owners, reports, storage, tokens
 from tacit.wire.envelopes import Vault, check_storage
 

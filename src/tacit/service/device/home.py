@@ -33,7 +33,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from tacit._util.durable import read_or_create, replace_file
+from tacit._util.stopping import read_or_create, replace_file
 from tacit.data.table import conform_owners
 from tacit.owner.ledger import Book, Ledger, LedgerError
 from tacit.owner.ledger_entries import Entry, state_folder

@@ -20,7 +20,7 @@ from typing import ClassVar, Protocol
 import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from tacit._util.durable import read_or_create
+from tacit._util.stopping import read_or_create
 from tacit.algorithms.peers import Released
 from tacit.data.cohort import Cohort
 from tacit.learners.query import PURPOSE, Invitation

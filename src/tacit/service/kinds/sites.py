@@ -6,8 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit._util.checks import bad, one_of, positive
-from tacit._util.types import FloatArray
+from tacit._util.checks import FloatArray, bad, one_of, positive
 from tacit.algorithms.site_weights import COMBINE
 from tacit.algorithms.sites import (
     SiteEnsembleModel,
@@ -16,8 +15,7 @@ from tacit.algorithms.sites import (
     projections_of,
     tune_site,
 )
-from tacit.data.cohort import Public
-from tacit.data.number_target import NumberSchema, Range, steps_of
+from tacit.data.cohort import NumberSchema, Public, Range, steps_of
 from tacit.data.sample import ColumnRoles
 from tacit.estimators.group_planning import GroupPlan, OwnerGroup, plan_sites
 from tacit.estimators.guarantee import Source, site_guarantee

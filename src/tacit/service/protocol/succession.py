@@ -28,7 +28,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from tacit._util.checks import bad
-from tacit._util.durable import read_or_create, replace_file
+from tacit._util.stopping import read_or_create, replace_file
 from tacit.wire import WireError, decode, encode, message
 from tacit.wire.envelopes import KEY, preimage, public_bytes
 

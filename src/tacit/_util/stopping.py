@@ -1,12 +1,64 @@
-"""What is on disk is there whole or not at all, whoever is killed: small files, and SQLite."""
+"""Being stopped, by Ctrl-C, by a kill or by a loss of power.
+
+    with on_interrupt()         while modules are imported: one line, exit status 130, at once
+    with on_interrupt(notice)   work worth keeping: the first asks to stop, the second interrupts
+
+Else Ctrl-C is an exception, which a command may catch. A `KeyboardInterrupt` in the middle of
+somebody else's import may be swallowed, or end in a traceback; as long as no command has done
+anything there is nothing to keep, so leaving at once is safe. This file is imported before all
+others, so it imports nothing heavy.
+
+What is on disk is there whole or not at all, whoever is killed: small files, and SQLite.
+"""
 
 import os
+import signal
 import sqlite3
+import sys
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
+
+_NOTHING_DONE = "stopped: nothing was done yet"
+_INTERRUPTED = 130  # 128 and the number of SIGINT, as shells count
+
+
+@contextmanager
+def on_interrupt(notice: str = "") -> Iterator[Callable[[], bool]]:
+    """What Ctrl-C does meanwhile. Without a notice there is nothing to keep, and it ends the
+    program; where it is ignored (as by nohup) it stays so. With one the first asks to stop, and
+    `notice` tells what a second one does; whether somebody pressed it is what a `with` is given.
+    """
+    pressed = False
+    before = signal.getsignal(signal.SIGINT)
+
+    def note(number: int, frame: FrameType | None) -> None:
+        nonlocal pressed
+        pressed = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        # written directly: a handler may come in the middle of any other writing
+        os.write(2, f"\ntacit: {notice}\n".encode())
+
+    if notice or before is signal.default_int_handler:
+        signal.signal(signal.SIGINT, note if notice else _leave)
+    try:
+        yield lambda: pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    if "--json" in sys.argv:
+        os.write(1, f'{{"stopped": "{_NOTHING_DONE}"}}\n'.encode())
+    os.write(2, f"tacit: {_NOTHING_DONE}\n".encode())
+    os._exit(_INTERRUPTED)
+
+
+# Files
+# ------------------------------------------------------------------------------------------------
 
 _WAIT = 60.0  # seconds for another process that is at the same file
 _PAUSE = 0.01  # seconds between two tries
