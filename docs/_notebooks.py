@@ -54,6 +54,8 @@ def run(notebook: Any, name: str) -> Iterator[list[dict[str, Any]]]:
     module = type(sys)(name)
     module.__dict__.update(names)
     sys.modules[name] = module  # dataclasses look up the module that they are made in
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")  # what others left open is not of these cells
     count = 0
     try:
         for cell in notebook["cells"]:

@@ -19,7 +19,8 @@ from tacit.service.coordinator.openapi import DOCUMENT
 from tacit.service.protocol.guard import Limits
 from tacit.service.protocol.handshake import Request, request_headers
 from tacit.wire.envelopes import public_bytes
-from tests.service.coordinator.made import ADMIN, client_of, enrol, folder_of, running
+from tests.service.coordinator.made import ADMIN, client_of, enrol, running
+from tests.service.coordinator.peers import folder_of
 
 KEY, LEAVER = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
 CAMPAIGN = Ed25519PrivateKey.generate()
@@ -61,17 +62,13 @@ class Admission(AuthBase):
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
+    """Of peers: their campaigns have all routes that there are."""
     made = running(
         folder_of(tmp_path_factory.mktemp("openapi")), key=CAMPAIGN, limits=Limits(burst=1e9)
     )
     for token, key in (("token number 0001", KEY), ("token number 0002", LEAVER)):
         made.store.add_tokens([token])
-        assert enrol(
-            made.store,
-            public_bytes(key.public_key()).hex(),
-            token,
-            "",
-        )
+        assert enrol(made.store, public_bytes(key.public_key()).hex(), token, f"by {token}")
     return made
 
 

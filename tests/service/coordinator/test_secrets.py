@@ -8,6 +8,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.service.protocol.handshake import Claim, Request, UnsignedError, request_headers
 from tacit.wire.envelopes import public_bytes
+from tests.service.coordinator import peers
 from tests.service.coordinator.made import ADMIN, enrol, folder_of, running, visiting
 
 TOKEN, LABEL = "token-of-the-clinic-in-town", "The clinic in town"
@@ -73,10 +74,10 @@ def test_what_is_signed_for_one_campaign_is_nothing_in_another(tmp_path):
 
 
 def test_numbers_that_no_database_takes_are_not_there(tmp_path):
-    service = running(folder_of(tmp_path))
+    service = running(peers.folder_of(tmp_path))
     key = Ed25519PrivateKey.generate()
     service.store.add_tokens([TOKEN])
-    assert enrol(service.store, public_bytes(key.public_key()).hex(), TOKEN)
+    assert enrol(service.store, public_bytes(key.public_key()).hex(), TOKEN, "north")
 
     async def main():
         async with visiting(service.app) as client:

@@ -245,7 +245,7 @@ def _relay(what: str) -> Part:
         "schema": {"type": "integer", "minimum": 0},
     }
     route = _get(
-        what,
+        f"{what} In campaigns of peers alone.",
         _content(_BYTES, "application/octet-stream"),
         *(401, 403, 404),
         security=_SIGNED,
