@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from tacit._util import durable
+from tacit._util import stopping
 from tacit._util.stopping import use_journal
 
 
@@ -40,7 +40,7 @@ def test_who_comes_second_waits_for_the_first(connections):
 
 
 def test_patience_ends(connections, monkeypatch):
-    monkeypatch.setattr(durable, "_WAIT", 0.05)
+    monkeypatch.setattr(stopping, "_WAIT", 0.05)
     with pytest.raises(sqlite3.OperationalError, match="locked"):
         use_journal(connections[1])
 
