@@ -12,8 +12,8 @@ from benchmarks.rounds import rounds_table
 from benchmarks.rounds_child import DIM, ROWS
 from benchmarks.tables import Row, Table, at_least
 from benchmarks.timing import QUICK, Effort, best, cores, per_count, per_item, pin
-from tacit._util.checks import FloatArray, IntArray
 from tacit._util.kernels import dot_kernel
+from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.boosting import OwnSample, Schedule, boost
 from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tacit._util.checks import FloatArray, IntArray
+from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.boosting import Schedule
 from tacit.data.cohort import Cohort, Public
 

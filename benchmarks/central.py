@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.problems.problem import Setting, problem_of
-from tacit._util.checks import FloatArray, IntArray
+from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import DELTA, Population
 from tacit.algorithms.refinement import refine

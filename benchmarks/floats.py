@@ -11,7 +11,7 @@ from math import exp, floor
 import numpy as np
 import numpy.typing as npt
 
-from tacit._util.checks import FloatArray, IntArray
+from tacit._util.types import FloatArray, IntArray
 
 _BLOCK = 1 << 16  # rows
 _PER_COORDINATE = 2.5  # epsilon that one sampled coordinate is worth

@@ -23,7 +23,7 @@ from pyarrow import parquet
 
 from benchmarks.children import figures_of
 from tacit import PrivateClassifier
-from tacit._util.checks import FloatArray, IntArray
+from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.public_baseline import fit_public
 from tacit.data.sample import Sample
 from tacit.data.table_file import TableFile

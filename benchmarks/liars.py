@@ -15,7 +15,7 @@ from rich.console import Console
 
 from benchmarks.tables import Row, Table, Verdict
 from benchmarks.timing import FULL, QUICK, Effort
-from tacit._util.checks import AnyArray, ByteArray
+from tacit._util.types import AnyArray, ByteArray
 from tacit.mechanisms.spaces import Ball
 from tacit.mechanisms.streams import secure, seeded
 from tacit.sums.halves import COORDINATOR, Batch, SumTerms, seal_reports, seal_sent

@@ -19,7 +19,7 @@ from tacit import (
     RandomizedResponse,
     seeded,
 )
-from tacit._util.checks import FloatArray
+from tacit._util.types import FloatArray
 
 _EPSILON = 1.0
 _BASE = Piecewise

@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.children import measure
 from benchmarks.timing import DIM
 from tacit import Box, Piecewise, Reports, Totals, seeded
-from tacit._util.checks import FloatArray
+from tacit._util.types import FloatArray
 
 _BLOCK = 1 << 16  # owners
 _WARM = 100  # owners: enough to compile, too few to leave a block's memory behind

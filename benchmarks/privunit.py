@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.tables import Row, Table, at_least
 from benchmarks.timing import DIM, Effort, best, per_item
 from tacit import Ball, Mechanism, Piecewise, PrivUnit, seeded
-from tacit._util.checks import FloatArray
+from tacit._util.types import FloatArray
 
 _EPSILONS = (1.0, 3.0, 5.0, 7.0)
 _LEAST_GAIN = 10  # goal

@@ -14,7 +14,7 @@ from rich.console import Console
 from benchmarks.children import figures_of
 from benchmarks.tables import Row, Table, Verdict
 from benchmarks.timing import FULL, QUICK, Effort, best, pin
-from tacit._util.checks import AnyArray
+from tacit._util.types import AnyArray
 from tacit.sums.prio3.batch import Sent, Server, coins_size, make_reports
 from tacit.sums.prio3.fields import SEED, expand
 from tacit.sums.prio3.instances import Sizes, prio3_bounded_vector, soundness_bits

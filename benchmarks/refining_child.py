@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.children import measure
-from tacit._util.checks import FloatArray, IntArray
+from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import refine

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from tacit._util.checks import IntArray
+from tacit._util.types import IntArray
 from tacit.algorithms.public_baseline import fit_public
 from tacit.data.cohort import Public
 from tacit.estimators.planning import plan

@@ -13,7 +13,7 @@ from benchmarks.rivals import Rivals
 from benchmarks.tables import Row, Table, Verdict, at_least, at_most
 from benchmarks.timing import DIM, Effort, best, cores, per_item, pin
 from tacit import Box, Piecewise, secure, seeded
-from tacit._util.checks import FloatArray, WordArray
+from tacit._util.types import FloatArray, WordArray
 
 _EPSILONS = (1.0, 5.0)
 # goals

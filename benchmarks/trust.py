@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from tacit._util.checks import BoolArray, FloatArray
+from tacit._util.types import BoolArray, FloatArray
 from tacit.algorithms.combination import look_ahead
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.datasets import make_classification
 
 from tacit import PrivateBoosting, load, register
-from tacit._util.checks import FloatArray, IntArray
+from tacit._util.types import FloatArray, IntArray
 from tacit.data.cohort import Cohort
 from tacit.learners.learner import Facts, Learner, ShareQuery
 from tacit.learners.owners.centroid import class_sums

@@ -26,7 +26,7 @@ import pandas as pd
 from reliability.campaign import LEARNERS, PRIVATE, Campaign, in_memory, ledger_in, limits
 from reliability.finding import Finding
 from tacit import Cohort, Laplace, Number, PrivateBoosting, Schema, secure
-from tacit._util.checks import FloatArray
+from tacit._util.types import FloatArray
 from tacit.data.schema import Encoded
 from tacit.engines.inline import Inline
 from tacit.learners.query import Query

@@ -17,7 +17,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from tacit._util.checks import FloatArray, IntArray
+from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.peers import Released
 from tacit.audit.clock import CASES, audit_clock, audit_polls, through_member
 from tacit.audit.device import audit_budget, audit_device

@@ -26,7 +26,7 @@ from reliability.campaign import NAME, PRIVATE, Campaign, in_memory, ledger_in, 
 from reliability.finding import Finding
 from reliability.hostile import CAMPAIGN, EXPIRES, NUMBER, SCHEMA, Fuzz, terms_of
 from reliability.hostile_anything import HELPER
-from tacit._util.checks import FloatArray
+from tacit._util.types import FloatArray
 from tacit.data.cohort import Cohort
 from tacit.learners.query import PURPOSE, Invitation, Query, digest_of, unpack
 from tacit.mechanisms.base import Reports

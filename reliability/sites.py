@@ -17,7 +17,7 @@ import numpy as np
 from rich.console import Console
 
 from reliability.finding import Finding, show
-from tacit._util.checks import FloatArray, IntArray
+from tacit._util.types import FloatArray, IntArray
 from tacit.audit.questions import gradient_length
 from tacit.data.cohort import LEVELS
 from tacit.learners.sites.losses import Huber, HuberHinge, LogisticLoss, Loss

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit._util.checks import FloatArray
+from tacit._util.types import FloatArray
 
 Coins = np.random.Generator
 Rows = Callable[[Coins, int], FloatArray]

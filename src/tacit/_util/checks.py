@@ -1,25 +1,18 @@
-"""Names for the arrays that travel through the package, and one form for every message about a bad
-parameter: its name, the rule, the value that broke it.
+"""What is wrong with what was given, and what to do: parameters, and files.
 
-Checks are written in the positive form (``if not 0 < value < inf``), so that NaN fails them.
-A message may name parameters, shapes and types, which are public; never a value of somebody's rows.
+A message about a bad parameter has one form: its name, the rule, the value that broke it. Checks
+are written in the positive form (``if not 0 < value < inf``), so that NaN fails them. A message may
+name parameters, shapes and types, which are public; never a value of somebody's rows. One about a
+file that cannot be read as a table says what it may be instead; no row is quoted.
 """
 
+import csv
 import math
+import re
 from collections.abc import Collection
 from itertools import pairwise
 from numbers import Integral, Real
-from typing import Any, TypeAlias
-
-import numpy as np
-import numpy.typing as npt
-
-AnyArray: TypeAlias = npt.NDArray[Any]
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
-ByteArray: TypeAlias = npt.NDArray[np.uint8]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-IntArray: TypeAlias = npt.NDArray[np.int64]
-WordArray: TypeAlias = npt.NDArray[np.uint64]
+from pathlib import Path
 
 
 def bad(name: str, rule: str, value: object) -> ValueError:
@@ -67,3 +60,63 @@ def check_delta(delta: float) -> float:
     if delta != 0 and not 0 < positive("delta", delta) < 0.5:
         raise bad("delta", "0, or above 0 and below 0.5", delta)
     return float(delta)
+
+
+# Files
+# ------------------------------------------------------------------------------------------------
+
+PARQUET = (".parquet", ".pq")  # endings of names
+_RAGGED = re.compile(r"Expected \d+ columns, got \d+")
+OTHER_KINDS = {  # what files begin with that are no CSV
+    b"\x1f\x8b": "it is compressed (gzip): unpack it first",
+    b"PK": "it is a workbook or an archive: save it as CSV first",
+    b"PAR1": "it is a parquet file: let its name end in .parquet",
+    b"\xff\xfe": "it is UTF-16 text: save it as UTF-8, or say --encoding utf-16",
+    b"\xfe\xff": "it is UTF-16 text: save it as UTF-8, or say --encoding utf-16",
+}
+MOST_FIRST = max(map(len, OTHER_KINDS))
+
+
+def unreadable(
+    file: Path, problem: Exception | None = None, found: str = "", first: bytes = b""
+) -> ValueError:
+    """The library's message may quote a row: only its figures are told; `found` is what a second
+    look at the file says.
+    """
+    said = str(problem or "")
+    if file.suffix.lower() in PARQUET and found:
+        why = found
+    elif _RAGGED.search(said):
+        why = found or "a line has more or fewer values than the first has names"
+    elif "UTF8" in said.upper():
+        why = "it is not UTF-8 text: save it as UTF-8, or name its --encoding, as latin-1"
+    else:
+        if not first:
+            with file.open("rb") as content:
+                first = content.read(MOST_FIRST)
+        known = "" if first == b"PAR1" and file.suffix.lower() in PARQUET else _other_kind(first)
+        why = known or "is it a CSV (UTF-8 text) or parquet file with a heading?"
+    return ValueError(f"{file} cannot be read as a table: {why}")
+
+
+def find_ragged(file: Path, delimiter: str, encoding: str) -> str:
+    """Which line first has another number of values than the heading has names; empty: none."""
+    with file.open(encoding=encoding, errors="replace", newline="") as text:
+        lines = csv.reader(text, delimiter=delimiter)
+        names = len(next(lines, []))
+        try:
+            for values in lines:
+                if values and len(values) != names:
+                    return (
+                        f"line {lines.line_num:,} has {len(values)} values, and the first line "
+                        f"{names} names: every line must have as many values as the first has names"
+                    )
+        except csv.Error:
+            return ""
+    return ""
+
+
+def _other_kind(first: bytes) -> str:
+    """What a file is that is not CSV, by its first bytes; empty: nothing is known."""
+    kinds = (reason for begin, reason in OTHER_KINDS.items() if first.startswith(begin))
+    return next(kinds, "")

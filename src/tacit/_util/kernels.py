@@ -24,7 +24,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from tacit._util.checks import FloatArray
+from tacit._util.types import FloatArray
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")

@@ -18,7 +18,8 @@ from typing import Protocol
 
 import numpy as np
 
-from tacit._util.checks import BoolArray, FloatArray, whole
+from tacit._util.checks import whole
+from tacit._util.types import BoolArray, FloatArray
 from tacit.algorithms.refinement import all_rounds, rounds_in_words
 from tacit.data.cohort import Public
 from tacit.learners.learner import Facts, Learner, ReportTerms, ShareQuery, Tally

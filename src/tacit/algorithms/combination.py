@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit._util.checks import FloatArray
+from tacit._util.types import FloatArray
 from tacit.algorithms.feature_maps import Basis, Group, basis_of, with_model
 from tacit.algorithms.posterior import Posterior, PriorScale
 from tacit.algorithms.public_baseline import PublicModel

@@ -15,7 +15,8 @@ from sklearn.covariance import ledoit_wolf_shrinkage
 from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits  # a dependency of scikit-learn
 
-from tacit._util.checks import FloatArray, bad
+from tacit._util.checks import bad
+from tacit._util.types import FloatArray
 from tacit.algorithms.public_baseline import PublicModel, as_scores
 from tacit.data.cohort import Public
 from tacit.learners.models.features import Expansion, FeatureMap, Joined, Products, Rows, Waves

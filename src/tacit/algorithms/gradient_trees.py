@@ -18,7 +18,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from tacit._util.checks import FloatArray, bad
+from tacit._util.checks import bad
+from tacit._util.types import FloatArray
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import Refined, StepRecord, record_of

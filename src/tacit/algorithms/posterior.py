@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.linalg import block_diag, cho_factor, cho_solve
 
-from tacit._util.checks import BoolArray, FloatArray, IntArray
+from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.algorithms.public_baseline import FOLDS
 from tacit.learners.models.scores import contrasts, softmax
 

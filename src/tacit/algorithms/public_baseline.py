@@ -18,7 +18,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits  # a dependency of scikit-learn
 
-from tacit._util.checks import FloatArray, IntArray
+from tacit._util.types import FloatArray, IntArray
 from tacit.data.cohort import Public
 from tacit.learners.models.scores import Forest, Linear, ScoreModel, Trees, temperature
 

@@ -20,7 +20,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from tacit._util.checks import FloatArray, IntArray, bad, one_of, positive
+from tacit._util.checks import bad, one_of, positive
+from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.posterior import Posterior, mean_curvature
 from tacit.learners.learner import ReportTerms
 from tacit.learners.models.scores import contrasts, softmax

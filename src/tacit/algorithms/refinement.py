@@ -16,13 +16,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit._util.checks import FloatArray, whole
+from tacit._util.checks import whole
+from tacit._util.types import FloatArray
 from tacit.algorithms.combination import MAPS, Outlook, look_ahead
 from tacit.algorithms.feature_maps import within_classes
 from tacit.algorithms.public_baseline import PublicModel, fit_public, frequencies
 from tacit.algorithms.question import Population
 from tacit.data.cohort import Public
-from tacit.learners.learner import Facts, ShareQuery
+from tacit.learners.learner import Facts, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.scores import ScoreModel
 from tacit.learners.owners.gradient import Discriminant, class_residuals
@@ -116,7 +117,12 @@ def refine(
     nothing_yet, facts = Ensemble(public.classes), Facts(public.X.shape[1], public.classes)
     for place in range(1, number + 1):
         learner, features = belief.learner, belief.features
-        terms = crowd.terms(learner.space(facts), mechanism, epsilon, number)
+        space = learner.space(facts)
+        terms = (
+            crowd.sum_terms(space, number)
+            if crowd.summed
+            else ReportTerms.of(mechanism, space, epsilon)
+        )
         answer = yield ShareQuery(
             round=place,
             attempt=1,

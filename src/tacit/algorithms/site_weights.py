@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from tacit._util.checks import BoolArray, FloatArray, IntArray
+from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.learners.sites.losses import Loss, minimise
 
 _FOLDS = 5  # of cross-validation, as is usual

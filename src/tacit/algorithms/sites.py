@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tacit._util.checks import FloatArray, IntArray
+from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.site_weights import (
     COMBINE,
     Combined,

@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from threadpoolctl import threadpool_limits  # a dependency of scikit-learn
 
-from tacit._util.checks import FloatArray, IntArray, bad
+from tacit._util.checks import bad
+from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.public_baseline import PublicModel
 from tacit.algorithms.question import Population
 from tacit.algorithms.wide_start import (

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import minimize
 from sklearn.ensemble import RandomForestClassifier
 
-from tacit._util.checks import FloatArray, IntArray
+from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.feature_maps import COORDINATES, shrunk_axes
 from tacit.algorithms.public_baseline import PublicModel, folds_of
 from tacit.data.cohort import Public

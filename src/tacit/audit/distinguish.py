@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit._util.checks import BoolArray, FloatArray, IntArray
+from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.audit.staging import share_of
 from tacit.audit.statistical import (
     best_tail,

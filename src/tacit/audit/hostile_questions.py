@@ -16,7 +16,7 @@ from math import sqrt
 import numpy as np
 from numpy.random import Generator
 
-from tacit._util.checks import FloatArray
+from tacit._util.types import FloatArray
 from tacit.audit.staging import COORDINATOR, DIM, HELPER, SCHEMA
 from tacit.data.cohort import Cohort
 from tacit.learners.learner import Facts, Learner, ReportTerms, ShareQuery

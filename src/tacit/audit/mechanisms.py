@@ -36,7 +36,7 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from scipy.stats import beta
 
-from tacit._util.checks import BoolArray, FloatArray, IntArray, WordArray
+from tacit._util.types import BoolArray, FloatArray, IntArray, WordArray
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import refine
 from tacit.audit.staging import Check

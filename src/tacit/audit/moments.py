@@ -34,7 +34,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from scipy.stats import binom
 
-from tacit._util.checks import BoolArray, FloatArray
+from tacit._util.types import BoolArray, FloatArray
 from tacit.audit.clock import FALSE_ALARM, through_gate
 from tacit.audit.hostile_questions import (
     DELTA,

@@ -31,7 +31,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from tacit._util.checks import FloatArray, IntArray
+from tacit._util.types import FloatArray, IntArray
 from tacit.audit.hostile_questions import (
     DELTA,
     SEALING,

@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tacit._util.checks import FloatArray, bad
+from tacit._util.checks import bad
+from tacit._util.types import FloatArray
 from tacit.data.cohort import Cohort, Public
 from tacit.data.schema import Number, Schema
 from tacit.learners.learner import Learner, ReportTerms, ShareQuery

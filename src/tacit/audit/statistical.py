@@ -39,7 +39,7 @@ from math import log
 import numpy as np
 from scipy.stats import beta, norm
 
-from tacit._util.checks import BoolArray, FloatArray, IntArray
+from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.streams import Stream
 

@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from tacit._util.checks import AnyArray, FloatArray, IntArray
+from tacit._util.types import AnyArray, FloatArray, IntArray
 from tacit.algorithms.boosting import OwnSample, Schedule, boost
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population

@@ -17,7 +17,7 @@ from tacit.cli._options import Decimal, Encoding, optional_key
 from tacit.cli._output import Screen, bar, check_file, check_table, writable
 
 if TYPE_CHECKING:  # a wrong option or a missing file is told before any of it is loaded
-    from tacit._util.checks import AnyArray, IntArray
+    from tacit._util.types import AnyArray, IntArray
     from tacit.data.schema import Schema
     from tacit.data.table import UserTable
     from tacit.data.table_file import TableFile
@@ -162,8 +162,8 @@ def predict(
     check_table(data)
     writable("--out", out)
     with on_interrupt():
+        from tacit._util.checks import PARQUET
         from tacit.data.table_file import open_rows
-        from tacit.data.unreadable import PARQUET
 
     fitted, signer = read_saved(model, optional_key(campaign_key))
     if getattr(getattr(fitted, "model", None), "bounds", None) is not None:

@@ -14,8 +14,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from tacit._util.checks import AnyArray, BoolArray, FloatArray, IntArray, bad
+from tacit._util.checks import bad
 from tacit._util.kernels import kernel
+from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
 from tacit.data.schema import Schema, as_floats
 from tacit.wire import message
 

@@ -31,7 +31,7 @@ from weakref import finalize
 import numpy as np
 import pyarrow as pa
 
-from tacit._util.checks import AnyArray, BoolArray, FloatArray, IntArray
+from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort
 from tacit.data.schema import Schema
 from tacit.data.table import UserTable, class_numbers, conform, keep_text, name_owners, user_table

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit._util.checks import AnyArray
+from tacit._util.types import AnyArray
 from tacit.data.cohort import NumberSchema, Public, Range
 from tacit.data.schema import Category, Number, Schema, read_schema
 from tacit.data.table import (

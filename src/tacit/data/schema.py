@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from tacit._util.checks import AnyArray, BoolArray, FloatArray, IntArray, bad
+from tacit._util.checks import bad
+from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
 from tacit.wire import message
 
 _ROWS = 1 << 13  # rows encoded at a time, so that what is made of them stays in the cache

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tacit._util.checks import AnyArray, BoolArray, IntArray
+from tacit._util.types import AnyArray, BoolArray, IntArray
 from tacit.data.cohort import NumberSchema
 from tacit.data.schema import Encoded, Number, Schema, as_floats, float_or_nan, has_value
 

@@ -25,7 +25,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv, parquet
 
-from tacit._util.checks import AnyArray, IntArray
+from tacit._util.checks import MOST_FIRST, OTHER_KINDS, PARQUET, find_ragged, unreadable
+from tacit._util.types import AnyArray, IntArray
 from tacit.data.sample import ColumnRoles, Sample, sample_of
 from tacit.data.schema import Schema
 from tacit.data.table import (
@@ -38,7 +39,6 @@ from tacit.data.table import (
     type_text,
     user_table,
 )
-from tacit.data.unreadable import MOST_FIRST, OTHER_KINDS, PARQUET, find_ragged, unreadable
 
 _NUMBER = r"^\s*[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?\s*$"  # with a decimal comma
 _DELIMITERS = (",", ";", "\t", "|")

@@ -15,8 +15,8 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
+from tacit._util.checks import PARQUET
 from tacit.data.table_file import PLAIN, TableFile, TextForm
-from tacit.data.unreadable import PARQUET
 
 Location = str | Path | Sequence[str | Path]
 _ENDINGS = (".parquet", ".pq", ".csv")

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit._util.checks import BoolArray, FloatArray, IntArray
+from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.algorithms.boosting import Verdict
 from tacit.data.owner_blocks import BlockedCohort, OwnerBlock, Workers
 from tacit.engines.inline import Engine, Monitor, add_up, collect

@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tacit._util.checks import AnyArray, FloatArray, IntArray
 from tacit._util.kernels import pieces, spread
+from tacit._util.types import AnyArray, FloatArray, IntArray
 from tacit.algorithms.boosting import Verdict
 from tacit.data.cohort import Cohort
 from tacit.learners.learner import ShareQuery, Simulated, Tally

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from tacit._util.checks import FloatArray, bad, positive
+from tacit._util.checks import bad, positive
+from tacit._util.types import FloatArray
 from tacit.data.cohort import Cohort
 from tacit.data.owner_blocks import (
     BlockedCohort,

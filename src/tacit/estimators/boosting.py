@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tacit._util.checks import AnyArray, FloatArray, one_of, positive, whole
+from tacit._util.checks import one_of, positive, whole
+from tacit._util.types import AnyArray, FloatArray
 from tacit.algorithms.boosting import AllOwners, Judge, OwnSample, Schedule, boost
 from tacit.algorithms.public_baseline import PublicModel
 from tacit.algorithms.question import DELTA, Population

@@ -11,7 +11,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tacit._util.checks import AnyArray, FloatArray, bad, one_of, whole
+from tacit._util.checks import bad, one_of, whole
+from tacit._util.types import AnyArray, FloatArray
 from tacit.algorithms.combination import MAPS, Outlook
 from tacit.algorithms.gradient_trees import Growth, grow
 from tacit.algorithms.public_baseline import PublicModel

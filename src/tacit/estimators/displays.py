@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
-from tacit._util.checks import FloatArray
+from tacit._util.types import FloatArray
 from tacit.estimators.explanation import Explained
 from tacit.estimators.guarantee import Guarantee
 from tacit.estimators.inputs import Budgeted

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit._util.checks import AnyArray, FloatArray
+from tacit._util.types import AnyArray, FloatArray
 from tacit.data.schema import Category, Number, Schema
 from tacit.data.table import encode_rows
 from tacit.estimators.persistence import SavedModel

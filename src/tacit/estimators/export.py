@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit._util.checks import FloatArray
+from tacit._util.types import FloatArray
 from tacit.data.schema import Category, Number, Schema
 from tacit.estimators.explanation import Explainer
 from tacit.estimators.onnx_graph import Graph

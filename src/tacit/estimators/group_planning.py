@@ -20,7 +20,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tacit._util.checks import FloatArray, IntArray, bad, positive, whole
+from tacit._util.checks import bad, positive, whole
+from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.public_baseline import CANDIDATES, fit_public
 from tacit.algorithms.site_weights import PublicOnly
 from tacit.algorithms.sites import combine_sites, models_of_public, projections_of, tune_site

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tacit._util.checks import FloatArray
+from tacit._util.types import FloatArray
 from tacit.mechanisms.streams import SecureStream, Stream
 from tacit.sums import HOW
 from tacit.wire import message

@@ -17,7 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tacit._util.checks import BoolArray, FloatArray, IntArray, bad
+from tacit._util.checks import bad
+from tacit._util.types import BoolArray, FloatArray, IntArray
 
 _BINS = 10  # of the chance of the predicted class, for calibration
 _SMALLEST = 1e-15  # a chance of 0 for what happened costs that of this

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit._util.checks import AnyArray, FloatArray
+from tacit._util.types import AnyArray, FloatArray
 from tacit.data.schema import Category, Number, Schema
 from tacit.learners.models.features import Expansion, Joined, Products, Rows, Waves
 from tacit.learners.models.scores import (

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from tacit._util.checks import AnyArray, FloatArray, IntArray, bad, positive
+from tacit._util.checks import bad, positive
+from tacit._util.types import AnyArray, FloatArray, IntArray
 from tacit.algorithms.peers import (
     exchange_stumps,
     fair_share,

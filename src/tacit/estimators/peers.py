@@ -11,7 +11,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tacit._util.checks import AnyArray, FloatArray, one_of, positive, whole
+from tacit._util.checks import one_of, positive, whole
+from tacit._util.types import AnyArray, FloatArray
 from tacit.data.cohort import Cohort
 from tacit.data.schema import Schema
 from tacit.data.table import encode_rows, number_labels

@@ -20,7 +20,8 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 import tacit
-from tacit._util.checks import FloatArray, bad
+from tacit._util.checks import bad
+from tacit._util.types import FloatArray
 from tacit.data.cohort import NumberSchema  # noqa: F401 - such a schema can be read
 from tacit.data.schema import Schema
 from tacit.estimators.guarantee import Guarantee

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
-from tacit._util.checks import AnyArray, BoolArray, IntArray, bad, positive
+from tacit._util.checks import bad, positive
+from tacit._util.types import AnyArray, BoolArray, IntArray
 from tacit.data.sample import Sample
 from tacit.data.table import is_known, number_labels
 from tacit.estimators.guarantee import Source

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from tacit._util.checks import AnyArray, BoolArray, FloatArray, IntArray
+from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
 from tacit.data.cohort import NumberSchema, Range
 from tacit.data.sample import schema_of_rows
 from tacit.data.schema import Schema

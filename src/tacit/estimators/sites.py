@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tacit._util.checks import AnyArray, FloatArray, IntArray, bad, one_of, positive
+from tacit._util.checks import bad, one_of, positive
+from tacit._util.types import AnyArray, FloatArray, IntArray
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import DELTA, Population
 from tacit.algorithms.refinement import refine

@@ -13,7 +13,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit._util.checks import BoolArray, FloatArray, IntArray, bad, whole
+from tacit._util.checks import bad, whole
+from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort, Public
 from tacit.learners.models.ensemble import LARGEST, Ensemble, Model
 from tacit.learners.query import Answer, Cost, Query

@@ -32,7 +32,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit._util.checks import BoolArray, FloatArray, IntArray, bad, whole
+from tacit._util.checks import bad, whole
+from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import ROWS_IN_BLOCK, Cohort
 from tacit.mechanisms.base import Reports
 from tacit.mechanisms.streams import Stream

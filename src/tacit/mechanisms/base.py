@@ -14,17 +14,9 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from tacit._util.checks import (
-    AnyArray,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    WordArray,
-    bad,
-    positive,
-    whole,
-)
+from tacit._util.checks import bad, positive, whole
 from tacit._util.kernels import pieces, spread
+from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray, WordArray
 from tacit.mechanisms.spaces import Space
 from tacit.mechanisms.streams import Stream
 from tacit.mechanisms.totals import Totals

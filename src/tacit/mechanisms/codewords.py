@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tacit._util.checks import AnyArray, WordArray
 from tacit._util.kernels import kernel
+from tacit._util.types import AnyArray, WordArray
 
 STEPS = 1 << 30  # a codeword's coordinates are multiples of 1 / STEPS
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # these three are SplitMix64's own

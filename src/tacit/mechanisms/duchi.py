@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tacit._util.checks import AnyArray, BoolArray, FloatArray, WordArray
 from tacit._util.kernels import kernel
+from tacit._util.types import AnyArray, BoolArray, FloatArray, WordArray
 from tacit.mechanisms.base import Mechanism, Reports
 from tacit.mechanisms.streams import (
     BASE,

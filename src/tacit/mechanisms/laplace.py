@@ -17,8 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tacit._util.checks import AnyArray, BoolArray, FloatArray, WordArray, bad
+from tacit._util.checks import bad
 from tacit._util.kernels import kernel
+from tacit._util.types import AnyArray, BoolArray, FloatArray, WordArray
 from tacit.mechanisms.base import Mechanism, Reports
 from tacit.mechanisms.spaces import Box
 from tacit.mechanisms.streams import (

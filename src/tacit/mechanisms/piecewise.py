@@ -17,8 +17,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from tacit._util.checks import AnyArray, BoolArray, FloatArray, IntArray, WordArray, bad
+from tacit._util.checks import bad
 from tacit._util.kernels import kernel
+from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray, WordArray
 from tacit.mechanisms.base import Reports
 from tacit.mechanisms.sampled import Sampled
 from tacit.mechanisms.streams import (

@@ -20,8 +20,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betainc
 
-from tacit._util.checks import AnyArray, BoolArray, FloatArray, WordArray
 from tacit._util.kernels import kernel
+from tacit._util.types import AnyArray, BoolArray, FloatArray, WordArray
 from tacit.mechanisms.base import Mechanism, Reports
 from tacit.mechanisms.codewords import STEPS, closeness, codewords, room_for, whole_steps
 from tacit.mechanisms.streams import BASE, Odds, high_product, odds, unfair_below, unit

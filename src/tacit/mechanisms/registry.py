@@ -12,7 +12,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from tacit._util.checks import AnyArray, BoolArray, FloatArray, WordArray, bad, one_of
+from tacit._util.checks import bad, one_of
+from tacit._util.types import AnyArray, BoolArray, FloatArray, WordArray
 from tacit.mechanisms.base import Mechanism, Reports
 from tacit.mechanisms.duchi import Duchi
 from tacit.mechanisms.laplace import Laplace

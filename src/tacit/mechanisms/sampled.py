@@ -11,8 +11,8 @@ from functools import cached_property
 
 import numpy as np
 
-from tacit._util.checks import AnyArray, BoolArray, FloatArray, IntArray, WordArray
 from tacit._util.kernels import kernel, prefetch
+from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray, WordArray
 from tacit.mechanisms.base import Mechanism, Reports
 from tacit.mechanisms.spaces import Box
 from tacit.mechanisms.streams import high_half, low_half

@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tacit._util.checks import FloatArray, bad, positive, whole
+from tacit._util.checks import bad, positive, whole
 from tacit._util.kernels import kernel
+from tacit._util.types import FloatArray
 
 
 def _accept_radius(radius: object) -> float:

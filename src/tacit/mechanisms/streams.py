@@ -23,8 +23,9 @@ from typing import Any, ClassVar
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from tacit._util.checks import IntArray, WordArray, bad, positive, whole
+from tacit._util.checks import bad, positive, whole
 from tacit._util.kernels import kernel
+from tacit._util.types import IntArray, WordArray
 
 # epsilon of one released value, as whole-number weights of 64 bits carry it
 SMALLEST, LARGEST = 1e-4, 20.0

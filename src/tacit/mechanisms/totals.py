@@ -9,7 +9,7 @@ from typing import Self
 
 import numpy as np
 
-from tacit._util.checks import AnyArray, FloatArray, IntArray
+from tacit._util.types import AnyArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tacit._util.checks import FloatArray
+from tacit._util.types import FloatArray
 from tacit.data.cohort import Cohort
 from tacit.learners.query import Invitation, Query, pack
 from tacit.mechanisms.base import Reports

@@ -27,7 +27,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from tacit._util.checks import IntArray
+from tacit._util.types import IntArray
 from tacit.learners.query import Invitation
 from tacit.wire import message
 

@@ -18,17 +18,9 @@ from math import isqrt
 
 import numpy as np
 
-from tacit._util.checks import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    WordArray,
-    bad,
-    check_delta,
-    positive,
-    whole,
-)
+from tacit._util.checks import bad, check_delta, positive, whole
 from tacit._util.kernels import kernel
+from tacit._util.types import BoolArray, FloatArray, IntArray, WordArray
 from tacit.mechanisms.laplace import survives
 from tacit.mechanisms.streams import Stream, rational
 from tacit.sums.secure_sum import blocks, draw_rows, endless_laplace

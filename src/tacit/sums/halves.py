@@ -22,7 +22,8 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from tacit._util.checks import ByteArray, FloatArray, IntArray, bad, positive, whole
+from tacit._util.checks import bad, positive, whole
+from tacit._util.types import ByteArray, FloatArray, IntArray
 from tacit.mechanisms.streams import Stream
 from tacit.sums.prio3.batch import Sent, coins_size, make_reports
 from tacit.sums.prio3.instances import Sizes, prio3_ranges

@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from tacit._util.checks import BoolArray, ByteArray, WordArray, bad, whole
+from tacit._util.checks import bad, whole
+from tacit._util.types import BoolArray, ByteArray, WordArray
 from tacit.mechanisms.streams import Stream
 from tacit.sums.halves import COORDINATOR, HELPER, Batch, OpenedHalves, open_halves
 from tacit.sums.prio3.batch import Code, Opened, Server, message_size

@@ -27,8 +27,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit._util.checks import BoolArray, FloatArray, IntArray, WordArray, bad, positive, whole
+from tacit._util.checks import bad, positive, whole
 from tacit._util.kernels import kernel
+from tacit._util.types import BoolArray, FloatArray, IntArray, WordArray
 from tacit.mechanisms.base import matrix
 from tacit.mechanisms.laplace import RUNS, draw_noise, survives
 from tacit.mechanisms.streams import Stream, rational

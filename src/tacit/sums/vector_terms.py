@@ -24,18 +24,9 @@ from math import ceil, sqrt
 
 import numpy as np
 
-from tacit._util.checks import (
-    AnyArray,
-    FloatArray,
-    IntArray,
-    WordArray,
-    bad,
-    check_delta,
-    one_of,
-    positive,
-    whole,
-)
+from tacit._util.checks import bad, check_delta, one_of, positive, whole
 from tacit._util.kernels import kernel, pieces, spread
+from tacit._util.types import AnyArray, FloatArray, IntArray, WordArray
 from tacit.mechanisms.base import matrix
 from tacit.mechanisms.spaces import Ball, Space
 from tacit.mechanisms.streams import Stream, high_half, low_half, round_up, seeded

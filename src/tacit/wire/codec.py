@@ -31,7 +31,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 import msgpack
 import numpy as np
 
-from tacit._util.checks import AnyArray
+from tacit._util.types import AnyArray
 
 Kind = TypeVar("Kind")
 _tag_of: dict[type, str] = {}

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit._util.checks import FloatArray
+from tacit._util.types import FloatArray
 from tacit.data.cohort import Cohort
 from tacit.learners.learner import Learner, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble

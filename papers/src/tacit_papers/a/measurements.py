@@ -22,7 +22,7 @@ import numpy as np
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 
-from tacit._util.checks import FloatArray
+from tacit._util.types import FloatArray
 from tacit.algorithms import boosting
 from tacit.data.cohort import Cohort
 from tacit.engines.inline import Inline

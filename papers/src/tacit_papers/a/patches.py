@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import NearestCentroid
 
-from tacit._util.checks import IntArray
+from tacit._util.types import IntArray
 from tacit_papers.datasets import load_fashion, load_mnist
 from tacit_papers.datasets.augment import cut
 from tacit_papers.datasets.images import ByteArray

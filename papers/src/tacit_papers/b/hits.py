@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit._util.checks import FloatArray, IntArray
+from tacit._util.types import FloatArray, IntArray
 from tacit.data.cohort import Cohort, Public
 from tacit.learners.learner import Learner, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble

@@ -10,7 +10,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit._util.checks import FloatArray, one_of
+from tacit._util.checks import one_of
+from tacit._util.types import FloatArray
 from tacit.data.cohort import Cohort, Public
 from tacit.learners.learner import Facts, ShareQuery, Simulated
 from tacit.learners.owners import simulate_by_name

@@ -12,7 +12,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit._util.checks import FloatArray, WordArray, bad, whole
+from tacit._util.checks import bad, whole
+from tacit._util.types import FloatArray, WordArray
 from tacit.mechanisms.streams import Stream
 from tacit.sums.secure_sum import SecureSum, SumAnswer, SumRefusedError, blocks, decode, encode
 

@@ -16,7 +16,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit._util.checks import AnyArray, bad, whole
+from tacit._util.checks import bad, whole
+from tacit._util.types import AnyArray
 from tacit.mechanisms.streams import Stream
 from tacit.sums.secure_sum import SecureSum, SumAnswer, SumRefusedError, decode, encode
 

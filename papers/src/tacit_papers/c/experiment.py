@@ -12,7 +12,8 @@ from typing import ClassVar
 import numpy as np
 from sklearn.datasets import make_classification
 
-from tacit._util.checks import FloatArray, IntArray, bad
+from tacit._util.checks import bad
+from tacit._util.types import FloatArray, IntArray
 from tacit.mechanisms.streams import seeded
 from tacit_papers.c.methods import METHODS, Setting, errors_of
 from tacit_papers.c.span import VARIED, SpanCell

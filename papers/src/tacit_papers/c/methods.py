@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tacit._util.checks import FloatArray, IntArray
+from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.site_weights import PublicOnly
 from tacit.algorithms.sites import combine_sites, models_of_public, projections_of, tune_site
 from tacit.data.cohort import Cohort

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from tacit._util.checks import FloatArray, IntArray
+from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.sites import combine_sites
 from tacit.data.cohort import Cohort
 from tacit.learners.query import Estimates

@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from tacit._util.checks import AnyArray, bad, one_of, positive, whole
+from tacit._util.checks import bad, one_of, positive, whole
+from tacit._util.types import AnyArray
 from tacit.data.cohort import Cohort
 from tacit.data.schema import Schema
 from tacit.data.table import number_labels

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit._util.checks import FloatArray
+from tacit._util.types import FloatArray
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.sites import ensemble_of_sites, projections_of, tune_site
 from tacit.data.cohort import Cohort, Public

@@ -7,7 +7,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from tacit._util.checks import FloatArray, IntArray, bad
+from tacit._util.checks import bad
+from tacit._util.types import FloatArray, IntArray
 from tacit.data.cohort import Cohort
 from tacit.data.schema import Category, Number, Schema
 from tacit.learners.peers.cells import Cells

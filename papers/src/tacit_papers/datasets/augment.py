@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.ndimage import map_coordinates
 
-from tacit._util.checks import FloatArray, IntArray, bad, whole
+from tacit._util.checks import bad, whole
+from tacit._util.types import FloatArray, IntArray
 from tacit_papers.datasets.images import ByteArray, Images
 
 _BLOCK = 2_000  # images moved at once

@@ -18,7 +18,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 from scipy.special import ndtri
 
-from tacit._util.checks import AnyArray, FloatArray, IntArray, bad, whole
+from tacit._util.checks import bad, whole
+from tacit._util.types import AnyArray, FloatArray, IntArray
 from tacit_papers.datasets.split import Part, Split
 
 YOUNGEST, OLDEST = 15, 90

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tacit._util.checks import IntArray, bad
+from tacit._util.checks import bad
+from tacit._util.types import IntArray
 from tacit.data.schema import Category, Number, Schema
 from tacit_papers.datasets.split import Split
 from tacit_papers.datasets.tables import Places, Table, deal, places, read_table

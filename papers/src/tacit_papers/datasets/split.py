@@ -8,7 +8,8 @@ from typing import Self, TypeAlias
 import numpy as np
 from sklearn.datasets import make_classification
 
-from tacit._util.checks import AnyArray, FloatArray, IntArray, bad, whole
+from tacit._util.checks import bad, whole
+from tacit._util.types import AnyArray, FloatArray, IntArray
 
 Part: TypeAlias = tuple[FloatArray, IntArray]
 PARTS = ("train", "public", "test")

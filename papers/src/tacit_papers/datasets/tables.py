@@ -10,7 +10,8 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from tacit._util.checks import AnyArray, BoolArray, FloatArray, IntArray, bad, whole
+from tacit._util.checks import bad, whole
+from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
 from tacit.data.schema import Schema
 from tacit_papers.datasets.files import read
 from tacit_papers.datasets.split import Split

@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.cluster import MiniBatchKMeans
 
-from tacit._util.checks import FloatArray, bad, whole
+from tacit._util.checks import bad, whole
+from tacit._util.types import FloatArray
 from tacit_papers.datasets.images import ByteArray
 
 DIRECTIONS = 8

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit._util.checks import FloatArray, IntArray
+from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.public_baseline import fit_public
 from tacit.data.cohort import Public
 from tacit.estimators.sites import SiteEnsemble

@@ -17,7 +17,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit._util.checks import FloatArray
+from tacit._util.types import FloatArray
 from tacit.algorithms.site_weights import COMBINE, Combined, PublicOnly, PublicTask, folds_of
 from tacit.algorithms.sites import models_of_public, projections_of, public_tasks
 from tacit.data.cohort import Cohort

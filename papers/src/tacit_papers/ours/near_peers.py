@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit._util.checks import FloatArray, IntArray
+from tacit._util.types import FloatArray, IntArray
 from tacit.data.cohort import Cohort
 from tacit.engines.inline import Inline
 from tacit.estimators.peer_methods import METHODS, OwnTuning

@@ -31,7 +31,7 @@ from typing import Self
 
 import numpy as np
 
-from tacit._util.checks import FloatArray
+from tacit._util.types import FloatArray
 from tacit.algorithms.peers import fair_share
 from tacit.data.cohort import Cohort
 from tacit.data.schema import Schema

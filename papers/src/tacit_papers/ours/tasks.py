@@ -6,7 +6,8 @@ from functools import lru_cache
 import numpy as np
 from sklearn.datasets import make_classification
 
-from tacit._util.checks import FloatArray, IntArray, bad
+from tacit._util.checks import bad
+from tacit._util.types import FloatArray, IntArray
 from tacit.data.cohort import Cohort, Public
 from tacit.mechanisms.streams import Stream
 from tacit_papers.datasets import adult, covertype, fashion_words, mnist_words, pnad, synthetic

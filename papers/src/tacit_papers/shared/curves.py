@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit._util.checks import FloatArray
+from tacit._util.types import FloatArray
 from tacit.algorithms.boosting import Boosted
 from tacit.data.cohort import Cohort
 from tacit.learners.models.ensemble import Ensemble

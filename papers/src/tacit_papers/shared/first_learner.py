@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit._util.checks import FloatArray
+from tacit._util.types import FloatArray
 from tacit.data.cohort import Cohort
 from tacit.engines.inline import Inline
 from tacit.learners.learner import Learner, ReportTerms, ShareQuery, Simulated

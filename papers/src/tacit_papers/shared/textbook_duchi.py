@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from tacit._util.checks import BoolArray, FloatArray, WordArray
 from tacit._util.kernels import kernel
+from tacit._util.types import BoolArray, FloatArray, WordArray
 from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.duchi import Duchi, DuchiLaw
 from tacit.mechanisms.streams import high_half, high_product, low_half, round_up, unfair_below

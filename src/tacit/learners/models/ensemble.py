@@ -8,7 +8,8 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from tacit._util.checks import FloatArray, IntArray, bad, whole
+from tacit._util.checks import bad, whole
+from tacit._util.types import FloatArray, IntArray
 from tacit.data.cohort import Cohort, add_by_owner, owner_weights
 from tacit.learners.query import Cost, in_blocks, table
 from tacit.wire import message

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit._util.checks import FloatArray, bad, whole
+from tacit._util.checks import bad, whole
 from tacit._util.kernels import affine, kernel, turn
+from tacit._util.types import FloatArray
 from tacit.learners.query import Cost, table
 from tacit.wire import message
 

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tacit._util.checks import BoolArray, FloatArray, IntArray, bad, whole
+from tacit._util.checks import bad, whole
 from tacit._util.kernels import affine, exponential, kernel
+from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.learners.models.features import Expansion, FeatureMap
 from tacit.learners.query import Cost, table
 from tacit.wire import message

@@ -11,8 +11,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit._util.checks import FloatArray, IntArray, bad
+from tacit._util.checks import bad
 from tacit._util.kernels import affine, kernel
+from tacit._util.types import FloatArray, IntArray
 from tacit.data.cohort import Cohort
 from tacit.learners.learner import Facts, Learner, ShareQuery
 from tacit.learners.query import Answer, Cost, table

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tacit._util.checks import FloatArray, IntArray
 from tacit._util.kernels import kernel, prefetch
+from tacit._util.types import FloatArray, IntArray
 from tacit.data.cohort import Cohort, share_out
 
 _LINE = 8  # numbers that memory gives at a time: 64 bytes

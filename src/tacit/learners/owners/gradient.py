@@ -24,8 +24,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit._util.checks import FloatArray, IntArray, bad, positive
+from tacit._util.checks import bad, positive
 from tacit._util.kernels import affine, kernel
+from tacit._util.types import FloatArray, IntArray
 from tacit.data.cohort import BlockOwners, Cohort
 from tacit.learners.learner import Facts, Learner, ShareQuery
 from tacit.learners.models.ensemble import LARGEST

@@ -19,8 +19,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from tacit._util.checks import FloatArray, IntArray, bad, positive
+from tacit._util.checks import bad, positive
 from tacit._util.kernels import affine, dot_kernel, kernel, pieces, spread
+from tacit._util.types import FloatArray, IntArray
 from tacit.data.cohort import Cohort, Public
 from tacit.learners.learner import Facts, Learner, ShareQuery
 from tacit.learners.owners.cross_tables import OwnedRows

@@ -13,8 +13,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit._util.checks import BoolArray, FloatArray, IntArray, bad, whole
+from tacit._util.checks import bad, whole
 from tacit._util.kernels import kernel, pieces, spread
+from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort, Public
 from tacit.learners.learner import Facts, Learner, ShareQuery
 from tacit.learners.models.ensemble import Ensemble

@@ -13,7 +13,8 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from tacit._util.checks import BoolArray, FloatArray, IntArray, bad, whole
+from tacit._util.checks import bad, whole
+from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort
 from tacit.learners.learner import Facts, Learner, LearnerQuery, ShareQuery, Tally
 from tacit.learners.models.ensemble import Ensemble, Model

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from tacit._util.checks import BoolArray, FloatArray, IntArray, bad, whole
+from tacit._util.checks import bad, whole
 from tacit._util.kernels import kernel
+from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.schema import Number, Schema
 from tacit.data.table import encode_rows
 from tacit.wire import message

@@ -32,7 +32,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit._util.checks import BoolArray, FloatArray, IntArray, bad, check_rising
+from tacit._util.checks import bad, check_rising
+from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort
 from tacit.learners.peers.cells import Cells, Cut
 from tacit.learners.peers.peer_model import Additive, NoisyTrees

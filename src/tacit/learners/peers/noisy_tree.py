@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from tacit._util.checks import BoolArray, FloatArray, IntArray, bad, check_rising, whole
+from tacit._util.checks import bad, check_rising, whole
+from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort
 from tacit.learners.peers.cells import Cells, Cut
 from tacit.learners.peers.leaf_counts import (

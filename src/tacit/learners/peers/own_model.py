@@ -19,7 +19,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
-from tacit._util.checks import FloatArray, IntArray
+from tacit._util.types import FloatArray, IntArray
 from tacit.data.cohort import Cohort
 from tacit.learners.peers.cells import Cells, at_cells
 from tacit.learners.peers.peer_model import (

@@ -17,7 +17,8 @@ from math import log
 
 import numpy as np
 
-from tacit._util.checks import FloatArray, IntArray, bad, one_of, whole
+from tacit._util.checks import bad, one_of, whole
+from tacit._util.types import FloatArray, IntArray
 from tacit.learners.models.scores import logistic
 from tacit.learners.peers.cells import Cells, Cut, at_cells
 from tacit.mechanisms.streams import Stream

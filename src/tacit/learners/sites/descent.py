@@ -23,8 +23,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tacit._util.checks import FloatArray
 from tacit._util.kernels import kernel
+from tacit._util.types import FloatArray
 from tacit.learners.sites.losses import HINGE, HUBER, Loss
 
 UNIT = 2.0**-53  # rounding of one operation, relatively

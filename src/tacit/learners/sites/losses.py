@@ -24,7 +24,8 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit
 
-from tacit._util.checks import FloatArray, bad, positive
+from tacit._util.checks import bad, positive
+from tacit._util.types import FloatArray
 from tacit.wire import message
 
 HINGE, HUBER, LOGISTIC, SQUARED = range(4)  # as kernels know losses

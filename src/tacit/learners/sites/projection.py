@@ -13,8 +13,9 @@ from functools import cached_property
 
 import numpy as np
 
-from tacit._util.checks import FloatArray, IntArray, bad, whole
+from tacit._util.checks import bad, whole
 from tacit._util.kernels import kernel
+from tacit._util.types import FloatArray, IntArray
 from tacit.learners.models.scores import logistic
 from tacit.wire import message
 

@@ -17,7 +17,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit._util.checks import BoolArray, FloatArray, IntArray, bad, check_rising, positive
+from tacit._util.checks import bad, check_rising, positive
+from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import LEVELS, Cohort
 from tacit.learners.query import CALL, Cost, Estimates, Query, table
 from tacit.learners.sites.descent import Tiles, descend

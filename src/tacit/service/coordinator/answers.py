@@ -23,7 +23,7 @@ import httpx
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tacit._util.checks import FloatArray
+from tacit._util.types import FloatArray
 from tacit.algorithms.boosting import Verdict
 from tacit.algorithms.peers import Roll
 from tacit.data.cohort import Public

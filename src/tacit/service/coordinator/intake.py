@@ -28,8 +28,8 @@ from nacl._sodium import ffi, lib  # type: ignore[import-not-found]  # private: 
 from sqlalchemy import Connection, select
 from starlette.concurrency import run_in_threadpool
 
-from tacit._util.checks import BoolArray, ByteArray, IntArray
 from tacit._util.kernels import kernel_here
+from tacit._util.types import BoolArray, ByteArray, IntArray
 from tacit.learners.query import PURPOSE, Invitation, tag_of, unpack
 from tacit.service.coordinator.sql import (
     OwnerStatus,

@@ -23,7 +23,7 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from sqlalchemy import Select, Table, func, select
 
-from tacit._util.checks import FloatArray
+from tacit._util.types import FloatArray
 from tacit.algorithms.public_baseline import fit_public
 from tacit.data.cohort import Public
 from tacit.estimators.persistence import SavedModel

@@ -6,7 +6,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from tacit._util.checks import IntArray, bad, one_of, positive, whole
+from tacit._util.checks import bad, one_of, positive, whole
+from tacit._util.types import IntArray
 from tacit.algorithms.boosting import AllOwners, Boosted, Judge, OwnSample, Schedule, boost
 from tacit.data.cohort import Public
 from tacit.estimators.guarantee import Source, boosting_guarantee, under_two_servers

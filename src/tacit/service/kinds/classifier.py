@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from tacit._util.checks import IntArray, bad, one_of, whole
+from tacit._util.checks import bad, one_of, whole
+from tacit._util.types import IntArray
 from tacit.algorithms.combination import MAPS, Combination, Outlook, look_ahead
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import DELTA, Population

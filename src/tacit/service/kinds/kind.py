@@ -15,7 +15,8 @@ from typing import Any, ClassVar, Self, TypeAlias
 import numpy as np
 
 import tacit
-from tacit._util.checks import FloatArray, IntArray, bad, positive, whole
+from tacit._util.checks import bad, positive, whole
+from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.public_baseline import fit_public
 from tacit.data.cohort import Public, steps_of
 from tacit.data.schema import Schema

@@ -12,7 +12,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from tacit._util.checks import FloatArray, IntArray, bad, positive, whole
+from tacit._util.checks import bad, positive, whole
+from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.peers import (
     Attributes,
     Released,

@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit._util.checks import FloatArray, bad, one_of, positive
+from tacit._util.checks import bad, one_of, positive
+from tacit._util.types import FloatArray
 from tacit.algorithms.site_weights import COMBINE
 from tacit.algorithms.sites import (
     SiteEnsembleModel,

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit._util.checks import BoolArray, ByteArray, WordArray
+from tacit._util.types import BoolArray, ByteArray, WordArray
 from tacit.sums.prio3 import instances
 from tacit.sums.prio3.draft_circuits import NotValidError
 from tacit.sums.prio3.fields import SEED

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit._util.checks import WordArray
+from tacit._util.types import WordArray
 from tacit.sums.prio3.fields import FIELD64, FIELD128, Field
 from tacit.sums.prio3.flp import Circuit, Gadget, Polynomial, SumOfProducts
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tacit._util.checks import WordArray
 from tacit._util.kernels import high_half, inline, kernel, on_vectors, on_words, ones_if_below
+from tacit._util.types import WordArray
 
 _P = np.uint64(2**64 - 2**32 + 1)
 _LOW = np.uint64(2**32 - 1)

@@ -19,8 +19,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from tacit._util.checks import BoolArray, ByteArray, WordArray
 from tacit._util.kernels import kernel
+from tacit._util.types import BoolArray, ByteArray, WordArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit._util.checks import BoolArray, WordArray
+from tacit._util.types import BoolArray, WordArray
 from tacit.sums.prio3.fields import Field, power_list, root_powers
 
 

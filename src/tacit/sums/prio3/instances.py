@@ -16,7 +16,7 @@ from math import log2
 
 import numpy as np
 
-from tacit._util.checks import BoolArray, ByteArray, WordArray
+from tacit._util.types import BoolArray, ByteArray, WordArray
 from tacit.sums.prio3 import flp
 from tacit.sums.prio3.bounded import BoundedVector, bounded_vector
 from tacit.sums.prio3.draft_circuits import (

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit._util.checks import BoolArray, ByteArray, WordArray
+from tacit._util.types import BoolArray, ByteArray, WordArray
 from tacit.sums.prio3 import flp
 from tacit.sums.prio3.fields import SEED, Bytes, derive_seeds, expand
 from tacit.sums.prio3.flp import Circuit

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit._util.checks import ByteArray
+from tacit._util.types import ByteArray
 from tacit.sums.prio3 import flp, instances
 from tacit.sums.prio3.draft_circuits import NotValidError
 from tacit.sums.prio3.fields import FIELD128, SEED, derive_seeds, expand
