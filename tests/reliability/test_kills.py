@@ -11,9 +11,12 @@ MISSING, OVER = "reports heard that are not in the ledger", "owners over their b
 
 
 def test_kills_find_nothing():
-    finding = kills(30, seed=3)
-    assert finding.passed, finding.faults
-    assert finding.figures["releases heard"] > 10
+    for seed in range(3, 9):  # on a busy machine they may be killed before they say anything
+        finding = kills(30, seed=seed)
+        assert finding.passed, finding.faults
+        if finding.figures["releases heard"] > 10:
+            return
+    pytest.fail("nobody was heard in six runs")
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,11 @@ import csv
 from dataclasses import replace
 
 import httpx
+import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.estimators.persistence import SavedModel, open_model
+from tacit.service.device import carried
 from tacit.service.device.carried import LARGEST, CarriedPart, CarriedReply, Courier, Letter
 from tacit.service.device.join import RehearsalPart
 from tacit.wire import decode, encode
@@ -48,6 +50,12 @@ async def carry(courier: Courier, nodes: list[CarriedPart], client: httpx.AsyncC
         if response.status_code == 200:
             return response.content
     raise AssertionError("no model after thirty letters")
+
+
+@pytest.fixture(autouse=True)
+def short_steps(monkeypatch):
+    """Replies leave soon."""
+    monkeypatch.setattr(carried, "_STEP", 0.5)
 
 
 def test_a_carried_campaign_has_the_bytes_of_one_process(tmp_path):
