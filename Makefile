@@ -55,12 +55,11 @@ package: $(VENV)/.dev
 	cd build/tried/out/demo/files && ../../../venv/bin/tacit fit people.csv --label income --public mine.csv --epsilon 2
 	cd build/tried/out/demo/files && ../../../venv/bin/tacit predict model.tacit new.csv --out predictions.csv
 
-# three processes for two cores, since tests of moments wait: libraries' own threads would only stand
-# in their way
+# one process per core already: libraries' own threads would only stand in each other's way
 test: export OPENBLAS_NUM_THREADS := 1
 test: export OMP_NUM_THREADS := 1
 test: lint
-	$(BIN)/python -m pytest -n $$(( $$(nproc 2>/dev/null || echo 2) * 3 / 2 )) --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
