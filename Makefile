@@ -55,11 +55,11 @@ package: $(VENV)/.dev
 	cd build/tried/out/demo/files && ../../../venv/bin/tacit fit people.csv --label income --public mine.csv --epsilon 2
 	cd build/tried/out/demo/files && ../../../venv/bin/tacit predict model.tacit new.csv --out predictions.csv
 
-# one process per core already: libraries' own threads would only stand in each other's way
+# a process per core, and one more since many tests wait; libraries' own threads would only stand in their way
 test: export OPENBLAS_NUM_THREADS := 1
 test: export OMP_NUM_THREADS := 1
 test: lint
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist loadfile --no-loadscope-reorder
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

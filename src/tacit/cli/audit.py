@@ -137,12 +137,11 @@ def audit(
         writable("--picture", picture)
     load_plugins()
     table = _own_table(data, label, public, owner_column)
-    if table is None and Part.DATA in (part or ()):
-        raise ValueError("--part data needs --data, your own table")
+    parts = _choose(part, table)
     found, stopped = _Findings(), False
     budgets = [positive("epsilon", each) for each in epsilon or (0.5, 1.0, 3.0, 5.0)]
+    sizes = _Sizes(budgets, dim or [1, 4], reports, owners)
     try:
-        parts, sizes = part or list(Part), _Sizes(budgets, dim or [1, 4], reports, owners)
         _check(found, parts, sizes, seed, screen)
         _watch(found, parts, questions, seed, screen)
         if table is not None and Part.DATA in parts:
@@ -152,20 +151,19 @@ def audit(
     seconds = time.monotonic() - began
     screen.tell(**_document(found, seconds))
     _show(found, screen.console)
-    verdict = "Everything holds" + (" as far as it was checked" if stopped else "")
-    screen.console.print(
-        f"{verdict if found.sound else '[bold red]FAILS[/]'}, in {seconds:.0f} seconds."
-    )
+    screen.console.print(f"{_conclusion(found, stopped=stopped)}, in {seconds:.0f} seconds.")
     if picture is not None:
         _draw(found, picture, screen)
     if not found.sound:
         raise typer.Exit(FAILED)
     if stopped:
-        screen.stop(
-            "what was checked is above"
-            if not screen.as_json
-            else "what was checked is in the document"
-        )
+        screen.stop(f"what was checked is {'in the document' if screen.as_json else 'above'}")
+
+
+def _conclusion(found: _Findings, *, stopped: bool) -> str:
+    if not found.sound:
+        return "[bold red]FAILS[/]"
+    return "Everything holds" + (" as far as it was checked" if stopped else "")
 
 
 def _check(found: _Findings, parts: list[Part], sizes: _Sizes, seed: int, screen: Screen) -> None:
@@ -223,6 +221,13 @@ def _watch(
             for check in audit_device():
                 checks.append(check)
                 told(len(checks), count, f"device: {check.name}")
+
+
+def _choose(named: list[Part] | None, table: _OwnTable | None) -> list[Part]:
+    """Which parts to check: those that were named, or all."""
+    if named and Part.DATA in named and table is None:
+        raise ValueError("--part data needs --data, your own table")
+    return named or list(Part)
 
 
 def _own_table(

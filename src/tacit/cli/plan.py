@@ -80,7 +80,8 @@ def plan(
     check_table(public)
     if schema is not None:
         check_file(schema, "a schema (TOML)")
-    crowds = _crowds(owners, epsilon or (0.5, 1.0, 2.0, 4.0), trust or TRUSTS, rows_per_owner)
+    trusts = _trusts(method, trust)
+    crowds = _crowds(owners, epsilon or (0.5, 1.0, 2.0, 4.0), trusts, rows_per_owner)
     with on_interrupt():
         from tacit.data.sample import ColumnRoles
         from tacit.data.table_file import open_rows
@@ -89,17 +90,13 @@ def plan(
     roles = ColumnRoles(label, None, schema, category or (), leave_out or ())
     plans: list[Plan | GroupPlan] = []
     notes, stopped = list[str](), False
-    making: Callable[[Steps], Iterator[Plan | GroupPlan]]
-    if method == _METHODS[0]:
-        making = partial(_make_plans, file, roles, crowds, notes)
-    else:
-        if trust:
-            raise ValueError(f"--trust does not go with --method {method}")
-        crowds = [each for each in crowds if each.trust == NOBODY]
-        making = partial(_make_group_plans, method, rounds, (file, roles), crowds, notes)
+    making: Callable[[list[Population], list[str], Steps], Iterator[Plan | GroupPlan]]
+    making = partial(_make_plans, file, roles)
+    if method != _METHODS[0]:
+        making = partial(_make_group_plans, method, rounds, (file, roles))
     try:
         with steps(screen, 3 + len(crowds)) as step:
-            for each in making(step):
+            for each in making(crowds, notes, step):
                 plans.append(each)  # noqa: PERF402 - those that are done are kept
     except KeyboardInterrupt:
         stopped = True
@@ -111,6 +108,15 @@ def plan(
         screen.stop(f"{len(plans)} of {len(crowds)} plans are done")
     if not collect:
         raise typer.Exit(DO_NOT_COLLECT)
+
+
+def _trusts(method: str, given: Sequence[str] | None) -> Sequence[str]:
+    """Whom owners may trust; few owners with many records are asked as if they trusted nobody."""
+    if method == _METHODS[0]:
+        return given or TRUSTS
+    if given:
+        raise ValueError(f"--trust does not go with --method {method}")
+    return (NOBODY,)
 
 
 def _crowds(

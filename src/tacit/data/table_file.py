@@ -206,7 +206,24 @@ class TableFile:
         self, columns: Sequence[str] | None, rows: int, group: int | None = None
     ) -> Iterator[Any]:
         """Pieces of the file, or of one row group of it: parquet as typed, CSV as text."""
-        names = list(self.names)
+        wanted = self._choose(columns)
+        try:
+            if self._parquet is None:
+                yield from self._read_text(wanted)
+            else:
+                chosen = None if group is None else [group]
+                yield from self._parquet.iter_batches(rows, columns=wanted, row_groups=chosen)
+        except (pa.ArrowException, OSError) as problem:
+            why = (
+                self._find_damaged(wanted)
+                if self._parquet
+                else find_ragged(self.path, self._delimiter, self._form.encoding)
+            )
+            raise unreadable(self.path, problem, why) from None
+
+    def _choose(self, columns: Sequence[str] | None) -> list[str]:
+        """Which of its columns to read; None: all that have a name."""
+        names = self.names
         double = sorted({name for name in names if name and names.count(name) > 1})
         if double:
             raise ValueError(
@@ -219,31 +236,23 @@ class TableFile:
                 f"{self.path} has none of the columns {', '.join(columns or ())}; "
                 f"it has {', '.join(names)}"
             )
-        try:
-            if self._parquet is not None:
-                chosen = None if group is None else [group]
-                yield from self._parquet.iter_batches(rows, columns=wanted, row_groups=chosen)
-                return
-            converting = csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()),
-                include_columns=wanted,
-                strings_can_be_null=False,
-            )
-            encoding = "utf8" if self._form.is_utf8 else self._form.encoding
-            reading = csv.ReadOptions(
-                column_names=names, skip_rows=1, block_size=_BLOCK, encoding=encoding
-            )
-            parsing = csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True)
-            with csv.open_csv(self.path, reading, parsing, converting) as batches:
-                plain = self._form.decimal == "."
-                yield from batches if plain else map(self._form.read_batch, batches)
-        except (pa.ArrowException, OSError) as problem:
-            why = (
-                self._find_damaged(wanted)
-                if self._parquet
-                else find_ragged(self.path, self._delimiter, self._form.encoding)
-            )
-            raise unreadable(self.path, problem, why) from None
+        return wanted
+
+    def _read_text(self, columns: list[str]) -> Iterator[Any]:
+        """The columns of a CSV file, every value a text, decimals with a point."""
+        converting = csv.ConvertOptions(
+            column_types=dict.fromkeys(self.names, pa.string()),
+            include_columns=columns,
+            strings_can_be_null=False,
+        )
+        encoding = "utf8" if self._form.is_utf8 else self._form.encoding
+        reading = csv.ReadOptions(
+            column_names=list(self.names), skip_rows=1, block_size=_BLOCK, encoding=encoding
+        )
+        parsing = csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True)
+        with csv.open_csv(self.path, reading, parsing, converting) as batches:
+            plain = self._form.decimal == "."
+            yield from batches if plain else map(self._form.read_batch, batches)
 
     def _find_damaged(self, columns: list[str]) -> str:
         """Which row group is the first that cannot be read."""

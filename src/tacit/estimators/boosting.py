@@ -229,8 +229,7 @@ class PrivateBoosting(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: i
         terms = crowd.terms(learner.space(self.facts_), mechanism, epsilon, answers)
         judge, sums = self._judge(judged, known, most)
         unsound = learner.unsound or ("" if sums is None else sums.unsound)
-        cost = inf if unsound or mechanism == "none" else float(np.max(epsilon))
-        cost += 0.0 if sums is None else float(self.error_epsilon)
+        cost = self._cost(crowd.epsilon, sums, sound=not unsound and mechanism != "none")
         charge = self._charge(cost, crowd.delta if crowd.summed else 0.0)
         engine = given.engine(self.engine, stream, sums, monitor)
         schedule = Schedule(self.rounds, None if everybody else each, self.attempts)
@@ -261,6 +260,12 @@ class PrivateBoosting(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: i
             return OwnSample(known), None
         budget = positive("error_epsilon", self.error_epsilon)
         return AllOwners(), TwoServers(epsilon=budget / most) if self.sums is None else self.sums
+
+    def _cost(self, epsilon: float, sums: SecureSum | None, *, sound: bool) -> float:
+        """What an owner pays at most: for its report, and for all sums that judge."""
+        if not sound:
+            return inf
+        return epsilon + (0.0 if sums is None else float(self.error_epsilon))
 
     def _end_in_words(self, ended: str, *, stopped: bool) -> str:
         """Why it ended."""

@@ -81,6 +81,11 @@ class Policy:
         for name in ("epsilon_per_release", "epsilon_total", "delta_total", "time_step", "longest"):
             object.__setattr__(self, name, exact(name, getattr(self, name)))
         self._check_numbers()
+        self._check_names()
+        if self.helper is not None and not _KEY.fullmatch(str(self.helper)):
+            raise bad("helper", "a public key, 64 hexadecimal digits", self.helper)
+
+    def _check_names(self) -> None:
         for name in ("learners", "mechanisms", "units", "columns", "columns_never", "labels"):
             given = getattr(self, name)
             if given is not None:
@@ -91,8 +96,6 @@ class Policy:
             strange = [each for each in self.mechanisms if each not in _KNOWN]
             if not all(mechanism_by_name(each) == each != "none" for each in strange):
                 raise bad("mechanisms", f"among {sorted(_KNOWN)}", self.mechanisms)
-        if self.helper is not None and not _KEY.fullmatch(str(self.helper)):
-            raise bad("helper", "a public key, 64 hexadecimal digits", self.helper)
         if not (self.units and set(self.units) <= {"owner", "record"}):
             raise bad("units", "of 'owner' and 'record'", self.units)
 
