@@ -69,7 +69,7 @@ Bytes = Mapping[str, bytes]
 SEED = 7
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 APART = {"program", "guarantee"}  # fields of a saved model that may change
-ALONE = {"transcript", "report", "ended"}  # fields with a digest of their own
+ALONE = {"transcript", "report", "ended", "stages", "attributes"}  # with a digest of their own
 SPACES = {
     "line": Box(dim=1),
     "box": Box(dim=4, radius=2.0),

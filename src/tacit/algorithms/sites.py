@@ -26,11 +26,11 @@ from tacit.algorithms.site_weights import (
     folds_of,
     public_only,
 )
-from tacit.data.cohort import Cohort
+from tacit.data.cohort import Cohort, Range
 from tacit.learners.query import Estimates
 from tacit.learners.sites.losses import LogisticLoss, Loss, Squared
 from tacit.learners.sites.perturbation import LARGEST
-from tacit.learners.sites.projection import LinearModel, Projection, fit_projection
+from tacit.learners.sites.projection import LinearModel, Projection, fit_projection, winners
 from tacit.learners.sites.train import TrainSite, targets_of
 from tacit.mechanisms.streams import seeded
 
@@ -59,6 +59,18 @@ class SiteEnsembleModel:
         trained on it.
         """
         return np.array([one.scores for one in self.alone]).T
+
+    def public_only_score(self, y: IntArray, bounds: tuple[float, float] | None = None) -> float:
+        """How well the public rows, with targets y, do alone, each unseen: accuracy, or R^2 of
+        numbers between bounds.
+        """
+        if bounds is None:
+            return float(np.mean(winners(self.public_scores) == y))
+        ends = Range(*bounds)
+        known = ends.numbers(y / Range.STEPS * 2 - 1)
+        spread = float(np.sum((known - known.mean()) ** 2))
+        missed = float(np.sum((known - ends.numbers(self.public_scores[:, 0])) ** 2))
+        return 1 - missed / spread if spread > 0 else 0.0
 
     def linear(self, query: TrainSite, bounds: tuple[float, float] | None = None) -> LinearModel:
         """What may be published: the combined vectors behind the query's projection."""

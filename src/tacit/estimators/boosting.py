@@ -1,9 +1,9 @@
 """Private boosting as a scikit-learn classifier: owners and data user in one process."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from math import inf
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -32,7 +32,7 @@ from tacit.estimators.inputs import (
     public_pair,
     read_inputs,
 )
-from tacit.learners.learner import Learner
+from tacit.learners.learner import Facts, Learner
 from tacit.learners.owners import learner_or_simulation
 from tacit.mechanisms.registry import mechanism_by_name
 from tacit.mechanisms.streams import stream_of
@@ -119,6 +119,7 @@ class PrivateBoosting(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: i
     """
 
     _fitted_model = "ensemble_"
+    _saved: ClassVar[Mapping[str, Any]] = {"public_only_score_": float | None, "facts_": Facts}
 
     def __init__(
         self,

@@ -2,10 +2,10 @@
 scikit-learn classifier.
 """
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from math import inf
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -126,6 +126,11 @@ class PrivateClassifier(EstimatorFace, ClassifierMixin, BaseEstimator):  # type:
     """
 
     _fitted_model = "model_"
+    _saved: ClassVar[Mapping[str, Any]] = {
+        "public_only_score_": float | None,
+        "public_model_": str,
+        "predicted_gain_": float,
+    }
 
     def __init__(
         self,
@@ -287,10 +292,6 @@ class PrivateClassifier(EstimatorFace, ClassifierMixin, BaseEstimator):  # type:
     def staged_predict(self, X: Any) -> Iterator[AnyArray]:
         """Predictions of the data user's own model (when combining) and after each round."""
         rows = self._encode(X)
-        if not hasattr(self, "stages_"):
-            raise AttributeError(
-                "a model that was read from a file has its last stage alone: use predict"
-            )
         for stage in self.stages_:
             yield np.asarray(self.classes_[np.argmax(stage.probabilities(rows), axis=1)])
 

@@ -5,7 +5,7 @@ D).
 from collections.abc import Collection, Mapping
 from functools import partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -44,7 +44,13 @@ from tacit.estimators.peer_methods import (
 from tacit.estimators.set_aside import PublicPart, draw_sample
 from tacit.learners.peers.cells import Cells
 from tacit.learners.peers.own_model import RHO, RIDGE
-from tacit.learners.peers.peer_model import Additive, NoisyTrees, ServedScores, odds_as_chances
+from tacit.learners.peers.peer_model import (
+    Additive,
+    NoisyTrees,
+    ServedScores,
+    SharedStumps,
+    odds_as_chances,
+)
 from tacit.mechanisms.streams import Stream, stream_of
 
 if TYPE_CHECKING:
@@ -97,7 +103,8 @@ class PeerEnsemble(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: igno
     served_ : PeerModel
         Made of released numbers only; predict, predict_proba and decision_function use it.
     models_ : dict
-        {participant: its own model}, which knows that participant's exact rows: for itself alone.
+        {participant: its own model}, which knows that participant's exact rows: for itself alone,
+        and in no saved file.
     released_ : object
         Everything that left the participants, in order.
     spent_ : dict
@@ -116,6 +123,7 @@ class PeerEnsemble(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: igno
     """
 
     _fitted_model = "served_"
+    _saved: ClassVar[Mapping[str, Any]] = {"released_": Additive | NoisyTrees | SharedStumps}
 
     def __init__(
         self,
@@ -297,7 +305,11 @@ class PeerEnsemble(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: igno
         self.served_ = PeerModel(self.cells_, method.served(self.released_))
         self.ended_ = f"{len(self._present)} participants"
         self.report_ = [
-            {"participant": str(name), "epsilon": spent} for name, spent in self.spent_.items()
+            {
+                "participant": name if isinstance(name, str | int | float) else str(name),
+                "epsilon": spent,
+            }
+            for name, spent in self.spent_.items()
         ]
         tuning = OwnTuning(float(self.rho), float(self.ridge))
         tasks = [
@@ -340,6 +352,8 @@ class PeerEnsemble(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: igno
 
     def _take_up(self, model: ServedScores) -> None:
         self.cells_, self.served_ = model.cells, PeerModel(model.cells, model.scores)
+        self.spent_ = {row["participant"]: float(row["epsilon"]) for row in self.report_}
+        self.participants_ = list(self.spent_)
 
     def __getstate__(self) -> Any:
         """What is pickled: neither rows nor what knows them, nor coins; as a model in a file it

@@ -2,8 +2,8 @@
 No pickle.
 
 What is saved is what `predict` needs and what a reader should know: schema, model, guarantee, how
-it came about. Everything in it was public before: the model is made of reports and of the data
-user's own sample.
+it came about, the models after each round. Everything in it was public before: the model is made of
+reports and of the data user's own sample. No row is in it, and nothing about a single one.
 
 A campaign signs what it publishes: the file begins with a line that says so, the campaign's public
 key and its signature over the rest. Nobody else can make one that `load(..., key=)` takes; a
@@ -12,9 +12,10 @@ signed file that was changed is refused whether a key is given or not.
 
 import json
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -26,7 +27,7 @@ from tacit.data.cohort import NumberSchema  # noqa: F401 - such a schema can be 
 from tacit.data.schema import Schema
 from tacit.estimators.guarantee import Guarantee
 from tacit.learners.models.ensemble import Ensemble
-from tacit.learners.models.scores import ScoreModel
+from tacit.learners.models.scores import Mapped, ScoreModel, Term
 from tacit.learners.peers.peer_model import ServedScores
 from tacit.learners.sites.projection import LinearModel
 from tacit.wire import MissingError, WireError, decode, encode, message
@@ -42,13 +43,89 @@ _KEY = 32  # bytes of a public key
 _LARGEST = 1 << 30  # bytes of a model: no file of ours comes near
 
 
+@message("stage")
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """One model among `Stages`: the places of its terms, and weights of those that are linear in
+    the features of a map (others have none: an array of no numbers).
+    """
+
+    places: tuple[int, ...]
+    weights: tuple[FloatArray, ...]
+
+
+@message("stages")
+@dataclass(frozen=True, eq=False)
+class Stages:
+    """The models before the last one, with what they share written once: rounds differ in the
+    weights of one large map, or add to the terms before.
+
+    Places count the terms of the last model first, then `terms`.
+    """
+
+    terms: tuple[Term, ...] = ()
+    stages: tuple[Stage, ...] = ()
+
+    @classmethod
+    def of(cls, models: Sequence[ScoreModel]) -> "Stages":
+        """Of all models, the last one included."""
+        known = list(models[-1].terms) if models else []
+        written = [_without_weights(term) for term in known]
+        stages = []
+        for model in models[:-1]:
+            places, weights = [], []
+            for term in model.terms:
+                form = _without_weights(term)
+                if form not in written:
+                    written.append(form)
+                    known.append(term)
+                places.append(written.index(form))
+                weights.append(term.weights if isinstance(term, Mapped) else np.zeros(0))
+            stages.append(Stage(tuple(places), tuple(weights)))
+        return cls(tuple(known[len(models[-1].terms) :]) if models else (), tuple(stages))
+
+    def models(self, last: ScoreModel) -> tuple[ScoreModel, ...]:
+        """All models again, the last one included."""
+        known = (*last.terms, *self.terms)
+        found = []
+        for stage in self.stages:
+            terms = [known[place] for place in stage.places]
+            pairs = zip(terms, stage.weights, strict=True)
+            each = tuple(
+                replace(term, weights=own) if isinstance(term, Mapped) else term
+                for term, own in pairs
+            )
+            found.append(ScoreModel(last.classes, each))
+        return (*found, last)
+
+
+def _without_weights(term: Term) -> bytes:
+    """What terms of several models may have in common."""
+    return encode(term.features if isinstance(term, Mapped) else term)
+
+
+@message("fitted attribute")
+@dataclass(frozen=True)
+class FittedAttribute:
+    """What an estimator has after a fit under this name, encoded: predictions need none of it."""
+
+    name: str
+    value: bytes
+
+
+def attributes_of(values: Mapping[str, Any]) -> tuple[FittedAttribute, ...]:
+    """Attributes by name, as they are saved."""
+    return tuple(FittedAttribute(name, encode(value)) for name, value in values.items())
+
+
 @message("saved model")
 @dataclass(frozen=True, eq=False)
 class SavedModel:
     """A model of the estimator `kind`; `names` are the columns it was fitted on (none: an array
     without names).
 
-    `label` is the name of the column that it predicts, empty where it is not known.
+    `label` is the name of the column that it predicts, empty where it is not known; `stages` and
+    `attributes` are what its estimator has beside it.
     """
 
     program: str
@@ -63,6 +140,8 @@ class SavedModel:
     ended: str
     transcript: bytes
     label: str = ""
+    stages: Stages = Stages()
+    attributes: tuple[FittedAttribute, ...] = ()
 
     def probabilities(self, X: FloatArray) -> FloatArray:
         """How likely each class is, for encoded rows, (rows, classes): what `predict_proba` of the
@@ -74,9 +153,12 @@ class SavedModel:
 
 
 class Savable:
-    """`save` for estimators whose fitted model is in the attribute that `_fitted_model` names."""
+    """`save` for estimators whose fitted model is in the attribute that `_fitted_model` names;
+    `_saved` names what else of a fit is saved, with the type that each must have when it is read.
+    """
 
     _fitted_model: str
+    _saved: ClassVar[Mapping[str, Any]] = {}
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to a file, whole or not at all; read it with `tacit.load`.
@@ -114,6 +196,10 @@ class Savable:
             ended=fitted.ended_,
             transcript=fitted.transcript_,
             label=getattr(fitted, "label_", ""),
+            stages=Stages.of(getattr(fitted, "stages_", ())),
+            attributes=attributes_of(
+                {name: getattr(fitted, name) for name in self._saved if hasattr(fitted, name)}
+            ),
         )
 
     def _to_save(self) -> Any:
@@ -121,7 +207,7 @@ class Savable:
         return getattr(self, self._fitted_model)
 
     def _take_up(self, model: Any) -> None:
-        """Take up a model that was saved."""
+        """Take up a model that was saved; all else is there already."""
         setattr(self, self._fitted_model, model)
 
 
@@ -229,10 +315,11 @@ def _decode_saved(data: bytes) -> SavedModel:
 
 def _restore(kind: type[Any], content: SavedModel) -> Any:
     estimator = kind(schema=content.schema).set_params(**_told_parameters(kind, content.guarantee))
-    estimator._take_up(content.model)
     estimator.schema_ = content.schema
-    estimator.classes_ = np.array(content.schema.classes)
-    estimator.public_frequencies_ = content.frequencies
+    if content.schema.labels:
+        estimator.classes_ = np.array(content.schema.classes)
+    if len(content.frequencies) or not content.schema.labels:
+        estimator.public_frequencies_ = content.frequencies
     estimator.n_features_in_ = content.columns
     if content.names:
         estimator.feature_names_in_ = np.array(content.names, dtype=object)
@@ -244,7 +331,20 @@ def _restore(kind: type[Any], content: SavedModel) -> Any:
     estimator.ended_ = content.ended
     estimator.transcript_ = content.transcript
     estimator.label_ = content.label
+    try:
+        _recall(estimator, content)
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as problem:
+        raise WireError("a saved model: what it says of its fit does not parse") from problem
     return estimator
+
+
+def _recall(estimator: Any, content: SavedModel) -> None:
+    """Set the model, and what the estimator had beside it."""
+    for each in content.attributes:
+        setattr(estimator, each.name, decode(each.value, estimator._saved[each.name], _LARGEST))
+    if isinstance(content.model, ScoreModel) and hasattr(estimator, "staged_predict"):
+        estimator.stages_ = content.stages.models(content.model)
+    estimator._take_up(content.model)
 
 
 def _told_parameters(kind: type[Any], promise: Guarantee) -> dict[str, Any]:

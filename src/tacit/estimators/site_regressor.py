@@ -209,10 +209,7 @@ class SiteEnsembleRegressor(RegressorMixin, SiteModels):  # type: ignore[misc]
             bounds=(self.range_.low, self.range_.high),
         )
         self._ensemble(inputs, stream)
-        known = self.range_.numbers(y0 / Range.STEPS * 2 - 1)
-        spread = float(np.sum((known - known.mean()) ** 2))
-        missed = float(np.sum((known - self.range_.numbers(self.model_.public_scores[:, 0])) ** 2))
-        self.public_only_score_ = 1 - missed / spread if spread > 0 else 0.0
+        self.public_only_score_ = self.model_.public_only_score(y0, inputs.bounds)
         return self
 
     def predict(self, X: Any) -> FloatArray:

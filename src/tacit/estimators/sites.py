@@ -1,8 +1,9 @@
 """Ensembles of sites as scikit-learn estimators: sites and aggregator in one process (paper C)."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from math import inf
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -65,7 +66,10 @@ class SiteModels(EstimatorFace, BaseEstimator):  # type: ignore[misc]  # scikit-
     """
 
     _fitted_model = "linear_"
+    _saved: ClassVar[Mapping[str, Any]] = {"public_only_score_": float, "query_": TrainSite | None}
     model_: Any  # how sites were combined, or sums refined
+    query_: Any  # what sites were asked, and
+    site_models_: Any  # what they answered; None with two servers
     linear_: LinearModel | ScoreModel
 
     def __init__(
@@ -121,7 +125,6 @@ class SiteModels(EstimatorFace, BaseEstimator):  # type: ignore[misc]  # scikit-
         self.query_.check_plans()
         if not self.query_.unsound:
             self.query_ = tune_site(self.query_, X0, y0, float(np.median(epsilon)), projections)
-        self.lens_ = self.query_.projection
         counts = np.bincount(y0, minlength=given.classes)[: given.classes]
         self.public_frequencies_ = counts / len(y0)
         self._charge(inf if self.query_.unsound else epsilon, unit=self.query_.unit)
@@ -161,6 +164,7 @@ class SiteModels(EstimatorFace, BaseEstimator):  # type: ignore[misc]  # scikit-
         if charge is not None:
             charge.settle(asked=len(refined.records) > 0)
         self.model_, self.linear_ = refined, refined.model
+        self.query_ = self.site_models_ = None
         self.transcript_, self.ended_ = engine.transcript, refined.ended
         self.sites_ = np.unique(given.names)
         self.public_frequencies_ = np.bincount(given.y0, minlength=given.classes) / len(given.y0)
@@ -179,6 +183,16 @@ class SiteModels(EstimatorFace, BaseEstimator):  # type: ignore[misc]  # scikit-
         if isinstance(epsilon, float):
             return engine_at(self.engine, cohort, epsilon, stream)
         return site_engine(self.engine, cohort, epsilon, stream)
+
+    @property
+    def lens_(self) -> Any:
+        """The public projection that sites look through; None with two servers."""
+        return None if self.query_ is None else self.query_.projection
+
+    def _take_up(self, model: Any) -> None:
+        super()._take_up(model)
+        if any("site" in row for row in self.report_):
+            self.sites_ = np.array([row["site"] for row in self.report_])
 
     def _rows(self, X: Any) -> FloatArray:
         """Encoded rows."""
@@ -241,12 +255,14 @@ class SiteEnsemble(ClassifierMixin, SiteModels):  # type: ignore[misc]
     public_only_score_ : float
         Cross-validated accuracy of the public rows alone.
     site_models_ : array of shape (sites, vectors, dim)
-        As released.
+        As released; None with two servers. Not in a saved file, which compares no sites.
     sites_ : array of shape (sites,)
-        Their names, in order.
-    model_, linear_, lens_, query_, schema_ : objects
-        How models were combined, the linear model that predicts, the public projection, the
-        question that sites were asked, and the schema.
+        Their names, in order. In a saved file where `report_` names them.
+    model_ : object
+        How models were combined; not in a saved file, since it has scores of single public rows.
+    linear_, lens_, query_, schema_ : objects
+        The linear model that predicts, the public projection and the question that sites were asked
+        (both None with two servers), and the schema.
 
     Examples
     --------
@@ -313,8 +329,7 @@ class SiteEnsemble(ClassifierMixin, SiteModels):  # type: ignore[misc]
             self._add_up(inputs, crowd, stream)
             return self
         self._ensemble(inputs, stream)
-        guesses = winners(self.model_.public_scores)
-        self.public_only_score_ = float(np.mean(guesses == known.y))
+        self.public_only_score_ = self.model_.public_only_score(known.y)
         return self
 
     def decision_function(self, X: Any) -> FloatArray:

@@ -226,6 +226,7 @@ class RandomStump:
         return ScorePart(self.round, self.cut.column, tuple(scores.tolist()), self.participant)
 
 
+@message("shared stumps")
 @dataclass(frozen=True)
 class SharedStumps:
     """Everything that was released: the stumps of each round, and the sum that may be served."""

@@ -9,6 +9,7 @@ import numpy as np
 from tacit._util.checks import bad, one_of, positive, whole
 from tacit._util.types import IntArray
 from tacit.algorithms.boosting import AllOwners, Boosted, Judge, OwnSample, Schedule, boost
+from tacit.algorithms.public_baseline import fit_public
 from tacit.data.cohort import Public
 from tacit.estimators.guarantee import Source, boosting_guarantee, under_two_servers
 from tacit.learners.learner import Facts, Learner, ReportTerms, ShareQuery, Tally
@@ -204,6 +205,7 @@ class BoostingTerms(CampaignTerms):
             guarantee=guarantee,
             report=[asdict(record) for record in result.records],
             ended=result.ended,
+            fitted={"public_only_score_": fit_public(public).accuracy, "facts_": self.facts},
         )
 
     def notes(self, policy: Policy, keys: Mapping[str, str]) -> Notes:

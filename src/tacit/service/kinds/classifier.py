@@ -264,6 +264,12 @@ class ClassifierTerms(CampaignTerms):
             guarantee=guarantee,
             report=[asdict(record) for record in result.records],
             ended=result.ended,
+            fitted={
+                "public_only_score_": result.own.accuracy,
+                "public_model_": result.own.name,
+                "predicted_gain_": result.predicted_gain,
+            },
+            stages=result.stages,
         )
 
     def notes(self, policy: Policy, keys: Mapping[str, str]) -> Notes:

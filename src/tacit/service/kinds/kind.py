@@ -22,7 +22,7 @@ from tacit.data.cohort import Public, steps_of
 from tacit.data.schema import Schema
 from tacit.data.table import UserTable
 from tacit.estimators.guarantee import Guarantee
-from tacit.estimators.persistence import SavedModel
+from tacit.estimators.persistence import SavedModel, Stages, attributes_of
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.scores import ScoreModel
 from tacit.learners.peers.peer_model import ServedScores
@@ -133,7 +133,8 @@ def _frequencies(public: Public) -> FloatArray:
 class Publication:
     """What a campaign ends with, as the estimator of this name would save it.
 
-    `report` has one entry for each round, site or participant; `ended` says why it ended.
+    `report` has one entry for each round, site or participant; `ended` says why it ended. `fitted`
+    are attributes that the estimator has beside the model, `stages` the models after each round.
     """
 
     estimator: str
@@ -141,6 +142,8 @@ class Publication:
     guarantee: Guarantee
     report: Sequence[Mapping[str, Any]]
     ended: str
+    fitted: Mapping[str, Any] = field(default_factory=dict)
+    stages: tuple[ScoreModel, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,6 +312,8 @@ class CampaignTerms(ABC):
             ended=content.ended,
             transcript=blake2b(b"".join(questions), digest_size=32).digest(),
             label=self.label,
+            stages=Stages.of(content.stages),
+            attributes=attributes_of(content.fitted),
         )
 
     # For whoever takes part

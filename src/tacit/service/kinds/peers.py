@@ -232,6 +232,7 @@ class PeerTerms(CampaignTerms):
                 for peer in result.roster.peers
             ],
             ended=f"{len(parts)} turns of {len({part.speaker for part in parts})} participants",
+            fitted={"released_": result.model},
         )
 
     def notes(self, policy: Policy, keys: Mapping[str, str]) -> Notes:

@@ -167,6 +167,10 @@ class SiteTerms(CampaignTerms):
             ended=f"{heard} sites answered"
             if heard
             else f"fewer than {self.minimum} sites answered: the sample alone",
+            fitted={
+                "public_only_score_": result.public_only_score(public.y, self._bounds),
+                "query_": self.query,
+            },
         )
 
 
