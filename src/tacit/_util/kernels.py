@@ -3,6 +3,9 @@ pieces on all cores of this machine, for kernels that release the interpreter's 
 product of matrices that rounds alike in any block, `exponential` and `turn` are functions that
 round alike on every machine and in every language (docs/reference/wire.md).
 
+numba is imported when a loop is first called, not where it is defined: it takes longer to load than
+ten rows to predict, which `interpreted` does without it.
+
 For arithmetic on 64-bit words there is what a machine does in one or two instructions and numba
 does not offer by itself, and three ways to compile: inside other loops (`inline`), on every element
 (`on_words`), on every vector of elements (`on_vectors`). Their code is kept on disk in two pieces,
@@ -11,52 +14,131 @@ process compiles at a time, and the next one finds both.
 """
 
 import fcntl
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cached_property, update_wrapper
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar, cast
+from threading import RLock
+from typing import Any, Generic, ParamSpec, TypeVar, cast
 
-import numba
 import numpy as np
-from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic
 
 from tacit._util.types import FloatArray
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+_INTERPRETED = ContextVar("_INTERPRETED", default=False)
+_ONE_AT_A_TIME = RLock()
+
+
+class Kernel(Generic[_P, _R]):
+    """A loop that numba compiles, with these options, when it is first called or when another that
+    calls it is compiled.
+    """
+
+    __wrapped__: Callable[_P, _R]
+
+    def __init__(self, function: Callable[_P, _R], **options: Any) -> None:
+        update_wrapper(self, function)
+        self._options = options
+        self._compiled: Any = None
+
+    @property
+    def compiled(self) -> Any:
+        """What numba makes of it; threads that ask at once have the same."""
+        with _ONE_AT_A_TIME:
+            if self._compiled is None:
+                import numba
+
+                self._compiled = numba.njit(**self._options)(self.__wrapped__)
+            return self._compiled
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What numba takes it for where another kernel calls it."""
+        return self.compiled._numba_type_
+
+    def __call__(self, *given: _P.args, **named: _P.kwargs) -> _R:
+        if _INTERPRETED.get():
+            return self.__wrapped__(*given, **named)
+        return cast(_R, (self._compiled or self.compiled)(*given, **named))
+
+
+@contextmanager
+def interpreted() -> Iterator[None]:
+    """In this thread loops run as the Python that they are written in: the same bits, a hundred
+    times slower, and no compiler is loaded. For so little work that loading takes longer.
+
+    Never where owners' rows are worked on: how long it takes would show how many they are.
+    """
+    token = _INTERPRETED.set(True)
+    try:
+        with np.errstate(all="ignore"):  # compiled loops warn of nothing
+            yield
+    finally:
+        _INTERPRETED.reset(token)
 
 
 def kernel(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """Compile a hot loop: machine code kept on disk, the interpreter's lock released."""
-    return cast(Callable[_P, _R], numba.njit(cache=True, nogil=True)(function))
+    return Kernel(function, cache=True, nogil=True)
 
 
 def kernel_here(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """Compile a loop that calls a library by its address, which is this process's: not kept."""
-    return cast(Callable[_P, _R], numba.njit(nogil=True)(function))
+    return Kernel(function, nogil=True)
 
 
 def dot_kernel(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """Compile a loop whose sums may be reordered, once for all, so that dot products vectorise."""
-    reorder = {"reassoc", "contract", "nsz"}
-    return cast(Callable[_P, _R], numba.njit(cache=True, nogil=True, fastmath=reorder)(function))
+    return Kernel(function, cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+
+
+class Instruction:
+    """What a machine does in one or two instructions and numba does not offer by itself: `write`
+    writes it into a kernel that calls it, as numba's `intrinsic` says; `plain` is what an
+    interpreted one does.
+    """
+
+    def __init__(
+        self, write: Callable[..., tuple[Any, Any]], plain: Callable[..., Any] | None = None
+    ) -> None:
+        update_wrapper(self, write)
+        self._write, self._plain = write, plain
+
+    @cached_property
+    def _numba_type_(self) -> Any:
+        from numba.core.registry import cpu_target
+        from numba.extending import intrinsic
+
+        made = cast(Any, intrinsic)(self._write)
+        types = cast(Any, cpu_target.typing_context)
+        types.refresh()
+        return types.resolve_value_type(made)
+
+    def __call__(self, *given: Any) -> Any:
+        if self._plain is None:
+            raise TypeError(f"{self._write.__name__} is called by compiled loops only")
+        return self._plain(*given)
 
 
 _READ, _SECOND_LEVEL_CACHE, _DATA = 0, 2, 1  # as LLVM numbers them
 
 
-@intrinsic
-def prefetch(typing_context: Any, array: Any, row: Any, column: Any) -> Any:
+@Instruction
+def prefetch(typing_context: Any, array: Any, row: Any, column: Any) -> tuple[Any, Any]:
     """In a kernel, `prefetch(array, row, column)` asks memory for an element before it is needed.
 
     Reading one coordinate of each of a million rows waits for memory at every row; asking a little
     ahead lets those waits overlap (measured: four times faster). It changes no result. No bounds
     are checked: a prefetch cannot fault.
     """
+    from llvmlite import ir
+    from numba.core import cgutils, types
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = signature.args[0]
@@ -134,9 +216,10 @@ def affine(X: FloatArray, centre: FloatArray, matrix: FloatArray, out: FloatArra
                     out[i, k] += x * matrix[j, k]
 
 
-@intrinsic
-def _power_of_two(typing_context: Any, exponent: Any) -> Any:
+def _write_power(typing_context: Any, exponent: Any) -> tuple[Any, Any]:
     """2.0 to a whole power from -1022 to 1023: its bits."""
+    from llvmlite import ir
+    from numba.core import types
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         word = ir.IntType(64)
@@ -145,6 +228,8 @@ def _power_of_two(typing_context: Any, exponent: Any) -> Any:
 
     return types.float64(types.int64), generate
 
+
+_power_of_two = Instruction(_write_power, lambda exponent: math.ldexp(1.0, int(exponent)))
 
 # nearest doubles; of ln 2 and of a quarter turn first parts with few enough bits that whole
 # multiples of them are exact
@@ -183,7 +268,7 @@ def exponential(x: float) -> float:
         1.0,
     ):
         total = total * r + 1.0 / factorial
-    return float(total * _power_of_two(np.int64(octaves)))  # type: ignore[call-arg]
+    return float(total * _power_of_two(np.int64(octaves)))
 
 
 @kernel
@@ -222,8 +307,11 @@ def turn(angle: float) -> tuple[float, float]:
     return cosine, sine
 
 
-def _high_half(_: Any, a: Any, b: Any) -> tuple[Any, Any]:
+@Instruction
+def high_half(_: Any, a: Any, b: Any) -> tuple[Any, Any]:
     """The high half of the product of two words."""
+    from llvmlite import ir
+    from numba.core import types
 
     def emit(_context: Any, build: Any, _signature: Any, arguments: Any) -> Any:
         wide = ir.IntType(128)
@@ -233,12 +321,15 @@ def _high_half(_: Any, a: Any, b: Any) -> tuple[Any, Any]:
     return types.uint64(types.uint64, types.uint64), emit
 
 
-def _ones_if_below(_: Any, a: Any, b: Any) -> tuple[Any, Any]:
+@Instruction
+def ones_if_below(_: Any, a: Any, b: Any) -> tuple[Any, Any]:
     """All bits set if a < b, else none: the borrow of a - b.
 
     A comparison would do, but the compiler makes branches of comparisons, which depend on secrets
     and are mispredicted half of the time: a product in the field then takes four times as long.
     """
+    from llvmlite import ir
+    from numba.core import types
 
     def emit(_context: Any, build: Any, _signature: Any, arguments: Any) -> Any:
         wide = ir.IntType(128)
@@ -246,10 +337,6 @@ def _ones_if_below(_: Any, a: Any, b: Any) -> tuple[Any, Any]:
         return build.trunc(build.lshr(difference, ir.Constant(wide, 64)), ir.IntType(64))
 
     return types.uint64(types.uint64, types.uint64), emit
-
-
-high_half = cast(Any, intrinsic)(_high_half)
-ones_if_below = cast(Any, intrinsic)(_ones_if_below)
 
 
 _ELEMENTS, _VECTOR, _WORD = "uint64[:,:]", "uint64[:]", "uint64"
@@ -272,11 +359,13 @@ def _alone() -> Iterator[bool]:
 
 def inline(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """A function that compiled loops call."""
-    return cast(Callable[_P, _R], numba.njit(function))
+    return Kernel(function)
 
 
 def on_words(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """A function of two words, as one that broadcasts over arrays of words."""
+    import numba
+
     signature = f"{_WORD}({_WORD}, {_WORD})"
     with _alone() as keep:
         vectorized = cast(Any, numba).vectorize([signature], cache=keep)
@@ -289,6 +378,8 @@ def on_vectors(layout: str) -> Callable[[Callable[_P, _R]], Callable[_P, Any]]:
 
     The last argument is the result: callers leave it out.
     """
+    import numba
+
     inner = layout.replace("->", ",").replace("),(", ");(").split(";")
     types = ", ".join(_ELEMENTS if "," in each else _VECTOR for each in inner)
 

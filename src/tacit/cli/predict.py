@@ -5,7 +5,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -88,6 +88,7 @@ def _rows(likely: "AnyArray", first: int) -> "IntArray":
 
 
 _BLOCK = 50_000  # rows at once
+_STEPS = 1 << 18  # of a loop, in less time than it takes to load a compiler
 _MEASURED = 200_000  # rows whose chances are kept, for measures of them together
 
 
@@ -163,6 +164,7 @@ def predict(
     writable("--out", out)
     with on_interrupt():
         from tacit._util.checks import PARQUET
+        from tacit._util.kernels import interpreted
         from tacit.data.table_file import open_rows
 
     fitted, signer = read_saved(model, optional_key(campaign_key))
@@ -181,7 +183,9 @@ def predict(
         with predictions(
             draft, fitted.schema, proba=proba, as_parquet=out.suffix.lower() in PARQUET
         ) as write:
-            stopped = _predict_all(fitted, file, write, tally, screen)
+            steps = (file.count_rows() + len(fitted.schema.classes)) * model.stat().st_size // 8
+            with nullcontext() if steps > _STEPS else interpreted():
+                stopped = _predict_all(fitted, file, write, tally, screen)
         if not tally.rows and not stopped:
             raise ValueError(f"{data} has no rows")
     except BaseException:

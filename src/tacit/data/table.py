@@ -26,6 +26,7 @@ from tacit.data.schema import Encoded, Number, Schema, as_floats, float_or_nan, 
 MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "#N/A")
 _DATES, _MIXED = "dates", "values of several kinds"
 _INDEX = "__index_level_"  # how pandas names an index in a parquet file
+_NO_TEXT = pa.nulls(1, pa.string())[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,19 +186,36 @@ def _read_values(column: Any, of_text: Callable[[Any], AnyArray | str]) -> AnyAr
     if pa.types.is_dictionary(kind):
         kind, column = kind.value_type, column.cast(kind.value_type)
     if pa.types.is_integer(kind) and not pa.types.is_uint64(kind) and column.null_count == 0:
-        return np.asarray(column.to_numpy(), dtype=np.int64)
+        return np.asarray(_as_array(column), dtype=np.int64)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         # whole numbers beyond 2^53 are rounded: an error would quote one
-        return np.asarray(column.cast("float64", safe=False).to_numpy(), dtype=np.float64)
+        return np.asarray(_as_array(column.cast("float64", safe=False)), dtype=np.float64)
     if pa.types.is_boolean(kind):
         return np.array(column.to_pylist(), dtype=object)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         text = pc.utf8_trim_whitespace(column.cast(pa.string()))
-        return of_text(pc.if_else(pc.is_in(text, pa.array(MISSING)), None, text))
+        return of_text(pc.if_else(pc.is_in(text, _texts(MISSING)), _NO_TEXT, text))
     if pa.types.is_null(kind):
         return np.full(len(column), np.nan)
     outer = str(kind).partition("<")[0]  # the names of fields may be values
     return _DATES if pa.types.is_temporal(kind) else f"values of type {outer}"
+
+
+def _as_array(column: Any) -> AnyArray:
+    """Numbers of a column, NaN where there are none. Where all are there, as in most files, pyarrow
+    need not import pandas for it, which takes longer than reading them.
+    """
+    if column.null_count:
+        return np.asarray(column.to_numpy())
+    return np.array(np.from_dlpack(column.combine_chunks()))
+
+
+def _texts(values: tuple[str, ...]) -> Any:
+    """Texts as Arrow has them, from their bytes: `pyarrow.array` imports pandas where it is."""
+    written = [value.encode() for value in values]
+    ends = np.cumsum([0, *map(len, written)], dtype=np.int32)
+    buffers = (pa.py_buffer(ends.tobytes()), pa.py_buffer(b"".join(written)))
+    return pa.StringArray.from_buffers(len(values), *buffers)
 
 
 def type_text(text: Any) -> AnyArray | str:
@@ -213,7 +231,7 @@ def type_text(text: Any) -> AnyArray | str:
             return np.array(cast.to_pylist(), dtype=object)
         if pa.types.is_timestamp(kind):
             return _DATES
-        numbers = np.asarray(cast.to_numpy(), dtype=np.float64)
+        numbers = np.asarray(_as_array(cast), dtype=np.float64)
         whole = text.null_count == 0 and bool(
             np.all((np.abs(numbers) < 2**53) & (numbers % 1 == 0))
         )
@@ -223,11 +241,9 @@ def type_text(text: Any) -> AnyArray | str:
 
 def keep_text(text: Any) -> AnyArray:
     """Text as it is; equal texts are one object."""
-    coded = text.combine_chunks().dictionary_encode()
-    values = np.array([*coded.dictionary.to_pylist(), None], dtype=object)
-    return np.asarray(
-        values[pc.fill_null(coded.indices, len(values) - 1).to_numpy(zero_copy_only=False)]
-    )
+    coded = text.combine_chunks().dictionary_encode(null_encoding="encode")
+    values = np.array(coded.dictionary.to_pylist(), dtype=object)
+    return np.asarray(values[np.from_dlpack(coded.indices)])
 
 
 def _is_text(column: AnyArray) -> bool:

@@ -159,7 +159,7 @@ def _gather(shares: FloatArray, indices: AnyArray, values: FloatArray) -> None:
     for s in range(values.shape[1]):
         for i in range(n):
             if i + _AHEAD < n:
-                prefetch(shares, i + _AHEAD, np.int64(indices[i + _AHEAD, s]))  # type: ignore[call-arg]
+                prefetch(shares, i + _AHEAD, np.int64(indices[i + _AHEAD, s]))
             values[i, s] = shares[i, indices[i, s]]
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
+import numba  # noqa: F401 - loaded once, before workers are forked: kernels would load it in each
 import numpy as np
 
 from tacit._util.types import FloatArray

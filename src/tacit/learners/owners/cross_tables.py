@@ -201,4 +201,4 @@ def _fetch_four(X: FloatArray, row: int) -> None:
     """Ask memory for four rows."""
     for k in range(4):
         for j in range(0, X.shape[1], _LINE):
-            prefetch(X, row + k, j)  # type: ignore[call-arg]
+            prefetch(X, row + k, j)

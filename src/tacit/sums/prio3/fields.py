@@ -14,12 +14,8 @@ from importlib import import_module
 from typing import Any, cast
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
-from tacit._util.kernels import kernel
+from tacit._util.kernels import Instruction, kernel
 from tacit._util.types import BoolArray, ByteArray, WordArray
 
 
@@ -214,6 +210,9 @@ def _rotations() -> list[int]:
 
 def _emit_round(build: Any, words: list[Any], constant: Any, vector: Any) -> list[Any]:
     """One round in LLVM's language: theta, rho and pi, chi, iota."""
+    from llvmlite import ir
+    from numba.core import cgutils
+
     rotate = cast(Any, cgutils).get_or_insert_function(
         build.module, ir.FunctionType(vector, [vector] * 3), f"llvm.fshl.v{LANES}i64"
     )
@@ -245,8 +244,11 @@ def _emit_round(build: Any, words: list[Any], constant: Any, vector: Any) -> lis
     return after
 
 
-def _permutation(_: Any, states: Any) -> tuple[Any, Any]:
+@Instruction
+def permute(_: Any, states: Any) -> tuple[Any, Any]:
     """What numba compiles `permute(states)` to: load, twelve rounds, store."""
+    from llvmlite import ir
+    from numba import types
 
     def emit(context: Any, build: Any, signature: Any, arguments: Any) -> Any:
         vector = ir.VectorType(ir.IntType(64), LANES)
@@ -261,9 +263,6 @@ def _permutation(_: Any, states: Any) -> tuple[Any, Any]:
         return context.get_dummy_value()
 
     return types.void(states), emit
-
-
-permute = cast(Any, intrinsic)(_permutation)
 
 
 @kernel
