@@ -4,6 +4,7 @@ import asyncio
 import os
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from unittest.mock import Mock
 
 import httpx
 import pytest
@@ -46,6 +47,7 @@ from tacit.service.protocol.succession import (
     verifier_of,
 )
 from tacit.wire import WireError, decode, encode
+from tacit.wire.envelopes import public_bytes
 from tests.cli.made import run
 from tests.service.coordinator import peers
 from tests.service.coordinator.made import folder_of, joining, running
@@ -131,7 +133,7 @@ class Stage:
         async with self.serve() as first:
             first.store.add_tokens(tokens)
             task = asyncio.create_task(join(owners, self.link(), tokens))
-            await self.wait(lambda store: reports(store) == most or task.done())
+            await self.wait(lambda store: is_open_after(store, most) or task.done())
             assert [each.state for each in first.store.questions()][-1] == OPEN
             number = len(first.store.questions())
             before = first.store.reports_of(number)
@@ -145,6 +147,12 @@ class Stage:
             counts = [second.store.counts(each.number) for each in second.store.questions()]
             self.states = [each.state for each in second.store.questions()]
         return answered, counts, open_model(model.content)
+
+
+def is_open_after(store, most):
+    """Whether a question is open, and so many reports are here."""
+    asked = store.questions()
+    return bool(asked) and asked[-1].state == OPEN and reports(store) == most
 
 
 def reports(store):
@@ -206,6 +214,51 @@ def test_peers_follow_a_key_that_is_replaced_between_turns(tmp_path, monkeypatch
     assert Relayed(relayed, rehearsed, line).position == (1, 6)
     with pytest.raises(ForgeryError):
         Relayed(relayed, rehearsed, line[-1:])
+
+
+def test_peers_go_by_other_keys_in_the_middle_and_the_model_is_the_same(
+    tmp_path, database, monkeypatch
+):
+    """Of a gateway, while its agent is stopped; killed once after the coordinator has taken them,
+    and done again.
+    """
+    monkeypatch.setattr("tacit.service.device.member._pause", lambda response, coin: 0.05)
+    monkeypatch.setattr(Rosters, "is_over", lambda self, asked, now: len(self.read()) == 1)
+    folder = peers.folder_of(tmp_path)
+    stage = Stage(folder, database, most=2, rehearsal=SEED)
+    founders = joining(folder, RehearsalPart(SEED), **peers.LIMITS)
+    tokens, table = peers.TOKENS[: peers.PEERS], (folder / "people.csv", "who")
+    names = [f"person {number:03d}" for number in range(peers.PEERS)]
+
+    async def main():
+        async with stage.serve() as service:
+            service.store.add_tokens(tokens)
+            task = asyncio.create_task(join(founders, stage.link(), tokens))
+            await stage.wait(lambda store: is_open_after(store, 2))
+            task.cancel()
+            home, campaign = Home.at(folder / "owner"), CampaignKeys.at(stage.state).first
+            old = [public_bytes(home.key(campaign, name).public_key()) for name in names]
+            with monkeypatch.context() as killed:
+                killed.setattr(Home, "renew_key", Mock(side_effect=EOFError))
+                with pytest.raises(EOFError):
+                    await replace_owner_keys(home, stage.link(), table, None)
+            assert old == [public_bytes(home.key(campaign, name).public_key()) for name in names]
+            assert await replace_owner_keys(home, stage.link(), table, None) == len(names)
+            new = [public_bytes(home.key(campaign, name).public_key()) for name in names]
+            assert not set(old) & set(new)
+            stage.switch.most = 1 << 30
+            await join(founders, stage.link(), [])
+            await stage.wait(lambda store: store.standing().state == ENDED)
+            with pytest.raises(ValueError, match="campaign is over"):
+                await replace_owner_keys(home, stage.link(), table, None)
+            return await stage.link().call("GET", "/v1/model", None), service.store.owner_counts()
+
+    model, counts = asyncio.run(main())
+    assert (counts["enrolled"], counts["revoked"]) == (3, 0)
+    terms = PeerSpec.read(folder / "campaign.toml").prepare()[0]
+    published = decode(open_model(model.content)[0], SavedModel)
+    assert encode(published.model) == encode(peers.in_process(folder, terms)._to_save())
+    assert len(Home.at(folder / "owner").ledger.entries()) == 6  # each paid once
 
 
 def test_who_has_seen_a_key_replaced_does_not_go_back(tmp_path):

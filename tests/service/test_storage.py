@@ -146,7 +146,7 @@ def test_what_was_in_the_clear_is_encrypted_when_a_key_is_given_and_then_needed(
     assert sorted(store.labels().values()) == NAMES
     assert [bytes(data) for _, data in store.reports_of(1)] == sorted_data(before)
     with store.transaction() as connection, pytest.raises(ValueError, match="cannot go back"):
-        tables.downgrade(connection, "0001")
+        tables.downgrade(connection)
     store.close()
     for wrong, why in ((None, "is encrypted: give its key"), (other, "another storage key")):
         refused = Store(Database(database, wrong))

@@ -13,11 +13,12 @@ from alembic.runtime.migration import MigrationContext
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import inspect, text
 
+from tacit.learners.query import PURPOSE
 from tacit.service.coordinator import tables
 from tacit.service.coordinator.sql import open_engine, write_reports
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import OPEN, Question, StoreError, metadata
-from tacit.wire.envelopes import public_bytes
+from tacit.wire.envelopes import public_bytes, sign_bytes
 from tests.service.coordinator.made import enrol, folder_of, running
 
 # the tables of the last release without versions, as it made them
@@ -92,7 +93,7 @@ def test_an_old_database_is_brought_here_and_taken_back_and_nothing_is_lost(data
     with pytest.raises(StoreError, match="of the key"):
         store.create_or_resume("trial", b"terms", b"o" * 32)
     with engine.begin() as connection:
-        assert tables.version(connection) == tables.versions()[-1] == "0002"
+        assert tables.version(connection) == tables.versions()[-1] == "0003"
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
         tables.downgrade(connection)
         assert tables.version(connection) == tables.BEFORE
@@ -182,34 +183,64 @@ def contents(engine, names):
 
 def test_one_campaign_in_a_database_becomes_the_first_of_several(database):
     """From the tables of the last release: killed in the middle, brought here, gone on with."""
+    mine = Ed25519PrivateKey.generate()
+    key = public_bytes(mine.public_key())
     store = Store(database)
-    store.create_or_resume("trial", b"terms", b"key")
+    store.create_or_resume("trial", b"terms", key)
     store.add_tokens(["token number 1", "token number 2"])
     assert enrol(store, "a" * 64, "token number 1", "north")
-    store.ask(Question(1, b"d" * 32, b"data", OPEN, 0.0, 60.0, None), [1], spend=True)
+    store.ask(
+        Question(1, b"d" * 32, sign_bytes(b"data", PURPOSE, mine), OPEN, 0.0, 60.0, None),
+        [1],
+        spend=True,
+    )
     with store.transaction() as connection:
         assert write_reports(connection, store.id, 1, {1: b"report"}, 0.0) == {1}
         connection.execute(text("UPDATE tokens SET made = 0"))  # which no earlier table holds
     now = contents(engine := open_engine(database), metadata.tables)
+    now.pop("acts")  # nor that
     with engine.begin() as connection:
-        tables.downgrade(connection, "0001")
+        tables.downgrade(connection)
     before, earlier = shape(engine), contents(engine, metadata.tables)
     assert "slug" not in str(before["campaign"])
     upgrade_and_die(database, "drop_table")  # after every row was copied
     assert (shape(engine), contents(engine, metadata.tables)) == (before, earlier)
     again = Store(database, "trial-2026")
-    again.create_or_resume("trial", b"terms", b"key")
+    again.create_or_resume("trial", b"terms", key)
     later = contents(engine, metadata.tables)
     assert later.pop("campaign")[0].startswith("(1, 'trial-2026', 'trial'")
     # earlier tables do not know when tokens were made
     assert len(later.pop("tokens")) == len(now.pop("tokens")) == 2
+    assert later.pop("acts") == []
     assert later == {name: rows for name, rows in now.items() if name != "campaign"}
     assert enrol(again, "b" * 64, "token number 2")
     assert again.labels() == {1: "north", 2: ""}  # numbers go on
     other = Store(database, "other")
     other.create_or_resume("another", b"terms", b"other key")
     with engine.begin() as connection, pytest.raises(ValueError, match="holds 2 campaigns"):
-        tables.downgrade(connection, "0001")
+        tables.downgrade(connection)
     for each in (store, again, other):
         each.close()
+    engine.dispose()
+
+
+def test_renewed_keys_keep_a_database_here_and_others_can_go_back(database):
+    store = Store(database)
+    store.create_or_resume("trial", b"terms", b"key")
+    store.add_tokens(["token number 1"])
+    assert enrol(store, "a" * 64, "token number 1", "north")
+    engine = open_engine(database)
+    here = shape(engine)
+    with engine.begin() as connection:
+        tables.downgrade(connection, "0002")
+    assert "renewals" not in shape(engine)
+    store.create_or_resume("trial", b"terms", b"key")
+    assert (shape(engine), store.labels()) == (here, {1: "north"})
+    row = "INSERT INTO renewals VALUES (1, 'old', 1, 3, :data)"
+    with engine.begin() as connection:
+        connection.execute(text(row), {"data": b"signed"})
+    with engine.begin() as connection, pytest.raises(ValueError, match="have renewed 1 keys"):
+        tables.downgrade(connection)
+    assert shape(engine) == here
+    store.close()
     engine.dispose()

@@ -51,7 +51,7 @@ from tacit.service.kinds.campaign_file import MEMBERS, PUBLIC, Readers
 from tacit.service.protocol.guard import Direct, Guard, Limits, leave_to_guard
 from tacit.service.protocol.handshake import Claim, UnsignedError
 from tacit.service.protocol.serving import Figures, Watch
-from tacit.service.protocol.succession import new_key
+from tacit.service.protocol.succession import Renewal, new_key
 from tacit.service.protocol.web import static_routes
 from tacit.wire import WireError
 
@@ -192,16 +192,25 @@ class Coordinator:
         return JSONResponse({"left": True}) if done else error("forbidden", 403)
 
     async def rekey(self, request: Request) -> Response:
-        """Go by another key from now on, which signs that it agrees."""
+        """Go by another key from now on, which signs that it agrees; among peers from a turn on,
+        for all to check.
+        """
         owner, body = await self._read_signed(request)
+        key = bytes.fromhex(owner)
         try:
-            new = new_key(self.campaign_key, bytes.fromhex(owner), body)
+            if self.rosters is None:
+                new = new_key(self.campaign_key, key, body)
+                done = await run_in_threadpool(self.store.rekey, owner, new.hex())
+                status = 200 if done else 403
+            else:
+                said = Renewal.open(body, self.campaign_key)
+                if said.old != key:
+                    return error("malformed", 400)
+                status = await run_in_threadpool(self.rosters.renewals.take, owner, said, body)
         except WireError:
             return error("malformed", 400)
-        if self.rosters is not None:
-            return error("not among peers", 409)  # whose rosters name keys for all to check
-        done = await run_in_threadpool(self.store.rekey, owner, new.hex())
-        return JSONResponse({"rekeyed": True}) if done else error("forbidden", 403)
+        kinds = {403: "forbidden", 409: "another turn", 410: "ended"}
+        return JSONResponse({"rekeyed": True}) if status == 200 else error(kinds[status], status)
 
     # What is behind
     # ----------------------------------------------------------------------------------

@@ -1,10 +1,13 @@
-"""The keys at a coordinator: its own, in their line, its helper's as far as that is known, and
-those of administrators.
+"""The keys at a coordinator: its own, in their line, its helper's as far as that is known, those
+that peers go by, and those of administrators.
 
 A campaign goes by its first key for good: owners' keys, pins and signed requests name that one.
 What is signed is signed with the key in use; what the database holds is signed anew when a key was
 replaced, in one transaction, and its digests, by which reports and ledgers know questions, stay
 what they were. What was sealed to a key of before is opened with it.
+
+Peers are known by the key that they came with. What an old and a new one signed is kept with the
+turn from which it holds, and others get it with that turn.
 
 Administrators have names, keys of their own and roles: to look, to steer (pause, go on), to admit
 (give tokens, revoke). Of a key only its hash is kept.
@@ -18,20 +21,32 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-from sqlalchemy import inspect, select, update
+from sqlalchemy import ColumnElement, Connection, func, insert, inspect, select, update
 
 from tacit._util.checks import bad
 from tacit._util.stopping import make_private, replace_file
 from tacit.learners.query import PURPOSE
 from tacit.service.coordinator import tables
-from tacit.service.coordinator.store import Store
-from tacit.service.coordinator.tables import campaign, questions, rosters
-from tacit.service.protocol.peer_replay import ROSTER
+from tacit.service.coordinator.store import Store, rename
+from tacit.service.coordinator.tables import (
+    ENDED,
+    ENDING,
+    OPEN,
+    campaign,
+    owners,
+    questions,
+    renewals,
+    reports,
+    rosters,
+)
+from tacit.service.protocol.peer_replay import MOST_RENEWED, ROSTER
 from tacit.service.protocol.succession import (
     CAMPAIGN,
     HELPER,
+    MOST,
     SAID,
     KeyRing,
+    Renewal,
     Successions,
     read_successions,
     sum_key,
@@ -140,6 +155,91 @@ def renew_signatures(store: Store, keys: CampaignKeys) -> None:
                 connection.execute(one.values(data=renewed))
         current = keys.key.public_key().public_bytes_raw()
         connection.execute(update(campaign).where(campaign.c.id == known.id).values(key=current))
+
+
+class PeerRenewals:
+    """Keys that took the place of others among the peers of a campaign."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def take(self, owner: str, said: Renewal, statement: bytes) -> int:
+        """Have a peer go by another key from a turn on, as both keys signed; the status to answer
+        with. The same again changes nothing.
+
+        The turn must be one that nobody has been told of and in which the old key has not spoken:
+        409 where it is not. Nothing is put or closed meanwhile.
+        """
+        with self._store.transaction() as connection:
+            if connection.dialect.name == "postgresql":  # SQLite has one writer
+                connection.exec_driver_sql("LOCK TABLE questions IN EXCLUSIVE MODE")
+            this = select(renewals.c.data).where(self._mine, renewals.c.old == owner)
+            before = connection.execute(this).scalar()
+            if before is not None:
+                return 200 if before == statement else 403
+            live = owners.c.revoked.is_(False) & (owners.c.owner == owner)
+            known = select(owners.c.id).where(self._store.mine(owners), live)
+            owner_id = connection.execute(known).scalar()
+            if owner_id is None or self._is_taken(connection, owner_id, said.new.hex()):
+                return 403
+            state = select(campaign.c.state).where(self._store.mine(campaign))
+            if connection.execute(state).scalar_one() in (ENDING, ENDED):
+                return 410
+            if said.turn not in self._free_turns(connection, owner_id):
+                return 409
+            row = {"campaign": self._store.id, "old": owner, "owner": owner_id, "turn": said.turn}
+            connection.execute(insert(renewals).values(**row, data=statement))
+            rename(connection, self._store.id, owner, said.new.hex())
+            return 200
+
+    def first_keys(self, connection: Connection) -> tuple[dict[int, str], set[str]]:
+        """The keys that owners came with who go by another now, and all that were replaced."""
+        every = select(renewals.c.owner, renewals.c.old).where(self._mine)
+        rows = connection.execute(every.order_by(renewals.c.turn.desc())).all()
+        return {row.owner: row.old for row in rows}, {row.old for row in rows}
+
+    def of_turn(self, connection: Connection, turn: int) -> tuple[bytes, ...]:
+        """What was signed of keys that hold from a turn on."""
+        these = select(renewals.c.data).where(self._mine, renewals.c.turn == turn)
+        return tuple(connection.execute(these.order_by(renewals.c.old)).scalars())
+
+    def of_owner(self, connection: Connection, owner_id: int) -> tuple[bytes, ...]:
+        """What an owner's keys signed, in the order in which they were in use."""
+        these = select(renewals.c.data).where(self._mine, renewals.c.owner == owner_id)
+        return tuple(connection.execute(these.order_by(renewals.c.turn)).scalars())
+
+    def since(self, connection: Connection, owner_id: int) -> int:
+        """The turn from which on an owner goes by its key; 0: from the beginning."""
+        last = select(func.max(renewals.c.turn)).where(self._mine, renewals.c.owner == owner_id)
+        return connection.execute(last).scalar() or 0
+
+    @property
+    def _mine(self) -> ColumnElement[bool]:
+        return self._store.mine(renewals)
+
+    def _is_taken(self, connection: Connection, owner_id: int, new: str) -> bool:
+        """Whether a key is, or was, somebody's, or an owner has had as many as it may."""
+        _, replaced = self.first_keys(connection)
+        theirs = select(owners.c.id).where(self._store.mine(owners), owners.c.owner == new)
+        many = len(self.of_owner(connection, owner_id)) >= MOST
+        return many or new in replaced or connection.execute(theirs).first() is not None
+
+    def _free_turns(self, connection: Connection, owner_id: int) -> list[int]:
+        """Turns from which on an owner may go by another key: that of the open question, if it has
+        not answered it, and the next. One turn is the first of one of its keys at most.
+        """
+        every = select(questions.c.number, questions.c.state).where(self._store.mine(questions))
+        last = connection.execute(every.order_by(questions.c.number.desc())).first()
+        number, is_open = (0, False) if last is None else (last.number, last.state == OPEN)
+        spoke = select(reports.c.owner).where(self._store.about(reports, number))
+        answered = connection.execute(spoke.where(reports.c.owner == owner_id)).first()
+        wanted = [number, number + 1] if is_open and answered is None else [number + 1]
+        since = self.since(connection, owner_id)
+        return [
+            turn
+            for turn in wanted
+            if turn > since and len(self.of_turn(connection, turn)) < MOST_RENEWED
+        ]
 
 
 @dataclass(frozen=True)

@@ -310,10 +310,12 @@ DOCUMENT: Part = {
             "Who takes part among peers: the first, second, ... signed roster."
         ),
         "/v1/turns/{number}": _relay(
-            "A turn that is over: the question, and what the peer signed."
+            "A turn that is over: the question, what the peer signed, and which peers go by other "
+            "keys from it on."
         ),
         "/v1/lies/{number}": _relay(
-            "Proof that a peer lied: its key, and two reports that it signed for one question."
+            "Proof that a peer lied: its key, two reports that it signed for one question, and, "
+            "where it has gone by other keys, what both signed of each."
         ),
         "/v1/leave": _post(
             "Leave the campaign: not to be asked again. A report to an open question is taken out; "
@@ -324,11 +326,12 @@ DOCUMENT: Part = {
             security=_SIGNED,
         ),
         "/v1/rekey": _post(
-            "Go by another key from now on: its 32 bytes, and its signature that it agrees. Not "
-            "among peers.",
+            "Go by another key from now on: its 32 bytes, and its signature that it agrees. Among "
+            "peers: a renewal from a turn on, signed by both keys; 409: name another turn, 410: it "
+            "is over.",
             _content(_BYTES, "application/octet-stream"),
             _all_of(rekeyed={"const": True}),
-            *(403, 409),
+            *(403, 409, 410),
             security=_SIGNED,
         ),
         "/v1/admin/tokens": _post(

@@ -1,14 +1,16 @@
 """What the coordinator of peers writes down beside questions: who takes part, and what was signed;
 and the routes by which what one peer signed goes to all others, as it is.
 
-A roster is written once and never changed. What a peer signs is the only way in for its report, so
-all others can check what counts.
+A roster is written once and never changed, and knows a peer by the key that it came with; under
+which it goes now its renewals say, which others are told with the turn from which they hold. What a
+peer signs is the only way in for its report, so all others can check what counts.
 """
 
 import logging
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from sqlalchemy import Connection, Row, insert, select
@@ -21,9 +23,11 @@ from starlette.routing import Route
 from tacit.algorithms.peers import Peer, Roster
 from tacit.learners.query import tag_of
 from tacit.service.coordinator.intake import Intake, Outcome, Sent
+from tacit.service.coordinator.keys import PeerRenewals
 from tacit.service.coordinator.store import Store, leave_out
 from tacit.service.coordinator.tables import (
     CLOSED,
+    FORGOTTEN,
     VOID,
     Question,
     contradictions,
@@ -40,23 +44,32 @@ from tacit.service.protocol.peer_replay import (
     TURN,
     Contradiction,
     RelayTerms,
+    RenewedContradiction,
+    RenewedTurn,
     Spoken,
     Turn,
 )
 from tacit.service.protocol.succession import SAID_COUNT
 from tacit.wire import WireError, encode
-from tacit.wire.envelopes import open_signed, sign
+from tacit.wire.envelopes import open_signed, public_bytes, sign
 
 log = logging.getLogger(__name__)
+_SIGNATURE = 64  # bytes before what is signed
 
 
 class Rosters:
-    """The rosters and signed reports of one campaign."""
+    """The rosters and signed reports of one campaign, whose `first` key, where it was replaced, is
+    given beside the one in use.
+    """
 
-    def __init__(self, store: Store, terms: RelayTerms, key: Ed25519PrivateKey) -> None:
+    def __init__(
+        self, store: Store, terms: RelayTerms, key: Ed25519PrivateKey, first: bytes = b""
+    ) -> None:
         self._store = store
         self._terms = terms
         self._key = key
+        self._campaign = first or public_bytes(key.public_key())
+        self.renewals = PeerRenewals(store)
 
     # Who takes part
     # ----------------------------------------------------------------------------------
@@ -75,8 +88,7 @@ class Rosters:
         known = self.read()
         before = known[-1] if known else Roster()
         with self._store.transaction() as connection:
-            members = connection.execute(select(owners).where(self._store.mine(owners))).all()
-            after = self._after(before, members)
+            after = self._after(before, self._members(connection))
             if after is None:
                 return False
             data = sign(after, ROSTER, self._key)
@@ -103,18 +115,27 @@ class Rosters:
         peers = self.read()[-1].peers
         keys = {peers[number].key.hex() for number in numbers}
         with self._store.snapshot() as connection:
-            live = select(owners.c.id).where(self._store.mine(owners), owners.c.owner.in_(keys))
-            return list(connection.execute(live.where(owners.c.revoked.is_(False))).scalars())
+            members = self._members(connection)
+        return [row.id for first, row in members.items() if first in keys and not row.revoked]
 
-    def _after(self, before: Roster, members: Sequence[Row[tuple[object, ...]]]) -> Roster | None:
+    def _members(self, connection: Connection) -> dict[str, Row[Any]]:
+        """Who has enrolled, by the key that it came with. Whoever comes with a key that was
+        replaced is nobody: on a roster it would be taken for the other.
+        """
+        first, replaced = self.renewals.first_keys(connection)
+        every = select(owners).where(self._store.mine(owners)).order_by(owners.c.id)
+        rows = [row for row in connection.execute(every) if row.owner not in replaced]
+        return {first.get(row.id, row.owner): row for row in rows}
+
+    def _after(self, before: Roster, members: Mapping[str, Row[Any]]) -> Roster | None:
         """The roster of these members, numbered after those before, in the order of their names;
         None: no change.
         """
         known = {peer.key.hex(): peer.number for peer in before.peers}
         new = sorted(
-            (self._store.storage.open_name(row.label), row.owner, row.held)
-            for row in members
-            if not (row.owner in known or row.revoked)
+            (self._store.storage.open_name(row.label), first, row.held)
+            for first, row in members.items()
+            if not (first in known or row.revoked)
         )
         able = [
             (label, owner, columns)
@@ -125,9 +146,8 @@ class Rosters:
             Peer(number, bytes.fromhex(owner), label, columns)
             for number, (label, owner, columns) in enumerate(able, start=len(before.peers))
         ]
-        gone = tuple(
-            sorted(known[row.owner] for row in members if row.owner in known and row.revoked)
-        )
+        here = {first for first, row in members.items() if not row.revoked}
+        gone = tuple(number for first, number in known.items() if first not in here)
         after = Roster((*before.peers, *newcomers), len(before.peers), gone)
         return after if newcomers or gone != before.gone else None
 
@@ -169,39 +189,45 @@ class Rosters:
         wanted = select(questions.c.data, questions.c.state).where(this)
         with self._store.snapshot() as connection:
             found = connection.execute(wanted).first()
+            said = self.renewals.of_turn(connection, number)
         if found is None or found.state not in (CLOSED, VOID):
             return None
-        return sign(
-            Turn(found.data, self.find_signed(number) if found.state == CLOSED else b""),
-            TURN,
-            self._key,
-        )
+        signed = self.find_signed(number) if found.state == CLOSED else b""
+        turn = RenewedTurn(found.data, signed, said) if said else Turn(found.data, signed)
+        return sign(turn, TURN, self._key)
 
     def lie(self, number: int) -> bytes | None:
         """The first, second, ... proof that somebody lied; None: there are not so many."""
         every = (
-            select(contradictions.c.first, contradictions.c.second, owners.c.owner)
+            select(contradictions.c.first, contradictions.c.second, owners.c.owner, owners.c.id)
             .join(owners, owners.c.id == contradictions.c.owner)
-            .where(self._store.mine(contradictions))
+            .where(self._store.mine(contradictions), ~owners.c.owner.startswith(FORGOTTEN))
             .order_by(contradictions.c.question)
         )
         with self._store.snapshot() as connection:
             found = connection.execute(every.offset(number - 1).limit(1)).first()
-        if found is None:
-            return None
-        return encode(Contradiction(bytes.fromhex(found.owner), found.first, found.second))
+            if found is None:
+                return None
+            first, _ = self.renewals.first_keys(connection)
+            said = self.renewals.of_owner(connection, found.id)
+        words = bytes.fromhex(first.get(found.id, found.owner)), found.first, found.second
+        if not said:
+            return encode(Contradiction(*words))
+        return encode(RenewedContradiction(*words, campaign=self._campaign, renewals=said))
 
 
 class Testimony:
     """Takes what peers sign: a report and its signature enter once, together, or not at all.
 
-    A peer that signs two things for one question has lied. Both are kept, as proof for everybody;
-    the peer is left out, with its report if the question is still open, and the campaign goes on.
+    A peer that signs two things for one question has lied, by whichever of its keys. Both are kept,
+    as proof for everybody; the peer is left out, with its report if the question is still open, and
+    the campaign goes on.
     """
 
     def __init__(self, store: Store, intake: Intake) -> None:
         self._store = store
         self._intake = intake
+        self._renewals = PeerRenewals(store)
 
     def write(self, batch: Sequence[Sent]) -> list[Outcome]:
         """Judge and keep what some peers signed; outcomes in the order of the batch."""
@@ -230,7 +256,7 @@ class Testimony:
             return Outcome.STRANGE
         first = connection.execute(select(spoken.c.data).where(about(spoken, number))).scalar()
         row = {"campaign": self._store.id, "question": number}
-        if first is not None and first != body:
+        if first is not None and first[_SIGNATURE:] != body[_SIGNATURE:]:
             proof = {**row, "owner": owner_id, "first": first, "second": body}
             connection.execute(insert(contradictions).values(**proof))
             leave_out(connection, self._store.id, owner)
@@ -238,6 +264,8 @@ class Testimony:
             return Outcome.CONTRADICTED
         if tag_of(said.digest) != said.report[1:7]:
             return Outcome.MALFORMED
+        if first is None and number < self._renewals.since(connection, owner_id):
+            return Outcome.STRANGE  # the key before this one was to speak then
         (outcome,) = self._intake.take(connection, [(owner, said.report)])
         if outcome is Outcome.COUNTED:
             connection.execute(insert(spoken).values(**row, data=body))

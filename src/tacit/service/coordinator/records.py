@@ -32,6 +32,7 @@ from tacit.service.coordinator.store import Store, leave_out
 from tacit.service.coordinator.tables import (
     ENDED,
     ENDING,
+    FORGOTTEN,
     PAUSED,
     RUNNING,
     acts,
@@ -39,6 +40,7 @@ from tacit.service.coordinator.tables import (
     contradictions,
     invitations,
     owners,
+    renewals,
     reports,
     spoken,
     tokens,
@@ -47,7 +49,6 @@ from tacit.service.protocol.door import Allowances
 
 OWNER = "owner"  # who acts for itself
 TOKEN_DIGITS = 12  # of a token's hash: enough to tell tokens apart
-FORGOTTEN = "forgotten"  # what a key begins with that was deleted
 
 
 @dataclass(frozen=True)
@@ -153,6 +154,7 @@ class Records:
                 "invitations": _of(connection, invitations, row.id),
                 "reports": _of(connection, reports, row.id),
                 "contradictions": _of(connection, contradictions, row.id),
+                "renewals": _of(connection, renewals, row.id),
             }
             about = select(func.count()).select_from(acts).where(self._store.mine(acts))
             about = about.where(acts.c.about == owner)
@@ -196,6 +198,8 @@ class Records:
                 went.append("its reports")
             elif _of(connection, reports, row.id):
                 stays.append("its reports to closed questions, until the campaign has ended")
+            if not is_over and _of(connection, renewals, row.id):
+                stays.append("what it signed of its keys, until then: others check turns with it")
         return {"deleted": went, "stays": stays}
 
     def _is(self, owner: str) -> ColumnElement[bool]:
@@ -211,7 +215,8 @@ class Records:
         alone = alone.group_by(invitations.c.question).having(func.count() == 1)
         connection.execute(delete(spoken).where(relayed, spoken.c.question.in_(alone)))
         connection.execute(delete(reports).where(reports.c.owner == owner_id))
-        connection.execute(delete(contradictions).where(contradictions.c.owner == owner_id))
+        for table in (contradictions, renewals):
+            connection.execute(delete(table).where(table.c.owner == owner_id))
 
 
 def _of(connection: Connection, table: Table, owner_id: int) -> int:

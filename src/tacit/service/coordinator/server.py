@@ -108,7 +108,7 @@ def make_campaign(
         sums = Sums(terms.servers, terms.sum_terms, keys, client, noise=noise)
     renew_signatures(store, keys)
     store.create_or_resume(terms.name, encode(terms), public_bytes(key.public_key()))
-    rosters = None if terms.relay is None else Rosters(store, terms.relay, key)
+    rosters = None if terms.relay is None else Rosters(store, terms.relay, key, keys.first)
     driver = Driver(
         store,
         Campaign(terms, public, key, test, "" if plan is None else str(plan)),

@@ -277,10 +277,7 @@ class Store:
             known = select(owners.c.owner).where(owners.c.owner.in_((owner, new)), live)
             found = set(connection.execute(known).scalars())
             if found == {owner}:
-                mine = update(owners).where(owners.c.owner == owner, live)
-                connection.execute(mine.values(owner=new))
-                named = update(acts).where(self.mine(acts), acts.c.about == owner)
-                connection.execute(named.values(about=new))
+                rename(connection, self.id, owner, new)
             return found in ({owner}, {new})
 
     def is_member(self, owner: str) -> bool:
@@ -431,6 +428,16 @@ def _proven(connection: Connection, number: int, key: bytes) -> bytes:
             "the campaign was begun with"
         ) from problem
     return key
+
+
+def rename(connection: Connection, number: int, owner: str, new: str) -> None:
+    """Have an owner of a campaign go by another key, in what was done, too; and note that."""
+    mine = update(owners).where(owners.c.campaign == number, owners.c.owner == owner)
+    connection.execute(mine.values(owner=new))
+    named = update(acts).where(acts.c.campaign == number, acts.c.about == owner)
+    connection.execute(named.values(about=new))
+    row = {"campaign": number, "at": time.time(), "who": "owner", "what": "rekey", "about": new}
+    connection.execute(insert(acts).values(**row, source="", outcome="200"))
 
 
 def leave_out(connection: Connection, number: int, owner: str) -> bool:

@@ -44,6 +44,7 @@ ENROLLING, RUNNING, PAUSED, ENDED = "enrolling", "running", "paused", "ended"
 ENDING = "ending"  # an administrator has ended it: its model is still to be published
 OPEN, ADDING, CLOSED, VOID = "open", "adding", "closed", "void"
 COUNTED = "counted"
+FORGOTTEN = "forgotten"  # what a key begins with that was deleted
 
 
 class StoreError(RuntimeError):
@@ -239,6 +240,17 @@ contradictions = Table(
     _of_question(),
 )
 
+# keys that peers went by: what old and new one signed, for the others, and the turn it holds from
+renewals = Table(
+    "renewals",
+    metadata,
+    _mine(),
+    Column("old", Text, primary_key=True),  # in hex: a key is replaced once
+    Column("owner", Integer, ForeignKey("owners.id"), nullable=False),
+    Column("turn", Integer, nullable=False),
+    Column("data", LargeBinary, nullable=False),
+)
+
 # the mark of the key that a database is encrypted with; no row: it is not
 storage = Table(
     "storage",
@@ -264,6 +276,7 @@ acts = Table(
 # what is about those who took part, in an order in which it can be deleted
 OF_OWNERS = (
     contradictions,
+    renewals,
     spoken,
     invitations,
     reports,

@@ -103,7 +103,7 @@ async def preview(joining: Joining, link: Link, pinned: bytes | None) -> Preview
     # sums of two servers are composed: less than each of them by itself
     in_all = terms.epsilons[-1] if sealed else epsilon * terms.answers
     _, cohort = joining.rows(terms)
-    notes = terms.notes(policy, {member.label: member.name for member in members})
+    notes = terms.notes(policy, {member.label: member.pin for member in members})
     example = pack(bytes(32), level, query.release(cohort[:1], np.array([epsilon]), secure()))
     lines += [
         f"would leave: {report_size(query)} bytes per owner, {_often(terms.answers)}; "

@@ -28,7 +28,7 @@ from tacit.owner.policy import Policy, round_up
 from tacit.owner.template import Template
 from tacit.service.device.client import Link
 from tacit.service.device.home import Home
-from tacit.service.device.keys import Consent, KeyFollower, ServerKeys
+from tacit.service.device.keys import Consent, KeyFollower, ServerKeys, read_renewals
 from tacit.service.device.member import GateQueue, Member, PeerMember, Relayed
 from tacit.service.kinds import read_terms
 from tacit.service.kinds.kind import CampaignTerms
@@ -40,7 +40,7 @@ from tacit.service.protocol.handshake import (
     rehearse_only_here,
 )
 from tacit.sums.halves import REHEARSAL_HELPER
-from tacit.wire.envelopes import open_signed, public_bytes
+from tacit.wire.envelopes import open_signed
 
 
 @dataclass(frozen=True)
@@ -146,10 +146,11 @@ class Joining:
                 Member(name, key, queue, link, labels[name], follow=follow)
                 for name, key in zip(names, greeted.keys, strict=True)
             ]
-        mine = {public_bytes(each.public_key()) for each in greeted.keys}
-        known = None if self.known is None else self.known | mine
         folder = greeted.home.peers(greeted.servers.campaign)
-        relayed = Relayed(folder / "relayed", terms.relay, greeted.servers.line, known)
+        mine = read_renewals(folder, greeted.servers.campaign, greeted.keys)
+        known = None if self.known is None else self.known | mine.keys()
+        renewed = [each for each in mine.values() if each]
+        relayed = Relayed(folder / "relayed", terms.relay, greeted.servers.line, known, renewed)
         follow = KeyFollower(consent, greeted.servers, gate, link, relayed)
         held = terms.attributes_of(self._attributes(terms))
         return [

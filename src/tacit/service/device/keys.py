@@ -1,4 +1,5 @@
-"""The keys of a campaign and its helper, as an owner follows them from those that it has pinned.
+"""The keys of a campaign and its helper, as an owner follows them from those that it has pinned;
+and its own, in whose place it puts others.
 
 What was agreed to stays what it is: a key that took the place of another, as both have signed, is
 taken for that one, in the signatures of questions, in the template and in the policy. A key that
@@ -6,15 +7,16 @@ was replaced is never gone back to, because what was seen of keys is kept in the
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from tacit._util.stopping import replace_file
 from tacit.data.sample import ColumnRoles
 from tacit.data.table_file import TableFile, read_owned
 from tacit.learners.owners.sum_query import SealedQuery
@@ -26,11 +28,20 @@ from tacit.service.device.home import Home
 from tacit.service.device.member import Relayed
 from tacit.service.kinds import read_terms
 from tacit.service.protocol.handshake import read_greeting
-from tacit.service.protocol.succession import CAMPAIGN, HELPER, SAID_COUNT, Successions, agree
+from tacit.service.protocol.succession import (
+    CAMPAIGN,
+    HELPER,
+    SAID_COUNT,
+    Renewal,
+    Successions,
+    agree,
+)
 from tacit.sums.halves import SumTerms
 from tacit.wire.envelopes import public_bytes
 
-_DONE, _NOT_AMONG_PEERS = 200, 409  # statuses
+_DONE, _ANOTHER_TURN, _OVER = 200, 409, 410  # statuses
+_RENEWALS = "renewals"  # the folder of what a peer has said of its own keys
+_TRIES = 5  # to say it before a turn that is not over
 
 
 @dataclass(frozen=True)
@@ -145,24 +156,94 @@ async def replace_owner_keys(
     campaign = link.campaign = greeted.first
     if not home.has_joined(campaign):
         raise ValueError(f"{home.folder} has not joined that campaign: nothing was sent")
+    terms = read_terms(greeted.terms)
     values: list[str | None] = [None]
     if table is not None:
-        terms = read_terms(greeted.terms)
         roles = ColumnRoles(terms.label, table[1])
         values = list(read_owned(TableFile.open(table[0]), roles, terms.schema).names)
     home.settle(None if table is None else table[1])
-    for value in values:
-        old, new = home.key(campaign, value), home.key(campaign, value, following=True)
-        body = agree(campaign, public_bytes(old.public_key()), new)
-        status = (await link.call("POST", "/v1/rekey", old, body)).status_code
-        if status == _NOT_AMONG_PEERS:
-            raise ValueError(
-                "peers keep the keys that they joined with: others have checked rosters with them; "
-                "leave, and join anew with another token"
-            )
-        if status != _DONE:
-            raise ValueError(
-                "the coordinator does not know the key that is to be replaced: has it left?"
-            )
+    home.check_keys(campaign, greeted.successions)
+    pairs = [
+        (home.key(campaign, value), home.key(campaign, value, following=True)) for value in values
+    ]
+    if terms.relay is None:
+        for old, new in pairs:
+            body = agree(campaign, public_bytes(old.public_key()), new)
+            _check(await _say(link, old, body))
+    else:
+        folder = home.peers(campaign)
+        mine = read_renewals(folder, campaign, [old for old, _ in pairs])
+        line = ServerKeys(greeted.key, greeted.successions, campaign, None).line
+        said = [each for each in mine.values() if each]
+        relayed = Relayed(folder / "relayed", terms.relay, line, mine=said)
+        for pair in pairs:
+            await _renew(relayed, link, folder, *pair)
     home.renew_key(campaign)
     return len(values)
+
+
+async def _renew(
+    relayed: Relayed, link: Link, folder: Path, old: Ed25519PrivateKey, new: Ed25519PrivateKey
+) -> None:
+    """Have a peer go by another key from the turn that comes next on, as it follows them itself; if
+    it has spoken in that one already, from the turn after it.
+
+    What both keys sign is on disk before it is sent. It is made anew only where it was refused, so
+    a peer never signs two that could be taken.
+    """
+    before, after = (public_bytes(key.public_key()) for key in (old, new))
+    file = folder / _RENEWALS / before.hex()
+    status = await _say(link, old, file.read_bytes()) if file.exists() else _ANOTHER_TURN
+    for _ in range(_TRIES):
+        if status != _ANOTHER_TURN:
+            break
+        await relayed.catch_up(link, old)
+        for ahead in (1, 2):
+            turn = relayed.following.turns + ahead
+            statement = Renewal(link.campaign, before, after, turn).sign(old, new)
+            replace_file(file, statement)
+            status = await _say(link, old, statement)
+            if status != _ANOTHER_TURN:
+                break
+    _check(status)
+
+
+async def _say(link: Link, old: Ed25519PrivateKey, body: bytes) -> int:
+    """Tell the coordinator of a key that takes the place of another; the status of its answer."""
+    return (await link.call("POST", "/v1/rekey", old, body)).status_code
+
+
+def _check(status: int) -> None:
+    """Refuse to go on where the coordinator did not take a key."""
+    if status == _ANOTHER_TURN:
+        raise ValueError(
+            "your key was replaced since the last turn, or turns end faster than this program "
+            "follows them: try again after the next"
+        )
+    if status == _OVER:
+        raise ValueError("the campaign is over: its keys are of no more use")
+    if status != _DONE:
+        raise ValueError(
+            "the coordinator does not know the key that is to be replaced: has it left?"
+        )
+
+
+def read_renewals(
+    folder: Path, campaign: bytes, keys: Iterable[Ed25519PrivateKey]
+) -> dict[bytes, bytes]:
+    """The public keys that peers of a home go by and went by in a campaign, each with what it and
+    its successor have signed; nothing for those in use. What does not lead to a key in use was
+    never taken.
+    """
+    every = [file.read_bytes() for file in sorted((folder / _RENEWALS).glob("[0-9a-f]*"))]
+    before = {
+        said.new: (said.old, each) for each in every for said in [Renewal.open(each, campaign)]
+    }
+    found: dict[bytes, bytes] = {}
+    for key in keys:
+        public, statement = public_bytes(key.public_key()), b""
+        found[public] = statement
+        while public in before:
+            public, statement = before[public]
+            found[public] = statement
+    return found

@@ -71,6 +71,11 @@ class Member:
         """The owner's public key in hex: its name in the campaign."""
         return public_bytes(self.key.public_key()).hex()
 
+    @property
+    def pin(self) -> str:
+        """The key in hex that others may know it by."""
+        return self.name
+
     async def enrol(self, token: str) -> None:
         """Introduce the owner by its public key and a token, and what was typed; doing it again
         with the same token changes nothing.
@@ -231,12 +236,13 @@ class Relayed:
         terms: RelayTerms,
         keys: Sequence[Ed25519PublicKey],
         known: Collection[bytes] | None = None,
+        mine: Collection[bytes] = (),
     ) -> None:
         self._folder = folder
         self.terms = terms
         self._turn = asyncio.Lock()  # a gateway holds several peers that follow one campaign
         # what lies here was checked when it came, by the key of then
-        self.following = Following(terms, *keys, known=known)
+        self.following = Following(terms, *keys, known=known, mine=mine)
         while self._file.exists():
             self.following.take(self._file.read_bytes())
         self.following.keys = (keys[-1],)
@@ -281,6 +287,10 @@ class PeerMember(Member):
     model: Path
     made: set[tuple[int, int]] = field(default_factory=set)
     making: list[asyncio.Task[None]] = field(default_factory=list)
+
+    @property
+    def pin(self) -> str:
+        return self.relayed.following.first_key(public_bytes(self.key.public_key())).hex()
 
     async def take_part(self, once: bool = False) -> int:
         """Answer in turn until the campaign ends; how many questions were answered.

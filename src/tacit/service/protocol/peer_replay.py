@@ -4,13 +4,15 @@ A peer signs its report together with the digest of the question it answers, and
 was released before, which the question holds. The coordinator relays question and signed report to
 everybody else (`Turn`), and says who takes part (`Roster`).
 
+A peer may go by another key from a turn on: what both keys sign about that comes with the turn.
+
 A follower runs the algorithm of the campaign's terms on them from the beginning, and takes in
 nothing that does not fit: a roster that changes somebody, a question that the algorithm does not
 ask now, a report that the speaker's key did not sign for that very question. What this prevents and
 what it does not: peer_replay.md. No sockets and no files here.
 """
 
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,10 +27,12 @@ from tacit.data.cohort import Cohort
 from tacit.data.schema import Schema
 from tacit.learners.peers.leaf_counts import PeerQuery
 from tacit.learners.query import PURPOSE, Invitation, Query, digest_of, unpack
+from tacit.service.protocol.succession import MOST, Renewal
 from tacit.wire import WireError, encode, message
-from tacit.wire.envelopes import open_signed
+from tacit.wire.envelopes import open_signed, public_bytes
 
 SPOKEN, ROSTER, TURN = "spoken", "roster", "turn"  # purposes of signatures
+MOST_RENEWED = 1000  # peers that go by other keys from one turn on
 _DIGEST = 32
 
 
@@ -56,6 +60,76 @@ class Turn:
     spoken: bytes
 
 
+@message("turn.renewed")
+@dataclass(frozen=True)
+class RenewedTurn(Turn):
+    """A turn from which on some peers go by other keys, and what these peers' old and new keys
+    signed about that.
+    """
+
+    renewals: tuple[bytes, ...]
+
+    def __post_init__(self) -> None:
+        if not len(self.renewals) <= MOST_RENEWED:
+            raise bad("renewals", f"at most {MOST_RENEWED}", len(self.renewals))
+
+
+@dataclass(frozen=True)
+class PeerKeys:
+    """The keys that peers of a campaign go by, each after the one that a roster names for good."""
+
+    campaign: bytes
+    renewals: tuple[Renewal, ...] = ()  # in the order in which they came
+
+    def renew(self, statements: Iterable[bytes], turn: int) -> "PeerKeys":
+        """These, and what is said to hold from a turn on; a `WireError` where it does not follow.
+
+        A key is replaced once, so whoever has an old one can lead nobody elsewhere; a new one is
+        nobody's.
+        """
+        known = self
+        for statement in statements:
+            said = Renewal.open(statement, self.campaign)
+            if said.turn != turn:
+                raise WireError("a key was renewed for another turn")
+            if said.old in known.replaced or said.new in known.replaced | known.new | {said.old}:
+                raise WireError("a key was replaced before, or takes the place of two")
+            if not len(known.line(said.new, said)) <= MOST:
+                raise WireError(f"a key can be replaced at most {MOST} times")
+            known = replace(known, renewals=(*known.renewals, said))
+        return known
+
+    @property
+    def replaced(self) -> set[bytes]:
+        """Keys that are in use no more."""
+        return {said.old for said in self.renewals}
+
+    @property
+    def new(self) -> set[bytes]:
+        """Keys that took the place of others."""
+        return {said.new for said in self.renewals}
+
+    def line(self, key: bytes, *last: Renewal) -> list[Renewal]:
+        """How a key came to be in use, beginning with the `last` step."""
+        found, before = [], {said.new: said for said in (*self.renewals, *last)}
+        while key in before:
+            found.append(before[key])
+            key = before[key].old
+        return found
+
+    def first(self, key: bytes) -> bytes:
+        """The key that a roster has for whoever goes by this one."""
+        line = self.line(key)
+        return line[-1].old if line else key
+
+    def current(self, first: bytes) -> bytes:
+        """The key in use of whoever a roster has with this one."""
+        after = {said.old: said.new for said in self.renewals}
+        while first in after:
+            first = after[first]
+        return first
+
+
 @message("contradiction")
 @dataclass(frozen=True)
 class Contradiction:
@@ -70,12 +144,45 @@ class Contradiction:
     @property
     def holds(self) -> bool:
         """Whether it is proof."""
+        return self._is_shown_by([self.key])
+
+    def _is_shown_by(self, keys: Sequence[bytes]) -> bool:
+        """Whether some of these keys signed both."""
+        said = [found for each in (self.first, self.second) for found in _words(each, keys)]
+        return (
+            len(said) == 2 and said[0].digest == said[1].digest and said[0].report != said[1].report
+        )
+
+
+@message("contradiction.renewed")
+@dataclass(frozen=True)
+class RenewedContradiction(Contradiction):
+    """Of a peer whose key, that of the rosters, was replaced in a campaign: one of its keys signed
+    each of the two.
+    """
+
+    campaign: bytes
+    renewals: tuple[bytes, ...]
+
+    @property
+    def holds(self) -> bool:
+        line = PeerKeys(self.campaign)
         try:
-            key = Ed25519PublicKey.from_public_bytes(self.key)
-            said = [open_signed(each, Spoken, SPOKEN, key) for each in (self.first, self.second)]
-        except (WireError, ValueError):
+            for each in self.renewals:
+                said = Renewal.open(each, self.campaign)
+                if said.old != line.current(self.key):
+                    return False
+                line = line.renew([each], said.turn)
+        except WireError:
             return False
-        return said[0].digest == said[1].digest and said[0].report != said[1].report
+        return self._is_shown_by([self.key, *(said.new for said in line.renewals)])
+
+
+def _words(data: bytes, keys: Iterable[bytes]) -> Iterator[Spoken]:
+    """What is inside of what one of some keys has signed; nothing if none has."""
+    for key in keys:
+        with suppress(WireError, ValueError):
+            yield open_signed(data, Spoken, SPOKEN, Ed25519PublicKey.from_public_bytes(key))
 
 
 class RelayTerms(Protocol):
@@ -108,16 +215,23 @@ class ForgeryError(ValueError):
 
 
 class Following:
-    """Follows a campaign signed with one of `keys`, the last of which it signs with now. With
-    `known` only peers with these public keys are accepted.
+    """Follows a campaign signed with one of `keys`, the first of which it is known by, the last of
+    which it signs with now. With `known` only peers with these public keys are accepted; `mine` is
+    what the follower itself has said of its keys.
     """
 
     def __init__(
-        self, terms: RelayTerms, *keys: Ed25519PublicKey, known: Collection[bytes] | None = None
+        self,
+        terms: RelayTerms,
+        *keys: Ed25519PublicKey,
+        known: Collection[bytes] | None = None,
+        mine: Collection[bytes] = (),
     ) -> None:
         self._terms = terms
         self.keys = keys
         self._known = known
+        self._peer_keys = PeerKeys(public_bytes(keys[0]))
+        self._mine = {each: Renewal.open(each, self._peer_keys.campaign) for each in mine}
         self._algorithm = terms.replay()
         self._now: Roll | PeerQuery = next(self._algorithm)
         self.roster = Roster()
@@ -148,9 +262,14 @@ class Following:
         """
         return self._now.model
 
+    def first_key(self, key: bytes) -> bytes:
+        """The key by which rosters know the follower that goes by this one."""
+        return replace(self._peer_keys, renewals=tuple(self._mine.values())).first(key)
+
     def me(self, key: bytes) -> Peer | None:
-        """The participant with this public key."""
-        return next((peer for peer in self.roster.peers if peer.key == key), None)
+        """The participant that goes by this public key."""
+        first = self.first_key(key)
+        return next((peer for peer in self.roster.peers if peer.key == first), None)
 
     def take(self, data: bytes) -> None:
         """Take in what `wants` asked for, or `ForgeryError`."""
@@ -170,7 +289,8 @@ class Following:
             self._check_next(question)
         except WireError as problem:
             raise ForgeryError(f"the question does not follow: {problem}") from problem
-        if self.roster.peers[_speaker(self._current_query())].key != key:
+        speaker = self.roster.peers[_speaker(self._current_query())]
+        if self._renew(self._said_by_me()).current(speaker.key) != key:
             raise ForgeryError("the turn is somebody else's, by the roster")
 
     def _take_roster(self, roster: Roster) -> None:
@@ -185,16 +305,21 @@ class Following:
             raise ForgeryError(
                 f"participants {strange} have keys that are not among those you know"
             )
+        _check_apart(self._peer_keys, roster)
         self._tell(roster)
         self.roster, self.rosters = roster, self.rosters + 1
 
     def _take_turn(self, turn: Turn) -> None:
         invitation = self._check_next(turn.invitation)
         query = self._current_query()
+        renewals = turn.renewals if isinstance(turn, RenewedTurn) else ()
+        keys = self._renew(renewals)
+        if not set(self._said_by_me()) <= set(renewals):
+            raise ForgeryError("it is kept from others that you go by another key now")
         answer = None
         if turn.spoken:
             speaker = self.roster.peers[_speaker(query)]
-            key = Ed25519PublicKey.from_public_bytes(speaker.key)
+            key = Ed25519PublicKey.from_public_bytes(keys.current(speaker.key))
             spoken = open_signed(turn.spoken, Spoken, SPOKEN, key)
             if spoken.digest != invitation.digest:
                 raise ForgeryError("a report was signed for another question")
@@ -203,7 +328,18 @@ class Following:
                 raise ForgeryError("a report is not one to its question")
             answer = query.answer(query.collect(reports, np.array(query.epsilons)[levels]))
         self.turns += 1
+        self._peer_keys = keys
         self._tell(answer)
+
+    def _renew(self, statements: Iterable[bytes]) -> PeerKeys:
+        """The keys that peers go by if the next turn says this of them."""
+        keys = self._peer_keys.renew(statements, self.turns + 1)
+        _check_apart(keys, self.roster)
+        return keys
+
+    def _said_by_me(self) -> list[bytes]:
+        """What the follower has said of its keys that holds from the next turn on."""
+        return [each for each, said in self._mine.items() if said.turn == self.turns + 1]
 
     def _check_next(self, question: bytes) -> Invitation:
         """The invitation in signed bytes, if it is the one that the algorithm would put now."""
@@ -230,6 +366,12 @@ class Following:
 
     def _tell(self, answer: Any) -> None:
         self._now = self._algorithm.send(answer)
+
+
+def _check_apart(keys: PeerKeys, roster: Roster) -> None:
+    """Refuse keys with which two participants would speak by one."""
+    if keys.new & {peer.key for peer in roster.peers}:
+        raise ForgeryError("a participant goes by the key of another")
 
 
 def same_question(given: Query, wanted: PeerQuery) -> bool:

@@ -11,6 +11,10 @@ their policies; it signs its successor by XEdDSA, whose signatures are Ed25519's
 point. Signing takes the secret through arithmetic whose time may depend on it: once for each
 rotation, on the helper's own machine.
 
+A peer's key is on rosters that others have checked, and what it signed is in their models. So its
+renewal names the campaign and the turn from which the new key speaks, and goes to everybody with
+that turn.
+
 Secrets of before are kept in the folder `retired` until what was sealed to them is added up; then
 they can be deleted.
 """
@@ -27,7 +31,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from tacit._util.checks import bad
+from tacit._util.checks import bad, whole
 from tacit._util.stopping import read_or_create, replace_file
 from tacit.wire import WireError, decode, encode, message
 from tacit.wire.envelopes import KEY, preimage, public_bytes
@@ -137,13 +141,24 @@ class KeyKind:
     def _open(self, statement: bytes) -> Succession:
         """What a statement says, if both keys have signed it."""
         said = decode(statement[_SIGNED:], Succession)
-        signatures = statement[:_SIGNATURE], statement[_SIGNATURE:_SIGNED]
-        try:
-            for key, signature in zip((said.old, said.new), signatures, strict=True):
-                self.verifier(key).verify(signature, preimage(PURPOSE, statement[_SIGNED:]))
-        except (InvalidSignature, ValueError):
-            raise WireError("a statement about keys is not signed by both of them") from None
+        _check_both(statement, PURPOSE, (said.old, said.new), self.verifier)
         return said
+
+
+def _check_both(
+    statement: bytes,
+    purpose: str,
+    keys: tuple[bytes, bytes],
+    verifier: Callable[[bytes], Ed25519PublicKey],
+) -> None:
+    """Refuse a statement that is not signed by an old and a new key; `WireError`."""
+    said = preimage(purpose, statement[_SIGNED:])
+    signatures = statement[:_SIGNATURE], statement[_SIGNATURE:_SIGNED]
+    try:
+        for key, signature in zip(keys, signatures, strict=True):
+            verifier(key).verify(signature, said)
+    except (InvalidSignature, ValueError):
+        raise WireError("a statement about keys is not signed by both of them") from None
 
 
 def sum_key(key: Ed25519PrivateKey) -> X25519PrivateKey:
@@ -183,7 +198,43 @@ def new_key(campaign: bytes, old: bytes, body: bytes) -> bytes:
     return public
 
 
-_OWNER = "owner's succession"
+@message("renewal")
+@dataclass(frozen=True)
+class Renewal:
+    """In the campaign that is known by a key, a peer goes by `new` in the place of `old` from a
+    turn on; both sign. What it signs for turns before that one it signs with `old`.
+    """
+
+    campaign: bytes
+    old: bytes
+    new: bytes
+    turn: int
+
+    def __post_init__(self) -> None:
+        for name in ("campaign", "old", "new"):
+            if not len(getattr(self, name)) == KEY:
+                raise bad(name, f"{KEY} bytes", len(getattr(self, name)))
+        whole("turn", self.turn, 1)
+
+    def sign(self, old: Ed25519PrivateKey, new: Ed25519PrivateKey) -> bytes:
+        """The statement, by both keys."""
+        body = encode(self)
+        said = preimage(_PEER, body)
+        return old.sign(said) + new.sign(said) + body
+
+    @classmethod
+    def open(cls, statement: bytes, campaign: bytes) -> "Renewal":
+        """What a statement says, if both keys have signed it for this campaign; else a
+        `WireError`.
+        """
+        said = decode(statement[_SIGNED:], cls)
+        if said.campaign != campaign:
+            raise WireError("a key was renewed in another campaign")
+        _check_both(statement, _PEER, (said.old, said.new), Ed25519PublicKey.from_public_bytes)
+        return said
+
+
+_OWNER, _PEER = "owner's succession", "peer's renewal"  # purposes of signatures
 _PRIME = 2**255 - 19
 _ORDER = 2**252 + 27742317777372353535851937790883648493
 _FIRST_HASH = b"\xfe" + 31 * b"\xff"  # what the hash that makes a nonce begins with

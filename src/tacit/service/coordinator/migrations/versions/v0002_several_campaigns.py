@@ -1,13 +1,15 @@
-"""A database holds several campaigns: every row says whose it is. Tokens know when they were made
-and may expire. Keys of tables change, so rows are copied into tables of the new shape. It may be
-encrypted, and then knows the key by its mark; only others can go back.
+"""From the tables of before there were versions. A database belongs to a campaign's key; it knows
+names once, proofs of lies, and what administrators did. It holds several campaigns: every row says
+whose it is. Tokens know when they were made and may expire. Keys of tables change, so rows are
+copied into tables of the new shape. It may be encrypted, and then knows the key by its mark; only
+others can go back.
 """
 
 import sqlalchemy as sa
 from alembic import op
 
 revision = "0002"
-down_revision = "0001"
+down_revision = None
 
 _WORDS = {
     "sqlite": {"serial": "INTEGER NOT NULL", "bytes": "BLOB"},
@@ -103,6 +105,7 @@ _COLUMNS = {
 
 def upgrade() -> None:
     """What was the only campaign becomes number 1."""
+    _add_what_was_missing()
     _move(_NEW, "id", "campaign")
     op.create_table(
         "storage",
@@ -112,8 +115,8 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Back to one campaign in a database, as it is; where there are several, or it is encrypted,
-    nothing is done.
+    """Back to one campaign in a database; names that were told apart stay so. Where there are
+    several, or it is encrypted, nothing is done.
     """
     if op.get_bind().execute(sa.text("SELECT count(*) FROM storage")).scalar_one():
         raise ValueError("an encrypted database cannot go back: earlier releases do not read it")
@@ -126,6 +129,44 @@ def downgrade() -> None:
     op.drop_table("storage")
     op.drop_index("campaign_slug", "campaign")
     _move(_OLD, "one", "")
+    op.drop_table("acts")
+    op.drop_table("contradictions")
+    op.drop_index("owners_label", "owners")
+    op.drop_column("campaign", "key")
+
+
+def _add_what_was_missing() -> None:
+    """A campaign's key, names told apart, lies and acts."""
+    # empty: whoever takes the campaign up next says which key it is, and its questions must bear
+    # it out
+    op.add_column("campaign", sa.Column("key", sa.LargeBinary, nullable=False, server_default=""))
+    _tell_names_apart()
+    named = sa.text("label != '' AND NOT revoked")
+    op.create_index(
+        "owners_label",
+        "owners",
+        ["label"],
+        unique=True,
+        sqlite_where=named,
+        postgresql_where=named,
+    )
+    op.create_table(
+        "contradictions",
+        sa.Column("question", sa.Integer, sa.ForeignKey("questions.number"), primary_key=True),
+        sa.Column("owner", sa.Integer, sa.ForeignKey("owners.id"), nullable=False),
+        sa.Column("first", sa.LargeBinary, nullable=False),
+        sa.Column("second", sa.LargeBinary, nullable=False),
+    )
+    op.create_table(
+        "acts",
+        sa.Column("number", sa.Integer, primary_key=True, autoincrement=True),
+        sa.Column("at", sa.Float, nullable=False),
+        sa.Column("who", sa.Text, nullable=False),
+        sa.Column("what", sa.Text, nullable=False),
+        sa.Column("about", sa.Text, nullable=False),
+        sa.Column("source", sa.Text, nullable=False),
+        sa.Column("outcome", sa.Text, nullable=False),
+    )
 
 
 def _move(tables: str, number: str, whose: str) -> None:
@@ -149,3 +190,17 @@ def _move(tables: str, number: str, whose: str) -> None:
             last = f"(SELECT coalesce(max({column}), 0) + 1 FROM {name})"  # noqa: S608
             serial = f"pg_get_serial_sequence('{name}', '{column}')"
             op.execute(f"SELECT setval({serial}, {last}, false)")
+
+
+def _tell_names_apart() -> None:
+    """Two that went by one name get numbers. In the order of names they stay where they were, so
+    that sums in that order stay what they are.
+    """
+    seen: dict[str, int] = {}
+    connection = op.get_bind()
+    rows = "SELECT id, label FROM owners WHERE label != '' AND NOT revoked ORDER BY id"
+    for owner_id, label in connection.execute(sa.text(rows)).all():
+        seen[label] = seen.get(label, 0) + 1
+        if seen[label] > 1:
+            renamed = sa.text("UPDATE owners SET label = :label WHERE id = :id")
+            connection.execute(renamed, {"label": f"{label} ({seen[label]})", "id": owner_id})
