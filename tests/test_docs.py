@@ -115,6 +115,16 @@ def test_links_lead_somewhere(page):
             assert path.exists() or path in made, f"{name_of(page)}: {target}"
 
 
+def test_every_threat_has_tests_that_are_there():
+    rows = re.findall(r"^\| (\d+) \|(.*)\|$", (ROOT / "SECURITY.md").read_text(), re.M)
+    assert [int(number) for number, _ in rows] == list(range(1, 23))
+    for number, row in rows:
+        named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", row)
+        assert named, number
+        for file, name in named:
+            assert f"def {name}(" in (ROOT / file).read_text(), (number, name)
+
+
 def test_the_learner_of_the_guide_is_that_of_the_example():
     example = (ROOT / "examples" / "own_learner.py").read_text()
     for code in _CODE.findall((DOCS / "how-to" / "writing-a-learner.md").read_text()):

@@ -201,6 +201,18 @@ def test_epsilons_that_no_policy_allows_are_not_even_tried(tmp_path, monkeypatch
     assert refusal(gate(tmp_path), question(asked=query(epsilons=(1.5, 1e6)))) is Reason.SPENT
 
 
+def test_the_ledger_has_the_owners_own_time(tmp_path):
+    """Whatever time the coordinator says it is; that says what has expired alone."""
+    theirs, before = 1_000_000.0, int(time.time())
+    ledger = Ledger(tmp_path / "ledger.db", tmp_path / "ledger.mark")
+    door = Gate(
+        rows(), ["me"], SCHEMA, policy(), ledger, key=KEY.public_key(), clock=lambda: theirs
+    )
+    door.answer(question(expires=int(theirs) + 60))
+    (entry,) = ledger.entries()
+    assert before <= entry.at <= time.time()
+
+
 def test_owners_of_another_gate_are_not_answered_for(tmp_path):
     gate(tmp_path, rows(2), ["a", "b"]).answers(question(), ["a", "b"])
     with pytest.raises(ValueError, match="among those of this gate"):

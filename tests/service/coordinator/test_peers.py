@@ -37,7 +37,7 @@ from tacit.service.protocol.peer_replay import (
     ForgeryError,
     Turn,
 )
-from tacit.wire import decode, encode
+from tacit.wire import WireError, decode, encode
 from tacit.wire.envelopes import open_signed, public_bytes, sign
 from tests.service.coordinator.made import driven, joining, running
 from tests.service.coordinator.peers import (
@@ -268,6 +268,22 @@ def test_what_is_not_signed_for_the_others_has_no_way_in(trial):
 
     assert driven(trial.service, work) == (400, {"outcome": "malformed"})
     assert trial.store.reports_of(1) == []
+
+
+def test_what_a_stranger_sends_is_not_even_parsed(trial, monkeypatch):
+    """Whoever has enrolled has its words read, and nobody else."""
+    seen = []
+
+    def read(body, *more):
+        seen.append(body)
+        raise WireError("no")
+
+    monkeypatch.setattr("tacit.service.coordinator.peers.open_signed", read)
+    trial.keys["stranger"] = Ed25519PrivateKey.generate()
+    assert trial.post("stranger", b"costly") is Outcome.STRANGE
+    assert seen == []
+    assert trial.post("person 000", b"costly") is Outcome.MALFORMED
+    assert seen == [b"costly"]
 
 
 @pytest.mark.parametrize("later", [False, True], ids=["at once", "after its turn"])

@@ -11,7 +11,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.service.device.client import Backoff, Link, UnreachableError
-from tacit.service.protocol.handshake import TIME
+from tacit.service.device.member import _pause
+from tacit.service.protocol.handshake import TIME, TheirClock
 
 KEY = Ed25519PrivateKey.generate()
 COINS = np.random.default_rng(7)
@@ -107,6 +108,21 @@ def test_it_stays_away_for_as_long_as_it_is_asked_to(monkeypatch):
     )
     there.call()
     assert 40 <= there.pauses[0] < 80
+
+
+@pytest.mark.parametrize("odd", ["\N{SUPERSCRIPT TWO}", "9" * 5000, "-3", "1e9", "soon", ""])
+def test_odd_headers_are_not_listened_to(monkeypatch, odd):
+    """Neither how long to stay away nor what time it is: an answer stays an answer."""
+    headers = httpx.Headers(
+        {"retry-after": odd, "date": f"Mon, 01 Jan {odd} 00:00:00 GMT"}, "utf-8"
+    )
+    there = Coordinator(monkeypatch, httpx.Response(503, headers=headers), httpx.Response(200))
+    assert there.call().status_code == 200
+    assert 0 <= there.pauses[0] < 3600
+    clock = TheirClock()
+    clock.learn(headers)
+    assert abs(clock.ahead) < 1 << 32
+    assert 0 <= _pause(httpx.Response(204, headers=headers), 1.0) <= 2 * 3600
 
 
 def test_patience_ends(monkeypatch):
