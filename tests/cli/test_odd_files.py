@@ -188,7 +188,7 @@ def test_columns_that_one_file_has_alone_are_named(folder):
             "--public twice.csv",
             "twice.csv has several columns of one name: age; rename all but one of each",
         ),
-        ("--public break.csv", "break.csv has a column name with a line break in it"),
+        ("--public break.csv", "break.csv: a column name has a line break"),
         (
             "--public one\\ class.csv",
             "label 'rich' must have 2 to 100 classes in the public rows, it has 1",

@@ -295,8 +295,11 @@ def test_decimal_commas_and_encodings_are_read(tmp_path):
     assert table.column("preis").tolist() == [1167.5, 12.25]
     assert table.column("wert").tolist() == [7, 1000]
     assert table.column("größe").tolist() == ["köln", "ulm"]
-    with pytest.raises(ValueError, match="name its --encoding"):
-        TableFile.open(file).read()
+    for content in (text, text.replace("köln", "bonn"), text.replace("größe", "ort")):
+        file.write_bytes(content.encode("latin-1"))
+        with pytest.raises(ValueError, match=r"it is not UTF-8 text: .* name its --encoding"):
+            TableFile.open(file).read()
+    file.write_bytes(text.encode("latin-1"))
     plain = TableFile.open(file, TextForm(".", "latin-1")).read()
     assert plain.column("preis").tolist() == ["1.167,5", "12,25"]
     for wrong in ((";", "utf-8"), (".", "no such")):

@@ -191,13 +191,18 @@ def test_labels_of_other_types(classes, labels, numbers):
     assert found.tolist() == numbers
 
 
-def test_public_rows_without_a_label_are_left_out_and_told():
+@pytest.mark.parametrize(
+    ("classes", "kind", "nothing"),
+    [(("no", "yes"), object, None), ((0, 1), object, None), ((0.0, 1.0), float, np.nan)],
+)
+def test_public_rows_without_a_label_are_left_out_and_told(classes, kind, nothing):
     X, y = task(400)
-    names = np.where(y == 1, "yes", "no").astype(object)
-    names[:3] = None
+    theirs = np.array(classes)[y]
+    labels = theirs.astype(kind)
+    labels[:3] = nothing
     with pytest.warns(DataWarning, match=r"3 of 100 public rows have no label"):
-        model = PrivateClassifier(random_state=1).fit(X, names, public=(X[:100], names[:100]))
-    assert model.classes_.tolist() == ["no", "yes"]
+        model = PrivateClassifier(random_state=1).fit(X, theirs, public=(X[:100], labels[:100]))
+    assert model.classes_.tolist() == list(classes)
 
 
 def test_owners_without_a_name_are_one_owner():

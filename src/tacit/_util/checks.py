@@ -77,6 +77,14 @@ OTHER_KINDS = {  # what files begin with that are no CSV
 MOST_FIRST = max(map(len, OTHER_KINDS))
 
 
+def not_text(file: Path, encoding: str = "utf-8") -> ValueError:
+    """A file that is written in another encoding than is said."""
+    return ValueError(
+        f"{file} cannot be read as a table: it is not {encoding.upper()} text: save it as UTF-8, "
+        "or name its --encoding, as latin-1"
+    )
+
+
 def unreadable(
     file: Path, problem: Exception | None = None, found: str = "", first: bytes = b""
 ) -> ValueError:
@@ -89,7 +97,7 @@ def unreadable(
     elif _RAGGED.search(said):
         why = found or "a line has more or fewer values than the first has names"
     elif "UTF8" in said.upper():
-        why = "it is not UTF-8 text: save it as UTF-8, or name its --encoding, as latin-1"
+        return not_text(file)
     else:
         if not first:
             with file.open("rb") as content:

@@ -268,7 +268,7 @@ def _likely(texts: list[Any]) -> str:
     """What texts look like, where they are no names."""
     numbers = all(isinstance(text, str) and _DECIMAL_COMMA.fullmatch(text) for text in texts)
     return (
-        ": they look like numbers with a decimal comma; write 1.5 in place of 1,5 in all files"
+        ": they look like numbers with a decimal comma; say --decimal , (in pandas decimal=',')"
         if numbers
         else ""
     )

@@ -307,6 +307,8 @@ def encode_rows(table: Any, schema: Schema) -> Encoded:
 
 def is_known(labels: AnyArray) -> BoolArray:
     """Which labels are there at all: not None, NaN, NaT or pandas' NA."""
+    if labels.dtype.kind == "f":
+        return np.asarray(~np.isnan(labels))
     if labels.dtype.kind != "O":
         return np.ones(len(labels), dtype=np.bool_)
     return np.array([has_value(label) for label in labels.tolist()], dtype=np.bool_)

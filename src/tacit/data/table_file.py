@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv, parquet
 
-from tacit._util.checks import MOST_FIRST, OTHER_KINDS, PARQUET, find_ragged, unreadable
+from tacit._util.checks import MOST_FIRST, OTHER_KINDS, PARQUET, find_ragged, not_text, unreadable
 from tacit._util.types import AnyArray, IntArray
 from tacit.data.sample import ColumnRoles, Sample, sample_of
 from tacit.data.schema import Schema
@@ -273,7 +273,7 @@ def _heading(file: Path, form: TextForm) -> str:
     encoding = "utf-8-sig" if form.is_utf8 else form.encoding
     with (
         file.open("rb") as content,
-        TextIOWrapper(content, encoding=encoding, errors="replace") as text,
+        TextIOWrapper(content, encoding=encoding, errors="surrogateescape") as text,
     ):
         first = content.peek(MOST_FIRST)[:MOST_FIRST]
         if not first:
@@ -283,10 +283,10 @@ def _heading(file: Path, form: TextForm) -> str:
         if form.is_utf8 and first.startswith(tuple(OTHER_KINDS)):
             raise unreadable(file, first=first)
         heading = text.readline()
+    if any("\udc80" <= letter <= "\udcff" for letter in heading):  # what was no text
+        raise not_text(file, form.encoding)
     if heading.count('"') % 2:
-        raise ValueError(
-            f"{file} has a column name with a line break in it: write all names in the first line"
-        )
+        raise ValueError(f"{file}: a column name has a line break: write all names in one line")
     return heading
 
 

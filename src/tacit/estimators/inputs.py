@@ -189,7 +189,7 @@ def accept_pair(estimator: Any, public: Any) -> tuple[Any, AnyArray]:
     if not (isinstance(public, tuple | list) and len(public) == 2):
         raise TypeError(f"public must be a pair (X0, y0), got {type(public).__name__}")
     X = accept_table(estimator, public[0], reset=False)
-    return X, accept_labels(estimator, X, public[1], finite=estimator.schema is None)
+    return X, accept_labels(estimator, X, public[1], finite=False)
 
 
 def accept_table(estimator: Any, X: Any, *, reset: bool) -> Any:
@@ -253,7 +253,7 @@ def owner_names(owners: Any, rows: int) -> AnyArray:
         raise ValueError(
             f"owners must name one owner per row, got shape {names.shape} for {rows} rows"
         )
-    if names.dtype.kind == "O" and not is_known(names).all():
+    if not is_known(names).all():
         raise ValueError("owners must name an owner for every row: some names are missing")
     return names
 

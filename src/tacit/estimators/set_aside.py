@@ -62,7 +62,7 @@ def draw_sample(
     """The rows of some owners, drawn at random; `owners` are owner numbers by row."""
     if estimator.schema is None:
         known = is_known(y)
-        check_classification_targets(y[known])
+        check_classification_targets(np.array(y[known].tolist()))
         classes = np.full(len(y), -1)
         classes[known] = np.unique(y[known], return_inverse=True)[1]
     else:
@@ -80,7 +80,7 @@ def draw_sample(
 def make_sample(estimator: Any, X: Any, y: AnyArray) -> Sample:
     """Public rows by the estimator's schema, or by what they show."""
     if estimator.schema is None:
-        known = y[is_known(y)]
+        known = np.array(y[is_known(y)].tolist())  # of the type that its values have
         check_classification_targets(known)
         if len(np.unique(known)) < 2:
             raise ValueError(
