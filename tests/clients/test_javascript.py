@@ -174,6 +174,9 @@ def test_a_person_agrees_in_a_browser_and_owners_in_node_join_beside(seen, tmp_p
                 })"""
             )
             assert spent == ["8"]
+            assert page.locator("#left").inner_text() == "0"
+            assert page.get_by_label("8 spent and 0 to be spent of 8").is_visible()
+            assert page.get_by_role("button", name="I agree").is_hidden()
             assert wrong == []
             said = [each.communicate(timeout=60)[0] for each in joined]
             published(address, verify=ssl.create_default_context(cafile=authority.certificate))

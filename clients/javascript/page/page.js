@@ -71,18 +71,23 @@ function list(id, lines) {
   at(id).replaceChildren(...items);
 }
 
-async function show(preview) {
-  at("campaign").textContent = preview.campaign;
-  at("key").textContent = preview.key;
+/** What is spent, what is left, and what the next answer would take of it. */
+function showBudget(preview, next) {
   at("meaning").textContent = costInWords(preview);
-  at("cost").textContent = preview.cost === null ? "none" : round(preview.cost);
-  at("times").textContent = preview.times === null ? "" : `×${round(preview.times)}`;
   at("left").textContent = round(Math.max(0, preview.total - preview.spent));
   const part = (value) => `${Math.min(100, (100 * value) / preview.total)}%`;
   at("bar-spent").style.width = part(preview.spent);
-  at("bar-cost").style.width = part(preview.cost ?? 0);
-  const words = [preview.spent, preview.cost ?? 0, preview.total].map(round);
+  at("bar-cost").style.width = part(next);
+  const words = [preview.spent, next, preview.total].map(round);
   at("bar").ariaLabel = `${words[0]} spent and ${words[1]} to be spent of ${words[2]}`;
+}
+
+async function show(preview) {
+  at("campaign").textContent = preview.campaign;
+  at("key").textContent = preview.key;
+  at("cost").textContent = preview.cost === null ? "none" : round(preview.cost);
+  at("times").textContent = preview.times === null ? "" : `×${round(preview.times)}`;
+  showBudget(preview, preview.cost ?? 0);
   list("words", preview.words);
   list("differences", preview.differences);
   at("example").textContent = preview.cost === null ? "" : await owner.example();
@@ -124,6 +129,8 @@ at("agree").addEventListener("click", () =>
       if (!owner.state) await owner.enrol(at("token").value.trim());
       say(SAID.waiting);
       const outcome = await owner.takePart((what) => say(SAID[what] ?? what));
+      showBudget(await owner.preview(), 0);
+      at("agreeing").hidden = true;
       say(SAID[outcome], outcome === "not counted");
     } finally {
       at("agree").disabled = false;
