@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import select
 import socket
 import ssl
 import time
@@ -49,9 +50,11 @@ def app(**limits):
 class Caller:
     """A plain connection."""
 
-    def __init__(self, url):
+    def __init__(self, url, source=""):
         address = httpx.URL(url)
-        self.socket = socket.create_connection((address.host, address.port), timeout=120)
+        self.socket = socket.create_connection(
+            (address.host, address.port), timeout=120, source_address=(source, 0)
+        )
 
     def send(self, data):
         self.socket.sendall(data)
@@ -81,8 +84,8 @@ def call():
     """Callers that are gone when the test is."""
     made = []
 
-    def one(url):
-        made.append(Caller(url))
+    def one(url, source=""):
+        made.append(Caller(url, source))
         return made[-1]
 
     yield one
@@ -154,6 +157,18 @@ def test_strangers_make_room_for_each_other_and_members_stay(call):
         assert sum(answered) <= NARROW.per_address
         assert answered[-1]
         assert all(b" 204 " in each.ask("x-member: yes") for each in members)
+
+
+def test_members_new_connections_do_not_wait_for_strangers_of_many_addresses(call):
+    few = ConnectionLimits(handshakes=16.0, handshake=120.0, head=120.0)
+    with serve(app(), None, few) as url:
+        assert b" 204 " in call(url).ask("x-member: yes")
+        strangers = [call(url, f"127.0.1.{at}") for at in range(1, 41)]
+        for each in strangers:
+            each.send(b"GET /v1/question HTTP/1.1\r\nhost: x\r\n\r\n")
+        assert b" 204 " in call(url).ask("x-member: yes")
+        heard, _, _ = select.select([each.socket for each in strangers], [], [], 0)
+        assert len(heard) < 30  # one address after the other, it would be the last
 
 
 def test_a_named_proxy_has_as_many_as_there_are_and_makes_them_before_it_needs_them(call):

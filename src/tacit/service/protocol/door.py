@@ -3,8 +3,10 @@
 Whoever connects is a stranger. A connection by which a member's signed request came is proven, and
 is never asked to make room. Of strangers' connections an address has so many, and so many new ones
 a second; when there are more, the oldest go. Handshakes, which cost most, are begun so many a
-second, in turn by address. A handshake, the head of a request, and the reading of an answer have
-deadlines; a head has a size. So strangers can only push each other out.
+second: one from where members have come before, one from elsewhere, each in turn by address. So
+however many addresses strangers have, members' new connections wait for each other's. A handshake,
+the head of a request, and the reading of an answer have deadlines; a head has a size. So strangers
+can only push each other out.
 
 Claim: a stranger's connection costs at most a handshake, a head, and what the guard admits of a
 body, and ends when one of the deadlines does. Edge: a member that has just connected is a stranger
@@ -82,6 +84,7 @@ class Visitor:
         if not self.is_proven:
             self.is_proven = True
             self._door.trust(self)
+            self._door.know(self.address)
 
     def retire(self) -> None:
         """The connection is closed."""
@@ -134,6 +137,27 @@ def network_of(host: str) -> str:
     return str(IPv6Network((IPv6Address(host.partition("%")[0]), 64), strict=False))
 
 
+class WaitingRoom:
+    """Who waits, an address after the other; of one address who came first."""
+
+    def __init__(self) -> None:
+        self._of_address: OrderedDict[str, deque[Visitor]] = OrderedDict()
+
+    def __bool__(self) -> bool:
+        return bool(self._of_address)
+
+    def add(self, visitor: Visitor) -> None:
+        self._of_address.setdefault(visitor.address, deque()).append(visitor)
+
+    def call(self) -> Visitor:
+        """Whose turn it is."""
+        address, waiting = self._of_address.popitem(last=False)
+        visitor = waiting.popleft()
+        if waiting:
+            self._of_address[address] = waiting
+        return visitor
+
+
 class Door:
     """Lets connections in at a listening socket; `make` gives the protocol of one."""
 
@@ -152,8 +176,10 @@ class Door:
         self._visitors: set[Visitor] = set()
         self._strangers: OrderedDict[Visitor, None] = OrderedDict()  # the oldest first
         self._of_address: dict[str, OrderedDict[Visitor, None]] = {}
-        # by address: those that wait to be greeted, whose turn is next first
-        self._waiting: OrderedDict[str, deque[Visitor]] = OrderedDict()
+        # those that wait to be greeted, from where members have come and from elsewhere
+        self._near, self._far = WaitingRoom(), WaitingRoom()
+        self._are_near_next = True
+        self._members_came_from: OrderedDict[str, None] = OrderedDict()  # the last one last
         self._newcomers = Allowances(limits.burst, limits.per_second)
         self._handshakes = Allowances(limits.handshakes, limits.handshakes)
         self._greeting: set[asyncio.Task[None]] = set()
@@ -170,6 +196,9 @@ class Door:
         if self._is_open:
             self._is_open = False
             self._loop.remove_reader(self._listening.fileno())
+            for room in (self._near, self._far):
+                while room:
+                    room.call().connection.close()
 
     async def wait_closed(self) -> None:
         for task in self._greeting:
@@ -185,6 +214,13 @@ class Door:
             del mine[visitor]
             if not mine:
                 del self._of_address[visitor.address]
+
+    def know(self, address: str) -> None:
+        """A member has come from there."""
+        self._members_came_from[address] = None
+        self._members_came_from.move_to_end(address)
+        if len(self._members_came_from) > _NAMES:
+            self._members_came_from.popitem(last=False)
 
     def forget(self, visitor: Visitor) -> None:
         self.trust(visitor)
@@ -214,7 +250,8 @@ class Door:
                 continue
             self._strangers[visitor] = None
             self._of_address.setdefault(address, OrderedDict())[visitor] = None
-            self._waiting.setdefault(address, deque()).append(visitor)
+            room = self._near if address in self._members_came_from else self._far
+            room.add(visitor)
             self._greet_next()
 
     def _begin(self, visitor: Visitor) -> None:
@@ -223,18 +260,19 @@ class Door:
         task.add_done_callback(self._greeting.discard)
 
     def _greet_next(self) -> None:
-        """Begin the handshakes that may begin now, an address after the other."""
-        while self._waiting and self._handshakes.take(""):
-            address, waiting = self._waiting.popitem(last=False)
-            visitor = waiting.popleft()
-            if waiting:
-                self._waiting[address] = waiting
+        """Begin the handshakes that may begin now: near and far in turn, where both wait."""
+        while (self._near or self._far) and self._handshakes.take(""):
+            room = (
+                self._near if self._near and (self._are_near_next or not self._far) else self._far
+            )
+            self._are_near_next = room is self._far
+            visitor = room.call()
             if visitor not in self._visitors or visitor.waits_since(self._limits.handshake):
                 self.forget(visitor)
                 visitor.connection.close()
                 continue
             self._begin(visitor)
-        if self._waiting and not self._is_waiting and self._is_open:
+        if (self._near or self._far) and not self._is_waiting and self._is_open:
             self._is_waiting = True
             self._loop.call_later(1 / self._limits.handshakes, self._greet_later)
 
