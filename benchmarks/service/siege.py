@@ -257,7 +257,7 @@ def _row(name: str, waits: Waits, quiet: SiegeRow | None) -> SiegeRow:
     before = seconds if quiet is None else quiet.seconds
     ratios = seconds[0] / before[0], seconds[1] / before[1]
     good = max(ratios) <= 2 and not waits.failed
-    verdict = None if quiet is None else Verdict("at most 2x, 0 failed", good)
+    verdict = None if quiet is None else Verdict("<= 2x, 0 failed", good)
     return SiegeRow(name, verdict, len(took), waits.failed, seconds=seconds, ratios=ratios)
 
 
