@@ -78,3 +78,39 @@ def test_a_fit_does_not_compile_the_arithmetic_of_sums_that_it_does_not_make():
     modules = done.stdout.split()
     assert "tacit.sums.prio3.fields" in modules
     assert not {"tacit.sums.prio3.field64", "tacit.sums.prio3.field128"} & set(modules)
+
+
+_COMPILED = """
+import gc, sys
+from tacit.cli import main
+from tacit._util.kernels import Kernel
+
+def run(*words):
+    sys.argv = ["tacit", *words]
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code
+    made = [each for each in gc.get_objects() if isinstance(each, Kernel) and each._compiled]
+    return {f"{each.__module__}.{each.__name__} {kind}" for each in made
+            for kind in each.compiled.signatures}
+
+before = run("demo", "--compile")
+after = run("fit", "people.csv", "--label", "rich", "--public", "mine.csv", "--epsilon", "2")
+print(len(before) > 5, *(after - before), file=sys.stderr)
+"""
+
+
+def test_a_fit_compiles_nothing_after_all_was_compiled_ahead(folder, tmp_path):
+    for name in ("people.csv", "mine.csv"):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    done = subprocess.run(
+        [sys.executable, "-c", _COMPILED],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=tmp_path,
+        check=True,
+    )
+    assert done.stderr.splitlines()[-1].split() == ["True"]
+    assert (tmp_path / "model.tacit").exists()
