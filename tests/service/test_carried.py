@@ -4,6 +4,7 @@ whoever is not the pinned campaign.
 
 import asyncio
 import csv
+import time
 from dataclasses import replace
 
 import httpx
@@ -11,7 +12,6 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.estimators.persistence import SavedModel, open_model
-from tacit.service.device import carried
 from tacit.service.device.carried import LARGEST, CarriedPart, CarriedReply, Courier, Letter
 from tacit.service.device.join import RehearsalPart
 from tacit.wire import decode, encode
@@ -50,12 +50,6 @@ async def carry(courier: Courier, nodes: list[CarriedPart], client: httpx.AsyncC
         if response.status_code == 200:
             return response.content
     raise AssertionError("no model after thirty letters")
-
-
-@pytest.fixture(autouse=True)
-def short_steps(monkeypatch):
-    """Replies leave soon."""
-    monkeypatch.setattr(carried, "_STEP", 0.5)
 
 
 def test_a_carried_campaign_has_the_bytes_of_one_process(tmp_path):
@@ -103,3 +97,37 @@ def test_the_first_letter_is_answered_by_enrolments_alone(tmp_path):
     without = encode(replace(decode(letter, Letter, LARGEST), answers=()))
     (greeting,) = decode(node.reply_to(without), CarriedReply, LARGEST).requests
     assert (greeting.path, greeting.owner) == ("/v1/campaign", "")
+
+
+def test_a_step_is_three_times_as_long_as_reading_the_rows(tmp_path):
+    node = next(parts(folder_of(tmp_path, OWNERS)))
+    replace(node, step=60.0).check_step()
+    with pytest.raises(ValueError, match=r"step must be .* got 1e-06 seconds .* set step = 1 or"):
+        replace(node, step=1e-6).check_step()
+    for step in (0.0, -1.0, float("inf"), float("nan")):
+        with pytest.raises(ValueError, match="step must be"):
+            replace(node, step=step)
+    assert not (tmp_path / "owner0").exists()  # nothing was said or begun
+
+
+def test_reading_has_a_third_of_a_step_and_a_reply_leaves_between_the_gates_moments(tmp_path):
+    folder = folder_of(tmp_path, OWNERS)
+    service = running(folder, key=KEY, rehearsal=SEED)
+    node = replace(next(parts(folder)), step=0.9)
+    waiting = replace(node.joining, policy=replace(node.joining.policy, time_step=1))
+
+    async def greet():
+        async with visiting(service.app) as client:
+            return await Courier(client).letter(set())
+
+    def took(part):
+        began = time.monotonic()
+        asyncio.run(part._go_on(decode(letter, Letter, LARGEST), began))
+        read = time.monotonic() - began
+        assert part.reply_to(letter)
+        return read, time.monotonic() - began - read
+
+    letter = asyncio.run(greet())
+    read, replied = took(replace(node, joining=waiting))
+    assert read >= 0.3
+    assert replied >= 0.3 + 0.5

@@ -28,9 +28,9 @@ from flwr.app import ConfigRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.serverapp import Grid, ServerApp
 
-from tacit._util.checks import bad
+from tacit._util.checks import bad, positive
 from tacit.owner.policy import Policy
-from tacit.service.device.carried import CarriedPart, Courier
+from tacit.service.device.carried import STEP, CarriedPart, Courier
 from tacit.service.device.join import Joining, RehearsalPart
 from tacit.service.protocol.handshake import check_url
 
@@ -42,7 +42,7 @@ _MODEL = "/v1/model"
 
 def read_part(path: Path) -> CarriedPart:
     """An owner's part, from its file: `data`, `label`, `policy`, `home`, `tokens`, `campaign_key`,
-    `coordinator`, perhaps `owners` and `name`; paths are seen from where the file is.
+    `coordinator`, perhaps `owners`, `name` and `step`; paths are seen from where the file is.
     """
     given = tomllib.loads(path.read_text(encoding="utf-8"))
     needed = {"data", "policy", "home", "tokens", "campaign_key", "coordinator"}
@@ -65,6 +65,7 @@ def read_part(path: Path) -> CarriedPart:
         tuple((here / given["tokens"]).read_text(encoding="utf-8").split()),
         bytes.fromhex(given["campaign_key"]),
         check_url("coordinator", given["coordinator"]),
+        positive("step", given.get("step", STEP)),
     )
 
 
@@ -158,7 +159,7 @@ def start_node(arguments: list[str]) -> None:
         raise ValueError("--owner FILE must be given: the owner's part in the campaign")
     place = arguments.index("--owner")
     owner = Path(arguments[place + 1]).resolve()
-    read_part(owner)  # what is wrong with it is said before anything starts
+    read_part(owner).check_step()  # what is wrong with it is said before anything starts
     rest = arguments[:place] + arguments[place + 2 :]
     folder = Path(mkdtemp(prefix="tacit-flower-"))
     program = folder / "flwr-clientapp"

@@ -18,9 +18,11 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import formatdate
+from math import ceil, inf
 
 import httpx
 
+from tacit._util.checks import bad
 from tacit.service.device.client import Link
 from tacit.service.device.join import Joining
 from tacit.service.device.member import Member
@@ -32,7 +34,7 @@ LARGEST = 1 << 28  # bytes of a letter
 GREETING, QUESTION = "/v1/campaign", "/v1/question"
 _SIGNED = (OWNER, TIME, SIGNATURE)
 _LEFT_OUT = {"date", "content-length", "transfer-encoding", "connection", "retry-after"}
-_STEP = 30.0  # seconds: a reply leaves after a whole number of these, however long rows took
+STEP = 30.0  # seconds: a reply leaves after a whole number of these, however long rows took
 
 
 @message("carried request")
@@ -109,7 +111,8 @@ class Carried(httpx.AsyncBaseTransport):
         if known is None:
             self.waiting.append(asked)
             raise UnansweredError
-        headers = [*known.headers, ("date", self._date)]
+        # what is asked next has no answer in this letter: there is nothing to wait for
+        headers = [*known.headers, ("date", self._date), ("retry-after", "0")]
         return httpx.Response(known.status, headers=headers, content=known.body)
 
 
@@ -117,34 +120,61 @@ class Carried(httpx.AsyncBaseTransport):
 class CarriedPart:
     """What an owner brings to a campaign that is carried: its rows, policy and home, its tokens,
     the campaign's key that it pinned, and the name under which it knows the coordinator.
+
+    `step` is in seconds. A third of it is for reading the rows, which every letter does again: it
+    passes whether they take it or not. The gate's moments count from there, in the policy's
+    `time_step`; a reply leaves half of one after whole steps, so that no moment is near.
     """
 
     joining: Joining
     tokens: tuple[str, ...]
     pinned: bytes
     address: str
+    step: float = STEP
+
+    def __post_init__(self) -> None:
+        if not 0 < self.step < inf:
+            raise bad("step", "seconds above 0", self.step)
+
+    def check_step(self) -> None:
+        """Read the rows as a letter would, before anything is sent: refuse a step that is too
+        short for them, since replies would tell how many they are.
+        """
+        began = time.monotonic()
+        self.joining.read_text()
+        took = time.monotonic() - began
+        if not took <= self.step / 3:
+            raise ValueError(
+                f"step must be at least three times as long as it takes to read the rows, got "
+                f"{self.step:g} seconds for {took:.2g}: set step = {ceil(4 * took)} or more"
+            )
 
     def reply_to(self, data: bytes) -> bytes:
         """The reply to a letter, whatever it is; one that cannot be answered is answered by
-        nothing. When it leaves depends on the question, and on rows by whole steps alone.
+        nothing. When it leaves depends on the question, and not on rows that are read in a third of
+        a step.
         """
         began = time.monotonic()
         requests: tuple[CarriedRequest, ...] = ()
         try:
-            requests = asyncio.run(self._go_on(decode(data, Letter, LARGEST)))
+            requests = asyncio.run(self._go_on(decode(data, Letter, LARGEST), began))
         except Exception as problem:  # what it says may be about rows, or about this machine
             log.warning("a letter was not answered (%s)", type(problem).__name__, exc_info=True)
-        if self.joining.policy.time_step > 0:
-            time.sleep(-(time.monotonic() - began) % _STEP)
+        moment = float(self.joining.policy.time_step)
+        if moment > 0:
+            first = began + self.step / 3 + moment / 2
+            time.sleep((first - time.monotonic()) % self.step)
         return encode(CarriedReply(requests))
 
-    async def _go_on(self, letter: Letter) -> tuple[CarriedRequest, ...]:
+    async def _go_on(self, letter: Letter, began: float) -> tuple[CarriedRequest, ...]:
         """Do what `join` does as far as it is answered; what is to be carried next."""
         carried = Carried(letter)
         async with httpx.AsyncClient(transport=carried, base_url=self.address) as client:
             link = Link([client], patience=0.0)
             with suppress(UnansweredError):
                 greeted, members = await self.joining.members(link, self.pinned)
+                if self.joining.policy.time_step > 0:
+                    await asyncio.sleep(began + self.step / 3 - time.monotonic())
                 if len(self.tokens) < len(members):
                     raise ValueError(f"tokens must be one for each of {len(members)} owners")
                 once = greeted.terms.once
