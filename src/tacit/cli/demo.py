@@ -213,8 +213,14 @@ def _compile() -> None:
     with TemporaryDirectory() as name:
         files = Path(name)
         write_files(files)
-        own = {"public": files / "mine.csv", "test": files / "test.csv"}
-        fit(files / "people.csv", LABEL, **own, out=files / "model.tacit", screen=Screen(True))
+        fit(
+            files / "people.csv",
+            LABEL,
+            public=files / "mine.csv",
+            test=files / "test.csv",
+            out=files / "model.tacit",
+            screen=Screen(True),
+        )
 
 
 def _run(setting: DemoSetting, seed: int, screen: Screen) -> tuple[list[Trial], bool]:
