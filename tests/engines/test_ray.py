@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tacit import PeerEnsemble, PrivateBoosting, PrivateClassifier, SiteEnsemble
+from tacit import (
+    PeerEnsemble,
+    PrivateBoosting,
+    PrivateClassifier,
+    SiteEnsemble,
+    SiteEnsembleRegressor,
+)
 from tacit.data.cohort import Cohort
 from tacit.data.owner_blocks import BlockedCohort, OwnerBlock
 from tacit.engines.by_block import ByBlock, ray_workers
@@ -116,7 +122,19 @@ def test_sites_train_on_a_cluster(cluster):
     assert found.transcript_ == inside.transcript_
 
 
-@pytest.mark.parametrize("method", ["turns", "stumps"])
+def test_sites_train_for_numbers_on_a_cluster(cluster):
+    X, _, sites = records()
+    y = X[:, 0] + X[:, 1]
+    inside, found = (
+        SiteEnsembleRegressor(epsilon=8.0, engine=engine, random_state=1).fit(
+            X[100:], y[100:], owners=sites[100:], public=(X[:100], y[:100])
+        )
+        for engine in ("inline", "ray")
+    )
+    assert encode(found.content()) == encode(inside.content())
+
+
+@pytest.mark.parametrize("method", ["turns", "stumps", "trees"])
 def test_peers_make_their_own_models_on_a_cluster(cluster, method, tmp_path):
     X, y, peers = records()
     inside, found = (
@@ -132,6 +150,41 @@ def test_peers_make_their_own_models_on_a_cluster(cluster, method, tmp_path):
             keep_own(tmp_path / f"{place} {who}", its.cells, its.inner)
         kept.append([(tmp_path / f"{place} {who}").read_bytes() for who in model.models_])
     assert kept[0] == kept[1]
+
+
+def test_a_worker_that_is_killed_while_peers_make_models_changes_no_bit(
+    cluster, tmp_path, monkeypatch
+):
+    X, y, peers = records()
+    mark = tmp_path / "killed"
+
+    def fit(engine: str) -> Any:
+        return PeerEnsemble(epsilon=4.0, rounds=4, engine=engine, random_state=1).fit(
+            X, y, owners=peers
+        )
+
+    def weak_workers(engine: str) -> Any:
+        def spread(work: Any, tasks: Any) -> Any:
+            def work_or_die(task: Any) -> Any:
+                if not mark.exists():
+                    mark.touch()
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return work(task)
+
+            return ray_workers(engine)(work_or_die, tasks)
+
+        return spread
+
+    inside = fit("inline")
+    monkeypatch.setattr("tacit.estimators.at_scale.workers_at", weak_workers)
+    found = fit("ray")
+    assert mark.exists()
+    assert encode(found.content()) == encode(inside.content())
+    probe = X[:50]
+    for who, its in inside.models_.items():
+        np.testing.assert_array_equal(
+            its.predict_proba(probe), found.models_[who].predict_proba(probe)
+        )
 
 
 def test_a_worker_that_is_killed_while_a_site_trains_changes_no_bit(cluster, tmp_path):
