@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -58,32 +59,47 @@ def test_every_request_is_a_span_and_nothing_that_was_sent_is_in_it(tmp_path):
     assert NAME not in "".join(span.to_json() for span in (first, second, third))
 
 
-def test_every_metric_of_the_dashboard_exists(tmp_path):
+def test_the_dashboard_asks_for_what_there_is(tmp_path):
+    """Metrics and labels of every expression and legend are those of a coordinator that has been
+    talked to, one that has been refused among them.
+    """
     board = json.loads((ROOT / "docs" / "grafana" / "tacit.json").read_text())
-    asked = {
-        name
-        for panel in board["panels"]
-        for target in panel["targets"]
-        for name in re.findall(r"tacit_\w+", target["expr"])
-    }
     service = running(folder_of(tmp_path))
 
     async def main():
         async with client_of(service.app) as client:
             await client.get("/v1/status")
+            await client.get("/nowhere")
 
     asyncio.run(main())
     service.watch.observe_batch("/v1/enrol", 3)
-    there = get(service.watch, "/metrics").text
-    shown = set(re.findall(r"^# TYPE (tacit_\w+) (\w+)", there, re.M))
-    known = {name for name, _ in shown}
-    for name, kind in shown:
-        if kind == "histogram":
-            known |= {f"{name}_{part}" for part in ("bucket", "sum", "count")}
-    assert asked <= known
+    labels = defaultdict(set)
+    for name, inside in re.findall(
+        r"^(tacit_\w+?)(?:\{(.*)\})? \S+$", get(service.watch, "/metrics").text, re.M
+    ):
+        labels[name] |= set(re.findall(r'(\w+)="', inside))
+    # without questions there are none to count; several campaigns are told apart
+    labels |= {"tacit_questions": {"state"}, "tacit_reports": {"outcome"}}
+    asked = set()
+    for panel in board["panels"]:
+        assert panel["title"]
+        assert panel["fieldConfig"]["defaults"]["unit"] in ("short", "none", "reqps", "s")
+        for target in panel["targets"]:
+            names = re.findall(r"tacit_\w+", target["expr"])
+            groups = re.findall(r"by \(([^)]*)\)|(\w+)=~", target["expr"])
+            used = {word for found in groups for word in ",".join(found).split(",")} - {""}
+            legend = set(re.findall(r"{{(\w+)}}", target["legendFormat"])) - {"campaign"}
+            for name in names:
+                assert used | legend <= labels[name], (panel["title"], name)
+            if not re.search(r"\bby\b", target["expr"]):
+                assert "campaign" in target["legendFormat"] or names == ["tacit_up"]
+            asked |= set(names)
+    assert asked <= labels.keys()
     assert len(asked) >= 9
     places = [tuple(panel["gridPos"].values()) for panel in board["panels"]]
     assert len(set(places)) == len({panel["id"] for panel in board["panels"]}) == len(places)
+    (state,) = (panel for panel in board["panels"] if panel["title"] == "Campaign")
+    assert state["options"]["textMode"] == "name"  # its value is always 1
 
 
 def test_every_command_of_the_containers_is_one_of_ours(tmp_path):
