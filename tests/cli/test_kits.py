@@ -13,6 +13,7 @@ from tacit.learners.query import Invitation, digest_of
 from tacit.owner.policy import Policy
 from tests.cli.made import run
 from tests.service.coordinator.made import CAMPAIGN, folder_of, running
+from tests.service.coordinator.test_several import service_of
 
 OWNERS = 6
 SMALL = (
@@ -61,6 +62,27 @@ def test_a_campaign_from_invitation_to_model(folder):
         assert service.store.standing().state in ("running", "ended")
         # the same kit again: its tokens are used, and it goes on
         assert run(app, join).exit_code == 0
+
+
+def test_a_kit_leads_to_its_campaign_among_several(folder):
+    (folder / "several").mkdir()
+    for name in ("first", "second"):
+        text = SMALL.replace('"trial"', f'"{name}"')
+        (folder / "several" / f"{name}.toml").write_text(text)
+    (folder / "mine.csv").rename(folder / "several" / "mine.csv")
+    served = service_of(folder / "several", "sqlite:///c.db", rehearsal=None)
+    with serve(served.app) as url:
+        kit = invited("clinic", url, "--campaign", "second", "--owners", str(OWNERS))
+        assert f'url = "{url}/campaigns/second"' in kit.read_text()
+        there = invited("other", f"{url}/campaigns/second", "--campaign", "second")
+        assert f'url = "{url}/campaigns/second"' in there.read_text()
+        join = ["join", str(kit), "--data", "people.csv", "--owners", "who", "--home", "home"]
+        looked = run(app, [*join, "--dry-run"])
+        assert looked.exit_code == 0, looked.output
+        assert "campaign: second" in looked.output
+        kit.write_text(kit.read_text().replace("/campaigns/second", ""))
+        lost = run(app, [*join, "--dry-run"])
+        assert "each is at /campaigns/NAME" in str(lost.exception)
 
 
 def test_another_certificate_than_the_pinned_one_is_not_trusted(folder):

@@ -286,5 +286,6 @@ def log_to_stderr(as_json: bool) -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter() if as_json else LineFormatter())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
-    for noisy in ("httpx", "httpcore"):
-        logging.getLogger(noisy).setLevel(logging.WARNING)  # their lines hold addresses
+    # lines that hold addresses, or say for every look at tables which database it is
+    for noisy in ("httpx", "httpcore", "alembic"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)

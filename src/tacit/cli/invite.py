@@ -238,7 +238,7 @@ def invite(
         kit = Kit(
             terms.name,
             name,
-            address,
+            find_place(address, store.place),
             campaign_key=standing.key,
             certificates=pins,
             tokens=tokens,
@@ -249,6 +249,18 @@ def invite(
     screen.tell(kits=made, campaign_key=standing.key.hex())
     for file in made:
         screen.say(f"{file}: for {file.stem} alone, by a way that others do not read")
+
+
+def find_place(address: str, place: str) -> str:
+    """Where a campaign is that shares an address with others, whichever of the two is given.
+
+    >>> find_place("https://host:8443", "/campaigns/trial")
+    'https://host:8443/campaigns/trial'
+    >>> find_place("https://host:8443/campaigns/trial/", "/campaigns/trial")
+    'https://host:8443/campaigns/trial'
+    """
+    bare = address.rstrip("/")
+    return bare if bare.endswith(place) else bare + place
 
 
 def fingerprint(certificate: Path) -> bytes:

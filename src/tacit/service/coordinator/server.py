@@ -34,7 +34,7 @@ from tacit.service.coordinator.page import list_page
 from tacit.service.coordinator.peers import Rosters
 from tacit.service.coordinator.sql import Database
 from tacit.service.coordinator.status import View
-from tacit.service.coordinator.store import Store, prepare
+from tacit.service.coordinator.store import ROOT, Store, prepare
 from tacit.service.coordinator.tables import StoreError
 from tacit.service.kinds import read_spec, read_terms
 from tacit.service.kinds.campaign_file import ADMINISTRATORS, Readers
@@ -172,13 +172,12 @@ def coordinator(
     )
 
 
-_ROOT = "/campaigns/"
 _SLUG = re.compile("[a-z0-9][a-z0-9-]{0,62}")
 
 
 def root_of(slug: str) -> str:
     """What the addresses of a campaign begin with, where there are several."""
-    return _ROOT + slug
+    return ROOT + slug
 
 
 def campaign_files(places: Sequence[Path]) -> dict[str, Path]:
@@ -308,7 +307,7 @@ class Service:
             Route("/openapi.json", self.document, methods=["GET"]),
             *self.watch.routes(),
             *static_routes("tacit.render", "tacit.service.coordinator"),
-            Mount(_ROOT + "{slug}", self._pass_on),
+            Mount(ROOT + "{slug}", self._pass_on),
         ]
         return Guard(
             make_app(own, self._lifespan),
@@ -352,8 +351,8 @@ class Service:
         await app(scope, receive, send)
 
     def _size(self, path: str, headers: Mapping[bytes, bytes]) -> int | None:
-        slug, _, rest = path.removeprefix(_ROOT).partition("/")
-        if not path.startswith(_ROOT) or slug not in self.campaigns:
+        slug, _, rest = path.removeprefix(ROOT).partition("/")
+        if not path.startswith(ROOT) or slug not in self.campaigns:
             return None
         return self.campaigns[slug].size(f"/{rest}", headers)
 

@@ -62,6 +62,8 @@ from tacit.service.coordinator.tables import (
 from tacit.wire import WireError
 from tacit.wire.envelopes import verify
 
+ROOT = "/campaigns/"  # what addresses of campaigns begin with that share one
+
 
 def prepare(database: Database) -> None:
     """Make the tables, or bring them to this release."""
@@ -97,6 +99,12 @@ class Store:
                 raise StoreError(f"name a campaign of the database: it has {there}")
             (self._id,) = mine
         return self._id
+
+    @property
+    def place(self) -> str:
+        """What its addresses begin with; nothing, where it is served alone."""
+        slug = self._database.campaigns()[self.id]
+        return f"{ROOT}{slug}" if slug else ""
 
     @property
     def storage(self) -> sql.Storage:

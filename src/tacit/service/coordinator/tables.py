@@ -11,6 +11,7 @@ transaction that it is given, in SQLite as in PostgreSQL, so whoever is killed i
 the tables as they were.
 """
 
+import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +41,7 @@ from sqlalchemy import (
     text,
 )
 
+log = logging.getLogger(__name__)
 ENROLLING, RUNNING, PAUSED, ENDED = "enrolling", "running", "paused", "ended"
 ENDING = "ending"  # an administrator has ended it: its model is still to be published
 OPEN, ADDING, CLOSED, VOID = "open", "adding", "closed", "void"
@@ -335,7 +337,7 @@ def _run(
     connection: Connection, steps: Callable[[ScriptDirectory, Any], Iterable[Any]], to: str
 ) -> None:
     """Go so many steps, in the transaction of the connection."""
-    scripts = _scripts()
+    scripts, before = _scripts(), version(connection)
 
     def walk(now: Any, context: Any) -> Any:
         return steps(scripts, now)
@@ -345,3 +347,5 @@ def _run(
             connection=connection, target_metadata=metadata, transactional_ddl=False
         )
         environment.run_migrations()
+    if version(connection) != before:
+        log.info("tables of version %s are of version %s now", before, version(connection))

@@ -103,7 +103,10 @@ def read_greeting(data: bytes, pinned: bytes | None) -> Greeting:
         parts.append(rest[_LENGTH:end])
         rest = rest[end:]
     if not len(key) == _KEY or not all(parts):
-        raise WireError("not a campaign: too short")
+        raise WireError(
+            "no campaign is at this address: of several that share one, each is at /campaigns/NAME "
+            "below it, as the page there says"
+        )
     said = decode(rest, Successions) if rest else Successions()
     keys = CAMPAIGN.line(said.campaign).keys if said.campaign else (key,)
     if not keys[-1] == key:
