@@ -73,7 +73,7 @@ def test_the_dashboard_asks_for_what_there_is(tmp_path):
 
     asyncio.run(main())
     service.watch.observe_batch("/v1/enrol", 3)
-    labels = defaultdict(set)
+    labels: defaultdict[str, set[str]] = defaultdict(set)
     for name, inside in re.findall(
         r"^(tacit_\w+?)(?:\{(.*)\})? \S+$", get(service.watch, "/metrics").text, re.M
     ):
