@@ -95,6 +95,23 @@ def test_the_table_says_the_same_as_the_chart():
     assert len(rest) == 5
 
 
+@pytest.mark.parametrize(
+    ("bars", "drawn"),
+    [
+        ((2.0, 1.0), ((0.0, 100.0), (0.0, 50.0))),
+        ((-2.0, -1.0), ((0.0, 100.0), (50.0, 50.0))),
+        ((0.0, 0.0), ((0.0, 0.0), (0.0, 0.0))),
+    ],
+)
+def test_bars_of_a_table_are_on_one_scale_from_zero(bars, drawn):
+    rows = (("a", "1"), ("b", "2"))
+    assert Table("", ("name", "adds"), rows, bars=bars).drawn_bars == drawn
+    wide = Table("", ("name", "adds"), rows, bars=(1.0, -1.0), ends=(-4.0, 4.0)).drawn_bars
+    assert wide == ((50.0, 12.5), (37.5, 12.5))
+    with pytest.raises(ValueError, match="one for each of 2 rows"):
+        Table("", ("name", "adds"), rows, bars=(1.0,))
+
+
 def test_charts_are_found_in_order():
     assert list(DOCUMENT.charts) == [OWNERS, DISTANCES, CURVES]
 

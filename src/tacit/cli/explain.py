@@ -108,13 +108,16 @@ def _page(
     whole = Table(
         "All columns, by the mean size of what they add",
         ("column", explainer.unit),
-        tuple((name, f"{value:.4g}") for name, value in ranked),
+        tuple((name, f"{value:.3g}") for name, value in ranked),
+        bars=tuple(value for _, value in ranked),
     )
+    sizes = [each[0] for curve in curves if not curve.ordered for each in curve.changes]
+    ends = (min(sizes, default=0.0), max(sizes, default=0.0))
     alone = Section(
         "Each column alone",
         "What a column changes in the score of a row of which nothing else is known. Of a sum over "
         "columns this is the whole model; where columns act together, rows below tell more.",
-        tuple(_draw_curve(curve, explainer) for curve in curves),
+        tuple(_draw_curve(curve, explainer, ends) for curve in curves),
     )
     sections = [Section("What counts most", parts=(top, whole)), alone]
     if found is not None:
@@ -125,13 +128,18 @@ def _page(
     )
 
 
-def _draw_curve(curve: "ColumnCurve", explainer: "Explainer") -> "Chart | Table":
+def _draw_curve(
+    curve: "ColumnCurve", explainer: "Explainer", ends: tuple[float, float]
+) -> "Chart | Table":
+    """A line over a column's range, or bars of its categories on the scale that all share."""
     from tacit.render.document import Chart, Line, Table
 
     if not curve.ordered:
         rows = zip(curve.places, curve.changes, strict=True)
         cells = tuple((str(place), *(f"{change:+.3g}" for change in each)) for place, each in rows)
-        return Table(f"{curve.name}, {explainer.unit}", ("value", *explainer.outputs), cells)
+        bars = tuple(each[0] for each in curve.changes) if len(explainer.outputs) == 1 else ()
+        heading = ("value", *explainer.outputs)
+        return Table(f"{curve.name}, {explainer.unit}", heading, cells, bars=bars, ends=ends)
     lines = tuple(
         Line(name, curve.places, tuple(change[place] for change in curve.changes), kind="ours")
         for place, name in enumerate(explainer.outputs[:3])

@@ -117,7 +117,11 @@ class Figures:
 @dataclass(frozen=True)
 class Table:
     """Rows of text under headings; the first column names the row. `strong` are rows to look at
-    first.
+    first; `bars`, where there are any, one number for each row that is drawn beside its name, on a
+    scale that holds `ends` too: tables of equal ends can be compared.
+
+    >>> Table("", ("", "adds"), (("a", "3"), ("b", "-1")), bars=(3.0, -1.0)).drawn_bars
+    ((25.0, 75.0), (0.0, 25.0))
     """
 
     caption: str
@@ -125,8 +129,15 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
     strong: tuple[int, ...] = ()
+    bars: tuple[float, ...] = ()
+    ends: tuple[float, float] = (0.0, 0.0)
 
     def __post_init__(self) -> None:
+        if len(self.bars) not in (0, len(self.rows)):
+            raise ValueError(
+                f"{self.caption}: bars must be one for each of {len(self.rows)} rows, or none, "
+                f"got {len(self.bars)}"
+            )
         for row in self.rows:
             if len(row) != len(self.columns):
                 raise ValueError(
@@ -136,6 +147,17 @@ class Table:
             raise ValueError(
                 f"{self.caption}: strong must name rows below {len(self.rows)}, got {self.strong}"
             )
+
+    @property
+    def drawn_bars(self) -> tuple[tuple[float, float], ...]:
+        """Where each bar begins and how long it is, in percent of their common width: all of them
+        begin or end at zero.
+        """
+        low, high = min(0.0, *self.ends, *self.bars), max(0.0, *self.ends, *self.bars)
+        whole = (high - low) or 1.0
+        return tuple(
+            (100 * (min(0.0, value) - low) / whole, 100 * abs(value) / whole) for value in self.bars
+        )
 
     @property
     def wordy(self) -> tuple[bool, ...]:
