@@ -36,7 +36,7 @@ docs: $(VENV)/.docs
 figures: $(VENV)/.dev
 	$(BIN)/tacit demo --out out/demo
 	cp out/demo/pictures/01-*.png docs/demo.png
-	$(BIN)/tacit audit --picture docs/audit.png
+	$(BIN)/tacit audit --part mechanisms --part gate --picture docs/audit.png
 	$(BIN)/tacit reproduce ahead --out out/ahead
 	cp out/ahead/break_even.png docs/break_even.png
 	for page in README.md docs/evidence.md; do $(BIN)/python -m tacit_papers.evidence $$page out/ahead/rows.jsonl; done
