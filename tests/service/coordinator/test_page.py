@@ -363,7 +363,10 @@ def test_the_page_says_how_to_take_part_by_when_and_where_the_model_is():
     assert "--token @token" in html
     assert "Open until" in html
     assert 'class="button" href="/v1/model"' not in html
-    ended = page(figures(state="ended", ended="all rounds"))
+    assert "Begun" not in html
+    ended = page(figures(state="ended", ended="all rounds", began_at=60.0, ended_at=86400.0))
+    assert "1970-01-01 00:01:00 UTC" in ended
+    assert "1970-01-02 00:00:00 UTC" in ended
     assert 'class="button" href="/v1/model" download="model.tacit">The model</a>' in ended
     assert "Compare it with what you were told by another way" in ended
 

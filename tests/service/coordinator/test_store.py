@@ -228,10 +228,16 @@ def test_a_pause_goes_back_to_where_it_was(store):
 
 
 def test_what_has_ended_stays_ended(store):
+    before = time.time()
+    assert store.moments() == {}
     assert store.begin()
     assert store.pause()
+    assert list(store.moments()) == ["begin"]
     assert store.end("all rounds", b"model")
+    moments = store.moments()
+    assert before <= moments["begin"] <= moments["end"] <= time.time()
     assert not any(move() for move in (store.begin, store.pause, store.go_on))
     assert not store.end("again", b"another")
     standing = store.standing()
     assert (standing.state, standing.ended, standing.model) == (ENDED, "all rounds", b"model")
+    assert store.moments() == moments

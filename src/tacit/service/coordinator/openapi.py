@@ -92,6 +92,8 @@ SCHEMAS: Part = {
         state={"enum": [ENROLLING, RUNNING, PAUSED, ENDING, ENDED]},
         ended=_TEXT,
         at=_NUMBER,
+        began_at=_or_null(_NUMBER),
+        ended_at=_or_null(_NUMBER),
         owners=_all_of(enrolled=_COUNT, waiting=_COUNT, revoked=_COUNT),
         start=_COUNT,
         needed=_COUNT,

@@ -29,7 +29,7 @@ from tacit.data.cohort import Public
 from tacit.estimators.persistence import SavedModel
 from tacit.learners.learner import ShareQuery
 from tacit.learners.query import PURPOSE, Answer, Invitation
-from tacit.service.coordinator.store import Store
+from tacit.service.coordinator.store import BEGIN, END, Store
 from tacit.service.coordinator.tables import (
     Question,
     Standing,
@@ -81,13 +81,15 @@ class View:
         terms = read_terms(standing.terms)
         query = terms.example()
         progress = Progress.read(standing.progress)
-        outcomes = self._store.outcomes()
+        outcomes, moments = self._store.outcomes(), self._store.moments()
         return {
             "name": standing.name,
             "key": public_bytes(self._key).hex(),
             "state": standing.state,
             "ended": standing.ended,
             "at": time.time(),
+            "began_at": moments.get(BEGIN),
+            "ended_at": moments.get(END),
             "owners": self._store.owner_counts(),
             "start": terms.start,
             "needed": terms.owners_needed,

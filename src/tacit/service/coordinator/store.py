@@ -62,6 +62,8 @@ from tacit.service.coordinator.tables import (
 from tacit.wire import WireError
 from tacit.wire.envelopes import verify
 
+COORDINATOR = "coordinator"  # who is said to begin and end a campaign
+BEGIN, END = "begin", "end"
 ROOT = "/campaigns/"  # what addresses of campaigns begin with that share one
 
 
@@ -190,7 +192,7 @@ class Store:
 
     def begin(self) -> bool:
         """Enough have enrolled, or nobody waits for more; False: it is not enrolling."""
-        return self._move(campaign.c.state == ENROLLING, state=RUNNING)
+        return self._move(campaign.c.state == ENROLLING, BEGIN, state=RUNNING)
 
     def pause(self) -> bool:
         """Put no new question until `go_on`; False: it is paused already, or has ended."""
@@ -222,12 +224,24 @@ class Store:
 
     def end(self, ended: str, model: bytes) -> bool:
         """It is over, whatever it was; an ended one stays as it is (False)."""
-        return self._move(campaign.c.state != ENDED, state=ENDED, ended=ended, model=model)
+        return self._move(campaign.c.state != ENDED, END, state=ENDED, ended=ended, model=model)
 
-    def _move(self, here: ColumnElement[bool], **values: Any) -> bool:
+    def _move(self, here: ColumnElement[bool], what: str = "", **values: Any) -> bool:
+        """Change the campaign's state where it is `here`; whether it was. The log says `what`."""
         with self.transaction() as connection:
             moved = update(campaign).where(self.mine(campaign), here).values(**values)
-            return bool(connection.execute(moved).rowcount)
+            done = bool(connection.execute(moved).rowcount)
+            if done and what:
+                row = {"campaign": self.id, "at": time.time(), "who": COORDINATOR, "what": what}
+                connection.execute(insert(acts).values(**row, about="", source="", outcome="200"))
+            return done
+
+    def moments(self) -> dict[str, float]:
+        """When it began and when it ended, in seconds since 1970, as far as that is so."""
+        mine = self.mine(acts) & (acts.c.who == COORDINATOR)
+        with self.snapshot() as connection:
+            found = connection.execute(select(acts.c.what, acts.c.at).where(mine)).all()
+        return {row.what: row.at for row in found}
 
     def set_progress(self, progress: str) -> None:
         """What anybody may see of how far it has come."""
