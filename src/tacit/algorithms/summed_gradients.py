@@ -43,9 +43,10 @@ _DOUBT = 0.5  # of a curvature: relative error that a step away from it has
 _LEAST_CURVE, _MOST_CURVE = 0.03, 4.0  # what answers may make of a curvature
 _PUBLIC = 0.5  # part of its precision that the start keeps
 _FORESEEN = 1.0  # largest variance of coefficients that predictions count on
+_LEAST_FREE = 0.02  # part of a public row's score that others decide, at least
 _FAR = 1e6  # rows are not shortened one by one: shares are
 _DRAWN = 3000  # made-up owners that tell lengths
-_DOUBTS = 2.0  # standard errors by which public rows must contradict owners to be believed
+_DOUBTS = 2.5  # standard errors by which public rows must contradict owners to be believed
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,15 +133,17 @@ class SummedGradients:
 
     @property
     def held_out(self) -> FloatArray:
-        """Scores of each public row by the model as it would be without its label: what the start
-        loses out of fold is taken off by the part of the row's leverage that is left.
+        """Scores of each public row by the model as it would be without the row: what the start
+        loses out of fold is taken off by the part of the row's leverage that is left, and owners
+        move it as far as if the row had not held it back.
         """
-        square = self._turned**2
-        part = (square @ (1 / self._precision)) / (
-            square @ (1 / self._public_precision(self._scale))
-        )
-        drop = part[:, np.newaxis] * (self._first - self._alone)
-        return np.asarray(self._scores(self._theta) - drop)
+        square, now = self._turned**2, self._scores(self._theta)
+        leverage = square @ (1 / self._precision)
+        part = leverage / (square @ (1 / self._public_precision(self._scale)))
+        holds = _PUBLIC * curvatures(softmax(self._alone)) * leverage
+        freed = (holds / np.maximum(1 - holds, _LEAST_FREE))[:, np.newaxis]
+        moved = now - self._scores(self._begin)
+        return np.asarray(now + freed * moved - part[:, np.newaxis] * (self._first - self._alone))
 
     def update(self, answer: Answer) -> None:
         """The belief after an answer; too few owners tell nothing."""
@@ -154,17 +157,19 @@ class SummedGradients:
 
     @property
     def is_contradicted(self) -> bool:
-        """Whether public rows speak against the model, and for the data user's own: it is wrong
-        more often, and less likely by more than two standard errors, on rows it has not seen.
+        """Whether public rows speak against the model, and for the data user's own: as rows that
+        neither has seen they are less likely, and wrong more often by more than two and a half
+        standard errors. The data user's own model is the luckiest of several on these rows, and few
+        rows prove little: a lead in likelihood alone is no contradiction.
         """
         rows, y = np.arange(len(self.public.y)), self.public.y
         said = self.held_out
         said = temperature(said, y) * said  # the data user's own model has had the same favour
         sides = [np.maximum(softmax(each)[rows, y], 1e-12) for each in (said, self.own.held_out)]
-        lead = np.log(sides[0] / sides[1])
-        wrong = [np.count_nonzero(each.argmax(1) != y) for each in (said, self.own.held_out)]
-        error = float(lead.std()) * np.sqrt(len(lead))
-        return bool(lead.sum() < -_DOUBTS * error and wrong[0] >= wrong[1])
+        wrong = [each.argmax(1) != y for each in (said, self.own.held_out)]
+        more = np.count_nonzero(wrong[0]) - np.count_nonzero(wrong[1])
+        error = np.sqrt(np.count_nonzero(wrong[0] != wrong[1]))
+        return bool(np.log(sides[0] / sides[1]).sum() < 0 and more > _DOUBTS * error)
 
     @property
     def gain(self) -> float:

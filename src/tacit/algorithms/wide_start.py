@@ -24,6 +24,7 @@ _OWN = 0.02  # squared length of what the data user's own model says
 _FLATTEST = 0.25  # part of the mean deviation that a column is taken to have at least
 _TREES, _LEAVES, _LEAF = 40, 16, 3  # of a forest, of a tree, rows of a leaf
 _LEAST_FOR_TREES = 20  # rows
+_BY_HEART = 300  # public rows, below which wide features would know them by heart
 _VARIANCES = (1.0, 4.0, 16.0, 64.0, 256.0)  # of coefficients, before anything is known
 _CURVED, _CAUTION = 1.5, 0.05  # how much more than foreseen rows left out may curve; part of it
 _KINDS = 8  # of axes, by curvature: what is learnt of one is learnt of its kind
@@ -122,7 +123,8 @@ class WideStart:
     @classmethod
     def of(cls, public: Public, own: PublicModel) -> "WideStart":
         """Of wide features, if public rows that it has not seen are likelier than under the data
-        user's own model; else that model itself, as a feature beside them.
+        user's own model; else that model itself, as a feature beside them: always where there are
+        so few rows that wide features would know them by heart, and could not be judged by them.
 
         Rough features, unless smooth ones make those rows likelier by more than one standard
         error: they learn more from owners than public rows can show.
@@ -130,9 +132,9 @@ class WideStart:
         rough, smooth = (cls._of_mix(public, mix) for mix in (ROUGH, SMOOTH))
         lead = rough._losses(public) - smooth._losses(public)
         wide = smooth if lead.mean() > lead.std() / np.sqrt(len(lead)) else rough
-        if own.accuracy is None or wide._losses(public).mean() < _loss(own.held_out, public.y):
-            return wide
-        return wide.around(own)
+        many = len(public.y) >= _BY_HEART
+        better = wide._losses(public).mean() < _loss(own.held_out, public.y)
+        return wide if own.accuracy is None or (many and better) else wide.around(own)
 
     @classmethod
     def _of_mix(cls, public: Public, mix: Mix) -> "WideStart":
