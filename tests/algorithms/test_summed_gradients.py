@@ -1,5 +1,6 @@
 """Refining with sums of two servers: what answers do to the belief, and what is spent on them."""
 
+from copy import copy
 from dataclasses import replace
 from functools import cache
 
@@ -117,6 +118,27 @@ def test_owners_that_contradict_the_sample_are_not_believed():
     refined = Inline(wrong, 8.0, seeded(1)).run(asks)
     assert "contradicts" in refined.ended
     assert accuracy(refined.model) == accuracy(own.model)
+
+
+@pytest.mark.parametrize(("lucky", "contradicted"), [(5, False), (8, True)])
+def test_a_few_lucky_rows_are_no_contradiction(lucky, contradicted):
+    """A rival that is the same but right on so many rows more: two and a half standard errors are
+    the root of more than six rows.
+    """
+    given = belief()
+    said, y = given.held_out.copy(), given.public.y
+    said[np.flatnonzero(said.argmax(1) != y)[:lucky]] *= -1
+    rival = replace(given.own, held_out=said)
+    judged = copy(given)
+    judged.own = rival
+    assert judged.is_contradicted is contradicted
+
+
+def test_with_few_rows_the_start_is_the_data_users_own_model():
+    """Wide features would know these by heart, and could not be judged by them."""
+    given = belief()
+    own = given.own.held_out - given.own.held_out.mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(given.held_out, own, atol=1e-9)
 
 
 def test_a_sample_that_knows_enough_asks_nobody():
