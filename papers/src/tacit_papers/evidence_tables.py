@@ -18,7 +18,7 @@ from tacit_papers.c.experiment import SiteRow
 from tacit_papers.claims import counts, judge_all, reasons
 from tacit_papers.d.experiment import EPSILONS, PeerRow
 from tacit_papers.ours.ahead import METHODS, AheadRow, best_of_paper
-from tacit_papers.ours.ahead_report import plan_in_words, summary
+from tacit_papers.ours.ahead_report import plan_in_words, points, summary
 from tacit_papers.ours.future_report import bytes_table, future_table, near_table
 from tacit_papers.ours.hospitals import HospitalRow
 from tacit_papers.ours.more_sites import MoreSitesRow
@@ -309,8 +309,8 @@ def trusts(rows: Sequence[Any]) -> str:
     lines = []
     for name, epsilon in dict.fromkeys((row.dataset, row.epsilon) for row in own):
         cells = {
-            (row.method, row.public_rows): f"{percent(row.mean)} ({100 * row.rise:+.1f} ± "
-            f"{100 * row.rise_error:.1f})"
+            (row.method, row.public_rows): f"{percent(row.mean)} "
+            f"({points(row.rise, row.rise_error, row.runs, digits=1)})"
             for row in own
             if (row.dataset, row.epsilon) == (name, epsilon)
         }
@@ -333,8 +333,8 @@ def one_against_seven(rows: Sequence[Any]) -> str:
             lines.append(
                 (
                     name,
-                    percent(ours.mean, ours.std),
-                    f"{percent(best.mean, best.std)} ({method})",
+                    percent(ours.mean, ours.std if ours.runs > 1 else None),
+                    f"{percent(best.mean, best.std if best.runs > 1 else None)} ({method})",
                     f"{100 * (ours.mean - best.mean):+.1f}",
                     str(ours.runs),
                 )
@@ -352,8 +352,8 @@ def plan(rows: Sequence[Any]) -> str:
     lines = []
     for name, trust in dict.fromkeys((row.dataset, row.trust) for row in own):
         cells = {
-            row.public_rows: f"{100 * row.predicted:+.2f} → {100 * row.measured:+.2f} ± "
-            f"{100 * row.measured_error:.2f}"
+            row.public_rows: f"{100 * row.predicted:+.2f} → "
+            f"{points(row.measured, row.measured_error, row.runs)}"
             for row in own
             if (row.dataset, row.trust) == (name, trust)
         }

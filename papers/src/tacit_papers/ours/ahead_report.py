@@ -188,7 +188,17 @@ def _table(rows: Sequence[AheadRow]) -> Table:
 
 
 def _percent(row: AheadRow) -> str:
-    return percent(row.mean, row.std)
+    return percent(row.mean, row.std if row.runs > 1 else None)
+
+
+def points(rise: float, error: float, runs: int, digits: int = 2) -> str:
+    """A difference in points, with its standard error where there are runs to tell it.
+
+    >>> points(0.012, 0.001, 3), points(0.012, 0.0, 1, digits=1)
+    ('+1.20 ± 0.10', '+1.2')
+    """
+    told = f"{100 * rise:+.{digits}f}"
+    return told if runs < 2 else f"{told} ± {100 * error:.{digits}f}"
 
 
 def _largest(rows: Sequence[AheadRow]) -> str:
@@ -196,7 +206,7 @@ def _largest(rows: Sequence[AheadRow]) -> str:
 
 
 def _with_rise(row: AheadRow) -> str:
-    return f"{_percent(row)} ({100 * row.rise:+.2f} ± {100 * row.rise_error:.2f})"
+    return f"{_percent(row)} ({points(row.rise, row.rise_error, row.runs)})"
 
 
 def _plan_check_table(rows: Sequence[PlanRow]) -> Table:
@@ -209,8 +219,8 @@ def _plan_check_table(rows: Sequence[PlanRow]) -> Table:
             f"{row.epsilon:g}",
             f"{row.public_rows:,}",
             f"{100 * row.collect:.0f} %",
-            f"{100 * row.predicted:+.2f} ± {100 * row.predicted_std:.2f}",
-            f"{100 * row.measured:+.2f} ± {100 * row.measured_error:.2f}",
+            points(row.predicted, row.predicted_std, row.runs),
+            points(row.measured, row.measured_error, row.runs),
         )
         for row in rows
     )
