@@ -308,8 +308,7 @@ def model(
     async def run() -> tuple[bytes, httpx.Response]:
         link = way.link()
         try:
-            greeted = await link.call("GET", "/v1/campaign", None)
-            now, _, _, _, link.campaign = read_greeting(greeted.content, way.key)
+            now, _, _, _, link.campaign = read_greeting(await link.greet(), way.key)
             joined = kept is not None and kept.has_joined(link.campaign)
             key = kept.key(link.campaign, None) if kept is not None and joined else None
             return public_bytes(now), await link.call("GET", "/v1/model", key)
@@ -361,8 +360,7 @@ def leave(
     async def run() -> bool:
         link = way.link()
         try:
-            greeted = await link.call("GET", "/v1/campaign", None)
-            campaign = link.campaign = read_greeting(greeted.content, way.key).first
+            campaign = link.campaign = read_greeting(await link.greet(), way.key).first
             key = kept.key(campaign, None if owner is None else owner_called(owner))
             response = await link.call("POST", "/v1/leave", key, b"leave")
             return kept.has_joined(campaign) and response.status_code == 200

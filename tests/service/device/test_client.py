@@ -41,16 +41,24 @@ class Coordinator:
             raise answer
         return answer() if callable(answer) else answer
 
-    def call(self, patience=3600.0, key=KEY, coin=COINS.random):
+    def ask(self, patience, coin, question):
         async def main():
             async with httpx.AsyncClient(
                 transport=httpx.MockTransport(self), base_url="http://localhost"
             ) as client:
-                return await Link([client], patience, coin=coin).call(
-                    "POST", "/v1/report", key, b"the same bytes"
-                )
+                return await question(Link([client], patience, coin=coin))
 
         return asyncio.run(main())
+
+    def call(self, patience=3600.0, key=KEY, coin=COINS.random):
+        return self.ask(
+            patience,
+            coin,
+            lambda link: link.call("POST", "/v1/report", key, b"the same bytes"),
+        )
+
+    def greet(self):
+        return self.ask(3600.0, COINS.random, lambda link: link.greet())
 
 
 def test_one_that_is_starting_again_is_asked_soon_and_less_and_less_often(monkeypatch):
@@ -140,6 +148,16 @@ def test_what_is_refused_is_tried_a_few_times_and_not_for_ever(monkeypatch):
     assert (
         len(there.requests) == 7
     )  # nothing was signed: there is nothing that could have been damaged
+
+
+def test_a_greeting_that_something_on_the_way_changed_is_asked_for_again(monkeypatch):
+    there = Coordinator(monkeypatch, httpx.Response(404), httpx.Response(200, content=b"hello"))
+    assert there.greet() == b"hello"
+    assert len(there.requests) == 2
+    away = Coordinator(monkeypatch, httpx.Response(404, content=b"nobody"))
+    assert away.greet() == b"nobody"
+    assert len(away.requests) == 3
+    assert sum(away.pauses) < 1
 
 
 @pytest.mark.parametrize("hours", [-5.0, 7.0])

@@ -81,6 +81,7 @@ _TRANSIENT = {*_BUSY, 500, 502}
 # what an honest request gets that something on the way changed, or a stranger: so not for ever
 _DAMAGED = {400, 401, 404, 405, 411, 413, 414, 431, 501, 505}
 _TRIES = 6
+_GREETINGS = 3  # tries, where what comes is no greeting: an address may be wrong as well
 # of a gateway, however many owners it has; made as they are needed, each costs a handshake
 _CONNECTIONS = 16
 _KEEP = 25.0  # seconds that a silent connection is used again; a little less than the coordinator
@@ -179,6 +180,19 @@ class Link:
                     f"{self.address} did not answer {method} {path} in {self.patience:g} s"
                 )
             await asyncio.sleep(pause)
+
+    async def greet(self) -> bytes:
+        """What the campaign says first; asked again a few times where the answer is an error, since
+        something on the way may have changed the request, and nobody signs this one.
+        """
+        backoff = Backoff(self.coin)
+        response = await self.call("GET", "/v1/campaign", None)
+        for _ in range(_GREETINGS - 1):
+            if response.status_code == 200:
+                break
+            await asyncio.sleep(backoff.pause(busy=False))
+            response = await self.call("GET", "/v1/campaign", None)
+        return response.content
 
     async def _once(
         self, method: str, path: str, key: Ed25519PrivateKey | None, body: bytes

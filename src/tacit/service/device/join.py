@@ -87,8 +87,7 @@ class Joining:
         self, link: Link, pinned: bytes | None = None, *, pin: bool = True
     ) -> tuple["_Greeted", list[Member]]:
         """Greet the campaign, pin its key, and make a member of every owner in the file."""
-        response = await link.call("GET", "/v1/campaign", None)
-        key, data, signed, said, campaign = read_greeting(response.content, pinned)
+        key, data, signed, said, campaign = read_greeting(await link.greet(), pinned)
         link.campaign = campaign
         terms = read_terms(data)
         template = open_signed(signed, Template, TEMPLATE, key)

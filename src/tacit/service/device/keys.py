@@ -128,8 +128,7 @@ class KeyFollower:
             if headers.get(SAID_COUNT, known) == known:
                 return
             campaign, home = self._servers.campaign, self._consent.home
-            response = await self._link.call("GET", "/v1/campaign", None)
-            key, _, signed, said, _ = read_greeting(response.content, campaign)
+            key, _, signed, said, _ = read_greeting(await self._link.greet(), campaign)
             home.check_keys(campaign, said)
             home.check_template(campaign, signed)
             servers = ServerKeys(key, said, campaign, self._servers.first)
@@ -151,8 +150,7 @@ async def replace_owner_keys(
     The new secret is on disk before anybody hears of it and in use when all have been taken, so it
     can be done again after a kill: who has gone over already stays so.
     """
-    response = await link.call("GET", "/v1/campaign", None)
-    greeted = read_greeting(response.content, pinned)
+    greeted = read_greeting(await link.greet(), pinned)
     campaign = link.campaign = greeted.first
     if not home.has_joined(campaign):
         raise ValueError(f"{home.folder} has not joined that campaign: nothing was sent")
