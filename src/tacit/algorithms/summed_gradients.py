@@ -46,7 +46,7 @@ _FORESEEN = 1.0  # largest variance of coefficients that predictions count on
 _LEAST_FREE = 0.02  # part of a public row's score that others decide, at least
 _FAR = 1e6  # rows are not shortened one by one: shares are
 _DRAWN = 3000  # made-up owners that tell lengths
-_DOUBTS = 2.5  # standard errors by which public rows must contradict owners to be believed
+_DOUBTS = 3.5  # standard errors by which public rows must contradict owners to be believed
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,9 +158,9 @@ class SummedGradients:
     @property
     def is_contradicted(self) -> bool:
         """Whether public rows speak against the model, and for the data user's own: as rows that
-        neither has seen they are less likely, and wrong more often by more than two and a half
-        standard errors. The data user's own model is the luckiest of several on these rows, and few
-        rows prove little: a lead in likelihood alone is no contradiction.
+        neither has seen they are less likely, and wrong more often by more than three and a
+        half standard errors. The data user's own model is the luckiest of several on these rows,
+        and where owners undo what it learnt of them by heart their model seems worse than it is.
         """
         rows, y = np.arange(len(self.public.y)), self.public.y
         said = self.held_out
