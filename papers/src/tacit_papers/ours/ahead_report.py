@@ -99,6 +99,7 @@ def summary(rows: Sequence[AheadRow]) -> Table:
 def _summary_line(own: Sequence[AheadRow]) -> tuple[str, ...]:
     """The line of one data set."""
     name, best = own[0].dataset, best_of_paper(own, own[0].dataset)
+    own = sorted(own, key=lambda row: row.public_rows)
 
     def of(method: str, epsilon: float | None) -> list[AheadRow]:
         return [row for row in own if (row.method, row.epsilon) == (method, epsilon)]
