@@ -94,12 +94,13 @@ _MEASURED = 200_000  # rows whose chances are kept, for measures of them togethe
 
 @dataclass
 class _Tally:
-    """What happened to the rows so far; `moved` counts values that do not fit the model, by
-    column, and `right` the predictions that are what the column `label` says.
+    """What happened to the rows so far, of about `expected`; `moved` counts values that do not fit
+    the model, by column, and `right` the predictions that are what the column `label` says.
     """
 
     label: str | None
     ignored: list[str] = field(default_factory=list)
+    expected: int = 0
     rows: int = 0
     moved: Counter[str] = field(default_factory=Counter)
     judged: int = 0
@@ -183,7 +184,8 @@ def predict(
         with predictions(
             draft, fitted.schema, proba=proba, as_parquet=out.suffix.lower() in PARQUET
         ) as write:
-            steps = (file.count_rows() + len(fitted.schema.classes)) * model.stat().st_size // 8
+            tally.expected = file.count_rows()
+            steps = (tally.expected + len(fitted.schema.classes)) * model.stat().st_size // 8
             with nullcontext() if steps > _STEPS else interpreted():
                 stopped = _predict_all(fitted, file, write, tally, screen)
         if not tally.rows and not stopped:
@@ -223,7 +225,7 @@ def _predict_all(
         on_interrupt("stopping after this block; Ctrl-C again throws the predictions away") as stop,
         bar(screen) as shown,
     ):
-        expected, about = file.count_rows(), f"predicting {file.path.name}"
+        expected, about = tally.expected, f"predicting {file.path.name}"
         shown(0, expected, about)
         for table in file.blocks(wanted, _BLOCK):
             write(_predict_block(fitted, table, str(file.path), tally), tally.rows)
