@@ -2,8 +2,9 @@
 
 Workers are real gates on one ledger file. The parent asks them signed questions over pipes, keeps
 every answer that arrives, and kills one of them after a random pause, from microseconds to tens of
-milliseconds, again and again. Owners have little budget and are asked by all workers at once.
-Afterwards the ledger is held against what was heard.
+milliseconds, again and again. Owners have little budget and are asked by all workers at once: a
+wave of them begins when every worker has answered something, however slow the machine, so that
+they do meet at the ledger. Afterwards it is held against what was heard.
 """
 
 import logging
@@ -33,6 +34,7 @@ _WAVE = 2  # owners that are asked at the same time, for a few kills
 _KILLS_PER_WAVE = 3
 _AHEAD = 4  # questions a worker is given at a time, so that it is busy when it is killed
 _SHORTEST, _LONGEST = 2e-5, 4e-2  # seconds before a kill
+_PATIENCE = 60  # seconds until workers that do not answer are let be
 _POLICY = limits(
     epsilon_per_release="0.3", epsilon_total="0.7", releases=5
 )  # two of 0.3, one of 0.1
@@ -71,12 +73,34 @@ class Crew:
 
     def run(self, kills: int) -> None:
         for killed in range(kills):
-            first = killed // _KILLS_PER_WAVE * _WAVE
+            first = 1 + killed // _KILLS_PER_WAVE * _WAVE  # owner 0 is everybody's, all the time
+            if killed % _KILLS_PER_WAVE == 0:
+                self._awaken(monotonic() + _PATIENCE)
             pause = exp(self.rng.uniform(log(_SHORTEST), log(_LONGEST)))
             self._listen(monotonic() + pause, first)
             self._replace(int(self.rng.integers(WORKERS)))
         for worker in self.workers:
             self._end(worker)
+
+    def _awaken(self, until: float) -> None:
+        """Until everybody has answered something; who has is asked on, as the idle hold locks in
+        ledgers that are wrong.
+        """
+        asleep = list(self.workers)
+        while asleep and monotonic() < until:
+            for worker in self.workers:
+                if not worker.waiting:
+                    self._ask(worker, 0)
+            for pipe in wait([worker.pipe for worker in self.workers], 1):
+                worker = next(worker for worker in self.workers if worker.pipe is pipe)
+                self._hear(worker)
+                if worker in asleep:
+                    asleep.remove(worker)
+
+    def _ask(self, worker: Worker, owner: int) -> None:
+        worker.pipe.send((int(self.rng.integers(_QUESTIONS)), self.owners[owner]))
+        worker.waiting += 1
+        self.asked += 1
 
     def _listen(self, until: float, first: int) -> None:
         """Keep everybody busy and hear what they say, until it is time to kill."""
@@ -88,9 +112,7 @@ class Crew:
                         if self.rng.random() < 0.9
                         else 0
                     )
-                    worker.pipe.send((int(self.rng.integers(_QUESTIONS)), self.owners[owner]))
-                    worker.waiting += 1
-                    self.asked += 1
+                    self._ask(worker, owner)
             left = until - monotonic()
             if left <= 0:
                 return
@@ -173,8 +195,8 @@ def kills(count: int, seed: int = 1, kind: type[Ledger] = Ledger) -> Finding:
     """The experiment, for a ledger of `kind`."""
     campaign = Campaign()
     owners = [
-        f"owner {i}" for i in range((count // _KILLS_PER_WAVE + 1) * _WAVE + 2)
-    ]  # two for later
+        f"owner {i}" for i in range(1 + (count // _KILLS_PER_WAVE + 1) * _WAVE + 2)
+    ]  # one for all, two for later
     with tempfile.TemporaryDirectory(prefix="tacit") as name:
         folder = Path(name)
         _warm(campaign)

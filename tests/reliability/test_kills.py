@@ -11,12 +11,9 @@ MISSING, OVER = "reports heard that are not in the ledger", "owners over their b
 
 
 def test_kills_find_nothing():
-    for seed in range(3, 9):  # on a busy machine they may be killed before they say anything
-        finding = kills(30, seed=seed)
-        assert finding.passed, finding.faults
-        if finding.figures["releases heard"] > 10:
-            return
-    pytest.fail("nobody was heard in six runs")
+    finding = kills(30, seed=3)
+    assert finding.passed, finding.faults
+    assert finding.figures["releases heard"] > 30
 
 
 @pytest.mark.parametrize(
@@ -29,8 +26,8 @@ def test_kills_find_nothing():
     ids=["hasty", "unlocked", "unmarked"],
 )
 def test_kills_find_ledgers_that_are_nearly_right(kind, faults):
-    """30 kills miss one of these about once in eight times; six such runs in a row about once in
-    200,000.
+    """30 kills miss one of these about once in twelve times, on one core and on a busy machine,
+    too; six such runs in a row about once in three million.
     """
     found = set()
     for seed in range(6):
