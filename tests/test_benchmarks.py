@@ -1,6 +1,7 @@
 """The benchmarks run; their figures are for `make bench`."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks.central import CentralRun, table_of_means
+from benchmarks.earlier import checksum, make_rows, measure, take_out
 from benchmarks.trust import fit_together
 from benchmarks.walks import WalkRow
 
@@ -36,6 +38,15 @@ def test_a_walk_counts_each_function_once_and_switches_of_file():
     assert (row.files, row.functions, row.rooms, row.switches) == (4, 5, 3, 3)
     assert row.verdict is not None
     assert row.verdict.met
+
+
+def test_earlier_sources_fit_the_same_rows_in_a_process_of_their_own(tmp_path):
+    kernels = Path(os.environ.get("NUMBA_CACHE_DIR", tmp_path))
+    found = measure(ROOT / "src", kernels, 60, 3)
+    assert found["rows"] == checksum(*make_rows(60, 3)) != checksum(*make_rows(61, 3))
+    assert min(found["seconds"], found["processor"]) > 0
+    with pytest.raises(SystemExit, match="one of this repository"):
+        take_out("no-such-commit", tmp_path)
 
 
 def test_rivals_that_see_all_rows_are_told_in_means():

@@ -113,3 +113,21 @@ def test_nothing_in_a_cell_can_stop_an_encoding():
     assert (schema.encode_labels(odd) == -1).all()
     assert Number("n", -0.5, 0.5).encode(np.array([1.7e308]))[0].tolist() == [[1.0]]
     assert repr(encoded) == "Encoded(4 columns)"
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+@pytest.mark.parametrize("rows", [1, 3000, 70_000])  # one block, several, several threads
+def test_a_matrix_is_encoded_as_its_columns_are(dtype, rows):
+    rng = np.random.default_rng(rows)
+    bounds = [(-1.0, 2.5), (0.1, 0.3), (-7e307, 1.7e308)]
+    schema = Schema(tuple(Number(str(j), *each) for j, each in enumerate(bounds)), (0, 1))
+    X = rng.normal(scale=2.0, size=(rows, 3))
+    X[rng.random(X.shape) < 0.01] = -0.0
+    if dtype is np.float64:
+        odd = [np.nan, np.inf, -np.inf, 1.7e308, -1.7e308, -1.0, 2.5]
+        where = rng.random(X.shape) < 0.01
+        X[where] = rng.choice(odd, size=int(where.sum()))
+    X = X.astype(dtype)
+    together, apart = schema.encode(X), schema.encode({str(j): X[:, j] for j in range(3)})
+    assert together.X.tobytes() == apart.X.tobytes()
+    assert (together.moved, together.moved_by) == (apart.moved, apart.moved_by)

@@ -24,6 +24,19 @@ def test_interpreted_loops_give_the_same_bits(width):
     assert (compiled[3] == 0).all()
 
 
+@pytest.mark.parametrize("terms", range(1, 10))
+def test_terms_are_added_one_after_the_other(terms):
+    rng = np.random.default_rng(terms)
+    X, centre = rng.normal(size=(30, terms)), rng.normal(size=terms)
+    X[rng.random(X.shape) < 0.3], X[4] = 0.0, centre
+    matrix = rng.normal(size=(terms, 3)) * 10.0 ** rng.integers(-9, 9, size=(terms, 3))
+    found, wanted = np.empty((30, 3)), np.zeros((30, 3))
+    affine(X, centre, matrix, found)
+    for j in range(terms):  # in another order the last bits differ
+        wanted += (X[:, [j]] - centre[j]) * matrix[j]
+    assert found.tobytes() == wanted.tobytes()
+
+
 @pytest.mark.parametrize("function", [exponential, turn])
 def test_interpreted_functions_give_the_same_bits(function):
     odd = [0.0, -0.0, -708.0, -708.1, 709.0, 709.1, 1e6, 1.1e6, np.inf, -np.inf, np.nan]

@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from tacit.wire import message
 
 _ROWS = 1 << 13  # rows encoded at a time, so that what is made of them stays in the cache
 _SPREAD = 8 * _ROWS  # rows that are worth a thread
+_VALUES = 1 << 16  # of a matrix, at a time, for the same reason
 
 
 @message("number")
@@ -186,27 +187,34 @@ class Schema:
         ]
         rows = len(columns[0])
         X = np.empty((rows, self.dim))
-        counts = np.zeros((-(-rows // _ROWS), len(columns)), dtype=np.int64)
+        plain = isinstance(table, np.ndarray) and table.dtype.kind in "fiu"
+        scale = (
+            _Scale.of(self.features)
+            if plain and all(isinstance(feature, Number) for feature in self.features)
+            else None
+        )
 
-        def encode_part(part: slice) -> None:
+        def encode_part(part: slice) -> IntArray:
+            if scale is not None:
+                return scale.place(table[part], X[part])
+            counts = np.zeros(len(columns), dtype=np.int64)
             for start in range(part.start, part.stop, _ROWS):
                 block = slice(start, min(start + _ROWS, part.stop))
                 at = 0
                 for number, feature in enumerate(self.features):
                     values, moved = feature.encode(columns[number][block])
                     X[block, at : at + feature.width] = values
-                    counts[start // _ROWS, number] = np.count_nonzero(moved)
+                    counts[number] += np.count_nonzero(moved)
                     at += feature.width
+            return counts
 
         if rows < _SPREAD:
-            encode_part(slice(0, rows))
+            moved = encode_part(slice(0, rows)).tolist()
         else:
             from tacit._util.kernels import spread
 
-            spread(
-                encode_part, [slice(at, min(at + _SPREAD, rows)) for at in range(0, rows, _SPREAD)]
-            )
-        moved = counts.sum(axis=0).tolist()
+            parts = [slice(at, min(at + _SPREAD, rows)) for at in range(0, rows, _SPREAD)]
+            moved = np.sum(spread(encode_part, parts), axis=0).tolist()
         named = zip((feature.name for feature in self.features), moved, strict=True)
         return Encoded(X, {name: count for name, count in named if count}, sum(moved))
 
@@ -232,6 +240,39 @@ class Schema:
             else:
                 features.append(Number.around(str(name), as_floats(column)))
         return cls(tuple(features), tuple(np.unique(np.asarray(y)).tolist()))
+
+
+class _Scale(NamedTuple):
+    """Where numbers lie between their bounds, all columns of a matrix at once: what
+    `Number.encode` says of each, to the bit, without walking through the matrix once per column.
+    """
+
+    middle: FloatArray
+    half: FloatArray
+
+    @classmethod
+    def of(cls, features: Sequence["Number | Category"]) -> "_Scale":
+        bounds = [
+            (feature.low, feature.high) for feature in features if isinstance(feature, Number)
+        ]
+        low, high = np.array(bounds).T
+        return cls(low / 2 + high / 2, high / 2 - low / 2)
+
+    def place(self, rows: AnyArray, out: FloatArray) -> IntArray:
+        """Rows in [-1, 1] into `out`; how many values of each column had to be moved."""
+        moved = np.zeros(len(self.half), dtype=np.int64)
+        step = max(1, _VALUES // len(self.half))
+        for start in range(0, len(rows), step):
+            block = out[start : start + step]
+            with np.errstate(over="ignore"):  # beyond the largest float is beyond the bounds
+                np.subtract(as_floats(rows[start : start + step]), self.middle, out=block)
+                np.divide(block, self.half, out=block)
+            is_moved = ~(np.abs(block) <= 1.0)
+            if is_moved.any():
+                moved += np.count_nonzero(is_moved, axis=0)
+                block[np.isnan(block)] = 0.0
+                np.clip(block, -1.0, 1.0, out=block)
+        return moved
 
 
 def _column(table: Any, number: int, name: Any, width: int) -> AnyArray:
