@@ -5,6 +5,7 @@ try at once.
 import time
 
 import pytest
+from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
 from tacit.service.coordinator import sql
@@ -40,6 +41,18 @@ def enrolled(store, count):
     for i in range(count):
         assert enrol(store, f"{i:064x}", TOKENS[i], f"owner {i}")
     return store.owners_waiting()
+
+
+def names_of(numbers):
+    return [f"{number:064x}" for number in numbers]
+
+
+def write_newcomers(store, numbers):
+    """Owners that came with tokens of the same names."""
+    about = {"label": "", "held": ""}
+    rows = [{**about, "owner": name, "token": name} for name in names_of(numbers)]
+    with store.transaction() as connection:
+        sql.write_owners(connection, store.id, rows)
 
 
 def test_a_campaign_is_taken_up_again_on_the_same_terms_only(store, database):
@@ -167,26 +180,49 @@ def test_two_drivers_cannot_put_the_same_question(store):
 
 
 def test_a_question_to_more_owners_than_a_statement_has_parameters(store):
-    from sqlalchemy import insert
-
-    from tacit.service.coordinator.tables import owners
-
     count = 70_000  # PostgreSQL takes 65,535 parameters, SQLite 32,766
-    rows = [
-        {
-            "campaign": store.id,
-            "owner": f"{i:x}",
-            "label": "",
-            "token": f"{i:x}",
-            "revoked": False,
-            "asked": None,
-        }
-        for i in range(count)
-    ]
-    with store.transaction() as connection:
-        connection.execute(insert(owners), rows)
+    write_newcomers(store, range(count))
     store.ask(question(1), store.owners_waiting(), spend=True)
     assert store.counts(1) == (count, 0)
+
+
+def rows_read(connection):
+    """How many rows of the tables of owners a transaction has read so far."""
+    counts = text(
+        "SELECT sum(seq_tup_read + idx_tup_fetch) FROM pg_stat_xact_user_tables "
+        "WHERE relname IN ('owners', 'invitations', 'reports', 'tokens')"
+    )
+    return int(connection.execute(counts).scalar_one())
+
+
+def test_plans_of_small_tables_are_not_used_for_large_ones(postgres):
+    """Claim: a batch reads a few rows for each that asks, however fast the tables have grown."""
+    store = Store(postgres.fresh())
+    store.create_or_resume("trial", b"terms", b"key")
+
+    def look(number, names):
+        with store.transaction() as connection:
+            before = rows_read(connection)
+            found = sql.owner_statuses(connection, store.id, number, names)
+            assert sql.tokens_of(connection, store.id, names).keys() == found.keys() == set(names)
+            ids = (each.owner_id for each in found.values())
+            data = {each: b"report" for each in ids if each is not None}
+            sql.write_reports(connection, store.id, number, data, time.time())
+            return rows_read(connection) - before
+
+    write_newcomers(store, range(20))
+    store.ask(question(1), store.owners_waiting(), spend=True)
+    look(1, names_of(range(20)))
+    with store.transaction() as connection:
+        connection.execute(text("ANALYZE"))
+    for _ in range(12):  # a statement that is prepared has its plan for good after ten
+        look(1, names_of(range(20)))
+    write_newcomers(store, range(20, 3000))
+    store.ask(question(2), store.owners_waiting(), spend=True)
+    for start in range(20, 3000, 500):
+        look(2, names_of(range(start, min(start + 500, 3000))))
+    assert look(2, names_of(range(100, 150))) < 2 * 3000  # not all of them for each of fifty
+    store.close()
 
 
 def test_a_lease_is_one_workers_until_it_runs_out_or_the_clock_goes_back(store, monkeypatch):

@@ -197,20 +197,20 @@ class Enrolment:
             known = sql.tokens_of(
                 connection, campaign_id, [newcomer.owner for newcomer in newcomers]
             )
-            rows: dict[str, dict[str, str | int]] = {}
+            rows: dict[str, dict[str, str]] = {}
             for newcomer, token in zip(newcomers, hashes, strict=True):
                 if newcomer.owner not in known and token in free:
                     free.remove(token)
                     known[newcomer.owner] = token
                     rows[newcomer.owner] = {
-                        "campaign": campaign_id,
                         "owner": newcomer.owner,
                         "label": self._store.storage.seal_name(newcomer.label),
                         "held": newcomer.held,
                         "token": token,
                     }
-            written = sql.write_owners(connection, [rows[owner] for owner in sorted(rows)])
-            used = [str(rows[owner]["token"]) for owner in written]
+            new = [rows[owner] for owner in sorted(rows)]
+            written = sql.write_owners(connection, campaign_id, new)
+            used = [rows[owner]["token"] for owner in written]
             sql.use_tokens(connection, campaign_id, used)
             named = {newcomer.owner for newcomer in newcomers if newcomer.label} & set(written)
             self._note(connection, sorted(named), len(written) - len(named))

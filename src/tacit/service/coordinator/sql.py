@@ -1,9 +1,13 @@
 """A database to keep campaigns in, SQLite made durable or PostgreSQL as it is, and statements for
 many owners at once: one text and a few parameters, however many there are.
 
-A list travels as one text, with commas for PostgreSQL and as JSON for SQLite, so that statements
-are parsed once, never meet a limit of parameters, and nothing is done for each element but to join
-them.
+A list travels as one text, with commas or as JSON, so that statements never meet a limit of
+parameters, and little is done for each element.
+
+Tables grow from nothing to a hundred thousand rows between two counts of PostgreSQL's own, so no
+statement may depend on them: none is prepared, since a plan that was made for sixty owners reads
+all of a hundred thousand for each that asks, and owners are looked up one by one, each by the whole
+of a unique key.
 """
 
 import json
@@ -109,7 +113,13 @@ def open_engine(url: str, kept: Storage | None = None) -> Engine:
     if url.startswith("postgresql://"):
         url = "postgresql+psycopg://" + url.removeprefix("postgresql://")
     about = {"storage": kept or Storage()}
-    engine = create_engine(url, pool_pre_ping=True, hide_parameters=True, execution_options=about)
+    engine = create_engine(
+        url,
+        pool_pre_ping=True,
+        hide_parameters=True,
+        execution_options=about,
+        connect_args={"prepare_threshold": None} if url.startswith("postgresql") else {},
+    )
     if engine.dialect.name == "sqlite":
         make_private(Path(engine.url.database or ""))
 
@@ -194,13 +204,25 @@ def _among(statement: str, locked: str = "") -> dict[str, TextClause]:
     }
 
 
-_STATUSES = _among(
-    "SELECT o.owner, i.owner, r.data FROM owners o "
-    "LEFT JOIN invitations i ON i.campaign = :campaign AND i.question = :question "
-    "AND i.owner = o.id "
-    "LEFT JOIN reports r ON r.campaign = :campaign AND r.question = :question "
-    "AND r.owner = i.owner WHERE o.campaign = :campaign AND NOT o.revoked AND o.owner"
-)
+_STATUSES = {
+    "postgresql": text(
+        "SELECT o.owner, i.owner, r.data FROM unnest(string_to_array(:names, ',')) AS sent (name) "
+        "CROSS JOIN LATERAL (SELECT id, owner FROM owners WHERE campaign = :campaign "
+        "AND owner = sent.name AND NOT revoked LIMIT 1) o "
+        "LEFT JOIN LATERAL (SELECT owner FROM invitations WHERE campaign = :campaign "
+        "AND question = :question AND owner = o.id LIMIT 1) i ON TRUE "
+        "LEFT JOIN LATERAL (SELECT data FROM reports WHERE campaign = :campaign "
+        "AND question = :question AND owner = i.owner LIMIT 1) r ON TRUE"
+    ),
+    "sqlite": text(
+        "SELECT o.owner, i.owner, r.data FROM owners o "
+        "LEFT JOIN invitations i ON i.campaign = :campaign AND i.question = :question "
+        "AND i.owner = o.id "
+        "LEFT JOIN reports r ON r.campaign = :campaign AND r.question = :question "
+        "AND r.owner = i.owner WHERE o.campaign = :campaign AND NOT o.revoked "
+        "AND o.owner IN (SELECT value FROM json_each(:names))"
+    ),
+}
 _FREE = _among(
     "SELECT token FROM tokens WHERE campaign = :campaign AND NOT used "
     "AND (expires IS NULL OR expires > :now) AND token",
@@ -208,6 +230,22 @@ _FREE = _among(
 )
 _TOKENS = _among("SELECT owner, token, revoked FROM owners WHERE campaign = :campaign AND owner")
 _USE = _among("UPDATE tokens SET used = TRUE WHERE campaign = :campaign AND token")
+_ENROL = {
+    "postgresql": text(
+        "INSERT INTO owners (campaign, owner, label, held, token, revoked) "
+        "SELECT :campaign, owner, label, held, token, FALSE "
+        "FROM json_to_recordset(CAST(:rows AS json)) "
+        "AS new (owner text, label text, held text, token text) "
+        "ON CONFLICT DO NOTHING RETURNING owner"
+    ),
+    "sqlite": text(
+        "INSERT INTO owners (campaign, owner, label, held, token, revoked) "
+        "SELECT :campaign, json_extract(value, '$.owner'), json_extract(value, '$.label'), "
+        "json_extract(value, '$.held'), json_extract(value, '$.token'), FALSE "
+        "FROM json_each(:rows) WHERE TRUE "
+        "ON CONFLICT DO NOTHING RETURNING owner"
+    ),
+}
 _WRITE = {
     "postgresql": text(
         "INSERT INTO reports (campaign, question, owner, data, received) "
@@ -219,6 +257,17 @@ _WRITE = {
     "sqlite": text(
         "INSERT INTO reports (campaign, question, owner, data, received) "
         "VALUES (:campaign, :question, :owner, :data, :now)"
+    ),
+}
+_INVITE = {
+    "postgresql": text(
+        "INSERT INTO invitations (campaign, question, owner) "
+        "SELECT :campaign, :question, CAST(owner AS integer) "
+        "FROM unnest(string_to_array(:owners, ',')) AS invited (owner)"
+    ),
+    "sqlite": text(
+        "INSERT INTO invitations (campaign, question, owner) "
+        "SELECT :campaign, :question, value FROM json_each(:owners)"
     ),
 }
 _SPEND = {
@@ -325,14 +374,16 @@ def tokens_of(connection: Connection, campaign: int, names: Sequence[str]) -> di
     return {owner: None if revoked else token for owner, token, revoked in rows}
 
 
-def write_owners(connection: Connection, rows: Sequence[Mapping[str, str | int]]) -> set[str]:
+def write_owners(
+    connection: Connection, campaign: int, rows: Sequence[Mapping[str, str]]
+) -> set[str]:
     """Write newcomers; the names of those that were not there. Another worker may have been
     faster with some.
     """
     if not rows:
         return set()
-    added = upsert(connection, owners).on_conflict_do_nothing().returning(owners.c.owner)
-    return set(connection.execute(added, [dict(row) for row in rows]).scalars())
+    given = {"campaign": campaign, "rows": json.dumps([dict(row) for row in rows])}
+    return set(connection.execute(_ENROL[connection.dialect.name], given).scalars())
 
 
 def spend(connection: Connection, campaign: int, question: int, owner_ids: Sequence[int]) -> int:
@@ -340,6 +391,13 @@ def spend(connection: Connection, campaign: int, question: int, owner_ids: Seque
     kind = connection.dialect.name
     given = {"campaign": campaign, "question": question, "owners": _list(kind, owner_ids)}
     return connection.execute(_SPEND[kind], given).rowcount
+
+
+def invite(connection: Connection, campaign: int, question: int, owner_ids: Sequence[int]) -> None:
+    """Put a question to some owners."""
+    kind = connection.dialect.name
+    given = {"campaign": campaign, "question": question, "owners": _list(kind, owner_ids)}
+    connection.execute(_INVITE[kind], given)
 
 
 def _list(kind: str, values: Sequence[int] | Sequence[str]) -> str:

@@ -362,10 +362,7 @@ class Store:
                     raise StoreError(
                         f"{len(invited) - spent} of {len(invited)} owners were asked before"
                     )
-            about = {"campaign": self.id, "question": question.number}
-            rows = [{**about, "owner": owner_id} for owner_id in invited]
-            if rows:
-                connection.execute(insert(invitations), rows)
+            sql.invite(connection, self.id, question.number, invited)
 
     def questions(self) -> list[Question]:
         with self.snapshot() as connection:

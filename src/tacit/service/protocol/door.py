@@ -87,8 +87,9 @@ class Visitor:
             self._door.know(self.address)
 
     def retire(self) -> None:
-        """The connection is closed."""
+        """The connection is closed: what it held is free now, before garbage is looked for."""
         self._door.forget(self)
+        self.protocol = None
 
     def waits_since(self, seconds: float) -> bool:
         """Whether it came longer ago than that."""
