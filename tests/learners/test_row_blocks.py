@@ -11,7 +11,7 @@ from tacit.audit.staging import DIM, LATER_ROUND, record_queries, share_query
 from tacit.learners.learner import Facts, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.features import FeatureMap, Waves
-from tacit.learners.models.scores import Forest, Linear, ScoreModel, Trees
+from tacit.learners.models.scores import Forest, Linear, Mapped, ScoreModel, Trees
 from tacit.learners.owners.centroid import Centroid
 from tacit.learners.owners.gradient import Discriminant, Gradient, GradientHistogram
 from tacit.learners.owners.logistic import _ROWS, Logistic, fit_owners, newton_steps
@@ -110,6 +110,21 @@ def test_memory_grows_by_a_few_numbers_a_row_whatever_the_width(name):
     few, many = (peak(query, rows([n])) for n in (8_192, 40_960))
     assert (many - few) / (40_960 - 8_192) <= 8 * 4
     assert few <= query.cost(8_192).memory + (1 << 20)
+
+
+def test_predictions_of_wide_features_take_no_more_memory_for_more_rows():
+    """201 features of a row are 1,608 bytes; its probabilities, scores and sums 80."""
+    model = ScoreModel(2, (Mapped(WIDE, RNG.normal(size=(201, 2))),))
+    X = rows([20_480]).X
+    alone = [model.probabilities(part) for part in np.array_split(X, 4)]
+    peaks = []
+    for n in (4_096, 20_480):
+        tracemalloc.start()
+        said = model.probabilities(X[:n])
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert (peaks[1] - peaks[0]) / (20_480 - 4_096) <= 80
+    assert said.tobytes() == np.concatenate(alone).tobytes()
 
 
 @pytest.mark.parametrize("ridge", [1.0, 0.1, 1e-2, 1e-3])

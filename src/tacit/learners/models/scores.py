@@ -15,6 +15,8 @@ from tacit.learners.models.features import Expansion, FeatureMap
 from tacit.learners.query import Cost, table
 from tacit.wire import message
 
+_ROOM = 1 << 19  # numbers that are made of rows at a time
+
 
 class Term(ABC):
     """One summand: rows in, a score per class out."""
@@ -172,7 +174,10 @@ class Mapped(Term):
         self.features.check(X.shape[1])  # the kernel indexes with these shapes
         start, folded = self.fold()
         out = np.empty((len(X), classes))
-        affine(self.features.expansion.expand(X), self.features.centre, folded, out)
+        step = max(1, _ROOM // len(folded))
+        for first in range(0, len(X), step):
+            rows = slice(first, first + step)
+            affine(self.features.expansion.expand(X[rows]), self.features.centre, folded, out[rows])
         return out + start
 
     def fold(self) -> tuple[FloatArray, FloatArray]:
