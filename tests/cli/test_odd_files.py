@@ -232,8 +232,9 @@ def test_a_model_goes_to_a_folder_that_is_made(folder):
 
 
 def test_predictions_that_cannot_be_finished_leave_nothing(folder, tmp_path):
-    torn = tmp_path / "torn.csv"
-    torn.write_text((folder / "new.csv").read_text() + "1,2,3\n")
+    heading, *rows = (folder / "new.csv").read_text().splitlines(keepends=True)
+    many = (rows * (2_000 // len(rows) + 1))[:2_001]  # beyond what is looked at in the beginning
+    (tmp_path / "torn.csv").write_text("".join([heading, *many]) + "1,2,3\n")
     for name in ("torn.csv", "none.csv"):
         (tmp_path / "none.csv").write_text((folder / "new.csv").read_text().splitlines()[0] + "\n")
         given = [

@@ -50,11 +50,18 @@ def loaded_by(*words, folder):
         (["fit", "no.csv", "--label", "y"], 2, "--public FILE is missing"),
         (["plan", "no.csv", "--label", "y", "--owners", "9"], 2, "no.csv is not there"),
         (["predict", "no.tacit", "no.csv"], 2, "no.tacit is not there"),
+        (["fit", "ragged.csv", "--label", "y", "--public", "good.csv"], 2, "line 3 has 3 values"),
+        (["fit", "good.csv", "--label", "no", "--public", "ragged.csv"], 2, "column 'no' is not"),
+        (["plan", "ragged.csv", "--label", "y", "--owners", "9"], 2, "line 3 has 3 values"),
+        (["predict", "good.csv", "ragged.csv"], 2, "line 3 has 3 values"),
+        (["predict", "good.csv", "good.csv", "--encoding", "utf-9"], 2, "one that Python knows"),
     ],
 )
 def test_help_wrong_options_and_missing_files_load_nothing_that_computes(
     words, status, said, tmp_path
 ):
+    (tmp_path / "good.csv").write_text("x,y\n1,a\n2,b\n")
+    (tmp_path / "ragged.csv").write_text('x,y\n1,"a\nb",\n')
     found, text, modules = loaded_by(*words, folder=tmp_path)
     assert found == status
     assert said in text

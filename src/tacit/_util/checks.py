@@ -6,11 +6,14 @@ name parameters, shapes and types, which are public; never a value of somebody's
 file that cannot be read as a table says what it may be instead; no row is quoted.
 """
 
+import codecs
 import csv
 import math
 import re
 from collections.abc import Collection
-from itertools import pairwise
+from glob import glob
+from io import TextIOWrapper
+from itertools import islice, pairwise
 from numbers import Integral, Real
 from pathlib import Path
 
@@ -67,21 +70,23 @@ def check_delta(delta: float) -> float:
 
 PARQUET = (".parquet", ".pq")  # endings of names
 _RAGGED = re.compile(r"Expected \d+ columns, got \d+")
-OTHER_KINDS = {  # what files begin with that are no CSV
+_OTHER_KINDS = {  # what files begin with that are no CSV
     b"\x1f\x8b": "it is compressed (gzip): unpack it first",
     b"PK": "it is a workbook or an archive: save it as CSV first",
     b"PAR1": "it is a parquet file: let its name end in .parquet",
     b"\xff\xfe": "it is UTF-16 text: save it as UTF-8, or say --encoding utf-16",
     b"\xfe\xff": "it is UTF-16 text: save it as UTF-8, or say --encoding utf-16",
 }
-MOST_FIRST = max(map(len, OTHER_KINDS))
+_MOST_FIRST = max(map(len, _OTHER_KINDS))
+_DELIMITERS = (",", ";", "\t", "|")
+_LOOKED_AT = 2_000  # rows that are looked at before anything is loaded that reads all of them
 
 
 def not_text(file: Path, encoding: str = "utf-8") -> ValueError:
     """A file that is written in another encoding than is said."""
-    return ValueError(
-        f"{file} cannot be read as a table: it is not {encoding.upper()} text: save it as UTF-8, "
-        "or name its --encoding, as latin-1"
+    return _no_table(
+        file,
+        f"it is not {encoding.upper()} text: save it as UTF-8, or name its --encoding, as latin-1",
     )
 
 
@@ -101,19 +106,74 @@ def unreadable(
     else:
         if not first:
             with file.open("rb") as content:
-                first = content.read(MOST_FIRST)
+                first = content.read(_MOST_FIRST)
         known = "" if first == b"PAR1" and file.suffix.lower() in PARQUET else _other_kind(first)
         why = known or "is it a CSV (UTF-8 text) or parquet file with a heading?"
-    return ValueError(f"{file} cannot be read as a table: {why}")
+    return _no_table(file, why)
 
 
-def find_ragged(file: Path, delimiter: str, encoding: str) -> str:
-    """Which line first has another number of values than the heading has names; empty: none."""
+def check_text_form(decimal: str, encoding: str) -> None:
+    """How a text file is said to be written: the sign before decimals, and the encoding."""
+    if decimal not in (".", ","):
+        raise ValueError(f"--decimal must be . or a comma, got {decimal!r}")
+    try:
+        codecs.lookup(encoding)
+    except LookupError:
+        raise ValueError(
+            f"--encoding must be one that Python knows, as latin-1 or cp1252, got {encoding!r}"
+        ) from None
+
+
+def is_utf8(encoding: str) -> bool:
+    """Whether a name is one of those that UTF-8 has."""
+    return codecs.lookup(encoding).name == "utf-8"
+
+
+def read_heading(file: Path, encoding: str) -> tuple[str, tuple[str, ...]]:
+    """The sign between values of a file that is said to be CSV, whichever of the usual ones its
+    first line has most, and the names in that line; an error if it is of another kind.
+    """
+    with (
+        file.open("rb") as content,
+        TextIOWrapper(
+            content,
+            encoding="utf-8-sig" if is_utf8(encoding) else encoding,
+            errors="surrogateescape",
+        ) as text,
+    ):
+        first = content.peek(_MOST_FIRST)[:_MOST_FIRST]
+        if not first:
+            raise ValueError(
+                f"{file} is empty: a table needs a line with the names of its columns, and rows"
+            )
+        if is_utf8(encoding) and first.startswith(tuple(_OTHER_KINDS)):
+            raise unreadable(file, first=first)
+        heading = text.readline()
+    if any("\udc80" <= letter <= "\udcff" for letter in heading):  # what was no text
+        raise not_text(file, encoding)
+    if heading.count('"') % 2:
+        raise ValueError(f"{file}: a column name has a line break: write all names in one line")
+    delimiter = max(_DELIMITERS, key=heading.count)
+    names = next(csv.reader([heading], delimiter=delimiter), [])
+    return delimiter, tuple(name.strip() for name in names)
+
+
+def require_columns(file: Path, names: Collection[str], *columns: str | None) -> None:
+    """An error that names the columns there are, unless these are among them."""
+    for name in columns:
+        if name is not None and name not in names:
+            raise ValueError(f"column {name!r} is not in {file}; it has {', '.join(names)}")
+
+
+def find_ragged(file: Path, delimiter: str, encoding: str, most: int | None = None) -> str:
+    """Which line first has another number of values than the heading has names, of `most` rows;
+    empty: none.
+    """
     with file.open(encoding=encoding, errors="replace", newline="") as text:
         lines = csv.reader(text, delimiter=delimiter)
         names = len(next(lines, []))
         try:
-            for values in lines:
+            for values in islice(lines, most):
                 if values and len(values) != names:
                     return (
                         f"line {lines.line_num:,} has {len(values)} values, and the first line "
@@ -124,7 +184,40 @@ def find_ragged(file: Path, delimiter: str, encoding: str) -> str:
     return ""
 
 
+def check_file(path: Path, what: str = "the name of a CSV or parquet file") -> None:
+    """Refuse a file that is not there, before anything is loaded that would read it."""
+    if not path.is_file():
+        raise ValueError(f"{path} is not there: give {what}")
+
+
+def check_table(
+    path: Path, *columns: str | None, written: tuple[str, str] = (".", "utf-8")
+) -> None:
+    """The same of rows, which may be in a folder or in files that a pattern matches.
+
+    One CSV file, with its decimal sign and encoding, is looked at: whether it has these columns,
+    and whether its first lines are ragged.
+    """
+    pattern = any(sign in str(path) for sign in "*?[")
+    if not (path.exists() or (pattern and glob(str(path), recursive=True))):
+        raise ValueError(
+            f"{path} is not there: give the name of a CSV or parquet file, of a folder of them, or "
+            "a pattern in quotes"
+        )
+    check_text_form(*written)
+    if path.is_file() and path.suffix.lower() not in PARQUET:
+        delimiter, names = read_heading(path, written[1])
+        require_columns(path, names, *columns)
+        ragged = find_ragged(path, delimiter, written[1], _LOOKED_AT)
+        if ragged:
+            raise _no_table(path, ragged)
+
+
+def _no_table(file: Path, why: str) -> ValueError:
+    return ValueError(f"{file} cannot be read as a table: {why}")
+
+
 def _other_kind(first: bytes) -> str:
     """What a file is that is not CSV, by its first bytes; empty: nothing is known."""
-    kinds = (reason for begin, reason in OTHER_KINDS.items() if first.startswith(begin))
+    kinds = (reason for begin, reason in _OTHER_KINDS.items() if first.startswith(begin))
     return next(kinds, "")

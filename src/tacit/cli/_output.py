@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, is_dataclass
 from datetime import timedelta
 from functools import cached_property
-from glob import glob
 from importlib.metadata import version
 from math import ceil, isfinite
 from pathlib import Path
@@ -245,22 +244,6 @@ def steps(screen: Screen, total: float, pace: Pace | None = None) -> Iterator[St
         step = Steps(progress, progress.add_task("starting", total=total), total, pace or Pace())
         yield step
         step("done", 0.0)
-
-
-def check_file(path: Path, what: str = "the name of a CSV or parquet file") -> None:
-    """Refuse a file that is not there, before anything is loaded that would read it."""
-    if not path.is_file():
-        raise ValueError(f"{path} is not there: give {what}")
-
-
-def check_table(path: Path) -> None:
-    """The same of rows, which may be in a folder or in files that a pattern matches."""
-    pattern = any(sign in str(path) for sign in "*?[")
-    if not (path.exists() or (pattern and glob(str(path), recursive=True))):
-        raise ValueError(
-            f"{path} is not there: give the name of a CSV or parquet file, of a folder of them, or "
-            "a pattern in quotes"
-        )
 
 
 def writable(option: str, out: Path) -> None:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit._util.checks import one_of
+from tacit._util.checks import check_file, one_of
 from tacit.cli._options import optional_key
-from tacit.cli._output import Screen, check_file, table_of, writable
+from tacit.cli._output import Screen, table_of, writable
 
 if TYPE_CHECKING:  # a wrong option or a missing file is told before any of it is loaded
     from tacit.estimators.explanation import ColumnCurve, Explainer, Explanation

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tacit._util.checks import one_of, positive
+from tacit._util.checks import bad, check_file, check_table, positive
 from tacit._util.stopping import on_interrupt
 from tacit.cli._options import (
     Categories,
@@ -20,7 +20,7 @@ from tacit.cli._options import (
     LeaveOut,
     SchemaFile,
 )
-from tacit.cli._output import Screen, check_file, check_table, writable
+from tacit.cli._output import Screen, writable
 
 _NO_PUBLIC = (
     "--public FILE is missing: rows that you may use freely (your own, or published ones) "
@@ -250,8 +250,9 @@ def fit(
         tacit fit people.parquet --label income --owners state --public mine.csv \\
         --epsilon 1 --out model.tacit
     """
-    positive("epsilon", epsilon)
-    chosen = METHODS[one_of("method", method, METHODS)]
+    chosen = METHODS.get(method)
+    if chosen is None:
+        raise bad("method", f"one of {', '.join(sorted(METHODS))}", method)
     chosen.check_column(method, owners)
     options: dict[str, Any] = {"learner": learner, "rounds": rounds, "mechanism": mechanism}
     options |= {"cuts": cuts, "ridge": ridge, "bound": bound, "error": error}
@@ -264,7 +265,9 @@ def fit(
     if owners == label:
         raise ValueError(f"--owners and --label must be two columns, got {label!r} for both")
     files = FitFiles(data, public, public_rows, test=test, out=out, written=(decimal, encoding))
-    files.check()
+    files.check(label, owners)
+    positive("epsilon", epsilon)
+    writable("--out", out)
     if schema is not None:
         check_file(schema, "a schema (TOML)")
     with on_interrupt():
@@ -288,18 +291,17 @@ class FitFiles:
     out: Path
     written: tuple[str, str] = (".", "utf-8")  # decimal sign and encoding
 
-    def check(self) -> None:
-        """Refuse what cannot be meant, before anything is read."""
+    def check(self, label: str, owner: str | None) -> None:
+        """Refuse what cannot be meant, before anything is loaded that reads tables."""
         if self.public is not None and self.public_rows is not None:
             raise ValueError("--public and --public-rows must not be given together")
         if self.public is None and self.public_rows is None:
             raise ValueError(_NO_PUBLIC.format(data=self.data))
-        for file in (self.public, self.data, self.test):
+        for file, column in ((self.public, None), (self.data, owner), (self.test, None)):
             if file is not None:
-                check_table(file)
+                check_table(file, label, column, written=self.written)
         if self.public is not None and self.data.exists() and self.public.samefile(self.data):
             raise ValueError(
                 f"--public must be other rows than those of owners in {self.data}; --public-rows "
                 "gives up some"
             )
-        writable("--out", self.out)

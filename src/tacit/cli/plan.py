@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from tacit._util.checks import one_of, positive
+from tacit._util.checks import check_file, check_table, one_of, positive
 from tacit._util.stopping import on_interrupt
 from tacit.cli._options import (
     DO_NOT_COLLECT,
@@ -21,7 +21,7 @@ from tacit.cli._options import (
     LeaveOut,
     SchemaFile,
 )
-from tacit.cli._output import Screen, Steps, check_file, check_table, steps, table_of
+from tacit.cli._output import Screen, Steps, steps, table_of
 from tacit.sums import HOW, NOBODY, TRUSTS
 
 if TYPE_CHECKING:  # a wrong option or a missing file is told before any of it is loaded
@@ -77,7 +77,7 @@ def plan(
         --epsilon 0.5 --epsilon 1
     """
     one_of("method", method, _METHODS)
-    check_table(public)
+    check_table(public, label, written=(decimal, encoding))
     if schema is not None:
         check_file(schema, "a schema (TOML)")
     trusts = _trusts(method, trust)

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tacit._util.checks import PARQUET, check_file, check_table
 from tacit._util.stopping import on_interrupt
 from tacit.cli._options import Decimal, Encoding, optional_key
-from tacit.cli._output import Screen, bar, check_file, check_table, writable
+from tacit.cli._output import Screen, bar, writable
 
 if TYPE_CHECKING:  # a wrong option or a missing file is told before any of it is loaded
     from tacit._util.types import AnyArray, IntArray
@@ -161,10 +162,9 @@ def predict(
     """
     began = time.monotonic()
     check_file(model, "a model that tacit fit wrote")
-    check_table(data)
+    check_table(data, written=(decimal, encoding))
     writable("--out", out)
     with on_interrupt():
-        from tacit._util.checks import PARQUET
         from tacit._util.kernels import interpreted
         from tacit.data.table_file import open_rows
 

@@ -11,12 +11,9 @@ the public rows or of a schema file. Every value is read by the schema alone, so
 owner can change what another's rows mean.
 """
 
-import codecs
-import csv as plain_csv
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +22,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv, parquet
 
-from tacit._util.checks import MOST_FIRST, OTHER_KINDS, PARQUET, find_ragged, not_text, unreadable
+from tacit._util.checks import (
+    PARQUET,
+    check_text_form,
+    find_ragged,
+    is_utf8,
+    read_heading,
+    require_columns,
+    unreadable,
+)
 from tacit._util.types import AnyArray, IntArray
 from tacit.data.sample import ColumnRoles, Sample, sample_of
 from tacit.data.schema import Schema
@@ -41,7 +46,6 @@ from tacit.data.table import (
 )
 
 _NUMBER = r"^\s*[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?\s*$"  # with a decimal comma
-_DELIMITERS = (",", ";", "\t", "|")
 _BLOCK = 1 << 22  # bytes of a CSV file at once
 _ROWS = 1 << 20  # rows of a parquet file at once
 _VALUE = 16  # bytes of a value in memory, at least: as read, and as typed
@@ -59,19 +63,11 @@ class TextForm:
     encoding: str = "utf-8"
 
     def __post_init__(self) -> None:
-        if self.decimal not in (".", ","):
-            raise ValueError(f"--decimal must be . or a comma, got {self.decimal!r}")
-        try:
-            codecs.lookup(self.encoding)
-        except LookupError:
-            raise ValueError(
-                f"--encoding must be one that Python knows, as latin-1 or cp1252, got "
-                f"{self.encoding!r}"
-            ) from None
+        check_text_form(self.decimal, self.encoding)
 
     @property
     def is_utf8(self) -> bool:
-        return codecs.lookup(self.encoding).name == "utf-8"
+        return is_utf8(self.encoding)
 
     def read(self, column: Any) -> Any:
         """A column of texts with numbers as everywhere else: a point, and no signs between
@@ -116,18 +112,12 @@ class TableFile:
             except (pa.ArrowException, OSError) as problem:
                 raise unreadable(file, problem) from None
             return cls(file, tuple(content.schema_arrow.names), _parquet=content)
-        heading = _heading(file, form)
-        sign = max(_DELIMITERS, key=heading.count)  # whichever of the usual signs it has most
-        names = next(plain_csv.reader([heading], delimiter=sign), [])
-        return cls(file, tuple(name.strip() for name in names), sign, _form=form)
+        delimiter, names = read_heading(file, form.encoding)
+        return cls(file, names, delimiter, _form=form)
 
     def require(self, *columns: str | None) -> None:
         """An error that names the columns there are, unless these are among them."""
-        for name in columns:
-            if name is not None and name not in self.names:
-                raise ValueError(
-                    f"column {name!r} is not in {self.path}; it has {', '.join(self.names)}"
-                )
+        require_columns(self.path, self.names, *columns)
 
     def read(self, columns: Sequence[str] | None = None) -> UserTable:
         """All rows, each column typed; `columns`: only those of these that the file has."""
@@ -266,28 +256,6 @@ class TableFile:
                     "again, or leave it out"
                 )
         return ""
-
-
-def _heading(file: Path, form: TextForm) -> str:
-    """The first line of a file that is said to be CSV; an error if it is of another kind."""
-    encoding = "utf-8-sig" if form.is_utf8 else form.encoding
-    with (
-        file.open("rb") as content,
-        TextIOWrapper(content, encoding=encoding, errors="surrogateescape") as text,
-    ):
-        first = content.peek(MOST_FIRST)[:MOST_FIRST]
-        if not first:
-            raise ValueError(
-                f"{file} is empty: a table needs a line with the names of its columns, and rows"
-            )
-        if form.is_utf8 and first.startswith(tuple(OTHER_KINDS)):
-            raise unreadable(file, first=first)
-        heading = text.readline()
-    if any("\udc80" <= letter <= "\udcff" for letter in heading):  # what was no text
-        raise not_text(file, form.encoding)
-    if heading.count('"') % 2:
-        raise ValueError(f"{file}: a column name has a line break: write all names in one line")
-    return heading
 
 
 def open_rows(path: str | Path, decimal: str = ".", encoding: str = "utf-8") -> TableFile:
