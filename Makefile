@@ -55,9 +55,13 @@ package: $(VENV)/.dev
 	cd build/tried/out/demo/files && ../../../venv/bin/tacit fit people.csv --label income --public mine.csv --epsilon 2
 	cd build/tried/out/demo/files && ../../../venv/bin/tacit predict model.tacit new.csv --out predictions.csv
 
+# thousands of small databases and ledgers are written and thrown away: in memory, where it has room
+IN_MEMORY := $(shell df -k --output=avail /dev/shm 2>/dev/null | awk 'NR == 2 && $$1 > 4000000 {print "/dev/shm"}')
+
 # a process per core, and one more since many tests wait; libraries' own threads would only stand in their way
 test: export OPENBLAS_NUM_THREADS := 1
 test: export OMP_NUM_THREADS := 1
+test: export TMPDIR := $(or $(IN_MEMORY),$(TMPDIR),/tmp)
 test: lint
 	$(BIN)/python -m pytest -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist loadfile --no-loadscope-reorder
 

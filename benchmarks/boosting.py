@@ -51,9 +51,9 @@ _FULL = _Sizes(
     round_owners=(10_000, 100_000, 1_000_000),
 )
 _LITTLE = _Sizes(
-    owners=20,
+    owners=4,
     rows=80,
-    public=2_000,
+    public=500,
     fitters=100,
     fitted_by_sklearn=10,
     round_owners=(2_000,),

@@ -39,11 +39,11 @@ FULL = Effort(
 )
 
 QUICK = Effort(
-    owners=100_000,
-    repetitions=3,
+    owners=20_000,
+    repetitions=1,
     rival_values=10_000,
-    memory_owners=(20_000, 200_000),
-    error_owners=4_000,
+    memory_owners=(20_000, 60_000),
+    error_owners=1_000,
     error_repetitions=2,
     mechanism_owners=10_000,
 )

@@ -37,12 +37,23 @@ def postgres():
         yield server
 
 
+@pytest.fixture(scope="session")
+def emptied():
+    """Addresses of databases that tests are done with."""
+    return []
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
-def database(request, tmp_path):
+def database(request, tmp_path, emptied):
     """The address of an empty database, once of each kind."""
     if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/campaign.db"
-    return request.getfixturevalue("postgres").fresh()
+        yield f"sqlite:///{tmp_path}/campaign.db"
+        return
+    server = request.getfixturevalue("postgres")
+    address = emptied.pop() if emptied else server.fresh()
+    yield address
+    server.empty(address)
+    emptied.append(address)
 
 
 @pytest.fixture(autouse=True)

@@ -152,6 +152,18 @@ class Postgres:
             connection.execute(f'CREATE DATABASE "{name}"')
         return self.url(name)
 
+    def empty(self, address: str) -> None:
+        """End whoever is connected to a database and leave nothing in it: making one anew costs
+        three hundred files.
+        """
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+            connection.execute("DROP SCHEMA public CASCADE")
+            connection.execute("CREATE SCHEMA public")
+
 
 @contextmanager
 def postgres(*settings: str) -> Iterator[Postgres]:

@@ -159,32 +159,6 @@ def test_the_program_as_a_process():
     assert done.stderr == "tacit: gone.tacit is not there: give a model that tacit fit wrote\n"
 
 
-def test_reproduce_shows_measured_beside_published(tmp_path):
-    arguments = ["reproduce", "d", "--quick", "--processes", "1", "--out", str(tmp_path)]
-    result = run(app, arguments)
-    assert result.exit_code == 0, result.output
-    for word in (
-        "accuracy in % by epsilon",
-        "(unsound)",
-        "peers in turns",
-        "left it out",
-        "could not be checked",
-    ):
-        assert word in " ".join(result.output.split())  # titles are as wide as their tables
-    kept = (tmp_path / "rows.jsonl").read_text()
-    assert kept.count("\n") > 50
-    assert len(list((tmp_path / "paper_d" / "pictures").glob("*.png"))) >= 2
-    for name in ("report.html", "report.md"):
-        text = (tmp_path / "paper_d" / name).read_text()
-        assert "tacit reproduce d --quick --seed 1" in text
-        assert "Published claims" in text
-    assert run(app, arguments).exit_code == 0
-    assert (tmp_path / "rows.jsonl").read_text() == kept
-    claims = [json.loads(line) for line in (tmp_path / "claims.jsonl").read_text().splitlines()]
-    assert {claim["paper"] for claim in claims} == {"d"}
-    assert f"paper D: Of {len(claims)} published claims " in result.output
-
-
 def test_reproduce_refuses_another_paper():
     result = run(app, ["reproduce", "z"])
     assert isinstance(result.exception, ValueError)
