@@ -91,6 +91,7 @@ def test_a_request_has_a_name_in_its_answer_and_in_the_log(tmp_path, caplog):
         refused, fine = asyncio.run(main())
     assert re.fullmatch("[0-9a-f]{8}-[0-9a-f]+", refused)
     assert fine != refused
+    assert fine.partition("-")[0] == refused.partition("-")[0]  # nothing is drawn for each request
     (record,) = (each for each in caplog.records if each.getMessage() == "refused")
     assert json.loads(JsonFormatter().format(record))["request"] == refused
 

@@ -90,7 +90,8 @@ class Guard:
         self._open_to_all = open_to_all
         self._sizes = sizes
         self._observe = observe
-        self._ids = (f"{secrets.token_hex(4)}-{number:x}" for number in count(1))
+        mine = secrets.token_hex(4)  # of this process
+        self._ids = (f"{mine}-{number:x}" for number in count(1))
         self._patience = Patience(limits.seconds)
         self._refusals = Allowances(limits.burst, limits.per_second)
 
