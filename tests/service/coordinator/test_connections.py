@@ -6,6 +6,7 @@ import select
 import socket
 import ssl
 import time
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -69,6 +70,10 @@ class Caller:
         except ConnectionError:
             pass
         return said
+
+    def hears_something(self):
+        """Whether anything has been said by now."""
+        return bool(select.select([self.socket], [], [], 0)[0])
 
     def ask(self, *headers):
         """One request, and the head of its answer: the connection stays."""
@@ -167,8 +172,23 @@ def test_members_new_connections_do_not_wait_for_strangers_of_many_addresses(cal
         for each in strangers:
             each.send(b"GET /v1/question HTTP/1.1\r\nhost: x\r\n\r\n")
         assert b" 204 " in call(url).ask("x-member: yes")
-        heard, _, _ = select.select([each.socket for each in strangers], [], [], 0)
+        heard = [each for each in strangers if each.hears_something()]
         assert len(heard) < 30  # one address after the other, it would be the last
+
+
+def test_handshakes_are_left_for_members_where_strangers_take_all_others(call, monkeypatch):
+    stopped = SimpleNamespace(monotonic=lambda: 1000.0)  # no allowance grows
+    monkeypatch.setattr("tacit.service.protocol.door.time", stopped)
+    few = ConnectionLimits(handshakes=4.0, members_handshakes=8.0)
+    with serve(app(), None, few) as url:
+        assert b" 204 " in call(url).ask("x-member: yes")
+        strangers = [call(url, f"127.0.1.{at}") for at in range(1, 11)]
+        for each in strangers:
+            each.send(b"GET /v1/question HTTP/1.1\r\nhost: x\r\n\r\n")
+        for _ in range(8):
+            assert b" 204 " in call(url).ask("x-member: yes")
+        answered = [each for each in strangers if each.hears_something()]
+        assert len(answered) <= 3  # of four, one was for the first member
 
 
 def test_a_named_proxy_has_as_many_as_there_are_and_makes_them_before_it_needs_them(call):

@@ -3,8 +3,9 @@
 Whoever connects is a stranger. A connection by which a member's signed request came is proven, and
 is never asked to make room. Of strangers' connections an address has so many, and so many new ones
 a second; when there are more, the oldest go. Handshakes, which cost most, are begun so many a
-second: one from where members have come before, one from elsewhere, each in turn by address. So
-however many addresses strangers have, members' new connections wait for each other's. A handshake,
+second: one from where members have come before, one from elsewhere, each in turn by address; and
+some more that are for members' places alone. So however many addresses strangers have, members' new
+connections wait for each other's, if at all. A handshake,
 the head of a request, and the reading of an answer have deadlines; a head has a size. So strangers
 can only push each other out.
 
@@ -40,6 +41,7 @@ class ConnectionLimits:
     most : open at once.  strangers : of these, unproven.  per_address : of those, from one address.
     burst, per_second : new ones from one address, at once and on and on.
     handshakes : begun in a second, of all addresses in turn; as many at once.
+    members_handshakes : the same, besides, from where members have come before.
     handshake, head : seconds for TLS, and for the head of a request (a new connection's from the
     beginning).  head_bytes : of a head.  reading : seconds for an answer to be taken.
     proxies : addresses that stand for many, whose connections are limited by `most` alone, and may
@@ -52,6 +54,7 @@ class ConnectionLimits:
     burst: float = 512.0
     per_second: float = 100.0
     handshakes: float = 200.0
+    members_handshakes: float = 50.0
     handshake: float = 10.0
     head: float = 10.0
     head_bytes: int = 16 << 10
@@ -183,6 +186,7 @@ class Door:
         self._members_came_from: OrderedDict[str, None] = OrderedDict()  # the last one last
         self._newcomers = Allowances(limits.burst, limits.per_second)
         self._handshakes = Allowances(limits.handshakes, limits.handshakes)
+        self._reserved = Allowances(limits.members_handshakes, limits.members_handshakes)
         self._greeting: set[asyncio.Task[None]] = set()
         self._is_open, self._is_waiting = True, False
         listening.setblocking(False)
@@ -260,19 +264,26 @@ class Door:
         self._greeting.add(task)
         task.add_done_callback(self._greeting.discard)
 
+    def _begin_if_here(self, visitor: Visitor) -> None:
+        """Begin, but for who has gone, or has waited for as long as a handshake may take."""
+        if visitor in self._visitors and not visitor.waits_since(self._limits.handshake):
+            self._begin(visitor)
+        else:
+            self.forget(visitor)
+            visitor.connection.close()
+
     def _greet_next(self) -> None:
-        """Begin the handshakes that may begin now: near and far in turn, where both wait."""
+        """Begin the handshakes that may begin now: near ones as are reserved for them, then near
+        and far in turn, where both wait.
+        """
+        while self._near and self._reserved.take(""):
+            self._begin_if_here(self._near.call())
         while (self._near or self._far) and self._handshakes.take(""):
             room = (
                 self._near if self._near and (self._are_near_next or not self._far) else self._far
             )
             self._are_near_next = room is self._far
-            visitor = room.call()
-            if visitor not in self._visitors or visitor.waits_since(self._limits.handshake):
-                self.forget(visitor)
-                visitor.connection.close()
-                continue
-            self._begin(visitor)
+            self._begin_if_here(room.call())
         if (self._near or self._far) and not self._is_waiting and self._is_open:
             self._is_waiting = True
             self._loop.call_later(1 / self._limits.handshakes, self._greet_later)
