@@ -40,6 +40,8 @@ def fit(method: str, rows: dict[str, Any], X: Any, y: Any) -> Any:
         return kind(epsilon=_EPSILON, delta=_DELTA, random_state=_SEED, n_jobs=1, **settings).fit(
             X, y
         )
+    if method == "LR in pfl's simulation":
+        return import_module("sizes_pfl").fit_in_pfl(X, y, _EPSILON, _DELTA, _SEED)
     return import_module("sklearn.linear_model").LogisticRegression(max_iter=300).fit(X, y)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from benchmarks.central import CentralRun, table_of_means
 from benchmarks.earlier import checksum, make_rows, measure, take_out
+from benchmarks.sizes import measure_method, write_rows
 from benchmarks.trust import fit_together
 from benchmarks.walks import WalkRow
 
@@ -57,6 +58,13 @@ def test_rivals_that_see_all_rows_are_told_in_means():
     table = table_of_means(found)
     assert table[0] == "| task, public rows | two servers | DP-EBM | runs |"
     assert table[2:] == ["| adult, 200 | 83.5 | 78.0 | 2 |"]
+
+
+def test_a_method_is_measured_on_rows_of_a_size(tmp_path):
+    rows = write_rows(3_000, tmp_path)
+    found = measure_method("pooled LR, no privacy", rows, sys.executable)
+    assert 0.6 < found.pop("accuracy") < 0.75  # the best possible is 0.69
+    assert all(value >= 0 for value in found.values())
 
 
 def test_all_rows_in_one_place_are_fitted_over_the_features_that_owners_were_asked_about():
