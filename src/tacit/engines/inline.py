@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tacit._util.kernels import pieces, spread
-from tacit._util.types import AnyArray, FloatArray, IntArray
+from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.boosting import Verdict
 from tacit.data.cohort import Cohort
 from tacit.learners.learner import ShareQuery, Simulated, Tally
@@ -122,14 +122,15 @@ class Inline(Engine):
     sums: SecureSum | None = None
     monitor: Monitor | None = None
     spent: FloatArray = field(init=False, repr=False)
-    _charged: AnyArray = field(init=False, repr=False)
+    _charges: list[Fraction] = field(init=False, repr=False)  # what some owners have been charged
+    _charged: IntArray = field(init=False, repr=False)  # which of these each owner has
     _asked: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
         if np.ndim(self.epsilon) == 0:
             self.epsilon = float(self.epsilon)
         self.spent = np.zeros(len(self.cohort))
-        self._charged = np.full(len(self.cohort), Fraction(0), dtype=object)
+        self._charges, self._charged = [Fraction(0)], np.zeros(len(self.cohort), dtype=np.int64)
         if isinstance(self.epsilon, np.ndarray) and self.epsilon.shape != (len(self.cohort),):
             raise ValueError(
                 f"epsilon must be one number per owner, {len(self.cohort)}, got "
@@ -164,12 +165,14 @@ class Inline(Engine):
         terms = query.terms if isinstance(query, ShareQuery) else None
         if not (isinstance(terms, VectorTerms) and isinstance(self.epsilon, float)):
             raise TypeError("sums of two servers have one epsilon for everybody")
-        charged = self._charged[owners] + terms.charge
-        prices = {total: compose_epsilon(total, terms.delta) for total in set(charged.tolist())}
-        if not max(prices.values()) <= self.epsilon:
+        before, which = np.unique(self._charged[owners], return_inverse=True)
+        after = [self._charges[place] + terms.charge for place in before.tolist()]
+        prices = np.array([compose_epsilon(total, terms.delta) for total in after])
+        if not prices.max() <= self.epsilon:
             return False
-        self._charged[owners] = charged
-        self.spent[owners] = [prices[total] for total in charged.tolist()]
+        self._charged[owners] = len(self._charges) + which
+        self._charges += after
+        self.spent[owners] = prices[which]
         self.speakers = int(np.count_nonzero(self.spent))
         return True
 

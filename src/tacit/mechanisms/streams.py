@@ -71,6 +71,9 @@ class SecureStream(Stream):
         return self
 
 
+_LONG = 32  # positions: counters of fewer are written column by column, short loops being slow
+
+
 @dataclass(frozen=True, eq=False)
 class SeededStream(Stream):
     """Reproducible words: AES-256 under `key` of the pair (owner, position)."""
@@ -84,9 +87,13 @@ class SeededStream(Stream):
         owners = rows if self.owners is None else self.owners[rows]
         first, last = start // 2, (start + count + 1) // 2
         counters = np.empty((len(owners), last - first, 2), dtype="<u8")
-        for position in range(first, last):  # columns, not broadcasting: short inner loops are slow
-            counters[:, position - first, 0] = owners
-            counters[:, position - first, 1] = position
+        if last - first < _LONG:
+            for position in range(first, last):
+                counters[:, position - first, 0] = owners
+                counters[:, position - first, 1] = position
+        else:
+            counters[:, :, 0] = owners[:, np.newaxis]
+            counters[:, :, 1] = np.arange(first, last)
         # the library asks for one block to spare
         coins = np.empty(counters.nbytes + 15, dtype=np.uint8)
         # ECB of distinct counters is counter mode with counters we choose: one call serves any set
