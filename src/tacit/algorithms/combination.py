@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from threadpoolctl import threadpool_limits  # a dependency of scikit-learn
 
 from tacit._util.types import FloatArray
 from tacit.algorithms.feature_maps import Basis, Group, basis_of, with_model
@@ -59,13 +60,14 @@ class Combination:
     def __post_init__(self) -> None:
         self.basis = basis_of(self.maps, self.public)
         phi = self.basis.transform(self.public.X)
-        self._posterior = _posterior_of(self.basis, phi, self.public, self.own)
-        self.held_out = self._posterior.held_out
-        if not _all_linear(self.own) and self._lead.sum() < 0:
-            self.basis = with_model(self.basis, self.own)
-            phi = self.basis.transform(self.public.X)
+        with threadpool_limits(1):  # matrices too small for threads, which would wait on each other
             self._posterior = _posterior_of(self.basis, phi, self.public, self.own)
             self.held_out = self._posterior.held_out
+            if not _all_linear(self.own) and self._lead.sum() < 0:
+                self.basis = with_model(self.basis, self.own)
+                phi = self.basis.transform(self.public.X)
+                self._posterior = _posterior_of(self.basis, phi, self.public, self.own)
+                self.held_out = self._posterior.held_out
         self._left = self.population.owners
         self._chosen: RoundQuestion | None = None
 
@@ -75,8 +77,9 @@ class Combination:
         if self._chosen is None:
             left = Population(self._left, self.population.epsilon, self.population.rows)
             belief = self._posterior
-            variances = np.diag(belief.open_covariance)
-            self._chosen = next_question(belief, variances, belief.owners_chances, left)
+            with threadpool_limits(1):
+                variances = np.diag(belief.open_covariance)
+                self._chosen = next_question(belief, variances, belief.owners_chances, left)
         return self._chosen
 
     @property
@@ -117,8 +120,9 @@ class Combination:
         noise = float(np.mean(answer.stderr**2))
         if np.isfinite(noise):
             heard = AnsweredQuestion(self._question, answer.mean, max(noise, 1e-15))
-            self._posterior.take(heard)
-            self.held_out = self._posterior.held_out
+            with threadpool_limits(1):
+                self._posterior.take(heard)
+                self.held_out = self._posterior.held_out
         self._left = max(1, self._left - answer.n)
         self._chosen = None
 
@@ -243,15 +247,16 @@ def look_ahead(
     if crowd.summed:
         return _outlook_of_sums(SummedGradients(public, own, crowd))
     belief = Combination(public, own, maps, crowd)
-    change = belief.change
-    return Outlook(
-        belief,
-        belief.gain,
-        belief.expected_rise(_DRAWS, 0),
-        rounds=1 if change < _TWO else 2 if change < _FOUR else 4,
-        features=belief.features,
-        numbers=belief.numbers,
-    )
+    with threadpool_limits(1):
+        change = belief.change
+        return Outlook(
+            belief,
+            belief.gain,
+            belief.expected_rise(_DRAWS, 0),
+            rounds=1 if change < _TWO else 2 if change < _FOUR else 4,
+            features=belief.features,
+            numbers=belief.numbers,
+        )
 
 
 def _outlook_of_sums(summed: SummedGradients) -> Outlook:
