@@ -103,8 +103,8 @@ def show(found: FitResult, console: Console) -> None:
     grid = _grid()
     alone = (
         "too few to tell"
-        if found.own.accuracy is None
-        else f"{found.own.accuracy:.3f}, cross-validated"
+        if found.own.expected is None
+        else f"{found.own.expected:.3f}, cross-validated"
     )
     grid.add_row("owners", f"{found.owners:,}; {_end_in_words(found)}")
     grid.add_row(
@@ -159,7 +159,11 @@ def show_guarantee(found: FitResult, console: Console) -> None:
 
 def as_document(found: FitResult, seconds: float) -> dict[str, object]:
     """The same as one JSON object."""
-    plan = None if found.plan is None else {**asdict(found.plan), "accuracy": found.plan.accuracy}
+    plan = (
+        None
+        if found.plan is None
+        else {**asdict(found.plan), "accuracy": found.plan.accuracy, "between": found.plan.between}
+    )
     return {
         "model": found.path,
         "method": found.method,
@@ -169,7 +173,7 @@ def as_document(found: FitResult, seconds: float) -> dict[str, object]:
         "rounds": found.model.report_,
         "plan": plan,
         "public_rows": found.public_rows,
-        "public_only": {"model": found.own.name, "cross_validated_accuracy": found.own.accuracy},
+        "public_only": {"model": found.own.name, "cross_validated_accuracy": found.own.expected},
         "test": found.tested,
         "warning": found.warning,
         "guarantee": {**asdict(found.guarantee), "adversary": found.guarantee.adversary},

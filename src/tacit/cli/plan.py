@@ -136,7 +136,13 @@ def _crowds(
 
 def _document(plan: "Plan | GroupPlan") -> dict[str, object]:
     """A plan as one JSON object."""
-    more = {"accuracy": plan.accuracy} if hasattr(plan, "accuracy") else {"together": plan.together}
+    from tacit.estimators.planning import Plan
+
+    more = (
+        {"accuracy": plan.accuracy, "between": plan.between}
+        if isinstance(plan, Plan)
+        else {"together": plan.together}
+    )
     return {**asdict(plan), **more, "collect": plan.collect, "says": str(plan)}
 
 
@@ -214,9 +220,10 @@ def _show(given: "list[Plan | GroupPlan]", notes: list[str], console: Console) -
             console.print(f"If they trusted one of two servers: {more:+.1f} points more.")
         return
     first = plans[0]
-    alone = (
-        "too few rows to tell" if first.public_accuracy is None else f"{first.public_accuracy:.3f}"
-    )
+    alone = "too few rows to tell"
+    if first.public_accuracy is not None:
+        low, high = first.public_between
+        alone = f"{first.public_accuracy:.3f}, between {low:.2f} and {high:.2f}"
     console.print(
         f"Your own {first.public_rows:,} rows alone: accuracy {alone} ({first.public_model})."
     )
@@ -241,6 +248,7 @@ def _show(given: "list[Plan | GroupPlan]", notes: list[str], console: Console) -
 
     told = (
         "rows: of each owner; trust: whom owners must trust, nobody or one of two servers (delta "
-        f"{DELTA:g}); accuracy: expected with their answers; rise: points above your own rows."
+        f"{DELTA:g}); accuracy: expected with their answers, as uncertain as that of your own "
+        "rows; rise: points above these."
     )
     console.print(told)

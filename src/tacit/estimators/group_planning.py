@@ -210,7 +210,7 @@ def plan_peers(
         return alone[:, 1:] - alone[:, :1], log_odds[:, np.newaxis]
 
     rise, doubt = _play_all(group, known, lambda _: world, play)
-    alone = own.accuracy or float(np.bincount(known.y).max() / len(known.y))
+    alone = own.expected or float(np.bincount(known.y).max() / len(known.y))
     return GroupPlan(
         method, group, len(public.y), measure=ACCURACY, alone=alone, rise=rise, doubt=doubt
     )
