@@ -18,6 +18,7 @@ from tacit.render.drawing import draw
 from tacit.service.coordinator.page import chart_of, page, sentence
 from tacit.service.coordinator.status import View, accuracy
 from tacit.service.protocol.handshake import REHEARSAL
+from tacit.service.protocol.web import static_files
 from tests.service.coordinator.made import ADMIN, CAMPAIGN, folder_of, running, visiting
 
 EVIL = """x' "><script>alert(1)</script><img src=x onerror=alert(1)>{{7*7}}"""
@@ -361,10 +362,15 @@ def test_the_page_says_how_to_take_part_by_when_and_where_the_model_is():
     html = page(figures())
     assert f"--campaign-key {KEY}" in html
     assert "--token @token" in html
+    # shown until the campaign has ended, also where that happens while somebody looks
+    assert re.search('<p id="closed" data-live hidden>.*<pre class="joining">', html, re.DOTALL)
+    style = static_files("tacit.render")["tacit.css"][1].decode()
+    assert "#closed:not([hidden]) ~ .joining { display: none; }" in style
     assert "Open until" in html
     assert 'class="button" href="/v1/model"' not in html
     assert "Begun" not in html
     ended = page(figures(state="ended", ended="all rounds", began_at=60.0, ended_at=86400.0))
+    assert '<p id="closed" data-live>The campaign has ended' in ended
     assert "1970-01-01 00:01:00 UTC" in ended
     assert "1970-01-02 00:00:00 UTC" in ended
     assert 'class="button" href="/v1/model" download="model.tacit">The model</a>' in ended

@@ -134,7 +134,7 @@ def test_campaigns_are_added_ended_and_archived_while_others_go_on(tmp_path, dat
             assert 'href="/campaigns/south/"' in page
             assert "trial north" in page
             south = (await client.get("/campaigns/south/")).text
-            assert "</span>/campaigns/south --campaign-key" in south
+            assert "</span>/campaigns/south \\\n    --campaign-key" in south
             ended = await client.post(
                 "/campaigns/south/v1/admin/state", content=b"ended", headers=HEADERS
             )
