@@ -112,13 +112,13 @@ def open_engine(url: str, kept: Storage | None = None) -> Engine:
         )
     if url.startswith("postgresql://"):
         url = "postgresql+psycopg://" + url.removeprefix("postgresql://")
-    about = {"storage": kept or Storage()}
+    prepare_nothing = {"prepare_threshold": None} if url.startswith("postgresql") else {}
     engine = create_engine(
         url,
         pool_pre_ping=True,
         hide_parameters=True,
-        execution_options=about,
-        connect_args={"prepare_threshold": None} if url.startswith("postgresql") else {},
+        execution_options={"storage": kept or Storage()},
+        connect_args=prepare_nothing,
     )
     if engine.dialect.name == "sqlite":
         make_private(Path(engine.url.database or ""))
@@ -215,9 +215,8 @@ _STATUSES = {
         "AND question = :question AND owner = i.owner LIMIT 1) r ON TRUE"
     ),
     "sqlite": text(
-        "SELECT o.owner, i.owner, r.data FROM owners o "
-        "LEFT JOIN invitations i ON i.campaign = :campaign AND i.question = :question "
-        "AND i.owner = o.id "
+        "SELECT o.owner, i.owner, r.data FROM owners o LEFT JOIN invitations i "
+        "ON i.campaign = :campaign AND i.question = :question AND i.owner = o.id "
         "LEFT JOIN reports r ON r.campaign = :campaign AND r.question = :question "
         "AND r.owner = i.owner WHERE o.campaign = :campaign AND NOT o.revoked "
         "AND o.owner IN (SELECT value FROM json_each(:names))"
@@ -242,8 +241,7 @@ _ENROL = {
         "INSERT INTO owners (campaign, owner, label, held, token, revoked) "
         "SELECT :campaign, json_extract(value, '$.owner'), json_extract(value, '$.label'), "
         "json_extract(value, '$.held'), json_extract(value, '$.token'), FALSE "
-        "FROM json_each(:rows) WHERE TRUE "
-        "ON CONFLICT DO NOTHING RETURNING owner"
+        "FROM json_each(:rows) WHERE TRUE ON CONFLICT DO NOTHING RETURNING owner"
     ),
 }
 _WRITE = {
@@ -251,8 +249,7 @@ _WRITE = {
         "INSERT INTO reports (campaign, question, owner, data, received) "
         "SELECT :campaign, :question, CAST(owner AS integer), decode(data, 'hex'), :now "
         "FROM unnest(string_to_array(:owners, ','), string_to_array(:data, ',')) AS sent "
-        "(owner, data) "
-        "ON CONFLICT DO NOTHING RETURNING owner"
+        "(owner, data) ON CONFLICT DO NOTHING RETURNING owner"
     ),
     "sqlite": text(
         "INSERT INTO reports (campaign, question, owner, data, received) "
@@ -380,8 +377,6 @@ def write_owners(
     """Write newcomers; the names of those that were not there. Another worker may have been
     faster with some.
     """
-    if not rows:
-        return set()
     given = {"campaign": campaign, "rows": json.dumps([dict(row) for row in rows])}
     return set(connection.execute(_ENROL[connection.dialect.name], given).scalars())
 
