@@ -1,6 +1,7 @@
 """Strangers' connections: sizes, deadlines, room; members' stay, and neighbours do not matter."""
 
 import asyncio
+import gc
 import json
 import select
 import socket
@@ -13,7 +14,7 @@ import pytest
 from benchmarks.loopback import Authority, serve
 
 from tacit.service.helper import FEW
-from tacit.service.protocol.door import ConnectionLimits
+from tacit.service.protocol.door import ConnectionLimits, Visitor
 from tacit.service.protocol.guard import Guard, Limits
 from tacit.service.protocol.handshake import SIGNATURE
 from tacit.service.protocol.web import DATA_HEADERS, Reply
@@ -189,6 +190,26 @@ def test_handshakes_are_left_for_members_where_strangers_take_all_others(call, m
             assert b" 204 " in call(url).ask("x-member: yes")
         answered = [each for each in strangers if each.hears_something()]
         assert len(answered) <= 3  # of four, one was for the first member
+
+
+def test_of_strangers_that_made_room_nothing_waits_on(call, monkeypatch):
+    stopped = SimpleNamespace(monotonic=lambda: 1000.0)  # no handshake begins after the first
+    monkeypatch.setattr("tacit.service.protocol.door.time", stopped)
+    few = ConnectionLimits(handshakes=1.0, strangers=8)
+    before = {id(each) for each in gc.get_objects() if isinstance(each, Visitor)}
+    with serve(app(), None, few) as url:
+        strangers = [call(url, f"127.0.1.{at}") for at in range(1, 61)]
+        assert {each.hear() for each in strangers[:-8]} == {b""}  # they were hung up on
+        kept = [each for each in gc.get_objects() if isinstance(each, Visitor)]
+        assert len([each for each in kept if id(each) not in before]) <= 9  # one shook hands
+        assert not any(each.hears_something() for each in strangers[-8:])
+
+
+def test_who_waits_longer_than_a_handshake_may_take_is_hung_up_on(call):
+    few = ConnectionLimits(handshakes=1.0, handshake=0.1, burst=600.0)
+    with serve(app(), None, few) as url:
+        crowd = [call(url, f"127.0.1.{at}") for at in range(1, 201)]
+        assert crowd[-1].hear() == b""  # its turn would have been in two hundred seconds
 
 
 def test_a_named_proxy_has_as_many_as_there_are_and_makes_them_before_it_needs_them(call):

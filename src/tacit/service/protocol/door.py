@@ -18,7 +18,7 @@ again.
 import asyncio
 import ssl
 import time
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -78,6 +78,7 @@ class Visitor:
         self.address = address
         self.connection = connection
         self.since = time.monotonic()
+        self.room: WaitingRoom | None = None  # where it waits
         self.protocol: Deadlines | None = None  # None: waits, or is shaking hands
         self.is_proven = self.is_proxy = False
         self._door = door
@@ -99,7 +100,11 @@ class Visitor:
         return time.monotonic() > self.since + seconds
 
     def leave(self) -> None:
-        """Close the connection now, whatever it is at."""
+        """Close the connection now, whatever it is at; of one that waits nothing stays."""
+        if self.room is not None:
+            self.room.remove(self)
+            self.connection.close()
+            return
         with suppress(OSError):
             self.connection.shutdown(SHUT_RDWR)
 
@@ -145,20 +150,29 @@ class WaitingRoom:
     """Who waits, an address after the other; of one address who came first."""
 
     def __init__(self) -> None:
-        self._of_address: OrderedDict[str, deque[Visitor]] = OrderedDict()
+        self._of_address: OrderedDict[str, OrderedDict[Visitor, None]] = OrderedDict()
 
     def __bool__(self) -> bool:
         return bool(self._of_address)
 
     def add(self, visitor: Visitor) -> None:
-        self._of_address.setdefault(visitor.address, deque()).append(visitor)
+        self._of_address.setdefault(visitor.address, OrderedDict())[visitor] = None
+        visitor.room = self
+
+    def remove(self, visitor: Visitor) -> None:
+        """It no longer waits."""
+        waiting = self._of_address[visitor.address]
+        del waiting[visitor]
+        if not waiting:
+            del self._of_address[visitor.address]
+        visitor.room = None
 
     def call(self) -> Visitor:
         """Whose turn it is."""
-        address, waiting = self._of_address.popitem(last=False)
-        visitor = waiting.popleft()
-        if waiting:
-            self._of_address[address] = waiting
+        address, waiting = next(iter(self._of_address.items()))
+        visitor = next(iter(waiting))
+        self._of_address.move_to_end(address)
+        self.remove(visitor)
         return visitor
 
 
@@ -264,26 +278,18 @@ class Door:
         self._greeting.add(task)
         task.add_done_callback(self._greeting.discard)
 
-    def _begin_if_here(self, visitor: Visitor) -> None:
-        """Begin, but for who has gone, or has waited for as long as a handshake may take."""
-        if visitor in self._visitors and not visitor.waits_since(self._limits.handshake):
-            self._begin(visitor)
-        else:
-            self.forget(visitor)
-            visitor.connection.close()
-
     def _greet_next(self) -> None:
         """Begin the handshakes that may begin now: near ones as are reserved for them, then near
         and far in turn, where both wait.
         """
         while self._near and self._reserved.take(""):
-            self._begin_if_here(self._near.call())
+            self._begin(self._near.call())
         while (self._near or self._far) and self._handshakes.take(""):
             room = (
                 self._near if self._near and (self._are_near_next or not self._far) else self._far
             )
             self._are_near_next = room is self._far
-            self._begin_if_here(room.call())
+            self._begin(room.call())
         if (self._near or self._far) and not self._is_waiting and self._is_open:
             self._is_waiting = True
             self._loop.call_later(1 / self._limits.handshakes, self._greet_later)
@@ -342,3 +348,6 @@ class Door:
         for visitor in list(self._visitors):
             if visitor.protocol is not None and visitor.protocol.is_overdue(now):
                 visitor.protocol.transport.abort()
+            elif visitor.room is not None and visitor.waits_since(self._limits.handshake):
+                self.forget(visitor)
+                visitor.leave()
