@@ -42,6 +42,7 @@ def loaded_by(*words, folder):
         (["--help"], 0, "predict"),
         (["fit", "--help"], 0, "--public"),
         (["plan", "--help"], 0, "--owners"),
+        (["compile", "now"], 2, "now"),
         (["serve", "--help"], 0, "campaign"),
         (["ledger", "show", "--help"], 0, "--policy"),
         (["explain", "no.tacit"], 2, "no.tacit is not there"),
@@ -102,7 +103,7 @@ def run(*words):
     return {f"{each.__module__}.{each.__name__} {kind}" for each in made
             for kind in each.compiled.signatures}
 
-before = run("demo", "--compile")
+before = run("compile")
 after = run("fit", "people.csv", "--label", "rich", "--public", "mine.csv", "--epsilon", "2")
 print(len(before) > 5, *(after - before), file=sys.stderr)
 """

@@ -87,7 +87,7 @@ def fit_public(public: Public, names: Iterable[str] = tuple(CANDIDATES)) -> Publ
     right = np.stack(whole)
     chosen = np.array([right[:, folds != fold].sum(axis=1).argmax() for fold in range(FOLDS)])
     expected = float(np.mean(right[chosen[folds], np.arange(len(folds))]))
-    return PublicModel(best, model, heat * held_out, accuracy[best], accuracy, expected)
+    return PublicModel(best, model, heat * held_out, accuracy[best], accuracy, expected=expected)
 
 
 def folds_of(y: IntArray) -> IntArray:

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from math import log10
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -23,7 +22,6 @@ from rich.text import Text
 from tacit._util.checks import positive
 from tacit.cli._demo_trials import (
     BOOSTED,
-    LABEL,
     OURS,
     PUBLIC,
     SUMMED,
@@ -161,17 +159,11 @@ def demo(
     out: Annotated[
         Path, typer.Option(help="Folder for rows, report, pictures and files to try.")
     ] = Path("out/demo"),
-    compile_only: Annotated[
-        bool,
-        typer.Option("--compile", help="Show nothing: only compile what a fit runs, for later."),
-    ] = False,
     *,
     screen: Screen,
 ) -> None:
     """Show what owners add to public rows, by tacit with either trust and by boosting, epsilon by
     epsilon.
-
-    With --compile, once after an install, the first tacit fit takes no longer than the others.
 
     Ctrl-C (exit status 130) keeps the runs that are done.
 
@@ -179,10 +171,6 @@ def demo(
         tacit demo --owners 1000 --epsilon 4 --runs 1 --out out/demo
     """
     began = time.monotonic()
-    if compile_only:
-        _compile()
-        screen.say("compiled: the first tacit fit takes no longer than the others")
-        return
     budgets = tuple(sorted(positive("epsilon", each) for each in epsilon or DemoSetting.epsilons))
     setting = DemoSetting(owners=owners, epsilons=budgets, runs=runs)
     folder("--out", out)
@@ -204,23 +192,6 @@ def demo(
     _show(rows, document, out, screen.console)
     if stopped:
         screen.stop(f"{len(found)} of {setting.trials} accuracies are done; they are in {out}")
-
-
-def _compile() -> None:
-    """A fit of the files to try, whose words nobody reads: what it compiles is kept on disk."""
-    from tacit.cli.fit import fit
-
-    with TemporaryDirectory() as name:
-        files = Path(name)
-        write_files(files)
-        fit(
-            files / "people.csv",
-            LABEL,
-            public=files / "mine.csv",
-            test=files / "test.csv",
-            out=files / "model.tacit",
-            screen=Screen(True),
-        )
 
 
 def _run(setting: DemoSetting, seed: int, screen: Screen) -> tuple[list[Trial], bool]:
