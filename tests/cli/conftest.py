@@ -2,6 +2,7 @@
 
 import pytest
 
+import tacit.estimators.planning  # noqa: F401 - before the limit is changed, which it copies
 from tests.cli.made import family_files, fit
 
 
