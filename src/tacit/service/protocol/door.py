@@ -53,8 +53,8 @@ class ConnectionLimits:
     per_address: int = 128
     burst: float = 512.0
     per_second: float = 100.0
-    handshakes: float = 200.0
-    members_handshakes: float = 50.0
+    handshakes: float = 100.0
+    members_handshakes: float = 100.0
     handshake: float = 10.0
     head: float = 10.0
     head_bytes: int = 16 << 10
