@@ -130,7 +130,7 @@ class Inline(Engine):
         if np.ndim(self.epsilon) == 0:
             self.epsilon = float(self.epsilon)
         self.spent = np.zeros(len(self.cohort))
-        self._charges, self._charged = [Fraction(0)], np.zeros(len(self.cohort), dtype=np.int64)
+        self._charges, self._charged = [Fraction(0)], np.zeros(len(self.cohort), dtype=np.int32)
         if isinstance(self.epsilon, np.ndarray) and self.epsilon.shape != (len(self.cohort),):
             raise ValueError(
                 f"epsilon must be one number per owner, {len(self.cohort)}, got "

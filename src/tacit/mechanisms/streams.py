@@ -165,11 +165,15 @@ _LOW = np.uint64(0xFFFFFFFF)  # the low half of a word
 _HALF = np.uint64(32)
 _TWO_32 = 4294967296.0
 _TWO_53 = 9007199254740992.0
+_SOME = 1 << 16  # owners whose coins are drawn at a time: more would only take memory
 
 
 def drawing_order(owners: int, stream: Stream, purpose: str = "order") -> IntArray:
     """The order in which owners 0 .. owners - 1 are drawn: by a coin each."""
-    coins = stream.child(purpose).words(np.arange(owners), 0, 1)[:, 0]
+    tapes, coins = stream.child(purpose), np.empty(owners, dtype=np.uint64)
+    for first in range(0, owners, _SOME):
+        some = np.arange(first, min(first + _SOME, owners))
+        coins[some] = tapes.words(some, 0, 1)[:, 0]
     return np.argsort(coins, kind="stable")
 
 
