@@ -115,3 +115,14 @@ def test_a_bar_hears_every_question_and_stops_none():
         model = PrivateBoosting("centroid", epsilon=8.0, rounds=3, random_state=1)
         model.fit(X[:500], Y[:500], public=OWN, monitor=bar)
     assert len(model.ensemble_) == 3
+
+
+def test_own_figures_are_seen_on_any_page_and_a_style_of_the_users_stays():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    stages = StagesDisplay(np.array([0.7, 0.8]), 0)
+    assert stages.plot().figure_.get_facecolor()[3] == 0
+    with pyplot.style.context("dark_background"):
+        assert stages.plot().figure_.get_facecolor() == (0, 0, 0, 1)
+    given = pyplot.subplots()[1]
+    assert stages.plot(given).figure_.get_facecolor() == (1, 1, 1, 1)
+    pyplot.close("all")

@@ -22,7 +22,13 @@ from tacit.estimators.inputs import Budgeted
 from tacit.estimators.persistence import Savable
 from tacit.estimators.planning import Plan
 
-_OURS, _PUBLIC, _AGAINST = "#0f5f70", "#1b2426", "#b0500a"
+# seen on white and on dark pages alike, as are figures that nothing is painted behind
+_OURS, _PUBLIC, _AGAINST = "#17879c", "#7b8487", "#c8641a"
+_LETTERS = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
+_ON_ANY_PAGE: dict[Any, Any] = {
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+} | dict.fromkeys(_LETTERS, "#767676")
 _STYLE = "border-collapse:collapse;font-size:.9em"
 _CELL = "text-align:left;padding:.15em .8em .15em 0;vertical-align:top;white-space:normal"
 
@@ -96,7 +102,9 @@ class _Display:
         if ax is None:
             from matplotlib import pyplot
 
-            _, ax = pyplot.subplots(layout="constrained")
+            plain = pyplot.rcParams["figure.facecolor"] == "white"  # a style of the user's stays
+            with pyplot.rc_context(_ON_ANY_PAGE if plain else {}):
+                _, ax = pyplot.subplots(layout="constrained")
         ax.spines[["top", "right"]].set_visible(False)
         self.ax_, self.figure_ = ax, ax.figure
         return ax
@@ -160,7 +168,7 @@ class EpsilonCurveDisplay(_Display):
         ax.set(xscale="log", xlabel="epsilon", ylabel=f"{self.measured} in %")
         ax.set_xticks(self.epsilon, [f"{each:g}" for each in self.epsilon])
         ax.set_xticks([], minor=True)
-        ax.legend(frameon=False)
+        ax.legend(frameon=False, labelcolor=ax.xaxis.label.get_color())
         return self
 
 
