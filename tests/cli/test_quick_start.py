@@ -99,7 +99,7 @@ def run(*words):
         main()
     except SystemExit as end:
         assert not end.code
-    made = [each for each in gc.get_objects() if isinstance(each, Kernel) and each._compiled]
+    made = [each for each in gc.get_objects() if type(each) is Kernel and each._compiled]
     return {f"{each.__module__}.{each.__name__} {kind}" for each in made
             for kind in each.compiled.signatures}
 

@@ -11,11 +11,13 @@ import csv
 import math
 import re
 from collections.abc import Collection
+from dataclasses import dataclass
 from glob import glob
 from io import TextIOWrapper
 from itertools import islice, pairwise
 from numbers import Integral, Real
 from pathlib import Path
+from typing import Any
 
 
 def bad(name: str, rule: str, value: object) -> ValueError:
@@ -129,9 +131,20 @@ def is_utf8(encoding: str) -> bool:
     return codecs.lookup(encoding).name == "utf-8"
 
 
-def read_heading(file: Path, encoding: str) -> tuple[str, tuple[str, ...]]:
-    """The sign between values of a file that is said to be CSV, whichever of the usual ones its
-    first line has most, and the names in that line; an error if it is of another kind.
+@dataclass(frozen=True)
+class Heading:
+    """What the first line of a CSV file says: the sign between values, and the columns' names."""
+
+    delimiter: str
+    names: tuple[str, ...]
+
+
+def read_heading(
+    file: Path, encoding: str, columns: Collection[str | None] = (), look_at: int = 0
+) -> Heading:
+    """The heading of a file that is said to be CSV, its sign whichever of the usual ones its first
+    line has most; an error if it is of another kind, lacks one of these columns, or if one of the
+    `look_at` rows that follow is ragged.
     """
     with (
         file.open("rb") as content,
@@ -139,6 +152,7 @@ def read_heading(file: Path, encoding: str) -> tuple[str, tuple[str, ...]]:
             content,
             encoding="utf-8-sig" if is_utf8(encoding) else encoding,
             errors="surrogateescape",
+            newline="",
         ) as text,
     ):
         first = content.peek(_MOST_FIRST)[:_MOST_FIRST]
@@ -148,14 +162,19 @@ def read_heading(file: Path, encoding: str) -> tuple[str, tuple[str, ...]]:
             )
         if is_utf8(encoding) and first.startswith(tuple(_OTHER_KINDS)):
             raise unreadable(file, first=first)
-        heading = text.readline()
-    if any("\udc80" <= letter <= "\udcff" for letter in heading):  # what was no text
-        raise not_text(file, encoding)
-    if heading.count('"') % 2:
-        raise ValueError(f"{file}: a column name has a line break: write all names in one line")
-    delimiter = max(_DELIMITERS, key=heading.count)
-    names = next(csv.reader([heading], delimiter=delimiter), [])
-    return delimiter, tuple(name.strip() for name in names)
+        line = text.readline()
+        if any("\udc80" <= letter <= "\udcff" for letter in line):  # what was no text
+            raise not_text(file, encoding)
+        if line.count('"') % 2:
+            raise ValueError(f"{file}: a column name has a line break: write all names in one line")
+        delimiter = max(_DELIMITERS, key=line.count)
+        names = [name.strip() for name in next(csv.reader([line], delimiter=delimiter), [])]
+        require_columns(file, names, *columns)
+        rows = csv.reader(text, delimiter=delimiter)
+        ragged = _ragged_row(rows, len(names), look_at, lines_before=1)
+    if ragged:
+        raise _no_table(file, ragged)
+    return Heading(delimiter, tuple(names))
 
 
 def require_columns(file: Path, names: Collection[str], *columns: str | None) -> None:
@@ -165,22 +184,25 @@ def require_columns(file: Path, names: Collection[str], *columns: str | None) ->
             raise ValueError(f"column {name!r} is not in {file}; it has {', '.join(names)}")
 
 
-def find_ragged(file: Path, delimiter: str, encoding: str, most: int | None = None) -> str:
-    """Which line first has another number of values than the heading has names, of `most` rows;
-    empty: none.
-    """
+def find_ragged(file: Path, delimiter: str, encoding: str) -> str:
+    """Which line first has another number of values than the heading has names; empty: none."""
     with file.open(encoding=encoding, errors="replace", newline="") as text:
         lines = csv.reader(text, delimiter=delimiter)
-        names = len(next(lines, []))
-        try:
-            for values in islice(lines, most):
-                if values and len(values) != names:
-                    return (
-                        f"line {lines.line_num:,} has {len(values)} values, and the first line "
-                        f"{names} names: every line must have as many values as the first has names"
-                    )
-        except csv.Error:
-            return ""
+        return _ragged_row(lines, len(next(lines, [])), None, lines_before=0)
+
+
+def _ragged_row(rows: Any, names: int, most: int | None, lines_before: int) -> str:
+    """The same of `most` rows that a reader has before it; it began after some lines."""
+    try:
+        for values in islice(rows, most):
+            if values and len(values) != names:
+                return (
+                    f"line {rows.line_num + lines_before:,} has {len(values)} values, and the "
+                    f"first line {names} names: every line must have as many values as the first "
+                    "has names"
+                )
+    except csv.Error:
+        return ""
     return ""
 
 
@@ -192,11 +214,11 @@ def check_file(path: Path, what: str = "the name of a CSV or parquet file") -> N
 
 def check_table(
     path: Path, *columns: str | None, written: tuple[str, str] = (".", "utf-8")
-) -> None:
+) -> Heading | None:
     """The same of rows, which may be in a folder or in files that a pattern matches.
 
     One CSV file, with its decimal sign and encoding, is looked at: whether it has these columns,
-    and whether its first lines are ragged.
+    and whether its first lines are ragged. Its heading, for whoever reads on.
     """
     pattern = any(sign in str(path) for sign in "*?[")
     if not (path.exists() or (pattern and glob(str(path), recursive=True))):
@@ -205,12 +227,9 @@ def check_table(
             "a pattern in quotes"
         )
     check_text_form(*written)
-    if path.is_file() and path.suffix.lower() not in PARQUET:
-        delimiter, names = read_heading(path, written[1])
-        require_columns(path, names, *columns)
-        ragged = find_ragged(path, delimiter, written[1], _LOOKED_AT)
-        if ragged:
-            raise _no_table(path, ragged)
+    if not path.is_file() or path.suffix.lower() in PARQUET:
+        return None
+    return read_heading(path, written[1], columns, _LOOKED_AT)
 
 
 def _no_table(file: Path, why: str) -> ValueError:

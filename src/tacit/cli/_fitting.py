@@ -3,13 +3,15 @@ what was asked on Ctrl-C.
 """
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
 
-from tacit._util.checks import whole
+from tacit._util.checks import Heading, whole
 from tacit._util.stopping import on_interrupt
 from tacit.algorithms.combination import Outlook, look_ahead
 from tacit.algorithms.public_baseline import PublicModel, fit_public
@@ -21,6 +23,7 @@ from tacit.data.sample import ColumnRoles, Sample
 from tacit.data.schema import Schema
 from tacit.data.table_file import (
     OwnerTable,
+    TableFile,
     divide,
     open_rows,
     read_labelled,
@@ -58,8 +61,13 @@ class FitRequest:
     method: str
     options: dict[str, Any]
     files: FitFiles
+    headings: Mapping[Path, Heading | None]
     roles: ColumnRoles
     seed: int | None
+
+    def open(self, file: Path) -> TableFile:
+        """One of its files, whose heading is known."""
+        return open_rows(file, *self.files.written, heading=self.headings[file])
 
 
 def carry_out(request: FitRequest, screen: Screen) -> None:
@@ -72,9 +80,7 @@ def carry_out(request: FitRequest, screen: Screen) -> None:
             sample, owned, source = _read(request)
             tests = None
             if files.test is not None:
-                tests = read_labelled(
-                    open_rows(files.test, *files.written), roles.label, sample.schema
-                )
+                tests = read_labelled(request.open(files.test), roles.label, sample.schema)
             fitting = Fitting.prepare(request, owned, sample, step)
             expected = None if fitting.outlook is None else Plan.of(fitting.outlook)
     except KeyboardInterrupt:
@@ -129,18 +135,18 @@ def _show_plan(plan: str, notes: tuple[str, ...], source: str, console: Console)
 def _read(request: FitRequest) -> "tuple[Sample, OwnerTable | FileOwners, str]":
     """Public and owners' rows; a sentence where the public ones were given up by owners."""
     files, roles, seed = request.files, request.roles, request.seed
-    data, public, written = files.data, files.public, files.written
+    data, public = files.data, files.public
     if public is None:
         stream = stream_of(seed)
         return divide(
-            open_rows(data, *written),
+            request.open(data),
             roles,
             whole("public_rows", files.public_rows, 10),
             lambda count: drawing_order(count, stream, "public rows"),
         )
-    known = open_rows(public, *written)
+    known = request.open(public)
     sample = read_sample(known, roles)
-    file = open_rows(data, *written)
+    file = request.open(data)
     file.require(roles.label, roles.owner)
     names = [feature.name for feature in sample.schema.features]
     missing = sorted(set(names) - set(file.names))

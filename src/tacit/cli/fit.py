@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tacit._util.checks import bad, check_file, check_table, positive
+from tacit._util.checks import Heading, bad, check_file, check_table, positive
 from tacit._util.stopping import on_interrupt
 from tacit.cli._options import (
     Categories,
@@ -268,7 +268,7 @@ def fit(
     if owners == label:
         raise ValueError(f"--owners and --label must be two columns, got {label!r} for both")
     files = FitFiles(data, public, public_rows, test=test, out=out, written=(decimal, encoding))
-    files.check(label, owners)
+    headings = files.check(label, owners)
     positive("epsilon", epsilon)
     writable("--out", out)
     if schema is not None:
@@ -278,7 +278,7 @@ def fit(
         from tacit.data.sample import ColumnRoles
 
     roles = ColumnRoles(label, owners, schema, category or (), leave_out or ())
-    carry_out(FitRequest(method, options, files, roles, seed), screen)
+    carry_out(FitRequest(method, options, files, headings, roles, seed=seed), screen)
 
 
 def compile(*, screen: Screen) -> None:  # noqa: A001 - commands are called as their functions
@@ -322,17 +322,22 @@ class FitFiles:
     out: Path
     written: tuple[str, str] = (".", "utf-8")  # decimal sign and encoding
 
-    def check(self, label: str, owner: str | None) -> None:
-        """Refuse what cannot be meant, before anything is loaded that reads tables."""
+    def check(self, label: str, owner: str | None) -> dict[Path, Heading | None]:
+        """Refuse what cannot be meant, before anything is loaded that reads tables; the headings
+        of those that are text.
+        """
         if self.public is not None and self.public_rows is not None:
             raise ValueError("--public and --public-rows must not be given together")
         if self.public is None and self.public_rows is None:
             raise ValueError(_NO_PUBLIC.format(data=self.data))
-        for file, column in ((self.public, None), (self.data, owner), (self.test, None)):
-            if file is not None:
-                check_table(file, label, column, written=self.written)
+        headings = {
+            file: check_table(file, label, column, written=self.written)
+            for file, column in ((self.public, None), (self.data, owner), (self.test, None))
+            if file is not None
+        }
         if self.public is not None and self.data.exists() and self.public.samefile(self.data):
             raise ValueError(
                 f"--public must be other rows than those of owners in {self.data}; --public-rows "
                 "gives up some"
             )
+        return headings

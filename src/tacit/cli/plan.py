@@ -77,7 +77,7 @@ def plan(
         --epsilon 0.5 --epsilon 1
     """
     one_of("method", method, _METHODS)
-    check_table(public, label, written=(decimal, encoding))
+    heading = check_table(public, label, written=(decimal, encoding))
     if schema is not None:
         check_file(schema, "a schema (TOML)")
     trusts = _trusts(method, trust)
@@ -86,7 +86,7 @@ def plan(
         from tacit.data.sample import ColumnRoles
         from tacit.data.table_file import open_rows
         from tacit.estimators.planning import Plan
-    file = open_rows(public, decimal, encoding)
+    file = open_rows(public, decimal, encoding, heading)
     roles = ColumnRoles(label, None, schema, category or (), leave_out or ())
     plans: list[Plan | GroupPlan] = []
     notes, stopped = list[str](), False

@@ -162,7 +162,7 @@ def predict(
     """
     began = time.monotonic()
     check_file(model, "a model that tacit fit wrote")
-    check_table(data, written=(decimal, encoding))
+    heading = check_table(data, written=(decimal, encoding))
     writable("--out", out)
     with on_interrupt():
         from tacit._util.kernels import interpreted
@@ -177,7 +177,7 @@ def predict(
     screen.tell(signed_by=signer)
     if signer is not None and campaign_key is None:
         screen.say(f"note: signed by the campaign {signer}; --campaign-key checks that it is yours")
-    file = open_rows(data, decimal, encoding)
+    file = open_rows(data, decimal, encoding, heading)
     tally = _Tally.of(fitted, file, label)
     draft = out.with_name(f"{out.name}.part")
     try:

@@ -24,6 +24,7 @@ from pyarrow import csv, parquet
 
 from tacit._util.checks import (
     PARQUET,
+    Heading,
     check_text_form,
     find_ragged,
     is_utf8,
@@ -101,8 +102,12 @@ class TableFile:
     _form: TextForm = PLAIN
 
     @classmethod
-    def open(cls, path: str | Path, form: TextForm = PLAIN) -> "TableFile":
-        """Read the heading of a CSV or parquet file, which it is by its ending."""
+    def open(
+        cls, path: str | Path, form: TextForm = PLAIN, heading: Heading | None = None
+    ) -> "TableFile":
+        """Read the heading of a CSV or parquet file, which it is by its ending, unless it was read
+        already.
+        """
         file = Path(path)
         if not file.is_file():
             raise ValueError(f"{file} is not there: give the name of a CSV or parquet file")
@@ -112,8 +117,8 @@ class TableFile:
             except (pa.ArrowException, OSError) as problem:
                 raise unreadable(file, problem) from None
             return cls(file, tuple(content.schema_arrow.names), _parquet=content)
-        delimiter, names = read_heading(file, form.encoding)
-        return cls(file, names, delimiter, _form=form)
+        heading = heading or read_heading(file, form.encoding)
+        return cls(file, heading.names, heading.delimiter, _form=form)
 
     def require(self, *columns: str | None) -> None:
         """An error that names the columns there are, unless these are among them."""
@@ -258,13 +263,18 @@ class TableFile:
         return ""
 
 
-def open_rows(path: str | Path, decimal: str = ".", encoding: str = "utf-8") -> TableFile:
+def open_rows(
+    path: str | Path,
+    decimal: str = ".",
+    encoding: str = "utf-8",
+    heading: Heading | None = None,
+) -> TableFile:
     """A file, or several as one: a folder of files, or those that a pattern matches; texts are
-    written in this way (`TextForm`).
+    written in this way (`TextForm`). The heading of a CSV file, where it was read already.
     """
     form = TextForm(decimal, encoding)
     if Path(path).is_file():
-        return TableFile.open(path, form)
+        return TableFile.open(path, form, heading)
     from tacit.data.table_set import TableSet
 
     return TableSet.open(path, form)
