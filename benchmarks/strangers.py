@@ -1,5 +1,5 @@
-"""Strangers at a coordinator's door, over TLS: how many of each kind were refused, and whether
-anything changed.
+"""Strangers at the door of a coordinator of two campaigns on PostgreSQL, over TLS: how many of each
+kind were refused, and whether anything changed.
 
 python -m benchmarks.strangers
 """
@@ -21,8 +21,10 @@ import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from rich.console import Console
 
-from benchmarks.doorstep import ADMIN, Doorstep
+from benchmarks.doorstep import Begun, Doorstep
+from benchmarks.service.postgres import postgres
 from benchmarks.tables import Row, Table, Verdict
+from tacit.service.coordinator.records import Records
 from tacit.service.coordinator.tables import PAUSED, VOID, Standing
 from tacit.service.device.client import Link, UnreachableError
 from tacit.service.protocol.handshake import LIFETIME, OWNER
@@ -30,6 +32,7 @@ from tacit.service.protocol.handshake import LIFETIME, OWNER
 # words of a stack trace
 _INSIDE = (b"Traceback", b'File "', b".py", b"sqlalchemy", b"starlette", b"uvicorn")
 _LARGE = bytes(2 << 20)
+_SILENCE = 0.3  # seconds without another word, after which an answer is whole
 
 
 @dataclass
@@ -116,10 +119,21 @@ async def replay_elsewhere(door: Doorstep) -> httpx.Response | None:
 
 
 async def replay_abroad(door: Doorstep) -> httpx.Response | None:
-    """A report as the invited owner signed it for another campaign."""
-    body = door.report()
-    headers = door.headers("POST", "/v1/report", door.invited, body, campaign=bytes(32))
+    """A report as the invited owner signed it for the campaign next door, sent here."""
+    body = door.neighbour.report()
+    headers = door.neighbour.headers("POST", "/v1/report", door.invited, body)
     return await door.raw("POST", "/v1/report", headers, body)
+
+
+async def report_abroad(door: Doorstep) -> httpx.Response | None:
+    """A report to the question next door, which the invited owner signed for here."""
+    return await door.send("POST", "/v1/report", door.invited, door.neighbour.report())
+
+
+async def leave_abroad(door: Doorstep) -> httpx.Response | None:
+    """The invited owner leaves here, sent next door."""
+    headers = door.headers("POST", "/v1/leave", door.invited, b"leave")
+    return await door.neighbour.raw("POST", "/v1/leave", headers, b"leave")
 
 
 async def tamper(door: Doorstep) -> httpx.Response | None:
@@ -131,6 +145,105 @@ async def tamper(door: Doorstep) -> httpx.Response | None:
 async def reuse_token(door: Doorstep) -> httpx.Response | None:
     """A token that somebody else has used."""
     return await door.send("POST", "/v1/enrol", Ed25519PrivateKey.generate(), door.token_of_revoked)
+
+
+async def token_of_neighbour(door: Doorstep) -> httpx.Response | None:
+    """A token that is good next door."""
+    return await door.send("POST", "/v1/enrol", Ed25519PrivateKey.generate(), door.free)
+
+
+async def withdrawn_token(door: Doorstep) -> httpx.Response | None:
+    """A token that was taken back."""
+    return await door.send("POST", "/v1/enrol", Ed25519PrivateKey.generate(), door.withdrawn)
+
+
+async def expired_token(door: Doorstep) -> httpx.Response | None:
+    """A token whose time is over."""
+    return await door.send("POST", "/v1/enrol", Ed25519PrivateKey.generate(), door.expired)
+
+
+async def read_closed_figures(door: Doorstep) -> httpx.Response | None:
+    """Figures that are for members, by one who was left out."""
+    return await door.neighbour.send("GET", "/v1/status", door.revoked)
+
+
+async def read_closed_model(door: Doorstep) -> httpx.Response | None:
+    """A model that is for administrators, by a member."""
+    return await door.neighbour.send("GET", "/v1/model", door.invited)
+
+
+async def steer_as(door: Doorstep, key: str, path: str, body: str) -> httpx.Response | None:
+    return await door.raw("POST", path, {"x-tacit-admin": key}, body.encode())
+
+
+async def steer_by_looking(door: Doorstep) -> httpx.Response | None:
+    """An administrator who may look, and pauses."""
+    return await steer_as(door, door.looks, "/v1/admin/state", PAUSED)
+
+
+async def admit_by_looking(door: Doorstep) -> httpx.Response | None:
+    """An administrator who may look, and makes itself a token."""
+    return await steer_as(door, door.looks, "/v1/admin/tokens", "a-token-for-a-stranger")
+
+
+async def look_by_admitting(door: Doorstep) -> httpx.Response | None:
+    """An administrator who may admit, and reads who takes part."""
+    return await door.raw("GET", "/v1/admin/owners", {"x-tacit-admin": door.admits}, b"")
+
+
+async def steer_from_next_door(door: Doorstep) -> httpx.Response | None:
+    """The administrator of the campaign next door."""
+    return await steer_as(door, door.neighbour.admin, "/v1/admin/state", PAUSED)
+
+
+async def spell_otherwise(door: Doorstep) -> httpx.Response | None:
+    """The right key at an address that is spelled otherwise: rules of proxies would not know it."""
+    return await steer_as(door, door.admin, "/v1/adm%69n/state", PAUSED)
+
+
+async def climb_across(door: Doorstep) -> httpx.Response | None:
+    """By the address of one campaign into the other."""
+    path = "/v1/../../next-door/v1/admin/state"
+    return await _speak(
+        door,
+        f"POST {httpx.URL(door.url).path}{path} HTTP/1.1\r\nhost: x\r\n"
+        f"x-tacit-admin: {door.neighbour.admin}\r\ncontent-length: 6\r\n\r\npaused".encode(),
+    )
+
+
+async def two_lengths(door: Doorstep) -> httpx.Response | None:
+    """A body of two lengths: one for a proxy, one for us."""
+    return await _speak(door, _steering(door, "content-length: 6\r\ncontent-length: 2"))
+
+
+async def length_and_pieces(door: Doorstep) -> httpx.Response | None:
+    """A body that has a length, and comes in pieces."""
+    return await _speak(door, _steering(door, "content-length: 6\r\ntransfer-encoding: chunked"))
+
+
+async def odd_pieces(door: Doorstep) -> httpx.Response | None:
+    """A body in pieces of a size that is none."""
+    return await _speak(
+        door, _steering(door, "transfer-encoding: chunked", "-6\r\npaused\r\n0\r\n\r\n")
+    )
+
+
+async def two_keys(door: Doorstep) -> httpx.Response | None:
+    """A wrong admin key, and behind it the right one."""
+    two = f"content-length: 6\r\nx-tacit-admin: guessed\r\nx-tacit-admin: {door.admin}"
+    return await _speak(door, _steering(door, two, key="guessed"))
+
+
+async def pipeline(door: Doorstep) -> httpx.Response | None:
+    """A second request behind a first one that is refused."""
+    first = _steering(door, "content-length: 6", key="guessed")
+    return await _speak(door, first + _steering(door, "content-length: 6", key="guessed as well"))
+
+
+async def old_http(door: Doorstep) -> httpx.Response | None:
+    """HTTP/1.0, without a host."""
+    asked = _steering(door, "content-length: 6", key="guessed").replace(b"HTTP/1.1", b"HTTP/1.0")
+    return await _speak(door, asked)
 
 
 async def send_large(door: Doorstep) -> httpx.Response | None:
@@ -166,14 +279,29 @@ async def send_noise(door: Doorstep) -> httpx.Response | None:
 
 async def send_no_http(door: Doorstep) -> httpx.Response | None:
     """Random bytes where a request should be."""
+    return await _speak(door, os.urandom(200) + b"\r\n\r\n")
+
+
+async def _speak(door: Doorstep, said: bytes) -> httpx.Response | None:
+    """Any bytes, over TLS; the first line and the last body of what comes back."""
     address = httpx.URL(door.url)
     reader, writer = await asyncio.open_connection(address.host, address.port, ssl=door.trust)
-    writer.write(os.urandom(200) + b"\r\n\r\n")
-    said = await reader.read()
+    writer.write(said)
+    answer = b""
+    with suppress(TimeoutError, ConnectionError, ssl.SSLError):
+        async with asyncio.timeout(_SILENCE):
+            while piece := await reader.read(1 << 16):
+                answer += piece
     writer.close()
     with suppress(ConnectionError, ssl.SSLError):
         await writer.wait_closed()
-    return httpx.Response(int(said.split(b" ", 2)[1]), content=said) if said else None
+    return httpx.Response(int(answer.split(b" ", 2)[1]), content=answer) if answer else None
+
+
+def _steering(door: Doorstep, headers: str, body: str = PAUSED, key: str | None = None) -> bytes:
+    """The bytes of a request to pause, with the right key unless another is given."""
+    head = f"POST {httpx.URL(door.url).path}/v1/admin/state HTTP/1.1\r\nhost: x\r\n"
+    return f"{head}x-tacit-admin: {key or door.admin}\r\n{headers}\r\n\r\n{body}".encode()
 
 
 async def guess_admin_key(door: Doorstep) -> httpx.Response | None:
@@ -208,15 +336,34 @@ KINDS: dict[str, tuple[Attempt, tuple[int, ...]]] = {
     "another owner's identity": (impersonate, (401,)),
     "replayed after its time": (replay_late, (401,)),
     "replayed on another route": (replay_elsewhere, (401,)),
-    "signed for another campaign": (replay_abroad, (401,)),
+    "signed for the campaign next door": (replay_abroad, (401,)),
+    "a report to the question next door": (report_abroad, (400,)),
+    "leaves here, sent next door": (leave_abroad, (401,)),
     "signature over other bytes": (tamper, (401,)),
     "another's token": (reuse_token, (403,)),
+    "a token of the campaign next door": (token_of_neighbour, (403,)),
+    "a token that was withdrawn": (withdrawn_token, (403,)),
+    "a token that has expired": (expired_token, (403,)),
+    "figures for members, revoked": (read_closed_figures, (403,)),
+    "model for administrators, a member": (read_closed_model, (401,)),
     "oversized, announced": (send_large, (413, 0)),  # 0: it hung up while we were still sending
     "oversized, in pieces": (stream_large, (413, 0)),
     "garbage, well signed": (send_garbage, (400,)),
     "garbage all over": (send_noise, (404,)),
     "no HTTP at all": (send_no_http, (400, 0)),
+    "a body of two lengths": (two_lengths, (400, 0)),
+    "a body of a length, in pieces": (length_and_pieces, (400, 0)),
+    "a body in odd pieces": (odd_pieces, (400, 0)),
+    "an address spelled otherwise": (spell_otherwise, (404,)),
+    "from one campaign into the other": (climb_across, (404,)),
     "a guessed admin key": (guess_admin_key, (401,)),
+    "a guessed key before the right one": (two_keys, (401, 400)),
+    "guesses behind each other": (pipeline, (401,)),
+    "guesses in HTTP/1.0": (old_http, (401,)),
+    "may look, steers": (steer_by_looking, (403,)),
+    "may look, admits": (admit_by_looking, (403,)),
+    "may admit, looks": (look_by_admitting, (403,)),
+    "the administrator next door": (steer_from_next_door, (401,)),
     "wrong certificate authority": (meet_stranger, (0,)),
 }
 
@@ -243,9 +390,16 @@ async def visit(
     )
 
 
-def _standing(door: Doorstep) -> Standing:
-    """Where the campaign is, but for its time, which goes on."""
-    return replace(door.store.standing(), worked=0.0)
+def _standing(door: Doorstep) -> list[tuple[Standing, dict[str, int], int]]:
+    """Where both campaigns are, but for their time, which goes on; owners, and tokens."""
+    return [
+        (
+            replace(each.store.standing(), worked=0.0),
+            each.store.owner_counts(),
+            len(Records(each.store).tokens()),
+        )
+        for each in door.both
+    ]
 
 
 async def strangers(door: Doorstep, times: int) -> Table:
@@ -256,39 +410,43 @@ async def strangers(door: Doorstep, times: int) -> Table:
         for name, (attempt, expected) in KINDS.items()
     ]
     unchanged = await door.question() == before and _standing(door) == standing
-    clean = door.store.reports_of(1) == []
-    body = door.report()
-    first, again = [(await door.send("POST", "/v1/report", door.invited, body)) for _ in range(2)]
-    honest = [answer is not None and answer.json()["outcome"] for answer in (first, again)] == [
-        "counted",
-        "repeated",
-    ]
-    once = len(door.store.reports_of(1)) == 1
-    await door.raw("POST", "/v1/admin/state", {"x-tacit-admin": ADMIN}, PAUSED.encode())
+    clean = [each.store.reports_of(1) for each in door.both] == [[], []]
+    honest = [await _count_once(door, each) for each in door.both] == [True, True]
+    once = [len(each.store.reports_of(1)) for each in door.both] == [1, 1]
+    await steer_as(door, door.admin, "/v1/admin/state", PAUSED)
     door.store.close_question(1, VOID)
     rows.append(await visit(door, report_late, (410,), "expired: after the question's end", times))
     note = (
-        f"question unchanged: {_yes(unchanged)}; reports of strangers that counted: "
-        f"{'0' if clean else 'SOME'}; "
-        f"the honest owner afterwards: counted once, its replay told so: {_yes(honest and once)}"
+        f"both questions, states, owners, tokens unchanged: {_yes(unchanged)}; reports of "
+        f"strangers that counted: {'0' if clean else 'SOME'}; "
+        f"the honest owner afterwards, in both: counted once, its replay told so: "
+        f"{_yes(honest and once)}"
     )
     title = (
-        "Strangers over TLS on loopback"
+        "Strangers at two campaigns, over TLS on loopback"
         if unchanged and clean and honest and once
         else "Strangers: BROKEN"
     )
     return Table("strangers", title, ("who", "sent", "refused", "statuses", "traces"), rows, note)
 
 
+async def _count_once(door: Doorstep, campaign: Begun) -> bool:
+    """Whether the invited owner's report counts in a campaign, and the same again does not."""
+    body = campaign.report()
+    both = [await campaign.send("POST", "/v1/report", door.invited, body) for _ in range(2)]
+    said = [answer is not None and answer.json()["outcome"] for answer in both]
+    return said == ["counted", "repeated"]
+
+
 def _yes(true: bool) -> str:
     return "yes" if true else "NO"
 
 
-def measure(folder: Path, times: int) -> Table:
+def measure(folder: Path, database: str, times: int) -> Table:
     """Set a coordinator up and let strangers come."""
 
     async def main() -> Table:
-        async with Doorstep.open(folder) as door:
+        async with Doorstep.open(folder, database) as door:
             return await strangers(door, times)
 
     return asyncio.run(main())
@@ -298,8 +456,9 @@ def main() -> None:
     """Print the table; exit status 1 when anybody got in."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.strangers", description=__doc__)
     parser.add_argument("--times", type=int, default=50, help="attempts of each kind")
-    with tempfile.TemporaryDirectory() as folder:
-        table = measure(Path(folder), parser.parse_args().times)
+    times = parser.parse_args().times
+    with tempfile.TemporaryDirectory() as folder, postgres("fsync=off") as server:
+        table = measure(Path(folder), server.fresh(), times)
     table.show(Console(width=110, highlight=False))
     if "BROKEN" in table.title or not all(
         row.verdict is not None and row.verdict.met for row in table.rows
