@@ -11,6 +11,7 @@ from tacit.cli import app
 from tacit.cli.invite import Kit, draft_policy, fingerprint
 from tacit.learners.query import Invitation, digest_of
 from tacit.owner.policy import Policy
+from tacit.service.coordinator.records import Records
 from tests.cli.made import run
 from tests.service.coordinator.made import CAMPAIGN, folder_of, running
 from tests.service.coordinator.test_several import service_of
@@ -62,6 +63,38 @@ def test_a_campaign_from_invitation_to_model(folder):
         assert service.store.standing().state in ("running", "ended")
         # the same kit again: its tokens are used, and it goes on
         assert run(app, join).exit_code == 0
+
+
+def test_what_is_typed_is_written_down(folder):
+    """Kits, tokens and administrators come by commands: the log of the campaign has them all."""
+    service, database = running(folder), ["--database", "sqlite:///c.db"]
+    invited("clinic", "https://host:8443", "--owners", "3", "--days", "2")
+    state = ["--state", "campaign", *database]
+    for words in (
+        ["admin", "tokens", "--new", "2", *database],
+        ["admin", "grant", "ada", "--roles", "look,steer", *state],
+        ["identity", "administrator", "ada", *state],
+        ["admin", "dismiss", "ada", *state],
+        ["admin", "tokens", "--withdraw", "all", *database],
+    ):
+        done = run(app, words)
+        assert done.exit_code == 0, done.output
+    for wrong in ("", "a", "%", "g" * 12):
+        refused = run(app, ["admin", "tokens", "--withdraw", wrong, *database])
+        assert "withdraw must be a token as it is listed" in str(refused.exception)
+    refused = run(app, ["admin", "dismiss", "ada", *state])
+    assert "name must be one of" in str(refused.exception)
+    records = Records(service.store)
+    assert [(act.who, act.what, act.about) for act in records.acts()] == [
+        ("operator", "invite", "clinic, 3 tokens"),
+        ("operator", "tokens", "2 tokens"),
+        ("operator", "grant", "ada: look, steer"),
+        ("operator", "rekey", "ada"),
+        ("operator", "dismiss", "ada"),
+        ("operator", "withdraw", "5 tokens"),
+    ]
+    assert records.tokens() == []
+    service.close()
 
 
 def test_a_kit_leads_to_its_campaign_among_several(folder):

@@ -7,6 +7,8 @@ import os
 import secrets
 import shutil
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,7 +28,9 @@ app = typer.Typer(
 Database = Annotated[
     str, typer.Option(help="sqlite:///FILE or postgresql://...", envvar="TACIT_DATABASE")
 ]
-_HERE = "sqlite:///campaign.db"
+_FILE = "sqlite:///"
+HERE = f"{_FILE}campaign.db"
+StateFolder = Annotated[Path, typer.Option(help="The campaign's folder, as tacit serve has it.")]
 Which = Annotated[
     str, typer.Option(help="Of a database with several campaigns: which, by its file's name.")
 ]
@@ -36,7 +40,7 @@ def owners(
     owner: Annotated[
         str | None, typer.Option(help="All that is known of one: its public key, in hex.")
     ] = None,
-    database: Database = _HERE,
+    database: Database = HERE,
     campaign: Which = "",
     *,
     screen: Screen,
@@ -64,7 +68,7 @@ def owners(
 
 def forget(
     owner: Annotated[str, typer.Argument(help="The owner's public key, in hex.")],
-    database: Database = _HERE,
+    database: Database = HERE,
     campaign: Which = "",
     *,
     screen: Screen,
@@ -75,19 +79,17 @@ def forget(
     Example:
         tacit admin forget OWNER --database sqlite:///running.db
     """
-    from tacit.service.coordinator.records import Act
-
-    records = _records(database, campaign)
-    done = records.forget(owner)
-    if done is None:
-        raise ValueError(f"nothing is known of owner {owner!r}: see tacit admin owners")
-    records.note(Act("operator", "forget", "", "command line", "200"))
+    with acting(database, campaign) as (records, _):
+        done = records.forget(owner)
+        if done is None:
+            raise ValueError(f"nothing is known of owner {owner!r}: see tacit admin owners")
+        records.note_command("forget")
     screen.tell(**done)
     screen.say(f"deleted: {', '.join(done['deleted'])}")
     screen.say(f"stays: {'; '.join(done['stays'])}")
 
 
-def log(database: Database = _HERE, campaign: Which = "", *, screen: Screen) -> None:
+def log(database: Database = HERE, campaign: Which = "", *, screen: Screen) -> None:
     """Print what administrators did, and what they were refused: when, who, what, from where. With
     --json it can be kept elsewhere.
 
@@ -105,29 +107,48 @@ def log(database: Database = _HERE, campaign: Which = "", *, screen: Screen) -> 
 def grant(
     name: Annotated[str, typer.Argument(help="Whom: letters, digits and _.")],
     roles: Annotated[str, typer.Option(help="What it may do: look, steer, admit; with commas.")],
-    state: Annotated[
-        Path, typer.Option(help="The campaign's folder, as tacit serve has it.")
-    ] = Path("campaign"),
+    state: StateFolder = Path("campaign"),
+    database: Database = HERE,
     *,
     screen: Screen,
 ) -> None:
-    """Make a key for a new administrator, printed once and kept nowhere; it holds at once. To take
-    it back delete the line in STATE/administrators. With STATE/CAMPAIGN it is for one of several
-    campaigns.
+    """Make a key for a new administrator, printed once and kept nowhere; it holds at once, until
+    tacit admin dismiss. With STATE/CAMPAIGN it is for one of several campaigns.
 
     Example:
         tacit admin grant ada --roles look,steer
     """
     from tacit.service.coordinator.keys import add_administrator
 
-    file = state / "administrators"
-    key = add_administrator(file, name, roles.split(","))
-    screen.tell(name=name, roles=roles.split(","), key=key, file=file)
-    screen.say(f"{name} may {roles.replace(',', ', ')}; its key, told once: {key}")
+    file, given = state / "administrators", roles.split(",")
+    with noting(database, state, "grant", f"{name}: {', '.join(given)}"):
+        key = add_administrator(file, name, given)
+    screen.tell(name=name, roles=given, key=key, file=file)
+    screen.say(f"{name} may {', '.join(given)}; its key, told once: {key}")
+
+
+def dismiss(
+    name: Annotated[str, typer.Argument(help="Whom, as it was granted.")],
+    state: StateFolder = Path("campaign"),
+    database: Database = HERE,
+    *,
+    screen: Screen,
+) -> None:
+    """Take an administrator's key back, at once. The first one's is replaced by tacit identity.
+
+    Example:
+        tacit admin dismiss ada
+    """
+    from tacit.service.coordinator.keys import dismiss_administrator
+
+    with noting(database, state, "dismiss", name):
+        dismiss_administrator(state / "administrators", name)
+    screen.tell(name=name)
+    screen.say(f"{name} may do nothing any more")
 
 
 def database(
-    database: Database = _HERE,
+    database: Database = HERE,
     to: Annotated[
         str | None, typer.Option(help="Take the tables back to this version; a copy first!")
     ] = None,
@@ -161,7 +182,7 @@ def tokens(
         str | None,
         typer.Option(help="Withdraw unused ones: how a token is listed, or all."),
     ] = None,
-    database: Database = _HERE,
+    database: Database = HERE,
     campaign: Which = "",
     *,
     screen: Screen,
@@ -173,19 +194,21 @@ def tokens(
     Example:
         tacit admin tokens --new 5 --days 30 --database sqlite:///running.db
     """
-    from tacit.service.coordinator.records import Act
+    from tacit.service.coordinator.records import OPERATOR, is_listed_token
 
-    records, store = _records(database, campaign), find_campaign(database, campaign)
+    if withdraw is not None and withdraw != "all" and not is_listed_token(withdraw):
+        raise ValueError(f"withdraw must be a token as it is listed, or all, got {withdraw!r}")
     made = [secrets.token_urlsafe(24) for _ in range(new)]
-    if made:
-        until = None if days is None else time.time() + 86400 * days
-        store.add_tokens(made, expires=until, maker="operator")
-        records.note(Act("operator", "tokens", f"{new} tokens", "command line", "200"))
+    with acting(database, campaign) as (records, store):
+        if made:
+            store.add_tokens(made, expires=expiry(days), maker=OPERATOR)
+            records.note_command("tokens", f"{new} tokens")
+        if withdraw is not None:
+            gone = records.withdraw_tokens("" if withdraw == "all" else withdraw)
+            records.note_command("withdraw", f"{gone} tokens")
+        listed = records.tokens()
     if withdraw is not None:
-        gone = records.withdraw_tokens("" if withdraw == "all" else withdraw)
-        records.note(Act("operator", "withdraw", f"{gone} tokens", "command line", "200"))
         screen.say(f"{gone} tokens were withdrawn")
-    listed = records.tokens()
     screen.tell(tokens=listed, new=made)
     for each in listed:
         expires = "" if each["expires"] is None else f", until {_moment(each['expires'])}"
@@ -195,7 +218,7 @@ def tokens(
         screen.say(f"new, told once: {token}")
 
 
-def campaigns(database: Database = _HERE, *, screen: Screen) -> None:
+def campaigns(database: Database = HERE, *, screen: Screen) -> None:
     """List the campaigns of a database, and how each stands.
 
     Example:
@@ -233,7 +256,7 @@ def add_campaign(
     from tacit.service.kinds import read_spec
 
     (slug,) = campaign_files([file])
-    if slug in campaign_files([folder]):
+    if (folder / file.name).exists():
         raise ValueError(f"{folder} has a campaign {slug}: give the file another name")
     spec = read_spec(file)
     spec.prepare(bytes(32))  # whatever is wrong with it is said here
@@ -251,47 +274,90 @@ def add_campaign(
     screen.say(f"{slug} is in {folder}: a coordinator that serves it begins it within seconds")
 
 
-def end(database: Database = _HERE, campaign: Which = "", *, screen: Screen) -> None:
+def end(database: Database = HERE, campaign: Which = "", *, screen: Screen) -> None:
     """End a campaign: nothing more is asked, and what there is is published by the coordinator that
     serves it. It cannot be taken back.
 
     Example:
         tacit admin end --campaign trial --database sqlite:///running.db
     """
-    from tacit.service.coordinator.records import Act
-
-    store = find_campaign(database, campaign)
-    if not store.finish():
-        raise ValueError(f"campaign {store.standing().name!r} has ended already")
-    _records(database, campaign).note(Act("operator", "end", "", "command line", "200"))
-    name, state = store.standing().name, store.standing().state
+    with acting(database, campaign) as (records, store):
+        if not store.finish():
+            raise ValueError(f"campaign {store.standing().name!r} has ended already")
+        records.note_command("end")
+        name, state = store.standing().name, store.standing().state
     screen.tell(name=name, state=state)
     screen.say(f"{name}: nothing more is asked; its coordinator publishes what there is")
 
 
-def archive(database: Database = _HERE, campaign: Which = "", *, screen: Screen) -> None:
+def archive(database: Database = HERE, campaign: Which = "", *, screen: Screen) -> None:
     """Keep of a campaign that has ended its model, its last figures and the log of what was done;
     delete owners, tokens, questions and reports. Page and model stay where they are.
 
     Example:
         tacit admin archive --campaign trial --database sqlite:///running.db
     """
-    from tacit.service.coordinator.records import Act
-
-    records, store = _records(database, campaign), find_campaign(database, campaign)
-    standing = store.standing()
-    if not records.archive():
-        raise ValueError(
-            f"campaign {standing.name!r} is {standing.state}: archive what has ended, once; see "
-            "tacit admin end"
-        )
-    records.note(Act("operator", "archive", "", "command line", "200"))
+    with acting(database, campaign) as (records, store):
+        standing = store.standing()
+        if not records.archive():
+            raise ValueError(
+                f"campaign {standing.name!r} is {standing.state}: archive what has ended, once; "
+                "see tacit admin end"
+            )
+        records.note_command("archive")
     screen.tell(name=standing.name, state="archived")
     screen.say(f"{standing.name}: model, figures and log stay; of those who took part nothing")
 
 
 def _moment(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def expiry(days: float | None) -> float | None:
+    """The moment after so many days, in seconds since 1970; None: never."""
+    return None if days is None else time.time() + 86400 * days
+
+
+@contextmanager
+def acting(database: str, campaign: str) -> Iterator[tuple[Any, Any]]:
+    """The records and the store of a campaign: what is done with them, and what is written down of
+    it, is done as a whole or not at all.
+    """
+    from tacit.service.coordinator.records import Records
+
+    store = find_campaign(database, campaign)
+    with store.transaction():
+        yield Records(store), store
+
+
+@contextmanager
+def noting(database: str, state: Path, what: str, about: str) -> Iterator[None]:
+    """Something that is done to a folder of keys, written down in the log of the campaigns that it
+    is for: of the one that the folder is of, else of all. Where there is no database yet, there is
+    no log yet.
+    """
+    from tacit.service.coordinator.records import Records
+    from tacit.service.coordinator.store import Store
+
+    if not _is_there(database):
+        yield
+        return
+    opened = _open(database)
+    slugs = list(opened.campaigns().values())
+    with opened.transaction():
+        for slug in [state.name] if state.name in slugs else slugs:
+            Records(Store(opened, slug)).note_command(what, about)
+        yield
+
+
+def _is_there(database: str) -> bool:
+    """Whether a database holds campaigns of this release; one in a file is not made by looking."""
+    from sqlalchemy import inspect
+
+    if database.startswith(_FILE) and not Path(database.removeprefix(_FILE)).exists():
+        return False
+    with _open(database).snapshot() as connection:
+        return inspect(connection).has_table("storage")
 
 
 def _records(database: str, campaign: str = "") -> Any:
@@ -336,6 +402,6 @@ def find_campaign(database: str, campaign: str = "", *, any_of_them: bool = Fals
     return store
 
 
-for _each in (owners, forget, tokens, log, grant, campaigns, end, archive, database):
+for _each in (owners, forget, tokens, log, grant, dismiss, campaigns, end, archive, database):
     add(app, _each)
 add(app, add_campaign, "add")

@@ -11,6 +11,7 @@ import typer
 from tacit.cli import add
 from tacit.cli._options import Authority, HomeFolder, Patience, home_folder
 from tacit.cli._output import Screen
+from tacit.cli.admin import HERE, Database, StateFolder, noting
 from tacit.cli.invite import Way
 from tacit.cli.join import Where
 from tacit.service.protocol.succession import CAMPAIGN, HELPER, KeyKind, KeyRing
@@ -101,21 +102,21 @@ def owner(
 
 def administrator(
     name: Annotated[str, typer.Argument(help="Whose; admin is whoever has the first key.")],
-    state: Annotated[
-        Path, typer.Option(help="The campaign's folder, as tacit serve has it.")
-    ] = Path("campaign"),
+    state: StateFolder = Path("campaign"),
+    database: Database = HERE,
     *,
     screen: Screen,
 ) -> None:
-    """Put a new key in the place of an administrator's, with the same roles; the old one is good
-    until tacit serve is started again.
+    """Put a new key in the place of an administrator's, with the same roles. It holds at once; the
+    first one's when tacit serve is started again.
 
     Example:
         tacit identity administrator admin --state campaign
     """
     from tacit.service.coordinator.keys import replace_administrator
 
-    key = replace_administrator(state, name)
+    with noting(database, state, "rekey", name):
+        key = replace_administrator(state, name)
     screen.tell(name=name, key=key)
     screen.say(f"the new key of {name}, told once: {key}")
 

@@ -204,6 +204,9 @@ def invite(
     owners: Annotated[
         int, typer.Option(help="Tokens in each kit: as many as a gateway has owners.", min=1)
     ] = 1,
+    days: Annotated[
+        float | None, typer.Option(help="Tokens expire after so many days.", min=0)
+    ] = None,
     out: Annotated[Path, typer.Option(help="The folder that the kits go to.")] = Path("kits"),
     *,
     screen: Screen,
@@ -217,7 +220,8 @@ def invite(
     Example:
         tacit invite north south --url https://localhost:8443 --certificate server.pem
     """
-    from tacit.cli.admin import find_campaign
+    from tacit.cli.admin import acting, expiry
+    from tacit.service.coordinator.records import OPERATOR
     from tacit.service.kinds import read_terms
 
     address = check_url("url", url)
@@ -226,28 +230,27 @@ def invite(
     there = [str(file) for file in files if file.exists()]
     if there:
         raise ValueError(f"{', '.join(there)} exist: delete them, or give other names or --out")
-    store = find_campaign(database, campaign)
-    standing = store.standing()
-    terms = read_terms(standing.terms)
-    helper = None if terms.servers is None else terms.servers[1]
-    policy = draft_policy(terms.template(), helper)
-    made = []
-    for name, file in zip(names, files, strict=True):
-        tokens = tuple(secrets.token_urlsafe(24) for _ in range(owners))
-        store.add_tokens(tokens)
-        kit = Kit(
-            terms.name,
-            name,
-            find_place(address, store.place),
-            campaign_key=standing.key,
-            certificates=pins,
-            tokens=tokens,
-            policy=policy,
-        )
-        read_or_create(file, kit.text(file).encode)
-        made.append(file)
-    screen.tell(kits=made, campaign_key=standing.key.hex())
-    for file in made:
+    with acting(database, campaign) as (records, store):
+        standing = store.standing()
+        terms = read_terms(standing.terms)
+        helper = None if terms.servers is None else terms.servers[1]
+        policy = draft_policy(terms.template(), helper)
+        for name, file in zip(names, files, strict=True):
+            tokens = tuple(secrets.token_urlsafe(24) for _ in range(owners))
+            store.add_tokens(tokens, expires=expiry(days), maker=OPERATOR)
+            kit = Kit(
+                terms.name,
+                name,
+                find_place(address, store.place),
+                campaign_key=standing.key,
+                certificates=pins,
+                tokens=tokens,
+                policy=policy,
+            )
+            read_or_create(file, kit.text(file).encode)
+            records.note_command("invite", f"{name}, {owners} tokens")
+    screen.tell(kits=files, campaign_key=standing.key.hex())
+    for file in files:
         screen.say(f"{file}: for {file.stem} alone, by a way that others do not read")
 
 

@@ -300,11 +300,15 @@ def several(
 
 def give_tokens(store: "Store", state: Path, wanted: int) -> int:
     """Have so many tokens in STATE/tokens; how many are new."""
+    from tacit.service.coordinator.records import OPERATOR, Records
+
     file = state / "tokens"
     there = len(file.read_text().split()) if file.exists() else 0
     fresh = [secrets.token_urlsafe(24) for _ in range(wanted - there)]
     if fresh:
-        store.add_tokens(fresh)
+        with store.transaction():
+            store.add_tokens(fresh, maker=OPERATOR)
+            Records(store).note_command("tokens", f"{len(fresh)} tokens")
         _append(file, "".join(f"{token}\n" for token in fresh).encode())
     return len(fresh)
 

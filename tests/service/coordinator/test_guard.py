@@ -56,6 +56,15 @@ async def pieces(count, size=100, pause=0.0):
         yield bytes(size)
 
 
+@pytest.mark.parametrize("path", ["/t%61ken", "/taken%2F", "/%2e%2e/taken", "/taken%00", "/%C3%A4"])
+def test_an_address_has_one_spelling(path):
+    """A proxy that lets some paths through and not others need know no other."""
+    (answer,) = answers([("POST", path, {"content": b"x"})])
+    assert (answer.status_code, answer.json()) == (404, {"error": "not found"})
+    (plain,) = answers([("POST", "/taken?said=%61", {"content": b"x"})])
+    assert plain.status_code == 200
+
+
 def test_bodies_up_to_the_limit_arrive_whole():
     (announced,) = answers([("POST", "/taken", {"content": bytes(1000)})])
     (streamed,) = answers([("POST", "/taken", {"content": pieces(10)})])

@@ -4,10 +4,13 @@ import asyncio
 import time
 from pathlib import Path
 
+import httpx
 import pytest
+from sqlalchemy.exc import OperationalError
 
+from tacit.service.coordinator import records as records_module
 from tacit.service.coordinator import sql
-from tacit.service.coordinator.keys import add_administrator
+from tacit.service.coordinator.keys import add_administrator, dismiss_administrator
 from tacit.service.coordinator.records import Act, Records
 from tacit.service.coordinator.tables import CLOSED, OPEN, Question
 from tests.service.coordinator.made import ADMIN, client_of, enrol, folder_of, running
@@ -169,16 +172,98 @@ def test_administrators_do_what_their_roles_say_and_all_of_it_is_written_down(tm
     assert (again, asyncio.run(ask(late))) == (200, 401)
 
 
-def test_guesses_do_not_fill_the_database(tmp_path):
+def test_guesses_do_not_fill_the_database(tmp_path, monkeypatch):
+    """Not from one address, nor from the many that one site has, nor from many sites."""
+    monkeypatch.setattr(records_module, "_ALL_GUESSES", 25)
     service = running(folder_of(tmp_path))
 
-    async def main():
-        async with client_of(service.app) as client:
-            for _ in range(30):
-                await client.post("/v1/admin/state", headers={"x-tacit-admin": "guessed"})
+    async def guess(address):
+        transport = httpx.ASGITransport(service.app, client=(address, 1))
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            await client.post("/v1/admin/state", headers={"x-tacit-admin": "guessed"})
 
-    asyncio.run(main())
-    assert len(Records(service.store).acts()) == 10
+    async def count(addresses):
+        for address in addresses:
+            await guess(address)
+        return len(Records(service.store).acts())
+
+    assert asyncio.run(count(["192.0.2.1"] * 30)) == 10
+    assert asyncio.run(count(f"2001:db8:1:2::{last:x}" for last in range(30))) == 20
+    assert asyncio.run(count(f"192.0.2.{last}" for last in range(2, 60))) == 25
+
+
+def test_a_line_that_is_no_administrator_locks_nobody_out(tmp_path, caplog):
+    folder = folder_of(tmp_path)
+    file = folder / "administrators"
+    looks = add_administrator(file, "ada", ["look"])
+    service = running(folder, administrators=(file,))
+
+    def statuses():
+        async def main():
+            async with client_of(service.app) as client:
+                keys = [{"x-tacit-admin": key} for key in (ADMIN, looks, "guessed")]
+                found = [await client.get("/v1/admin/owners", headers=key) for key in keys]
+                found.append(await client.post("/v1/admin/tokens", content=b"x"))
+                return [each.status_code for each in found]
+
+        return asyncio.run(main())
+
+    for more in ("\n", "eve\n", "eve look nothex\n", "eve look 00 00\n"):
+        file.write_text(file.read_text() + more)
+        assert statuses() == [200, 200, 401, 401]
+    assert "is no administrator" in caplog.text
+    file.write_bytes(file.read_bytes() + b"\xff\xfe\n")
+    assert statuses() == [200, 200, 401, 401]
+    add_administrator(file, "bob", ["look"])
+    assert statuses() == [200, 200, 401, 401]
+    dismiss_administrator(file, "ada")
+    assert statuses() == [200, 401, 401, 401]
+    with pytest.raises(ValueError, match="name must be one of"):
+        dismiss_administrator(file, "ada")
+
+
+@pytest.mark.parametrize("name", ["coordinator", "operator", "owner", "unknown", "\u0430da"])
+def test_nobody_is_named_like_others_in_the_log(tmp_path, name):
+    with pytest.raises(ValueError, match="name must be letters"):
+        add_administrator(tmp_path / "administrators", name, ["look"])
+
+
+ACTS = [
+    ("state", b"paused", lambda store: store.standing().state),
+    ("state", b"ended", lambda store: store.standing().state),
+    ("tokens", b"a-token-of-the-test", lambda store: Records(store).tokens()),
+    ("withdraw", b"all", lambda store: Records(store).tokens()),
+    ("revoke", KEYS[0].encode(), lambda store: store.owner_counts()),
+]
+
+
+@pytest.mark.parametrize(("path", "body", "look"), ACTS)
+def test_what_is_not_written_down_was_not_done(tmp_path, database, monkeypatch, path, body, look):
+    """The database goes away between an act and the line in the log."""
+    service = running(folder_of(tmp_path), database)
+    service.store.add_tokens(TOKENS)
+    assert enrol(service.store, KEYS[0], TOKENS[0])
+    before = look(service.store), Records(service.store).acts()
+
+    def gone(self, act):
+        raise OperationalError("INSERT", {}, Exception("the database has gone"))
+
+    def act():
+        async def main():
+            async with client_of(service.app) as client:
+                headers = {"x-tacit-admin": ADMIN}
+                return await client.post(f"/v1/admin/{path}", content=body, headers=headers)
+
+        return asyncio.run(main()).status_code
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Records, "note", gone)
+        assert act() == 503
+    assert (look(service.store), Records(service.store).acts()) == before
+    assert act() == 200
+    assert look(service.store) != before[0]
+    assert Records(service.store).acts()[-1].what == path
+    service.close()
 
 
 GUIDE = Path(__file__).parents[3] / "docs" / "how-to" / "operate.md"

@@ -3,6 +3,7 @@ alone; others go on while one is added, ended and archived.
 """
 
 import asyncio
+import threading
 import time
 from hashlib import sha256
 
@@ -12,6 +13,7 @@ from prometheus_client import generate_latest
 
 import tacit
 from tacit.estimators.persistence import SavedModel, open_model
+from tacit.service.coordinator import server
 from tacit.service.coordinator.keys import CampaignKeys
 from tacit.service.coordinator.records import Records
 from tacit.service.coordinator.server import Making, Service, campaign_files
@@ -200,6 +202,76 @@ def test_a_campaign_whose_file_has_gone_is_not_served_until_it_is_back(tmp_path)
     asyncio.run(main())
 
 
+def test_a_file_that_cannot_be_served_keeps_no_other_from_being_served(
+    tmp_path, caplog, monkeypatch
+):
+    """By its name, by a fault that nobody foresaw, or because its table is still to come."""
+    folder = folder_with(tmp_path, "north")
+    service = service_of(folder, f"sqlite:///{tmp_path}/c.db")
+    read = server.read_spec
+
+    def faulty(file):
+        if file.stem == "faulty":
+            raise KeyError("nobody foresaw it")
+        return read(file)
+
+    monkeypatch.setattr(server, "read_spec", faulty)
+    text = (folder / "north.toml").read_text()
+    (folder / "My Trial.toml").write_text(text)
+    (folder / "faulty.toml").write_text(text)
+    early = text.replace("trial north", "trial early").replace("mine.csv", "later.csv")
+    (folder / "early.toml").write_text(early)
+    add(tmp_path, folder, "south")
+    for _ in range(2):
+        service.mount(service.look())
+        assert set(service.campaigns) == {"north", "south"}
+    assert service.gone() == set()
+    assert caplog.text.count("part of an address") == 1
+    assert caplog.text.count("campaign faulty is not served: KeyError") == 1
+    (folder / "later.csv").write_bytes((folder / "mine.csv").read_bytes())
+    service.mount(service.look())
+    assert set(service.campaigns) == {"north", "south", "early"}
+    with pytest.raises(ValueError, match="part of an address"):
+        service_of(folder / "My Trial.toml", f"sqlite:///{tmp_path}/c.db")
+    service.close()
+
+
+def test_who_waits_when_a_campaign_goes_is_told_to_come_again(tmp_path):
+    """Batches in work, and requests that wait for theirs: nobody waits for ever."""
+    folder = folder_with(tmp_path, "north", "south")
+    service = service_of(folder, f"sqlite:///{tmp_path}/c.db", rehearsal=None)
+    store, held = service.campaigns["south"].store, threading.Event()
+    store.add_tokens(TOKENS)
+
+    def slow(*arguments):
+        held.wait(20)
+        raise RuntimeError("too late")
+
+    async def main():
+        async with visiting(service.app()) as client:
+            await asyncio.sleep(0.2)
+            for batches in service.campaigns["south"]._owners._writes.values():
+                batches._work = slow
+            service.campaigns["south"]._owners._newcomers._work = slow
+            client.base_url = "http://localhost/campaigns/south"
+            key = service.campaigns["south"].campaign_key
+            waiting = [
+                asyncio.create_task(
+                    ask(client, key, Ed25519PrivateKey.generate(), "POST", "/v1/enrol", token)
+                )
+                for token in TOKENS[:8]
+            ]
+            await asyncio.sleep(0.2)
+            assert not any(task.done() for task in waiting)
+            (folder / "south.toml").rename(tmp_path / "south.away")
+            try:
+                return await asyncio.wait_for(asyncio.gather(*waiting), 10)
+            finally:
+                held.set()
+
+    assert asyncio.run(main()) == [503] * 8
+
+
 async def ask(client, campaign, key, method, path, body=""):
     """One signed request; its status."""
     signed = Request(campaign, method, path, int(time.time()), body.encode())
@@ -273,7 +345,16 @@ def test_figures_and_model_are_for_whom_the_file_names(tmp_path):
             assert await ask(client, key, member, "POST", "/v1/enrol", TOKENS[0]) == 200
             page = (await client.get("/")).text
             assert "figures are for its administrators" in page
-            assert 'id="figures"' not in page
+            assert not any(f'id="{each}"' in page for each in ("figures", "badge"))
+            client.base_url = "http://localhost"
+            (listed,) = (await client.get("/v1/campaigns")).json()["campaigns"]
+            assert (listed["name"], listed["state"], listed["archived"]) == (
+                "trial closed",
+                None,
+                None,
+            )
+            assert "enrolling" not in (await client.get("/")).text
+            client.base_url = "http://localhost/campaigns/closed"
             stranger = Ed25519PrivateKey.generate()
             return [
                 [

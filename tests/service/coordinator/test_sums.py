@@ -18,9 +18,10 @@ from tacit.learners.query import PURPOSE, Invitation
 from tacit.owner.gate import Gate, RefusedError
 from tacit.owner.ledger import Ledger
 from tacit.service.coordinator import answers as coordinator_sums
+from tacit.service.coordinator import driver as driver_module
 from tacit.service.coordinator.intake import Intake, Outcome
 from tacit.service.coordinator.server import coordinator
-from tacit.service.coordinator.tables import ADDING, CLOSED, OPEN, VOID
+from tacit.service.coordinator.tables import ADDING, CLOSED, ENDED, OPEN, VOID
 from tacit.service.device.disclosures import preview
 from tacit.service.device.join import join
 from tacit.service.kinds.boosting import BoostingSpec
@@ -278,6 +279,24 @@ def test_a_helper_that_is_away_is_waited_for(trial, monkeypatch):
     trial.start(trial.helper)
     assert trial.service.driver.step()
     assert [q.state for q in trial.store.questions()].count(ADDING) == 0
+
+
+def test_a_campaign_can_be_ended_though_its_helper_is_away_for_good(trial, monkeypatch):
+    monkeypatch.setattr(coordinator_sums, "_FIRST", 0.0)
+    trial.start(httpx.Client(transport=Away(), base_url="http://localhost"))
+    trial.until_sum()
+    trial.answer(range(15))
+    assert trial.store.finish()
+    for _ in range(3):
+        assert trial.service.driver.step()
+        assert trial.last().state == ADDING  # it may come back
+    monkeypatch.setattr(driver_module, "_LAST_WORDS", 0.0)
+    trial.late()
+    while trial.service.driver.step():
+        pass
+    assert trial.last().state == VOID
+    assert trial.store.standing().state == ENDED
+    assert trial.store.standing().model is not None
 
 
 def test_a_helper_that_lies_about_proofs_is_caught(trial):

@@ -7,11 +7,13 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.cli._options import JsonFormatter
+from tacit.service.protocol import serving
 from tacit.service.protocol.handshake import Request, request_headers
 from tests.service.coordinator.made import client_of, folder_of, running, visiting
 
@@ -39,6 +41,23 @@ def test_alive_is_not_ready_while_the_database_is_away(tmp_path):
     counts = get(service.watch, "/metrics")
     assert counts.status_code == 200
     assert "tacit_up 0.0" in counts.text
+
+
+def test_a_database_that_does_not_answer_is_not_ready_and_is_looked_at_once(monkeypatch):
+    monkeypatch.setattr(serving, "_SOON", 0.05)
+    looks, going = [], threading.Event()
+
+    def ready():
+        looks.append(1)
+        going.wait(20)
+
+    watch = serving.Watch(ready)
+    assert [get(watch, "/readyz").status_code for _ in range(3)] == [503, 503, 503]
+    assert looks == [1]
+    assert get(watch, "/healthz").status_code == 200
+    going.set()
+    watch._looking.result(20)
+    assert get(watch, "/readyz").status_code == 200
 
 
 def test_requests_batches_and_the_campaign_are_counted_and_nobody_is_named(tmp_path):

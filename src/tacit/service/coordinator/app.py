@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
+from anyio import CapacityLimiter, to_thread
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -37,9 +38,7 @@ from tacit.service.coordinator.page import page
 from tacit.service.coordinator.peers import PeerRoutes, Rosters, Testimony
 from tacit.service.coordinator.records import (
     ADMIN,
-    OWNER,
     TOKENS,
-    Act,
     AdminRoutes,
     Records,
     error,
@@ -186,9 +185,7 @@ class Coordinator:
         owner, body = await self._read_signed(request)
         if body != b"leave":
             return error("malformed", 400)
-        done = await run_in_threadpool(self.store.revoke, owner)
-        if done:  # from where an owner comes is nobody's business
-            await run_in_threadpool(Records(self.store).note, Act(OWNER, "leave", owner, "", "200"))
+        done = await run_in_threadpool(Records(self.store).leave, owner)
         return JSONResponse({"left": True}) if done else error("forbidden", 403)
 
     async def rekey(self, request: Request) -> Response:
@@ -248,11 +245,13 @@ class Coordinator:
         await asyncio.gather(self._owners.run(), *driving)
 
     async def _drive(self, driver: Driver) -> None:
-        """Step after step; a database that is away for a while only makes it wait."""
-        going = True
+        """Step after step, in a thread of its own: one that waits for its helper keeps nobody else
+        waiting. A database that is away for a while only makes it wait.
+        """
+        going, own = True, CapacityLimiter(1)
         while going:
             try:
-                going = await run_in_threadpool(driver.step)
+                going = await to_thread.run_sync(driver.step, limiter=own)
             except Exception as problem:
                 log.warning("the driver waits after %s", type(problem).__name__)
             await asyncio.sleep(_STEP)

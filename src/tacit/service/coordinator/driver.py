@@ -49,6 +49,7 @@ from tacit.wire.envelopes import sign
 log = logging.getLogger(__name__)
 Draw = Callable[[Sequence[int], int], list[int]]  # of owners never asked, so many
 _LEASE = 10.0  # seconds that a silent driver keeps its lease
+_LAST_WORDS = 600.0  # seconds for a helper to answer, when a campaign is to end
 _MANY, _REST = 10_000, 20  # more owners, or reports, are counted a twentieth of the time at most
 # seconds after the deadline that owners still answer: only the coordinator knows when it is over
 _GRACE = 30 * 86400
@@ -106,6 +107,7 @@ class Driver:
         self._seen = 0  # owners, when they were last counted
         self._stepped = time.monotonic()
         self._now = 0.0  # in the campaign's time
+        self._away_since: float | None = None  # the helper, in the campaign's time
 
     def step(self) -> bool:
         """Do what is to be done now; answers whether the campaign goes on."""
@@ -156,11 +158,16 @@ class Driver:
             self._publish(end.value, asked)
 
     def _finish(self) -> None:
-        """Close what is open, with what has come; tell the algorithm that nothing more does."""
+        """Close what is open, with what has come; tell the algorithm that nothing more does. A
+        helper that does not answer is not waited for for ever: without it a sum is void.
+        """
         asked = self._store.questions()
         if asked and asked[-1].state in (OPEN, ADDING):
             if not self._close_if_due(replace(asked[-1], opened=-inf, deadline=self._now)):
-                return
+                if self._away_since is None or self._now < self._away_since + _LAST_WORDS:
+                    return
+                self._store.close_question(asked[-1].number, VOID)
+                log.warning("question %d is void: the helper is away", asked[-1].number)
             asked = self._store.questions()
         try:
             self._replay.catch_up(asked)
@@ -219,7 +226,10 @@ class Driver:
         try:
             while added is None and time.monotonic() < until:
                 added = self._sums.go_on(query, read)
+                self._away_since = None
         except AwayError:
+            if self._away_since is None:
+                self._away_since = self._now
             return False  # later again, with the same bytes
         if added is None:
             return False  # there are more, in the next step

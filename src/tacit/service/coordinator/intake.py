@@ -17,9 +17,10 @@ import ctypes
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from functools import cache
+from itertools import repeat
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -76,6 +77,7 @@ class Batches(Generic[Result]):
         self._observe = observe
         self._waiting: list[tuple[Claim, bytes, asyncio.Future[Result]]] = []
         self._some = asyncio.Event()
+        self._is_over = False
 
     def __len__(self) -> int:
         """How many wait."""
@@ -85,7 +87,7 @@ class Batches(Generic[Result]):
         """What became of a request, after it is done; `UnsignedError` if its owner did not sign
         it.
         """
-        if len(self._waiting) >= _WAITING:
+        if self._is_over or len(self._waiting) >= _WAITING:
             raise BusyError
         future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self._waiting.append((claim, body, future))
@@ -93,11 +95,16 @@ class Batches(Generic[Result]):
         return await future
 
     async def run(self) -> None:
-        """Work on batch after batch, for as long as the service lives; one is checked while
-        another is written.
+        """Work on batch after batch, until it is cancelled; one is checked while another is
+        written. Whoever waits then is told to come again.
         """
-        await run_in_threadpool(signers, ())  # compiled before anybody waits for it
-        await asyncio.gather(*(self._take() for _ in range(_TAKERS)))
+        self._is_over = False
+        try:
+            await run_in_threadpool(signers, ())  # compiled before anybody waits for it
+            await asyncio.gather(*(self._take() for _ in range(_TAKERS)))
+        finally:
+            self._is_over = True
+            _tell((future for _, _, future in self._waiting), repeat(BusyError()))
 
     async def _take(self) -> None:
         while True:
@@ -110,18 +117,13 @@ class Batches(Generic[Result]):
                 continue
             self._observe(len(batch))
             claims, bodies, futures = zip(*batch, strict=True)
+            outcomes: Iterable[Result | Exception] = repeat(BusyError())  # also if it is cancelled
             try:
                 outcomes = await run_in_threadpool(self._do, claims, bodies)
             except Exception as problem:  # whatever it was, the next batch must still be worked on
                 log.warning("a batch could not be done: %s", type(problem).__name__)
-                outcomes = [BusyError()] * len(batch)
-            for future, outcome in zip(futures, outcomes, strict=True):
-                if future.done():
-                    continue
-                if isinstance(outcome, Exception):
-                    future.set_exception(outcome)
-                else:
-                    future.set_result(outcome)
+            finally:
+                _tell(futures, outcomes)
 
     async def _gather(self) -> None:
         """Wait while more keeps coming: a transaction costs as much as a hundred requests."""
@@ -139,6 +141,19 @@ class Batches(Generic[Result]):
         ]
         outcomes = iter(self._work(sent) if sent else ())
         return [UnsignedError() if owner is None else next(outcomes) for owner in owners]
+
+
+def _tell(
+    futures: Iterable[asyncio.Future[Result]], outcomes: Iterable[Result | Exception]
+) -> None:
+    """What became of requests, to those who still wait for it."""
+    for future, outcome in zip(futures, outcomes, strict=False):
+        if future.done():
+            continue
+        if isinstance(outcome, Exception):
+            future.set_exception(outcome)
+        else:
+            future.set_result(outcome)
 
 
 _SIGNATURE, _KEY = 64, 32

@@ -13,7 +13,9 @@ Administrators have names, keys of their own and roles: to look, to steer (pause
 (give tokens, revoke). Of a key only its hash is kept.
 """
 
+import logging
 import secrets
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -24,14 +26,15 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from sqlalchemy import ColumnElement, Connection, func, insert, inspect, select, update
 
 from tacit._util.checks import bad
-from tacit._util.stopping import make_private, replace_file
+from tacit._util.stopping import replace_file
 from tacit.learners.query import PURPOSE
 from tacit.service.coordinator import tables
-from tacit.service.coordinator.store import Store, rename
+from tacit.service.coordinator.store import COORDINATOR, Store, rename
 from tacit.service.coordinator.tables import (
     ENDED,
     ENDING,
     OPEN,
+    acts,
     campaign,
     owners,
     questions,
@@ -55,8 +58,11 @@ from tacit.sums.secure_sum import SumRefusedError
 from tacit.wire import WireError, encode
 from tacit.wire.envelopes import sign_bytes, verify
 
+log = logging.getLogger(__name__)
 LOOK, STEER, ADMIT = ROLES = "look", "steer", "admit"
 FIRST = "admin"  # the name of whoever has the first key, and every role
+# who else acts in a log: no administrator goes by one of these names
+_OTHERS = frozenset({FIRST, "coordinator", "operator", "owner", "unknown"})
 
 
 class CampaignKeys:
@@ -155,6 +161,9 @@ def renew_signatures(store: Store, keys: CampaignKeys) -> None:
                 connection.execute(one.values(data=renewed))
         current = keys.key.public_key().public_bytes_raw()
         connection.execute(update(campaign).where(campaign.c.id == known.id).values(key=current))
+        done = {"campaign": known.id, "at": time.time(), "who": COORDINATOR, "what": "rekey"}
+        line = {**done, "about": current.hex(), "source": "", "outcome": "200"}
+        connection.execute(insert(acts).values(**line))
 
 
 class PeerRenewals:
@@ -252,7 +261,8 @@ class Administrator:
 
 class Administrators:
     """Who may do what, by the hash of a key; files have a line for each: name, roles, hash. A file
-    that has changed is read anew: who is added there, or taken out, is so at once.
+    that has changed is read anew: who is added there, or taken out, is so at once. A line that
+    cannot be read is nobody's, and the log says so: others are not locked out.
     """
 
     def __init__(self, first: str, files: Sequence[Path] = ()) -> None:
@@ -265,7 +275,7 @@ class Administrators:
         """Whose key it is. Hashes are compared, so time says nothing about a key."""
         now = tuple(_state_of(file) for file in self._files)
         if now != self._read:
-            every = [line for file in self._files if file.exists() for line in _lines(file)]
+            every = [line for file in self._files for line in _lines(file)]
             self._known = self._first | dict(every)
             self._read = now
         return self._known.get(_hash(key))
@@ -282,29 +292,50 @@ def _state_of(file: Path) -> tuple[int, int, int] | None:
 
 def _lines(file: Path) -> list[tuple[bytes, Administrator]]:
     """The administrators in a file, by the hashes of their keys."""
-    lines = [line.split() for line in file.read_text(encoding="utf-8").splitlines()]
-    return [
-        (bytes.fromhex(digest), Administrator(name, tuple(roles.split(","))))
-        for name, roles, digest in lines
-    ]
+    found = []
+    for number, line in enumerate(_text_of(file), 1):
+        try:
+            name, roles, digest = line.split()
+            found.append((bytes.fromhex(digest), Administrator(name, tuple(roles.split(",")))))
+        except ValueError:
+            log.warning("%s: line %d is no administrator: name, roles, hash", file, number)
+    return found
+
+
+def _text_of(file: Path) -> list[str]:
+    """The lines of a file of administrators, without empty ones; nothing, if there is no file."""
+    text = file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
+    return [line for line in text.splitlines() if line.strip()]
+
+
+def _names_of(lines: Sequence[str]) -> list[str]:
+    return [line.split()[0] for line in lines]
 
 
 def add_administrator(file: Path, name: str, roles: Sequence[str]) -> str:
     """Write an administrator down; its new key, which is kept nowhere."""
-    if not (name.isidentifier() and name != FIRST):
-        raise bad("name", f"letters, digits and _, and not {FIRST}", name)
+    if not (name.isascii() and name.isidentifier() and name not in _OTHERS):
+        raise bad("name", f"letters, digits and _, and none of {', '.join(sorted(_OTHERS))}", name)
     if not (roles and set(roles) <= set(ROLES)):
         raise bad("roles", f"some of {', '.join(ROLES)}", ", ".join(roles))
-    make_private(file)
-    lines = file.read_text(encoding="utf-8").splitlines()
-    if name in [line.split()[0] for line in lines]:
-        raise bad("name", f"new; to replace a key delete the line of {file} first", name)
+    lines = _text_of(file)
+    if name in _names_of(lines):
+        raise bad("name", "new; see tacit admin dismiss, tacit identity administrator", name)
     key = secrets.token_urlsafe(32)
-    file.write_text(
-        "\n".join([*lines, f"{name} {','.join(roles)} {_hash(key.encode()).hex()}", ""]),
-        encoding="utf-8",
-    )
+    _write(file, [*lines, f"{name} {','.join(roles)} {_hash(key.encode()).hex()}"])
     return key
+
+
+def dismiss_administrator(file: Path, name: str) -> None:
+    """Take an administrator out of a file: its key is good for nothing from now on."""
+    lines = _text_of(file)
+    if name not in _names_of(lines):
+        raise bad("name", f"one of {file}: {', '.join(_names_of(lines)) or 'nobody'}", name)
+    _write(file, [line for line in lines if line.split()[0] != name])
+
+
+def _write(file: Path, lines: Sequence[str]) -> None:
+    replace_file(file, "\n".join([*lines, ""]).encode())
 
 
 def replace_administrator(state: Path, name: str) -> str:
@@ -315,11 +346,10 @@ def replace_administrator(state: Path, name: str) -> str:
     if name == FIRST and (state / "admin.key").exists():
         replace_file(state / "admin.key", key.encode())
         return key
-    lines = others.read_text(encoding="utf-8").splitlines() if others.exists() else []
-    if name not in [line.split()[0] for line in lines]:
+    lines = _text_of(others)
+    if name not in _names_of(lines):
         raise bad("name", f"that of an administrator in {state}", name)
-    renewed = [_with_key(line, key) if line.split()[0] == name else line for line in lines]
-    replace_file(others, "\n".join([*renewed, ""]).encode())
+    _write(others, [_with_key(line, key) if line.split()[0] == name else line for line in lines])
     return key
 
 

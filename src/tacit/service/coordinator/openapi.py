@@ -391,8 +391,8 @@ _LISTED = _all_of(
     name=_TEXT,
     key=_TEXT,
     kind=_TEXT,
-    state={"enum": [ENROLLING, RUNNING, PAUSED, ENDING, ENDED]},
-    archived=_YES_NO,
+    state={"enum": [ENROLLING, RUNNING, PAUSED, ENDING, ENDED, None]},  # None: not for everybody
+    archived={"type": ["boolean", "null"]},
 )
 
 

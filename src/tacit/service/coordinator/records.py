@@ -7,15 +7,16 @@ campaign has ended the model is made, and every report can go, too. `forget` del
 and says what stays and why; it can be called again after the end.
 
 Every act of an administrator is written down with its outcome, refusals too: who, when, what, about
-whom, from where; and who enrolled and left. Acts name owners by their public key; when an owner is
-forgotten its key goes from there as well.
+whom, from where; and who enrolled and left. What is done and that it was done is one transaction:
+neither is there without the other. Acts name owners by their public key; when an owner is forgotten
+its key goes from there as well.
 """
 
 import json
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -45,9 +46,10 @@ from tacit.service.coordinator.tables import (
     spoken,
     tokens,
 )
-from tacit.service.protocol.door import Allowances
+from tacit.service.protocol.door import Allowances, network_of
 
 OWNER = "owner"  # who acts for itself
+OPERATOR = "operator"  # who types commands where the database is
 TOKEN_DIGITS = 12  # of a token's hash: enough to tell tokens apart
 
 
@@ -74,6 +76,18 @@ class Records:
         row = {**act.__dict__, "at": time.time(), "campaign": self._store.id}
         with self._store.transaction() as connection:
             connection.execute(insert(acts).values(**row))
+
+    def note_command(self, what: str, about: str = "") -> None:
+        """Write down what was typed where the database is."""
+        self.note(Act(OPERATOR, what, about, "command line", "200"))
+
+    def leave(self, owner: str) -> bool:
+        """Have an owner go that says so itself; whether there is one."""
+        with self._store.transaction():
+            done = self._store.revoke(owner)
+            if done:  # from where an owner comes is nobody's business
+                self.note(Act(OWNER, "leave", owner, "", "200"))
+        return done
 
     def acts(self) -> list[Act]:
         """All acts, in their order."""
@@ -247,7 +261,13 @@ _TOKEN = re.compile(rb"[!-~]{16,200}")  # printable, without spaces
 _OWNER = re.compile(rb"[0-9a-f]{64}")
 _HASH = re.compile(rb"[0-9a-f]{12,64}")
 _MOMENT = re.compile("[0-9]{0,12}")  # seconds since 1970; nothing: never
-_GUESSES = 10  # of an admin key, by one address in an hour, that are written down
+_GUESSES, _ALL_GUESSES = 10, 200  # of an admin key, that are written down of an address, of all
+_HOUR = 3600.0  # seconds in which so many are
+
+
+def is_listed_token(text: str) -> bool:
+    """Whether a text names one token, as lists do: by the beginning of its hash."""
+    return _HASH.fullmatch(text.encode()) is not None
 
 
 def error(kind: str, code: int) -> JSONResponse:
@@ -267,7 +287,8 @@ class AdminRoutes:
         self._store, self._view, self._root = store, view, root
         self._records = Records(store)
         self.administrators = administrators
-        self._guesses = Allowances(_GUESSES, _GUESSES / 3600)
+        self._guesses = Allowances(_GUESSES, _GUESSES / _HOUR)
+        self._all_guesses = Allowances(_ALL_GUESSES, _ALL_GUESSES / _HOUR)
 
     def routes(self) -> list[Route]:
         """By paths under the campaign's root."""
@@ -321,7 +342,6 @@ class AdminRoutes:
             if wanted not in (RUNNING, PAUSED, ENDED):
                 return error("malformed", 400), ""
             now = self._steer(wanted)
-            self._view.forget()
             over = now == ENDED or (now == ENDING) != (wanted == ENDED)
             return error("ended", 409) if over else JSONResponse({"state": now}), wanted
 
@@ -361,15 +381,28 @@ class AdminRoutes:
         what = request.url.path.removeprefix(f"{self._root}/v1/admin/")
         if who is None or role not in who.roles:
             name = "unknown" if who is None else who.name
-            # strangers may fill a log, not a database
-            if who is not None or self._guesses.take(source):
+            if who is not None or self._is_written_down(source):
                 refused = Act(name, what, "", source, "refused")
                 await run_in_threadpool(self._records.note, refused)
             raise HTTPException(401 if who is None else 403)
-        answer, about = await run_in_threadpool(work, await request.body(), who.name)
-        done = Act(who.name, what, about, source, str(answer.status_code))
-        await run_in_threadpool(self._records.note, done)
+        answer = await run_in_threadpool(
+            self._do, work, await request.body(), Act(who.name, what, "", source, "")
+        )
+        self._view.forget()
         return answer
+
+    def _do(
+        self, work: Callable[[bytes, str], tuple[Response, str]], body: bytes, act: Act
+    ) -> Response:
+        """Work that an act asks for, and the act, or neither."""
+        with self._store.transaction():
+            answer, about = work(body, act.who)
+            self._records.note(replace(act, about=about, outcome=str(answer.status_code)))
+        return answer
+
+    def _is_written_down(self, source: str) -> bool:
+        """Whether one more guess from there is: strangers may fill a log, not a database."""
+        return self._guesses.take(network_of(source)) and self._all_guesses.take("")
 
     def _steer(self, wanted: str) -> str:
         """The state after this was wanted."""

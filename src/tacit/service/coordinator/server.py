@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -37,7 +38,7 @@ from tacit.service.coordinator.status import View
 from tacit.service.coordinator.store import ROOT, Store, prepare
 from tacit.service.coordinator.tables import StoreError
 from tacit.service.kinds import read_spec, read_terms
-from tacit.service.kinds.campaign_file import ADMINISTRATORS, Readers
+from tacit.service.kinds.campaign_file import ADMINISTRATORS, PUBLIC, Readers
 from tacit.service.kinds.kind import CampaignTerms
 from tacit.service.protocol.guard import Direct, Guard, Limits
 from tacit.service.protocol.handshake import greeting, rehearse_only_here
@@ -180,18 +181,26 @@ def root_of(slug: str) -> str:
     return ROOT + slug
 
 
-def campaign_files(places: Sequence[Path]) -> dict[str, Path]:
-    """Campaign files by slug, the name of the file: those given, and all in folders that were."""
+def _fail(problem: str) -> None:
+    raise ValueError(problem)
+
+
+def campaign_files(
+    places: Sequence[Path], refuse: Callable[[str], None] = _fail
+) -> dict[str, Path]:
+    """Campaign files by slug, the name of the file: those given, and all in folders that were. What
+    is wrong with one goes to `refuse`, and it is left out.
+    """
     found: dict[str, Path] = {}
     for place in places:
         for file in sorted(place.glob("*.toml")) if place.is_dir() else [place]:
             if not _SLUG.fullmatch(file.stem):
-                raise ValueError(
+                refuse(
                     f"{file}: of several campaigns the file's name is part of an address; it must "
                     "be lower-case letters, digits and -, up to 63"
                 )
-            if found.setdefault(file.stem, file) != file:
-                raise ValueError(f"{file} and {found[file.stem]} would have the same address")
+            elif found.setdefault(file.stem, file) != file:
+                refuse(f"{file} and {found[file.stem]} would have the same address")
     return found
 
 
@@ -210,9 +219,9 @@ class Service:
 
     Every few seconds it looks for files that have come, and for campaigns that were archived: the
     first are begun, of the others page, figures and model stay. A file that cannot be served is
-    named in the log, and does not keep others from being served; a campaign whose file has gone is
-    not served any more, and goes on where it was when the file is back. `keys_of` gives the keys of
-    a campaign by its slug.
+    named in the log, does not keep others from being served, and is tried again when it or what
+    lies beside it changes; a campaign whose file has gone is not served any more, and goes on where
+    it was when the file is back. `keys_of` gives the keys of a campaign by its slug.
     """
 
     pause: ClassVar[float] = 5.0  # seconds between looks
@@ -232,11 +241,14 @@ class Service:
         self.campaigns: dict[str, Coordinator] = {}
         self._apps: dict[str, Starlette] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._passed_over: dict[str, float] = {}  # files that cannot be served, as of when
+        # files that cannot be served, as of when, and what was said of others
+        self._passed_over: dict[str, tuple[int, int]] = {}
+        self._said: set[str] = set()
         self._gone: set[str] = set()
         self._direct: dict[tuple[str, str], Direct] = {}
         self._open_to_all: set[tuple[str, str]] = set()
         self.watch = Watch(self._database.campaigns, self._figures)
+        campaign_files([place for place in places if not place.is_dir()])  # as they were typed
         prepare(self._database)
 
     def close(self) -> None:
@@ -246,19 +258,23 @@ class Service:
         """Campaigns that are to be served now and were not, by slug; those that are archived now
         in place of what they were.
         """
-        found, files = {}, campaign_files(self._places)
+        found, files = {}, self._files()
         for slug, file in files.items():
             if slug in self.campaigns or (slug in self._gone and not file.exists()):
                 continue
-            changed = file.stat().st_mtime
+            changed = file.stat().st_mtime_ns, file.parent.stat().st_mtime_ns
             if self._passed_over.get(slug) == changed:
                 continue
             try:
                 store = Store(self._database, slug)
                 found[slug] = make_campaign(file, store, *self._parts(slug))
-            except (ValueError, StoreError, OSError) as problem:
+            except SQLAlchemyError:
+                raise  # of the database, not of the file
+            except Exception as problem:  # whatever it is, it is about this one alone
                 self._passed_over[slug] = changed
-                log.warning("campaign %s is not served: %s", slug, problem)
+                expected = isinstance(problem, (ValueError, StoreError, OSError))
+                why = problem if expected else type(problem).__name__
+                log.warning("campaign %s is not served: %s", slug, why)
         for slug in filter(None, self._database.campaigns().values()):
             store = Store(self._database, slug)
             known = self.campaigns.get(slug) or found.get(slug)
@@ -271,8 +287,18 @@ class Service:
         """Campaigns that are served and whose files are not there any more; of archived ones no
         file is needed.
         """
-        there = {slug for slug, file in campaign_files(self._places).items() if file.exists()}
+        there = {slug for slug, file in self._files().items() if file.exists()}
         return {slug for slug, each in self.campaigns.items() if each.driver} - there
+
+    def _files(self) -> dict[str, Path]:
+        """Campaign files that are there now; of others the log says once what is wrong."""
+
+        def say(problem: str) -> None:
+            if problem not in self._said:
+                self._said.add(problem)
+                log.warning("a file is not served: %s", problem)
+
+        return campaign_files(self._places, say)
 
     def unmount(self, slugs: Collection[str]) -> None:
         """Serve these no more."""
@@ -328,8 +354,13 @@ class Service:
         return JSONResponse({"campaigns": await run_in_threadpool(self._listing)})
 
     def _listing(self) -> list[dict[str, Any]]:
-        """What everybody may know of every campaign, the latest first."""
-        standings = [(slug, each.store.standing()) for slug, each in self.campaigns.items()]
+        """What everybody may know of every campaign, the latest first; how one stands whose figures
+        are not for everybody is not told.
+        """
+        standings = [
+            (slug, each.store.standing(), each.readers.status == PUBLIC)
+            for slug, each in self.campaigns.items()
+        ]
         return [
             {
                 "campaign": slug,
@@ -337,10 +368,10 @@ class Service:
                 "name": now.name,
                 "key": now.key.hex(),
                 "kind": read_terms(now.terms).kind,
-                "state": now.state,
-                "archived": now.archive is not None,
+                "state": now.state if shown else None,
+                "archived": now.archive is not None if shown else None,
             }
-            for slug, now in reversed(standings)
+            for slug, now, shown in reversed(standings)
         ]
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:

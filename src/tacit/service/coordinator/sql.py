@@ -151,16 +151,31 @@ class Database:
         self._turn = threading.Lock() if sqlite else nullcontext()
         self._change = threading.Condition()
         self._uses = 0
+        self._outer = threading.local()
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """One transaction: all of it, or nothing."""
+        """One transaction: all of it, or nothing. What a thread does inside one is a part of it,
+        whether it is called a transaction or a snapshot.
+        """
+        outer: Connection | None = getattr(self._outer, "connection", None)
+        if outer is not None:
+            yield outer
+            return
         with self._use(), self._turn, self._engine.begin() as connection:
-            yield connection
+            self._outer.connection = connection
+            try:
+                yield connection
+            finally:
+                self._outer.connection = None
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
         """One transaction that only reads: in SQLite it waits for no writer."""
+        outer: Connection | None = getattr(self._outer, "connection", None)
+        if outer is not None:
+            yield outer
+            return
         with (
             self._use(),
             self._engine.connect().execution_options(reading=True) as connection,

@@ -103,6 +103,8 @@ class Guard:
         name, began = next(self._ids), time.perf_counter()
         out = _Outgoing(send, name, lambda status: self._charge(address, status, scope, name))
         try:
+            if b"%" in scope.get("raw_path", b""):
+                raise RequestError("not found", 404)  # no address of ours has another spelling
             put_off = not self._refusals.tokens_left(address) >= 1 and not _is_proven(scope)
             if put_off and not self._is_signed(scope):
                 raise RequestError("too many", 429)

@@ -7,6 +7,7 @@ page shows to everybody. So nothing here depends on anybody's rows, and nothing 
 same is told of each request, with the name that logs have of it, to OpenTelemetry where wanted.
 """
 
+import asyncio
 import ctypes
 import gc
 import logging
@@ -18,6 +19,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -232,6 +234,7 @@ def _end_without(parent: int) -> None:
 
 SEVERAL = "PROMETHEUS_MULTIPROC_DIR"  # the folder where counts of several workers meet
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_SOON = 5.0  # seconds in which it can be said whether a service is ready
 _FAILED = 500  # statuses from here on are our own fault
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 # by name, label and help of a metric: values by the value of that label ("": it has none)
@@ -249,6 +252,7 @@ class Watch:
         figures: Callable[[], Mapping[str, Figures]] = dict,
     ) -> None:
         self._ready = ready
+        self._looking: Future[object] | None = None
         self._tracer: Any = None
         self._registry = CollectorRegistry()
         # counts of several workers meet in files; then none of one process are to be shown
@@ -311,15 +315,32 @@ class Watch:
 
     async def readiness(self, request: Request) -> Response:
         try:
-            await run_in_threadpool(self._ready)
+            await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(self._look())), _SOON)
         except Exception as problem:  # whatever it is, the answer is no
             log.warning("not ready", extra={"kind": type(problem).__name__})
             return JSONResponse({"error": "unavailable"}, 503)
         return JSONResponse({"status": "ready"})
 
+    def _look(self) -> "Future[object]":
+        """Look whether it is ready, in a thread of its own: one look at a time, however many ask
+        and however long it takes.
+        """
+        looking = self._looking
+        if looking is None or looking.done():
+            looking = self._looking = Future()
+            threading.Thread(target=_look, args=(self._ready, looking), daemon=True).start()
+        return looking
+
     async def metrics(self, request: Request) -> Response:
         text = await run_in_threadpool(generate_latest, self._registry)
         return Response(text, headers={"content-type": CONTENT_TYPE_LATEST})
+
+
+def _look(ready: Callable[[], object], looking: "Future[object]") -> None:
+    try:
+        looking.set_result(ready())
+    except Exception as problem:
+        looking.set_exception(problem)
 
 
 def tracer_of(service: str) -> Any:
