@@ -58,14 +58,8 @@ class Begun:
     invitation: Invitation
 
     def report(self) -> bytes:
-        """A report that would count, had the right owner sent it: of an owner without rows."""
-        query = self.invitation.query
-        nobody = Cohort(
-            np.zeros((0, query.dim)), np.zeros(0, dtype=np.int64), np.zeros(2, dtype=np.int64)
-        )
-        return pack(
-            self.invitation.digest, 0, query.release(nobody, np.array(query.epsilons[:1]), secure())
-        )
+        """A report that would count, had the right owner sent it."""
+        return report_to(self.invitation)
 
     def headers(
         self,
@@ -174,6 +168,16 @@ class Doorstep(Begun):
     @property
     def both(self) -> tuple[Begun, Begun]:
         return self, self.neighbour
+
+
+def report_to(invitation: Invitation) -> bytes:
+    """A report of an owner without rows."""
+    query = invitation.query
+    nobody = Cohort(
+        np.zeros((0, query.dim)), np.zeros(0, dtype=np.int64), np.zeros(2, dtype=np.int64)
+    )
+    epsilon = np.array(query.epsilons[:1])
+    return pack(invitation.digest, 0, query.release(nobody, epsilon, secure()))
 
 
 def _client(url: str, slug: str, trust: ssl.SSLContext) -> httpx.AsyncClient:

@@ -4,12 +4,13 @@ long they wait in quiet.
 python -m benchmarks.service.siege
 
 The coordinator is a process of its own, over TLS on loopback; honest owners ask for the question
-again and again on connections that they keep, and every so often on new ones, from one address;
-strangers come from others (`--same`: from the same one). Each kind holds `--strangers` connections,
-or as many as descriptors allow. What is
-measured are honest owners' questions, and how many of them failed; reports are not sent here.
-Strangers, who would not compute on the machine they attack, do here: with `--apart` the coordinator
-has a processor to itself, and everybody else the others.
+and report, in turn, again and again on connections that they keep, and every so often on new ones,
+from one address; strangers come from others (`--same`: from the same one). Each kind holds
+`--strangers` connections, or as many as descriptors allow. What is measured is how long honest
+owners wait, how many requests failed, and in the end whether every report is there, once. Before
+each kind there is a quiet stretch to compare with, so that whatever else the machine does is in
+both. Strangers, who would not compute on the machine they attack, do here: with `--apart` the
+coordinator has a processor to itself, and everybody else the others.
 """
 
 import argparse
@@ -23,22 +24,24 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import cycle
 from pathlib import Path
 
 import numpy as np
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from rich.console import Console
 
+from benchmarks.doorstep import report_to
 from benchmarks.loopback import Authority
 from benchmarks.tables import Row, Table, Verdict
+from tacit.learners.query import PURPOSE, Invitation
 from tacit.service.coordinator.server import coordinator
 from tacit.service.coordinator.store import Store
 from tacit.service.protocol.door import ConnectionLimits
 from tacit.service.protocol.handshake import Request, request_headers
 from tacit.service.protocol.serving import Address, serve_forever
-from tacit.wire.envelopes import public_bytes
+from tacit.wire.envelopes import open_signed, public_bytes
 
 _CAMPAIGN = """
 kind = "boosting"
@@ -47,11 +50,12 @@ sample = "sample.csv"
 label = "y"
 epsilon = 2.0
 rounds = 1
-owners_per_round = 2
-start = 100000
+owners_per_round = 11
+start = 11
 minimum = 2
 deadline = 86400
 """
+_OWNERS = 10  # that report; one more says nothing, so that the question stays open
 _RESERVE = 200  # descriptors for everything else
 _PACE = 0.05  # seconds between requests of an honest owner
 _NEW = 10  # every so many requests on a new connection
@@ -173,9 +177,10 @@ class Owner:
         self._target, self._campaign, self._key = target, campaign, key
         self._trust = target.trust()
         self._stream: Stream | None = None
+        self.report = b""
 
-    async def call(self, method: str, path: str, body: bytes = b"") -> int:
-        """One signed request; its status."""
+    async def call(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
+        """One signed request; its status, and what came."""
         if self._stream is None:
             self._stream = await _connect(self._target, self._trust, "127.0.0.1")
         reader, writer = self._stream
@@ -186,8 +191,22 @@ class Owner:
         writer.write("\r\n".join([*lines, "", ""]).encode() + body)
         head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _PATIENCE)
         length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
-        await reader.readexactly(int(length or 0))
-        return int(head.split()[1])
+        return int(head.split()[1]), await reader.readexactly(int(length or 0))
+
+    async def ask_first(self) -> None:
+        """Wait for the question, and make the report to it."""
+        status, question = await self.call("GET", "/v1/question")
+        while status != 200:
+            await asyncio.sleep(_PACE)
+            status, question = await self.call("GET", "/v1/question")
+        key = Ed25519PublicKey.from_public_bytes(self._campaign)
+        self.report = report_to(open_signed(question, Invitation, PURPOSE, key))
+
+    async def go_on(self, turn: int) -> bool:
+        """Report, or ask for the question, in turn; whether that went well."""
+        if turn % 2:
+            return (await self.call("GET", "/v1/question"))[0] == 204
+        return (await self.call("POST", "/v1/report", self.report))[0] == 200
 
     @property
     def is_connected(self) -> bool:
@@ -219,8 +238,7 @@ async def _wait_times(owners: list[Owner], seconds: float) -> Waits:
         while time.monotonic() < until:
             began, is_kept = time.monotonic(), owner.is_connected
             try:
-                if await owner.call("GET", "/v1/question") != 204:
-                    failed += 1
+                failed += not await owner.go_on(asked)
             except (TimeoutError, OSError, EOFError):
                 failed += 1
                 owner.hang_up()
@@ -280,23 +298,20 @@ def _serve(folder: Path, port: int, key: bytes, processors: set[int]) -> None:
 async def _siege(target: Target, strangers: int, seconds: float, owners: list[Owner]) -> Table:
     console = Console(width=110, highlight=False)
     rows: list[Row] = []
-    quiet: SiegeRow | None = None
-    for name in (None, *KINDS):
-        attackers = None
-        if name is not None:
-            attackers = multiprocessing.Process(target=besiege, args=(name, target, strangers))
-            attackers.start()
-            await asyncio.sleep(3.0)
+    await _wait_times(owners, 2.0)  # everything has run once
+    for name in KINDS:
+        quiet = _row("quiet", await _wait_times(owners, seconds), None)
+        attackers = multiprocessing.Process(target=besiege, args=(name, target, strangers))
+        attackers.start()
+        await asyncio.sleep(3.0)
         try:
             waits = await _wait_times(owners, seconds)
         finally:
-            if attackers is not None:
-                attackers.terminate()
-                attackers.join()
-        row = _row(name or "quiet", waits, quiet)
-        quiet = row if quiet is None else quiet
-        rows.append(row)
-        console.print(" ".join((row.name, *row.cells)))
+            attackers.terminate()
+            attackers.join()
+        for row in (quiet, _row(name, waits, quiet)):
+            rows.append(row)
+            console.print(" ".join((row.name, *row.cells)))
         await asyncio.sleep(2.0)
     heading = (
         "strangers",
@@ -330,7 +345,7 @@ def measure(folder: Path, strangers: int, seconds: float, *, same: bool, apart: 
     listening.close()
     sources = ("127.0.0.1",) if same else tuple(f"127.0.1.{at}" for at in range(1, 21))
     target = Target(port, authority.certificate, sources)
-    keys = [Ed25519PrivateKey.generate() for _ in range(10)]
+    keys = [Ed25519PrivateKey.generate() for _ in range(_OWNERS + 1)]
     owners = [Owner(target, campaign, each) for each in keys]
     mine, *others = sorted(os.sched_getaffinity(0)) if apart else (0,)
     given = folder, port, key.private_bytes_raw(), {mine} if apart else set[int]()
@@ -349,11 +364,18 @@ def measure(folder: Path, strangers: int, seconds: float, *, same: bool, apart: 
                 await asyncio.sleep(0.2)
         store = Store(f"sqlite:///{folder}/campaign.db")
         store.add_tokens(tokens)
-        store.close()
         for owner, token in zip(owners, tokens, strict=True):
-            if await owner.call("POST", "/v1/enrol", token.encode()) != 200:
+            if (await owner.call("POST", "/v1/enrol", token.encode()))[0] != 200:
                 raise RuntimeError("an owner could not be enrolled")
-        return await _siege(target, strangers, seconds, owners)
+        *honest, silent = owners
+        silent.hang_up()
+        for owner in honest:
+            await owner.ask_first()
+        table = await _siege(target, strangers, seconds, honest)
+        kept = sorted(report for _, report in store.reports_of(1))
+        store.close()
+        lost = _OWNERS if kept != sorted(owner.report for owner in honest) else 0
+        return replace(table, note=f"{table.note}; reports lost: {lost}")
 
     try:
         return asyncio.run(main())
@@ -374,7 +396,8 @@ def main() -> None:
         chosen = {"same": given.same, "apart": given.apart}
         table = measure(Path(folder), given.strangers, given.seconds, **chosen)
     table.show(Console(width=110, highlight=False))
-    if not all(row.verdict is None or row.verdict.met for row in table.rows):
+    met = all(row.verdict is None or row.verdict.met for row in table.rows)
+    if not met or not table.note.endswith("lost: 0"):
         sys.exit(1)
 
 

@@ -357,7 +357,7 @@ def _is_there(database: str) -> bool:
     if database.startswith(_FILE) and not Path(database.removeprefix(_FILE)).exists():
         return False
     with _open(database).snapshot() as connection:
-        return inspect(connection).has_table("storage")
+        return bool(inspect(connection).has_table("storage"))
 
 
 def _records(database: str, campaign: str = "") -> Any:

@@ -20,6 +20,7 @@ from tacit.service.coordinator.server import Making, Service, campaign_files
 from tacit.service.coordinator.store import Store
 from tacit.service.device.client import Link
 from tacit.service.device.join import RehearsalPart, join
+from tacit.service.kinds import read_spec
 from tacit.service.kinds.campaign_file import Readers
 from tacit.service.protocol.handshake import Request, request_headers
 from tacit.wire import decode, encode
@@ -208,12 +209,11 @@ def test_a_file_that_cannot_be_served_keeps_no_other_from_being_served(
     """By its name, by a fault that nobody foresaw, or because its table is still to come."""
     folder = folder_with(tmp_path, "north")
     service = service_of(folder, f"sqlite:///{tmp_path}/c.db")
-    read = server.read_spec
 
     def faulty(file):
         if file.stem == "faulty":
             raise KeyError("nobody foresaw it")
-        return read(file)
+        return read_spec(file)
 
     monkeypatch.setattr(server, "read_spec", faulty)
     text = (folder / "north.toml").read_text()

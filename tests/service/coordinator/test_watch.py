@@ -55,8 +55,10 @@ def test_a_database_that_does_not_answer_is_not_ready_and_is_looked_at_once(monk
     assert [get(watch, "/readyz").status_code for _ in range(3)] == [503, 503, 503]
     assert looks == [1]
     assert get(watch, "/healthz").status_code == 200
+    looking = watch._looking
+    assert looking is not None
     going.set()
-    watch._looking.result(20)
+    looking.result(20)
     assert get(watch, "/readyz").status_code == 200
 
 
