@@ -99,9 +99,8 @@ def log(database: Database = HERE, campaign: Which = "", *, screen: Screen) -> N
     acts = _records(database, campaign).acts()
     screen.tell(acts=[act.__dict__ for act in acts])
     for act in acts:
-        screen.say(
-            f"{_moment(act.at)} {act.who} {act.what} {act.about} from {act.source}: {act.outcome}"
-        )
+        parts = (act.who, act.what, act.about, f"from {act.source}" if act.source else "")
+        screen.say(f"{_moment(act.at)} {' '.join(filter(None, parts))}: {act.outcome}")
 
 
 def grant(

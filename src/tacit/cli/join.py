@@ -78,10 +78,11 @@ class WatchedLink(Link):
 
 @contextmanager
 def watch_outcomes(screen: Screen, owners: int) -> Iterator[Callable[[str, int], None]]:
-    """A line for what is waited for, when that changes; of a gateway a bar for each kind of request
-    as soon as there is one, with the time left until so many owners have made it.
+    """A line for what is waited for, when that changes; of a gateway, whose owners each wait for
+    something else, every line once, and a bar for each kind of request as soon as there is one,
+    with the time left until so many owners have made it.
     """
-    said = ""
+    said, before = "", set[str]()
     counts: dict[str, int] = {}
     with bars(screen) as progress:
         shown = {
@@ -92,8 +93,9 @@ def watch_outcomes(screen: Screen, owners: int) -> Iterator[Callable[[str, int],
         def watch(path: str, status: int) -> None:
             nonlocal said
             line = _WAITING.get((path, status), said)
-            if line != said:
+            if line != said and not (owners > 1 and line in before):
                 said = line
+                before.add(line)
                 screen.say(line)
             if path in shown and owners > 1 and status == 200:
                 counts[path] = counts.get(path, 0) + 1

@@ -301,8 +301,11 @@ def several(
 def give_tokens(store: "Store", state: Path, wanted: int) -> int:
     """Have so many tokens in STATE/tokens; how many are new."""
     from tacit.service.coordinator.records import OPERATOR, Records
+    from tacit.service.coordinator.tables import ENDED
 
     file = state / "tokens"
+    if store.standing().state == ENDED:
+        return 0
     there = len(file.read_text().split()) if file.exists() else 0
     fresh = [secrets.token_urlsafe(24) for _ in range(wanted - there)]
     if fresh:

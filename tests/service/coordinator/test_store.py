@@ -277,3 +277,10 @@ def test_what_has_ended_stays_ended(store):
     standing = store.standing()
     assert (standing.state, standing.ended, standing.model) == (ENDED, "all rounds", b"model")
     assert store.moments() == moments
+
+
+def test_after_the_end_there_are_no_new_tokens(store):
+    store.add_tokens(["token number 0001"])
+    assert store.end("because", b"model")
+    with pytest.raises(StoreError, match="has ended"):
+        store.add_tokens(["token number 0002"])

@@ -341,6 +341,7 @@ DOCUMENT: Part = {
             _line(r"^[!-~]{16,200}(\n[!-~]{16,200})*\n?$"),
             _all_of(tokens={"type": "integer", "minimum": 1}),
             403,
+            409,
             security=_ADMIN,
             parameters=[_EXPIRES],
         )

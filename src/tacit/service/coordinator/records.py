@@ -316,6 +316,8 @@ class AdminRoutes:
             if not (new and good):
                 return error("malformed", 400), ""
             expires = float(until) if until else None
+            if self._store.standing().state == ENDED:
+                return error("ended", 409), ""
             added = [token.decode() for token in new]
             self._store.add_tokens(added, expires=expires, maker=who)
             return JSONResponse({"tokens": len(new)}), f"{len(new)} tokens"

@@ -274,9 +274,11 @@ class Store:
         self, new: Sequence[str], *, expires: float | None = None, maker: str = ""
     ) -> None:
         """Allow as many owners to enrol, until a moment (seconds since 1970); only hashes are
-        kept. A token that is there already stays as it is.
+        kept. A token that is there already stays as it is. After the end there are no new ones.
         """
         with self.transaction() as connection:
+            if self.standing().state == ENDED:
+                raise StoreError(f"campaign {self.slug!r} has ended: nobody can take part any more")
             added = sql.upsert(connection, tokens).on_conflict_do_nothing()
             every = {"campaign": self.id, "made": time.time(), "expires": expires, "maker": maker}
             connection.execute(added, [{**every, "token": self.hide(token)} for token in new])
