@@ -160,7 +160,7 @@ def test_folders_divide_a_set_by_a_column(tmp_path):
         folder = tmp_path / f"state={state}"
         folder.mkdir()
         parquet.write_table(pa.table({"x": [1.0, 2.0]}), folder / "part.parquet")
-    table = TableSet.open(tmp_path)
+    table = TableSet.open_all(tmp_path)
     assert table.names == ("x", "state")
     assert table.read().columns["state"].tolist() == ["a", "a", "b", "b"]
     assert table.count_rows() == 4
@@ -172,14 +172,14 @@ def test_folders_of_other_writers_are_read_as_they_mean_it(tmp_path):
     """
     table = pa.table({"town": ["São Paulo", "a/b", "a/b"], "age": [1, 2, 3]})
     parquet.write_to_dataset(table, tmp_path / "set", partition_cols=["town"])
-    found = list(TableSet.open(tmp_path / "set").read_batches(None, 10))
+    found = list(TableSet.open_all(tmp_path / "set").read_batches(None, 10))
     assert sorted(pa.Table.from_batches(found).column("town").to_pylist()) == [
         "São Paulo", "a/b", "a/b",
     ]  # fmt: skip
     for number in (1, 2):
         (tmp_path / f"{number}.csv").write_bytes("größe;x\n1,5;2\n".encode("latin-1"))
     form = TextForm(decimal=",", encoding="latin-1")
-    assert TableSet.open(tmp_path / "*.csv", form).count_rows() == 2
+    assert TableSet.open_all(tmp_path / "*.csv", form).count_rows() == 2
 
 
 def test_what_begins_with_an_underscore_is_no_part_of_a_set(files):

@@ -277,7 +277,7 @@ def open_rows(
         return TableFile.open(path, form, heading)
     from tacit.data.table_set import TableSet
 
-    return TableSet.open(path, form)
+    return TableSet.open_all(path, form)
 
 
 def read_sample(file: "TableFile", roles: ColumnRoles) -> Sample:

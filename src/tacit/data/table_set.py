@@ -62,7 +62,7 @@ class TableSet(TableFile):
     members: tuple[SetFile, ...] = ()
 
     @classmethod
-    def open(cls, path: Location, form: TextForm = PLAIN) -> "TableSet":
+    def open_all(cls, path: Location, form: TextForm = PLAIN) -> "TableSet":
         """Read the headings of all files, and refuse files that do not go together."""
         members: list[SetFile] = []
         first: TableFile | None = None
@@ -101,7 +101,7 @@ class TableSet(TableFile):
 def open_table(path: Location, form: TextForm = PLAIN) -> TableFile:
     """One file, or several as one."""
     single = isinstance(path, str | Path) and Path(path).is_file()
-    return TableFile.open(path, form) if single else TableSet.open(path, form)  # type: ignore[arg-type]
+    return TableFile.open(path, form) if single else TableSet.open_all(path, form)  # type: ignore[arg-type]
 
 
 def is_location(given: Any) -> bool:
