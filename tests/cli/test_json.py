@@ -31,7 +31,6 @@ COMMANDS = commands()
 ENVIRONMENT = {"PYTHONPATH": str(Path(tacit.__file__).parents[1])}  # wherever a process begins
 EXAMPLES = {  # what a document must have, of commands whose example runs by itself
     "demo": {"rows", "report", "files", "seconds"},
-    "compile": {"seconds"},
     "plan": {"plans", "collect", "notes"},
     "fit": {"model", "label", "guarantee", "plan", "test", "ended", "next"},
     "predict": {"rows", "out", "accuracy", "ignored_columns"},
@@ -69,7 +68,6 @@ SERVED = {
 }  # these need each other, or go on until Ctrl-C
 WRONG = {  # each command, asked for something that its user has to change
     "demo": "--epsilon 0",
-    "compile": "everything",
     "plan": "gone.csv --label income --owners 5",
     "fit": "gone.csv --label income --public mine.csv",
     "predict": "gone.tacit new.csv",

@@ -4,7 +4,8 @@ product of matrices that rounds alike in any block, `exponential` and `turn` are
 round alike on every machine and in every language (docs/reference/wire.md).
 
 numba is imported when a loop is first called, not where it is defined: it takes longer to load than
-ten rows to predict, which `interpreted` does without it.
+ten rows to predict, which `interpreted` does without it, and longer to compile than a small fit
+takes, which `in_arrays` does by NumPy.
 
 For arithmetic on 64-bit words there is what a machine does in one or two instructions and numba
 does not offer by itself, and three ways to compile: inside other loops (`inline`), on every element
@@ -19,7 +20,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from functools import cached_property, update_wrapper
 from pathlib import Path
 from threading import RLock
@@ -32,7 +33,22 @@ from tacit._util.types import FloatArray
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _INTERPRETED = ContextVar("_INTERPRETED", default=False)
+_IN_ARRAYS = ContextVar("_IN_ARRAYS", default=False)
 _ONE_AT_A_TIME = RLock()
+
+
+class _Patience:
+    """How many steps this process still takes in arrays: as long as compiling would take."""
+
+    left = 1 << 31
+
+    def lasts(self, steps: int) -> bool:
+        """Whether there are so many steps left, which are taken then; if not, there are none."""
+        self.left = self.left - steps if steps <= self.left else 0
+        return self.left > 0
+
+
+_PATIENCE = _Patience()
 
 
 class Kernel(Generic[_P, _R]):
@@ -46,6 +62,16 @@ class Kernel(Generic[_P, _R]):
         update_wrapper(self, function)
         self._options = options
         self._compiled: Any = None
+        self._arrays: tuple[Callable[_P, _R], Callable[_P, int]] | None = None
+
+    def by_arrays(self, steps: Callable[_P, int]) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
+        """Decorates what does the same, to the bit, by NumPy; `steps`: on how many numbers."""
+
+        def take(form: Callable[_P, _R]) -> Callable[_P, _R]:
+            self._arrays = form, steps
+            return form
+
+        return take
 
     @property
     def compiled(self) -> Any:
@@ -65,6 +91,11 @@ class Kernel(Generic[_P, _R]):
     def __call__(self, *given: _P.args, **named: _P.kwargs) -> _R:
         if _INTERPRETED.get():
             return self.__wrapped__(*given, **named)
+        if self._compiled is None and self._arrays is not None and _IN_ARRAYS.get():
+            form, steps = self._arrays
+            if _PATIENCE.lasts(steps(*given, **named)):
+                with interpreted():  # small functions are as good for arrays as for numbers
+                    return form(*given, **named)
         return cast(_R, (self._compiled or self.compiled)(*given, **named))
 
 
@@ -83,7 +114,21 @@ def interpreted() -> Iterator[None]:
         _INTERPRETED.reset(token)
 
 
-def kernel(function: Callable[_P, _R]) -> Callable[_P, _R]:
+@contextmanager
+def in_arrays() -> Iterator[None]:
+    """Loops that NumPy can do as well (`Kernel.by_arrays`) are done by it until that has taken as
+    long as compiling them: the same bits, and a small fit loads no compiler.
+
+    Only where rows are in this process to be simulated with, as in `interpreted`.
+    """
+    token = _IN_ARRAYS.set(True)
+    try:
+        yield
+    finally:
+        _IN_ARRAYS.reset(token)
+
+
+def kernel(function: Callable[_P, _R]) -> Kernel[_P, _R]:
     """Compile a hot loop: machine code kept on disk, the interpreter's lock released."""
     return Kernel(function, cache=True, nogil=True)
 
@@ -194,7 +239,7 @@ def spread(work: Callable[[slice], _R], parts: Iterable[slice]) -> list[_R]:
         drain()
         return done
     with ThreadPoolExecutor(others) as pool:
-        running = [pool.submit(drain) for _ in range(others)]
+        running = [pool.submit(copy_context().run, drain) for _ in range(others)]
         drain()
         for other in running:
             other.result()
@@ -223,6 +268,22 @@ def affine(X: FloatArray, centre: FloatArray, matrix: FloatArray, out: FloatArra
                 out[i, k] += x * matrix[j, k]
 
 
+@affine.by_arrays(lambda X, centre, matrix, out: X.size * matrix.shape[1])
+def _affine(X: FloatArray, centre: FloatArray, matrix: FloatArray, out: FloatArray) -> None:
+    out[:] = 0.0
+    for j in range(len(matrix)):
+        out += (X[:, j, np.newaxis] - centre[j]) * matrix[j]
+
+
+def sums_of_squares(rows: FloatArray) -> FloatArray:
+    """Of each row, added in the order of its numbers: a library's order may depend on the machine.
+
+    >>> sums_of_squares(np.array([[3.0, 4.0], [0.0, 1.0]]))
+    array([25.,  1.])
+    """
+    return np.asarray(np.add.accumulate(rows * rows, axis=1)[:, -1])
+
+
 def _write_power(typing_context: Any, exponent: Any) -> tuple[Any, Any]:
     """2.0 to a whole power from -1022 to 1023: its bits."""
     from llvmlite import ir
@@ -245,6 +306,7 @@ _LN2_HIGH, _LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
 _PER_QUARTER = 0.6366197723675814
 _QUARTER = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21)
 _LEAST, _MOST, _FARTHEST = -708.0, 709.0, 1e6
+_FACTORIALS = tuple(float(math.factorial(n)) for n in range(12, -1, -1))
 
 
 @kernel
@@ -259,23 +321,25 @@ def exponential(x: float) -> float:
     octaves = np.floor(x * _PER_OCTAVE + 0.5)
     r = (x - octaves * _LN2_HIGH) - octaves * _LN2_LOW
     total = 1.0 / 6227020800.0
-    for factorial in (
-        479001600.0,
-        39916800.0,
-        3628800.0,
-        362880.0,
-        40320.0,
-        5040.0,
-        720.0,
-        120.0,
-        24.0,
-        6.0,
-        2.0,
-        1.0,
-        1.0,
-    ):
+    for factorial in _FACTORIALS:
         total = total * r + 1.0 / factorial
     return float(total * _power_of_two(np.int64(octaves)))
+
+
+def exponentials(x: FloatArray) -> FloatArray:
+    """`exponential` of each number, the same bits.
+
+    >>> exponentials(np.array([0.0, -1000.0, np.nan]))
+    array([1., 0., 0.])
+    """
+    near = np.clip(np.nan_to_num(x), _LEAST, _MOST)
+    octaves = np.floor(near * _PER_OCTAVE + 0.5)
+    r = (near - octaves * _LN2_HIGH) - octaves * _LN2_LOW
+    total = np.full_like(near, 1.0 / 6227020800.0)
+    for factorial in _FACTORIALS:
+        total = total * r + 1.0 / factorial
+    raised = np.ldexp(total, octaves.astype(np.int64))
+    return np.where(x >= _LEAST, np.where(x > _MOST, np.inf, raised), 0.0)
 
 
 @kernel

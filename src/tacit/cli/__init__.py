@@ -32,7 +32,6 @@ _UsageError: Any = typer.BadParameter.__mro__[1]  # its own name moved between r
 # importing it.
 COMMANDS = {
     "demo": "See what owners add to public rows, method by method.",
-    "compile": "Compile once, after an install, what a fit runs.",
     "plan": "Say what asking owners should bring, before anybody is asked.",
     "fit": "Fit a private model: every owner speaks at most once, in noise.",
     "predict": "Predict new rows with a saved model.",
@@ -56,7 +55,6 @@ _LISTING = "tacit.listing"
 _ELSEWHERE = {"reproduce": "tacit-papers"}
 _GROUP = "tacit.commands"
 _FILES = {
-    "compile": "fit",
     "leave": "join",
     "model": "join",
     "helper": "serve",

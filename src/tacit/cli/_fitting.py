@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from tacit._util.checks import Heading, whole
+from tacit._util.kernels import in_arrays
 from tacit._util.stopping import on_interrupt
 from tacit.algorithms.combination import Outlook, look_ahead
 from tacit.algorithms.public_baseline import PublicModel, fit_public
@@ -70,6 +71,7 @@ class FitRequest:
         return open_rows(file, *self.files.written, heading=self.headings[file])
 
 
+@in_arrays()
 def carry_out(request: FitRequest, screen: Screen) -> None:
     """Read, tell what to expect, ask, save, test, and tell what came of it."""
     began = time.monotonic()

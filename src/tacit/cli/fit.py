@@ -1,14 +1,11 @@
 """tacit fit: a private model from a file of owners' rows and a file of public rows. Options and
-files are checked here, before anything is loaded that computes. tacit compile: the same on made-up
-rows, for what it leaves compiled.
+files are checked here, before anything is loaded that computes.
 
 A new estimator that can be saved is one more line of `METHODS`.
 """
 
-import time
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
@@ -279,34 +276,6 @@ def fit(
 
     roles = ColumnRoles(label, owners, schema, category or (), leave_out or ())
     carry_out(FitRequest(method, options, files, headings, roles, seed=seed), screen)
-
-
-def compile(*, screen: Screen) -> None:  # noqa: A001 - commands are called as their functions
-    """Compile once, after an install, what a fit runs: the first tacit fit then takes no longer
-    than the others.
-
-    It fits the files that tacit demo leaves to try, in a folder of its own; what is compiled is
-    kept on disk beside the program.
-
-    Example:
-        tacit compile
-    """
-    began = time.monotonic()
-    with on_interrupt():
-        from tacit.cli._demo_trials import LABEL, write_files
-    with TemporaryDirectory() as name:
-        files = Path(name)
-        write_files(files)
-        fit(
-            files / "people.csv",
-            LABEL,
-            public=files / "mine.csv",
-            test=files / "test.csv",
-            out=files / "model.tacit",
-            screen=Screen(True),  # nobody reads its words
-        )
-    screen.tell(seconds=round(time.monotonic() - began, 1))
-    screen.say("compiled: the first tacit fit takes no longer than the others")
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from tacit._util.checks import bad, one_of, whole
+from tacit._util.kernels import in_arrays
 from tacit._util.types import AnyArray, FloatArray
 from tacit.algorithms.combination import MAPS, Outlook
 from tacit.algorithms.gradient_trees import Growth, grow
@@ -169,6 +170,7 @@ class PrivateClassifier(EstimatorFace, ClassifierMixin, BaseEstimator):  # type:
         tags.classifier_tags.poor_score = True  # the few hundred rows of a check drown in the noise
         return tags
 
+    @in_arrays()
     def fit(
         self,
         X: Any,

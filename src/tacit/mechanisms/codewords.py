@@ -7,11 +7,11 @@ agree on every codeword, and sums of codewords are exact. Names that differ in t
 opposite codewords: of each pair one is computed.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from tacit._util.kernels import kernel
+from tacit._util.kernels import kernel, sums_of_squares
 from tacit._util.types import AnyArray, WordArray
 
 STEPS = 1 << 30  # a codeword's coordinates are multiples of 1 / STEPS
@@ -25,6 +25,7 @@ _EVEN_BYTES = np.uint32(0x00FF00FF)
 _BEND = (0.10357, 0.28702, -0.61922, 0.76565)
 _B1, _B2, _B3, _B4 = (np.float32(c * 2.0 ** (-18 * (i + 1))) for i, c in enumerate(_BEND))
 _MIDDLE = np.float32(510.5)
+OPERATIONS = 16  # of arrays on each coordinate, as long as this many of other loops
 
 
 @kernel
@@ -83,6 +84,20 @@ def closeness(first: np.uint64, direction: AnyArray, room: "Room") -> None:
         inner[c] = np.float32(inner[c] / np.sqrt(square[c]))
 
 
+_many_seeds, _many_coordinates = cast(Any, seeds), cast(Any, coordinate)  # arrays as numbers
+
+
+def closeness_of_many(first: WordArray, directions: AnyArray, axes: int) -> AnyArray:
+    """`closeness` of a row of directions each, (n, axes), by arrays: the same bits."""
+    low, high = _many_seeds(first[:, np.newaxis] + np.arange(axes, dtype=np.uint64))
+    inner, square = np.zeros((2, *low.shape), dtype=np.float32)
+    for j in range(directions.shape[1]):
+        z = _many_coordinates(low, high, np.uint32(j * int(_STEP) & 0xFFFFFFFF))
+        inner += z * directions[:, j, np.newaxis]
+        square += z * z
+    return np.asarray(inner / np.sqrt(square))
+
+
 class Room(NamedTuple):
     """Where the axes of one owner are worked on: their seeds, inner products, squared lengths."""
 
@@ -118,10 +133,25 @@ def whole_steps(name: np.uint64, out: AnyArray) -> None:
         out[j] = np.int64(np.rint(raw[j] / length * STEPS))
 
 
+def whole_steps_of_many(names: WordArray, dim: int) -> AnyArray:
+    """`whole_steps` of each name, (n, dim), by arrays: the same bits."""
+    low, high = (part[:, np.newaxis] for part in _many_seeds(names >> np.uint64(1)))
+    sign = 1.0 - 2.0 * (names & np.uint64(1)).astype(np.float64)
+    places = np.arange(dim, dtype=np.uint32) * _STEP
+    raw = sign[:, np.newaxis] * _many_coordinates(low, high, places).astype(np.float64)
+    length = np.sqrt(sums_of_squares(raw))
+    return np.asarray(np.rint(raw / length[:, np.newaxis] * STEPS).astype(np.int64))
+
+
 @kernel
 def _fill(names: WordArray, out: AnyArray) -> None:
     for i in range(len(names)):
         whole_steps(names[i], out[i])
+
+
+@_fill.by_arrays(lambda names, out: OPERATIONS * out.size)
+def _fill_arrays(names: WordArray, out: AnyArray) -> None:
+    out[:] = whole_steps_of_many(names, out.shape[1])
 
 
 def codewords(names: WordArray, dim: int) -> AnyArray:

@@ -20,15 +20,25 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betainc
 
-from tacit._util.kernels import kernel
+from tacit._util.kernels import kernel, sums_of_squares
 from tacit._util.types import AnyArray, BoolArray, FloatArray, WordArray
 from tacit.mechanisms.base import Mechanism, Reports
-from tacit.mechanisms.codewords import STEPS, closeness, codewords, room_for, whole_steps
+from tacit.mechanisms.codewords import (
+    OPERATIONS,
+    STEPS,
+    closeness,
+    closeness_of_many,
+    codewords,
+    room_for,
+    whole_steps,
+    whole_steps_of_many,
+)
 from tacit.mechanisms.streams import BASE, Odds, high_product, odds, unfair_below, unit
 
 _PANELS, _NODES = 64, 48  # of the quadrature: about 1e-12
 _GAIN = 0.017  # doubling the codewords must lower the error by more than this to be worth the time
 _CANDIDATES = range(5, 13)  # of the number of candidates: 32 to 4,096
+_AT_ONCE = 1 << 15  # inner products, or coordinates, of owners that are drawn by arrays
 _SQUARE_SHIFT = 10  # squares of a block of codewords must fit 64 bits
 
 
@@ -222,7 +232,7 @@ class PrivUnit(Mechanism):
         # codeword = t * direction + sqrt(1 - t^2) * (uniform among what is orthogonal), E[t^2] =
         # square
         cap, dim, radius = self.laws[level], self.space.dim, self.space.radius_2
-        along = _directions(x) ** 2
+        along = _directions(x, np.sqrt(np.sum(x**2, axis=1))) ** 2
         across = (1 - along) / max(dim - 1, 1)
         moment = cap.square * along + (1 - cap.square) * across
         return np.asarray((radius / cap.pull) ** 2 * moment - x**2)
@@ -239,9 +249,9 @@ class PrivUnit(Mechanism):
         return np.array([2 * longest * self.space.radius_2 / cap.pull for cap in self.laws])
 
 
-def _directions(x: FloatArray) -> FloatArray:
-    """Rows divided by their length; a zero row points along the first axis."""
-    length = np.sqrt(np.sum(x**2, axis=1, keepdims=True))
+def _directions(x: FloatArray, lengths: FloatArray) -> FloatArray:
+    """Rows divided by their lengths; a zero row points along the first axis."""
+    length = lengths[:, np.newaxis]
     first = np.eye(1, x.shape[1])
     return np.where(length > 0, x / np.where(length > 0, length, 1.0), first)
 
@@ -290,6 +300,35 @@ def _draw_codewords(
         near = favoured * high
         place = u // high if u < near else favoured + (u - near) // low
         names[i, 0] = public | np.uint64(_in_place(room.inner, np.int64(place)))
+
+
+@_draw_codewords.by_arrays(
+    lambda shares, tape, law, names, done: OPERATIONS * shares.size * int(law.constants[0]) // 2
+)
+def _draw_arrays(
+    shares: FloatArray, tape: WordArray, law: _CapLaw, names: AnyArray, done: BoolArray
+) -> None:
+    """The same with all axes of some owners in the order of closeness."""
+    constants, radius = law
+    candidates, favoured, high, low, total = constants
+    axes, near = int(candidates) // 2, favoured * high
+    for start in range(0, len(shares), 1 + _AT_ONCE // axes):
+        some = slice(start, start + 1 + _AT_ONCE // axes)
+        sphere, public, choice = tape[some, -3:].T
+        length = np.sqrt(sums_of_squares(shares[some]))
+        sign = np.where(unit(sphere) < 0.5 + 0.5 * length / radius, 1.0, -1.0)
+        directions = (sign[:, np.newaxis] * _directions(shares[some], length)).astype(np.float32)
+        public = public & ~(candidates - np.uint64(1))
+        inner = closeness_of_many(public >> np.uint64(1), directions, axes)
+        done[some] &= ~(choice * total < unfair_below(total))
+        u = high_product(choice, total)
+        place = np.where(u < near, u // high, favoured + (u - near) // low).astype(np.int64)
+        is_far = place >= axes
+        ahead = np.where(is_far, 2 * axes - 1 - place, place)
+        order = np.argsort(-np.abs(inner), axis=1, kind="stable")
+        axis = np.take_along_axis(order, ahead[:, np.newaxis], axis=1)
+        is_back = np.take_along_axis(inner, axis, axis=1)[:, 0] < 0
+        names[some, 0] = public | (2 * axis[:, 0] + (is_back != is_far)).astype(np.uint64)
 
 
 @kernel
@@ -347,6 +386,14 @@ def _sum(names: WordArray, shift: int, sums: AnyArray, squares: AnyArray) -> Non
         for j in range(len(sums)):
             sums[j] += z[j]
             squares[j] += (z[j] >> shift) * (z[j] >> shift)
+
+
+@_sum.by_arrays(lambda names, shift, sums, squares: OPERATIONS * len(names) * len(sums))
+def _sum_arrays(names: WordArray, shift: int, sums: AnyArray, squares: AnyArray) -> None:
+    for start in range(0, len(names), 1 + _AT_ONCE // len(sums)):
+        z = whole_steps_of_many(names[start : start + 1 + _AT_ONCE // len(sums)], len(sums))
+        sums += z.sum(axis=0)
+        squares += ((z >> shift) ** 2).sum(axis=0)
 
 
 def codeword_sums(names: WordArray, dim: int, shift: int) -> tuple[AnyArray, AnyArray]:

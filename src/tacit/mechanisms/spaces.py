@@ -17,8 +17,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tacit._util.checks import bad, positive, whole
-from tacit._util.kernels import kernel
+from tacit._util.kernels import sums_of_squares
 from tacit._util.types import FloatArray
+
+_AT_ONCE = 1 << 16  # coordinates
 
 
 def _accept_radius(radius: object) -> float:
@@ -114,72 +116,30 @@ class Ball(Space):
 
     def clip(self, x: FloatArray) -> FloatArray:
         rows = np.ascontiguousarray(x, dtype=np.float64).reshape(-1, self.dim)
-        clipped = np.empty_like(rows)
-        is_inside = _move_inside(rows, self.radius, clipped)
-        return x if is_inside else clipped.reshape(x.shape)
+        clipped, step = None, 1 + _AT_ONCE // self.dim
+        for start in range(0, len(rows), step):
+            some = rows[start : start + step]
+            with np.errstate(over="ignore", invalid="ignore"):
+                is_long = ~(sums_of_squares(some) <= self.radius * self.radius)  # so is NaN
+                if is_long.any():
+                    clipped = rows.copy() if clipped is None else clipped
+                    clipped[start : start + step][is_long] = _shorten(some[is_long], self.radius)
+        return x if clipped is None else clipped.reshape(x.shape)
 
 
-@kernel
-def _move_inside(x: FloatArray, radius: float, out: FloatArray) -> bool:
-    """Whether all rows are in the ball already; else they are, in `out`. One kernel, so that no
-    long row is the first for which something is compiled.
+def _shorten(x: FloatArray, radius: float) -> FloatArray:
+    """Rows along their directions up to the radius. Of a row with infinite coordinates only those
+    count; NaN is 0.
     """
-    is_inside = _are_short(x, radius)
-    if not is_inside:
-        _shorten(x, radius, out)
-    return is_inside
-
-
-@kernel
-def _are_short(x: FloatArray, radius: float) -> bool:
-    """Whether all rows are in the ball; never for NaN. Squares are added in the order of the
-    coordinates: a library's order may depend on the machine.
-    """
-    for i in range(len(x)):
-        square = 0.0
-        for j in range(x.shape[1]):
-            square += x[i, j] * x[i, j]
-        if not square <= radius * radius:
-            return False
-    return True
-
-
-@kernel
-def _shorten(x: FloatArray, radius: float, out: FloatArray) -> None:
-    """Rows of the ball: each as it is if it is short, else along its direction."""
-    for i in range(len(x)):
-        if _are_short(x[i : i + 1], radius):
-            for j in range(x.shape[1]):
-                out[i, j] = x[i, j]
-            continue
-        is_endless, peak = False, 0.0
-        for j in range(x.shape[1]):
-            is_endless = is_endless or np.isinf(x[i, j])
-        for j in range(x.shape[1]):
-            out[i, j] = _finite(x[i, j], is_endless, radius)
-            peak = max(peak, abs(out[i, j]))
-        if not peak > 0:
-            continue
-        for j in range(x.shape[1]):
-            out[i, j] /= peak  # so that no square overflows
-        square = 0.0
-        for j in range(x.shape[1]):
-            square += out[i, j] * out[i, j]
-        length = np.sqrt(square)
-        is_outside = peak * length > radius
-        for j in range(x.shape[1]):
-            if is_outside:
-                out[i, j] *= radius / length
-            else:
-                out[i, j] = _finite(x[i, j], is_endless, radius)
-
-
-@kernel
-def _finite(value: float, is_endless: bool, radius: float) -> float:
-    """A coordinate of a vector; of one with infinite coordinates only those count."""
-    if is_endless:
-        return (radius if value > 0 else -radius) if np.isinf(value) else 0.0
-    return 0.0 if np.isnan(value) else value
+    is_infinite = np.isinf(x)
+    is_endless = is_infinite.any(axis=1, keepdims=True)
+    finite = np.where(is_endless, 0.0, np.where(np.isnan(x), 0.0, x))
+    finite[is_infinite] = np.copysign(radius, x[is_infinite])
+    peak = np.abs(finite).max(axis=1, keepdims=True)
+    scaled = finite / np.where(peak > 0, peak, 1.0)  # so that no square overflows
+    length = np.sqrt(sums_of_squares(scaled))[:, np.newaxis]
+    is_outside = peak * length > radius
+    return np.where(is_outside, scaled * (radius / np.where(is_outside, length, 1.0)), finite)
 
 
 @dataclass(frozen=True)

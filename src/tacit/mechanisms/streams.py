@@ -215,7 +215,7 @@ def round_up(fraction: float, coin32: np.uint64) -> int:
 @kernel
 def unit(word: np.uint64) -> float:
     """A uniform multiple of 2^-53 in [0, 1)."""
-    return float(np.float64(np.int64(word >> np.uint64(11))) / _TWO_53)
+    return np.float64(np.int64(word >> np.uint64(11))) / _TWO_53
 
 
 @kernel

@@ -183,16 +183,13 @@ class FeatureMap:
         return out
 
 
-@kernel
 def _products(flat: FloatArray, out: FloatArray) -> None:
-    size = flat.shape[1]
-    for i in range(len(flat)):
-        place = size
-        for j in range(size):
-            out[i, j] = flat[i, j]
-            for k in range(j, size):
-                out[i, place] = flat[i, j] * flat[i, k]
-                place += 1
+    place = flat.shape[1]
+    out[:, :place] = flat
+    for j in range(flat.shape[1]):
+        others = flat[:, j:]
+        np.multiply(others, flat[:, j, np.newaxis], out=out[:, place : place + others.shape[1]])
+        place += others.shape[1]
 
 
 @kernel

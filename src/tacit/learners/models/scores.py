@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tacit._util.checks import bad, whole
-from tacit._util.kernels import affine, exponential, kernel
+from tacit._util.kernels import affine, exponential, exponentials, kernel
 from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.learners.models.features import Expansion, FeatureMap
 from tacit.learners.query import Cost, table
@@ -341,6 +341,18 @@ def _softmax(scores: FloatArray, out: FloatArray) -> None:
             out[i, k] /= total
 
 
+@_softmax.by_arrays(lambda scores, out: 30 * scores.size)
+def _softmax_arrays(scores: FloatArray, out: FloatArray) -> None:
+    largest = scores[:, 0].copy()
+    for each in scores.T[1:]:
+        largest = np.where(each > largest, each, largest)
+    total = np.zeros(len(scores))
+    for k in range(scores.shape[1]):
+        out[:, k] = exponentials(scores[:, k] - largest)
+        total += out[:, k]
+    out /= total[:, np.newaxis]
+
+
 @kernel
 def _heights(left: IntArray, right: IntArray, column: IntArray) -> IntArray:
     """Nodes on the longest walk from each node to a leaf; children come after their node."""
@@ -381,6 +393,19 @@ def _add_scores(
     for i in range(len(X)):
         for tree in range(len(walk.roots)):
             out[i, classes[tree]] += value[_leaf(X[i], tree, walk)]
+
+
+@_add_scores.by_arrays(lambda X, walk, value, classes, out: 32 * len(X) * len(walk.roots))
+def _add_arrays(
+    X: FloatArray, walk: _Walk, value: FloatArray, classes: IntArray, out: FloatArray
+) -> None:
+    for tree in range(len(walk.roots)):
+        node = np.full(len(X), walk.roots[tree])
+        while (rows := np.flatnonzero(walk.column[node] >= 0)).size:
+            at = node[rows]
+            below = X[rows, walk.column[at]] <= walk.cut[at]
+            node[rows] = np.where(below, walk.left[at], walk.right[at])
+        out[:, classes[tree]] += value[node]
 
 
 @kernel

@@ -25,7 +25,7 @@ from typing import ClassVar
 import numpy as np
 
 from tacit._util.checks import bad, positive
-from tacit._util.kernels import affine, kernel
+from tacit._util.kernels import affine, kernel, sums_of_squares
 from tacit._util.types import FloatArray, IntArray
 from tacit.data.cohort import BlockOwners, Cohort
 from tacit.learners.learner import Facts, Learner, ShareQuery
@@ -35,6 +35,8 @@ from tacit.learners.models.scores import Mapped, ScoreModel, Trees, contrasts, s
 from tacit.learners.query import Answer, Cost, in_blocks, table
 from tacit.mechanisms.spaces import Ball
 from tacit.wire import message
+
+_TURN = 1 << 14  # what a turn of a loop over arrays takes at least, in steps
 
 
 @message("gradient")
@@ -209,6 +211,28 @@ def mean_shortened(
                 weight = w * residuals[i, a]
                 for j in range(phi.shape[1]):
                     out[owner, a, j] += weight * phi[i, j]
+
+
+@mean_shortened.by_arrays(
+    lambda residuals, phi, longest, reach, of, out: 8 * phi.size + _TURN * max(np.diff(of.offsets))
+)
+def _mean_shortened(
+    residuals: FloatArray,
+    phi: FloatArray,
+    longest: FloatArray,
+    reach: float,
+    of: BlockOwners,
+    out: FloatArray,
+) -> None:
+    length = longest * np.sqrt(sums_of_squares(phi))
+    w = np.where(length > reach, reach / np.where(length > 0, length, 1.0), 1.0)
+    counts = np.diff(of.offsets)
+    w = w / np.repeat(of.sizes, counts)
+    weights = w[:, np.newaxis] * residuals
+    for row in range(counts.max(initial=0)):  # the first of every owner, the second, ...
+        owners = np.flatnonzero(counts > row)
+        rows = of.offsets[owners] + row
+        out[owners] += weights[rows, :, np.newaxis] * phi[rows, np.newaxis]
 
 
 @kernel
