@@ -23,6 +23,7 @@ from pyarrow import parquet
 
 from benchmarks.children import figures_of
 from tacit import PrivateClassifier
+from tacit._util.kernels import compile_at_once
 from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.public_baseline import fit_public
 from tacit.data.sample import Sample
@@ -111,6 +112,7 @@ def measure_fit(setting: Setting) -> dict[str, float]:
 
         if setting.way == "ray":
             _start_ray(setting.workers)
+        compile_at_once()
         fit(warm)
         with suppress(OSError):
             Path("/proc/self/clear_refs").write_text("5")

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import signal
 from collections import Counter
 from pathlib import Path
@@ -131,6 +132,28 @@ def test_stopping_keeps_the_predictions_that_are_done(model, folder, tmp_path, m
     assert kept.column_names == ["row", "prediction"]
     assert kept["row"].to_pylist() == list(range(1, 201))
     assert f"the first 200 predictions are in {out}.part" in result.output
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.parquet"])
+def test_a_file_that_ends_in_the_middle_keeps_the_predictions_that_are_done(
+    model, folder, tmp_path, monkeypatch, name
+):
+    monkeypatch.setattr("tacit.cli.predict._BLOCK", 50)
+    rows, damaged = arrow_csv.read_csv(folder / "new.csv"), tmp_path / "new.parquet"
+    parquet.write_table(rows, damaged, row_group_size=100, use_dictionary=False)
+    place = parquet.read_metadata(damaged).row_group(1).column(0).data_page_offset
+    content = bytearray(damaged.read_bytes())
+    content[place : place + 40] = bytes(40)
+    damaged.write_bytes(content)
+    out, draft = tmp_path / name, tmp_path / f"{name}.part"
+    result = run(app, ["predict", str(model), str(damaged), "--out", str(out)])
+    said = (
+        f"row group 2 of 5 is damaged.*; the first 100 predictions are in {re.escape(str(draft))}"
+    )
+    assert re.search(said, str(result.exception))
+    assert not out.exists()
+    kept = parquet.read_table(draft) if name == "p.parquet" else arrow_csv.read_csv(draft)
+    assert kept["row"].to_pylist() == list(range(1, 101))
 
 
 def test_explain_writes_a_page_of_a_saved_model(folder, model):

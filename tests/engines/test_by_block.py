@@ -213,6 +213,30 @@ def test_a_file_without_a_column_is_named(tmp_path):
         open_rows(tmp_path)
 
 
+def test_files_of_two_formats_are_named(tmp_path):
+    parquet.write_table(pa.table({"x": [1.0], "y": [0]}), tmp_path / "a.parquet")
+    (tmp_path / "b.csv").write_text("x,y\n1,0\n")
+    with pytest.raises(ValueError, match=r"b\.csv and .*a\.parquet are of two formats"):
+        open_rows(tmp_path)
+    assert open_rows(tmp_path / "*.parquet").count_rows() == 1
+
+
+def test_a_link_that_leads_nowhere_is_named(tmp_path):
+    parquet.write_table(pa.table({"x": [1.0], "y": [0]}), tmp_path / "a.parquet")
+    (tmp_path / "b.parquet").symlink_to(tmp_path / "elsewhere.parquet")
+    with pytest.raises(ValueError, match=r"b\.parquet leads to a file that is not there"):
+        open_rows(tmp_path)
+
+
+@pytest.mark.parametrize(("kept", "said"), [(0, "it is empty"), (-30, "it is cut off or damaged")])
+def test_a_file_that_was_not_written_to_its_end_is_named(tmp_path, kept, said):
+    parquet.write_table(pa.table({"x": [1.0], "y": [0]}), tmp_path / "a.parquet")
+    whole = (tmp_path / "a.parquet").read_bytes()
+    (tmp_path / "b.parquet").write_bytes(whole[:kept])
+    with pytest.raises(ValueError, match=rf"b\.parquet cannot be read as a table: {said}"):
+        open_rows(tmp_path)
+
+
 def test_a_file_that_goes_away_is_named(files, tmp_path):
     for name in ("a", "b"):
         parquet.write_table(rows(60), tmp_path / f"{name}.parquet")

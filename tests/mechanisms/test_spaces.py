@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -106,3 +108,41 @@ def test_blocks_are_smaller_than_their_box(kind):
     assert space.radius_1 < box.radius_1
     with pytest.raises(ValueError, match=r"^size must be a whole number >= 1, got 0"):
         kind(blocks=4, size=0)
+
+
+def _shortened(row: list[float], radius: float) -> list[float]:
+    """One row, number by number, as the ball is described."""
+    square = 0.0
+    for each in row:
+        square += each * each
+    if square <= radius * radius:
+        return row
+    if any(map(math.isinf, row)):
+        row = [math.copysign(radius, each) if math.isinf(each) else 0.0 for each in row]
+    row = [0.0 if math.isnan(each) else each for each in row]
+    peak = max(map(abs, row))
+    if not peak > 0:
+        return row
+    square = 0.0
+    for each in row:
+        square += (each / peak) * (each / peak)
+    length = math.sqrt(square)
+    if not peak * length > radius:
+        return row
+    return [each / peak * (radius / length) for each in row]
+
+
+@pytest.mark.parametrize("radius", [1e-100, 0.3, 1.0, 1e100])
+def test_rows_of_a_ball_are_shortened_number_by_number(radius):
+    rng = np.random.default_rng(1)
+    odd = [0.0, -0.0, 5e-324, 1e-200, np.nan, np.inf, -np.inf, 1.7e308, -1.7e308, radius, -radius]
+    rows = radius * rng.normal(size=(3000, 50)) / 7
+    rows[:500, :3] = rng.choice(odd, size=(500, 3))
+    rows[500:800] = rng.choice(odd, size=(300, 50))
+    rows[800:1300] = 0.0
+    rows[800:1300, 7] = rng.choice(odd, size=500)
+    found = Ball(dim=50, radius=radius).clip(rows)
+    wanted = np.array([_shortened(row, radius) for row in rows.tolist()])
+    assert found.tobytes() == wanted.tobytes()
+    short = rows[800:801] * 0
+    assert Ball(dim=50, radius=radius).clip(short) is short

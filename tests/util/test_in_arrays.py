@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tacit import Ball, PrivUnit, seeded
+from tacit._util import kernels
 from tacit._util.kernels import Kernel, affine, exponential, exponentials, in_arrays, interpreted
 from tacit.data.cohort import BlockOwners
 from tacit.learners.models import scores
@@ -88,6 +89,13 @@ CASES: dict[str, Case] = {
 }
 
 
+def form_of(loop: Kernel[Any, Any]) -> tuple[Callable[..., Any], Callable[..., int]]:
+    """What NumPy does in place of a loop, and on how many numbers."""
+    found = loop._arrays
+    assert found is not None
+    return found
+
+
 def _arrays(given: Any) -> Iterator[np.ndarray]:
     for each in given:
         if isinstance(each, np.ndarray):
@@ -101,7 +109,7 @@ def test_numpy_gives_the_bits_of_the_loop(name, seed):
     found, wanted = make(np.random.default_rng(seed)), make(np.random.default_rng(seed))
     with np.errstate(all="ignore"):
         with interpreted():
-            loop._arrays[0](*found)
+            form_of(loop)[0](*found)
         loop(*wanted)
     for one, other in zip(_arrays(found), _arrays(wanted), strict=True):
         np.testing.assert_array_equal(one, other)
@@ -109,7 +117,7 @@ def test_numpy_gives_the_bits_of_the_loop(name, seed):
 
 
 def test_each_loop_that_numpy_can_do_is_compared():
-    sources = Path(import_module("tacit").__file__).parent
+    sources = Path(kernels.__file__).parents[1]
     known = {loop.__wrapped__ for loop, _ in CASES.values()}
     for path in sources.rglob("*.py"):
         if ".by_arrays(" in path.read_text():
@@ -135,10 +143,14 @@ def test_threads_draw_by_arrays_too(monkeypatch):
     mechanism = PrivUnit(epsilon=1.0, space=Ball(dim=10))
     shares = np.random.default_rng(1).normal(size=(40_000, 10)) / 10
     wanted = mechanism.randomize(shares, seeded(1)).points
-    calls = []
-    form, steps = privunit._draw_codewords._arrays
-    noted = (lambda *given: (calls.append(1), form(*given))[1], steps)
-    monkeypatch.setattr(privunit._draw_codewords, "_arrays", noted)
+    calls: list[Any] = []
+    form, steps = form_of(privunit._draw_codewords)
+
+    def noted(*given):
+        calls.append(given)
+        form(*given)
+
+    monkeypatch.setattr(privunit._draw_codewords, "_arrays", (noted, steps))
     monkeypatch.setattr(privunit._draw_codewords, "_compiled", None)
     with in_arrays():
         assert (mechanism.randomize(shares, seeded(1)).points == wanted).all()

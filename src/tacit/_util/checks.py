@@ -109,8 +109,9 @@ def unreadable(
         if not first:
             with file.open("rb") as content:
                 first = content.read(_MOST_FIRST)
-        known = "" if first == b"PAR1" and file.suffix.lower() in PARQUET else _other_kind(first)
-        why = known or "is it a CSV (UTF-8 text) or parquet file with a heading?"
+        why = _other_kind(first) or "is it a CSV (UTF-8 text) or parquet file with a heading?"
+        if file.suffix.lower() in PARQUET and first in (b"", b"PAR1"):
+            why = "it is cut off or damaged: write it again" if first else "it is empty"
     return _no_table(file, why)
 
 

@@ -51,6 +51,11 @@ class _Patience:
 _PATIENCE = _Patience()
 
 
+def compile_at_once() -> None:
+    """From now on this process compiles whatever it calls: measurements warm up by it."""
+    _PATIENCE.left = 0
+
+
 class Kernel(Generic[_P, _R]):
     """A loop that numba compiles, with these options, when it is first called or when another that
     calls it is compiled.

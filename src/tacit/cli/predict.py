@@ -155,7 +155,7 @@ def predict(
     beyond its bounds as the bound. Where the file has the right answers, the accuracy is told.
 
     Ctrl-C (exit status 130) keeps the predictions that are done in OUT.part: whole rows, from the
-    first one on.
+    first one on; so does a file that cannot be read to its end.
 
     Example:
         tacit predict model.tacit new.csv --out predictions.csv --proba
@@ -190,7 +190,10 @@ def predict(
                 stopped = _predict_all(fitted, file, write, tally, screen)
         if not tally.rows and not stopped:
             raise ValueError(f"{data} has no rows")
-    except BaseException:
+    except BaseException as problem:
+        if tally.rows and isinstance(problem, ValueError):
+            kept = f"the first {tally.rows:,} predictions are in {draft}"
+            raise ValueError(f"{problem}; {kept}") from None
         draft.unlink(missing_ok=True)
         raise
     if not stopped:

@@ -2,8 +2,9 @@
 a column (`state=SP/part-0.parquet`), or a list of files. It is read as one file would be.
 
 Rows are in the order of files, sorted by path, and within a file in its own; names that begin with
-a dot or an underscore are no part of it. Every file must have the columns that are asked for, of
-one kind in all of them: numbers may be stored in several ways, and are no texts.
+a dot or an underscore are no part of it. Files are all parquet or all CSV. Each must have the
+columns that are asked for, of one kind in all of them: numbers may be stored in several ways, and
+are no texts.
 """
 
 from collections.abc import Iterator, Sequence
@@ -129,7 +130,13 @@ def find_files(path: Location) -> list[Path]:
             f"{place} is not there: give a CSV or parquet file, a folder of them, or a pattern "
             "as 'rows/*.parquet'"
         )
-    files = sorted(file for file in found if file.is_file())
+    there = sorted(found)
+    lost = [file for file in there if file.is_symlink() and not file.exists()]
+    if lost:
+        raise ValueError(
+            f"{lost[0]} leads to a file that is not there: mend the link, or delete it"
+        )
+    files = [file for file in there if file.is_file()]
     if not files:
         raise ValueError(f"{place} names no CSV or parquet file (.csv, .parquet or .pq)")
     return files
@@ -159,8 +166,11 @@ def _check_alike(first: TableFile, file: TableFile) -> None:
             f"{file.path} lacks {', '.join(missing)}, which {first.path} has: all files of a "
             "table must have the same columns"
         )
-    if not (first.path.suffix.lower() in PARQUET and file.path.suffix.lower() in PARQUET):
-        return
+    if (first.path.suffix.lower() in PARQUET) != (file.path.suffix.lower() in PARQUET):
+        raise ValueError(
+            f"{file.path} and {first.path} are of two formats: the files of a table must all be "
+            "parquet, or all CSV; a pattern as 'rows/*.parquet' chooses some"
+        )
     before, now = first.types, file.types
     for name in before:
         kinds = {_kind(before[name]), _kind(now.get(name, pa.null()))} - {"nothing"}

@@ -29,7 +29,7 @@ from tacit.sums.secure_sum import SecureSum
 from tacit.sums.vector_terms import VectorTerms
 from tacit.wire import WireError, encode
 
-_BLOCK = 1 << 19  # numbers of a block of shares
+_BLOCK = 1 << 17  # numbers of a block of shares: as many as stay in a core's cache
 Monitor = Callable[[int], bool]
 Result = TypeVar("Result")
 

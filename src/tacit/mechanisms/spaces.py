@@ -131,15 +131,17 @@ def _shorten(x: FloatArray, radius: float) -> FloatArray:
     """Rows along their directions up to the radius. Of a row with infinite coordinates only those
     count; NaN is 0.
     """
-    is_infinite = np.isinf(x)
-    is_endless = is_infinite.any(axis=1, keepdims=True)
-    finite = np.where(is_endless, 0.0, np.where(np.isnan(x), 0.0, x))
-    finite[is_infinite] = np.copysign(radius, x[is_infinite])
-    peak = np.abs(finite).max(axis=1, keepdims=True)
-    scaled = finite / np.where(peak > 0, peak, 1.0)  # so that no square overflows
+    peak = np.abs(x).max(axis=1, keepdims=True)
+    if not np.isfinite(peak).all():
+        is_infinite = np.isinf(x)
+        finite = np.where(is_infinite.any(axis=1, keepdims=True) | np.isnan(x), 0.0, x)
+        x = np.where(is_infinite, np.copysign(radius, x), finite)
+        peak = np.abs(x).max(axis=1, keepdims=True)
+    scaled = x / np.where(peak > 0, peak, 1.0)  # so that no square overflows
     length = np.sqrt(sums_of_squares(scaled))[:, np.newaxis]
     is_outside = peak * length > radius
-    return np.where(is_outside, scaled * (radius / np.where(is_outside, length, 1.0)), finite)
+    scaled *= radius / np.where(is_outside, length, 1.0)
+    return scaled if is_outside.all() else np.where(is_outside, scaled, x)
 
 
 @dataclass(frozen=True)
