@@ -377,6 +377,16 @@ def test_the_page_says_how_to_take_part_by_when_and_where_the_model_is():
     assert "Compare it with what you were told by another way" in ended
 
 
+def test_who_enrols_and_who_took_part_is_said_in_the_words_of_the_kind():
+    of_sites = {"kind": "sites", "unit": "record", "voices": []}
+    assert "Sites are enrolling" in page(figures(state="enrolling", **of_sites))
+    assert "Nobody has enrolled yet" in page(figures(state="enrolling", **of_sites))
+    archived = page(figures(state="ended", ended="all answered", archived=True, **of_sites))
+    assert ">Archived</span>" in archived
+    assert "who took part is not kept any more" in archived
+    assert "Nobody has enrolled yet" not in archived
+
+
 def test_trust_in_two_servers_is_promised_as_such():
     text = " ".join(Outline(page(figures(mechanism="two servers", delta=1e-6))).text.split())
     assert "local differential privacy" not in text

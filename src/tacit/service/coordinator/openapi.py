@@ -91,6 +91,7 @@ SCHEMAS: Part = {
         key={"type": "string", "pattern": "^[0-9a-f]{64}$"},
         state={"enum": [ENROLLING, RUNNING, PAUSED, ENDING, ENDED]},
         ended=_TEXT,
+        archived=_YES_NO,
         at=_NUMBER,
         began_at=_or_null(_NUMBER),
         ended_at=_or_null(_NUMBER),

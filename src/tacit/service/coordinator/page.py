@@ -21,7 +21,6 @@ from tacit.sums import HOW
 _TEMPLATES = environment("tacit.service.coordinator")
 _REFUSED = ("malformed", "contradicted", "strange")
 _STATES = {
-    ENROLLING: "Owners are enrolling",
     RUNNING: "Running",
     PAUSED: "Paused",
     ENDING: "Ending",
@@ -40,7 +39,7 @@ def page(status: dict[str, Any], root: str = "", readers: Readers = Readers()) -
         here=root,
         readers=readers,
         title=status["name"],
-        state=_STATES[status["state"]],
+        state=name_state(status),
         sentence=sentence(status),
         asked=asked,
         totals={
@@ -61,9 +60,24 @@ def list_page(campaigns: Sequence[dict[str, Any]]) -> str:
     """The page of all campaigns."""
     return _TEMPLATES.get_template("campaigns.html").render(
         title="Campaigns",
-        campaigns=[{**each, "words": words_of(each["kind"])} for each in campaigns],
-        states=_STATES,
+        campaigns=[
+            {
+                **each,
+                "words": words_of(each["kind"]),
+                "shown": name_state(each) if each["state"] else "",
+            }
+            for each in campaigns
+        ],
     )
+
+
+def name_state(campaign: dict[str, Any]) -> str:
+    """How a campaign stands, in a word or three."""
+    if campaign.get("archived"):
+        return "Archived"
+    if campaign["state"] == ENROLLING:
+        return f"{words_of(campaign['kind']).many.capitalize()} are enrolling"
+    return _STATES[campaign["state"]]
 
 
 def sentence(status: dict[str, Any]) -> str:

@@ -77,7 +77,7 @@ class View:
         """The figures as the database has them now."""
         standing = self._store.standing()
         if standing.archive is not None:
-            return dict(json.loads(standing.archive))
+            return {**json.loads(standing.archive), "archived": True}
         terms = read_terms(standing.terms)
         query = terms.example()
         progress = Progress.read(standing.progress)
@@ -87,6 +87,7 @@ class View:
             "key": public_bytes(self._key).hex(),
             "state": standing.state,
             "ended": standing.ended,
+            "archived": False,
             "at": time.time(),
             "began_at": moments.get(BEGIN),
             "ended_at": moments.get(END),
