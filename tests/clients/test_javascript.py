@@ -14,8 +14,11 @@ from threading import Thread
 import pytest
 from benchmarks.loopback import Authority, serve
 from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from tacit.service.kinds import read_spec
+from tacit.service.protocol.handshake import greeting
 from tests.browser import browser, watched
 from tests.clients.campaigns import (
     CLIENT,
@@ -25,7 +28,8 @@ from tests.clients.campaigns import (
     records_of,
     rehearse,
 )
-from tests.service.coordinator.made import running, write
+from tests.service.coordinator.made import rows, running, write
+from tests.sums.made import HELPER_KEY, public
 from tests.vectors.checks import FILE
 
 LARGEST = 100_000  # bytes of the client
@@ -68,6 +72,58 @@ def test_changed_bytes_are_read_or_refused_and_nothing_else():
 def seen():
     with browser() as running_browser:
         yield running_browser
+
+
+OTHERS = {
+    "boosting": 'kind = "boosting"\nlearner = "logistic"\nrounds = 2\nowners_per_round = 5',
+    "sites": 'kind = "sites"',
+    "two servers": f"""
+kind = "classifier"
+owners = 4000
+trust = "two servers"
+helper = "https://helper.invalid"
+helper_key = "{public(HELPER_KEY).hex()}"
+""",
+}
+GREET = """
+import { Link, Owner } from "CLIENT/src/client.js";
+import { Policy } from "CLIENT/src/policy.js";
+import { readFileSync } from "node:fs";
+const bytes = new Uint8Array(readFileSync("greeting"));
+const asked = [];
+const send = async (url, { method }) => {
+  asked.push(method + new URL(url).pathname);
+  return { status: 200, header: () => null, bytes };
+};
+const policy = new Policy({ epsilonPerRelease: "8", epsilonTotal: "8" });
+const link = new Link("https://x.invalid", { send });
+const said = await Owner.greet(link, { records: [], policy }).catch(
+  (problem) => problem.message,
+);
+console.log(JSON.stringify([said, asked]));
+"""
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_other_campaigns_are_refused_before_anything_is_sent(tmp_path, kind):
+    sample = [{k: v for k, v in row.items() if k != "who"} for row in rows(60, 1, seed=1)]
+    for place in range(0, 60, 4):  # noise, so that there is something to ask owners for
+        sample[place]["ill"] = sample[place - 1]["ill"]
+    write(tmp_path / "mine.csv", sample)
+    common = 'name = "other"\nsample = "mine.csv"\nlabel = "ill"\nepsilon = 1.0\nstart = 4000\n'
+    (tmp_path / "campaign.toml").write_text(common + OTHERS[kind])
+    terms, _ = read_spec(tmp_path / "campaign.toml").prepare(bytes(32))
+    key = Ed25519PrivateKey.generate()
+    (tmp_path / "greeting").write_bytes(greeting(terms, terms.template(), key))
+    (tmp_path / "greet.mjs").write_text(GREET.replace("CLIENT", str(CLIENT)))
+    command = [node(), "greet.mjs"]
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
+    )
+    said, asked = json.loads(done.stdout)
+    assert "does not do" in said
+    assert "nothing was sent; tacit join" in said
+    assert asked == ["GET/v1/campaign"]
 
 
 @contextmanager

@@ -30,7 +30,9 @@ async function main() {
   if (!(address && given.data && given.policy)) {
     throw new RangeError("give the address, --data rows.csv and --policy policy.json");
   }
-  const link = new Link(address, given.pin.length ? { send: pinnedSend(given.pin) } : {});
+  const onAway = () => console.error("the coordinator does not answer and is asked again; Ctrl-C stops");
+  const pinned = given.pin.length ? { send: pinnedSend(given.pin) } : {};
+  const link = new Link(address, { ...pinned, onAway });
   const owner = await Owner.greet(link, {
     records: readCsv(readFileSync(given.data, "utf8")).records,
     home: new FileHome(given.home),

@@ -1,6 +1,6 @@
 // An owner's part in a campaign over HTTP: greet, look, agree, enrol, answer (wire.md, "Calls").
 
-import { WireError, fromHex, sameBytes, textBytes, toHex } from "./codec.js";
+import { UnknownKind, WireError, fromHex, sameBytes, textBytes, toHex } from "./codec.js";
 import { Gate, Refused } from "./gate.js";
 import { OwnerKey, readGreeting, requestHeaders } from "./keys.js";
 import { RehearsalMaker, WorkerMaker } from "./maker.js";
@@ -12,6 +12,9 @@ import { differencesInWords, inWords, objectionToTemplate } from "./template.js"
 const MOST = (4 << 20) + (1 << 12); // bytes of an answer
 const BUSY = [408, 425, 429, 500, 502, 503, 504];
 const REHEARSAL = "rehearsal: reproducible, not private";
+const OTHER =
+  "this campaign asks for what this client does not do (it joins classifier campaigns whose " +
+  "owners trust nobody): nothing was sent; tacit join, in Python, takes part in all kinds";
 const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
 const sleep = (seconds) => new Promise((done) => setTimeout(done, 1000 * seconds));
 const coin = () => crypto.getRandomValues(new Uint32Array(1))[0] / 2 ** 32;
@@ -43,16 +46,19 @@ async function* piecesOf(body) {
   for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value;
 }
 
-/** A link to one coordinator; `send` is how: fetchAnswer, or one that pins certificates. */
+/**
+ * A link to one coordinator; `send` is how: fetchAnswer, or one that pins certificates. `onAway`
+ * hears that the other side does not answer and is asked again for `patience` seconds.
+ */
 export class Link {
-  constructor(address, { send = fetchAnswer, patience = 3600 } = {}) {
+  constructor(address, { send = fetchAnswer, patience = 3600, onAway = () => {} } = {}) {
     this.address = new URL(address);
     const isHere = LOOPBACK.includes(this.address.hostname);
     if (!(this.address.protocol === "https:" || (this.address.protocol === "http:" && isHere))) {
       throw new RangeError("an address must begin with https:// (http:// only on this machine)");
     }
     this.isHere = isHere;
-    Object.assign(this, { send, patience, campaign: null, ahead: 0 });
+    Object.assign(this, { send, patience, onAway, campaign: null, ahead: 0 });
   }
 
   /** The time at the coordinator in seconds, whatever our own clock says. */
@@ -67,6 +73,7 @@ export class Link {
       const answer = await this.#once(method, path, key, body);
       if (answer && !BUSY.includes(answer.status)) return answer;
       if (answer) bound = Math.max(bound, 8);
+      else if (bound === 0.2) this.onAway();
       const pause = (bound * (1 + coin())) / 2;
       if (Date.now() + 1000 * pause > until) throw new Error("the coordinator did not answer");
       await sleep(pause);
@@ -108,7 +115,9 @@ export class Owner {
   static async greet(link, { records, home, policy, pinned = null, startWorker, rehearsal = null }) {
     const answer = await link.call("GET", "/v1/campaign");
     if (answer.status !== 200) throw new WireError("there is no campaign at this address");
-    const greeting = await readGreeting(answer.bytes, pinned && fromHex(pinned));
+    const greeting = await readGreeting(answer.bytes, pinned && fromHex(pinned)).catch((problem) => {
+      throw problem instanceof UnknownKind ? new WireError(OTHER) : problem;
+    });
     const problem = objectionToTemplate(greeting.template, greeting.terms);
     if (problem) throw new WireError(`${problem}: nothing was sent`);
     const isRehearsal = greeting.terms.name.startsWith(REHEARSAL);

@@ -11,6 +11,9 @@ const VERSION = 1;
 
 export class WireError extends Error {}
 
+/** Well-formed, perhaps, and nothing that this client takes part in. */
+export class UnknownKind extends WireError {}
+
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** The content of a message: its node, or a WireError. */

@@ -2,7 +2,7 @@
 // them (wire.md, "Objects"). A stranger sent them: everything is checked before anything is used.
 
 import { blake2b } from "./blake2b.js";
-import { WireError, concat } from "./codec.js";
+import { UnknownKind, WireError, concat } from "./codec.js";
 
 const LARGEST = 1 << 20; // numbers of a row, classes
 const form = (...forms) => (node) => {
@@ -26,7 +26,7 @@ const object =
     const [name, ...fields] = form("list")(node);
     const tag = name === undefined ? "" : text(name);
     const kind = tags.includes(tag) ? KINDS[tag] : undefined;
-    if (!kind) throw new WireError(`an object must be of a known kind: ${tags.join(", ")}`);
+    if (!kind) throw new UnknownKind(`an object must be of a known kind: ${tags.join(", ")}`);
     const names = Object.keys(kind.fields);
     if (fields.length !== names.length) throw new WireError(`${tag} must have other fields`);
     const made = { tag, bytes: raw.subarray(node.from, node.to), node };
