@@ -30,8 +30,8 @@ class Evaluation:
     accuracy: float
     public_only: float
     misfits: dict[str, int]
-    measures: tuple[Figure, ...] = ()
-    public_measures: tuple[Figure, ...] = ()
+    measures: tuple[Figure, ...]  # accuracy is the first
+    public_measures: tuple[Figure, ...]
 
     @classmethod
     def of(
@@ -118,9 +118,8 @@ def show(found: FitResult, console: Console) -> None:
         t = found.tested
         grid.add_row(
             "accuracy",
-            f"[bold]{t.accuracy:.3f}[/] on {t.rows:,} rows of {escape(str(t.path))}; your "
-            "public rows alone "
-            f"{t.public_only:.3f} (± {t.error:.3f})",
+            f"[bold]{t.measures[0]}[/] on {t.rows:,} rows of {escape(str(t.path))}; your "
+            f"public rows alone {t.public_measures[0]} (95 % intervals)",
         )
         for each, own in zip(t.measures[1:], t.public_measures[1:], strict=True):
             grid.add_row("", f"{each.name} {each}, alone {own}")

@@ -293,9 +293,9 @@ def _tell(tally: _Tally, data: Path, out: Path, seconds: float, screen: Screen) 
         screen.say(f"note: {misfits_line(tally.moved, data)}")
     screen.say(f"{tally.rows:,} predictions: {out}")
     if accuracy is not None:
-        error = 0.5 / tally.judged**0.5
+        error = 1.96 * (accuracy * (1 - accuracy) / tally.judged) ** 0.5
         known = f"{tally.judged:,} rows with a known {tally.label}"
-        screen.say(f"accuracy {accuracy:.3f} (± {error:.3f}) on {known}")
+        screen.say(f"accuracy {accuracy:.3f} ± {error:.3f} on {known}")
         first = "" if tally.rows <= _MEASURED else f", of the first {_MEASURED:,} rows"
         told = ", ".join(f"{each.name} {each}" for each in measures.figures[1:]) if measures else ""
         screen.say(f"{told} (95 % intervals{first})")
