@@ -189,7 +189,7 @@ def test_bad_data():
         PrivateBoosting().fit(X, y, public=(X[:, :3], y))
     with pytest.raises(TypeError, match="public must be a pair"):
         PrivateBoosting().fit(X, y, public=X)
-    with pytest.raises(ValueError, match="could not convert string"):
+    with pytest.raises(ValueError, match="texts that are no numbers"):
         PrivateBoosting().fit(np.full((100, 2), "text", dtype=object), y)
     model = PrivateBoosting(random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="X has 4 features, but PrivateBoosting is expecting 5"):

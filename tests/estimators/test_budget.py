@@ -1,13 +1,17 @@
 """A budget over many fits, and warnings about what surrounds a fit."""
 
+import multiprocessing
 import pickle
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
+import joblib  # type: ignore[import-untyped]
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import BaggingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -66,18 +70,18 @@ def test_clones_share_and_other_objects_of_a_file_too(tmp_path):
         Budget(epsilon=3.0, file=tmp_path / "budget.db")
 
 
-def test_many_at_once_never_go_beyond(tmp_path):
-    file = tmp_path / "budget.db"
-    Budget(epsilon=5.0, file=file)
+@pytest.mark.parametrize("name", [None, "budget.db"])
+def test_many_at_once_never_go_beyond(tmp_path, name):
+    budget = Budget(epsilon=25.0, file=None if name is None else tmp_path / name)
 
     def spend(number):
         try:
-            return bool(Budget(epsilon=5.0, file=file).charge(f"{number}", 1.0, 0.0, "owner"))
+            return bool(budget.charge(f"{number}", 1.0, 0.0, "owner"))
         except BudgetError:
             return False
 
-    with ThreadPoolExecutor(4) as pool:
-        assert sum(pool.map(spend, range(12))) == 5
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(spend, range(100))) == 25
 
 
 def test_who_asks_nobody_spends_nothing():
@@ -126,6 +130,59 @@ def test_a_cross_validation_is_charged_and_refused():
     with Budget(epsilon=2.0) as budget, pytest.raises(BudgetError):
         cross_val_score(boosting(), X, Y, cv=3, error_score="raise")
     assert budget.left == 0
+
+
+def cross_validate(backend):
+    with joblib.parallel_config(backend=backend, n_jobs=2):
+        cross_val_score(boosting(), X, Y, cv=4, error_score="raise")
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_a_cross_validation_in_parallel_is_charged_to_the_context(tmp_path, backend):
+    """Fits run in threads of joblib, or are sent from them, which are not in the context."""
+    with Budget(epsilon=4.0, file=tmp_path / "all.db") as budget:
+        cross_validate(backend)
+    assert budget.left == 0
+
+
+def test_processes_are_refused_what_is_beyond_the_budget(tmp_path):
+    with Budget(epsilon=2.0, file=tmp_path / "half.db") as budget, pytest.raises(BudgetError):
+        cross_validate("loky")
+    assert budget.left == 0
+
+
+def test_a_budget_in_memory_is_not_spent_again_by_other_processes():
+    with Budget(epsilon=4.0) as budget:
+        with pytest.raises(pickle.PicklingError):
+            cross_validate("loky")
+        with multiprocessing.get_context("fork").Pool(1) as pool:
+            assert pool.map(refused, [1.0]) == [True]
+    assert budget.spent == 0
+
+
+def refused(epsilon):
+    try:
+        fit(boosting().set_params(epsilon=epsilon))
+    except BudgetError as said:
+        return "taken along into another process" in str(said)
+    return False
+
+
+def test_threads_without_a_budget_of_their_own_do_not_choose_among_several():
+    with Budget(epsilon=4.0) as one, Budget(epsilon=4.0) as other, ThreadPoolExecutor(1) as pool:
+        with pytest.raises(BudgetError, match="say which one counts"):
+            pool.submit(fit, boosting()).result()
+        pool.submit(fit, boosting(budget=one)).result()
+    assert one.spent == 1
+    assert other.spent == 0
+
+
+@pytest.mark.parametrize("around", [CalibratedClassifierCV, BaggingClassifier])
+def test_whoever_fits_again_and_again_is_warned_of(around):
+    with pytest.warns(
+        PrivacyWarning, match=r"sklearn\.(calibration|ensemble) over owners' rows: each"
+    ):
+        around(boosting()).fit(X, Y)
 
 
 def test_scores_of_owners_rows_are_warned_of():

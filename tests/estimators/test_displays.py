@@ -74,6 +74,19 @@ def test_weights_of_sites():
     assert shown.sites == ("0", "1", "2")
 
 
+def test_nothing_used_is_said_and_small_rises_look_small():
+    nothing = SitesDisplay(("a", "b"), np.zeros(2)).plot()
+    assert [each.get_text() for each in nothing.ax_.texts] == [
+        "no answer was used:\nthe model is that of the public rows"
+    ]
+    shown = StagesDisplay(np.array([0.985, 0.99]), first=0).plot()
+    low, high = shown.ax_.get_ylim()
+    assert high == 100
+    assert high - low == pytest.approx(10)
+    wide = StagesDisplay(np.array([0.5, 0.9]), first=0).plot(shown.ax_)  # on the same axis
+    assert wide.ax_.get_ylim()[0] < 50
+
+
 def test_contributions_of_one_row_and_of_many(boosted):
     one = ContributionsDisplay.from_estimator(boosted, TEST[0][:1])
     said = boosted.explain(TEST[0][:1]).contributions[0, :, 0]

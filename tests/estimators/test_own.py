@@ -268,3 +268,5 @@ def test_weights_are_refused_with_what_to_do_instead(kind):
         kind().fit(X, Y, sample_weight=np.ones(len(Y)))
     with pytest.raises(TypeError, match=r"no class_weight: .*public="):
         kind().fit(X, Y, class_weight="balanced")
+    with pytest.raises(TypeError, match=rf"{kind.__name__} takes no class_weight: .*public="):
+        kind(class_weight="balanced")

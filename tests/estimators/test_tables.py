@@ -8,7 +8,14 @@ from sklearn.preprocessing import FunctionTransformer
 
 from tacit.data.schema import Category, Number, Schema
 from tacit.data.table import number_labels, read_frame
-from tacit.estimators import DataWarning, PrivateBoosting, PrivateClassifier, SiteEnsemble
+from tacit.estimators import (
+    DataWarning,
+    PeerEnsemble,
+    PrivateBoosting,
+    PrivateClassifier,
+    SiteEnsemble,
+    SiteEnsembleRegressor,
+)
 from tacit.estimators.inputs import owner_numbers
 from tests.estimators.data import people, task
 
@@ -205,6 +212,49 @@ def test_public_rows_without_a_label_are_left_out_and_told(classes, kind, nothin
     assert model.classes_.tolist() == list(classes)
 
 
+@pytest.mark.parametrize("kind", [SiteEnsemble, PeerEnsemble, SiteEnsembleRegressor])
+def test_labels_of_another_type_are_told_by_all(kind):
+    X, y = task(400)
+    with pytest.warns(DataWarning, match="y is of type <U.*compared by what they say"):
+        model = kind(random_state=1).fit(X[100:], y[100:].astype(str), public=(X[:100], y[:100]))
+    same = kind(random_state=1).fit(X[100:], y[100:], public=(X[:100], y[:100]))
+    assert (model.predict(X) == same.predict(X)).all()
+
+
+def test_scores_compare_labels_by_what_they_say():
+    X, y = task(400)
+    model = PrivateClassifier(random_state=1).fit(X[100:], y[100:], public=(X[:100], y[:100]))
+    right = model.predict(X) == y
+    assert model.score(X, y) == model.score(X, y.astype(str)) == right.mean()
+    some = y.astype(object)
+    some[:200] = None
+    some[200:210] = "another"
+    assert model.score(X, some) == right[210:].sum() / 200
+    weights = np.arange(400.0)
+    assert model.score(X, y, sample_weight=weights) == np.average(right, weights=weights)
+
+
+def test_public_columns_are_found_by_name():
+    columns, y, _ = people(300)
+    X = frame("pandas", columns)
+    public = X[["town", "member", "age"]], y
+    model = PrivateBoosting(rounds=1, random_state=1).fit(X, y, public=public)
+    assert model.schema_.columns[0] == "town=north"
+    with pytest.raises(ValueError, match="X lacks town, member, which public has: add the column"):
+        PrivateBoosting().fit(X[["age"]], y, public=public)
+    with pytest.warns(DataWarning, match="column 'member' of X is left out: public does not have"):
+        PrivateBoosting(rounds=1).fit(X, y, public=(X[["age", "town"]], y))
+
+
+def test_a_list_of_rows_is_a_table():
+    columns, y, _ = people(300)
+    rows = [{"age": columns["age"][i], "town": columns["town"][i]} for i in range(300)]
+    del rows[3]["town"]
+    assert read_frame(rows)["town"][:4].tolist() == [*columns["town"][:3], None]
+    made = PrivateBoosting(rounds=1, random_state=1).fit(rows, y, public=(rows, y))
+    assert made.predict(rows[:2]).shape == (2,)
+
+
 def test_owners_without_a_name_are_one_owner():
     names = np.array(["b", None, "a", float("nan"), "17", 17.0], dtype=object)
     assert owner_numbers(names, 6).tolist() == [3, 0, 2, 0, 1, 1]
@@ -218,6 +268,12 @@ def test_messages_about_frames_quote_no_value():
     assert not any("secret" in str(each.message) for each in heard)
     with pytest.raises(ValueError, match="columns must be of one length"):
         read_frame({"a": [1, 2], "b": [1, 2, 3]})
+    texts = np.array([["secret", 1.0]] * 200, object)
+    for rows in (texts, texts.astype(str), np.full(200, 3.14), np.full((200, 2), 3.14j)):
+        with pytest.raises(ValueError, match=r"texts that are no|Reshape|Complex") as problem:
+            PrivateBoosting().fit(rows, y, public=(np.ones((200, 2)), y))
+        assert not {"secret", "3.14"} & set(str(problem.value).split())
+        assert problem.value.__suppress_context__ or problem.value.__context__ is None
 
 
 @pytest.mark.parametrize(

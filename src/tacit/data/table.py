@@ -86,18 +86,16 @@ class UserTable:
 
 
 def is_frame(table: Any) -> bool:
-    """Whether this is named columns that were not read yet: a data frame, an Arrow table or a
-    mapping.
+    """Whether this is named columns: a table of ours, a data frame, an Arrow table, a mapping, or
+    a list of mappings, one for each row.
     """
-    if isinstance(table, UserTable):
-        return False
-    named = hasattr(table, "columns") or isinstance(table, dict)
+    named = hasattr(table, "columns") or isinstance(table, dict) or _is_records(table)
     return named and not hasattr(table, "tocsr")  # a sparse matrix may be a mapping of places
 
 
 def read_frame(frame: Any) -> UserTable:
-    """A pandas or polars frame, an Arrow table or a mapping of names to columns, as a file with the
-    same rows would be read.
+    """A pandas or polars frame, an Arrow table, a mapping of names to columns or a list of mappings
+    of names to values, as a file with the same rows would be read.
 
     Columns that a frame declares to be categories stay so, also where their values are numbers.
 
@@ -105,6 +103,8 @@ def read_frame(frame: Any) -> UserTable:
     >>> {name: column.tolist() for name, column in table.columns.items()}
     {'age': [30, 41], 'town': ['n', None], 'odd': [1, 2]}
     """
+    if isinstance(frame, UserTable):
+        return frame
     columns: dict[str, AnyArray] = {}
     left_out: dict[str, str] = {}
     for name, column in _named_columns(frame):
@@ -120,6 +120,9 @@ def read_frame(frame: Any) -> UserTable:
 
 def _named_columns(frame: Any) -> Iterator[tuple[str, Any]]:
     """Names and Arrow columns."""
+    if _is_records(frame):
+        names = dict.fromkeys(name for row in frame for name in row)
+        frame = {name: [row.get(name) for row in frame] for name in names}
     if hasattr(frame, "column_names"):
         yield from zip(frame.column_names, frame.columns, strict=True)
     elif hasattr(frame, "iloc"):
@@ -128,6 +131,10 @@ def _named_columns(frame: Any) -> Iterator[tuple[str, Any]]:
     else:
         for name in frame.columns if hasattr(frame, "columns") else frame:
             yield str(name), _arrow_column(frame[name])
+
+
+def _is_records(table: Any) -> bool:
+    return isinstance(table, list) and bool(table) and all(isinstance(row, dict) for row in table)
 
 
 def _arrow_column(column: Any) -> Any:

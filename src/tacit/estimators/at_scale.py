@@ -84,6 +84,7 @@ def read_files(estimator: Any, X: Any, y: Any, *, owner: Any, public: Any) -> In
             "rows in files need public=, the data user's own sample: a pair (X0, y0) or a file"
         )
     table = X if isinstance(X, TableFile) else open_table(X)
+    estimator.feature_names_in_ = np.array([name for name in table.names if name not in (y, owner)])
     sample = _sample_of(estimator, public, y, owner)
     names = [feature.name for feature in sample.schema.features]
     estimator.feature_names_in_ = np.array(names, dtype=object)

@@ -6,7 +6,7 @@ from math import inf
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from tacit._util.checks import one_of, positive, whole
@@ -19,7 +19,7 @@ from tacit.data.schema import Schema
 from tacit.data.table import encode_rows
 from tacit.engines.inline import Monitor
 from tacit.estimators.budget import Budget
-from tacit.estimators.displays import EstimatorFace
+from tacit.estimators.displays import ClassifierFace
 from tacit.estimators.guarantee import boosting_guarantee, under_two_servers
 from tacit.estimators.inputs import (
     INLINE,
@@ -40,7 +40,7 @@ from tacit.sums import NOBODY
 from tacit.sums.secure_sum import SecureSum, TwoServers
 
 
-class PrivateBoosting(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class PrivateBoosting(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """Boosting over owners that each speak once, in noise.
 
     Parameters
@@ -207,7 +207,7 @@ class PrivateBoosting(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: i
             Nothing: weights of rows and classes are refused, with what to do instead.
         """
         if unknown:
-            raise no_such_argument(self, *unknown)
+            raise no_such_argument(f"{type(self).__name__}.fit", *unknown)
         learner, stream = learner_or_simulation(self.learner), stream_of(self.random_state)
         judged = one_of("error", self.error, ("public", "owners"))
         mechanism = self.mechanism

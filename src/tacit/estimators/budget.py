@@ -7,21 +7,29 @@ cross-validation, which leave some out, are counted as if they did not. Costs ar
 
 Charged first, asked afterwards: a fit that ends early has spent its part. Only a fit that asked
 nobody, which public rows alone decide, gives its part back.
+
+What surrounds a fit is looked at, too: steps of a pipeline that were fitted to owners' rows, scores
+and choices by them.
 """
 
+import os
 import sqlite3
-from contextlib import AbstractContextManager, closing
-from contextvars import Token
+import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
+from contextvars import ContextVar, Token
 from fractions import Fraction
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any, Self
 
 import numpy as np
 
 from tacit._util.checks import bad, check_delta, positive
 from tacit._util.stopping import make_private, use_journal
-from tacit.estimators.inputs import AROUND
+from tacit.estimators.set_aside import PrivacyWarning
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS terms (only_one INTEGER PRIMARY KEY CHECK (only_one = 1),
@@ -38,8 +46,9 @@ class BudgetError(ValueError):
 class Budget(AbstractContextManager["Budget"]):
     """What all fits over the same owners may cost each of them.
 
-    As a context it charges every fit inside; as the parameter `budget` of an estimator that one's
-    fits, and those of its clones in a search or a cross-validation. Of owners and of records
+    As a context it charges every fit inside, also in threads that were begun elsewhere; as the
+    parameter `budget` of an estimator that one's fits, and those of its clones in a search or a
+    cross-validation. Of owners and of records
     (sites, peers) it counts one kind only, that of the first fit.
 
     Parameters
@@ -77,7 +86,8 @@ budget of 2 has 0.5 left: nobody was asked
         self.epsilon = positive("epsilon", epsilon)
         self.delta = check_delta(delta)
         self.file = None if file is None else Path(file).absolute()
-        self._memory = None if self.file is not None else self._open(Path(":memory:"))
+        self._memory = None if self.file is not None else self._open()
+        self._alone, self._process = threading.Lock(), os.getpid()
         self._tokens: list[Token[Budget | None]] = []
         with self._connection() as place, closing(place.cursor()) as cursor:
             said = str(Fraction(self.epsilon)), str(Fraction(self.delta))
@@ -89,6 +99,7 @@ budget of 2 has 0.5 left: nobody was asked
 
     def __enter__(self) -> Self:
         self._tokens.append(AROUND.set(self))
+        ENTERED.append(self)
         return self
 
     def __exit__(
@@ -97,6 +108,7 @@ budget of 2 has 0.5 left: nobody was asked
         problem: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        ENTERED.remove(self)
         AROUND.reset(self._tokens.pop())
 
     @property
@@ -176,37 +188,31 @@ budget of 2 has 0.5 left: nobody was asked
             )
         return _budget_at, (self.epsilon, self.delta, self.file)
 
-    def _connection(self) -> "_Place":
-        return _Place(self._open(self.file), True) if self.file else _Place(self._memory, False)
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        """For one transaction: committed, or undone where something was refused."""
+        if self._memory is None:
+            with closing(self._open()) as place, place:
+                yield place
+            return
+        if os.getpid() != self._process:
+            raise BudgetError(
+                "a budget in memory was taken along into another process, which would spend it "
+                "once more: give Budget(..., file=...); nobody was asked"
+            )
+        with self._alone, self._memory as place:
+            yield place
 
-    @staticmethod
-    def _open(file: Path) -> sqlite3.Connection:
-        in_memory = str(file) == ":memory:"
-        if not in_memory:
-            make_private(file)
-        made = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
-        if not in_memory:
+    def _open(self) -> sqlite3.Connection:
+        if self.file is not None:
+            make_private(self.file)
+        made = sqlite3.connect(
+            self.file or ":memory:", isolation_level=None, check_same_thread=False
+        )
+        if self.file is not None:
             use_journal(made)
         made.executescript(_TABLES)
         return made
-
-
-class _Place(AbstractContextManager[sqlite3.Connection]):
-    """A connection for one transaction: committed, or undone where something was refused."""
-
-    def __init__(self, connection: sqlite3.Connection | None, ends: bool) -> None:
-        if connection is None:
-            raise ValueError("a budget needs a file or memory")
-        self._connection, self._ends = connection, ends
-
-    def __enter__(self) -> sqlite3.Connection:
-        return self._connection
-
-    def __exit__(self, kind: Any, problem: Any, trace: Any) -> None:
-        if self._connection.in_transaction:
-            self._connection.execute("COMMIT" if kind is None else "ROLLBACK")
-        if self._ends:
-            self._connection.close()
 
 
 def _budget_at(epsilon: float, delta: float, file: Path) -> Budget:
@@ -229,3 +235,103 @@ class Charge:
         """At the end of the fit: where nobody was asked, nothing is spent."""
         if not asked:
             self._budget.give_back(self._number)
+
+
+AROUND: ContextVar[Budget | None] = ContextVar("tacit budget", default=None)
+ENTERED: list[Budget] = []  # contexts of all threads of this process
+
+
+class Budgeted:
+    """Of estimators with a parameter `budget`: a fit is charged to it, or to the budget of the
+    context that it is in; and what surrounds a fit is looked at.
+    """
+
+    budget: Budget | None
+
+    def _charge(self, epsilon: Any, delta: float = 0.0, unit: str = "owner") -> Charge | None:
+        """Charge a fit that costs at most this, and settle that when it has ended; None: no budget
+        counts.
+        """
+        budget = self.budget or budget_around()
+        warn_of_surroundings(charged=budget is not None)
+        return None if budget is None else budget.charge_fit(self, epsilon, delta, unit)
+
+    def __getstate__(self) -> Any:
+        """What travels to another process takes the budget of the context along, before a fit."""
+        state: Any = super().__getstate__()
+        if self.budget is not None or not isinstance(state, dict):
+            return state
+        if hasattr(self, "n_features_in_") or (around := budget_around()) is None:
+            return state
+        return state | {"budget": around}
+
+
+def budget_around() -> Budget | None:
+    """The budget of the context; in a thread that has none of its own, such as those in which a
+    search fits or sends fits to other processes, the one that any thread has entered.
+    """
+    own = AROUND.get()
+    if own is not None or not ENTERED:
+        return own
+    if len(set(map(id, ENTERED))) > 1:
+        raise BudgetError(
+            f"{len(ENTERED)} budgets are entered in this process and none in this thread: say "
+            "which one counts, as the parameter budget= of the estimator; nobody was asked"
+        )
+    return ENTERED[0]
+
+
+def warn_of_surroundings(*, charged: bool) -> None:
+    """Warn of what a fit cannot protect and its callers show: owners' rows that a step of a
+    pipeline was fitted to, and scores or choices by owners' rows.
+    """
+    for frame in _callers():
+        place = frame.f_globals.get("__name__", "")
+        if place == "sklearn.pipeline" and frame.f_code.co_name == "fit":
+            names = list(_fitted_steps(frame.f_locals.get("self")))
+            if names:
+                warnings.warn(
+                    f"{', '.join(names)} of the pipeline was fitted to owners' rows as they are: "
+                    "what it learned from them is not protected. Fit it to public rows and freeze "
+                    "it (sklearn.frozen.FrozenEstimator), or leave it out: bounds and scales come "
+                    "from the data user's sample",
+                    PrivacyWarning,
+                    stacklevel=4,
+                )
+        if place.startswith("sklearn.") and not place.startswith(_HARMLESS):
+            costs = "" if charged else "each of its fits spends epsilon again, and no Budget counts"
+            learns = "what else it learns from them is exact, and no epsilon pays for that"
+            scores = "its scores are exact figures of owners' rows, which no epsilon pays for"
+            searches = place.startswith("sklearn.model_selection")
+            what = "a search or cross-validation" if searches else ".".join(place.split(".")[:2])
+            warnings.warn(
+                f"{what} over owners' rows: "
+                + (f"{costs}; " if costs else "")
+                + (scores if searches else learns),
+                PrivacyWarning,
+                stacklevel=4,
+            )
+            return
+
+
+_HARMLESS = (
+    "sklearn.pipeline",
+    "sklearn.base",
+    "sklearn.utils",
+)  # they fit once, and learn nothing
+
+
+def _callers() -> Iterator[FrameType]:
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _fitted_steps(pipeline: Any) -> Iterator[str]:
+    """Names of steps before the last that learn from what goes through them, frozen ones apart."""
+    for name, step in getattr(pipeline, "steps", [])[:-1]:
+        if step in (None, "passthrough") or type(step).__name__ == "FrozenEstimator":
+            continue
+        if step.__sklearn_tags__().requires_fit:
+            yield name

@@ -8,7 +8,7 @@ from math import inf
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from tacit._util.checks import bad, one_of, whole
@@ -23,7 +23,7 @@ from tacit.data.schema import Schema
 from tacit.data.table import encode_rows
 from tacit.engines.inline import Monitor
 from tacit.estimators.budget import Budget
-from tacit.estimators.displays import EstimatorFace
+from tacit.estimators.displays import ClassifierFace
 from tacit.estimators.guarantee import classifier_guarantee, under_two_servers
 from tacit.estimators.inputs import (
     INLINE,
@@ -45,7 +45,7 @@ from tacit.sums import NOBODY
 _NO_NOISE = 16.0  # epsilon that predictions assume where shares are reported as they are
 
 
-class PrivateClassifier(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class PrivateClassifier(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """The best model of the data user's own sample, improved by owners that each speak at most
     once, in noise.
 
@@ -218,7 +218,7 @@ class PrivateClassifier(EstimatorFace, ClassifierMixin, BaseEstimator):  # type:
             Nothing: weights of rows and classes are refused, with what to do instead.
         """
         if unknown:
-            raise no_such_argument(self, *unknown)
+            raise no_such_argument(f"{type(self).__name__}.fit", *unknown)
         chosen, stream = self._choices(), stream_of(self.random_state)
         public = public_pair(public, X_public, y_public)
         given = read_inputs(self, X, y, owners=owners, public=public, stream=stream)

@@ -13,12 +13,16 @@ from html import escape
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import ClassifierMixin, clone
+from sklearn.utils import column_or_1d
 
-from tacit._util.types import FloatArray
+from tacit._util.types import AnyArray, FloatArray
+from tacit.data.schema import Schema
+from tacit.data.table import is_known, number_labels
+from tacit.estimators.budget import Budgeted
 from tacit.estimators.explanation import Explained
 from tacit.estimators.guarantee import Guarantee
-from tacit.estimators.inputs import Budgeted
+from tacit.estimators.inputs import INSTEAD, no_such_argument
 from tacit.estimators.persistence import Savable
 from tacit.estimators.planning import Plan
 
@@ -110,6 +114,14 @@ class _Display:
         return ax
 
 
+def _show_ten_points(ax: Any) -> None:
+    """Percents on an axis of ten points at least: a rise of one should not look like a leap."""
+    low, high = ax.get_ylim()
+    beside = max(0.0, 10 - (high - low)) / 2
+    above = min(high + beside, max(high, 100.0))
+    ax.set_ylim(min(low - beside, above - 10), above, auto=True)
+
+
 @dataclass
 class EpsilonCurveDisplay(_Display):
     """Accuracy against epsilon, and what the data user's own rows reach alone."""
@@ -169,6 +181,7 @@ class EpsilonCurveDisplay(_Display):
         ax.set_xticks(self.epsilon, [f"{each:g}" for each in self.epsilon])
         ax.set_xticks([], minor=True)
         ax.legend(frameon=False, labelcolor=ax.xaxis.label.get_color())
+        _show_ten_points(ax)
         return self
 
 
@@ -193,6 +206,7 @@ class StagesDisplay(_Display):
         ax.plot(rounds, 100 * self.accuracy, marker="o", color=_OURS)
         ax.set(xlabel="round", ylabel="accuracy in %")
         ax.xaxis.get_major_locator().set_params(integer=True)
+        _show_ten_points(ax)
         return self
 
 
@@ -217,6 +231,9 @@ class SitesDisplay(_Display):
         ax.invert_yaxis()
         largest = float(self.weights.max(initial=0.0))
         ax.set(xlabel="weight (0: its answer was not used)", xlim=(0, 1.05 * largest or 1))
+        if not largest:
+            said = "no answer was used:\nthe model is that of the public rows"
+            ax.text(0.5, 0.5, said, ha="center", color=_PUBLIC, transform=ax.transAxes)
         return self
 
 
@@ -288,3 +305,26 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
 
 class EstimatorFace(Shown, Explained, Budgeted, Savable):
     """What all estimators have beside their fit: they are saved, explained, shown and charged."""
+
+    def __new__(cls, *_given: Any, **named: Any) -> Self:
+        """Weights that no estimator takes are refused with what to do instead."""
+        for name in named.keys() & INSTEAD.keys():
+            raise no_such_argument(cls.__name__, name)
+        return super().__new__(cls)
+
+
+class ClassifierFace(EstimatorFace, ClassifierMixin):  # type: ignore[misc]  # scikit-learn is untyped
+    """What all classifiers have."""
+
+    schema_: Schema
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy on these rows. Labels are compared by what they say, as in a fit; rows without
+        one do not count.
+        """
+        labels = np.asarray(column_or_1d(y))
+        known = is_known(labels)
+        said: AnyArray = np.asarray(self.predict(X))
+        right = number_labels(labels, self.schema_) == number_labels(said, self.schema_)
+        weights = None if sample_weight is None else np.asarray(sample_weight)[known]
+        return float(np.average(right[known], weights=weights))

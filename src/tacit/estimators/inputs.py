@@ -3,19 +3,13 @@ by public rules.
 
 Accepted are arrays of numbers, and data frames, which may hold categories and text. The data
 user's sample is the only thing that bounds, categories, classes and thresholds are taken from;
-where there is none, some owners are set aside as such a sample, and the guarantee says so.
-
-What surrounds a fit is looked at, too: a budget that it is charged to, steps of a pipeline that
-were fitted to owners' rows, scores and choices by them.
+where there is none, some owners are set aside as such a sample, and the guarantee says so. No
+message quotes a value.
 """
 
-import sys
 import warnings
-from collections.abc import Iterator
-from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +20,7 @@ from tacit._util.checks import bad, positive
 from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population
-from tacit.data.cohort import Cohort, Public
+from tacit.data.cohort import Cohort, NumberSchema, Public
 from tacit.data.sample import Sample
 from tacit.data.schema import Schema
 from tacit.data.table import (
@@ -43,20 +37,18 @@ from tacit.engines.inline import Engine, Inline, Monitor
 from tacit.estimators.guarantee import Source
 from tacit.estimators.set_aside import (
     DataWarning,
-    PrivacyWarning,
     PublicPart,
     draw_sample,
     make_sample,
+    warn_notes,
 )
 from tacit.mechanisms.streams import Stream
 from tacit.sums import HOW
 from tacit.sums.secure_sum import SecureSum
 
-if TYPE_CHECKING:  # a fit without files and without a budget does without
+if TYPE_CHECKING:  # a fit without files does without
     from tacit.data.owner_blocks import BlockedCohort
-    from tacit.estimators.budget import Budget, Charge
 
-AROUND: ContextVar["Budget | None"] = ContextVar("tacit budget", default=None)
 INLINE = "inline"  # the engine in this process
 
 
@@ -107,12 +99,11 @@ def read_inputs(
     else:
         part = accept_sample(estimator, public, owners=int(numbers.max()) + 1)
     schema = part.sample.schema
-    warn_other_type(labels, schema)
     if part.taken.any():
         rest = np.flatnonzero(~part.taken[numbers])
         table, labels, numbers = table[rest], labels[rest], numbers[rest]
     encoded = encode_rows(table, schema)
-    cohort = Cohort.of(encoded.X, number_labels(labels, schema), numbers)
+    cohort = Cohort.of(encoded.X, label_numbers(labels, schema), numbers)
     known = part.sample.public
     return Inputs(
         sample=part.sample,
@@ -151,17 +142,21 @@ def accept_sample(estimator: Any, public: Any, owners: int) -> PublicPart:
     return PublicPart(make_sample(estimator, X, y), nobody, Source(len(y)))
 
 
-def warn_other_type(labels: AnyArray, schema: Schema) -> None:
-    """Where y is of another type than the classes: types may be told, values may not."""
+def label_numbers(labels: AnyArray, schema: Schema) -> IntArray:
+    """What labels say, as class numbers or steps of a range; -1 where they say neither. Where y is
+    of another type than that, it is told: types may be, values may not.
+    """
+    ends = isinstance(schema, NumberSchema)
     numbers = all(isinstance(value, int | float) for value in schema.classes)
     if numbers != (labels.dtype.kind in "fiub"):
+        known = "the target is a number between" if ends else "the classes of the sample are"
         warnings.warn(
-            f"y is of type {labels.dtype}, the classes of the data user's sample are "
-            f"{schema.classes}: labels are compared by what they say ('1' and 1.0 are 1), and rows "
-            "with any other label do not count",
+            f"y is of type {labels.dtype}, {known} {schema.classes}: labels are compared by what "
+            "they say ('1' and 1.0 are 1), and rows with any other label do not count",
             DataWarning,
-            stacklevel=5,
+            stacklevel=4,
         )
+    return schema.encode_labels(labels) if ends else number_labels(labels, schema)
 
 
 def baseline_of(public: Public, given: PublicModel | None) -> PublicModel:
@@ -185,11 +180,27 @@ def check_trust(crowd: Population, mechanism: str, epsilon: float | FloatArray) 
 
 
 def accept_pair(estimator: Any, public: Any) -> tuple[Any, AnyArray]:
-    """Public rows and labels, given as a pair (X0, y0)."""
+    """Public rows and labels, given as a pair (X0, y0). Named columns need not be in the order of
+    owners', who must have all of them, unless a schema says which ones count.
+    """
     if not (isinstance(public, tuple | list) and len(public) == 2):
         raise TypeError(f"public must be a pair (X0, y0), got {type(public).__name__}")
-    X = accept_table(estimator, public[0], reset=False)
-    return X, accept_labels(estimator, X, public[1], finite=False)
+    if not is_frame(public[0]):
+        X = accept_table(estimator, public[0], reset=False)
+        return X, accept_labels(estimator, X, public[1], finite=False)
+    table = read_table(public[0])
+    theirs = getattr(estimator, "feature_names_in_", None)
+    if estimator.schema is None and theirs is not None:
+        lacking = [name for name in table.columns if name not in theirs]
+        if lacking:
+            raise ValueError(
+                f"X lacks {', '.join(lacking)}, which public has: add the column, or take it out "
+                "of public"
+            )
+        known = {*table.columns, *table.left_out}
+        more = [f"column {name!r} of X is left out: public does not have it" for name in theirs]
+        warn_notes(note for name, note in zip(theirs, more, strict=True) if name not in known)
+    return table, accept_labels(estimator, table, public[1], finite=False)
 
 
 def accept_table(estimator: Any, X: Any, *, reset: bool) -> Any:
@@ -199,20 +210,46 @@ def accept_table(estimator: Any, X: Any, *, reset: bool) -> Any:
     frame does not. Columns of a file, of Arrow and of a mapping are found by name: more than those
     of the schema do not matter.
     """
-    if isinstance(X, UserTable) or is_frame(X):
-        table = X if isinstance(X, UserTable) else read_frame(X)
-        if 0 in (table.shape[0], len(table.columns) + len(table.left_out)):
-            raise ValueError(
-                f"Found a table with 0 sample(s) or 0 feature(s) (shape={table.shape})"
-            )
+    if is_frame(X):
+        table = read_table(X)
         if hasattr(X, "iloc") or hasattr(X, "to_arrow"):  # scikit-learn knows their names
             validate_data(estimator, X, reset=reset, skip_check_array=True)
         elif reset:
             estimator.feature_names_in_ = np.array(list(table.columns), dtype=object)
             estimator.n_features_in_ = len(table.columns)
         return table
+    rows = X if hasattr(X, "tocsr") else np.asarray(X)
     dtype = "numeric" if estimator.schema is None else None
-    return validate_data(estimator, X, reset=reset, ensure_all_finite=False, dtype=dtype)
+    if not hasattr(X, "tocsr"):
+        check_array_kind(rows, of_numbers=dtype is not None)
+    return validate_data(estimator, rows, reset=reset, ensure_all_finite=False, dtype=dtype)
+
+
+def read_table(X: Any) -> UserTable:
+    """Named columns, and some of them."""
+    table = read_frame(X)
+    if 0 in (table.shape[0], len(table.columns) + len(table.left_out)):
+        raise ValueError(f"Found a table with 0 sample(s) or 0 feature(s) (shape={table.shape})")
+    return table
+
+
+def check_array_kind(rows: AnyArray, *, of_numbers: bool) -> None:
+    """Refuse what scikit-learn would refuse as well, quoting the rows."""
+    if rows.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {rows.ndim}D array instead. Reshape your data: "
+            "X.reshape(-1, 1) if it is one column, X.reshape(1, -1) if it is one row"
+        )
+    if rows.dtype.kind == "c":
+        raise ValueError("Complex data not supported")
+    if of_numbers and rows.dtype.kind in "OUS":
+        try:
+            rows.astype(np.float64)
+        except ValueError:
+            raise ValueError(
+                "X has texts that are no numbers: give a data frame or a dict of columns, or a "
+                "schema= that names their categories"
+            ) from None
 
 
 def accept_labels(estimator: Any, X: Any, y: Any, *, finite: bool) -> AnyArray:
@@ -281,76 +318,7 @@ def epsilon_of(epsilon: Any, left_out: BoolArray) -> float | FloatArray:
     return each[~left_out]
 
 
-class Budgeted:
-    """Of estimators with a parameter `budget`: a fit is charged to it, or to the budget of the
-    context that it is in; and what surrounds a fit is looked at.
-    """
-
-    budget: "Budget | None"
-
-    def _charge(self, epsilon: Any, delta: float = 0.0, unit: str = "owner") -> "Charge | None":
-        """Charge a fit that costs at most this, and settle that when it has ended; None: no budget
-        counts.
-        """
-        budget = self.budget or AROUND.get()
-        warn_of_surroundings(charged=budget is not None)
-        return None if budget is None else budget.charge_fit(self, epsilon, delta, unit)
-
-    def __getstate__(self) -> Any:
-        """What travels to another process takes the budget of the context along, before a fit."""
-        state: Any = super().__getstate__()
-        around = AROUND.get()
-        if around is None or self.budget is not None or not isinstance(state, dict):
-            return state
-        return state if hasattr(self, "n_features_in_") else state | {"budget": around}
-
-
-def warn_of_surroundings(*, charged: bool) -> None:
-    """Warn of what a fit cannot protect and its callers show: owners' rows that a step of a
-    pipeline was fitted to, and scores or choices by owners' rows.
-    """
-    for frame in _callers():
-        place = frame.f_globals.get("__name__", "")
-        if place == "sklearn.pipeline" and frame.f_code.co_name == "fit":
-            names = list(_fitted_steps(frame.f_locals.get("self")))
-            if names:
-                warnings.warn(
-                    f"{', '.join(names)} of the pipeline was fitted to owners' rows as they are: "
-                    "what it learned from them is not protected. Fit it to public rows and freeze "
-                    "it (sklearn.frozen.FrozenEstimator), or leave it out: bounds and scales come "
-                    "from the data user's sample",
-                    PrivacyWarning,
-                    stacklevel=4,
-                )
-        if place == "sklearn.model_selection._validation":
-            costs = "" if charged else "each of its fits spends epsilon again, and no Budget counts"
-            warnings.warn(
-                "a search or cross-validation over owners' rows: "
-                + (f"{costs}; " if costs else "")
-                + "its scores are exact figures of owners' rows, which no epsilon pays for",
-                PrivacyWarning,
-                stacklevel=4,
-            )
-            return
-
-
-def _callers() -> Iterator[FrameType]:
-    frame: FrameType | None = sys._getframe(2)
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
-
-
-def _fitted_steps(pipeline: Any) -> Iterator[str]:
-    """Names of steps before the last that learn from what goes through them, frozen ones apart."""
-    for name, step in getattr(pipeline, "steps", [])[:-1]:
-        if step in (None, "passthrough") or type(step).__name__ == "FrozenEstimator":
-            continue
-        if step.__sklearn_tags__().requires_fit:
-            yield name
-
-
-_INSTEAD = {
+INSTEAD = {
     "sample_weight": "a row that counts tenfold is ten rows of one owner and needs tenfold noise. "
     "Instead, name the owner of each row (owners=): each has one report, however many rows it "
     "holds; epsilon may differ by owner",
@@ -360,10 +328,9 @@ _INSTEAD = {
 }
 
 
-def no_such_argument(estimator: object, name: str, *_more: str) -> TypeError:
-    """What `fit` raises for an argument it does not take: why it takes no weights, and what to do
-    instead. scikit-learn sees that there is no such parameter.
+def no_such_argument(where: str, name: str, *_more: str) -> TypeError:
+    """What an estimator or its `fit` raises for an argument it does not take: why it takes no
+    weights, and what to do instead. scikit-learn sees that there is no such parameter.
     """
-    known = f"takes no {name}: {_INSTEAD[name]}" if name in _INSTEAD else ""
-    reason = known or f"got an unexpected keyword argument {name!r}"
-    return TypeError(f"{type(estimator).__name__}.fit {reason}")
+    known = f"takes no {name}: {INSTEAD[name]}" if name in INSTEAD else ""
+    return TypeError(f"{where} {known or f'got an unexpected keyword argument {name!r}'}")

@@ -8,23 +8,24 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from tacit._util.checks import one_of, positive, whole
 from tacit._util.types import AnyArray, FloatArray
 from tacit.data.cohort import Cohort
 from tacit.data.schema import Schema
-from tacit.data.table import encode_rows, number_labels
+from tacit.data.table import encode_rows
 from tacit.engines.inline import Inline, Monitor
 from tacit.estimators.budget import Budget
-from tacit.estimators.displays import EstimatorFace
+from tacit.estimators.displays import ClassifierFace
 from tacit.estimators.guarantee import peer_guarantee
 from tacit.estimators.inputs import (
     INLINE,
     accept_labels,
     accept_sample,
     accept_table,
+    label_numbers,
     no_such_argument,
     owner_names,
     public_pair,
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
     from tacit.data.owner_blocks import Workers
 
 
-class PeerEnsemble(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class PeerEnsemble(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """Participants that learn from each other's noisy counts, for two classes. `predict` is what
     may be served.
 
@@ -181,7 +182,7 @@ class PeerEnsemble(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: igno
         were; once it says True nobody speaks any more.
         """
         if unknown:
-            raise no_such_argument(self, *unknown)
+            raise no_such_argument(f"{type(self).__name__}.fit", *unknown)
         self._check()
         public = public_pair(public, X_public, y_public)
         stream = stream_of(self.random_state)
@@ -201,7 +202,7 @@ class PeerEnsemble(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: igno
             for number, name in enumerate(self.participants_)
         }
         check_names("attributes", attributes, self.participants_)
-        classes = number_labels(labels[stay], self.schema_)
+        classes = label_numbers(labels[stay], self.schema_)
         self._cohort = group_rows(self.cells_, self._held, rows, classes, numbers)
         self._stream = stream
         self.released_ = METHODS[self.method].nothing
@@ -246,7 +247,7 @@ class PeerEnsemble(EstimatorFace, ClassifierMixin, BaseEstimator):  # type: igno
         self._held = self._held | {number: self.cells_.columns_of(attributes)}
         self.participants_ = [*self.participants_, name]
         rows = self.cells_.without_others(encode_rows(table, self.schema_).X, self._held[number])
-        classes = number_labels(labels, self.schema_)
+        classes = label_numbers(labels, self.schema_)
         whole_rows = np.concatenate([self._cohort.X, rows[classes >= 0]])
         offsets = np.append(self._cohort.offsets, len(whole_rows))
         self._cohort = Cohort(

@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin
 from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
 from tacit.data.cohort import NumberSchema, Range
 from tacit.data.sample import schema_of_rows
-from tacit.data.schema import Schema
+from tacit.data.schema import Schema, as_floats
 from tacit.data.table import encode_rows
 from tacit.estimators.budget import Budget
 from tacit.estimators.guarantee import Source
@@ -20,6 +20,7 @@ from tacit.estimators.inputs import (
     accept_labels,
     accept_pair,
     accept_table,
+    label_numbers,
     no_such_argument,
     owner_names,
     public_pair,
@@ -63,7 +64,7 @@ def accept_numbers(estimator: Any, public: Any, rows: int) -> NumberSample:
     """The sample that fit was given as `public`, a pair (X0, y0)."""
     X, y = accept_pair(estimator, public)
     nobody = np.zeros(rows, dtype=np.bool_)
-    return NumberSample(X, np.asarray(y, dtype=np.float64), nobody, Source(len(y)))
+    return NumberSample(X, as_floats(y), nobody, Source(len(y)))
 
 
 def draw_numbers(estimator: Any, X: Any, y: AnyArray, stream: Stream) -> NumberSample:
@@ -72,7 +73,7 @@ def draw_numbers(estimator: Any, X: Any, y: AnyArray, stream: Stream) -> NumberS
     taken = set_aside(every % 2, every, estimator.public_fraction, stream)
     rows = np.flatnonzero(taken)
     drawn = f"{len(rows)} rows, drawn at random, became the data user's sample."
-    targets = np.asarray(y, dtype=np.float64)[rows]
+    targets = as_floats(y[rows])
     source = Source(len(rows), drawn, warn_used_in_clear(taken, "record"))
     return NumberSample(X[rows], targets, taken, source)
 
@@ -184,7 +185,7 @@ class SiteEnsembleRegressor(RegressorMixin, SiteModels):  # type: ignore[misc]
         target are left out.
         """
         if unknown:
-            raise no_such_argument(self, *unknown)
+            raise no_such_argument(f"{type(self).__name__}.fit", *unknown)
         public = public_pair(public, X_public, y_public)
         stream = stream_of(self.random_state)
         table = accept_table(self, X, reset=True)
@@ -200,7 +201,7 @@ class SiteEnsembleRegressor(RegressorMixin, SiteModels):  # type: ignore[misc]
         X0, y0 = sample.encode(self.schema_)
         inputs = SiteInputs(
             X=encode_rows(table[rest], self.schema_).X,
-            y=self.schema_.encode_labels(targets[rest]),
+            y=label_numbers(targets[rest], self.schema_),
             names=names[rest],
             X0=X0,
             y0=y0,

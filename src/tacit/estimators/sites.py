@@ -6,7 +6,7 @@ from math import inf
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from tacit._util.checks import bad, one_of, positive
@@ -18,10 +18,10 @@ from tacit.algorithms.site_weights import COMBINE
 from tacit.algorithms.sites import ensemble_of_sites, projections_of, tune_site
 from tacit.data.cohort import Cohort, Public
 from tacit.data.schema import Schema
-from tacit.data.table import encode_rows, number_labels
+from tacit.data.table import encode_rows
 from tacit.engines.inline import Engine, Inline
 from tacit.estimators.budget import Budget
-from tacit.estimators.displays import EstimatorFace
+from tacit.estimators.displays import ClassifierFace, EstimatorFace
 from tacit.estimators.guarantee import Source, site_guarantee, summed_sites_guarantee
 from tacit.estimators.inputs import (
     INLINE,
@@ -29,6 +29,7 @@ from tacit.estimators.inputs import (
     accept_sample,
     accept_table,
     check_trust,
+    label_numbers,
     no_such_argument,
     owner_names,
     public_pair,
@@ -206,7 +207,7 @@ class SiteModels(EstimatorFace, BaseEstimator):  # type: ignore[misc]  # scikit-
         return scores[:, 1:] - scores[:, :1] if scores.shape[1] == 2 else scores
 
 
-class SiteEnsemble(ClassifierMixin, SiteModels):  # type: ignore[misc]
+class SiteEnsemble(ClassifierFace, SiteModels):
     """A classifier from sites that each train one private linear model, combined with public rows.
 
     Parameters
@@ -301,7 +302,7 @@ class SiteEnsemble(ClassifierMixin, SiteModels):  # type: ignore[misc]
         not protected. `X_public` and `y_public` are the same pair, as pipelines pass it on.
         """
         if unknown:
-            raise no_such_argument(self, *unknown)
+            raise no_such_argument(f"{type(self).__name__}.fit", *unknown)
         public = public_pair(public, X_public, y_public)
         stream = stream_of(self.random_state)
         table = accept_table(self, X, reset=True)
@@ -316,7 +317,7 @@ class SiteEnsemble(ClassifierMixin, SiteModels):  # type: ignore[misc]
         rest = np.flatnonzero(~part.taken)
         inputs = SiteInputs(
             X=encode_rows(table[rest], self.schema_).X,
-            y=number_labels(labels[rest], self.schema_),
+            y=label_numbers(labels[rest], self.schema_),
             names=names[rest],
             X0=known.X,
             y0=known.y,
