@@ -32,6 +32,7 @@ from tacit.service.protocol.handshake import check_url
 SUFFIX = ".kit"
 _NAME = re.compile(r"[\w][\w .-]{0,99}")
 _ENTRIES = {"campaign", "name", "url", "campaign_key", "certificates", "tokens", "policy"}
+_LISTS = {"certificates", "tokens"}
 _STEPS = """\
 # An invitation for {name} to the campaign {campaign}. The token in it is secret: pass it to nobody.
 # 1. See what would leave:  tacit join {file} --data YOUR_TABLE --dry-run
@@ -82,8 +83,11 @@ class Kit:
                 f"{file} is no kit ({problem}): give the file that tacit invite made, or the "
                 "coordinator's address, https://host:port"
             ) from None
-        if set(found) != _ENTRIES or not all(map(_is_sound, found.values())):
-            raise ValueError(f"{file} is no kit: it must have the texts {sorted(_ENTRIES)}")
+        if set(found) != _ENTRIES or not all(_is_sound(*entry) for entry in found.items()):
+            raise ValueError(
+                f"{file} is no kit: it must have the texts {sorted(_ENTRIES - _LISTS)}, and lists "
+                f"of texts {sorted(_LISTS)}"
+            )
         return cls(
             found["campaign"],
             found["name"],
@@ -285,10 +289,13 @@ def _check_name(name: str) -> str:
     return name
 
 
-def _is_sound(value: Any) -> bool:
-    return isinstance(value, str) or (
-        isinstance(value, list) and all(isinstance(each, str) for each in value)
+def _is_sound(name: str, value: Any) -> bool:
+    """Whether an entry of a kit is of its kind; but for the policy, nothing has odd characters."""
+    values = value if name in _LISTS and isinstance(value, list) else [value]
+    texts = isinstance(value, list) == (name in _LISTS) and all(
+        isinstance(each, str) for each in values
     )
+    return texts and (name == "policy" or all(each.isprintable() for each in values))
 
 
 def _quote(name: str) -> str:

@@ -273,6 +273,28 @@ def test_who_waits_when_a_campaign_goes_is_told_to_come_again(tmp_path):
     assert asyncio.run(main()) == [503] * 8
 
 
+def test_the_list_costs_the_same_however_many_look(tmp_path, monkeypatch):
+    """One look at the database, without models or terms, for all who come in half a second."""
+    monkeypatch.setattr(server, "FRESH", 3600.0)
+    service = service_of(folder_with(tmp_path, "north", "south"), f"sqlite:///{tmp_path}/c.db")
+    looks, outlines = [], service._database.outlines
+
+    def counted():
+        looks.append(1)
+        return outlines()
+
+    monkeypatch.setattr(service._database, "outlines", counted)
+
+    async def main():
+        async with client_of(service.app()) as client:
+            found = [await client.get(path) for path in ("/", "/v1/campaigns") * 20]
+            return {each.status_code for each in found}
+
+    assert asyncio.run(main()) == {200}
+    assert len(looks) == 1
+    service.close()
+
+
 async def ask(client, campaign, key, method, path, body=""):
     """One signed request; its status."""
     signed = Request(campaign, method, path, int(time.time()), body.encode())

@@ -41,6 +41,7 @@ def test_alive_is_not_ready_while_the_database_is_away(tmp_path):
     counts = get(service.watch, "/metrics")
     assert counts.status_code == 200
     assert "tacit_up 0.0" in counts.text
+    assert get(service.watch, "/metrics/").status_code == 404
 
 
 def test_a_database_that_does_not_answer_is_not_ready_and_is_looked_at_once(monkeypatch):

@@ -5,6 +5,8 @@ address.
 import asyncio
 import logging
 import re
+import threading
+import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -34,7 +36,7 @@ from tacit.service.coordinator.owner_api import ENROL, body_sizes
 from tacit.service.coordinator.page import list_page
 from tacit.service.coordinator.peers import Rosters
 from tacit.service.coordinator.sql import Database
-from tacit.service.coordinator.status import View
+from tacit.service.coordinator.status import FRESH, View
 from tacit.service.coordinator.store import ROOT, Store, prepare
 from tacit.service.coordinator.tables import StoreError
 from tacit.service.kinds import read_spec, read_terms
@@ -244,6 +246,9 @@ class Service:
         # files that cannot be served, as of when, and what was said of others
         self._passed_over: dict[str, tuple[int, int]] = {}
         self._said: set[str] = set()
+        self._lock = threading.Lock()
+        self._listed_at, self._listed = -FRESH, list[dict[str, Any]]()
+        self._kinds: dict[str, str] = {}
         self._gone: set[str] = set()
         self._direct: dict[tuple[str, str], Direct] = {}
         self._open_to_all: set[tuple[str, str]] = set()
@@ -355,24 +360,33 @@ class Service:
 
     def _listing(self) -> list[dict[str, Any]]:
         """What everybody may know of every campaign, the latest first; how one stands whose figures
-        are not for everybody is not told.
+        are not for everybody is not told. Many viewers cost the database as much as one.
         """
-        standings = [
-            (slug, each.store.standing(), each.readers.status == PUBLIC)
-            for slug, each in self.campaigns.items()
-        ]
+        with self._lock:
+            if time.monotonic() - self._listed_at >= FRESH:
+                self._listed, self._listed_at = self._read_listing(), time.monotonic()
+            return self._listed
+
+    def _read_listing(self) -> list[dict[str, Any]]:
+        outlines = self._database.outlines()
         return [
             {
                 "campaign": slug,
                 "address": root_of(slug) + "/",
-                "name": now.name,
-                "key": now.key.hex(),
-                "kind": read_terms(now.terms).kind,
-                "state": now.state if shown else None,
-                "archived": now.archive is not None if shown else None,
+                "name": outlines[slug].name,
+                "key": outlines[slug].key.hex(),
+                "kind": self._kind_of(slug, each),
+                "state": outlines[slug].state if each.readers.status == PUBLIC else None,
+                "archived": outlines[slug].archived if each.readers.status == PUBLIC else None,
             }
-            for slug, now, shown in reversed(standings)
+            for slug, each in reversed(list(self.campaigns.items()))
         ]
+
+    def _kind_of(self, slug: str, campaign: Coordinator) -> str:
+        """The kind of a campaign, which never changes."""
+        if slug not in self._kinds:
+            self._kinds[slug] = read_terms(campaign.store.standing().terms).kind
+        return self._kinds[slug]
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
         """To the campaign that an address names."""

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from sqlalchemy import (
     Connection,
@@ -207,6 +208,22 @@ class Database:
         every = select(campaign.c.id, campaign.c.slug).order_by(campaign.c.id)
         with self.snapshot() as connection:
             return {row.id: row.slug for row in connection.execute(every)}
+
+    def outlines(self) -> dict[str, "Outline"]:
+        """How its campaigns stand, by slug; nothing large is read."""
+        columns = campaign.c.name, campaign.c.key, campaign.c.state, campaign.c.archive.is_not(None)
+        with self.snapshot() as connection:
+            rows = connection.execute(select(campaign.c.slug, *columns)).all()
+        return {slug: Outline(*about) for slug, *about in rows}
+
+
+class Outline(NamedTuple):
+    """What the list of campaigns says of one."""
+
+    name: str
+    key: bytes
+    state: str
+    archived: bool
 
 
 def _among(statement: str, locked: str = "") -> dict[str, TextClause]:

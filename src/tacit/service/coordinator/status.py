@@ -44,7 +44,7 @@ from tacit.sums.vector_terms import VectorTerms
 from tacit.wire import decode
 from tacit.wire.envelopes import open_signed, public_bytes
 
-_FRESH = 0.5  # seconds that figures are good for: many viewers cost the database as much as one
+FRESH = 0.5  # seconds that figures are good for: many viewers cost the database as much as one
 
 
 class View:
@@ -56,7 +56,7 @@ class View:
         self._store = store
         self._key = key
         self._lock = threading.Lock()
-        self._read = -_FRESH
+        self._read = -FRESH
         self._status: dict[str, Any] = {}
         self._asked: dict[int, dict[str, Any]] = {}  # questions never change: opened once
         self._weights: list[float] | None = None  # nor does what was published
@@ -64,14 +64,14 @@ class View:
     def status(self) -> dict[str, Any]:
         """The figures, as /v1/status gives them."""
         with self._lock:
-            if time.monotonic() - self._read >= _FRESH:
+            if time.monotonic() - self._read >= FRESH:
                 self._status, self._read = self._figures(), time.monotonic()
             return self._status
 
     def forget(self) -> None:
         """Read anew next time: something was changed on purpose."""
         with self._lock:
-            self._read = -_FRESH
+            self._read = -FRESH
 
     def _figures(self) -> dict[str, Any]:
         """The figures as the database has them now."""

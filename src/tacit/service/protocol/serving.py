@@ -305,10 +305,12 @@ class Watch:
 
     def app(self) -> Starlette:
         """A service of its own for operators: the same, and the counts."""
-        return Starlette(
+        made = Starlette(
             routes=[*self.routes(), Route("/metrics", self.metrics, methods=["GET"])],
             exception_handlers={Exception: _unavailable},
         )
+        made.router.redirect_slashes = False  # it would repeat whatever host was named
+        return made
 
     async def health(self, request: Request) -> Response:
         return JSONResponse({"status": "ok"})
