@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
 
 from tacit import seeded
 from tacit.algorithms import wide_start
@@ -18,6 +19,8 @@ from tacit.algorithms.summed_gradients import SummedGradients
 from tacit.algorithms.wide_start import ROUGH, SMOOTH, WideStart, _left_out, _likeliest, wide_map
 from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline
+from tacit.learners.learner import Facts, ShareQuery
+from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.features import FeatureMap, Joined
 from tacit.learners.models.scores import Mapped, contrasts
 from tacit.learners.query import Answer
@@ -97,6 +100,30 @@ def test_pure_epsilon_adds_up():
         assert engine.ask(query) is not None
         assert engine.spent.max() == pytest.approx(4 * place / 6, rel=0.01)
     assert engine.ask(query) is None
+
+
+def test_exact_answers_of_many_classes_lead_up_to_all_rows_in_one_place():
+    """Four rounds go two thirds of the way and more, and no step goes too far."""
+    X, y = make_classification(
+        8600, 8, n_informative=6, n_redundant=0, n_classes=10, class_sep=2.0, random_state=5
+    )
+    X = np.clip(X / 6, -1, 1)
+    public, test = Public(X[:600], y[:600], 10), (X[600:2600], y[600:2600])
+    cohort = Cohort(X[2600:], y[2600:], np.arange(OWNERS + 1) * ROWS)
+    held, facts = SummedGradients(public, fit_public(public), crowd()), Facts(8, 10)
+    whole = LogisticRegression(C=64.0, fit_intercept=False, max_iter=200)
+    whole.fit(held.map.transform(cohort.X), cohort.y)
+    together = float(whole.score(held.map.transform(test[0]), test[1]))
+    reached = [float(np.mean(held.model.predict(test[0]) == test[1]))]
+    for place in range(1, 5):
+        space = held.learner.space(facts)
+        terms = crowd().sum_terms(space, 4)
+        query = ShareQuery(place, 1, None, held.learner, facts, ensemble=Ensemble(10), terms=terms)
+        mean = space.clip(held.learner.share(query, cohort)).mean(axis=0)
+        held.update(Answer(mean, np.full(held.numbers, 1e-7), OWNERS))
+        reached.append(float(np.mean(held.model.predict(test[0]) == test[1])))
+    assert min(np.diff(reached)) > -0.01
+    assert reached[-1] - reached[0] > 2 / 3 * (together - reached[0])
 
 
 def test_noise_alone_changes_nothing():

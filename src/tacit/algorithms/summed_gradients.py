@@ -1,12 +1,13 @@
-"""What is believed of a model when sums are nearly exact: wide public features, a few Newton-like
-steps, every answer weighed by its known noise. Derivation: summed_gradients.md.
+"""What is believed of a model when sums are nearly exact: wide public features, a few steps, every
+answer weighed by its known noise. Derivation: summed_gradients.md.
 
     start:  the likeliest coefficients of wide features under the data user's rows, or its own
             model, whichever predicts rows that it has not seen better
     ask:    everybody for residual x features of the model as it is, clipped at a public length
-    take:   along the axes of the public curvature, each answer says where the best model is;
-            earlier ones count less by how far the model has moved since; how much owners' rows
-            curve is learnt from what answers changed by
+    take:   each answer says which moments (chances x features) the best model has on owners' rows:
+            those of the model that was asked about, and the answer. Public rows stand in for
+            owners': the next model is the likeliest that has these moments on them; answers count
+            less the further its chances are from those that were asked about
 
 Unlike `Combination`, which fights for every bit of noisy reports, it has more features than public
 rows can tell apart: curvature that public rows have not seen is guessed from rows left out.
@@ -14,8 +15,10 @@ rows can tell apart: curvature that public rows have not seen is guessed from ro
 
 from copy import copy
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits  # a dependency of scikit-learn
 
 from tacit._util.checks import bad
@@ -39,8 +42,8 @@ _FEW = 150
 _VARIANCES = tuple(4.0**power for power in range(-1, 6))  # of coefficients, told apart by answers
 _QUANTILES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 1.0)  # of lengths of shares, to clip at
 _LEAST_LEFT = 0.5  # of a share that clipping must leave on average
-_DOUBT = 0.5  # of a curvature: relative error that a step away from it has
-_LEAST_CURVE, _MOST_CURVE = 0.03, 4.0  # what answers may make of a curvature
+_STAND_IN = 3.0  # variance of what public rows say of others', in units of chance
+_TURNS, _STEPS = 2, 30  # of weighing answers and finding the likeliest model, each with its steps
 _PUBLIC = 0.5  # part of its precision that the start keeps
 _FORESEEN = 1.0  # largest variance of coefficients that predictions count on
 _LEAST_FREE = 0.02  # part of a public row's score that others decide, at least
@@ -51,10 +54,14 @@ _DOUBTS = 3.5  # standard errors by which public rows must contradict owners to 
 
 @dataclass(frozen=True, eq=False)
 class _Told:
-    """An answer, undone of clipping: about which coefficients, along which slope, how noisy."""
+    """An answer, undone of clipping: about which coefficients and the chances that public rows have
+    by them, along which slope, how noisy; `moments` are those of the best model, as it says.
+    """
 
     reference: FloatArray
+    chances: FloatArray
     slope: FloatArray
+    moments: FloatArray
     noise: float
 
 
@@ -70,7 +77,6 @@ class SummedGradients:
     own: PublicModel
     population: Population
     _told: list[_Told] = field(init=False, default_factory=list)
-    _swayed: list[FloatArray] = field(init=False, default_factory=list)
     _radius: float = field(init=False, default=1.0)
     _left: float = field(init=False, default=1.0)
 
@@ -86,7 +92,7 @@ class SummedGradients:
         self._contrasts = contrasts(self.public.classes)
         curved = self._phi * np.sqrt(curvatures(softmax(start.left_out)))[:, np.newaxis]
         self._axes = CurvatureAxes.of(curved)
-        self._turned = self._axes.split(self._phi)
+        self._turned = self._phi @ self._axes.seen
         self._begin = self._axes.split(start.coefficients)
         self._theta = self._begin.copy()
         self._unseen = unseen_curvature(curved)
@@ -100,7 +106,7 @@ class SummedGradients:
         if not (population.summed and population.rows == self.population.rows and not self._told):
             raise bad("population", "of the same trust and rows, before any answer", population)
         other = copy(self)
-        other.population, other._told, other._swayed = population, [], []
+        other.population, other._told = population, []
         return other
 
     @property
@@ -138,8 +144,8 @@ class SummedGradients:
         move it as far as if the row had not held it back.
         """
         square, now = self._turned**2, self._scores(self._theta)
-        leverage = square @ (1 / self._precision)
-        part = leverage / (square @ (1 / self._public_precision(self._scale)))
+        leverage = square @ (1 / self._seen(self._precision))
+        part = leverage / (square @ (1 / self._seen(self._public_precision(self._scale))))
         holds = _PUBLIC * curvatures(softmax(self._alone)) * leverage
         freed = (holds / np.maximum(1 - holds, _LEAST_FREE))[:, np.newaxis]
         moved = now - self._scores(self._begin)
@@ -147,13 +153,16 @@ class SummedGradients:
 
     def update(self, answer: Answer) -> None:
         """The belief after an answer; too few owners tell nothing."""
-        noise = float(np.mean(answer.stderr**2))
-        if np.isfinite(noise):
-            slope = self._axes.split(answer.mean.reshape(len(self._theta), -1)) / self._left
-            self._told.append(_Told(self._theta.copy(), slope, noise / self._left**2))
-            self._settle()
-        self._curve = self._curvature(self._scores(self._theta))
-        self._aim(self._scores(self._theta))
+        noise, chances = float(np.mean(answer.stderr**2)), softmax(self._scores(self._theta))
+        with threadpool_limits(1):
+            if np.isfinite(noise):
+                slope = self._axes.split(answer.mean.reshape(len(self._theta), -1)) / self._left
+                moments = self._moments(self._theta, chances) + slope
+                noise /= self._left**2
+                self._told.append(_Told(self._theta, chances, slope, moments, noise))
+                self._settle()
+            self._curve = self._curvature(self._scores(self._theta))
+            self._aim(self._scores(self._theta))
 
     @property
     def is_contradicted(self) -> bool:
@@ -177,7 +186,7 @@ class SummedGradients:
         explained, _ = self._foreseen
         chances = softmax(self._alone)
         weights = 1 - (chances**2).sum(axis=1)
-        return 0.5 * float((weights * (self._turned**2 @ explained)).mean())
+        return 0.5 * float((weights * (self._turned**2 @ self._seen(explained))).mean())
 
     def expected_rise(self, draws: int, seed: int) -> float:
         """Expected rise of accuracy over the data user's own model: what public rows show of the
@@ -206,8 +215,26 @@ class SummedGradients:
 
     def _curvature(self, expected: FloatArray) -> FloatArray:
         """Along each axis, where public rows have these scores."""
-        weights = curvatures(softmax(expected))[:, np.newaxis]
-        return self._axes.alike((self._turned**2 * weights).mean(axis=0)) + self._unseen
+        return self._spread(curvatures(softmax(expected))) + self._unseen
+
+    def _spread(self, weights: FloatArray) -> FloatArray:
+        """The mean square of features along each axis, public rows weighed so; no row has any of
+        the rest.
+        """
+        seen = (self._turned**2 * weights[:, np.newaxis]).mean(axis=0)
+        return np.concatenate([seen, np.zeros(self._theta.shape[1] - len(seen))])
+
+    def _seen(self, coordinates: FloatArray) -> FloatArray:
+        """Those along axes that public rows span."""
+        return coordinates[..., : self._turned.shape[1]]
+
+    def _moments(self, theta: FloatArray, chances: FloatArray) -> FloatArray:
+        """Mean of chances x features over public rows, and what rows that they have not seen are
+        guessed to add.
+        """
+        out = self._unseen * theta
+        self._seen(out)[:] += (chances @ self._contrasts).T @ self._turned / len(chances)
+        return np.asarray(out)
 
     @property
     def _foreseen(self) -> tuple[FloatArray, FloatArray]:
@@ -219,24 +246,62 @@ class SummedGradients:
         return 1 / before - after, after
 
     def _settle(self) -> None:
-        """Every answer says where the best model is, g / M away from what it was asked about: with
-        the variance of its noise and of what M is wrong by along the way since. The mean by
-        precision, found in a few turns.
+        """Every answer says which moments the best model has, with the variance of its noise and of
+        what public rows may be wrong by where chances have changed since. The likeliest model by
+        the mean of these by precision, found in a few turns.
         """
-        curve = self._curve * self._secants()
-        self._scale = self._likeliest_variance(curve)
+        self._scale = self._likeliest_variance(self._curve)
         before = self._public_precision(self._scale)
-        for _ in range(3):
-            precision = np.broadcast_to(before, self._theta.shape).copy()
-            total = precision * self._begin
-            for told in self._told:
-                moved = self._axes.alike((_DOUBT * curve * (self._theta - told.reference)) ** 2)
-                weight = curve**2 / (told.noise + moved)
-                precision += weight
-                total += weight * (told.reference + told.slope / curve)
-            self._theta = total / precision
-        self._swayed.append(weight / precision / curve)
-        self._precision = precision.mean(axis=0)
+        for _ in range(_TURNS):
+            chances = softmax(self._scores(self._theta))
+            weights = [1 / (told.noise + self._doubt(told, chances)) for told in self._told]
+            weight = np.sum(weights, axis=0)
+            moments = sum(
+                each * told.moments for each, told in zip(weights, self._told, strict=True)
+            )
+            self._theta = self._likeliest(before, moments / weight, weight)
+        self._precision = before + self._curve**2 * weight
+
+    def _doubt(self, told: _Told, chances: FloatArray) -> FloatArray:
+        """The variance of what public rows say in place of owners': they are a sample, of which the
+        mean of (change of chances) x features is off by the error of a mean; curvature that they
+        have not seen is a guess, off by its own size.
+        """
+        changed = ((chances - told.chances) ** 2).sum(axis=1) / len(self._theta)
+        guess = self._axes.alike(
+            ((self._unseen * (self._theta - told.reference)) ** 2).mean(axis=0)
+        )
+        return _STAND_IN * self._spread(changed) / len(changed) + guess
+
+    def _likeliest(self, before: FloatArray, moments: FloatArray, weight: FloatArray) -> FloatArray:
+        """Coefficients near the start that have these moments: in closed form where no public row
+        is, elsewhere by steps that are few enough not to follow public rows where they err.
+        """
+        curved = self._unseen * weight
+        theta = (before * self._begin + curved * moments) / (before + self._unseen * curved)
+        size = 1 / np.sqrt(self._seen(before + self._curve**2 * weight))
+        near, begin, mean, by = (
+            self._seen(each) for each in (before, self._begin, moments, weight)
+        )
+
+        def loss(flat: Any) -> tuple[float, Any]:
+            now = flat.reshape(begin.shape) * size
+            chances = softmax(self._turned @ now.T @ self._contrasts.T)
+            off = (chances @ self._contrasts).T @ self._turned / len(chances)
+            off += self._unseen * now - mean
+            pull, away = by * off, now - begin
+            told = self._turned @ pull.T @ self._contrasts.T
+            told -= (chances * told).sum(axis=1, keepdims=True)
+            slope = ((chances * told) @ self._contrasts).T @ self._turned / len(chances)
+            slope += self._unseen * pull + near * away
+            value = 0.5 * float((pull * off).sum() + (near * away**2).sum())
+            return value, (slope * size).ravel()
+
+        options: Any = {"maxiter": _STEPS, "maxcor": 20}
+        first: Any = (self._seen(self._theta) / size).ravel()
+        found = minimize(loss, first, jac=True, method="L-BFGS-B", options=options)
+        self._seen(theta)[:] = np.asarray(found.x).reshape(begin.shape) * size
+        return np.asarray(theta)
 
     def _likeliest_variance(self, curve: FloatArray) -> float:
         """Of coefficients, by the first answer: a slope is M (theta* - theta) and noise."""
@@ -248,25 +313,6 @@ class SummedGradients:
             return -float(each.sum())
 
         return max(_VARIANCES, key=likely)
-
-    def _secants(self) -> FloatArray:
-        """What to multiply curvatures by, from answers one after the other: where the model went s
-        the slope fell by y = M s, so M is s y / s s over axes of a kind. The noise of an answer is
-        in s as well; what that adds to s y is known, and taken off. Weighed against M as public
-        rows have it, in doubt by its own size.
-        """
-        ratio = np.ones(len(self._curve))
-        for kind in self._axes.kinds(self._curve):
-            expected = float(self._curve[kind].mean())
-            weights, total = 1 / expected**2, 1 / expected
-            for one, two, swayed in zip(self._told, self._told[1:], self._swayed, strict=False):
-                step, fall = (two.reference - one.reference)[:, kind], (one.slope - two.slope)
-                noisy = float((swayed * self._axes.freedom)[:, kind].sum()) * one.noise
-                doubt = one.noise + two.noise
-                weights += float((step**2).sum()) / doubt
-                total += (float((step * fall[:, kind]).sum()) - noisy) / doubt
-            ratio[kind] = np.clip(total / weights / expected, _LEAST_CURVE, _MOST_CURVE)
-        return ratio
 
     def _aim(self, expected: FloatArray) -> None:
         """Radius of the next shares, and what clipping leaves of them: the least noise for what is
@@ -287,7 +333,7 @@ class SummedGradients:
 
     def _scores(self, theta: FloatArray) -> FloatArray:
         """Of public rows under coefficients along the axes."""
-        return np.asarray(self._turned @ theta.T @ self._contrasts.T)
+        return np.asarray(self._turned @ self._seen(theta).T @ self._contrasts.T)
 
 
 def _share_lengths(

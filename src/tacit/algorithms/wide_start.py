@@ -27,7 +27,6 @@ _LEAST_FOR_TREES = 20  # rows
 _BY_HEART = 300  # public rows, below which wide features would know them by heart
 _VARIANCES = (1.0, 4.0, 16.0, 64.0, 256.0)  # of coefficients, before anything is known
 _CURVED, _CAUTION = 1.5, 0.05  # how much more than foreseen rows left out may curve; part of it
-_KINDS = 8  # of axes, by curvature: what is learnt of one is learnt of its kind
 
 
 class Mix(NamedTuple):
@@ -292,13 +291,6 @@ class CurvatureAxes:
         return np.concatenate(
             [squares[..., :seen], np.broadcast_to(level, squares[..., seen:].shape)], axis=-1
         )
-
-    def kinds(self, curve: FloatArray) -> list[IntArray]:
-        """Coordinates by how much they curve; the rest is one kind."""
-        seen = self.seen.shape[1]
-        order = np.argsort(curve[:seen], kind="stable")
-        kinds = [part for part in np.array_split(order, _KINDS) if len(part)]
-        return [*kinds, np.arange(seen, len(curve))]
 
 
 def unseen_curvature(rows: FloatArray) -> float:
