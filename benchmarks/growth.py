@@ -2,13 +2,14 @@
 `python -m benchmarks.growth`. Each line is a fresh process over made-up rows in parquet files.
 
 `--way held` reads the table first, `files` fits from files a block at a time, `ray` does the same
-on a Ray of this machine. `--rows 100000 1000000 10000000` is the check that memory stays flat.
+on a Ray of this machine. Workers are cores that a fit may use, of a Ray its processes; seconds of
+processor are those of all of them together. `--rows 100000 1000000 10000000` is the check that
+memory stays flat.
 """
 
 import argparse
 import json
 import os
-import resource
 import sys
 import time
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ from pyarrow import parquet
 
 from benchmarks.children import figures_of
 from tacit import PrivateClassifier
-from tacit._util.kernels import compile_at_once
+from tacit._util.kernels import compile_at_once, cores
 from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.public_baseline import fit_public
 from tacit.data.sample import Sample
@@ -37,14 +38,16 @@ WAYS = ("held", "files", "ray")
 
 @dataclass(frozen=True)
 class Setting:
-    """One fit: so many rows of so many columns and classes; `owners` 0: each row is one."""
+    """One fit: so many rows of so many columns and classes; `owners` 0: each row is one; `workers`
+    0: as many as there are cores.
+    """
 
     way: str = "files"
     rows: int = 100_000
     features: int = 20
     classes: int = 2
     owners: int = 0
-    workers: int = 1
+    workers: int = 0
 
 
 def settings(arguments: argparse.Namespace) -> Iterator[Setting]:
@@ -54,8 +57,7 @@ def settings(arguments: argparse.Namespace) -> Iterator[Setting]:
     yield from (replace(base, features=features) for features in arguments.features)
     yield from (replace(base, classes=classes) for classes in arguments.classes)
     yield from (replace(base, owners=owners) for owners in arguments.owners)
-    if arguments.way == "ray":
-        yield from (replace(base, workers=workers) for workers in arguments.workers)
+    yield from (replace(base, workers=workers) for workers in arguments.workers)
 
 
 def main() -> None:
@@ -67,17 +69,17 @@ def main() -> None:
         ("features", [10, 50, 200]),
         ("classes", [5, 10]),
         ("owners", [10_000, 100_000]),
-        ("workers", [2]),
+        ("workers", [1, 2]),
     ):
         parser.add_argument(f"--{name}", type=int, nargs="*", default=many)
     print(f"{'way':6} {'rows':>11} {'features':>8} {'classes':>7} {'owners':>11} {'workers':>7} "
           f"{'seconds':>8} {'cpu s':>7} {'us/row':>7} {'peak MB':>8}")  # fmt: skip
     for setting in settings(parser.parse_args()):
         found = figures_of("benchmarks.growth", json.dumps(asdict(setting)))
-        owners = setting.owners or setting.rows
+        owners, workers = setting.owners or setting.rows, setting.workers or cores()
         print(
             f"{setting.way:6} {setting.rows:11,} {setting.features:8} {setting.classes:7} "
-            f"{owners:11,} {setting.workers:7} {found['seconds']:8.2f} {found['cpu']:7.2f} "
+            f"{owners:11,} {workers:7} {found['seconds']:8.2f} {found['cpu']:7.2f} "
             f"{1e6 * found['cpu'] / setting.rows:7.2f} {found['bytes'] / 1e6:8.1f}",
             flush=True,
         )
@@ -89,9 +91,9 @@ def measure_fit(setting: Setting) -> dict[str, float]:
     """
     with TemporaryDirectory() as folder:
         warm, full = Path(folder, "warm"), Path(folder, "full")
-        for place, rows in ((warm, _WARM), (full, setting.rows)):
+        for place, rows, group in ((warm, _WARM, _WARM // 16), (full, setting.rows, _GROUP)):
             place.mkdir()
-            _write(replace(setting, rows=rows), place)
+            _write(replace(setting, rows=rows), place, group)
         X, y = _made_up(setting, _PUBLIC, np.random.default_rng(0))
         columns = {f"x{column}": X[:, column] for column in range(setting.features)}
         sample = Sample.of(columns, y)
@@ -111,7 +113,9 @@ def measure_fit(setting: Setting) -> dict[str, float]:
                 model.fit(place, "y", owners=owner, public=sample, baseline=own)
 
         if setting.way == "ray":
-            _start_ray(setting.workers)
+            _start_ray(setting.workers or cores())
+        elif setting.workers:
+            os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: setting.workers])
         compile_at_once()
         fit(warm)
         with suppress(OSError):
@@ -125,18 +129,18 @@ def measure_fit(setting: Setting) -> dict[str, float]:
         }
 
 
-def _write(setting: Setting, folder: Path) -> None:
-    """One file, a row group at a time."""
+def _write(setting: Setting, folder: Path, group: int) -> None:
+    """One file, a row group at a time; the warm one has some for every worker."""
     rng, file = np.random.default_rng(1), None
-    for start in range(0, setting.rows, _GROUP):
-        rows = min(_GROUP, setting.rows - start)
+    for start in range(0, setting.rows, group):
+        rows = min(group, setting.rows - start)
         X, y = _made_up(setting, rows, rng)
         columns = {f"x{column}": X[:, column] for column in range(setting.features)} | {"y": y}
         if setting.owners:
             columns["owner"] = rng.integers(0, setting.owners, rows)
         table = pa.table(columns)
         file = file or parquet.ParquetWriter(folder / "rows.parquet", table.schema)
-        file.write_table(table, row_group_size=_GROUP)
+        file.write_table(table, row_group_size=group)
     if file is not None:
         file.close()
 
@@ -155,9 +159,20 @@ def _start_ray(workers: int) -> None:
 
 
 def _processor() -> float:
-    """Seconds of processor of this process; a Ray's workers are not among its children."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
+    """Seconds of processor of this process and of all that it started, as a Ray's workers."""
+    known: dict[int, tuple[int, int]] = {}
+    for place in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            after_name = place.read_text().rpartition(")")[2].split()
+            known[int(place.parent.name)] = int(after_name[1]), sum(map(int, after_name[11:13]))
+
+    def is_ours(process: int) -> bool:
+        while process in known and process != os.getpid():
+            process = known[process][0]
+        return process == os.getpid()
+
+    ticks = sum(used for process, (_, used) in known.items() if is_ours(process))
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _status(field: str) -> int:

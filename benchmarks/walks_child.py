@@ -12,6 +12,8 @@ from pkgutil import iter_modules, walk_packages
 from types import CodeType, FrameType
 from typing import Any
 
+from tacit._util.kernels import compile_at_once
+
 
 def import_everything() -> dict[str, Path]:
     """Import all modules of the project, so that none is imported on the walk; its packages."""
@@ -64,6 +66,7 @@ def main() -> None:
     where, sys.argv = Path(sys.argv[1]), ["tacit", *sys.argv[2:]]
     walk = Walk(import_everything())
     run = import_module("tacit.__main__").main
+    compile_at_once()  # the inside of loops is no part of a walk, however large they are
     walk.begin()
     try:
         run()

@@ -14,7 +14,7 @@ from tacit import Ball, PrivUnit, seeded
 from tacit._util import kernels
 from tacit._util.kernels import Kernel, affine, exponential, exponentials, in_arrays, interpreted
 from tacit.data.cohort import BlockOwners
-from tacit.learners.models import scores
+from tacit.learners.models import features, scores
 from tacit.learners.owners.gradient import mean_shortened
 from tacit.mechanisms import codewords, privunit
 
@@ -39,10 +39,20 @@ def _softmax(rng: np.random.Generator) -> tuple[Any, ...]:
 
 
 def _trees(rng: np.random.Generator) -> tuple[Any, ...]:
-    column = np.array([0, 2, -1, -1, 1, -1, -1, -1])  # a tree of three cuts... and a bare leaf
+    column = np.array([0, 2, -1, -1, 1, -1, -1, -1])  # a tree of three cuts, and a bare leaf
     left, right = np.array([1, 2, 0, 0, 5, 0, 0, 0]), np.array([4, 3, 0, 0, 6, 0, 0, 0])
     walk = scores._Walk(np.array([0, 7]), column, rng.normal(size=8), left, right)
     return _odd_rows(rng, 50, 3), walk, rng.normal(size=8), np.array([1, 0]), np.ones((50, 2))
+
+
+def _marks(rng: np.random.Generator) -> tuple[Any, ...]:
+    X, walk, *_ = _trees(rng)
+    return X, walk, np.array([0, 0, 0, 1, 0, 2, 3, 4]), np.zeros((50, 5))
+
+
+def _waves(rng: np.random.Generator) -> tuple[Any, ...]:
+    angle = _odd_rows(rng, 200, 6) * 10.0 ** rng.integers(-2, 6, size=(200, 6))
+    return angle, np.zeros((200, 12))
 
 
 def _shares(rng: np.random.Generator) -> tuple[Any, ...]:
@@ -82,6 +92,8 @@ CASES: dict[str, Case] = {
     "affine": (affine, _affine),
     "softmax": (scores._softmax, _softmax),
     "trees": (scores._add_scores, _trees),
+    "marks": (scores._mark_leaves, _marks),
+    "waves": (features._waves, _waves),
     "shares": (mean_shortened, _shares),
     "draw": (privunit._draw_codewords, _draw),
     "sum": (privunit._sum, _sum),

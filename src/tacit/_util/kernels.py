@@ -280,15 +280,6 @@ def _affine(X: FloatArray, centre: FloatArray, matrix: FloatArray, out: FloatArr
         out += (X[:, j, np.newaxis] - centre[j]) * matrix[j]
 
 
-def sums_of_squares(rows: FloatArray) -> FloatArray:
-    """Of each row, added in the order of its numbers: a library's order may depend on the machine.
-
-    >>> sums_of_squares(np.array([[3.0, 4.0], [0.0, 1.0]]))
-    array([25.,  1.])
-    """
-    return np.asarray(np.add.accumulate(rows * rows, axis=1)[:, -1])
-
-
 def _write_power(typing_context: Any, exponent: Any) -> tuple[Any, Any]:
     """2.0 to a whole power from -1022 to 1023: its bits."""
     from llvmlite import ir
@@ -352,7 +343,27 @@ def turn(angle: float) -> tuple[float, float]:
     """Cosine and sine within two units in the last place of 1; of 0 where the angle is beyond a
     million, or none. The same bits everywhere.
     """
-    x = angle if abs(angle) <= _FARTHEST else 0.0
+    c, s, quadrant = _in_quarter(angle if abs(angle) <= _FARTHEST else 0.0)
+    is_odd = quadrant == 1.0 or quadrant == 3.0
+    cosine, sine = (s, c) if is_odd else (c, s)
+    cosine = -cosine if quadrant == 1.0 or quadrant == 2.0 else cosine
+    sine = -sine if quadrant >= 2.0 else sine
+    return cosine, sine
+
+
+def turns(angles: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """`turn` of each angle, the same bits: for a loop by arrays."""
+    near = np.where(np.abs(angles) <= _FARTHEST, angles, 0.0)
+    c, s, quadrant = cast(Any, _in_quarter)(near)
+    is_odd = (quadrant == 1.0) | (quadrant == 3.0)
+    cosine, sine = np.where(is_odd, s, c), np.where(is_odd, c, s)
+    turned = (quadrant == 1.0) | (quadrant == 2.0)
+    return np.where(turned, -cosine, cosine), np.where(quadrant >= 2.0, -sine, sine)
+
+
+@kernel
+def _in_quarter(x: float) -> tuple[float, float, float]:
+    """Cosine and sine of what an angle is beyond whole quarters, and of which four it is in."""
     quarters = np.floor(x * _PER_QUARTER + 0.5)
     r = x - quarters * _QUARTER[0]
     r = (r - quarters * _QUARTER[1]) - quarters * _QUARTER[2]
@@ -375,12 +386,7 @@ def turn(angle: float) -> tuple[float, float]:
     s = s * z + 1.0 / 120.0
     s = s * z - 1.0 / 6.0
     s = (s * z + 1.0) * r
-    quadrant = quarters - 4.0 * np.floor(quarters * 0.25)
-    is_odd = quadrant == 1.0 or quadrant == 3.0
-    cosine, sine = (s, c) if is_odd else (c, s)
-    cosine = -cosine if quadrant == 1.0 or quadrant == 2.0 else cosine
-    sine = -sine if quadrant >= 2.0 else sine
-    return cosine, sine
+    return c, s, quarters - 4.0 * np.floor(quarters * 0.25)
 
 
 @Instruction

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 from threadpoolctl import threadpool_limits  # a dependency of scikit-learn
 
-from tacit._util.kernels import in_arrays
 from tacit._util.types import FloatArray
 from tacit.algorithms.feature_maps import Basis, Group, basis_of, with_model
 from tacit.algorithms.posterior import Posterior, PriorScale
@@ -241,7 +240,6 @@ class Outlook:
         return _outlook_of_sums(self.combination.among(crowd))
 
 
-@in_arrays()
 def look_ahead(
     public: Public, own: PublicModel, crowd: Population, maps: Sequence[str] = MAPS
 ) -> Outlook:

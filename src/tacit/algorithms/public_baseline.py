@@ -18,7 +18,6 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits  # a dependency of scikit-learn
 
-from tacit._util.kernels import in_arrays
 from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Public
 from tacit.learners.models.scores import Forest, Linear, ScoreModel, Trees, temperature
@@ -57,7 +56,6 @@ class PublicModel:
     expected: float | None = None
 
 
-@in_arrays()
 def fit_public(public: Public, names: Iterable[str] = tuple(CANDIDATES)) -> PublicModel:
     """The candidate of these names with the best cross-validated accuracy, fitted to all rows; the
     first of equal ones.

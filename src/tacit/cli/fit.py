@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tacit._util.checks import Heading, bad, check_file, check_table, positive
+from tacit._util.checks import Heading, bad, check_file, check_table, one_of, positive
 from tacit._util.stopping import on_interrupt
 from tacit.cli._options import (
     Categories,
@@ -21,6 +21,7 @@ from tacit.cli._options import (
     SchemaFile,
 )
 from tacit.cli._output import Screen, writable
+from tacit.sums import NOBODY, TRUSTS
 
 _NO_PUBLIC = (
     "--public FILE is missing: rows that you may use freely (your own, or published ones) "
@@ -267,6 +268,7 @@ def fit(
     files = FitFiles(data, public, public_rows, test=test, out=out, written=(decimal, encoding))
     headings = files.check(label, owners)
     positive("epsilon", epsilon)
+    one_of("trust", NOBODY if trust is None else trust, TRUSTS)
     writable("--out", out)
     if schema is not None:
         check_file(schema, "a schema (TOML)")

@@ -83,6 +83,7 @@ def plan(
     trusts = _trusts(method, trust)
     crowds = _crowds(owners, epsilon or (0.5, 1.0, 2.0, 4.0), trusts, rows_per_owner)
     with on_interrupt():
+        from tacit._util.kernels import in_arrays
         from tacit.data.sample import ColumnRoles
         from tacit.data.table_file import open_rows
         from tacit.estimators.planning import Plan
@@ -95,7 +96,7 @@ def plan(
     if method != _METHODS[0]:
         making = partial(_make_group_plans, method, rounds, (file, roles))
     try:
-        with steps(screen, 3 + len(crowds)) as step:
+        with in_arrays(), steps(screen, 3 + len(crowds)) as step:
             for each in making(crowds, notes, step):
                 plans.append(each)  # noqa: PERF402 - those that are done are kept
     except KeyboardInterrupt:

@@ -7,6 +7,7 @@ from math import sqrt
 from typing import Any
 
 from tacit._util.checks import positive, whole
+from tacit._util.kernels import in_arrays
 from tacit.algorithms.combination import Outlook, look_ahead
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import DELTA, Population
@@ -166,6 +167,7 @@ def _report_bytes(outlook: Outlook) -> int:
     return Batch(bytes(32), 1, 1, SumTerms(law, bytes(32), bytes([1]) * 32)).report_size
 
 
+@in_arrays()
 def plan(
     X: Any,
     y: Any,

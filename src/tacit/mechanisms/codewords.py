@@ -11,8 +11,9 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from tacit._util.kernels import kernel, sums_of_squares
+from tacit._util.kernels import kernel
 from tacit._util.types import AnyArray, WordArray
+from tacit.mechanisms.spaces import sums_of_squares
 
 STEPS = 1 << 30  # a codeword's coordinates are multiples of 1 / STEPS
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # these three are SplitMix64's own

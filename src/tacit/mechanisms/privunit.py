@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betainc
 
-from tacit._util.kernels import kernel, sums_of_squares
+from tacit._util.kernels import kernel
 from tacit._util.types import AnyArray, BoolArray, FloatArray, WordArray
 from tacit.mechanisms.base import Mechanism, Reports
 from tacit.mechanisms.codewords import (
@@ -33,6 +33,7 @@ from tacit.mechanisms.codewords import (
     whole_steps,
     whole_steps_of_many,
 )
+from tacit.mechanisms.spaces import sums_of_squares
 from tacit.mechanisms.streams import BASE, Odds, high_product, odds, unfair_below, unit
 
 _PANELS, _NODES = 64, 48  # of the quadrature: about 1e-12

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tacit._util.checks import bad, positive, whole
-from tacit._util.kernels import sums_of_squares
 from tacit._util.types import FloatArray
 
 _AT_ONCE = 1 << 16  # coordinates
@@ -142,6 +141,15 @@ def _shorten(x: FloatArray, radius: float) -> FloatArray:
     is_outside = peak * length > radius
     scaled *= radius / np.where(is_outside, length, 1.0)
     return scaled if is_outside.all() else np.where(is_outside, scaled, x)
+
+
+def sums_of_squares(rows: FloatArray) -> FloatArray:
+    """Of each row, added in the order of its numbers: a library's order may depend on the machine.
+
+    >>> sums_of_squares(np.array([[3.0, 4.0], [0.0, 1.0]]))
+    array([25.,  1.])
+    """
+    return np.asarray(np.add.accumulate(rows * rows, axis=1)[:, -1])
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit._util.checks import bad, whole
-from tacit._util.kernels import affine, kernel, turn
+from tacit._util.kernels import affine, kernel, turn, turns
 from tacit._util.types import FloatArray
 from tacit.learners.query import Cost, table
 from tacit.wire import message
@@ -198,3 +198,8 @@ def _waves(angle: FloatArray, out: FloatArray) -> None:
     for i in range(len(angle)):
         for j in range(half):
             out[i, j], out[i, half + j] = turn(angle[i, j])
+
+
+@_waves.by_arrays(lambda angle, out: 64 * angle.size)
+def _waves_arrays(angle: FloatArray, out: FloatArray) -> None:
+    out[:, : angle.shape[1]], out[:, angle.shape[1] :] = turns(angle)

@@ -400,12 +400,17 @@ def _add_arrays(
     X: FloatArray, walk: _Walk, value: FloatArray, classes: IntArray, out: FloatArray
 ) -> None:
     for tree in range(len(walk.roots)):
-        node = np.full(len(X), walk.roots[tree])
-        while (rows := np.flatnonzero(walk.column[node] >= 0)).size:
-            at = node[rows]
-            below = X[rows, walk.column[at]] <= walk.cut[at]
-            node[rows] = np.where(below, walk.left[at], walk.right[at])
-        out[:, classes[tree]] += value[node]
+        out[:, classes[tree]] += value[_leaves(X, tree, walk)]
+
+
+def _leaves(X: FloatArray, tree: int, walk: _Walk) -> IntArray:
+    """The leaf of each row."""
+    node = np.full(len(X), walk.roots[tree])
+    while (rows := np.flatnonzero(walk.column[node] >= 0)).size:
+        at = node[rows]
+        below = X[rows, walk.column[at]] <= walk.cut[at]
+        node[rows] = np.where(below, walk.left[at], walk.right[at])
+    return node
 
 
 @kernel
@@ -413,3 +418,9 @@ def _mark_leaves(X: FloatArray, walk: _Walk, number: IntArray, out: FloatArray) 
     for i in range(len(X)):
         for tree in range(len(walk.roots)):
             out[i, number[_leaf(X[i], tree, walk)]] = 1.0
+
+
+@_mark_leaves.by_arrays(lambda X, walk, number, out: 32 * len(X) * len(walk.roots))
+def _mark_arrays(X: FloatArray, walk: _Walk, number: IntArray, out: FloatArray) -> None:
+    for tree in range(len(walk.roots)):
+        out[np.arange(len(X)), number[_leaves(X, tree, walk)]] = 1.0

@@ -25,7 +25,7 @@ from typing import ClassVar
 import numpy as np
 
 from tacit._util.checks import bad, positive
-from tacit._util.kernels import affine, kernel, sums_of_squares
+from tacit._util.kernels import affine, kernel
 from tacit._util.types import FloatArray, IntArray
 from tacit.data.cohort import BlockOwners, Cohort
 from tacit.learners.learner import Facts, Learner, ShareQuery
@@ -33,7 +33,7 @@ from tacit.learners.models.ensemble import LARGEST
 from tacit.learners.models.features import FeatureMap
 from tacit.learners.models.scores import Mapped, ScoreModel, Trees, contrasts, softmax
 from tacit.learners.query import Answer, Cost, in_blocks, table
-from tacit.mechanisms.spaces import Ball
+from tacit.mechanisms.spaces import Ball, sums_of_squares
 from tacit.wire import message
 
 _TURN = 1 << 14  # what a turn of a loop over arrays takes at least, in steps
