@@ -2,6 +2,7 @@
 
 import multiprocessing
 import pickle
+import sqlite3
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
@@ -82,6 +83,30 @@ def test_many_at_once_never_go_beyond(tmp_path, name):
 
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(spend, range(100))) == 25
+
+
+def test_costs_are_the_numbers_that_are_written(tmp_path):
+    file = tmp_path / "budget.db"
+    budget = Budget(epsilon=0.3, file=file)
+    for _ in range(3):
+        budget.charge("a fit", 0.1, 0.0, "owner")
+    assert budget.left == 0
+    with sqlite3.connect(file) as place:  # as files of before have them
+        place.execute("UPDATE charges SET epsilon = ?", (str(Fraction(0.1)),))
+        place.execute("UPDATE terms SET epsilon = ?", (str(Fraction(0.3)),))
+    place.close()
+    assert Budget(epsilon=0.3, file=file).left == 0
+
+
+def test_a_fitted_estimator_that_was_sent_elsewhere_is_not_fitted_for_nothing(tmp_path):
+    with Budget(epsilon=5.0, file=tmp_path / "budget.db"):
+        sent = pickle.dumps(fit(boosting()))
+    there = pickle.loads(sent)  # noqa: S301
+    there.predict(X)
+    for model in (there, clone(there)):
+        with pytest.raises(BudgetError, match="sent here: set its parameter budget"):
+            fit(model)
+    fit(there.set_params(budget=None))
 
 
 def test_who_asks_nobody_spends_nothing():

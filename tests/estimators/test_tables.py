@@ -7,7 +7,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from tacit.data.schema import Category, Number, Schema
-from tacit.data.table import number_labels, read_frame
+from tacit.data.table import read_frame
 from tacit.estimators import (
     DataWarning,
     PeerEnsemble,
@@ -194,7 +194,7 @@ def test_labels_are_compared_by_what_they_say():
     ],
 )
 def test_labels_of_other_types(classes, labels, numbers):
-    found = number_labels(labels, Schema((Number("age", 0, 9),), classes))
+    found = Schema((Number("age", 0, 9),), classes).encode_labels(labels)
     assert found.tolist() == numbers
 
 
@@ -271,7 +271,7 @@ def test_messages_about_frames_quote_no_value():
     texts = np.array([["secret", 1.0]] * 200, object)
     for rows in (texts, texts.astype(str), np.full(200, 3.14), np.full((200, 2), 3.14j)):
         with pytest.raises(ValueError, match=r"texts that are no|Reshape|Complex") as problem:
-            PrivateBoosting().fit(rows, y, public=(np.ones((200, 2)), y))
+            PrivateBoosting().fit(rows, y, public=(rows, y))
         assert not {"secret", "3.14"} & set(str(problem.value).split())
         assert problem.value.__suppress_context__ or problem.value.__context__ is None
 

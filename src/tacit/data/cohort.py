@@ -17,7 +17,7 @@ import numpy as np
 from tacit._util.checks import bad
 from tacit._util.kernels import kernel
 from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
-from tacit.data.schema import Schema, as_floats
+from tacit.data.schema import Schema, as_floats, is_wide
 from tacit.wire import message
 
 ROWS_IN_BLOCK = 1 << 12  # rows that are worked on at a time
@@ -278,7 +278,7 @@ class Range:
     high: float
 
     def __post_init__(self) -> None:
-        if not -np.inf < self.low < self.high < np.inf:
+        if not (-np.inf < self.low < self.high < np.inf and is_wide(self.low, self.high)):
             raise bad("target_range", "finite with low < high", (self.low, self.high))
 
     @classmethod
@@ -289,7 +289,7 @@ class Range:
         if not finite.size:
             raise ValueError("the public rows have no target that is a number")
         low, high = float(finite.min()), float(finite.max())
-        return cls(low, high if high > low else low + max(1.0, abs(low)))
+        return cls(low, high if is_wide(low, high) else low + max(1.0, abs(low)))
 
     def levels(self, y: AnyArray) -> IntArray:
         """Whole steps; -1 for what is not a number."""
@@ -300,11 +300,15 @@ class Range:
 
     def places(self, y: AnyArray) -> FloatArray:
         """Where numbers lie in the range, from 0 to 1; beyond is beyond."""
-        return np.asarray((as_floats(np.asarray(y)) - self.low) / (self.high - self.low))
+        with np.errstate(over="ignore"):  # beyond the largest float is beyond the bounds
+            beyond = as_floats(np.asarray(y)) / 2 - self.low / 2
+            return np.asarray(beyond / (self.high / 2 - self.low / 2))
 
     def numbers(self, scores: FloatArray) -> FloatArray:
         """Targets of scores in [-1, 1]; beyond becomes the bound."""
-        return np.asarray(self.low + (np.clip(scores, -1.0, 1.0) + 1) / 2 * (self.high - self.low))
+        part = (np.clip(scores, -1.0, 1.0) + 1) / 2
+        half = self.low / 2 + part * (self.high / 2 - self.low / 2)
+        return np.asarray(2 * half)
 
 
 def steps_of(scores: FloatArray) -> FloatArray:

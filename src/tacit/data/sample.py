@@ -27,7 +27,6 @@ from tacit.data.table import (
     encode_rows,
     is_frame,
     is_known,
-    number_labels,
     read_frame,
 )
 
@@ -70,7 +69,7 @@ class Sample:
         known, notes = (
             schema_of_rows(table, labels) if schema is None else (sort_classes(schema), [])
         )
-        numbers = number_labels(labels, known)
+        numbers = known.encode_labels(labels)
         there = numbers >= 0
         if not there.any():
             raise ValueError("the data user's sample has no row with a class of the schema")

@@ -22,6 +22,7 @@ from tacit.wire import message
 _ROWS = 1 << 13  # rows encoded at a time, so that what is made of them stays in the cache
 _SPREAD = 8 * _ROWS  # rows that are worth a thread
 _VALUES = 1 << 16  # of a matrix, at a time, for the same reason
+_NARROWEST = 1e-300  # of bounds: half of it is divided by
 
 
 @message("number")
@@ -43,7 +44,7 @@ class Number:
     high: float
 
     def __post_init__(self) -> None:
-        if not -np.inf < self.low < self.high < np.inf:
+        if not (-np.inf < self.low < self.high < np.inf and is_wide(self.low, self.high)):
             raise bad(f"bounds of {self.name!r}", "finite with low < high", (self.low, self.high))
         object.__setattr__(self, "low", float(self.low))
         object.__setattr__(self, "high", float(self.high))
@@ -53,7 +54,7 @@ class Number:
         """As wide as finite values are, a little wider where they are all alike."""
         finite = values[np.isfinite(values)]
         low, high = (float(finite.min()), float(finite.max())) if finite.size else (-1.0, 1.0)
-        return cls(name, low, high if high > low else low + max(1.0, abs(low)))
+        return cls(name, low, high if is_wide(low, high) else low + max(1.0, abs(low)))
 
     @property
     def width(self) -> int:
@@ -100,7 +101,7 @@ class Category:
 
     def encode(self, values: AnyArray) -> tuple[FloatArray, BoolArray]:
         """Columns of -1 and +1, (n, width), and which values were not in the set."""
-        code = _positions(values, self.values)
+        code = positions(values, self.values)
         hot = np.where(code[:, np.newaxis] == np.arange(len(self.values)), 1.0, -1.0)
         return (hot[:, 1:] if self.width == 1 else hot), code < 0
 
@@ -220,7 +221,7 @@ class Schema:
 
     def encode_labels(self, y: Any) -> IntArray:
         """Class numbers; -1 for a label that is not in the schema."""
-        return _positions(np.asarray(y), self.classes)
+        return positions(np.asarray(y), self.classes)
 
     @classmethod
     def of_public(cls, X: Any, y: Any, categories: Sequence[str | int] = ()) -> "Schema":
@@ -296,13 +297,22 @@ def _column(table: Any, number: int, name: Any, width: int) -> AnyArray:
     return matrix[:, number]
 
 
+def is_wide(low: float, high: float) -> bool:
+    """Whether numbers can be placed between these bounds: rows must not find out that they cannot.
+
+    >>> is_wide(0.0, 1e-300), is_wide(0.0, 5e-324), is_wide(1.0, 1.0)
+    (True, False, False)
+    """
+    return high / 2 - low / 2 >= _NARROWEST / 2
+
+
 def has_value(value: Any) -> bool:
     """Whether a value is there at all: not None, NaN, NaT or pandas' NA (whose comparison has no
     truth value).
     """
     try:
         return value is not None and bool(value == value)
-    except TypeError:
+    except (TypeError, ValueError):
         return False
 
 
@@ -324,22 +334,70 @@ def float_or_nan(value: Any) -> float:
         return float("inf") if value > 0 else float("-inf")
 
 
-def _positions(values: AnyArray, known: tuple[Any, ...]) -> IntArray:
-    """The place of each value among the known ones, -1 if it is not there."""
-    if values.dtype.kind in "fiub" and all(isinstance(value, int | float) for value in known):
+_TRUTH = {"true": 1.0, "True": 1.0, "TRUE": 1.0, "false": 0.0, "False": 0.0, "FALSE": 0.0}
+
+
+def positions(values: AnyArray, known: tuple[Any, ...]) -> IntArray:
+    """The place of each value among the known ones, -1 if none of them says the same. Every value
+    is read by itself, so that none changes how another is read, also where a library makes texts of
+    all values because one is a text.
+
+    >>> positions(np.array([2, "2.0", "x", True], dtype=object), (1, 2)).tolist()
+    [1, 1, -1, 0]
+    """
+    numbers = all(isinstance(value, int | float) for value in known if value is not None)
+    if values.dtype.kind in "fiub" and numbers and None not in known:
         order = np.argsort(np.array(known, dtype=np.float64))
         ranked = np.array(known, dtype=np.float64)[order]
         place = np.searchsorted(ranked, values.astype(np.float64)).clip(max=len(known) - 1)
         return np.where(ranked[place] == values, order[place], -1)
-    places = {value: place for place, value in enumerate(known)}
-    return np.array([_place(places, value) for value in values.tolist()], dtype=np.int64)
+    mixed = any(isinstance(value, int | float) for value in known)
+    read = _said_number if numbers else _said_number_text if mixed else said_text
+    places = {read(value): place for place, value in reversed(list(enumerate(known)))}
+    seen: dict[Any, int] = {}
+    found = np.full(len(values), -1, dtype=np.int64)
+    for row, value in enumerate(values.tolist()):
+        try:
+            key = type(value), value  # True == 1, and may say another
+            if key not in seen:
+                seen[key] = places.get(read(value), -1)
+            found[row] = seen[key]
+        except TypeError:  # a list or the like, which has no hash
+            continue
+    return found
 
 
-def _place(places: dict[Any, int], value: Any) -> int:
-    try:
-        return places.get(value, -1)
-    except TypeError:  # a list or the like, which has no hash
-        return -1
+def _said_number(value: Any) -> float | str | None:
+    """What a value says where numbers are meant: the texts "03" and "3.0" are 3, and truth values 1
+    and 0.
+    """
+    text = said_text(value)
+    if text is None or not isinstance(value, str | bytes):
+        number = float_or_nan(value)
+    else:
+        number = _TRUTH.get(text, float_or_nan(text))
+    return text if np.isnan(number) else number
+
+
+def _said_number_text(value: Any) -> str | None:
+    """The same where numbers and texts are meant."""
+    number = float_or_nan(value) if isinstance(value, str) else float("nan")
+    return said_text(value) if np.isnan(number) else said_text(number)
+
+
+def said_text(value: Any) -> str | None:
+    """What a value says: truth values in lower case, whole numbers without a point and as precise
+    as a float, texts without blanks around; None: nothing.
+    """
+    if not has_value(value):
+        return None
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "replace")
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        number = float_or_nan(value)
+        return str(int(number)) if number.is_integer() else str(number)
+    text = str(value).strip()
+    return text.lower() if text in _TRUTH else text
 
 
 def read_schema(path: str | Path) -> Schema:

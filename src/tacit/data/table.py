@@ -7,11 +7,14 @@ out and named. No message quotes a value.
 Values are compared by what they say, not by how a file happens to store them: the number 3, the
 number 3.0 and the text "3" are one category; a text that is no number is a missing number. So the
 same rows in CSV or parquet, whole or in pieces, with or without an odd value elsewhere, are the
-same rows.
+same rows. A public table is typed column by column (`read_frame`, `type_columns`), which looks at
+all of its values; of owners' tables only the types that a frame or file declares are taken, and
+every value is read by itself (`keep_frame`).
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, overload
 from unicodedata import normalize
 
@@ -21,10 +24,20 @@ import pyarrow.compute as pc
 
 from tacit._util.types import AnyArray, BoolArray, IntArray
 from tacit.data.cohort import NumberSchema
-from tacit.data.schema import Encoded, Number, Schema, as_floats, float_or_nan, has_value
+from tacit.data.schema import (
+    Encoded,
+    Number,
+    Schema,
+    as_floats,
+    float_or_nan,
+    has_value,
+    positions,
+    said_text,
+)
 
 MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "#N/A")
-_DATES, _MIXED = "dates", "values of several kinds"
+_DATES = "dates"
+_OBJECTS = np.dtype(object)
 _INDEX = "__index_level_"  # how pandas names an index in a parquet file
 _NO_TEXT = pa.nulls(1, pa.string())[0]
 
@@ -33,8 +46,8 @@ _NO_TEXT = pa.nulls(1, pa.string())[0]
 class UserTable:
     """Named columns of equal length: numbers (missing: NaN) or objects (missing: None).
 
-    `left_out` says of columns that are neither numbers nor text what they are. Estimators take it
-    like a data frame.
+    `left_out` says of columns that are neither numbers nor text what they are, `categories` which
+    ones a frame declares to be categories. Estimators take it like a data frame.
 
     >>> town = np.array(["n", None], dtype=object)
     >>> table = UserTable({"age": np.array([30.0, 41.0]), "town": town})
@@ -44,6 +57,7 @@ class UserTable:
 
     columns: dict[str, AnyArray]
     left_out: dict[str, str] = field(default_factory=dict)
+    categories: frozenset[str] = frozenset()
     shape: tuple[int, int] = field(init=False)  # rows and columns
 
     def __post_init__(self) -> None:
@@ -64,9 +78,8 @@ class UserTable:
         """One column by its name, or some rows."""
         if isinstance(wanted, str):
             return self.columns[wanted]
-        return UserTable(
-            {name: column[wanted] for name, column in self.columns.items()}, self.left_out
-        )
+        rows = {name: column[wanted] for name, column in self.columns.items()}
+        return UserTable(rows, self.left_out, self.categories)
 
     def column(self, name: str) -> AnyArray:
         """One column, or an error that names the columns there are."""
@@ -94,8 +107,8 @@ def is_frame(table: Any) -> bool:
 
 
 def read_frame(frame: Any) -> UserTable:
-    """A pandas or polars frame, an Arrow table, a mapping of names to columns or a list of mappings
-    of names to values, as a file with the same rows would be read.
+    """A public table: a pandas or polars frame, an Arrow table, a mapping of names to columns or a
+    list of mappings of names to values, as a file with the same rows would be read.
 
     Columns that a frame declares to be categories stay so, also where their values are numbers.
 
@@ -103,23 +116,39 @@ def read_frame(frame: Any) -> UserTable:
     >>> {name: column.tolist() for name, column in table.columns.items()}
     {'age': [30, 41], 'town': ['n', None], 'odd': [1, 2]}
     """
+    return frame if isinstance(frame, UserTable) else type_columns(keep_frame(frame))
+
+
+def keep_frame(frame: Any) -> UserTable:
+    """An owners' table of the same kinds, every value read by itself: what a column holds is what
+    the frame declares, never what its values have in common.
+
+    >>> table = keep_frame({"age": [30, 41], "town": ["n", "?"], "odd": ["1", 2]})
+    >>> {name: column.tolist() for name, column in table.columns.items()}
+    {'age': [30, 41], 'town': ['n', None], 'odd': ['1', 2]}
+    """
     if isinstance(frame, UserTable):
         return frame
     columns: dict[str, AnyArray] = {}
     left_out: dict[str, str] = {}
+    declared = set()
     for name, column in _named_columns(frame):
         if name in columns or name in left_out:
             raise ValueError(f"the table has several columns named {name!r}: rename all but one")
-        values = _MIXED if column is None else _read_values(column, type_text)
+        found = _declared_column(column)
+        values = _each_value(column) if found is None else _read_values(found, keep_text)
         if isinstance(values, str):
             left_out[name] = values
+        elif found is not None and pa.types.is_dictionary(found.type):
+            columns[name] = values.astype(object)
+            declared.add(name)
         else:
-            columns[name] = values.astype(object) if pa.types.is_dictionary(column.type) else values
-    return UserTable(columns, left_out)
+            columns[name] = values
+    return UserTable(columns, left_out, frozenset(declared))
 
 
 def _named_columns(frame: Any) -> Iterator[tuple[str, Any]]:
-    """Names and Arrow columns."""
+    """Names and columns, as the frame has them."""
     if _is_records(frame):
         names = dict.fromkeys(name for row in frame for name in row)
         frame = {name: [row.get(name) for row in frame] for name in names}
@@ -127,47 +156,87 @@ def _named_columns(frame: Any) -> Iterator[tuple[str, Any]]:
         yield from zip(frame.column_names, frame.columns, strict=True)
     elif hasattr(frame, "iloc"):
         for place, name in enumerate(frame.columns):
-            yield str(name), _arrow_column(frame.iloc[:, place])
+            yield str(name), frame.iloc[:, place]
     else:
         for name in frame.columns if hasattr(frame, "columns") else frame:
-            yield str(name), _arrow_column(frame[name])
+            yield str(name), frame[name]
 
 
 def _is_records(table: Any) -> bool:
     return isinstance(table, list) and bool(table) and all(isinstance(row, dict) for row in table)
 
 
-def _arrow_column(column: Any) -> Any:
-    """One column; numbers, texts and truth values side by side become texts; None: it has
-    others.
+def _declared_column(column: Any) -> Any:
+    """A column in Arrow whose type is declared, or which is texts throughout; None: its values may
+    be anything.
     """
+    if isinstance(column, pa.ChunkedArray):
+        return column
     if hasattr(column, "to_arrow"):
         return pa.chunked_array([column.to_arrow()])
+    is_open = getattr(column, "dtype", _OBJECTS) == _OBJECTS
     try:
-        found = pa.array(column, from_pandas=True)
+        found = pa.array(column, type=pa.string() if is_open else None, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):  # they quote values
-        values = np.asarray(column, dtype=object).tolist()
-        if not all(value is None or isinstance(value, str | int | float) for value in values):
-            return None
-        found = pa.array([None if _is_missing(value) else str(value) for value in values])
+        return None
     return found if isinstance(found, pa.ChunkedArray) else pa.chunked_array([found])
 
 
-def _is_missing(value: Any) -> bool:
-    return value is None or value != value
+def _each_value(column: Any) -> AnyArray:
+    """Numbers, truth values and texts as they are; what is missing, or anything else, is None."""
+    values = [
+        value.item() if isinstance(value, np.generic) else value
+        for value in np.asarray(column, dtype=object).tolist()
+    ]
+    texts = pa.array([_as_text(value) for value in values], pa.string())
+    kept = _read_values(pa.chunked_array([texts]), keep_text)
+    found = np.empty(len(values), dtype=object)
+    found[:] = [
+        text if isinstance(value, str | bytes) else _as_number(value)
+        for value, text in zip(values, kept, strict=True)
+    ]
+    return found
+
+
+def _as_text(value: Any) -> str | None:
+    """A text whose letters all have bytes; None for anything else."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else None
+
+
+def _as_number(value: Any) -> bool | int | float | None:
+    """A number or truth value as it is; None for anything else."""
+    if isinstance(value, Decimal):
+        value = float(value)
+    return value if isinstance(value, int | float) and value == value else None
 
 
 def type_columns(table: UserTable) -> UserTable:
-    """What `read` would say of these rows alone, for rows taken from what `read_text` gave."""
+    """What `read` would say of these rows alone, for rows taken from what `read_text` or
+    `keep_frame` gave.
+    """
     columns: dict[str, AnyArray] = {}
     left_out = dict(table.left_out)
     for name, column in table.columns.items():
-        values = type_text(pa.chunked_array([pa.array(column)])) if _is_text(column) else column
+        is_open = column.dtype == _OBJECTS and name not in table.categories
+        values = _read_values(_arrow_column(column), type_text) if is_open else column
         if isinstance(values, str):
             left_out[name] = values
         else:
             columns[name] = values
-    return UserTable(columns, left_out)
+    return UserTable(columns, left_out, table.categories)
+
+
+def _arrow_column(column: AnyArray) -> Any:
+    """Objects as a column of one type; numbers, texts and truth values side by side become
+    texts.
+    """
+    try:
+        found = pa.array(column, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):  # they quote values
+        found = pa.array([None if value is None else str(value) for value in column.tolist()])
+    return pa.chunked_array([found])
 
 
 def user_table(table: Any, of_text: Callable[[Any], AnyArray | str]) -> UserTable:
@@ -239,9 +308,8 @@ def type_text(text: Any) -> AnyArray | str:
         if pa.types.is_timestamp(kind):
             return _DATES
         numbers = np.asarray(_as_array(cast), dtype=np.float64)
-        whole = text.null_count == 0 and bool(
-            np.all((np.abs(numbers) < 2**53) & (numbers % 1 == 0))
-        )
+        finite = text.null_count == 0 and bool((np.abs(numbers) < 2**53).all())
+        whole = finite and bool((numbers % 1 == 0).all())
         return numbers.astype(np.int64) if whole else numbers
     return keep_text(text)
 
@@ -251,12 +319,6 @@ def keep_text(text: Any) -> AnyArray:
     coded = text.combine_chunks().dictionary_encode(null_encoding="encode")
     values = np.array(coded.dictionary.to_pylist(), dtype=object)
     return np.asarray(values[np.from_dlpack(coded.indices)])
-
-
-def _is_text(column: AnyArray) -> bool:
-    return column.dtype.kind == "O" and all(
-        value is None or isinstance(value, str) for value in column.tolist()
-    )
 
 
 def conform(table: UserTable, schema: Schema, where: str = "the table") -> UserTable:
@@ -295,18 +357,6 @@ def conform_labels(labels: AnyArray, schema: Schema) -> AnyArray:
     return as_floats(labels) if isinstance(schema, NumberSchema) else _match(labels, schema.classes)
 
 
-def class_numbers(labels: AnyArray, schema: Schema) -> IntArray:
-    """Class numbers of labels in files, by what they say; -1 for any other.
-
-    >>> class_numbers(np.array([2.0, 1.0, np.nan]), Schema((Number("age", 0, 9),), (1, 2)))
-    array([ 1,  0, -1])
-    """
-    plain = all(type(value) in (int, float) and abs(value) < 2**53 for value in schema.classes)
-    if plain and labels.dtype.kind in "fiu":  # numbers say the same where they are equal
-        return schema.encode_labels(labels)
-    return schema.encode_labels(conform_labels(labels, schema))
-
-
 def encode_rows(table: Any, schema: Schema) -> Encoded:
     """Rows in [-1, 1], read by what values say where the table has names."""
     return schema.encode(conform(table, schema) if isinstance(table, UserTable) else table)
@@ -319,20 +369,6 @@ def is_known(labels: AnyArray) -> BoolArray:
     if labels.dtype.kind != "O":
         return np.ones(len(labels), dtype=np.bool_)
     return np.array([has_value(label) for label in labels.tolist()], dtype=np.bool_)
-
-
-def number_labels(labels: AnyArray, schema: Schema) -> IntArray:
-    """Class numbers of labels that equal a class or say the same; -1 for any other.
-
-    >>> number_labels(np.array(["1", "0", "x"]), Schema((Number("age", 0, 9),), (0, 1)))
-    array([ 1,  0, -1])
-    """
-    found = schema.encode_labels(labels)
-    other = found < 0
-    numbers = all(isinstance(value, int | float) for value in schema.classes)
-    if other.any() and not (numbers and labels.dtype.kind in "fiub"):
-        found[other] = schema.encode_labels(conform_labels(labels[other], schema))
-    return found
 
 
 def conform_owners(owners: AnyArray) -> tuple[list[str], IntArray]:
@@ -360,32 +396,11 @@ def _owner_name(value: Any) -> str:
     if value is None or value != value:
         return ""
     number = float("nan") if isinstance(value, bool) else float_or_nan(value)
-    return _plain_text(normalize("NFC", str(value)) if np.isnan(number) else number + 0.0)
+    return said_text(normalize("NFC", str(value)) if np.isnan(number) else number + 0.0) or ""
 
 
 def _match(column: AnyArray, values: tuple[Any, ...]) -> AnyArray:
     """Each value as the known one that says the same, or None."""
-    said = {_plain_text(value): value for value in values if value is not None}
-    read = _number_text if any(isinstance(value, int | float) for value in values) else _plain_text
-    # by type, too: True == 1, and no value may change how another is read
-    keys = [(type(value), value) for value in column.tolist()]
-    same = {key: said.get(read(key[1])) for key in set(keys) if key[1] is not None}
-    found = np.empty(len(column), dtype=object)
-    found[:] = [same.get(key) for key in keys]
-    return found
-
-
-def _plain_text(value: Any) -> str:
-    """What a value says: truth values in lower case, whole numbers without a point, texts
-    without blanks around.
-    """
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    text = str(value).strip()
-    return text.lower() if text in ("True", "False", "TRUE", "FALSE") else text
-
-
-def _number_text(value: Any) -> str:
-    """The same where numbers are meant: the text "03" says 3."""
-    number = float_or_nan(value) if isinstance(value, str) else float("nan")
-    return _plain_text(value) if np.isnan(number) else _plain_text(number)
+    known = np.empty(len(values) + 1, dtype=object)
+    known[:-1], known[-1] = values, None
+    return np.asarray(known[positions(column, values)])

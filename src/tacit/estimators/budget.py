@@ -3,7 +3,8 @@
 Every fit asks all owners of its rows as far as the budget knows: its cost is the most that one of
 them can have spent in it, and costs of fits add up, epsilons and deltas alike. That is basic
 composition, and an upper bound for everybody, whoever was asked in which fit; folds of a
-cross-validation, which leave some out, are counted as if they did not. Costs are exact fractions.
+cross-validation, which leave some out, are counted as if they did not. Costs are exact fractions
+of what is written: three fits of 0.1 spend 0.3.
 
 Charged first, asked afterwards: a fit that ends early has spent its part. Only a fit that asked
 nobody, which public rows alone decide, gives its part back.
@@ -20,16 +21,18 @@ import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from contextvars import ContextVar, Token
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
 from tacit._util.checks import bad, check_delta, positive
 from tacit._util.stopping import make_private, use_journal
 from tacit.estimators.set_aside import PrivacyWarning
+from tacit.mechanisms.streams import rational
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS terms (only_one INTEGER PRIMARY KEY CHECK (only_one = 1),
@@ -90,11 +93,12 @@ budget of 2 has 0.5 left: nobody was asked
         self._alone, self._process = threading.Lock(), os.getpid()
         self._tokens: list[Token[Budget | None]] = []
         with self._connection() as place, closing(place.cursor()) as cursor:
-            said = str(Fraction(self.epsilon)), str(Fraction(self.delta))
+            said = str(rational(self.epsilon)), str(rational(self.delta))
             cursor.execute("INSERT OR IGNORE INTO terms VALUES (1, ?, ?)", said)
-            held = cursor.execute("SELECT epsilon, delta FROM terms").fetchone()
-        if held != said:
-            there = ", ".join(f"{float(Fraction(each)):g}" for each in held)
+            kept = cursor.execute("SELECT epsilon, delta FROM terms").fetchone()
+        held = [float(_written(each)) for each in kept]
+        if held != [self.epsilon, self.delta]:
+            there = ", ".join(f"{each:g}" for each in held)
             raise bad("epsilon and delta", f"those of {self.file}: {there}", (epsilon, delta))
 
     def __enter__(self) -> Self:
@@ -120,7 +124,7 @@ budget of 2 has 0.5 left: nobody was asked
     @property
     def left(self) -> Fraction:
         """Epsilon that is left."""
-        return Fraction(self.epsilon) - self.spent
+        return rational(self.epsilon) - self.spent
 
     @property
     def charges(self) -> list[tuple[str, float]]:
@@ -145,15 +149,15 @@ budget of 2 has 0.5 left: nobody was asked
                 )
             spent, risked = _total(place)
             for name, cost, limit, before in (
-                ("epsilon", Fraction(epsilon), Fraction(self.epsilon), spent),
-                ("delta", Fraction(delta), Fraction(self.delta), risked),
+                ("epsilon", rational(epsilon), rational(self.epsilon), spent),
+                ("delta", rational(delta), rational(self.delta), risked),
             ):
                 if not before + cost <= limit:
                     raise BudgetError(
                         f"{what} would cost each {unit} {name} {float(cost):g}, and the budget of "
                         f"{float(limit):g} has {float(limit - before):g} left: nobody was asked"
                     )
-            row = what, unit, str(Fraction(epsilon)), str(Fraction(delta))
+            row = what, unit, str(rational(epsilon)), str(rational(delta))
             number = place.execute(
                 "INSERT INTO charges (what, unit, epsilon, delta) VALUES (?, ?, ?, ?)", row
             ).lastrowid
@@ -221,8 +225,13 @@ def _budget_at(epsilon: float, delta: float, file: Path) -> Budget:
 
 def _total(place: sqlite3.Connection) -> tuple[Fraction, Fraction]:
     rows = place.execute("SELECT epsilon, delta FROM charges").fetchall()
-    sums = (sum((Fraction(row[part]) for row in rows), Fraction(0)) for part in (0, 1))
+    sums = (sum((_written(row[part]) for row in rows), Fraction(0)) for part in (0, 1))
     return next(sums), next(sums)
+
+
+def _written(text: str) -> Fraction:
+    """A cost in a file as it was given: earlier files have the binary number nearest to it."""
+    return rational(float(Fraction(text)))
 
 
 class Charge:
@@ -257,13 +266,32 @@ class Budgeted:
         return None if budget is None else budget.charge_fit(self, epsilon, delta, unit)
 
     def __getstate__(self) -> Any:
-        """What travels to another process takes the budget of the context along, before a fit."""
+        """What travels to another process takes the budget of the context along; after a fit, one
+        that pays for no other: it may be read where its file is not.
+        """
         state: Any = super().__getstate__()
         if self.budget is not None or not isinstance(state, dict):
             return state
-        if hasattr(self, "n_features_in_") or (around := budget_around()) is None:
+        if (around := budget_around()) is None:
             return state
-        return state | {"budget": around}
+        spent = BudgetElsewhere(str(around.file or "memory"))
+        return state | {"budget": spent if hasattr(self, "n_features_in_") else around}
+
+
+@dataclass(frozen=True)
+class BudgetElsewhere:
+    """What a fitted estimator that was sent to another process has for a budget, where it was
+    fitted in the context of one: another fit is refused there, and not free.
+    """
+
+    place: str
+
+    def charge_fit(self, estimator: object, epsilon: Any, delta: float, unit: str) -> NoReturn:
+        raise BudgetError(
+            f"{type(estimator).__name__} was fitted in the context of a budget in {self.place} and "
+            "sent here: set its parameter budget to Budget(..., file=...), or to None, before it "
+            "is fitted again; nobody was asked"
+        )
 
 
 def budget_around() -> Budget | None:

@@ -18,7 +18,7 @@ from sklearn.utils import column_or_1d
 
 from tacit._util.types import AnyArray, FloatArray
 from tacit.data.schema import Schema
-from tacit.data.table import is_known, number_labels
+from tacit.data.table import is_known
 from tacit.estimators.budget import Budgeted
 from tacit.estimators.explanation import Explained
 from tacit.estimators.guarantee import Guarantee
@@ -325,6 +325,6 @@ class ClassifierFace(EstimatorFace, ClassifierMixin):  # type: ignore[misc]  # s
         labels = np.asarray(column_or_1d(y))
         known = is_known(labels)
         said: AnyArray = np.asarray(self.predict(X))
-        right = number_labels(labels, self.schema_) == number_labels(said, self.schema_)
+        right = self.schema_.encode_labels(labels) == self.schema_.encode_labels(said)
         weights = None if sample_weight is None else np.asarray(sample_weight)[known]
         return float(np.average(right[known], weights=weights))

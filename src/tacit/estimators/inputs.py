@@ -22,14 +22,14 @@ from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population
 from tacit.data.cohort import Cohort, NumberSchema, Public
 from tacit.data.sample import Sample
-from tacit.data.schema import Schema
+from tacit.data.schema import Schema, as_floats
 from tacit.data.table import (
     UserTable,
     conform_owners,
     encode_rows,
     is_frame,
     is_known,
-    number_labels,
+    keep_frame,
     read_frame,
 )
 from tacit.data.table_file import TableFile
@@ -91,7 +91,7 @@ def read_inputs(
         from tacit.estimators.at_scale import read_files
 
         return read_files(estimator, X, y, owner=owners, public=public)
-    table = accept_table(estimator, X, reset=True)
+    table = accept_rows(estimator, X, public)
     labels = accept_labels(estimator, table, y, finite=public is None and estimator.schema is None)
     numbers = owner_numbers(owners, len(labels))
     if public is None:
@@ -148,7 +148,8 @@ def label_numbers(labels: AnyArray, schema: Schema) -> IntArray:
     """
     ends = isinstance(schema, NumberSchema)
     numbers = all(isinstance(value, int | float) for value in schema.classes)
-    if numbers != (labels.dtype.kind in "fiub"):
+    # the type of objects, as lists are read, would tell of values
+    if labels.dtype.kind != "O" and numbers != (labels.dtype.kind in "fiub"):
         known = "the target is a number between" if ends else "the classes of the sample are"
         warnings.warn(
             f"y is of type {labels.dtype}, {known} {schema.classes}: labels are compared by what "
@@ -156,7 +157,7 @@ def label_numbers(labels: AnyArray, schema: Schema) -> IntArray:
             DataWarning,
             stacklevel=4,
         )
-    return schema.encode_labels(labels) if ends else number_labels(labels, schema)
+    return schema.encode_labels(labels)
 
 
 def baseline_of(public: Public, given: PublicModel | None) -> PublicModel:
@@ -188,7 +189,7 @@ def accept_pair(estimator: Any, public: Any) -> tuple[Any, AnyArray]:
     if not is_frame(public[0]):
         X = accept_table(estimator, public[0], reset=False)
         return X, accept_labels(estimator, X, public[1], finite=False)
-    table = read_table(public[0])
+    table = _of_some_size(read_frame(public[0]))
     theirs = getattr(estimator, "feature_names_in_", None)
     if estimator.schema is None and theirs is not None:
         lacking = [name for name in table.columns if name not in theirs]
@@ -208,26 +209,27 @@ def accept_table(estimator: Any, X: Any, *, reset: bool) -> Any:
 
     NaN and infinities pass: the schema has a place for them. An array with text needs a schema, a
     frame does not. Columns of a file, of Arrow and of a mapping are found by name: more than those
-    of the schema do not matter.
+    of the schema do not matter. Every value is read by itself.
     """
     if is_frame(X):
-        table = read_table(X)
+        table = _of_some_size(keep_frame(X))
         if hasattr(X, "iloc") or hasattr(X, "to_arrow"):  # scikit-learn knows their names
             validate_data(estimator, X, reset=reset, skip_check_array=True)
         elif reset:
             estimator.feature_names_in_ = np.array(list(table.columns), dtype=object)
             estimator.n_features_in_ = len(table.columns)
         return table
-    rows = X if hasattr(X, "tocsr") else np.asarray(X)
     dtype = "numeric" if estimator.schema is None else None
+    # of a list with one text NumPy would make texts of all values
+    kind = object if dtype is None and isinstance(X, list | tuple) else None
+    rows = X if hasattr(X, "tocsr") else np.asarray(X, dtype=kind)
     if not hasattr(X, "tocsr"):
         check_array_kind(rows, of_numbers=dtype is not None)
     return validate_data(estimator, rows, reset=reset, ensure_all_finite=False, dtype=dtype)
 
 
-def read_table(X: Any) -> UserTable:
-    """Named columns, and some of them."""
-    table = read_frame(X)
+def _of_some_size(table: UserTable) -> UserTable:
+    """Named columns, if there are rows and some of them."""
     if 0 in (table.shape[0], len(table.columns) + len(table.left_out)):
         raise ValueError(f"Found a table with 0 sample(s) or 0 feature(s) (shape={table.shape})")
     return table
@@ -252,13 +254,27 @@ def check_array_kind(rows: AnyArray, *, of_numbers: bool) -> None:
             ) from None
 
 
+def accept_rows(estimator: Any, X: Any, public: Any) -> Any:
+    """Owners' rows, to be fitted. Where public rows say what columns hold, what is no number in an
+    array of numbers is missing: no row stops a fit. Without them scikit-learn's rules are kept.
+    """
+    numbers = public is not None and estimator.schema is None and not is_frame(X)
+    if numbers and isinstance(X, list | tuple | np.ndarray):
+        values = np.array(X, dtype=object) if isinstance(X, list | tuple) else X
+        if values.ndim == 2 and values.dtype.kind in "OUS":
+            X = as_floats(values.ravel()).reshape(values.shape)
+    return accept_table(estimator, X, reset=True)
+
+
 def accept_labels(estimator: Any, X: Any, y: Any, *, finite: bool) -> AnyArray:
     """The labels as a vector, one per row of X; `finite`: none may be missing."""
     if y is None:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None"
         )
-    labels: AnyArray = column_or_1d(y, warn=True)
+    # of a list NumPy would make texts if one is a text, or numbers of truth values if one is one
+    given = np.array(y, dtype=object) if isinstance(y, list | tuple) else y
+    labels: AnyArray = column_or_1d(given, warn=True)
     if finite and labels.dtype.kind != "O":
         assert_all_finite(labels, input_name="y")
     check_consistent_length(X, labels)
@@ -276,7 +292,7 @@ def owner_numbers(owners: Any, rows: int) -> IntArray:
         raise ValueError(
             f"owners must name one owner per row, got shape {names.shape} for {rows} rows"
         )
-    if names.dtype.kind == "O":
+    if names.dtype.kind in "OU":  # one text among numbers makes texts of all
         return conform_owners(names)[1]
     return np.unique(names, return_inverse=True)[1].astype(np.int64)
 

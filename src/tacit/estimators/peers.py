@@ -23,6 +23,7 @@ from tacit.estimators.guarantee import peer_guarantee
 from tacit.estimators.inputs import (
     INLINE,
     accept_labels,
+    accept_rows,
     accept_sample,
     accept_table,
     label_numbers,
@@ -186,7 +187,7 @@ class PeerEnsemble(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # scik
         self._check()
         public = public_pair(public, X_public, y_public)
         stream = stream_of(self.random_state)
-        table = accept_table(self, X, reset=True)
+        table = accept_rows(self, X, public)
         labels = accept_labels(self, table, y, finite=public is None and self.schema is None)
         names = owner_names(owners, len(labels))
         part = self._public_part(table, labels, public, stream)

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from tacit._util.checks import bad, positive
 from tacit._util.types import AnyArray, BoolArray, IntArray
 from tacit.data.sample import Sample
-from tacit.data.table import is_known, number_labels
+from tacit.data.table import UserTable, conform_owners, is_known, type_columns
 from tacit.estimators.guarantee import Source
 from tacit.mechanisms.streams import Stream, drawing_order
 
@@ -62,18 +62,18 @@ def draw_sample(
     """The rows of some owners, drawn at random; `owners` are owner numbers by row."""
     if estimator.schema is None:
         known = is_known(y)
-        check_classification_targets(np.array(y[known].tolist()))
         classes = np.full(len(y), -1)
-        classes[known] = np.unique(y[known], return_inverse=True)[1]
+        classes[known] = conform_owners(y[known])[1]  # labels that say the same are one
     else:
-        classes = number_labels(y, estimator.schema)
+        classes = estimator.schema.encode_labels(y)
     taken = set_aside(classes, owners, estimator.public_fraction, stream)
     rows = np.flatnonzero(taken[owners])
     drawn = (
         f"{len(rows)} rows of {np.count_nonzero(taken)} owners, drawn at random, became the "
         "data user's sample."
     )
-    sample = make_sample(estimator, X[rows], y[rows])
+    given = type_columns(X[rows]) if isinstance(X, UserTable) else X[rows]
+    sample = make_sample(estimator, given, y[rows])
     return PublicPart(sample, taken, Source(len(rows), drawn, warn_used_in_clear(taken, unit)))
 
 

@@ -12,14 +12,14 @@ from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
 from tacit.data.cohort import NumberSchema, Range
 from tacit.data.sample import schema_of_rows
 from tacit.data.schema import Schema, as_floats
-from tacit.data.table import encode_rows
+from tacit.data.table import UserTable, encode_rows, type_columns
 from tacit.estimators.budget import Budget
 from tacit.estimators.guarantee import Source
 from tacit.estimators.inputs import (
     INLINE,
     accept_labels,
     accept_pair,
-    accept_table,
+    accept_rows,
     label_numbers,
     no_such_argument,
     owner_names,
@@ -74,8 +74,9 @@ def draw_numbers(estimator: Any, X: Any, y: AnyArray, stream: Stream) -> NumberS
     rows = np.flatnonzero(taken)
     drawn = f"{len(rows)} rows, drawn at random, became the data user's sample."
     targets = as_floats(y[rows])
+    given = type_columns(X[rows]) if isinstance(X, UserTable) else X[rows]
     source = Source(len(rows), drawn, warn_used_in_clear(taken, "record"))
-    return NumberSample(X[rows], targets, taken, source)
+    return NumberSample(given, targets, taken, source)
 
 
 class SiteEnsembleRegressor(RegressorMixin, SiteModels):  # type: ignore[misc]
@@ -188,7 +189,7 @@ class SiteEnsembleRegressor(RegressorMixin, SiteModels):  # type: ignore[misc]
             raise no_such_argument(f"{type(self).__name__}.fit", *unknown)
         public = public_pair(public, X_public, y_public)
         stream = stream_of(self.random_state)
-        table = accept_table(self, X, reset=True)
+        table = accept_rows(self, X, public)
         targets = accept_labels(self, table, y, finite=public is None)
         names = owner_names(owners, len(targets))
         if public is None:

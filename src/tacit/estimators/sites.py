@@ -26,6 +26,7 @@ from tacit.estimators.guarantee import Source, site_guarantee, summed_sites_guar
 from tacit.estimators.inputs import (
     INLINE,
     accept_labels,
+    accept_rows,
     accept_sample,
     accept_table,
     check_trust,
@@ -305,7 +306,7 @@ class SiteEnsemble(ClassifierFace, SiteModels):
             raise no_such_argument(f"{type(self).__name__}.fit", *unknown)
         public = public_pair(public, X_public, y_public)
         stream = stream_of(self.random_state)
-        table = accept_table(self, X, reset=True)
+        table = accept_rows(self, X, public)
         labels = accept_labels(self, table, y, finite=public is None and self.schema is None)
         names = owner_names(owners, len(labels))
         if public is None:

@@ -14,7 +14,6 @@ from tacit._util.checks import bad, one_of, positive, whole
 from tacit._util.types import AnyArray
 from tacit.data.cohort import Cohort
 from tacit.data.schema import Schema
-from tacit.data.table import number_labels
 from tacit.estimators.inputs import owner_names
 from tacit.learners.peers.cells import Cells
 from tacit.learners.peers.peer_model import LEAVES
@@ -80,7 +79,7 @@ class DiffPRS(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
         one_of("leaves", self.leaves, LEAVES)
         self.cells_ = Cells(self.schema)
         rows = self.cells_.encode(X)
-        labels = number_labels(np.asarray(y), self.schema)
+        labels = self.schema.encode_labels(y)
         self.classes_ = np.array(self.schema.classes)
         names = owner_names(owners, len(labels))
         self.participants_ = np.unique(names).tolist()
