@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 
-from tacit import Ball, Box, Laplace, Piecewise, PrivUnit, Simplex, seeded
+from tacit import (
+    Ball,
+    Box,
+    Duchi,
+    Laplace,
+    Piecewise,
+    PrivUnit,
+    RandomizedResponse,
+    Simplex,
+    seeded,
+)
 from tacit.mechanisms.sampled import Sampled
 from tests.mechanisms.cases import ALL, SPACES, make, name
 
@@ -68,6 +78,32 @@ def test_levels_weigh_differently_and_the_bound_knows():
             other.points[row] = point
             moved = max(moved, abs(float(mechanism.mean(other)[0] - mechanism.mean(one)[0])))
     assert 0 < moved <= mechanism.influence(10)
+
+
+@pytest.mark.parametrize("menu", [(0.1, 5.0), (1.0, 1.5), (2.0, 20.0), (0.5, 1.0, 4.0)])
+@pytest.mark.parametrize(("kind", "space"), [(Duchi, Box(1)), (RandomizedResponse, Simplex(3))])
+def test_a_report_of_another_level_moves_no_farther(kind, space, menu):
+    """A louder report in place of a quiet one, where all others are at one end: it is pulled from
+    there, too.
+    """
+    moved = dict.fromkeys((2, 5, 30, 1000), 0.0)
+    loud = [kind(epsilon=epsilon, space=space) for epsilon in menu]
+    said = [
+        (1 / each.risk, point)
+        for each in loud
+        for point in np.unique(each.estimate(extremes(each, 100)), axis=0)
+    ]
+    for n in moved:
+        for weight, others in said:
+            means = [
+                ((n - 1) * weight * others + own * point) / ((n - 1) * weight + own)
+                for own, point in said
+            ]
+            apart = np.linalg.norm(np.array(means)[:, np.newaxis] - np.array(means), axis=2)
+            moved[n] = max(moved[n], float(apart.max()))
+        claimed = kind.over(space, np.full(n, menu[0]), np.array(menu)).influence(n)
+        assert moved[n] <= claimed * (1 + 1e-9)
+    assert moved[1000] > claimed / 4  # and no more than four times the truth
 
 
 def test_laplace_says_no_more_than_its_cap():

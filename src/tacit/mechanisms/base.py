@@ -259,15 +259,22 @@ class Mechanism(ABC):
 
         Claim: replacing one valid report by another moves `mean` by at most this. Proof: with one
         level the mean is that of n estimates, two of which are at most `spans` apart. With several,
-        a level weighs 1 / risk, so one report has at most the largest weight over n times the
-        smallest.
+        a report of level l weighs w_l = 1 / risk, and all of them n min(w) at least. In place of
+        one of its own level it moves the mean by w_l spans_l / (n min(w)). One of level a in place
+        of one of level b moves it from where the others are, and back: by w_a d_a and w_b d_b over
+        n min(w), with d_l the distance from an estimate of level l to a mean of others. Estimates
+        of every level surround the space, so that from one to a share is no farther than `spans`,
+        and d_l is at most spans_l + max(spans).
 
         >>> from tacit import Box, Duchi
         >>> round(Duchi(epsilon=1.0, space=Box(dim=1)).influence(1000) * 1000, 2)
         4.33
         """
         weights = 1 / self.risks if (self.risks > 0).all() else np.ones(len(self.levels))
-        return float((weights * self.spans).max() / weights.min() / whole("n", n, 1))
+        same = weights * self.spans
+        other = np.sort(weights * (self.spans + self.spans.max()))[-2:].sum()
+        most = max(same.max(), other) if len(self.levels) > 1 else same.max()
+        return float(most / weights.min() / whole("n", n, 1))
 
     def variance(self, x: object) -> FloatArray:
         """Variance of each coordinate's estimate, (n, dim), for shares x as clipped."""
