@@ -13,8 +13,10 @@ from tacit.learners.owners.centroid import Centroid
 from tacit.learners.owners.stump import StumpModel
 from tacit.learners.owners.sum_query import SharesQuery, SumQuery
 from tacit.learners.query import PURPOSE, unpack
+from tacit.mechanisms.streams import rational
 from tacit.owner.gate import Reason, RefusedError
 from tacit.owner.ledger import Ledger
+from tacit.owner.ledger_entries import Entry
 from tacit.owner.policy import owners
 from tacit.sums.discrete_gaussian import epsilon_of
 from tacit.sums.vector_terms import VectorTerms
@@ -265,3 +267,35 @@ def test_one_server_cannot_be_named_twice_in_another_writing():
     ):
         with pytest.raises(ValueError, match=r"one key has one writing|different keys"):
             replace(terms, coordinator=other)
+
+
+def test_sums_beside_peers_counts_count_these_twice(tmp_path):
+    """One record replaced is one removed and one added: counts prove their epsilon for each."""
+    offered = {"epsilon_per_release": 2, "delta_total": "1e-6", "releases": 9, **PINNED}
+    for total, spends in (("2.9", False), ("3", True)):
+        folder = tmp_path / total
+        folder.mkdir()
+        door = gate(folder, epsilon_total=total, **offered)
+        with Ledger(folder / "ledger.db", folder / "ledger.mark").transaction() as book:
+            (owner,) = door._place
+            counts = Entry(owner, bytes(32), "peers", 1, 0, "1", "record", "leaves", "counts", b"")
+            book.add(counts)
+        if spends:
+            door.answer(question(1, asked=shares(1)))
+        else:
+            assert refused(door, question(1, asked=shares(1))).reason is Reason.SPENT
+
+
+def test_pure_sums_are_charged_no_less_than_they_cost(tmp_path):
+    """A third is no float: what is charged is not below it, and three of them are paid for."""
+    learner, facts = Centroid(), Facts(3, 2)
+    terms = VectorTerms.of(learner.space(facts), 1.0, 0.0, answers=3)
+    door = gate(tmp_path, epsilon_total=1, epsilon_per_release=1, releases=9, **PINNED)
+    for number in (1, 2, 3):
+        asked = ShareQuery(1, number, None, learner, facts, Ensemble(2), terms)
+        servers = public(COORDINATOR_KEY), public(HELPER_KEY)
+        door.answer(question(number, asked=SharesQuery.of(asked, number, servers)))
+    assert 3 * terms.charge <= sum(entry.cost for entry in entries(tmp_path)) <= 1
+    for noise in range(terms.noise, terms.noise + 200):
+        each = replace(terms, noise=noise)
+        assert rational(each.epsilon) >= each.charge

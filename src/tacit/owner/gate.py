@@ -221,7 +221,7 @@ class Gate(ReportMaker):
         if query.delta:
             cost = self._cost(book, DueReport(owner, 0, paid=True), invitation)
             delta = book.delta_of(owner, self._campaign(invitation), rational(query.delta))
-            return 0 if self._policy.pays(query, cost, spent, delta) else None
+            return 0 if self._policy.pays(query, cost, spent, counts, delta) else None
         return self._policy.level(query.epsilons, spent, counts, query.how)
 
     def _cost(self, book: Book, due: DueReport, invitation: Invitation) -> Fraction:

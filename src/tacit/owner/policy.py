@@ -149,13 +149,15 @@ class Policy:
                 allowed = place
         return allowed
 
-    def pays(self, query: Query, cost: Fraction, spent: Fraction, delta: Fraction) -> bool:
-        """Whether an answer with a delta may be given that adds `cost` to the epsilon `spent`, when
-        the deltas of all campaigns then add up to `delta`.
+    def pays(
+        self, query: Query, cost: Fraction, spent: Fraction, counts: Fraction, delta: Fraction
+    ) -> bool:
+        """Whether an answer with a delta may be given that adds `cost` to the epsilon `spent`, of
+        which `counts` went for counts, when the deltas of all campaigns then add up to `delta`.
         """
         (single,) = map(rational, query.epsilons)
-        fits = single <= self.epsilon_per_release and spent + cost <= self.epsilon_total
-        return fits and delta <= self.delta_total
+        fits = budget_used(spent + cost, counts) <= self.epsilon_total
+        return fits and single <= self.epsilon_per_release and delta <= self.delta_total
 
     def refuse_columns(self, columns: Collection[str], label: str) -> str:
         """Why these columns may not be used, or this one predicted; empty: they may."""

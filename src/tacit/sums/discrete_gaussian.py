@@ -14,7 +14,7 @@ than they can be wrong.
 """
 
 from fractions import Fraction
-from math import isqrt
+from math import inf, isqrt, nextafter
 
 import numpy as np
 
@@ -105,10 +105,30 @@ def epsilon_of(rho: Fraction, delta: float) -> float:
 
 
 def compose_epsilon(charge: Fraction, delta: float) -> float:
-    """The epsilon of sums that were charged so much together: rho, or epsilon itself with delta
-    0.
+    """The epsilon of sums that were charged so much together: rho, or epsilon itself with delta 0,
+    rounded up.
+
+    >>> Fraction(repr(compose_epsilon(Fraction(1, 3), 0.0))) >= Fraction(1, 3) > Fraction(1 / 3)
+    True
     """
-    return epsilon_of(charge, delta) if check_delta(delta) else float(charge)
+    if check_delta(delta):
+        return epsilon_of(charge, delta)
+    found = float(charge)
+    while rational(found) < charge:
+        found = nextafter(found, inf)
+    return found
+
+
+def each_of(epsilon: float, answers: int) -> float:
+    """The largest epsilon of each of so many sums that together cost no more than this.
+
+    >>> each_of(1.0, 3), 3 * Fraction(repr(each_of(1.0, 3))) <= 1
+    (0.3333333333333333, True)
+    """
+    found = float(rational(epsilon) / answers)
+    while answers * rational(found) > rational(epsilon):
+        found = nextafter(found, 0.0)
+    return found
 
 
 def rho_of(epsilon: float, delta: float) -> Fraction:

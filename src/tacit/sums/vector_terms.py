@@ -35,6 +35,7 @@ from tacit.sums.discrete_gaussian import (
     LARGEST_SIGMA,
     compose_epsilon,
     discrete_gaussian,
+    each_of,
     least_scale,
     least_sigma,
     rho_of,
@@ -115,7 +116,7 @@ class VectorTerms(SumLaw):
             long, sizes = space.radius_2 / step, space.radius_1 / step
             reach = min(dim * largest, ceil(sizes + sqrt(sizes)))
             bound = min(dim * largest**2, largest * reach, ceil(long**2 + sizes + 3 * long))
-            scale = least_scale(reach, Fraction(positive("epsilon", epsilon)) / answers)
+            scale = least_scale(reach, each_of(positive("epsilon", epsilon), answers))
             return cls(
                 dim,
                 space.radius_2,
