@@ -13,7 +13,7 @@ owner can change what another's rows mean.
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +100,7 @@ class TableFile:
     _delimiter: str = ""
     _parquet: Any = None
     _form: TextForm = PLAIN
+    _loaded: Any = None
 
     @classmethod
     def open(
@@ -120,20 +121,24 @@ class TableFile:
         heading = heading or read_heading(file, form.encoding)
         return cls(file, heading.names, heading.delimiter, _form=form)
 
+    def in_memory(self) -> "TableFile":
+        """The same, read as a whole: what is asked of it afterwards reads no file."""
+        return replace(self, _loaded=self.read_arrow(None))
+
     def require(self, *columns: str | None) -> None:
         """An error that names the columns there are, unless these are among them."""
         require_columns(self.path, self.names, *columns)
 
     def read(self, columns: Sequence[str] | None = None) -> UserTable:
         """All rows, each column typed; `columns`: only those of these that the file has."""
-        table = user_table(self._whole(columns), type_text)
+        table = user_table(self.read_arrow(columns), type_text)
         if columns is None and "" in self.names:
             table.left_out[""] = "values without a name, as a data frame's index"
         return table
 
     def read_text(self, columns: Sequence[str] | None = None) -> UserTable:
         """The same, of CSV files the text as it is."""
-        return user_table(self._whole(columns), keep_text)
+        return user_table(self.read_arrow(columns), keep_text)
 
     def blocks(self, columns: Sequence[str], rows: int) -> Iterator[UserTable]:
         """`read_text` in pieces of at most so many rows, for files of any length."""
@@ -155,7 +160,8 @@ class TableFile:
             return True
         return self.count_rows() * len(self.names) <= values
 
-    def _whole(self, columns: Sequence[str] | None) -> Any:
+    def read_arrow(self, columns: Sequence[str] | None) -> Any:
+        """All rows as Arrow has them: parquet as typed, CSV as text."""
         self._check_size(columns)
         parts = list(self.read_batches(columns, _ROWS))
         if not sum(part.num_rows for part in parts):
@@ -202,6 +208,9 @@ class TableFile:
     ) -> Iterator[Any]:
         """Pieces of the file, or of one row group of it: parquet as typed, CSV as text."""
         wanted = self._choose(columns)
+        if self._loaded is not None:
+            yield from self._loaded.select(wanted).to_batches(rows)
+            return
         try:
             if self._parquet is None:
                 yield from self._read_text(wanted)
@@ -314,6 +323,37 @@ def read_owned(
     named = [] if roles.owner is None else [roles.owner]
     raw = file.read_text([*(feature.name for feature in schema.features), roles.label, *named])
     return _rows_of(raw, file, roles, schema, one_owner=one_owner)
+
+
+def read_first(file: TableFile, roles: ColumnRoles, schema: Schema, most: int) -> OwnerTable:
+    """Of every owner the first so many rows with a known label, and its very first row: an owner
+    stays one whatever its labels. Without a column that names owners all rows are one owner's. Of
+    the other rows nothing but labels and owners is looked at.
+    """
+    file.require(roles.label, roles.owner)
+    named = [] if roles.owner is None else [roles.owner]
+    whose = file.read_text([roles.label, *named])
+    classes = schema.encode_labels(whose.column(roles.label))
+    numbers = _number_owners(whose, roles.owner, one_owner=True)[1]
+    wanted = [*(feature.name for feature in schema.features), roles.label, *named]
+    kept = first_rows(classes, numbers, most)
+    raw = user_table(file.read_arrow(wanted).take(kept), keep_text)
+    return _rows_of(raw, file, roles, schema, one_owner=True)
+
+
+def first_rows(labels: IntArray, owners: IntArray, most: int) -> IntArray:
+    """The places of each owner's first rows with a known label, so many at most, and of its very
+    first.
+
+    >>> first_rows(np.array([0, 1, 0, -1, -1]), np.array([0, 0, 0, 1, 1]), most=2)
+    array([0, 1, 3])
+    """
+    order = np.argsort(owners, kind="stable")
+    known = labels[order] >= 0
+    first = np.searchsorted(owners[order], owners[order])  # where each row's owner begins
+    before: IntArray = np.cumsum(known) - known
+    counts = known & (before - before[first] < most)
+    return np.sort(order[counts | (first == np.arange(len(order)))])
 
 
 def divide(

@@ -3,18 +3,22 @@ another's.
 """
 
 import asyncio
+import time
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from tacit.data.cohort import Cohort
 from tacit.data.sample import ColumnRoles
-from tacit.data.table_file import TableFile, read_owned, read_sample
+from tacit.data.table_file import TableFile, first_rows, read_owned, read_sample
 from tacit.owner.policy import Policy
 from tacit.service.device.client import Link
-from tacit.service.device.join import Joining
+from tacit.service.device.join import Joining, join
 from tacit.service.kinds.boosting import BoostingSpec
 from tacit.service.kinds.peers import PeerSpec
 from tacit.wire import WireError
@@ -68,6 +72,37 @@ def test_a_file_means_what_it_means_to_tacit_fit(tmp_path):
     assert names == ["a", "b", "c"]
     np.testing.assert_array_equal(cohort.X, terms.schema.encode(owned.table).X[known])
     assert cohort.sizes.tolist() == [2, 1, 1]
+
+
+def test_only_rows_that_count_are_made_numbers_of(tmp_path):
+    terms, mine = made(tmp_path)
+    names, whole = mine.rows(terms)
+    few, cohort = replace(mine, policy=replace(POLICY, rows=1)).rows(terms)
+    assert few == names
+    assert cohort.sizes.tolist() == [1, 1, 1]
+    np.testing.assert_array_equal(cohort.X, whole.X[whole.offsets[:-1]])
+    rng = np.random.default_rng(4)
+    owners, labels = rng.integers(0, 40, 2000), rng.integers(-1, 2, 2000)
+    owners[:40] = np.arange(40)
+    labels[owners == 7] = -1
+    full = Cohort.of(np.arange(2000.0)[:, np.newaxis], labels, owners)
+    kept = first_rows(labels, owners, 5)
+    cut = Cohort.of(np.arange(2000.0)[kept, np.newaxis], labels[kept], owners[kept])
+    assert cut.sizes.tolist() == np.minimum(full.sizes, 5).tolist()
+    for owner in range(40):
+        np.testing.assert_array_equal(cut[owner : owner + 1].X, full[owner : owner + 1].X[:5])
+
+
+def test_a_campaign_cannot_take_more_memory_than_the_policy_allows(tmp_path):
+    """However many rows there are: whether an owner comes would tell how many."""
+    terms, mine = made(tmp_path)
+    assert terms.schema.dim == 5
+    enough = 8 * 5 * (POLICY.rows + 4 * POLICY.rows)
+    mine.rows(terms)
+    replace(mine, policy=replace(POLICY, largest_memory=enough)).rows(terms)
+    poor = replace(mine, policy=replace(POLICY, largest_memory=enough - 1))
+    with pytest.raises(ValueError, match=r"5 numbers of a row.*largest_memory.*nothing was sent"):
+        poor.rows(terms)
 
 
 def test_an_odd_value_of_one_owner_changes_nothing_for_another(tmp_path):
@@ -128,3 +163,44 @@ def test_a_key_that_is_given_counts_beside_the_one_that_was_pinned(tmp_path):
     asyncio.run(greeted(right))
     with pytest.raises(WireError, match="is pinned: another campaign"):
         asyncio.run(greeted(wrong))
+
+
+def test_enrolment_comes_at_a_moment_that_rows_do_not_name(tmp_path, monkeypatch):
+    """The file is read before the greeting, and what follows comes whole steps later."""
+    _, mine = made(tmp_path)
+    moments = []
+
+    class Slow(TableFile):
+        def in_memory(self):
+            moments.append("read")
+            return super().in_memory()
+
+    class Greeting:
+        async def greet(self):
+            moments.append("greeted")
+            raise ConnectionError
+
+    monkeypatch.setattr(TableFile, "open", Slow.open)
+    link: Any = Greeting()
+    with pytest.raises(ConnectionError):
+        asyncio.run(mine.members(link))
+    assert moments == ["read", "greeted"]
+
+    waits: list[float] = []
+
+    class Brought:
+        policy = SimpleNamespace(time_step=Fraction(1, 10))
+        rehearsal = None
+
+        async def members(self, link, pinned):
+            began = time.monotonic()
+            time.sleep(waits.pop())
+            return SimpleNamespace(terms=SimpleNamespace(once=True, relay=None), began=began), []
+
+    for took in (0.0, 0.15):
+        waits.append(took)
+        began = time.monotonic()
+        brought: Any = Brought()
+        monkeypatch.setattr("tacit.service.device.join.SETTLING", 0.4)
+        asyncio.run(join(brought, link, []))
+        assert time.monotonic() - began >= 0.4

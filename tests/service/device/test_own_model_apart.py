@@ -10,6 +10,7 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.data.cohort import Cohort
+from tacit.service.device.join import join
 from tacit.service.device.member import GateQueue, PeerMember
 
 MINE = SimpleNamespace(number=0, held=(0,))
@@ -79,14 +80,18 @@ def test_nothing_is_sent_after_a_model_was_made(tmp_path):
 
     member = peer(tmp_path, relayed=Watched(), link=Ended())
 
+    closed = []
+
     async def main():
         await member._idle()
         await member.take_part()
+        closed.append(time.monotonic())  # connections end here
+        await member.finish()
 
     began = time.monotonic()
     asyncio.run(main())
     assert len(sent) == 3
-    assert max(sent) - began < 0.5 < 1.0 < time.monotonic() - began
+    assert max(*sent, *closed) - began < 0.5 < 1.0 < time.monotonic() - began
     assert member.model.exists()
 
 
@@ -115,3 +120,35 @@ def test_a_gate_does_not_wait_for_models_of_a_gateways_peers(tmp_path):
         return took
 
     assert asyncio.run(main()) < 0.5
+
+
+def test_connections_are_closed_before_the_last_model_is_made():
+    """Else the end of a connection would tell how long it took."""
+    done = []
+
+    class Taking:
+        owner = "me"
+
+        async def take_part(self, once):
+            done.append("took part")
+            return 1
+
+        async def finish(self):
+            done.append("finished")
+
+    class Closing:
+        async def end(self):
+            done.append("closed")
+
+    class Brought:
+        policy = SimpleNamespace(time_step=0)
+        rehearsal = None
+
+        async def members(self, link, pinned):
+            terms = SimpleNamespace(once=False, relay="a peers' campaign")
+            return SimpleNamespace(terms=terms, began=0.0), [Taking()]
+
+    brought: Any = Brought()
+    link: Any = Closing()
+    assert asyncio.run(join(brought, link, [])) == 1
+    assert done == ["took part", "closed", "finished"]

@@ -187,6 +187,7 @@ async def _take_part(member: Member, token: str, *, once: bool) -> None:
     with suppress(UnansweredError):
         await member.enrol(token)
         await member.take_part(once=once)
+        await member.finish()
 
 
 class Courier:

@@ -131,6 +131,7 @@ class Link:
         default_factory=asyncio.LifoQueue, init=False, repr=False
     )
     coin: Callable[[], float] = field(default=random.SystemRandom().random, repr=False)
+    made_here: bool = False  # the clients, and for nobody else
 
     def __post_init__(self) -> None:
         for client in self.clients:
@@ -159,7 +160,7 @@ class Link:
             httpx.AsyncClient(base_url=address, verify=verify, timeout=_TIMEOUT, limits=limits)
             for _ in range(_CONNECTIONS)
         ]
-        return cls(clients, patience)
+        return cls(clients, patience, made_here=True)
 
     async def call(
         self, method: str, path: str, key: Ed25519PrivateKey | None, body: bytes = b""
@@ -229,6 +230,11 @@ class Link:
     def now(self) -> float:
         """The time at the coordinator, whatever our own clock says."""
         return self.clock.now()
+
+    async def end(self) -> None:
+        """Close all connections, but those that others use, too."""
+        if self.made_here:
+            await self.close()
 
     async def close(self) -> None:
         for client in self.clients:

@@ -19,8 +19,8 @@ from tacit._util.checks import whole
 from tacit.data.cohort import Cohort
 from tacit.data.sample import ColumnRoles
 from tacit.data.schema import Schema
-from tacit.data.table_file import TableFile, read_owned
-from tacit.learners.query import Invitation, Query, digest_of
+from tacit.data.table_file import TableFile, read_first, read_owned
+from tacit.learners.query import NUMBER, Invitation, Query, digest_of
 from tacit.mechanisms.streams import Stream, seeded
 from tacit.owner.gate import Gate
 from tacit.owner.ledger import Ledger
@@ -41,6 +41,9 @@ from tacit.service.protocol.handshake import (
 )
 from tacit.sums.halves import REHEARSAL_HELPER
 from tacit.wire.envelopes import open_signed
+
+SETTLING = 2.0  # seconds: what follows a greeting comes whole multiples of it later
+_BLOCK, _COPIES = 1 << 13, 4  # rows that are made numbers of at a time, and what that takes
 
 
 @dataclass(frozen=True)
@@ -86,8 +89,12 @@ class Joining:
     async def members(
         self, link: Link, pinned: bytes | None = None, *, pin: bool = True
     ) -> tuple["_Greeted", list[Member]]:
-        """Greet the campaign, pin its key, and make a member of every owner in the file."""
+        """Greet the campaign, pin its key, and make a member of every owner in the file, which is
+        read first: how long that takes is not between a greeting and what follows.
+        """
+        self._file  # noqa: B018 - read now
         key, data, signed, said, campaign = read_greeting(await link.greet(), pinned)
+        began = time.monotonic()
         link.campaign = campaign
         terms = read_terms(data)
         template = open_signed(signed, Template, TEMPLATE, key)
@@ -112,7 +119,7 @@ class Joining:
         keys = [home.key(campaign, value) for value in named]
         servers = ServerKeys(key, said, campaign, terms.servers)
         greeted = _Greeted(
-            terms, template, servers, home=home, cohort=cohort, names=names, keys=keys
+            terms, template, servers, home=home, cohort=cohort, names=names, keys=keys, began=began
         )
         return greeted, self._members(greeted, link)
 
@@ -209,19 +216,33 @@ class Joining:
         """The owners of the file, and their rows by the campaign's schema.
 
         Every value is read by the schema alone: no row of one owner can change what another's rows
-        mean.
+        mean. A row takes as much room as the campaign's schema says: of an owner only the rows that
+        the policy lets count are made numbers of, and a schema for which these would take more
+        memory than it allows is refused, whatever rows there are.
         """
         self._check_columns(terms)
+        most = self.policy.records if terms.has_names else self.policy.rows
+        room = NUMBER * terms.schema.dim * (most + _COPIES * min(most, _BLOCK))
+        if not room <= self.policy.largest_memory:
+            raise ValueError(
+                f"the campaign makes {terms.schema.dim:,} numbers of a row, and {most:,} rows may "
+                f"take more than the policy's largest_memory of {self.policy.largest_memory:,} "
+                "bytes: nothing was sent"
+            )
         roles = ColumnRoles(self.label or terms.label, self.owners)
         schema = terms.schema_of(self._attributes(terms))
-        owned = read_owned(self._file, roles, schema, one_owner=True)
+        owned = (
+            read_first(self._file, roles, schema, most)
+            if terms.relay is None
+            else read_owned(self._file, roles, schema, one_owner=True)  # for a model of its own
+        )
         labels = terms.schema.encode_labels(owned.labels)
         cohort = Cohort.of(terms.encode_rows(owned.table), labels, owned.owners)
         return list(owned.names) or [""], cohort
 
     @cached_property
     def _file(self) -> TableFile:
-        return TableFile.open(self.data)
+        return TableFile.open(self.data).in_memory()
 
     def enrolment_facts(self, terms: CampaignTerms) -> dict[str, Any]:
         """What enrolment tells beside a key and a token: nothing that was not typed."""
@@ -257,7 +278,9 @@ class Joining:
 
 @dataclass(frozen=True)
 class _Greeted:
-    """A campaign that was greeted, and the owners of a file: names in the ledger, and keys."""
+    """A campaign that was greeted, when that was, and the owners of a file: names in the ledger,
+    and keys.
+    """
 
     terms: CampaignTerms
     template: Template
@@ -266,6 +289,7 @@ class _Greeted:
     cohort: Cohort
     names: list[str]
     keys: list[Ed25519PrivateKey]
+    began: float
 
 
 def _check_published(template: Template, terms: CampaignTerms) -> None:
@@ -297,6 +321,8 @@ async def join(joining: Joining, link: Link, tokens: list[str], pinned: bytes | 
     answered. Without tokens owners go on that have enrolled before.
     """
     greeted, members = await joining.members(link, pinned)
+    if joining.policy.time_step > 0:  # rows were read meanwhile, few or many
+        await asyncio.sleep(-(time.monotonic() - greeted.began) % SETTLING)
     if tokens and len(tokens) < len(members):
         raise ValueError(f"tokens must be one for each of {len(members)} owners, got {len(tokens)}")
     if joining.rehearsal is None:  # in no order that the rows have
@@ -304,7 +330,11 @@ async def join(joining: Joining, link: Link, tokens: list[str], pinned: bytes | 
     given = zip(members, tokens, strict=False)
     await asyncio.gather(*(member.enrol(token) for member, token in given))
     once = greeted.terms.once
-    return sum(await asyncio.gather(*(member.take_part(once=once) for member in members)))
+    answered = sum(await asyncio.gather(*(member.take_part(once=once) for member in members)))
+    if greeted.terms.relay is not None:
+        await link.end()  # what is left to do takes as long as rows make it
+        await asyncio.gather(*(member.finish() for member in members))
+    return answered
 
 
 class RehearsalGate(Gate):

@@ -122,6 +122,9 @@ class Member:
                 await self._idle()
             await self.link.news.wait(_pause(response, self.link.coin()))
 
+    async def finish(self) -> None:
+        """What is left to do when nothing is sent any more, and connections are closed."""
+
     async def _answer(self, question: bytes) -> Reason | None:
         """Pass one question to the gate and post what it returns; the reason when the gate
         refuses.
@@ -297,12 +300,16 @@ class PeerMember(Member):
         `ForgeryError`: no more.
         """
         answered = await super().take_part(once=False)
-        # nothing is sent after this: when models are done depends on exact rows
         await self.relayed.catch_up(self.link, self.key, self.follow)
+        return answered
+
+    async def finish(self) -> None:
+        """Make the last model of the own rows. When it is done depends on these: nothing is sent
+        afterwards, nor does a connection end then.
+        """
         await asyncio.gather(*self.making)
         self._make_model()
         await asyncio.gather(*self.making)
-        return answered
 
     async def _answer(self, question: bytes) -> Reason | None:
         """Answer the next question of the campaign, and no other, and sign what the gate returns
