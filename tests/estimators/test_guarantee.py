@@ -191,6 +191,8 @@ def test_without_a_public_sample_fit_warns_once_and_the_headline_says_so(make, n
         model = make().fit(X, y, **named)
     assert len(heard) == 1
     assert words in model.guarantee_.headline
+    told = "How many records there are in all is public: it shows in how many were drawn."
+    assert (told in model.guarantee_.not_protected) == ("records" in words)
     assert words not in make().fit(X, y, public=(X[:50], y[:50]), **named).guarantee_.headline
 
 

@@ -1,5 +1,7 @@
 """A share becomes whole numbers that always keep the terms, and a sum of them an unbiased mean."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -55,6 +57,19 @@ def test_what_coins_make_too_long_is_lowered_until_it_fits():
     assert (np.abs(numbers).sum(axis=1) <= 9).all()
     assert ((numbers**2).sum(axis=1) <= 20).all()
     assert (numbers.sum(axis=1) >= 8).all()
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("step", [1e-100, 1e-19, 1e-15, 1e100])
+def test_shares_beyond_all_whole_numbers_keep_the_terms(delta, step):
+    """Whoever asks names radius and step: a share may have 1e200 steps."""
+    for dim in (1, 2, 5):
+        terms = replace(VectorTerms.of(Ball(dim=dim), 1.0, delta), radius=1e100, step=step)
+        longest = np.full((2, dim), 1e100) * np.array([[1.0], [-1.0]])
+        rounded = round_shares(longest, terms, seeded(1))
+        assert (np.abs(rounded) <= terms.largest).all()
+        assert ((rounded**2).sum(axis=1) <= terms.bound).all()
+        assert (np.abs(rounded).sum(axis=1) <= terms.reach).all()
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])

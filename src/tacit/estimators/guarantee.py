@@ -196,6 +196,14 @@ class Source:
         """That the sample is not protected, and in which places of the model it shows."""
         return self.drawn or f"The data user's own sample of {self.rows} rows shows in {places}."
 
+    @property
+    def told(self) -> tuple[str, ...]:
+        """What is public of records where some were drawn as the data user's sample."""
+        return (_DRAWN,) if self.drawn else ()
+
+
+_DRAWN = "How many records there are in all is public: it shows in how many were drawn."
+
 
 _OWNERS = "Who the owners are, how many, and the epsilon of each are public."
 _COUNTS = (
@@ -293,7 +301,12 @@ def site_guarantee(
         epsilon=None if void else (float(np.min(epsilon)), float(np.max(epsilon))),
         mechanism=f"{query.privacy} perturbation" if not query.unsound else query.privacy,
         stream=stream.label,
-        not_protected=(source.sentence("bounds, projections and weights"), _SITES, _TWICE),
+        not_protected=(
+            source.sentence("bounds, projections and weights"),
+            *source.told,
+            _SITES,
+            _TWICE,
+        ),
         void=void or _void_coins(stream),
         unit=query.unit,
         adjacency=query.adjacency,
@@ -371,7 +384,7 @@ def peer_guarantee(
         if isinf(max(epsilons))
         else ""
     )
-    sample = () if source is None else (source.sentence("bounds"),)
+    sample = () if source is None else (source.sentence("bounds"), *source.told)
     return Guarantee(
         epsilon=None if void else (min(epsilons), max(epsilons)),
         mechanism="noisy choices and counts",

@@ -350,7 +350,7 @@ def _round_again(
     largest, bound, reach = limits
     squares, sizes = 0, 0
     for j in range(len(row)):
-        size = min(int(np.floor(abs(row[j]))), largest)
+        size = int(min(np.floor(abs(row[j])), float(largest)))  # no whole number holds all floats
         out[j] = size if row[j] >= 0 else -size
         squares += size * size
         sizes += size

@@ -195,7 +195,8 @@ def test_enrolment_comes_at_a_moment_that_rows_do_not_name(tmp_path, monkeypatch
         async def members(self, link, pinned):
             began = time.monotonic()
             time.sleep(waits.pop())
-            return SimpleNamespace(terms=SimpleNamespace(once=True, relay=None), began=began), []
+            terms = SimpleNamespace(once=True, relay=None, has_names=False)
+            return SimpleNamespace(terms=terms, began=began), []
 
     for took in (0.0, 0.15):
         waits.append(took)

@@ -42,7 +42,8 @@ from tacit.service.protocol.handshake import (
 from tacit.sums.halves import REHEARSAL_HELPER
 from tacit.wire.envelopes import open_signed
 
-SETTLING = 2.0  # seconds: what follows a greeting comes whole multiples of it later
+# seconds: what follows a greeting comes whole multiples later, of owners' rows and of records
+SETTLING, SETTLING_RECORDS = 2.0, 10.0
 _BLOCK, _COPIES = 1 << 13, 4  # rows that are made numbers of at a time, and what that takes
 
 
@@ -322,7 +323,8 @@ async def join(joining: Joining, link: Link, tokens: list[str], pinned: bytes | 
     """
     greeted, members = await joining.members(link, pinned)
     if joining.policy.time_step > 0:  # rows were read meanwhile, few or many
-        await asyncio.sleep(-(time.monotonic() - greeted.began) % SETTLING)
+        step = SETTLING_RECORDS if greeted.terms.has_names else SETTLING
+        await asyncio.sleep(-(time.monotonic() - greeted.began) % step)
     if tokens and len(tokens) < len(members):
         raise ValueError(f"tokens must be one for each of {len(members)} owners, got {len(tokens)}")
     if joining.rehearsal is None:  # in no order that the rows have
