@@ -9,12 +9,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from tacit import seeded
 from tacit.data.cohort import NumberSchema, Range
 from tacit.data.schema import Category, Number, Schema
 from tacit.data.table import encode_rows
-from tacit.estimators import DataWarning, PrivateClassifier, SiteEnsembleRegressor
+from tacit.estimators import (
+    DataWarning,
+    PrivateClassifier,
+    SiteEnsemble,
+    SiteEnsembleRegressor,
+)
 from tacit.estimators.inputs import accept_labels, accept_table, owner_numbers
 from tacit.estimators.set_aside import draw_sample
 from tests.estimators.data import task
@@ -117,6 +123,20 @@ def test_one_odd_label_stops_no_fit_without_public_rows():
         taken = draw_sample(PrivateClassifier(), X, labels, np.arange(400), seeded(3)).taken
         assert not taken[-1]
         PrivateClassifier(random_state=3).fit(X, labels)
+
+
+@pytest.mark.parametrize("odd", ["not to be told", None, {"a": 1}, b"x", 10**400])
+@pytest.mark.parametrize("form", [np.asarray, lambda rows: rows.tolist()])
+def test_an_odd_value_in_an_array_is_missing_where_public_rows_say_what_columns_are(odd, form):
+    X, y = task(400)
+    rows = X.astype(object)
+    plain = X.copy()
+    rows[-1, 0], plain[-1, 0] = odd, np.inf if odd == 10**400 else np.nan
+    public = X[:99], y[:99]
+    for model in (PrivateClassifier(random_state=1), SiteEnsemble(random_state=1)):
+        found = model.fit(form(rows), y, public=public).predict_proba(X)
+        same = clone(model).fit(plain, y, public=public).predict_proba(X)
+        np.testing.assert_array_equal(found, same)
 
 
 def test_types_of_lists_and_objects_are_not_told():
