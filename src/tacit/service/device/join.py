@@ -223,10 +223,11 @@ class Joining:
         """
         self._check_columns(terms)
         most = self.policy.records if terms.has_names else self.policy.rows
-        room = NUMBER * terms.schema.dim * (most + _COPIES * min(most, _BLOCK))
+        width = terms.schema.dim if terms.relay is None else len(terms.schema.features)
+        room = NUMBER * width * (most + _COPIES * min(most, _BLOCK))
         if not room <= self.policy.largest_memory:
             raise ValueError(
-                f"the campaign makes {terms.schema.dim:,} numbers of a row, and {most:,} rows may "
+                f"the campaign makes {width:,} numbers of a row, and {most:,} rows may "
                 f"take more than the policy's largest_memory of {self.policy.largest_memory:,} "
                 "bytes: nothing was sent"
             )
