@@ -369,6 +369,7 @@ class Service:
 
     def _read_listing(self) -> list[dict[str, Any]]:
         outlines = self._database.outlines()
+        served = [(slug, self.campaigns[slug]) for slug in outlines if slug in self.campaigns]
         return [
             {
                 "campaign": slug,
@@ -379,7 +380,7 @@ class Service:
                 "state": outlines[slug].state if each.readers.status == PUBLIC else None,
                 "archived": outlines[slug].archived if each.readers.status == PUBLIC else None,
             }
-            for slug, each in reversed(list(self.campaigns.items()))
+            for slug, each in reversed(served)
         ]
 
     def _kind_of(self, slug: str, campaign: Coordinator) -> str:

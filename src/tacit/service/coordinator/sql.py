@@ -210,10 +210,11 @@ class Database:
             return {row.id: row.slug for row in connection.execute(every)}
 
     def outlines(self) -> dict[str, "Outline"]:
-        """How its campaigns stand, by slug; nothing large is read."""
+        """How its campaigns stand, by slug, in the order they came; nothing large is read."""
         columns = campaign.c.name, campaign.c.key, campaign.c.state, campaign.c.archive.is_not(None)
         with self.snapshot() as connection:
-            rows = connection.execute(select(campaign.c.slug, *columns)).all()
+            every = select(campaign.c.slug, *columns).order_by(campaign.c.id)
+            rows = connection.execute(every).all()
         return {slug: Outline(*about) for slug, *about in rows}
 
 
