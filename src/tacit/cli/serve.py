@@ -356,7 +356,8 @@ def vectors(
     folder: Annotated[
         Path,
         typer.Argument(
-            help="Folder of test vectors (JSON), as the draft on verifiable aggregation has them.",
+            help="Folder of test vectors (JSON), as the draft on verifiable aggregation has them;"
+            " those in folders of it are replayed, too.",
             exists=True,
             file_okay=False,
         ),

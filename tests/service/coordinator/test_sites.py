@@ -380,6 +380,7 @@ def test_the_page_of_sites_speaks_of_records(trial):
         (("minimum = 2", "minimum = 5"), "minimum must be at most start, 4, got 5"),
         (("deadline = 300", 'privacy = "none"'), "privacy must be one of"),
         (("deadline = 300", "rounds = 3"), r"unknown \['rounds'\]; a campaign of kind 'sites' has"),
+        (("deadline = 300", 'trust = "two servers"'), "one of kind 'sites' has no helper: leave"),
         (("deadline = 300", 'target = "names"'), "target must be one of"),
         (("deadline = 300", "target_range = [0, 1]"), "target_range must be given with target"),
         (("deadline = 300", 'target = "numbers"'), "have no target that is a number"),

@@ -102,6 +102,11 @@ class CampaignSpec(ABC):
             raise bad(f"{file}: {KIND}", repr(cls.terms.kind), kind)
         known = {field.name for field in fields(cls)}
         missing = {field.name for field in fields(cls) if field.default is MISSING} - set(content)
+        if content.get("trust", NOBODY) == HOW and "trust" not in known:
+            raise ValueError(
+                f"{file}: trust = {HOW!r} is of kinds 'boosting' and 'classifier'; one of kind "
+                f"{kind!r} has no helper: leave it out, and each adds noise of its own"
+            )
         if missing or not set(content) <= known:
             wrong = (
                 f"missing {sorted(missing)}"

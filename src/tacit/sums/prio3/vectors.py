@@ -10,7 +10,7 @@ import json
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +41,11 @@ class VectorVerdict:
 
 
 def judge_folder(folder: Path) -> list[VectorVerdict]:
-    """A verdict for every JSON file of a folder, in the order of their names."""
-    return [judge_file(path) for path in sorted(folder.glob("*.json"))]
+    """A verdict for every JSON file of a folder and of those in it, in the order of their names."""
+    return [
+        replace(judge_file(path), name=path.relative_to(folder).as_posix())
+        for path in sorted(folder.rglob("*.json"))
+    ]
 
 
 def judge_file(path: Path) -> VectorVerdict:
