@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -14,6 +15,7 @@ from tacit.cli import app, main
 from tacit.cli._demo_trials import Trial
 from tacit.learners.owners.stump import Stump
 from tacit.owner.gate import Gate
+from tacit.service.kinds import read_spec
 
 run = CliRunner().invoke
 
@@ -37,6 +39,10 @@ def test_demo_shows_plot_table_and_report_and_repeats_itself(tmp_path, monkeypat
     assert "tacit fit people.csv --label income --public mine.csv" in result.output
     assert len((tmp_path / "new" / "files" / "mine.csv").read_text().splitlines()) == 61
     assert "income" not in (tmp_path / "new" / "files" / "new.csv").read_text()
+    terms, public = read_spec(tmp_path / "new" / "files" / "campaign.toml").prepare()
+    assert (terms.name, len(public.y)) == ("Who earns more", 60)
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    assert (tmp_path / "new" / "files" / "campaign.toml").read_text() in readme
     page = (tmp_path / "new" / "report.html").read_text()
     for word in (
         "tacit demo --owners 1000 --epsilon 4 --runs 1 --seed 1",

@@ -36,6 +36,15 @@ _PROBLEM = 83  # of `make_classification`, whose problems differ widely: neither
 _TEST_ROWS = 10_000
 LABEL = "income"
 FILES = {"people.csv": (2, 40_000), "mine.csv": (3, 60), "test.csv": (4, 5_000)}  # seed, rows
+FILES |= {"north.csv": (5, 5_000), "south.csv": (6, 5_000), "west.csv": (7, 5_000)}
+CAMPAIGN = f"""\
+kind = "sites"             # thousands of people or devices: leave it out, and say owners = 20000
+name = "Who earns more"
+sample = "mine.csv"        # the data user's own rows
+label = "{LABEL}"
+epsilon = 2.0
+start = 3                  # the question is put when so many have enrolled
+"""
 _TOWNS = ("Arden", "Brook", "Crest", "Dale", "Elm", "Ford")
 _SCHOOLS = ("none", "primary", "secondary", "college")
 _WORK = ("farm", "factory", "office", "shop", "care")
@@ -115,7 +124,9 @@ def people(rows: int, seed: int) -> dict[str, AnyArray]:
 
 
 def write_files(folder: Path) -> None:
-    """people.csv (each row an owner), mine.csv (public), test.csv, and new.csv without incomes."""
+    """people.csv (each row an owner), mine.csv (public), test.csv, and new.csv without incomes; of
+    three sites their tables, and a campaign that asks them.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for name, (seed, rows) in FILES.items():
         columns = people(rows, seed)
@@ -123,6 +134,7 @@ def write_files(folder: Path) -> None:
         if name == "test.csv":
             known = {key: values for key, values in columns.items() if key != LABEL}
             _write_csv(folder / "new.csv", known)
+    (folder / "campaign.toml").write_text(CAMPAIGN, encoding="utf-8")
 
 
 def _write_csv(path: Path, columns: Mapping[str, AnyArray]) -> None:
