@@ -16,7 +16,7 @@ from tacit._util.kernels import Kernel, affine, exponential, exponentials, in_ar
 from tacit.data.cohort import BlockOwners
 from tacit.learners.models import features, scores
 from tacit.learners.owners.gradient import mean_shortened
-from tacit.mechanisms import codewords, privunit
+from tacit.mechanisms import codewords, privunit, spaces
 
 ODD = np.array([0.0, -0.0, 1e-320, -3.0, np.inf, -np.inf, np.nan, 1e308, -1e308])
 Case = tuple[Kernel[Any, Any], Callable[[np.random.Generator], tuple[Any, ...]]]
@@ -64,6 +64,13 @@ def _shares(rng: np.random.Generator) -> tuple[Any, ...]:
     return rng.normal(size=(rows, 2)), phi, longest, 0.7, of, rng.normal(size=(20, 2, 5))
 
 
+def _ball(rng: np.random.Generator) -> tuple[Any, ...]:
+    rows = _odd_rows(rng, 300, 6)
+    rows[:100] /= 1e4
+    rows[100:200] = rng.choice(ODD, size=(100, 6))
+    return rows, 0.7, rows.copy()
+
+
 def _draw(rng: np.random.Generator) -> tuple[Any, ...]:
     mechanism = PrivUnit(epsilon=float(rng.choice([0.1, 1.0, 8.0])), space=Ball(dim=6))
     shares = rng.normal(size=(200, 6)) / 6
@@ -95,6 +102,7 @@ CASES: dict[str, Case] = {
     "marks": (scores._mark_leaves, _marks),
     "waves": (features._waves, _waves),
     "shares": (mean_shortened, _shares),
+    "ball": (spaces._move_inside, _ball),
     "draw": (privunit._draw_codewords, _draw),
     "sum": (privunit._sum, _sum),
     "codewords": (codewords._fill, _fill),

@@ -17,9 +17,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tacit._util.checks import bad, positive, whole
+from tacit._util.kernels import kernel
 from tacit._util.types import FloatArray
-
-_AT_ONCE = 1 << 16  # coordinates
 
 
 def _accept_radius(radius: object) -> float:
@@ -115,32 +114,95 @@ class Ball(Space):
 
     def clip(self, x: FloatArray) -> FloatArray:
         rows = np.ascontiguousarray(x, dtype=np.float64).reshape(-1, self.dim)
-        clipped, step = None, 1 + _AT_ONCE // self.dim
-        for start in range(0, len(rows), step):
-            some = rows[start : start + step]
-            with np.errstate(over="ignore", invalid="ignore"):
-                is_long = ~(sums_of_squares(some) <= self.radius * self.radius)  # so is NaN
-                if is_long.any():
-                    clipped = rows.copy() if clipped is None else clipped
-                    clipped[start : start + step][is_long] = _shorten(some[is_long], self.radius)
-        return x if clipped is None else clipped.reshape(x.shape)
+        clipped = np.empty_like(rows)
+        is_inside = _move_inside(rows, self.radius, clipped)
+        return x if is_inside else clipped.reshape(x.shape)
 
 
-def _shorten(x: FloatArray, radius: float) -> FloatArray:
-    """Rows along their directions up to the radius. Of a row with infinite coordinates only those
-    count; NaN is 0.
+@kernel
+def _move_inside(x: FloatArray, radius: float, out: FloatArray) -> bool:
+    """Whether all rows are in the ball already; else they are, in `out`. One kernel, so that no
+    long row is the first for which something is compiled.
     """
+    is_inside = _are_short(x, radius)
+    if not is_inside:
+        _shorten(x, radius, out)
+    return is_inside
+
+
+@kernel
+def _are_short(x: FloatArray, radius: float) -> bool:
+    """Whether all rows are in the ball; never for NaN. Squares are added in the order of the
+    coordinates: a library's order may depend on the machine.
+    """
+    for i in range(len(x)):
+        square = 0.0
+        for j in range(x.shape[1]):
+            square += x[i, j] * x[i, j]
+        if not square <= radius * radius:
+            return False
+    return True
+
+
+@kernel
+def _shorten(x: FloatArray, radius: float, out: FloatArray) -> None:
+    """Rows of the ball: each as it is if it is short, else along its direction."""
+    for i in range(len(x)):
+        if _are_short(x[i : i + 1], radius):
+            for j in range(x.shape[1]):
+                out[i, j] = x[i, j]
+            continue
+        is_endless, peak = False, 0.0
+        for j in range(x.shape[1]):
+            is_endless = is_endless or np.isinf(x[i, j])
+        for j in range(x.shape[1]):
+            out[i, j] = _finite(x[i, j], is_endless, radius)
+            peak = max(peak, abs(out[i, j]))
+        if not peak > 0:
+            continue
+        for j in range(x.shape[1]):
+            out[i, j] /= peak  # so that no square overflows
+        square = 0.0
+        for j in range(x.shape[1]):
+            square += out[i, j] * out[i, j]
+        length = np.sqrt(square)
+        is_outside = peak * length > radius
+        for j in range(x.shape[1]):
+            if is_outside:
+                out[i, j] *= radius / length
+            else:
+                out[i, j] = _finite(x[i, j], is_endless, radius)
+
+
+@kernel
+def _finite(value: float, is_endless: bool, radius: float) -> float:
+    """A coordinate of a vector; of one with infinite coordinates only those count."""
+    if is_endless:
+        return (radius if value > 0 else -radius) if np.isinf(value) else 0.0
+    return 0.0 if np.isnan(value) else value
+
+
+@_move_inside.by_arrays(lambda x, radius, out: 32 * x.size)
+def _move_arrays(x: FloatArray, radius: float, out: FloatArray) -> bool:
+    is_long = ~(sums_of_squares(x) <= radius * radius)  # so is NaN
+    if is_long.any():
+        out[:] = x
+        out[is_long] = _shorten_arrays(x[is_long], radius)
+    return not is_long.any()
+
+
+def _shorten_arrays(x: FloatArray, radius: float) -> FloatArray:
+    """`_shorten` of rows that are long, or have NaN."""
     peak = np.abs(x).max(axis=1, keepdims=True)
     if not np.isfinite(peak).all():
         is_infinite = np.isinf(x)
         finite = np.where(is_infinite.any(axis=1, keepdims=True) | np.isnan(x), 0.0, x)
         x = np.where(is_infinite, np.copysign(radius, x), finite)
         peak = np.abs(x).max(axis=1, keepdims=True)
-    scaled = x / np.where(peak > 0, peak, 1.0)  # so that no square overflows
+    scaled = x / np.where(peak > 0, peak, 1.0)
     length = np.sqrt(sums_of_squares(scaled))[:, np.newaxis]
     is_outside = peak * length > radius
-    scaled *= radius / np.where(is_outside, length, 1.0)
-    return scaled if is_outside.all() else np.where(is_outside, scaled, x)
+    return np.where(is_outside, scaled * (radius / np.where(is_outside, length, 1.0)), x)
 
 
 def sums_of_squares(rows: FloatArray) -> FloatArray:
