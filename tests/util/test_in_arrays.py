@@ -50,6 +50,10 @@ def _marks(rng: np.random.Generator) -> tuple[Any, ...]:
     return X, walk, np.array([0, 0, 0, 1, 0, 2, 3, 4]), np.zeros((50, 5))
 
 
+def _products(rng: np.random.Generator) -> tuple[Any, ...]:
+    return _odd_rows(rng, 60, 5), np.zeros((60, 20))
+
+
 def _waves(rng: np.random.Generator) -> tuple[Any, ...]:
     angle = _odd_rows(rng, 200, 6) * 10.0 ** rng.integers(-2, 6, size=(200, 6))
     return angle, np.zeros((200, 12))
@@ -100,6 +104,7 @@ CASES: dict[str, Case] = {
     "softmax": (scores._softmax, _softmax),
     "trees": (scores._add_scores, _trees),
     "marks": (scores._mark_leaves, _marks),
+    "products": (features._products, _products),
     "waves": (features._waves, _waves),
     "shares": (mean_shortened, _shares),
     "ball": (spaces._move_inside, _ball),

@@ -183,13 +183,23 @@ class FeatureMap:
         return out
 
 
+@kernel
 def _products(flat: FloatArray, out: FloatArray) -> None:
-    place = flat.shape[1]
-    out[:, :place] = flat
-    for j in range(flat.shape[1]):
-        others = flat[:, j:]
-        np.multiply(others, flat[:, j, np.newaxis], out=out[:, place : place + others.shape[1]])
-        place += others.shape[1]
+    size = flat.shape[1]
+    for i in range(len(flat)):
+        place = size
+        for j in range(size):
+            out[i, j] = flat[i, j]
+            for k in range(j, size):
+                out[i, place] = flat[i, j] * flat[i, k]
+                place += 1
+
+
+@_products.by_arrays(lambda flat, out: 4 * out.size)
+def _products_arrays(flat: FloatArray, out: FloatArray) -> None:
+    rows, columns = np.triu_indices(flat.shape[1])
+    out[:, : flat.shape[1]] = flat
+    np.multiply(flat[:, rows], flat[:, columns], out=out[:, flat.shape[1] :])
 
 
 @kernel
