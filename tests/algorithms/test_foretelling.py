@@ -58,6 +58,32 @@ def test_without_a_tilt_it_is_the_mean_over_public_rows():
     assert told.expected == pytest.approx(by_hand.ravel(), abs=5e-4)
 
 
+def test_variances_of_few_rows_are_drawn_towards_those_that_all_have():
+    """Fifty rows of forty equal columns have variances between 0.01 and 3.5 along their own axes;
+    owners' rows have 1. What an answer should change by is drawn to that, by 41 / (41 + 50), where
+    it was drawn to the variance it had already.
+    """
+    X = np.random.default_rng(3).normal(size=(50, 40))
+    phi = np.hstack([np.ones((50, 1)), X @ np.linalg.eigh(X.T @ X)[1]])
+    question = RoundQuestion(
+        kept=np.arange(41),
+        scale=np.full(41, 41**-0.5),
+        reference=np.zeros((1, 41)),
+        reach=1.0,
+        radius=1.0,
+        weights=np.ones(50),
+        left=np.ones((50, 2)),
+        spread=1.0,
+    )
+    owners = StandIn(phi, 2, tilted=slice(1, 4))
+    told = owners.foretell(question, NOISE, np.zeros((1, 42)), np.zeros(3), rounds=1)
+    along = np.diag(told.change) / told.change[0, 0]
+    variances, drawn = (phi**2).mean(axis=0), 41 / (41 + 50)
+    assert variances.min() < 0.05
+    assert variances.max() > 2.5
+    assert along == pytest.approx((1 - drawn) * variances + drawn)
+
+
 def test_changes_are_the_slopes_of_what_is_expected():
     """Against differences along each unknown; a thousandth of it is a secant instead."""
     owners, (coefficients, tilt) = stand_in(), unknowns()

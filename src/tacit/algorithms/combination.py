@@ -43,6 +43,7 @@ _TILTED = 15  # columns along which owners' rows may lie elsewhere
 # standard errors by which public rows must contradict owners to be believed, by whether the belief
 # began as the data user's own model
 _DOUBTS = {True: 2.0, False: 1.5}
+_AHEAD = 1.0  # standard errors by which the belief must be ahead to do without that model
 
 
 @dataclass(eq=False)
@@ -59,17 +60,26 @@ class Combination:
 
     def __post_init__(self) -> None:
         self.basis = basis_of(self.maps, self.public)
-        phi = self.basis.transform(self.public.X)
+        said = (self.own.model.scores(self.public.X), self.own.held_out)
+        linear = _is_linear(self.basis, self.own)
         with threadpool_limits(1):  # matrices too small for threads, which would wait on each other
-            self._posterior = _posterior_of(self.basis, phi, self.public, self.own)
-            self.held_out = self._posterior.held_out
-            if not _all_linear(self.own) and self._lead.sum() < 0:
-                self.basis = with_model(self.basis, self.own)
-                phi = self.basis.transform(self.public.X)
-                self._posterior = _posterior_of(self.basis, phi, self.public, self.own)
-                self.held_out = self._posterior.held_out
+            self._begin(said if linear and self.public.classes == 2 else None)
+            if self._posterior.fitted is None and not self._is_ahead:
+                if linear and _rows_tell(self.basis, self.public):
+                    self._begin(said)
+                elif not _all_linear(self.own):
+                    self.basis = with_model(self.basis, self.own)
+                    self._begin(None)
         self._left = self.population.owners
         self._chosen: RoundQuestion | None = None
+
+    def _begin(self, fitted: tuple[FloatArray, FloatArray] | None) -> None:
+        """The belief before anybody has answered; `fitted` are scores of the data user's own model,
+        and what they are out of fold, if it is to stand for labels.
+        """
+        phi = self.basis.transform(self.public.X)
+        self._posterior = _posterior_of(self.basis, phi, self.public, self.own, fitted)
+        self.held_out = self._posterior.held_out
 
     @property
     def _question(self) -> RoundQuestion:
@@ -139,8 +149,8 @@ class Combination:
         wrong = [
             like * (np.argmax(scores, axis=1) != y) for scores in (self.held_out, self.own.held_out)
         ]
-        error = float(lead.std()) * np.sqrt(len(lead))
-        return bool(lead.sum() < -doubts * error and wrong[0].sum() >= wrong[1].sum())
+        against = lead.sum() < -doubts * _error_of(lead)
+        return bool(against and wrong[0].sum() >= wrong[1].sum())
 
     @property
     def gain(self) -> float:
@@ -174,6 +184,15 @@ class Combination:
             guess = np.argmax(self._posterior.scores(heard), axis=1)
             rise += float(np.mean(chance[rows, guess] - chance[rows, before])) / draws
         return rise
+
+    @property
+    def _is_ahead(self) -> bool:
+        """Whether public rows are likelier than under the data user's own model by more than a
+        standard error. (A row is left out alone here, and there with a fifth of all rows, which
+        costs that model more.)
+        """
+        lead = self._lead
+        return bool(lead.sum() > _AHEAD * _error_of(lead))
 
     @property
     def _start(self) -> FloatArray:
@@ -272,9 +291,14 @@ def _outlook_of_sums(summed: SummedGradients) -> Outlook:
     )
 
 
-def _posterior_of(basis: Basis, phi: FloatArray, public: Public, own: PublicModel) -> Posterior:
+def _posterior_of(
+    basis: Basis,
+    phi: FloatArray,
+    public: Public,
+    own: PublicModel,
+    fitted: tuple[FloatArray, FloatArray] | None,
+) -> Posterior:
     """Before anybody has answered: the data user's rows alone, whose features are `phi`."""
-    fitted = (own.model.scores(public.X), own.held_out) if _is_linear(basis, own) else None
     mean = np.zeros((public.classes - 1, basis.dim))
     scales = [PriorScale(slice(0, 1), np.ones(1), _LEVEL, 0.0)]
     for group in basis.groups:
@@ -293,11 +317,13 @@ def _posterior_of(basis: Basis, phi: FloatArray, public: Public, own: PublicMode
                 PriorScale(columns, group.strength, guess, _LINEAR[1], late=fitted is not None)
             )
         else:
-            scales.append(PriorScale(columns, group.strength, _OTHER[0] / group.dim, _OTHER[1]))
+            size, late = _OTHER[0] / group.dim, fitted is not None and public.classes > 2
+            scales.append(PriorScale(columns, group.strength, size, _OTHER[1], late=late))
     linear, dim = basis.columns("linear").stop, basis.dim
     scales.append(PriorScale(slice(dim, dim + 1), np.ones(1), *_THEIR_LEVEL, late=True))
     tilted = min(linear - 1, _TILTED)
-    guess, spread = _TILT[0] / len(phi), _TILT[1]
+    mistaken = fitted is None and public.classes > 2  # for what labels say of many classes
+    guess, spread = _TILT[0] / len(phi), 0.0 if mistaken else _TILT[1]
     tilt = PriorScale(slice(1, 1 + tilted), np.ones(tilted), guess, spread, late=True)
     return Posterior(
         phi=phi,
@@ -316,7 +342,14 @@ def _is_linear(basis: Basis, own: PublicModel) -> bool:
     """Whether the data user's own model is a sum of features that the basis has."""
     linear = basis.groups[0]
     whole = linear.dim == np.linalg.matrix_rank(linear.matrix) == _count_varying(linear)
-    return bool(own.model.classes == 2 and whole and _all_linear(own))
+    return bool(whole and _all_linear(own))
+
+
+def _rows_tell(basis: Basis, public: Public) -> bool:
+    """Whether public rows show all classes, and are no fewer than a linear model's coefficients."""
+    seen = np.bincount(public.y, minlength=public.classes)
+    coefficients = (public.classes - 1) * (1 + basis.groups[0].dim)
+    return bool(len(public.y) >= coefficients and seen.min() > 0)
 
 
 def _all_linear(own: PublicModel) -> bool:
@@ -335,6 +368,11 @@ def _coefficients(linear: Group, model: ScoreModel) -> FloatArray:
 def _count_varying(linear: Group) -> int:
     """How many columns vary on public rows."""
     return int((linear.matrix != 0).any(axis=1).sum())
+
+
+def _error_of(terms: FloatArray) -> float:
+    """The standard error of a sum."""
+    return float(terms.std()) * float(np.sqrt(len(terms)))
 
 
 def _root(covariance: FloatArray) -> FloatArray:

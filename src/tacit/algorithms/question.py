@@ -187,7 +187,7 @@ class StandIn:
         clipped = (shares[:, np.newaxis] * at_rest).T @ features / rows
         moved = (self.features @ coefficients.T @ self._contrasts.T - before) @ self._contrasts
         secant = float((shift * moved).sum()) / max(float((moved**2).sum()), 1e-300)
-        level = (features**2).mean(axis=0) / asked.scale
+        level = asked.scale  # variances that a few rows have along their own axes are too far apart
         apart = (self._together(coefficients) - asked.reference)[:, asked.kept]
         rough = self.phi.shape[1] / (self.phi.shape[1] + rows)
         mean = (1 - rough) * told.mean(axis=0)
