@@ -35,7 +35,7 @@ from tacit.learners.owners.centroid import Centroid
 from tacit.learners.owners.logistic import Logistic
 from tacit.learners.owners.stump import Stump, StumpModel
 from tacit.learners.peers.cells import Cells, Cut
-from tacit.learners.peers.leaf_counts import CountLeaves
+from tacit.learners.peers.leaf_counts import PeerQuery
 from tacit.learners.peers.peer_model import Additive, NoisyTrees, ScorePart, Tree
 from tacit.learners.query import PURPOSE, Invitation, Query, digest_of
 from tacit.learners.sites.losses import HuberHinge
@@ -49,7 +49,13 @@ from tacit.owner.template import FreePart, QuestionForm
 from tacit.service.kinds.boosting import BoostingTerms
 from tacit.service.kinds.classifier import ClassifierTerms, PublicMaps
 from tacit.service.kinds.kind import CampaignTerms
-from tacit.service.kinds.peer_methods import StumpTerms, TreeTerms
+from tacit.service.kinds.peer_methods import (
+    AlikePeerTerms,
+    AlikeStumpTerms,
+    AlikeTreeTerms,
+    StumpTerms,
+    TreeTerms,
+)
 from tacit.service.kinds.peers import PeerTerms
 from tacit.service.kinds.sites import SiteTerms
 from tacit.sums.halves import SumTerms, TallyLaw
@@ -116,6 +122,10 @@ def campaigns() -> tuple[CampaignTerms, ...]:
         ),
         StumpTerms(**common, **peers, cells=Cells(_SCHEMA, 8)),
         TreeTerms(**common, **peers, cells=Cells(_SCHEMA, 8)),
+        *(
+            terms(**common, **peers, cells=Cells(_SCHEMA, 8), columns=(1, 0))
+            for terms in (AlikePeerTerms, AlikeStumpTerms, AlikeTreeTerms)
+        ),
     )
 
 
@@ -195,7 +205,8 @@ class Search:
                 others = [
                     each
                     for at, each in enumerate(self._forms)
-                    if at != place and not _both_count(each[0].example, query)
+                    if at != place
+                    and not any(_both_count(each[0].example, own.example) for own in forms)
                 ]
                 query = others[int(self._rng.integers(len(others)))][0].example
             elif move == "fixed":
@@ -300,10 +311,10 @@ class Search:
 
 
 def _both_count(one: Query, other: Query) -> bool:
-    """Whether both ask peers for counts: a stump is a turn of somebody with one attribute, and so
-    within the template of turns.
+    """Whether both ask peers for the same: a stump is a turn of somebody with one attribute, and so
+    within the template of turns; and what peers are asked does not depend on whom they listen to.
     """
-    return isinstance(one, CountLeaves) and isinstance(other, CountLeaves)
+    return isinstance(one, PeerQuery) and type(one) is type(other)
 
 
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:

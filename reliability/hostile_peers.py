@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from reliability.campaign import Campaign
+from tacit.learners.peers.alike import CountClasses
 from tacit.learners.peers.cells import Cells
 from tacit.learners.peers.leaf_counts import CountLeaves
 from tacit.learners.peers.noisy_tree import GrowTree, all_cuts
@@ -46,6 +47,7 @@ def peer_queries(campaign: Campaign) -> list[Query]:
             menu=menu,
         ),
         CountLeaves(1, 1, 10, cells=cells, cuts=cuts, model=Additive(), menu=menu),
+        CountClasses(1, 1, 10, cells=cells, cuts=cuts[:2], model=Additive(), menu=menu),
         GrowTree(
             1, 1, 1, cells=cells, depth=2, candidates=cuts, model=NoisyTrees((tree,)), menu=menu
         ),
@@ -53,7 +55,7 @@ def peer_queries(campaign: Campaign) -> list[Query]:
 
 
 def is_peers(content: Content) -> bool:
-    return content[_QUERY][0] in ("count leaves", "grow tree")
+    return content[_QUERY][0] in ("count leaves", "count classes", "grow tree")
 
 
 def _pick(rng: np.random.Generator, values: Any) -> Any:
@@ -141,5 +143,8 @@ def terms_of_peers(query: Any) -> tuple[str, str, Any, int, int, int]:
     if query[0] == "grow tree":
         nodes = 2 ** query[_DEPTH] - 1
         return "tree", "counts", query[-1], dim, 2, 3 * nodes + 2
-    leaves = max(max(cut[2]) + 1 for cut in query[_CUTS])
+    sizes = [max(cut[2]) + 1 for cut in query[_CUTS]]
+    if query[0] == "count classes":
+        return "contrasts", "counts", query[-1], dim, 2, 2 * sum(sizes)
+    leaves = max(sizes)
     return "leaves", "counts", query[-1], dim, 2, 1 + 2 * leaves

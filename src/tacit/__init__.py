@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     )
     from tacit.learners.learner import Learner
     from tacit.learners.owners import register
-    from tacit.mechanisms.base import Mechanism, Reports
+    from tacit.mechanisms.base import Mechanism, Reports, Totals
     from tacit.mechanisms.duchi import Duchi
     from tacit.mechanisms.laplace import Laplace
     from tacit.mechanisms.piecewise import Hybrid, Piecewise
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from tacit.mechanisms.registry import Choice, NoPrivacy, choose
     from tacit.mechanisms.spaces import Ball, Box, Simplex, Space
     from tacit.mechanisms.streams import Stream, secure, seeded
-    from tacit.mechanisms.totals import Totals
 
 __version__ = "0.1.0"
 
@@ -92,14 +91,13 @@ _NAMES = {
     "SiteEnsemble SiteEnsembleRegressor SitesDisplay StagesDisplay load plan",
     "learners.learner": "Learner",
     "learners.owners": "register",
-    "mechanisms.base": "Mechanism Reports",
+    "mechanisms.base": "Mechanism Reports Totals",
     "mechanisms.registry": "Choice NoPrivacy choose",
     "mechanisms.duchi": "Duchi",
     "mechanisms.laplace": "Laplace",
     "mechanisms.piecewise": "Hybrid Piecewise",
     "mechanisms.privunit": "PrivUnit",
     "mechanisms.randomized_response": "RandomizedResponse",
-    "mechanisms.totals": "Totals",
     "data.schema": "Category Number Schema",
     "mechanisms.spaces": "Ball Box Simplex Space",
     "mechanisms.streams": "Stream secure seeded",

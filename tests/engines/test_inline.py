@@ -50,7 +50,7 @@ def test_stopping_keeps_the_rounds_before_it(after):
 
 
 def test_who_was_not_asked_has_spent_nothing():
-    model = PeerEnsemble(epsilon=3.0, rounds=8, random_state=1)
+    model = PeerEnsemble(epsilon=3.0, rounds=8, listen_to="everybody", random_state=1)
     model.fit(
         X[200:],
         Y[200:],

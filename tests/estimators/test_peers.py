@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
+import tacit
 from tacit import Category, Number, Schema
 from tacit.estimators import PeerEnsemble
 from tacit.estimators.peer_methods import PeerModel
@@ -44,12 +45,13 @@ TEST = people(2000, seed=2)
 
 @pytest.fixture(scope="module")
 def fitted():
-    return PeerEnsemble(epsilon=1.0, schema=SCHEMA, random_state=1).fit(X, Y, owners=WHO)
+    return fresh().fit(X, Y, owners=WHO)
 
 
 def fresh(**parameters):
+    """Peers that listen to everybody; those that listen to alike ones are below."""
     usual: dict[str, Any] = {"epsilon": 1.0, "schema": SCHEMA, "random_state": 1}
-    return PeerEnsemble(**(usual | parameters))
+    return PeerEnsemble(**(usual | {"listen_to": "everybody"} | parameters))
 
 
 @pytest.mark.parametrize("method", ["turns", "stumps", "trees"])
@@ -251,3 +253,61 @@ def test_a_public_sample_gives_bounds_and_classes():
     assert model.score(*TEST) > 0.65
     assert model.schema_.classes == ("no", "yes")
     assert "300 rows" in model.guarantee_.not_protected[0]
+
+
+def turned_round(y, who, names):
+    """Classes of some participants are the opposite of what they were."""
+    return np.where(np.isin(who, names), 1 - np.asarray(y), y)
+
+
+@pytest.mark.parametrize("method", ["turns", "stumps", "trees"])
+def test_opposite_participants_do_not_spoil_what_is_served(method):
+    """Three of seven; one more that is like them comes later and sits with them."""
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-1, 1, (16_000, 4))
+    y = (X[:, 0] + 0.5 * X[:, 1] + 0.4 * rng.normal(size=len(X)) > 0).astype(np.int64)
+    who = np.arange(14_000) % 7
+    said = turned_round(y[:14_000], who, [1, 3, 5])
+    public = X[14_000:14_500], y[14_000:14_500]
+    made = {}
+    for whom in ("everybody", "alike"):
+        model = PeerEnsemble(epsilon=4.0, method=method, rounds=14, listen_to=whom, random_state=1)
+        made[whom] = model.fit(X[:14_000], said, owners=who, public=public)
+    served = {whom: model.score(X[15_000:], y[15_000:]) for whom, model in made.items()}
+    assert served["alike"] > max(0.8, served["everybody"] + 0.01)
+    alike = made["alike"]
+    assert alike.circles_ == [[0, 2, 4, 6], [1, 3, 5]]
+    assert made["everybody"].circles_ == [list(range(7))]
+    released = alike.released_
+    alike.join(X[14_500:15_000], 1 - y[14_500:15_000], name=7)
+    assert alike.circles_[1] == [1, 3, 5, 7]
+    assert alike.released_.circles[0].released == released.circles[0].released
+    assert alike.models_[7].score(X[15_000:], 1 - y[15_000:]) > 0.8
+    alike.leave(2)
+    assert alike.circles_ == [[1, 3, 5, 7], [0, 4, 6]]
+    assert max(alike.spent_.values()) <= 4.0 + 1e-9
+    assert "one part in 10 of epsilon" in str(alike.guarantee_)
+    assert "one voice" in alike.guarantee_.influence
+
+
+def test_budgets_that_differ_are_kept_in_circles():
+    rng = np.random.default_rng(4)
+    X = rng.uniform(-1, 1, (3_000, 3))
+    y = (X[:, 0] > 0).astype(np.int64)
+    budgets = {0: 0.5, 1: 1.0, 2: 3.0}
+    for method in ("turns", "stumps"):
+        model = PeerEnsemble(epsilon=budgets, method=method, rounds=6, random_state=1)
+        model.fit(X, y, owners=np.arange(3_000) % 3, public=(X[:200], y[:200]))
+        for name, budget in budgets.items():
+            assert 0.99 * budget < model.spent_[name] <= budget + 1e-9
+
+
+def test_circles_are_saved(tmp_path):
+    X, y = np.random.default_rng(5).uniform(-1, 1, (900, 3)), np.arange(900) % 2
+    model = PeerEnsemble(epsilon=1.0, rounds=3, random_state=1)
+    model.fit(X, y, owners=np.arange(900) % 3, public=(X[:100], y[:100]))
+    model.save(tmp_path / "m.tacit")
+    again = tacit.load(tmp_path / "m.tacit")
+    assert again.released_ == model.released_
+    assert again.circles_ == model.circles_
+    assert again.listen_to == model.listen_to

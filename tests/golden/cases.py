@@ -200,7 +200,7 @@ FITS: dict[str, Fit] = {
     **{
         f"peers {method}": Fit(
             PeerEnsemble,
-            {"method": method, "rounds": 6, "bins": 4},
+            {"method": method, "rounds": 6, "bins": 4, "listen_to": "everybody"},
             group="owners",
             groups=3,
             newcomer=True,
@@ -208,8 +208,22 @@ FITS: dict[str, Fit] = {
         for method in ("turns", "stumps", "trees")
     },
     "peers set aside": Fit(
-        PeerEnsemble, {"rounds": 4, "epsilon": 4.0}, known=0, group="owners", groups=3
+        PeerEnsemble,
+        {"rounds": 4, "epsilon": 4.0, "listen_to": "everybody"},
+        known=0,
+        group="owners",
+        groups=3,
     ),
+    **{
+        f"alike peers {method}": Fit(
+            PeerEnsemble,
+            {"method": method, "rounds": 6, "bins": 6},
+            group="owners",
+            groups=4,
+            newcomer=True,
+        )
+        for method in ("turns", "stumps", "trees")
+    },
 }
 
 
@@ -385,6 +399,7 @@ HELPED = (
     'helper = "https://helper.invalid"\nerror = "owners"\nerror_epsilon = 2.5\nerror_minimum = 10\n'
 )
 REFINED = 'kind = "classifier"\nowners = 40\nrows_per_owner = 8\nrounds = 2\nminimum = 4\n'
+EVERYBODY = 'listen_to = "everybody"\n'
 CAMPAIGNS = {
     "boosting": Campaign(f"{BOOSTED}epsilon = [4.0, 8.0]\nowners_per_round = 10\nstart = 24\n", 24),
     "boosting with sums": Campaign(
@@ -410,7 +425,7 @@ CAMPAIGNS = {
     ),
     **{
         kind: Campaign(
-            f'kind = "{kind}"\nepsilon = 2.0\nrounds = 2\nstart = 3\n',
+            f'kind = "{kind}"\nepsilon = 2.0\nrounds = 2\nstart = 3\n{EVERYBODY}',
             3,
             200,
             limits={**RECORDS, "learners": (learner,), "releases": 2},
@@ -418,10 +433,16 @@ CAMPAIGNS = {
         for kind, learner in (("stumps", "leaves"), ("trees", "tree"))
     },
     "peers": Campaign(
-        'kind = "peers"\nepsilon = 2.0\nrounds = 4\nstart = 3\n',
+        f'kind = "peers"\nepsilon = 2.0\nrounds = 4\nstart = 3\n{EVERYBODY}',
         3,
         200,
         limits={**RECORDS, "learners": ("leaves",), "releases": 2},
+    ),
+    "alike peers": Campaign(
+        'kind = "peers"\nepsilon = 2.0\nrounds = 4\nstart = 3\n',
+        3,
+        200,
+        limits={**RECORDS, "learners": ("leaves", "contrasts"), "releases": 6},
     ),
 }
 
@@ -478,7 +499,10 @@ COMMANDS = {
     "classifier": ["people.csv", "--public-rows", "40", "--rounds", "2"],
     "boosting": ["people.parquet", "--public", "mine.csv", "--owners", "family", "--rounds", "3"],
     "sites": ["people.csv", "--public-rows", "100", "--owners", "town"],
-    "peers": ["people.parquet", "--public", "mine.csv", "--owners", "town", "--rounds", "4"],
+    "peers": [
+        *("people.parquet", "--public", "mine.csv", "--owners", "town", "--rounds", "4"),
+        *("--listen-to", "everybody"),
+    ],
 }
 
 

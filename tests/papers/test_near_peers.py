@@ -1,11 +1,11 @@
-"""The private distance between peers: its scale, its false alarms, whom it parts, what it costs."""
+"""What the private distance between peers is compared with, and how; the distance itself is the
+product's (tests/learners/test_alike.py).
+"""
 
 import numpy as np
 import pytest
 
 from tacit.data.cohort import Cohort
-from tacit.data.schema import Number, Schema
-from tacit.mechanisms.streams import rational, seeded
 from tacit_papers.ours.future import cells_future
 from tacit_papers.ours.future_report import bytes_table, near_table
 from tacit_papers.ours.near_peers import (
@@ -16,15 +16,6 @@ from tacit_papers.ours.near_peers import (
     parted,
     with_opposite_classes,
 )
-from tacit_papers.ours.private_distance import (
-    Contrast,
-    DistanceQuestions,
-    distance,
-    groups_of,
-    is_far,
-)
-
-SCHEMA = Schema(tuple(Number(name, -1, 1) for name in "abc"), ("no", "yes"))
 
 
 def participants(sizes, seed=1):
@@ -33,73 +24,6 @@ def participants(sizes, seed=1):
     X = rng.uniform(-1, 1, (sum(sizes), 3))
     y = (rng.uniform(size=len(X)) < 0.5 + 0.4 * X[:, 0]).astype(np.int64)
     return Cohort(X, y, np.append(0, np.cumsum(sizes)).astype(np.int64))
-
-
-def told(cohort, epsilon, seed=1):
-    questions = DistanceQuestions.of(SCHEMA, len(cohort), epsilon, seeded(1))
-    return questions.answers(cohort, seeded(seed))
-
-
-def exact(values):
-    values = np.array(values)
-    return Contrast(values, np.zeros(len(values)), 100.0)
-
-
-def test_the_scale_is_that_of_the_papers_selection():
-    one = exact([0.3, -0.2, 0.1])
-    assert distance(one, one) == pytest.approx(0.0)
-    assert distance(one, exact([0.2, 0.3, 0.0])) == pytest.approx(1.0)
-    assert distance(one, exact([-0.3, 0.2, -0.1])) == pytest.approx(2.0)
-
-
-def test_what_noise_adds_is_taken_out():
-    """Means of 400 draws; false alarm below 1e-4. Without the correction it would be 0.2 off."""
-    rng = np.random.default_rng(3)
-    truth, variance = rng.normal(size=40), 0.25
-    found = []
-    for _ in range(400):
-        one, other = (
-            Contrast(truth + rng.normal(size=40) / 2, np.full(40, variance), 1.0) for _ in range(2)
-        )
-        found.append(distance(one, other))
-    error = np.std(found) / 20
-    assert abs(np.mean(found)) < 4 * error + 0.01
-    assert error < 0.02
-
-
-def test_those_that_are_unrelated_are_seldom_far():
-    """One in 44 by the normal law; of 2,000 pairs more than 75 or fewer than 22 have a chance below
-    1e-4.
-    """
-    rng = np.random.default_rng(4)
-    variance = np.full(30, 1.0)
-    pairs = rng.normal(size=(2_000, 2, 30))
-    far = sum(is_far(Contrast(p, variance, 1.0), Contrast(q, variance, 1.0)) for p, q in pairs)
-    assert 22 <= far <= 75
-
-
-@pytest.mark.parametrize("epsilon", [0.5, 2.0])
-def test_opposite_classes_are_parted_and_like_ones_stay_together(epsilon):
-    odd = (1, 4)
-    cohort = with_opposite_classes(participants((900, 800, 700, 600, 500)), odd)
-    assert groups_of(told(cohort, epsilon)) == ((0, 2, 3), odd)
-
-
-def test_nobody_is_sent_away_without_reason():
-    """All alike at any epsilon, and opposite ones where noise hides everything."""
-    for seed in range(20):
-        assert len(groups_of(told(participants((400, 300, 200, 100)), 1.0, seed))) == 1
-    cohort = with_opposite_classes(participants((400, 300, 200, 100)), (1,))
-    parted_groups = [len(groups_of(told(cohort, 0.001, seed))) > 1 for seed in range(40)]
-    assert sum(parted_groups) < 10
-
-
-def test_the_answers_cost_what_they_may():
-    questions = DistanceQuestions.of(SCHEMA, 4, 0.3, seeded(1))
-    assert rational(questions.each) * len(questions.queries) <= rational(0.3)
-    assert not any(query.unsound for query in questions.queries)
-    assert {query.menu for query in questions.queries} == {(questions.each,)}
-    assert questions.sent == sum(8 * query.width for query in questions.queries)
 
 
 def test_pairs_in_different_groups_are_parted():

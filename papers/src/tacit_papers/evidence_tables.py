@@ -441,7 +441,7 @@ TABLES: dict[str, MadeTable] = {
     "plan": MadeTable(plan, ("ours.plan_check",), _AHEAD),
     "skewed owners": MadeTable(skewed_owners, ("ours.ahead",), _AHEAD),
     "many sites": MadeTable(many_sites, ("ours.more_sites",), ("fit sites",)),
-    "near peers": MadeTable(near_peers, ("ours.near_peers",), ("fit peers",)),
+    "near peers": MadeTable(near_peers, ("ours.near_peers",), ("fit peers", "fit alike")),
     "bytes of peers": MadeTable(bytes_of_peers, ("ours.near_peers",), ("fit peers",)),
     "trees": MadeTable(gradient_trees, ("ours.trees",), ("fit classifier",)),
 }

@@ -27,6 +27,9 @@ Trees, as in InPriv, with a guarantee that holds.
 
     for each turn: the speaker grows a tree on the gradients of F and passes F with it to the next
 
+Whom to listen to: before any of these, everybody may tell a little of its distribution, and those
+that are alike learn by themselves (`learn_among_alike`, `learners/peers/alike.py`).
+
 The generators yield a query to one participant and receive `Estimates` (None: it was silent, and is
 passed over). Everything they do is a function of what they are told, so everybody who is told the
 same has the same model: the coordinator that relays, and every participant for itself.
@@ -42,6 +45,14 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tacit._util.checks import bad, whole
+from tacit._util.types import FloatArray
+from tacit.learners.peers.alike import (
+    Circles,
+    Contrast,
+    CountClasses,
+    draw_columns,
+    few_leaves,
+)
 from tacit.learners.peers.cells import Cells
 from tacit.learners.peers.leaf_counts import CountLeaves, cell_scores
 from tacit.learners.peers.noisy_tree import GrowTree, all_cuts
@@ -61,7 +72,8 @@ from tacit.wire import message
 _KEY = 32  # bytes of an Ed25519 public key
 
 
-Released: TypeAlias = Additive | SharedStumps | NoisyTrees  # all that left participants
+# all that left participants
+Released: TypeAlias = Additive | SharedStumps | NoisyTrees | Circles
 
 
 @dataclass(frozen=True)
@@ -306,6 +318,53 @@ def pass_trees(
         if estimates is not None and estimates.n:
             model = NoisyTrees((*model.trees, query.tree(estimates, speaker)))
     return model
+
+
+def learn_among_alike(
+    cells: Cells,
+    held: Attributes,
+    prices: Mapping[int, float],
+    coins: Stream,
+    known: Circles,
+    *,
+    nothing: Any,
+    speak: Speaking,
+) -> Generator[Any, Estimates | None, Circles]:
+    """Ask each that comes what tells its distribution from others', at its price, seat it in the
+    circle of those that are alike, and let the circles speak, one after the other.
+
+    Attributes are drawn once, by those who come first; `nothing` and `speak` are the method's.
+    """
+    circles = known if known.columns else Circles(draw_columns(cells, coins))
+    cuts = [few_leaves(cells, column) for column in circles.columns]
+    told = []
+    for who, own in held.items():
+        mine = tuple(cut for cut in cuts if cut.column in own)
+        tables, noise = dict[int, FloatArray](), 0.0
+        if mine:
+            query = CountClasses(
+                round=1,
+                attempt=1,
+                owners=(who,),
+                cells=cells,
+                cuts=mine,
+                model=Additive(),
+                menu=(prices[who],),
+            )
+            estimates = yield query
+            if estimates is not None and estimates.n:
+                said = query.tables(estimates.values[0])
+                tables = {cut.column: each for cut, each in zip(mine, said, strict=True)}
+                noise = query.std(float(estimates.epsilons[0])) ** 2
+        told.append(Contrast.of(who, cuts, tables, noise))
+    circles = circles.seat(told, nothing)
+    for place, circle in enumerate(circles.circles):
+        new = {who: held[who] for who in circle.numbers if who in held}
+        if new:
+            luck = coins.child("circle", place)
+            released = yield from speak(len(circle.members), new, luck, circle.released)
+            circles = circles.after(place, released)
+    return circles
 
 
 def _next_round(released: Iterable[ScorePart | RandomStump | Tree]) -> int:

@@ -28,6 +28,7 @@ from tacit.learners.owners.gradient import Discriminant, Gradient, GradientHisto
 from tacit.learners.owners.logistic import Logistic, LogisticModel
 from tacit.learners.owners.stump import Stump, StumpModel
 from tacit.learners.owners.sum_query import SharesQuery, SumQuery
+from tacit.learners.peers.alike import CountClasses
 from tacit.learners.peers.cells import Cells, Cut
 from tacit.learners.peers.leaf_counts import CountLeaves
 from tacit.learners.peers.noisy_tree import GrowTree
@@ -248,7 +249,7 @@ def _cuts(rng: Generator, cells: Cells, count: int) -> tuple[Cut, ...]:
     return tuple(Cut(int(rng.integers(DIM)), tuple(row)) for row in leaves.tolist())
 
 
-def _leaves(draft: Draft, rng: Generator, steps: int) -> Query:
+def _leaves(draft: Draft, rng: Generator, steps: int) -> CountLeaves:
     cells = Cells(SCHEMA, int(rng.integers(2, 64)))
     cuts = _cuts(rng, cells, max(1, min(60, steps // 40)))
     scores = draft.mix(rng.normal(size=(int(draft.late * 8), cells.bins)), rng).tolist()
@@ -257,6 +258,13 @@ def _leaves(draft: Draft, rng: Generator, steps: int) -> Query:
         for number, row in enumerate(scores)
     )
     return CountLeaves(1, 1, (0,), cells=cells, cuts=cuts, model=Additive(parts), menu=(EPSILON,))
+
+
+def _contrasts(draft: Draft, rng: Generator, steps: int) -> Query:
+    like = _leaves(draft, rng, steps)
+    return CountClasses(
+        1, 1, (0,), cells=like.cells, cuts=like.cuts, model=like.model, menu=like.menu
+    )
 
 
 def _tree(draft: Draft, rng: Generator, steps: int) -> Query:
@@ -276,6 +284,7 @@ def _tree(draft: Draft, rng: Generator, steps: int) -> Query:
 
 FAMILIES: dict[str, Callable[[Draft, Generator, int], Query]] = {
     "centroid": _centroid,
+    "contrasts": _contrasts,
     "discriminant": _discriminant,
     "gradient": _gradient,
     "histogram": _histogram,

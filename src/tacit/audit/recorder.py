@@ -34,7 +34,7 @@ from tacit.service.device.client import Link
 from tacit.service.kinds.boosting import BoostingTerms
 from tacit.service.kinds.classifier import ClassifierTerms, PublicMaps
 from tacit.service.kinds.kind import CampaignTerms
-from tacit.service.kinds.peer_methods import StumpTerms, TreeTerms
+from tacit.service.kinds.peer_methods import AlikePeerTerms, StumpTerms, TreeTerms
 from tacit.service.kinds.peers import PeerTerms
 from tacit.service.kinds.sites import SiteTerms
 from tacit.service.protocol.handshake import OWNER, SIGNATURE, TIME, Claim, greeting
@@ -88,7 +88,7 @@ class Role:
 
 def parts() -> list[Role]:
     """Owners of every kind of campaign, trusting nobody or one of two servers, alone and behind a
-    gateway; a site, and a peer of each method.
+    gateway; a site, a peer of each method, and one that is asked who is alike.
     """
     common: dict[str, Any] = {
         "name": "audit",
@@ -154,6 +154,7 @@ def parts() -> list[Role]:
         Role("a peer", PeerTerms(**common, **turns), ()),
         Role("a peer of stumps", StumpTerms(**common, **turns), ()),
         Role("a peer of trees", TreeTerms(**common, **turns), ()),
+        Role("a peer among alike ones", AlikePeerTerms(**common, **turns, columns=(0, 1)), ()),
     ]
 
 

@@ -30,6 +30,7 @@ from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.centroid import CentroidModel
 from tacit.learners.owners.logistic import LogisticModel
 from tacit.learners.owners.stump import StumpModel
+from tacit.learners.peers.alike import CountClasses
 from tacit.learners.peers.cells import Cells, Cut
 from tacit.learners.peers.leaf_counts import CountLeaves
 from tacit.learners.peers.noisy_tree import GrowTree
@@ -99,8 +100,8 @@ def share_query(
 
 
 def record_queries(epsilons: tuple[float, ...]) -> list[Query]:
-    """What sites and peers are asked, where the unit is a record: trainings, counts in leaves, a
-    tree.
+    """What sites and peers are asked, where the unit is a record: trainings, counts in leaves of
+    one attribute and of several, a tree.
     """
     everybody: dict[str, Any] = {"round": 1, "attempt": 1, "owners": None}
     projection = Projection(np.zeros(DIM), np.eye(DIM), float(np.sqrt(DIM)))
@@ -116,6 +117,7 @@ def record_queries(epsilons: tuple[float, ...]) -> list[Query]:
         TrainSite(**everybody, **site, privacy="objective"),
         TrainSite(**everybody, **site, privacy="output"),
         CountLeaves(**everybody, **peer, cuts=cuts, model=Additive()),
+        CountClasses(**everybody, **peer, cuts=cuts, model=Additive()),
         GrowTree(**everybody, **peer, depth=2, candidates=cuts, model=NoisyTrees()),
     ]
 

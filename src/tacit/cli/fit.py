@@ -87,7 +87,7 @@ METHODS = {
     **{
         name: FitMethod(
             "PeerEnsemble",
-            ("rounds", "rho", "bins", "ridge", "engine"),
+            ("rounds", "rho", "listen_to", "bins", "ridge", "engine"),
             fixed=(("method", method),),
             least=2,
             most=200,
@@ -197,6 +197,13 @@ def fit(
             "bad as chance."
         ),
     ] = None,
+    listen_to: Annotated[
+        str | None,
+        typer.Option(
+            help="Of peers (what paper D leaves for later): alike (default; a tenth of epsilon "
+            "tells whose distribution is like one's own), or everybody."
+        ),
+    ] = None,
     bins: Annotated[
         int | None,
         typer.Option(help="Of peers (paper D): cells that a number's range is cut into.", min=2),
@@ -261,7 +268,7 @@ def fit(
     options |= {"attempts": attempts, "combine": combine, "privacy": privacy}
     options |= {"rows_per_owner": rows_per_owner, "epsilon": epsilon, "random_state": seed}
     options |= {"trust": trust, "delta": delta, "engine": engine, "loss": loss}
-    options |= {"components": components, "rho": rho, "bins": bins}
+    options |= {"components": components, "rho": rho, "listen_to": listen_to, "bins": bins}
     chosen.check_options(method, options)
     if owners == label:
         raise ValueError(f"--owners and --label must be two columns, got {label!r} for both")

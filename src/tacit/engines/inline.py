@@ -150,13 +150,27 @@ class Inline(Engine):
         if isinstance(query, ShareQuery) and isinstance(query.terms, VectorTerms):
             return self._add_up(query, owners, tapes) if self._charge_sum(owners, query) else None
         self._note_influence(query)
-        epsilon = self.epsilon if isinstance(self.epsilon, float) else self.epsilon[owners]
+        epsilon = self._prices(query, owners)
         self.spent[owners] += epsilon
         self.speakers = int(np.count_nonzero(self.spent))
         if isinstance(query, ShareQuery) and isinstance(query.learner, Simulated):
             kind = MECHANISMS[query.how]
             return query.learner.simulate(query, self.cohort[owners], kind, epsilon, tapes)
         return query.answer(collect(query, self.cohort[owners], epsilon, tapes))
+
+    def _prices(self, query: Query, owners: IntArray) -> float | FloatArray:
+        """What the question costs these owners: the most of what it offers that each allows, as at
+        a gate.
+        """
+        allowed = self.epsilon if isinstance(self.epsilon, float) else self.epsilon[owners]
+        places = np.searchsorted(query.epsilons, allowed, side="right") - 1
+        if np.any(places < 0):
+            raise ValueError(
+                f"epsilon must allow one of {query.epsilons}, which the question offers, got "
+                f"{np.min(allowed):g}"
+            )
+        prices: FloatArray = np.array(query.epsilons, dtype=np.float64)[places]
+        return float(prices) if isinstance(self.epsilon, float) else prices
 
     def _charge_sum(self, owners: IntArray, query: Query) -> bool:
         """Whether owners can pay for one more sum out of their epsilon; then they have. What sums

@@ -27,9 +27,10 @@ from tacit.algorithms.site_weights import PublicOnly
 from tacit.algorithms.sites import combine_sites, models_of_public, projections_of, tune_site
 from tacit.data.cohort import LEVELS, Cohort, Public, steps_of
 from tacit.engines.inline import Inline
-from tacit.estimators.peer_methods import METHODS
+from tacit.estimators.peer_methods import method_of
 from tacit.estimators.sites import loss_of
 from tacit.learners.models.scores import logistic
+from tacit.learners.peers.alike import ALIKE, telling_columns
 from tacit.learners.peers.cells import Cells
 from tacit.learners.sites.perturbation import LARGEST
 from tacit.learners.sites.projection import LinearModel, winners
@@ -184,25 +185,31 @@ def _linear_worlds(query: TrainSite, known: Public, alone: Sequence[PublicOnly])
 
 
 def plan_peers(
-    method: str, cells: Cells, rounds: int, public: Public, group: OwnerGroup
+    method: str,
+    cells: Cells,
+    rounds: int,
+    public: Public,
+    group: OwnerGroup,
+    listen_to: str = ALIKE,
 ) -> GroupPlan:
-    """What participants by this method (one of `PEERS`) should have beside the public rows, of
-    which nothing enters their model.
+    """What participants by this method (one of `PEERS`) that listen to those who are alike, or to
+    everybody, should have beside the public rows, of which nothing enters their model.
     """
     if not public.classes == 2:
         raise bad("classes", "two for peers", public.classes)
-    known, played, way = _some(public), group.played, METHODS[PEERS[method]]
+    known, played = _some(public), group.played
+    way = method_of(PEERS[method], listen_to, telling_columns(cells, public))
     own = fit_public(known)
     world = _classes(own.model.probabilities(known.X))
     turns = way.plan(dict.fromkeys(range(group.owners), group.epsilon), rounds, group.owners)
     factor = played.epsilon / group.epsilon
-    plan = replace(turns, each={who: each * factor for who, each in turns.each.items()})
+    plan = turns.louder(factor)
     held = {number: tuple(range(len(cells))) for number in range(group.owners)}
     names = (own.name,) if own.candidates else tuple(CANDIDATES)
 
     def play(peers: Cohort, made: Public, number: int) -> tuple[FloatArray, FloatArray]:
         coins = seeded(number)
-        each = np.array([plan.each[who] for who in range(group.owners)])
+        each = np.array([plan.most[who] for who in range(group.owners)])
         asking = way.algorithm(cells, held, plan, coins.child("public coins"), way.nothing)
         served = way.served(Inline(peers, each, coins).run(asking))
         alone = fit_public(made, names).model.scores(made.X)

@@ -361,6 +361,10 @@ _TWO_STEPS = (
     "Replacing a record by another counts as two steps of the adjacency: twice epsilon. "
     "So do two records of one."
 )
+_ONE_VOICE = (
+    "in who listens to whom, a participant has one voice, and can part or join circles where two "
+    "others have not spoken clearly"
+)
 _OWN = (
     "models_ know the exact rows of their participant, and this object holds all rows: publish "
     "served_ alone."
@@ -373,11 +377,15 @@ def peer_guarantee(
     source: Source | None,
     stream: Stream,
     influence: str = "",
+    listen_to: str = "",
 ) -> Guarantee:
     """The guarantee when participants spend these budgets on up to so many reports each; `source`
     None: bounds and classes were known without a sample.
     """
+    from tacit.learners.peers.alike import ALIKE, TOLD
     from tacit.learners.peers.leaf_counts import CountLeaves
+
+    alike = listen_to == ALIKE
 
     void = (
         "epsilon is infinite for somebody: counts were released as they are"
@@ -387,7 +395,8 @@ def peer_guarantee(
     sample = () if source is None else (source.sentence("bounds"), *source.told)
     return Guarantee(
         epsilon=None if void else (min(epsilons), max(epsilons)),
-        mechanism="noisy choices and counts",
+        mechanism="noisy choices and counts"
+        + (f", one part in {TOLD} of epsilon for who is alike" if alike else ""),
         stream=stream.label,
         not_protected=(*sample, _PEERS, _TWO_STEPS),
         void=void or _void_coins(stream),
@@ -398,7 +407,7 @@ def peer_guarantee(
         reporter="participant",
         reports="one report" if reports == 1 else f"up to {reports} reports",
         held=_OWN,
-        influence=influence,
+        influence=influence + (f"; {_ONE_VOICE}" if alike and influence else ""),
         in_clear="" if source is None else source.in_clear,
     )
 

@@ -1,5 +1,6 @@
 """The three ways in which peers can learn, behind one interface: who speaks how often, what is
-asked, what is kept; what participants bring, budgets and rows; and the models that come of it.
+asked, what is kept; whom they listen to; what participants bring, budgets and rows; and the models
+that come of it.
 
 A participant's own model, in a file of its own, knows that participant's exact rows: it is for
 itself alone.
@@ -7,19 +8,22 @@ itself alone.
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Generator, Mapping
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import isinf, nextafter
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from tacit._util.checks import bad, positive
+from tacit._util.checks import bad, one_of, positive
 from tacit._util.types import AnyArray, FloatArray, IntArray
 from tacit.algorithms.peers import (
+    Attributes,
     exchange_stumps,
     fair_share,
+    learn_among_alike,
     pass_trees,
     speakers,
     take_turns,
@@ -28,6 +32,14 @@ from tacit.algorithms.peers import (
 from tacit.data.cohort import Cohort
 from tacit.data.sample import sort_classes
 from tacit.data.schema import Schema
+from tacit.learners.peers.alike import (
+    EVERYBODY,
+    LISTENING,
+    TOLD,
+    Circles,
+    heard_by,
+    served_part,
+)
 from tacit.learners.peers.cells import Cells
 from tacit.learners.peers.own_model import OwnModel, OwnRows, VotedModel, fit_own, vote_own
 from tacit.learners.peers.peer_model import (
@@ -37,7 +49,7 @@ from tacit.learners.peers.peer_model import (
     SharedStumps,
     odds_as_chances,
 )
-from tacit.mechanisms.streams import Stream
+from tacit.mechanisms.streams import Stream, rational
 from tacit.wire import decode, encode, message
 
 
@@ -212,6 +224,15 @@ class TurnPlan:
             {who: fair_share(epsilon, turns[who]) for who, epsilon in epsilons.items()},
         )
 
+    @property
+    def most(self) -> Mapping[int, float]:
+        """What one answer may cost each at most."""
+        return self.each
+
+    def louder(self, factor: float) -> "TurnPlan":
+        """As many turns at so many times the price, where records are so many times fewer."""
+        return replace(self, each={who: factor * each for who, each in self.each.items()})
+
 
 class OwnTuning(NamedTuple):
     """How a participant makes its own model: how far it believes others, how firmly it is held."""
@@ -227,7 +248,7 @@ class Method:
     """
 
     nothing: Any
-    plan: Callable[[Mapping[int, float], int, int], TurnPlan]
+    plan: Callable[[Mapping[int, float], int, int], Any]  # turns of participants with budgets
     algorithm: Callable[..., Generator[Any, Any, Any]]
     served: Callable[[Any], Scores]
     own: Callable[[Cells, Cohort, Any, OwnTuning, int], Scores]
@@ -308,6 +329,105 @@ METHODS = {
     ),
     "trees": Method(NoisyTrees(), _in_turns, _trees, lambda trees: trees, _own_trees),
 }
+
+
+@dataclass(frozen=True)
+class AlikePlan:
+    """What everybody may spend on being seated and on turns in its circle, which are planned once
+    circles are known; prices are `factor` times what they would be.
+    """
+
+    method: Method
+    rounds: int
+    epsilons: Mapping[int, float]
+    factor: float = 1.0
+
+    def louder(self, factor: float) -> "AlikePlan":
+        return replace(self, factor=factor * self.factor)
+
+    @property
+    def turns(self) -> dict[int, int]:
+        """How often each is asked at most: once to be seated, then as if it were alone."""
+        alone = self.in_circle(self.epsilons, 1).turns
+        return {who: 1 + often for who, often in alone.items()}
+
+    @property
+    def most(self) -> dict[int, float]:
+        return {who: self.factor * epsilon for who, epsilon in self.epsilons.items()}
+
+    @property
+    def told(self) -> dict[int, float]:
+        """What it costs each to be seated."""
+        return {who: self.factor * fair_share(own, TOLD) for who, own in self.epsilons.items()}
+
+    def in_circle(self, who: Collection[int], size: int) -> TurnPlan:
+        """The turns of those who speak in a circle of this size, with what is left to them."""
+        left = {number: left_of(self.epsilons[number]) for number in who}
+        turns: TurnPlan = self.method.plan(left, self.rounds, size).louder(self.factor)
+        return turns
+
+
+def left_of(epsilon: float) -> float:
+    """What is left when it was told who is alike: a float that is not too much with the other part,
+    as both are written.
+
+    >>> left_of(1.0), left_of(0.3)
+    (0.9, 0.27)
+    """
+    told = fair_share(epsilon, TOLD)
+    left = epsilon if isinf(epsilon) else epsilon - told
+    while not isinf(left) and rational(left) + rational(told) > rational(epsilon):
+        left = nextafter(left, 0.0)
+    return left
+
+
+def method_of(name: str, listen_to: str = EVERYBODY, columns: tuple[int, ...] = ()) -> Method:
+    """A method by its name; with `listen_to` "alike" its circles, each of which learns by it:
+    everybody is asked about the attributes `columns`, or about some that are drawn.
+    """
+    method = METHODS[one_of("method", name, METHODS)]
+    if one_of("listen_to", listen_to, LISTENING) == EVERYBODY:
+        return method
+
+    def plan(epsilons: Mapping[int, float], rounds: int, participants: int) -> AlikePlan:
+        return AlikePlan(method, rounds, epsilons)
+
+    def algorithm(
+        cells: Cells, held: Attributes, plan: AlikePlan, coins: Stream, known: Circles
+    ) -> Generator[Any, Any, Circles]:
+        def speak(
+            size: int, held: Attributes, coins: Stream, known: Any
+        ) -> Generator[Any, Any, Any]:
+            turns = plan.in_circle(held, size)
+            asking = method.algorithm(cells, held, turns, coins, known)
+            return at_own_price(asking, turns.each)
+
+        return learn_among_alike(
+            cells, held, plan.told, coins, known, nothing=method.nothing, speak=speak
+        )
+
+    return Method(
+        Circles(columns),
+        plan,
+        algorithm,
+        lambda circles: method.served(served_part(circles, method.nothing)),
+        lambda cells, one, circles, tuning, me: method.own(
+            cells, one, heard_by(circles, me), tuning, me
+        ),
+    )
+
+
+def at_own_price(
+    asking: Generator[Any, Any, Any], each: Mapping[int, float]
+) -> Generator[Any, Any, Any]:
+    """The same questions, each offered at the price of whom it is put to alone."""
+    try:
+        query = next(asking)
+        while True:
+            told = yield replace(query, menu=(each[query.owners[0]],))
+            query = asking.send(told)
+    except StopIteration as end:
+        return end.value
 
 
 def budgets_of(given: Any, participants: list[Any]) -> list[float]:

@@ -33,6 +33,7 @@ from tacit.estimators.inputs import (
 )
 from tacit.estimators.peer_methods import (
     METHODS,
+    Method,
     OwnTask,
     OwnTuning,
     PeerModel,
@@ -41,9 +42,18 @@ from tacit.estimators.peer_methods import (
     check_names,
     group_rows,
     make_own,
+    method_of,
     two_classes,
 )
 from tacit.estimators.set_aside import PublicPart, draw_sample
+from tacit.learners.peers.alike import (
+    ALIKE,
+    LISTENING,
+    Circles,
+    circles_of,
+    heard_by,
+    telling_columns,
+)
 from tacit.learners.peers.cells import Cells
 from tacit.learners.peers.own_model import RHO, RIDGE
 from tacit.learners.peers.peer_model import (
@@ -80,6 +90,10 @@ class PeerEnsemble(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # scik
     rho : float, default=RHO
         Which peers a participant leaves out of its own model: those that fit its rows as badly as
         this. 0 is as well as its own rows could, 1 is chance, 2 the opposite.
+    listen_to : str, default="alike"
+        "alike": a tenth of epsilon tells, in noise, whose distribution is like whose; circles of
+        those that are alike learn by themselves, and the largest circle's model is served (what
+        paper D leaves for later). "everybody": all learn together.
     bins : int, default=16
         Cells that a number's range is cut into.
     ridge : float, default=RIDGE
@@ -111,6 +125,8 @@ class PeerEnsemble(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # scik
         Everything that left the participants, in order.
     spent_ : dict
         {participant: epsilon charged}.
+    circles_ : list
+        Who listens to whom: lists of participants; the first is the one whose model is served.
     participants_, schema_, cells_, classes_ : list, Schema, Cells, array
         The rest.
 
@@ -125,7 +141,9 @@ class PeerEnsemble(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # scik
     """
 
     _fitted_model = "served_"
-    _saved: ClassVar[Mapping[str, Any]] = {"released_": Additive | NoisyTrees | SharedStumps}
+    _saved: ClassVar[Mapping[str, Any]] = {
+        "released_": Additive | NoisyTrees | SharedStumps | Circles
+    }
 
     def __init__(
         self,
@@ -134,6 +152,7 @@ class PeerEnsemble(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # scik
         rounds: int = 30,
         method: str = "turns",
         rho: float = RHO,
+        listen_to: str = ALIKE,
         bins: int = 16,
         ridge: float = RIDGE,
         schema: Schema | None = None,
@@ -146,6 +165,7 @@ class PeerEnsemble(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # scik
         self.rounds = rounds
         self.method = method
         self.rho = rho
+        self.listen_to = listen_to
         self.bins = bins
         self.ridge = ridge
         self.schema = schema
@@ -195,6 +215,7 @@ class PeerEnsemble(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # scik
         self.classes_ = np.array(self.schema_.classes)
         self.cells_ = Cells(self.schema_, self.bins)
         self.participants_ = np.unique(names).tolist()
+        self._columns = () if part is None else telling_columns(self.cells_, part.sample.public)
         stay = np.arange(len(labels)) if part is None else np.flatnonzero(~part.taken)
         rows = encode_rows(table[stay], self.schema_).X
         numbers = np.searchsorted(self.participants_, names[stay])
@@ -206,7 +227,7 @@ class PeerEnsemble(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # scik
         classes = label_numbers(labels[stay], self.schema_)
         self._cohort = group_rows(self.cells_, self._held, rows, classes, numbers)
         self._stream = stream
-        self.released_ = METHODS[self.method].nothing
+        self.released_ = self._method.nothing
         self.models_: dict[Any, PeerModel] = {}
         self.spent_: dict[Any, float] = {}
         self._source = None if part is None else part.source
@@ -272,10 +293,10 @@ class PeerEnsemble(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # scik
 
     def _learn(self, newcomers: dict[int, float], monitor: Monitor | None = None) -> Self:
         """Let newcomers speak, each with its budget; then everybody makes its own model."""
-        method = METHODS[self.method]
+        method = self._method
         self._present = self._present | newcomers
         plan = method.plan(newcomers, whole("rounds", self.rounds, 1), len(self._present))
-        epsilon = np.array([plan.each.get(number, np.inf) for number in range(len(self._cohort))])
+        epsilon = np.array([plan.most.get(number, np.inf) for number in range(len(self._cohort))])
         charge = self._charge(max(newcomers.values()), unit="record")
         engine = Inline(self._cohort, epsilon, self._stream, monitor=monitor)
         held = {number: self._held[number] for number in newcomers}
@@ -295,6 +316,7 @@ class PeerEnsemble(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # scik
             self._source,
             self._stream,
             engine.influence,
+            listen_to=self.listen_to,
         )
         self._settle()
         if engine.stopped:
@@ -303,8 +325,7 @@ class PeerEnsemble(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # scik
 
     def _settle(self) -> Self:
         """Everybody present makes its own model; the served one is made of what was released."""
-        method = METHODS[self.method]
-        self.served_ = PeerModel(self.cells_, method.served(self.released_))
+        self.served_ = PeerModel(self.cells_, self._method.served(self.released_))
         self.ended_ = f"{len(self._present)} participants"
         self.report_ = [
             {
@@ -315,13 +336,25 @@ class PeerEnsemble(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # scik
         ]
         tuning = OwnTuning(float(self.rho), float(self.ridge))
         tasks = [
-            OwnTask.of(self.method, self._cohort, number, self.released_, tuning)
-            for number in self._present
+            OwnTask.of(self.method, self._cohort, me, heard_by(self.released_, me), tuning)
+            for me in self._present
         ]
         make = partial(make_own, self.cells_)
         own = zip(self._present, self._workers()(make, tasks), strict=True)
         self.models_ = {self.participants_[who]: PeerModel(self.cells_, one) for who, one in own}
         return self
+
+    @property
+    def _method(self) -> Method:
+        return method_of(self.method, self.listen_to, self._columns)
+
+    @property
+    def circles_(self) -> list[list[Any]]:
+        """Who listens to whom; the first circle is the one whose model is served."""
+        check_is_fitted(self)
+        present = getattr(self, "_present", range(len(self.participants_)))
+        circles = circles_of(self.released_, present)
+        return [[self.participants_[number] for number in circle] for circle in circles]
 
     def _workers(self) -> "Workers":
         """Who makes participants' own models."""
@@ -375,6 +408,7 @@ class PeerEnsemble(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # scik
 
     def _check(self) -> None:
         one_of("method", self.method, METHODS)
+        one_of("listen_to", self.listen_to, LISTENING)
         positive("rho", self.rho)
         positive("ridge", self.ridge)
 

@@ -18,7 +18,7 @@ from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort, Public
 from tacit.learners.models.ensemble import LARGEST, Ensemble, Model
 from tacit.learners.query import Answer, Cost, Query
-from tacit.mechanisms.base import Mechanism, Reports
+from tacit.mechanisms.base import Mechanism, Reports, Totals
 from tacit.mechanisms.registry import (
     MECHANISMS,
     NAMES,
@@ -28,7 +28,6 @@ from tacit.mechanisms.registry import (
 )
 from tacit.mechanisms.spaces import Space
 from tacit.mechanisms.streams import Stream
-from tacit.mechanisms.totals import Totals
 from tacit.sums.secure_sum import SumRefusedError
 from tacit.sums.vector_terms import (
     VectorTerms,

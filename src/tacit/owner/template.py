@@ -218,12 +218,19 @@ class Template:
         return "" if "" in reasons else f"the question was not agreed to: {reasons[0]}"
 
     def cost(self, policy: Policy) -> Fraction | None:
-        """What the reports of the first form cost in all under a policy; None: it allows none."""
-        return self.forms[0].cost(policy)
+        """What the reports of the first form cost in all under a policy, and with them other
+        counts; None: it allows none.
+        """
+        first, *others = self.forms
+        cost = first.cost(policy)
+        if cost is None:
+            return None
+        more = (form.cost(policy) for form in others if form.example.how == COUNTS)
+        return cost + sum(filter(None, more), Fraction(0))
 
     def is_affordable(self, policy: Policy, book: Book, owner: str, key: str) -> bool:
-        """Whether what the policy leaves this owner pays for the reports of the first form, if this
-        is the campaign with that key.
+        """Whether what the policy leaves this owner pays for what its reports `cost`, if this is
+        the campaign with that key.
         """
         cost, how = self.cost(policy), self.forms[0].example.how
         if cost is None:

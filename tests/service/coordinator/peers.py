@@ -37,6 +37,7 @@ epsilon = 2.0
 rounds = 6
 start = {PEERS}
 deadline = 300
+listen_to = "everybody"
 """
 LIMITS: dict[str, Any] = {
     "epsilon_per_release": 2,
@@ -64,30 +65,34 @@ def table_of(path, terms):
     """Columns, labels and participants of a file."""
     table = TableFile.open(path).read()
     frame = pd.DataFrame({str(f.name): table.column(str(f.name)) for f in terms.schema.features})
+    if "who" not in table.columns:
+        return frame, table.column("ill")
     return frame, table.column("ill"), table.column("who")
 
 
-def in_process(folder, terms, newcomer=False, seed=SEED):
-    """The same peers in one process."""
+def in_process(folder, terms, newcomer=False, seed=SEED, public=None):
+    """The same peers in one process; by the schema, or with the rows of a file that is public."""
+    known = None if public is None else table_of(public, terms)
     X, y, who = table_of(folder / "people.csv", terms)
     made = PeerEnsemble(
         epsilon=terms.epsilon,
         rounds=terms.rounds,
         method=terms.method,
-        schema=terms.schema,
+        listen_to=terms.listen_to,
+        schema=terms.schema if known is None else None,
         random_state=seed,
     )
-    made.fit(X, y, owners=who)
+    made.fit(X, y, owners=who, public=known)
     if newcomer:
         X, y, _ = table_of(folder / "new.csv", terms)
         made.join(X, y, name="person 003")
     return made
 
 
-def asked(question):
+def asked(question, kind=CountLeaves):
     """The invitation in signed bytes, and its query."""
     invitation = open_signed(question, Invitation, PURPOSE, KEY.public_key())
-    assert isinstance(invitation.query, CountLeaves)
+    assert isinstance(invitation.query, kind)
     return invitation, invitation.query
 
 

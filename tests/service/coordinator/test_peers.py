@@ -8,15 +8,18 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import tacit
 from tacit.algorithms.peers import Peer, Roster
 from tacit.estimators.persistence import SavedModel, open_model
+from tacit.learners.peers.alike import CountClasses
 from tacit.learners.peers.peer_model import Additive
 from tacit.learners.query import PURPOSE, pack
 from tacit.mechanisms.streams import secure
+from tacit.owner.gate import RefusedError
 from tacit.owner.policy import Policy
 from tacit.service.coordinator import status
 from tacit.service.coordinator.intake import Outcome
@@ -28,7 +31,7 @@ from tacit.service.device.disclosures import preview
 from tacit.service.device.home import Home
 from tacit.service.device.join import Joining, RehearsalPart, join
 from tacit.service.kinds import read_spec
-from tacit.service.kinds.peers import PeerSpec
+from tacit.service.kinds.peers import PeerSpec, served_of
 from tacit.service.protocol.peer_replay import (
     ROSTER,
     TURN,
@@ -164,6 +167,61 @@ def test_stumps_and_trees_over_http_are_those_of_one_process(
         spent[entry.owner] += entry.cost
     assert len(spent) == PEERS
     assert all(1.9 < each <= 2 for each in spent.values())
+
+
+def turn_classes_round(file, who):
+    """One of the participants in a file says the opposite."""
+    table = pd.read_csv(file)
+    mine, (one, other) = table["who"] == who, sorted(table["ill"].unique())
+    table.loc[mine, "ill"] = table.loc[mine, "ill"].map({one: other, other: one})
+    table.to_csv(file, index=False)
+
+
+@pytest.mark.parametrize(
+    ("kind", "learner", "answered"),
+    [("peers", "leaves", [15, 3]), ("stumps", "leaves", [12, 4]), ("trees", "tree", [15, 3])],
+)
+def test_circles_over_http_are_those_of_one_process(tmp_path, monkeypatch, kind, learner, answered):
+    """One founder has opposite classes, and sits alone; the newcomer sits with the others."""
+    text = CAMPAIGN.replace('kind = "peers"', f'kind = "{kind}"').replace("everybody", "alike")
+    text = text.replace("epsilon = 2.0", "epsilon = 8.0")
+    rounds = 3 if kind == "stumps" else 6
+    folder = folder_of(tmp_path, text.replace("rounds = 6", f"rounds = {rounds}"))
+    turn_classes_round(folder / "people.csv", "person 001")
+    more = {"epsilon_per_release": 8, "epsilon_total": 8, "releases": 9}
+    limits = {**LIMITS, **more, "learners": (learner, "contrasts")}
+    database = f"sqlite:///{folder}/c.db"
+    said, status, published, campaign = over_http(folder, database, monkeypatch, limits)
+    assert said == answered
+    assert status["ended"].endswith("; 1 learned apart")
+    terms, _ = read_spec(folder / "campaign.toml").prepare()
+    same = in_process(folder, terms, newcomer=True, public=folder / "mine.csv")
+    assert same.circles_ == [["person 000", "person 002", "person 003"], ["person 001"]]
+    assert encode(published.model) == encode(same._to_save())
+    sizes = [len(circle) for circle in tacit.load(folder / "m.tacit").circles_]
+    assert sizes == [3, 1]
+    X, _, _ = table_of(folder / "new.csv", terms)
+    check_own_models(folder, campaign, same, X)
+    spent: defaultdict[str, Fraction] = defaultdict(Fraction)
+    for entry in Home.at(folder / "owner").ledger.entries():
+        spent[entry.owner] += entry.cost
+        assert entry.cost == Fraction(4, 5) or entry.what != "contrasts"
+    assert all(7.9 < each <= 8 for each in spent.values())
+
+
+def test_one_that_refuses_to_be_seated_takes_part_all_the_same(tmp_path):
+    trial = Trial(tmp_path, CAMPAIGN.replace("everybody", "alike"))
+    trial.step(3)
+    name, question = trial.turn()
+    assert asked(question, CountClasses)[1].what == "contrasts"
+    with pytest.raises(RefusedError, match="does not allow this learner"):
+        trial.gates[name].answer(question, name)
+    for _ in range(PEERS):
+        trial.late()
+        trial.step(3)
+    spoke = trial.play()
+    assert sorted(set(spoke)) == ["person 000", "person 001", "person 002"]
+    assert encode(trial.model().model.scores) == encode(served_of(trial.relayed().model))
 
 
 def test_begun_before_anybody_has_enrolled_it_waits(tmp_path):

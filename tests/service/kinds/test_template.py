@@ -32,7 +32,7 @@ def test_no_question_outside_the_template_is_accepted():
     assert len({name.split(",")[0] for name in tried}) == 6  # of every kind
 
 
-@pytest.mark.parametrize("place", range(9))
+@pytest.mark.parametrize("place", range(12))
 def test_what_a_campaign_asks_is_within_its_template(place):
     terms = campaigns()[place]
     asked = Invitation(terms.name, 1, 1, digest_of(terms.schema), terms.example())
@@ -156,8 +156,11 @@ def test_all_that_a_campaign_asks_until_its_end_is_within_its_template(place):
     assert asked_by(campaigns()[place], public_rows(), answer) >= 3
 
 
-@pytest.mark.parametrize(("place", "questions"), [(2, 8), (7, 30), (8, 8)])
-def test_all_that_peers_are_asked_is_within_their_template(place, questions):
+@pytest.mark.parametrize(
+    ("place", "turns", "seats"),
+    [(2, 8, 0), (7, 30, 0), (8, 8, 0), (9, 8, 5), (10, 30, 5), (11, 8, 5)],
+)
+def test_all_that_peers_are_asked_is_within_their_template(place, turns, seats):
     """Five participants, one of whom holds one attribute, and two of whom come later."""
     terms, public = campaigns()[place], public_rows()
     algorithm, template = terms.run(public), terms.template()
@@ -177,14 +180,14 @@ def test_all_that_peers_are_asked_is_within_their_template(place, questions):
                 continue
             asked += 1
             put = Invitation(terms.name, asked, 1, digest_of(terms.schema), now)
-            assert (asked <= questions, template.objection(put)) == (True, "")
+            assert (asked <= turns + seats, template.objection(put)) == (True, "")
             said = now.release(rows, now.epsilons[0], seeded(asked))
             now = algorithm.send(now.answer(now.collect(said, now.epsilons[0])))
 
     with pytest.raises(StopIteration) as end:
         run()
     model = terms.publication(end.value.value, public, 0)
-    assert (len(model.report), model.ended) == (5, f"{questions} turns of 5 participants")
+    assert (len(model.report), model.ended) == (5, f"{turns} turns of 5 participants")
 
 
 def test_the_template_that_is_pinned_is_signed_by_itself(tmp_path):

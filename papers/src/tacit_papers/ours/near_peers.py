@@ -3,8 +3,9 @@
     everybody            all that is shared is believed (the paper's rho of 2)
     by errors            the paper's rule with a rho that leaves somebody out (eq. 7 and 8): whose
                          shared part fits one's own rows no better than chance
-    by private distance  a tenth of epsilon tells distributions apart first; groups that are near
-                         to each other learn by themselves, and there by errors, too
+    by private distance  the product's listen_to="alike": a tenth of epsilon tells distributions
+                         apart first; circles that are alike learn by themselves, and there by
+                         errors, too
 
 In each run all three see the same participants, with the same epsilon in all.
 """
@@ -17,14 +18,20 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit._util.types import FloatArray, IntArray
-from tacit.data.cohort import Cohort
+from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline
-from tacit.estimators.peer_methods import METHODS, OwnTuning
+from tacit.estimators.peer_methods import METHODS, Method, OwnTuning, method_of
+from tacit.learners.peers.alike import (
+    ALIKE,
+    CountClasses,
+    circles_of,
+    heard_by,
+    telling_columns,
+)
 from tacit.learners.peers.own_model import RHO, RIDGE
 from tacit.mechanisms.streams import seeded
 from tacit_papers.d.edge import overhear
 from tacit_papers.d.tasks import Trial, deal, load_task
-from tacit_papers.ours.private_distance import DistanceQuestions, groups_of
 from tacit_papers.runner import Cell
 from tacit_papers.shared.first_learner import mean_and_spread
 
@@ -37,7 +44,6 @@ WORLDS = {  # participants whose classes are the opposite
 }
 EPSILONS, ROUNDS, FEWER = (0.3, 1.0), 30, 10
 RUNS, QUICK_RUNS = 3, 2
-_PART = 0.1  # of epsilon, for the distance
 Group = tuple[int, ...]
 
 
@@ -71,15 +77,6 @@ class _Found:
     served: float
     heard: float
     parted: float
-
-
-@dataclass(frozen=True, eq=False)
-class _Shared:
-    """What a group released, and the bytes that each of it sent."""
-
-    group: Group
-    released: Any
-    sent: Mapping[int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,57 +122,45 @@ class NearCell(Cell):
         )
 
     def _run(self, trial: Trial) -> dict[str, _Found]:
-        """All choices; those without groups hear the same."""
+        """All choices; those without circles hear the same."""
         cohort = with_opposite_classes(trial.cohort, WORLDS[self.world])
-        shared = [self._share(trial, cohort, tuple(range(len(cohort))), self.epsilon)]
-        questions = DistanceQuestions.of(
-            trial.cells.schema,
-            len(cohort),
-            _PART * self.epsilon,
-            trial.stream.child("public coins"),
-        )
-        groups = groups_of(questions.answers(cohort, trial.stream.child("distance")))
-        apart = [self._share(trial, cohort, group, (1 - _PART) * self.epsilon) for group in groups]
-        asked = questions.sent * (len(cohort) - 1)
+        together = self._share(trial, cohort, METHODS[self.method])
+        columns = telling_columns(trial.cells, Public(trial.X_public, trial.y_public, 2))
+        apart = self._share(trial, cohort, method_of(self.method, ALIKE, columns))
         return {
-            EVERYBODY: self._judge(trial, cohort, shared, inf),
-            BY_ERRORS: self._judge(trial, cohort, shared, RHO),
-            BY_DISTANCE: self._judge(trial, cohort, apart, RHO, asked),
+            EVERYBODY: self._judge(trial, cohort, together, inf),
+            BY_ERRORS: self._judge(trial, cohort, together, RHO),
+            BY_DISTANCE: self._judge(trial, cohort, apart, RHO),
         }
 
-    def _share(self, trial: Trial, cohort: Cohort, group: Group, epsilon: float) -> _Shared:
-        kind, held = METHODS[self.method], {who: trial.held[who] for who in group}
-        plan = kind.plan(dict.fromkeys(held, epsilon), self.rounds, len(group))
-        each = np.array([plan.each.get(who, inf) for who in range(len(cohort))])
-        coins = trial.stream.child("public coins", group[0])
+    def _share(self, trial: Trial, cohort: Cohort, kind: Method) -> "_Shared":
+        plan = kind.plan(dict.fromkeys(trial.held, self.epsilon), self.rounds, len(cohort))
+        most = np.array([plan.most[who] for who in trial.held])
         asked: list[Any] = []
-        released = Inline(cohort, each, trial.stream).run(
-            overhear(kind.algorithm(trial.cells, held, plan, coins, kind.nothing), asked)
+        coins = trial.stream.child("public coins", 0)
+        released = Inline(cohort, most, trial.stream).run(
+            overhear(kind.algorithm(trial.cells, trial.held, plan, coins, kind.nothing), asked)
         )
-        sent = dict.fromkeys(group, 0)
-        for query in asked:
-            sent[query.owners[0]] += query.blank(1).points.nbytes
-        return _Shared(group, released, sent)
+        return _Shared(kind, released, asked)
 
-    def _judge(
-        self, trial: Trial, cohort: Cohort, shared: Sequence[_Shared], rho: float, asked: int = 0
-    ) -> _Found:
-        """What those in the groups make of it; `asked` bytes were heard before."""
+    def _judge(self, trial: Trial, cohort: Cohort, shared: "_Shared", rho: float) -> _Found:
+        """What those make of it that are right: what their circle would serve, and their own."""
         kind, tuning = METHODS[self.method], OwnTuning(rho, RIDGE)
-        hits, heard = list[tuple[float, float]](), list[int]()
-        for part in shared:
-            served = kind.served(part.released).score(trial.test)
-            for who in part.group:
-                heard.append(asked + sum(part.sent.values()) - part.sent[who])
+        hits = list[tuple[float, float]]()
+        for circle in shared.circles(len(cohort)):
+            released = heard_by(shared.released, circle[0])
+            served = kind.served(released).score(trial.test)
+            for who in circle:
                 truth = self._truth(trial, who)
                 if truth is not None:
                     rows = cohort[who : who + 1]
-                    own = kind.own(trial.cells, rows, part.released, tuning, who)
+                    own = kind.own(trial.cells, rows, released, tuning, who)
                     hits.append((_hits(own.score(trial.test), truth), _hits(served, truth)))
         own, served = np.mean(hits, axis=0).tolist()
-        groups = [part.group for part in shared]
-        told_apart = parted(groups, WORLDS[self.world], tuple(range(len(cohort))))
-        return _Found(own, served, float(np.mean(heard)), told_apart)
+        everybody = tuple(range(len(cohort)))
+        told_apart = parted(shared.circles(len(cohort)), WORLDS[self.world], everybody)
+        heard = np.mean([shared.heard(who, len(cohort)) for who in everybody])
+        return _Found(own, served, float(heard), told_apart)
 
     def _truth(self, trial: Trial, who: int) -> IntArray | None:
         """Classes by which a participant is judged; None for one that is not: where the odd ones
@@ -187,13 +172,37 @@ class NearCell(Cell):
         return 1 - trial.y_test if 2 * len(odd) == len(trial.cohort) else None
 
 
+@dataclass(frozen=True, eq=False)
+class _Shared:
+    """What was released by a method, and all that was asked for it."""
+
+    kind: Method
+    released: Any
+    asked: Sequence[Any]
+
+    def circles(self, participants: int) -> list[Group]:
+        return circles_of(self.released, range(participants))
+
+    def heard(self, who: int, participants: int) -> int:
+        """Bytes that a participant hears: how everybody is seated, and all that is said in its
+        circle.
+        """
+        mine = next(circle for circle in self.circles(participants) if who in circle)
+        return sum(
+            query.blank(1).points.nbytes
+            for query in self.asked
+            if query.owners[0] != who
+            and (isinstance(query, CountClasses) or query.owners[0] in mine)
+        )
+
+
 def cells_of_peers(quick: bool, seed: int, dataset: str) -> list[Cell]:
     """Every world, method and epsilon; where all are alike also with fewer rounds, which cost
     fewer bytes. Quick: one of them, of made-up rows.
     """
     settings = [
         (world, method, epsilon, rounds)
-        for method in ("stumps", "turns")
+        for method in ("stumps", "turns", "trees")
         for world in WORLDS
         for epsilon in EPSILONS
         for rounds in ((ROUNDS,) if WORLDS[world] else (FEWER, ROUNDS))

@@ -24,6 +24,7 @@ table when the size of its noise is known.
             about its number of leaves, and says nothing.
 """
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -83,21 +84,11 @@ class PeerQuery(Query):
         return self.menu
 
 
-@message("count leaves")
-@dataclass(frozen=True, eq=False)
-class CountLeaves(PeerQuery):
-    """Asks the named owners for the cut that tells most, and for the weight of their rows of each
-    class in its leaves.
+class LeafQuery(PeerQuery):
+    """Asks for the weight of rows of each class in the leaves of `cuts`."""
 
-    `model` is what was released before, and gives the weights; an answer costs one of `menu`. A
-    report is (number of the cut, class 0 of every leaf, class 1 of every leaf), with zeros where
-    the cut has fewer leaves than another.
-    """
-
-    cells: Cells
     cuts: tuple[Cut, ...]
     model: Additive
-    menu: tuple[float, ...]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -110,29 +101,12 @@ class CountLeaves(PeerQuery):
         self.scales(check_rising("menu", self.menu)[0])  # the smallest needs the widest noise
 
     @property
-    def what(self) -> str:
-        return "leaves"
-
-    @property
     def unsound(self) -> str:
         return "counts leave as they are" if isinf(self.menu[-1]) else ""
 
-    @property
-    def leaves(self) -> int:
-        """The most leaves that one of the cuts has."""
-        return max(cut.size for cut in self.cuts)
-
-    @property
-    def width(self) -> int:
-        return 1 + 2 * self.leaves
-
+    @abstractmethod
     def scales(self, epsilon: float) -> tuple[int, int]:
-        """Scales of the noise on gains (twice as wide, as the largest of noisy values needs) and
-        on counts.
-        """
-        if len(self.cuts) == 1:
-            return 0, scale_of(epsilon)
-        return scale_of(epsilon, CHOICE / 2), scale_of(epsilon, 1 - CHOICE)
+        """Scales of the noise on gains and on counts."""
 
     def std(self, epsilon: float) -> float:
         """Standard deviation of the noise in one count of one participant, in rows."""
@@ -151,36 +125,11 @@ class CountLeaves(PeerQuery):
             counting = Cost(len(self.cuts) * 32 * rows, 64 * rows, 4 * len(self.cuts))
             return model + weights + counting
 
-        noise = table(len(self.cuts) + 2 * self.leaves, 1, passes=400)
+        noise = table(len(self.cuts) + self.width, 1, passes=400)
         return in_blocks(block, rows) + noise + table(2, sum(c.size for c in self.cuts), 4)
 
     def blank(self, n: int) -> Reports:
         return Reports.of(np.zeros((n, self.width), dtype=np.int64))
-
-    def release(self, cohort: Cohort, epsilon: float | FloatArray, stream: Stream) -> Reports:
-        exact = self.counts(cohort)
-        reports = self.blank(len(cohort))
-        each = self._each(epsilon, len(cohort))
-        for level in np.unique(each).tolist():
-            owners = np.flatnonzero(each == level)
-            for_gains, for_counts = self.scales(level)
-            gains = [np.abs(table[owners, 1] - table[owners, 0]).sum(axis=1) for table in exact]
-            noise = _noise(
-                len(owners), len(self.cuts), for_gains, stream.child("choice").of(owners)
-            )
-            chosen = np.argmax(np.stack(gains, axis=1) + noise, axis=1)
-            noise = _noise(
-                len(owners), 2 * self.leaves, for_counts, stream.child("counts").of(owners)
-            )
-            for cut in np.unique(chosen).tolist():
-                takers, size = chosen == cut, self.cuts[cut].size
-                said = noise[takers].reshape(-1, 2, self.leaves)
-                said[:, :, size:] = 0
-                said[:, :, :size] += exact[cut][owners[takers]]
-                said = np.clip(said, *count_range(for_counts))
-                reports.points[owners[takers], 0] = cut
-                reports.points[owners[takers], 1:] = said.reshape(len(said), -1)
-        return reports
 
     def counts(self, cohort: Cohort) -> list[IntArray]:
         """Of every cut the exact sums in steps, (participants, classes, leaves): never to be
@@ -200,6 +149,81 @@ class CountLeaves(PeerQuery):
                 counted[block.owners] += sums.astype(np.int64).reshape(owners, 2, cut.size)
         return tables
 
+    def answer(self, collected: Any) -> Estimates:
+        estimates: Estimates = collected
+        return estimates
+
+    def _each(self, epsilon: float | FloatArray, n: int) -> FloatArray:
+        each = np.broadcast_to(np.asarray(epsilon, dtype=np.float64), (n,))
+        if not set(each.tolist()) <= set(self.menu):
+            raise bad(
+                "epsilon", f"one of {self.menu}, as the query offers", sorted(set(each.tolist()))
+            )
+        return each
+
+
+@message("count leaves")
+@dataclass(frozen=True, eq=False)
+class CountLeaves(LeafQuery):
+    """Asks the named owners for the cut that tells most, and for the weight of their rows of each
+    class in its leaves.
+
+    `model` is what was released before, and gives the weights; an answer costs one of `menu`. A
+    report is (number of the cut, class 0 of every leaf, class 1 of every leaf), with zeros where
+    the cut has fewer leaves than another.
+    """
+
+    cells: Cells
+    cuts: tuple[Cut, ...]
+    model: Additive
+    menu: tuple[float, ...]
+
+    @property
+    def what(self) -> str:
+        return "leaves"
+
+    @property
+    def leaves(self) -> int:
+        """The most leaves that one of the cuts has."""
+        return max(cut.size for cut in self.cuts)
+
+    @property
+    def width(self) -> int:
+        return 1 + 2 * self.leaves
+
+    def scales(self, epsilon: float) -> tuple[int, int]:
+        """Scales of the noise on gains (twice as wide, as the largest of noisy values needs) and
+        on counts.
+        """
+        if len(self.cuts) == 1:
+            return 0, scale_of(epsilon)
+        return scale_of(epsilon, CHOICE / 2), scale_of(epsilon, 1 - CHOICE)
+
+    def release(self, cohort: Cohort, epsilon: float | FloatArray, stream: Stream) -> Reports:
+        exact = self.counts(cohort)
+        reports = self.blank(len(cohort))
+        each = self._each(epsilon, len(cohort))
+        for level in np.unique(each).tolist():
+            owners = np.flatnonzero(each == level)
+            for_gains, for_counts = self.scales(level)
+            gains = [np.abs(table[owners, 1] - table[owners, 0]).sum(axis=1) for table in exact]
+            noise = draw_noise(
+                len(owners), len(self.cuts), for_gains, stream.child("choice").of(owners)
+            )
+            chosen = np.argmax(np.stack(gains, axis=1) + noise, axis=1)
+            noise = draw_noise(
+                len(owners), 2 * self.leaves, for_counts, stream.child("counts").of(owners)
+            )
+            for cut in np.unique(chosen).tolist():
+                takers, size = chosen == cut, self.cuts[cut].size
+                said = noise[takers].reshape(-1, 2, self.leaves)
+                said[:, :, size:] = 0
+                said[:, :, :size] += exact[cut][owners[takers]]
+                said = np.clip(said, *count_range(for_counts))
+                reports.points[owners[takers], 0] = cut
+                reports.points[owners[takers], 1:] = said.reshape(len(said), -1)
+        return reports
+
     def valid(self, reports: Reports, epsilon: float | FloatArray) -> BoolArray:
         if reports.form != self.blank(0).form:
             return np.zeros(len(reports), dtype=np.bool_)
@@ -217,24 +241,12 @@ class CountLeaves(PeerQuery):
         said[:, 1:] /= STEPS
         return Estimates(said, self._each(epsilon, len(reports)))
 
-    def answer(self, collected: Any) -> Estimates:
-        estimates: Estimates = collected
-        return estimates
-
     def read(self, said: FloatArray) -> tuple[Cut, FloatArray]:
         """One participant's estimates as the cut it took and the weights in its leaves,
         (classes, leaves).
         """
         cut = self.cuts[int(said[0])]
         return cut, said[1:].reshape(2, -1)[:, : cut.size]
-
-    def _each(self, epsilon: float | FloatArray, n: int) -> FloatArray:
-        each = np.broadcast_to(np.asarray(epsilon, dtype=np.float64), (n,))
-        if not set(each.tolist()) <= set(self.menu):
-            raise bad(
-                "epsilon", f"one of {self.menu}, as the query offers", sorted(set(each.tolist()))
-            )
-        return each
 
 
 def whole_weights(weights: FloatArray) -> FloatArray:
@@ -283,7 +295,7 @@ def std_of(scale: int) -> float:
     return sqrt(variance(scale)) / STEPS if scale else 0.0
 
 
-def _noise(rows: int, each: int, scale: int, stream: Stream) -> IntArray:
+def draw_noise(rows: int, each: int, scale: int, stream: Stream) -> IntArray:
     return (
         two_sided_geometric_rows(rows, each, scale, stream)
         if scale

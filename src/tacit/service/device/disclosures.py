@@ -101,7 +101,7 @@ async def preview(joining: Joining, link: Link, pinned: bytes | None) -> Preview
         )
     epsilon = query.epsilons[level]
     # sums of two servers are composed: less than each of them by itself
-    in_all = terms.epsilons[-1] if sealed else epsilon * terms.answers
+    in_all = terms.epsilons[-1] if sealed else float(template.cost(policy) or 0)
     _, cohort = joining.rows(terms)
     notes = terms.notes(policy, {member.label: member.pin for member in members})
     example = pack(bytes(32), level, query.release(cohort[:1], np.array([epsilon]), secure()))

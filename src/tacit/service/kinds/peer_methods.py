@@ -1,18 +1,23 @@
 """The other methods of peers over the network: paper D's random stumps, which everybody shares in
-every round, and boosted trees that are passed along.
+every round, and boosted trees that are passed along. And all methods among those that are alike,
+which everybody is asked to show once, before it speaks.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from tacit._util.checks import bad
 from tacit.algorithms.peers import fair_share
-from tacit.estimators.peer_methods import DEPTH
+from tacit.estimators.peer_methods import DEPTH, Method, left_of, method_of
+from tacit.learners.peers.alike import ALIKE, TOLD, CountClasses, few_leaves
 from tacit.learners.peers.leaf_counts import CountLeaves, PeerQuery
 from tacit.learners.peers.noisy_tree import GrowTree, all_cuts
 from tacit.learners.peers.peer_model import Additive, NoisyTrees, ScorePart, Tree
-from tacit.owner.template import FreePart, QuestionForm
+from tacit.owner.policy import Policy
+from tacit.owner.template import FreePart, QuestionForm, bounds_of, repeat_parts
 from tacit.service.kinds.campaign_file import register
-from tacit.service.kinds.kind import KindWords
+from tacit.service.kinds.kind import KindWords, Notes
 from tacit.service.kinds.peers import PeerSpec, PeerTerms, every_attribute
 from tacit.wire import encode, message
 
@@ -46,7 +51,11 @@ class StumpTerms(PeerTerms):
     method: ClassVar[str] = "stumps"
 
     @property
-    def answers(self) -> int:
+    def turns(self) -> int:
+        return self.rounds
+
+    @property
+    def most_turns(self) -> int:
         return self.rounds
 
     @property
@@ -63,7 +72,7 @@ class StumpTerms(PeerTerms):
             cells=self.cells,
             cuts=(max(cuts, key=lambda cut: cut.size),),
             model=Additive(),
-            menu=(fair_share(self.epsilon, self.rounds),),
+            menu=(fair_share(self.spent_on_turns, self.rounds),),
         )
 
     def forms(self) -> tuple[QuestionForm, ...]:
@@ -99,7 +108,7 @@ class TreeTerms(PeerTerms):
             depth=DEPTH,
             candidates=all_cuts(self.cells, tuple(range(len(self.cells)))),
             model=NoisyTrees(),
-            menu=(fair_share(self.epsilon, self.answers),),
+            menu=(fair_share(self.spent_on_turns, self.turns),),
         )
 
     def forms(self) -> tuple[QuestionForm, ...]:
@@ -113,10 +122,99 @@ class TreeTerms(PeerTerms):
         free = (
             self.cuts_part("candidates", every),
             self.model_part(NoisyTrees((tree,))),
-            FreePart("menu", "the epsilon of one answer", 1, self.epsilon),
+            FreePart("menu", "the epsilon of one answer", 1, self.spent_on_turns),
         )
         size = _LONGER * len(encode(tree)) + _SCORE * len(tree.scores)
-        return (self.form(free, size, super().forms()[0].times),)
+        return (self.form(free, size, self.most_turns),)
+
+
+class AmongAlike(PeerTerms):
+    """Terms by which each who comes is asked, once, for counts by the attributes `columns`, and
+    listens to those that are alike.
+    """
+
+    listen_to: ClassVar[str] = ALIKE
+
+    columns: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        known = all(0 <= column < len(self.cells) for column in self.columns)
+        if not (self.columns and known and len(set(self.columns)) == len(self.columns)):
+            raise bad("columns", f"different attributes, of {len(self.cells)}", self.columns)
+
+    @property
+    def way(self) -> Method:
+        return method_of(self.method, ALIKE, self.columns)
+
+    @property
+    def spent_on_turns(self) -> float:
+        return left_of(self.epsilon)
+
+    @property
+    def answers(self) -> int:
+        return 1 + self.most_turns
+
+    @property
+    def rounds_expected(self) -> int:
+        return self.start * (1 + self.turns)
+
+    def notes(self, policy: Policy, keys: Mapping[str, str]) -> Notes:
+        """What it takes to be seated, first."""
+        told, turns = fair_share(self.epsilon, TOLD), super().notes(policy, keys)
+        names = ", ".join(str(self.schema.features[column].name) for column in self.columns)
+        seated = (
+            f"before all turns, counts of your records by {names} (epsilon {told:g}) tell in noise "
+            "who is alike: you listen to those. Your policy should allow one release more, and "
+            "'contrasts' where it lists learners; whoever does not tell is far from nobody"
+        )
+        return Notes((seated, *turns.lines), turns.figures)
+
+    def forms(self) -> tuple[QuestionForm, ...]:
+        """Those of turns, and the question that seats."""
+        cuts = [few_leaves(self.cells, column) for column in self.columns]
+        price = fair_share(self.epsilon, TOLD)
+        example = CountClasses(
+            round=1,
+            attempt=1,
+            owners=(0,),
+            cells=self.cells,
+            cuts=tuple(cuts),
+            model=Additive(),
+            menu=(price,),
+        )
+        free = (*repeat_parts(1), self.cuts_part("cuts", cuts))
+        seating = QuestionForm(example, free, bounds_of(example), times=1, most=price)
+        return (*super().forms(), seating)
+
+
+@message("campaign.peers.alike")
+@dataclass(frozen=True, eq=False)
+class AlikePeerTerms(AmongAlike, PeerTerms):
+    """Turns in circles of those that are alike."""
+
+    columns: tuple[int, ...]
+
+
+@message("campaign.stumps.alike")
+@dataclass(frozen=True, eq=False)
+class AlikeStumpTerms(AmongAlike, StumpTerms):
+    """Stumps in circles of those that are alike."""
+
+    columns: tuple[int, ...]
+
+
+@message("campaign.trees.alike")
+@dataclass(frozen=True, eq=False)
+class AlikeTreeTerms(AmongAlike, TreeTerms):
+    """Trees in circles of those that are alike."""
+
+    columns: tuple[int, ...]
+
+
+PeerTerms.alike = AlikePeerTerms
+StumpTerms.alike = AlikeStumpTerms
+TreeTerms.alike = AlikeTreeTerms
 
 
 @register

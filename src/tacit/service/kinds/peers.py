@@ -3,8 +3,8 @@
 trees, are kinds of their own (`peer_methods`).
 """
 
-from collections.abc import Collection, Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from hashlib import blake2b
 from math import inf
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from tacit._util.checks import bad, positive, whole
+from tacit._util.checks import bad, one_of, positive, whole
 from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.peers import (
     Attributes,
@@ -27,7 +27,15 @@ from tacit.data.schema import Schema
 from tacit.data.table import UserTable
 from tacit.estimators.group_planning import GroupPlan, OwnerGroup, plan_peers
 from tacit.estimators.guarantee import Source, peer_guarantee
-from tacit.estimators.peer_methods import METHODS, OwnTuning, keep_own
+from tacit.estimators.peer_methods import METHODS, Method, OwnTuning, keep_own
+from tacit.learners.peers.alike import (
+    ALIKE,
+    EVERYBODY,
+    LISTENING,
+    circles_of,
+    served_part,
+    telling_columns,
+)
 from tacit.learners.peers.cells import Cells, Cut
 from tacit.learners.peers.leaf_counts import CountLeaves, PeerQuery
 from tacit.learners.peers.own_model import RHO, RIDGE
@@ -96,6 +104,8 @@ class PeerTerms(CampaignTerms):
     words: ClassVar[KindWords] = _WORDS
 
     method: ClassVar[str] = "turns"  # of `PeerEnsemble`
+    listen_to: ClassVar[str] = EVERYBODY
+    alike: ClassVar[Callable[..., "PeerTerms"]]  # the terms among those that are alike
 
     cells: Cells
     rounds: int
@@ -131,7 +141,17 @@ class PeerTerms(CampaignTerms):
 
     @property
     def answers(self) -> int:
-        return turns_each(self.rounds, self.start, self.epsilon)
+        return self.turns
+
+    @property
+    def turns(self) -> int:
+        """How often a participant speaks if those who begin are all who come."""
+        return turns_each(self.rounds, self.start, self.spent_on_turns)
+
+    @property
+    def most_turns(self) -> int:
+        """How often it speaks at most: as if it were alone."""
+        return turns_each(self.rounds, 1, self.spent_on_turns)
 
     @property
     def once(self) -> bool:
@@ -149,8 +169,13 @@ class PeerTerms(CampaignTerms):
             cells=self.cells,
             cuts=every_attribute(self.cells),
             model=Additive(),
-            menu=(fair_share(self.epsilon, self.answers),),
+            menu=(fair_share(self.spent_on_turns, self.turns),),
         )
+
+    @property
+    def influence(self) -> str:
+        """What one report to the widest question could do."""
+        return max((form.example for form in self.forms()), key=lambda q: q.width).influence
 
     @property
     def trust(self) -> str:
@@ -162,10 +187,9 @@ class PeerTerms(CampaignTerms):
         free = (
             self.cuts_part("cuts", every_attribute(self.cells)),
             self.model_part(Additive((ScorePart(1, 0, scores, 0),))),
-            FreePart("menu", "the epsilon of one answer", 1, self.epsilon),
+            FreePart("menu", "the epsilon of one answer", 1, self.spent_on_turns),
         )
-        times = turns_each(self.rounds, 1, self.epsilon)
-        return (self.form(free, _PART + 16 * len(scores), times),)
+        return (self.form(free, _PART + 16 * len(scores), self.most_turns),)
 
     @property
     def most_parts(self) -> int:
@@ -179,7 +203,8 @@ class PeerTerms(CampaignTerms):
         example = self.example()
         bounds = bounds_of(example, growth=self.most_parts * size)
         repeated = (*repeat_parts(self.most_parts), *free)
-        return QuestionForm(example, repeated, bounds, times, self.epsilon, total=self.epsilon)
+        most = self.spent_on_turns
+        return QuestionForm(example, repeated, bounds, times, most, total=most)
 
     def cuts_part(self, path: str, cuts: Sequence[Cut]) -> FreePart:
         """A part made of some of these cuts, as they are."""
@@ -194,8 +219,13 @@ class PeerTerms(CampaignTerms):
     def run(self, public: Public) -> Generator[Any, Any, TurnsTaken]:
         return self.replay()
 
+    @property
+    def way(self) -> Method:
+        """The method of `PeerEnsemble`, and whom participants listen to."""
+        return METHODS[self.method]
+
     def replay(self) -> Generator[Any, Any, TurnsTaken]:
-        method = METHODS[self.method]
+        method = self.way
 
         def speak(
             present: int, held: Attributes, coins: Stream, known: Released
@@ -207,7 +237,8 @@ class PeerTerms(CampaignTerms):
 
     def guesses(self, at: Any, public: Public) -> Sequence[IntArray]:
         cells = self.cells.read(public.X)
-        scores = np.cumsum([part.score(cells) for part in served_of(at.model).parts], axis=0)
+        parts = served_of(at.model).parts
+        scores = np.cumsum([part.score(cells) for part in parts], axis=0)
         return [(each > 0).astype(np.int64) for each in scores]
 
     def publication(self, result: TurnsTaken, public: Public, sums: int) -> Publication:
@@ -221,7 +252,8 @@ class PeerTerms(CampaignTerms):
                 self.answers,
                 Source(len(public.y)),
                 self.owner_coins,
-                self.example().influence,
+                self.influence,
+                listen_to=self.listen_to,
             ),
             report=[
                 {
@@ -231,7 +263,8 @@ class PeerTerms(CampaignTerms):
                 }
                 for peer in result.roster.peers
             ],
-            ended=f"{len(parts)} turns of {len({part.speaker for part in parts})} participants",
+            ended=f"{len(parts)} turns of {len({part.speaker for part in parts})} participants"
+            + _others(result.model),
             fitted={"released_": result.model},
         )
 
@@ -265,16 +298,33 @@ class PeerTerms(CampaignTerms):
 
     def keep_own_model(self, file: Path, rows: Cohort, released: Released, me: int) -> None:
         """Make a model of a participant's own rows and of what was released, and write it."""
-        own = METHODS[self.method].own(self.cells, rows, released, OwnTuning(RHO, RIDGE), me)
+        own = self.way.own(self.cells, rows, released, OwnTuning(RHO, RIDGE), me)
         keep_own(file, self.cells, own)
 
     def with_public_coins(self, seed: int) -> Self:
         return replace(self, coins=seed)
 
+    def among_alike(self, columns: tuple[int, ...]) -> "PeerTerms":
+        """The same campaign among those that are alike in these attributes."""
+        same = {field.name: getattr(self, field.name) for field in fields(self)}
+        return self.alike(**same, columns=columns)
+
+    @property
+    def spent_on_turns(self) -> float:
+        """What a record may cost in all turns of its participant."""
+        return self.epsilon
+
 
 def served_of(released: Released) -> Additive | NoisyTrees:
     """The sum that may be served."""
-    return released.model if isinstance(released, SharedStumps) else released
+    part = served_part(released, Additive())
+    return part.model if isinstance(part, SharedStumps) else part
+
+
+def _others(released: Released) -> str:
+    """What is to be said of circles whose models are not served."""
+    more = circles_of(released, ())[1:]
+    return f"; {sum(map(len, more))} learned apart" if more else ""
 
 
 def every_attribute(cells: Cells) -> tuple[Cut, ...]:
@@ -289,6 +339,7 @@ class PeerSpec(CampaignSpec):
 
     epsilon : one number: of each record, for all turns of its participant.
     rounds : about how many turns there are.  bins : cells that a number's range is cut into.
+    listen_to : "alike" or "everybody", as in `PeerEnsemble`.
     newcomers : seconds that the campaign waits for newcomers after the last turn was given; 0: it
     ends then. records : how many records a participant is believed to hold; then a campaign whose
     model will not beat that of the sample alone is refused before anybody spends anything.
@@ -298,18 +349,22 @@ class PeerSpec(CampaignSpec):
 
     rounds: int = 30
     bins: int = 16
+    listen_to: str = ALIKE
     newcomers: float = 0.0
     records: int | None = None
 
     def __post_init__(self) -> None:
         if not len(self.epsilon) == 1:
             raise bad("epsilon", "one number: all participants have the same", self.epsilon)
+        one_of("listen_to", self.listen_to, LISTENING)
 
     def plan(self, terms: PeerTerms, public: Public) -> GroupPlan | None:
         if self.records is None:
             return None
         group = OwnerGroup(self.start, self.records, self.epsilon[0])
-        return plan_peers(terms.kind, terms.cells, self.rounds, public, group)
+        return plan_peers(
+            terms.kind, terms.cells, self.rounds, public, group, listen_to=self.listen_to
+        )
 
     def prepare(self, sum_key: bytes = b"") -> tuple[PeerTerms, Public]:
         sample = self.read_sample()
@@ -322,4 +377,6 @@ class PeerSpec(CampaignSpec):
             newcomers=float(self.newcomers),
             coins=int.from_bytes(coins, "little"),
         )
-        return made, sample.public
+        if self.listen_to == EVERYBODY:
+            return made, sample.public
+        return made.among_alike(telling_columns(made.cells, sample.public)), sample.public
