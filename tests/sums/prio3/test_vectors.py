@@ -36,6 +36,16 @@ def test_the_draft_s_vectors_pass_good_and_bad(capsys):
     assert f"{len(verdicts)} passed, 0 failed" in capsys.readouterr().out
 
 
+def test_folders_of_folders_are_replayed(tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "Prio3Count_0.json").write_text(
+            (FOLDER / "Prio3Count_0.json").read_text()
+        )
+    found = {verdict.name: verdict.passed for verdict in judge_folder(tmp_path)}
+    assert found == {"one/Prio3Count_0.json": True, "two/Prio3Count_0.json": True}
+
+
 def test_our_vectors_are_what_the_reference_makes():
     made = vectors()
     assert [path.stem for path in OURS] == sorted(made)
