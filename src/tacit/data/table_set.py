@@ -7,7 +7,7 @@ columns that are asked for, of one kind in all of them: numbers may be stored in
 are no texts.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from glob import glob, has_magic
 from pathlib import Path
@@ -121,25 +121,26 @@ def find_files(path: Location) -> list[Path]:
     place = Path(path)
     if place.is_file():
         return [place]
-    if place.is_dir():
-        found = (file for file in place.rglob("*") if _is_member(file, place))
-    elif has_magic(str(path)):
-        found = (Path(name) for name in glob(str(path), recursive=True))
-    else:
-        raise ValueError(
-            f"{place} is not there: give a CSV or parquet file, a folder of them, or a pattern "
-            "as 'rows/*.parquet'"
-        )
-    there = sorted(found)
-    lost = [file for file in there if file.is_symlink() and not file.exists()]
-    if lost:
-        raise ValueError(
-            f"{lost[0]} leads to a file that is not there: mend the link, or delete it"
-        )
+    there = sorted(_named_by(place))
+    lost = next((file for file in there if file.is_symlink() and not file.exists()), None)
+    if lost is not None:
+        raise ValueError(f"{lost} leads to a file that is not there: mend the link, or delete it")
     files = [file for file in there if file.is_file()]
     if not files:
         raise ValueError(f"{place} names no CSV or parquet file (.csv, .parquet or .pq)")
     return files
+
+
+def _named_by(place: Path) -> Iterable[Path]:
+    """What a folder holds, or what a pattern matches."""
+    if place.is_dir():
+        return (file for file in place.rglob("*") if _is_member(file, place))
+    if has_magic(str(place)):
+        return map(Path, glob(str(place), recursive=True))
+    raise ValueError(
+        f"{place} is not there: give a CSV or parquet file, a folder of them, or a pattern "
+        "as 'rows/*.parquet'"
+    )
 
 
 def _is_member(file: Path, root: Path) -> bool:
