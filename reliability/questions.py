@@ -62,7 +62,8 @@ _LAX = limits(
     units=("owner", "record"),
     helper=HELPER.hex(),
 )
-_SOUND = ("stump", "centroid", "logistic", "discriminant", "leaves", "tree", "site", "error sum")
+_SOUND = ("stump", "centroid", "logistic", "discriminant", "site", "error sum")
+_SOUND += ("leaves", "tree", "contrasts")
 _TRAININGS = ("counts", "objective", "output")
 _PRIVATE = (*PRIVATE, *_TRAININGS, "two servers")
 

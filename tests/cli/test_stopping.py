@@ -49,6 +49,7 @@ def ctrl_c_at(number, function):
     return watched
 
 
+TOWNS = 4  # participants: rows without a town are one of their own
 FIT = (
     "fit people.csv --label rich --public mine.csv --leave-out family --seed 1 --json --out "
     "{out}/m.tacit "
@@ -81,12 +82,23 @@ def test_a_round_that_was_the_last_is_a_whole_model(program, tmp_path, monkeypat
     assert tacit.load(tmp_path / "m.tacit").ended_ == "1 round"
 
 
-def test_turns_that_were_taken_are_the_model(program, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("listen_to", "before"), [("everybody", 0), ("alike", TOWNS)])
+def test_turns_that_were_taken_are_the_model(program, tmp_path, monkeypatch, listen_to, before):
+    """Where participants listen to those that are alike, all are asked once before their turns."""
+    monkeypatch.setattr(Inline, "ask", ctrl_c_at(before + 2, Inline.ask))
+    peers = f"--method peers --owners town --leave-out town --listen-to {listen_to}"
+    said, _, status = program(FIT + peers)
+    assert status == 130
+    assert document(said)["stopped"].endswith(f"it stopped after {before + 2} questions")
+    assert len(tacit.load(tmp_path / "m.tacit").served_.inner.parts) == 2
+
+
+def test_participants_that_took_no_turn_leave_an_empty_model(program, tmp_path, monkeypatch):
     monkeypatch.setattr(Inline, "ask", ctrl_c_at(2, Inline.ask))
     said, _, status = program(FIT + "--method peers --owners town --leave-out town")
     assert status == 130
-    assert document(said)["stopped"].endswith("it stopped after 2 turns")
-    assert len(tacit.load(tmp_path / "m.tacit").served_.inner.parts) == 2
+    assert document(said)["stopped"].endswith("it stopped after 2 questions")
+    assert not tacit.load(tmp_path / "m.tacit").served_.inner.parts
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def test_who_was_not_asked_has_spent_nothing():
         **PUBLIC,
         monitor=lambda answered: answered == 3,
     )
-    assert model.ended_ == "stopped after 3 turns"
+    assert model.ended_ == "stopped after 3 questions"
     assert len(model.released_.parts) == 3
     assert sum(spent > 0 for spent in model.spent_.values()) == 3
 

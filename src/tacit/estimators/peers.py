@@ -320,7 +320,7 @@ class PeerEnsemble(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # scik
         )
         self._settle()
         if engine.stopped:
-            self.ended_ = f"stopped after {engine.answered} turns"
+            self.ended_ = f"stopped after {engine.answered} questions"
         return self
 
     def _settle(self) -> Self:

@@ -6,12 +6,12 @@ all of them known to `wire`.
 """
 
 from tacit.learners import owners
-from tacit.learners.peers import cells, leaf_counts, noisy_tree, peer_model
+from tacit.learners.peers import alike, cells, leaf_counts, noisy_tree, peer_model
 from tacit.learners.sites import losses, projection, train
 from tacit.owner.gate import Gate, RefusedError
 from tacit.owner.ledger import Ledger, LedgerError
 from tacit.owner.policy import Policy
 
-QUESTIONS = (owners, cells, leaf_counts, noisy_tree, peer_model, losses, projection, train)
+QUESTIONS = (owners, alike, cells, leaf_counts, noisy_tree, peer_model, losses, projection, train)
 
 __all__ = ["Gate", "Ledger", "LedgerError", "Policy", "RefusedError"]

@@ -133,9 +133,8 @@ def test_campaigns_are_added_ended_and_archived_while_others_go_on(tmp_path, dat
             await until(client, "/campaigns/south/v1/status", lambda r: r.status_code == 200)
             metrics = generate_latest(service.watch._registry).decode()
             assert 'tacit_owners{campaign="south",state="enrolled"} 0.0' in metrics
-            page = (await client.get("/")).text
-            assert 'href="/campaigns/south/"' in page
-            assert "trial north" in page
+            listed = await until(client, "/", lambda r: 'href="/campaigns/south/"' in r.text)
+            assert "trial north" in listed.text
             south = (await client.get("/campaigns/south/")).text
             assert "</span>/campaigns/south \\\n    --campaign-key" in south
             ended = await client.post(
