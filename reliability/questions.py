@@ -62,8 +62,10 @@ _LAX = limits(
     units=("owner", "record"),
     helper=HELPER.hex(),
 )
-_SOUND = ("stump", "centroid", "logistic", "discriminant", "site", "error sum")
-_SOUND += ("leaves", "tree", "contrasts")
+_SOUND = (
+    *("stump", "centroid", "logistic", "discriminant", "error sum"),
+    *("site", "leaves", "tree", "contrasts"),
+)
 _TRAININGS = ("counts", "objective", "output")
 _PRIVATE = (*PRIVATE, *_TRAININGS, "two servers")
 
