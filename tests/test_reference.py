@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tacit import estimators
-from tacit.data.schema import read_schema
+from tacit.data.sample import read_schema
 from tacit.owner.policy import Policy
 from tacit.service.kinds import read_spec
 from tacit.service.kinds.campaign_file import SPECS, CampaignSpec

@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 import tacit
-from tacit.data.table import conform
 from tacit.data.table_file import TableFile
 
 _PLACES = ("north", "east", "south", "west")
@@ -53,8 +52,8 @@ def scores(folder: Path) -> tuple[float, float]:
     """
     published = tacit.load(folder / "model.tacit")
     test, sample = (TableFile.open(folder / name).read() for name in ("test.csv", "sample.csv"))
-    rows, right = conform(test, published.schema_, "test.csv"), test.column("ill")
-    own = published.schema_.encode(conform(sample, published.schema_, "sample.csv")).X
+    rows, right = published.schema_.conform(test, "test.csv"), test.column("ill")
+    own = published.schema_.encode(published.schema_.conform(sample, "sample.csv")).X
     alone = LogisticRegression(max_iter=1000).fit(own, sample.column("ill"))
     guesses = alone.predict(published.schema_.encode(rows).X)
     return float(published.score(rows, right)), float(np.mean(guesses == right))

@@ -9,13 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from tacit.data.sample import describe
-from tacit.data.schema import Category, Number, Schema, read_schema
+from tacit.data.sample import describe, read_schema
+from tacit.data.schema import Category, Number, Schema
 from tacit.data.table import (
     MISSING,
     UserTable,
-    conform,
-    conform_labels,
     conform_owners,
     type_columns,
 )
@@ -92,15 +90,15 @@ def test_blocks_are_the_whole(tmp_path):
         assert TableFile.open(file).count_rows() == 1000
         blocks = list(TableFile.open(file).blocks(names, 64))
         assert max(len(block) for block in blocks) == 64
-        parts = np.vstack([schema.encode(conform(block, schema)).X for block in blocks])
-        whole = schema.encode(conform(TableFile.open(file).read_text(names), schema)).X
+        parts = np.vstack([schema.encode(schema.conform(block)).X for block in blocks])
+        whole = schema.encode(schema.conform(TableFile.open(file).read_text(names))).X
         np.testing.assert_array_equal(parts, whole)
     csv_rows, parquet_rows = (
         TableFile.open(tmp_path / name).read_text(names) for name in ("p.csv", "p.parquet")
     )
     np.testing.assert_array_equal(
-        schema.encode(conform(csv_rows, schema)).X,
-        schema.encode(conform(parquet_rows, schema)).X,
+        schema.encode(schema.conform(csv_rows)).X,
+        schema.encode(schema.conform(parquet_rows)).X,
     )
 
 
@@ -155,8 +153,8 @@ def test_values_are_what_they_say():
         "mixed": {"n": [3, None], "code": [2.0, 10], "flag": [True, "false"], "t": ["01", 1.0]},
     }
     for columns in ways.values():
-        table = conform(
-            UserTable({name: np.array(v, dtype=object) for name, v in columns.items()}), schema
+        table = schema.conform(
+            UserTable({name: np.array(v, dtype=object) for name, v in columns.items()})
         )
         assert table["code"].tolist() == [2, 10]
         assert table["flag"].tolist() == [True, False]
@@ -164,9 +162,7 @@ def test_values_are_what_they_say():
         assert table["n"][0] == 3
         assert np.isnan(table["n"][1])
     with pytest.raises(ValueError, match="here lacks 'n' \\(dates\\); 'code'"):
-        conform(
-            UserTable({"flag": np.array([]), "t": np.array([])}, {"n": "dates"}), schema, "here"
-        )
+        schema.conform(UserTable({"flag": np.array([]), "t": np.array([])}, {"n": "dates"}), "here")
 
 
 NAMES = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=8)
@@ -278,9 +274,9 @@ def test_no_value_changes_how_another_is_read(beside):
     """True equals 1 in Python, and says something else: whichever comes first."""
     schema = Schema((Number("a", -1, 1),), (0, 1))
     for value in (1, 0, True, "1"):
-        alone = conform_labels(np.array([value], dtype=object), schema)[0]
+        alone = schema.conform_labels(np.array([value], dtype=object))[0]
         for column in ([beside, value], [value, beside]):
-            read = conform_labels(np.array(column, dtype=object), schema).tolist()
+            read = schema.conform_labels(np.array(column, dtype=object)).tolist()
             assert read[0 if column[0] is value else 1] == alone
         names, numbers = conform_owners(np.array([beside, value], dtype=object))
         (own,), _ = conform_owners(np.array([value], dtype=object))

@@ -14,10 +14,10 @@ from typing import Annotated, Literal
 import typer
 from rich.console import Console
 
-from tacit._util.checks import bad
+from tacit._util.checks import bad, make_folder
 from tacit._util.kernels import cores
 from tacit.cli._options import Seed
-from tacit.cli._output import Screen, bar, folder, table_of, versions
+from tacit.cli._output import Screen, bar, table_of, versions
 from tacit.render.document import Document, Table
 from tacit.render.pages import write_report
 from tacit_papers.claims import (
@@ -91,7 +91,7 @@ def reproduce(
         raise ValueError(f"paper must be one of {', '.join(WORDS)}, got {paper!r}")
     name = ("papers" if paper not in COMPARISONS else paper) + ("_quick" if quick else "")
     place = out or Path("out") / name
-    folder("--out", place)
+    make_folder("--out", place)
     wish = _Wish(
         datasets=dataset,
         quick=quick,

@@ -3,12 +3,14 @@
 A message about a bad parameter has one form: its name, the rule, the value that broke it. Checks
 are written in the positive form (``if not 0 < value < inf``), so that NaN fails them. A message may
 name parameters, shapes and types, which are public; never a value of somebody's rows. One about a
-file that cannot be read as a table says what it may be instead; no row is quoted.
+file that cannot be read as a table says what it may be instead; no row is quoted. Files that are
+written are known to be writable before the work begins.
 """
 
 import codecs
 import csv
 import math
+import os
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -17,6 +19,7 @@ from io import TextIOWrapper
 from itertools import islice, pairwise
 from numbers import Integral, Real
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 
@@ -241,3 +244,40 @@ def _other_kind(first: bytes) -> str:
     """What a file is that is not CSV, by its first bytes; empty: nothing is known."""
     kinds = (reason for begin, reason in _OTHER_KINDS.items() if first.startswith(begin))
     return next(kinds, "")
+
+
+def check_writable(option: str, out: Path) -> None:
+    """Make the folder of a file; an hour's work should not end at a wrong name."""
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise ValueError(
+            f"{option} {out}: its folder cannot be made ({problem.strerror}); choose another"
+        ) from None
+    if out.is_dir():
+        raise ValueError(f"{option} must be a file, and {out} is a folder: give a name in it")
+    if out.exists() and not os.access(out, os.W_OK):
+        raise ValueError(f"{option} {out} is there and must not be changed: choose another name")
+    _try_writing(option, out.parent)
+
+
+def make_folder(option: str, out: Path) -> None:
+    """Make a folder to write to."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise ValueError(
+            f"{option} {out}: this folder cannot be made ({problem.strerror}); choose another"
+        ) from None
+    _try_writing(option, out)
+
+
+def _try_writing(option: str, place: Path) -> None:
+    """Rights alone do not tell: a disk may be full, or forbid it to everybody."""
+    try:
+        with NamedTemporaryFile(dir=place, prefix=".tacit-"):
+            pass
+    except OSError as problem:
+        raise ValueError(
+            f"{option}: {place} cannot be written to ({problem.strerror}); choose another"
+        ) from None

@@ -50,7 +50,8 @@ _AHEAD = 1.0  # standard errors by which the belief must be ahead to do without 
 class Combination:
     """A belief about the best model; `learner` asks, `update` takes the answer in.
 
-    `held_out` are scores of each public row by the model as it would be without its label.
+    `held_out` are scores of each public row by the model as it would be without its label,
+    `likeness` how much each row is like the owners'; 1 on average.
     """
 
     public: Public
@@ -60,26 +61,27 @@ class Combination:
 
     def __post_init__(self) -> None:
         self.basis = basis_of(self.maps, self.public)
+        phi = self.basis.transform(self.public.X)
         said = (self.own.model.scores(self.public.X), self.own.held_out)
         linear = _is_linear(self.basis, self.own)
         with threadpool_limits(1):  # matrices too small for threads, which would wait on each other
-            self._begin(said if linear and self.public.classes == 2 else None)
+            self._begin(phi, said if linear and self.public.classes == 2 else None)
             if self._posterior.fitted is None and not self._is_ahead:
                 if linear and _rows_tell(self.basis, self.public):
-                    self._begin(said)
+                    self._begin(phi, said)
                 elif not _all_linear(self.own):
                     self.basis = with_model(self.basis, self.own)
-                    self._begin(None)
+                    self._begin(self.basis.transform(self.public.X), None)
         self._left = self.population.owners
         self._chosen: RoundQuestion | None = None
 
-    def _begin(self, fitted: tuple[FloatArray, FloatArray] | None) -> None:
-        """The belief before anybody has answered; `fitted` are scores of the data user's own model,
-        and what they are out of fold, if it is to stand for labels.
+    def _begin(self, phi: FloatArray, fitted: tuple[FloatArray, FloatArray] | None) -> None:
+        """The belief before anybody has answered, by features `phi` of public rows; `fitted` are
+        scores of the data user's own model, and what they are out of fold, if it is to stand for
+        labels.
         """
-        phi = self.basis.transform(self.public.X)
         self._posterior = _posterior_of(self.basis, phi, self.public, self.own, fitted)
-        self.held_out = self._posterior.held_out
+        self.held_out, self.likeness = self._posterior.held_out, np.ones(len(phi))
 
     @property
     def _question(self) -> RoundQuestion:
@@ -132,7 +134,7 @@ class Combination:
             heard = AnsweredQuestion(self._question, answer.mean, max(noise, 1e-15))
             with threadpool_limits(1):
                 self._posterior.take(heard)
-                self.held_out = self._posterior.held_out
+                self.held_out, self.likeness = self._posterior.held_out, self._posterior.likeness
         self._left = max(1, self._left - answer.n)
         self._chosen = None
 
@@ -143,9 +145,8 @@ class Combination:
         and a half if it did not begin as that model. Rows count by how much they are like the
         owners'.
         """
-        doubts, lead, y = _DOUBTS[self._begins_as_own], self._lead, self.public.y
-        like = self._posterior.likeness
-        lead = like * lead
+        doubts, like, y = _DOUBTS[self._begins_as_own], self.likeness, self.public.y
+        lead = like * self._lead
         wrong = [
             like * (np.argmax(scores, axis=1) != y) for scores in (self.held_out, self.own.held_out)
         ]

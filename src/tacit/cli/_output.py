@@ -1,5 +1,5 @@
 """Where commands speak and write: tables for people or one JSON document for machines, progress
-and notices on standard error, files that are known to be writable before the work begins.
+and notices on standard error.
 
 With --json the document is all that standard output gets, `{"error": ..., "status": ...}` when
 something went wrong. Progress shows the time left; it is not drawn where nobody watches or a
@@ -7,7 +7,6 @@ machine reads.
 """
 
 import json
-import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,9 +15,7 @@ from datetime import timedelta
 from functools import cached_property
 from importlib.metadata import version
 from math import ceil, isfinite
-from pathlib import Path
 from platform import python_version
-from tempfile import NamedTemporaryFile
 from typing import Any, NoReturn
 
 import typer
@@ -244,43 +241,6 @@ def steps(screen: Screen, total: float, pace: Pace | None = None) -> Iterator[St
         step = Steps(progress, progress.add_task("starting", total=total), total, pace or Pace())
         yield step
         step("done", 0.0)
-
-
-def writable(option: str, out: Path) -> None:
-    """Make the folder of a file; an hour's work should not end at a wrong name."""
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise ValueError(
-            f"{option} {out}: its folder cannot be made ({problem.strerror}); choose another"
-        ) from None
-    if out.is_dir():
-        raise ValueError(f"{option} must be a file, and {out} is a folder: give a name in it")
-    if out.exists() and not os.access(out, os.W_OK):
-        raise ValueError(f"{option} {out} is there and must not be changed: choose another name")
-    _try(option, out.parent)
-
-
-def folder(option: str, out: Path) -> None:
-    """Make a folder to write to."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise ValueError(
-            f"{option} {out}: this folder cannot be made ({problem.strerror}); choose another"
-        ) from None
-    _try(option, out)
-
-
-def _try(option: str, place: Path) -> None:
-    """Rights alone do not tell: a disk may be full, or forbid it to everybody."""
-    try:
-        with NamedTemporaryFile(dir=place, prefix=".tacit-"):
-            pass
-    except OSError as problem:
-        raise ValueError(
-            f"{option}: {place} cannot be written to ({problem.strerror}); choose another"
-        ) from None
 
 
 def versions(seed: int) -> tuple[tuple[str, str], ...]:

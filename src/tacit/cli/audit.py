@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from tacit._util.checks import check_table, positive
+from tacit._util.checks import check_table, check_writable, positive
 from tacit.audit import clock
 from tacit.audit.gate import CASES, GateRow, audit_gate, find_repeated_coins, own_cases
 from tacit.audit.mechanisms import AuditRow, audit_mechanisms
@@ -23,7 +23,7 @@ from tacit.audit.non_interference import Difference, non_interference
 from tacit.audit.questions import audit_questions
 from tacit.audit.staging import Check
 from tacit.cli._options import FAILED, Seed
-from tacit.cli._output import Screen, bar, table_of, writable
+from tacit.cli._output import Screen, bar, table_of
 from tacit.mechanisms.registry import PRIVATE, own_mechanisms
 from tacit.mechanisms.streams import seeded
 from tacit.render.pages import Measurement, draw_audit
@@ -134,7 +134,7 @@ def audit(
     """
     began = time.monotonic()
     if picture is not None:
-        writable("--picture", picture)
+        check_writable("--picture", picture)
     load_plugins()
     table = _own_table(data, label, public, owner_column)
     parts = _choose(part, table)

@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from tacit._util.checks import positive
+from tacit._util.checks import make_folder, positive
 from tacit.cli._demo_trials import (
     BOOSTED,
     OURS,
@@ -34,7 +34,7 @@ from tacit.cli._demo_trials import (
     write_files,
 )
 from tacit.cli._options import Seed
-from tacit.cli._output import Screen, bar, folder, table_of, versions
+from tacit.cli._output import Screen, bar, table_of, versions
 from tacit.mechanisms.streams import seeded
 from tacit.render.document import (
     SPREAD,
@@ -173,7 +173,7 @@ def demo(
     began = time.monotonic()
     budgets = tuple(sorted(positive("epsilon", each) for each in epsilon or DemoSetting.epsilons))
     setting = DemoSetting(owners=owners, epsilons=budgets, runs=runs)
-    folder("--out", out)
+    make_folder("--out", out)
     found, stopped = _run(setting, seed, screen)
     rows = summarise(setting, found)
     if not rows:

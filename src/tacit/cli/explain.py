@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit._util.checks import check_file, one_of
+from tacit._util.checks import check_file, check_writable, one_of
 from tacit.cli._options import optional_key
-from tacit.cli._output import Screen, table_of, writable
+from tacit.cli._output import Screen, table_of
 
 if TYPE_CHECKING:  # a wrong option or a missing file is told before any of it is loaded
     from tacit.estimators.explanation import ColumnCurve, Explainer, Explanation
@@ -48,7 +48,7 @@ def explain(
     check_file(model, "a model that tacit fit wrote")
     if data is not None:
         check_file(data)
-    writable("--out", out)
+    check_writable("--out", out)
     from tacit.estimators.explanation import Explainer
     from tacit.render.pages import write_page
 
@@ -69,14 +69,13 @@ def explain(
 
 
 def _explain_rows(explainer: "Explainer", data: Path) -> "Explanation":
-    from tacit.data.table import conform
     from tacit.data.table_file import TableFile
 
     file = TableFile.open(data)
     names = [feature.name for feature in explainer.schema.features]
     file.require(*names)
     table = file.read_text(names)
-    return explainer.explain(explainer.schema.encode(conform(table, explainer.schema, str(data))).X)
+    return explainer.explain(explainer.schema.encode(explainer.schema.conform(table, str(data))).X)
 
 
 def _rank(explainer: "Explainer", found: "Explanation | None") -> list[tuple[str, float]]:
@@ -213,7 +212,7 @@ def export(
     check_file(model, "a model that tacit fit wrote")
     if test is not None:
         check_file(test)
-    writable("--out", out)
+    check_writable("--out", out)
     saved, signer = _read_published(model, campaign_key)
     if ending == ".onnx":
         from tacit.estimators.export import write_onnx

@@ -10,7 +10,15 @@ from typing import Annotated, Any
 
 import typer
 
-from tacit._util.checks import Heading, bad, check_file, check_table, one_of, positive
+from tacit._util.checks import (
+    Heading,
+    bad,
+    check_file,
+    check_table,
+    check_writable,
+    one_of,
+    positive,
+)
 from tacit._util.stopping import on_interrupt
 from tacit.cli._options import (
     Categories,
@@ -20,7 +28,7 @@ from tacit.cli._options import (
     LeaveOut,
     SchemaFile,
 )
-from tacit.cli._output import Screen, writable
+from tacit.cli._output import Screen
 from tacit.sums import NOBODY, TRUSTS
 
 _NO_PUBLIC = (
@@ -276,7 +284,7 @@ def fit(
     headings = files.check(label, owners)
     positive("epsilon", epsilon)
     one_of("trust", NOBODY if trust is None else trust, TRUSTS)
-    writable("--out", out)
+    check_writable("--out", out)
     if schema is not None:
         check_file(schema, "a schema (TOML)")
     with on_interrupt():

@@ -14,6 +14,7 @@ import httpx
 import typer
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from tacit._util.checks import check_writable
 from tacit.cli._options import (
     FAILED,
     Authority,
@@ -27,7 +28,7 @@ from tacit.cli._options import (
     read_token,
     warn_of_rehearsal,
 )
-from tacit.cli._output import Bar, Screen, bars, writable
+from tacit.cli._output import Bar, Screen, bars
 from tacit.cli.invite import Way
 from tacit.owner.policy import Policy
 from tacit.service.device.client import Link
@@ -303,7 +304,7 @@ def model(
     from tacit.service.protocol.handshake import read_greeting
     from tacit.wire.envelopes import public_bytes
 
-    writable("--out", out)
+    check_writable("--out", out)
     way, folder = Way.to(url, optional_key(campaign_key), authority, patience), home_folder(home)
     kept = Home.at(folder) if (folder / "identity").exists() else None
 

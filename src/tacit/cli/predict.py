@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit._util.checks import PARQUET, check_file, check_table
+from tacit._util.checks import PARQUET, check_file, check_table, check_writable
 from tacit._util.stopping import on_interrupt
 from tacit.cli._options import Decimal, Encoding, optional_key
-from tacit.cli._output import Screen, bar, writable
+from tacit.cli._output import Screen, bar
 
 if TYPE_CHECKING:  # a wrong option or a missing file is told before any of it is loaded
     from tacit._util.types import AnyArray, IntArray
@@ -163,7 +163,7 @@ def predict(
     began = time.monotonic()
     check_file(model, "a model that tacit fit wrote")
     heading = check_table(data, written=(decimal, encoding))
-    writable("--out", out)
+    check_writable("--out", out)
     with on_interrupt():
         from tacit._util.kernels import interpreted
         from tacit.data.table_file import open_rows
@@ -245,14 +245,12 @@ def _predict_block(fitted: Any, table: "UserTable", where: str, tally: _Tally) -
     """
     import numpy as np
 
-    from tacit.data.table import conform, conform_labels
-
     schema: Schema = fitted.schema
-    rows = schema.encode(conform(table, schema, where))
+    rows = schema.encode(schema.conform(table, where))
     tally.moved.update(rows.moved_by)
     chances: AnyArray = fitted.probabilities(rows.X)
     if tally.label is not None:
-        classes = schema.encode_labels(conform_labels(table.column(tally.label), schema))
+        classes = schema.encode_labels(schema.conform_labels(table.column(tally.label)))
         tally.judged += int((classes >= 0).sum())
         tally.right += int((np.argmax(chances, axis=1) == classes).sum())
         if tally.rows < _MEASURED:

@@ -353,6 +353,10 @@ class NumberSchema(Schema):
     def codes(self) -> int:
         return LEVELS + 1
 
+    def conform_labels(self, labels: AnyArray) -> AnyArray:
+        """Labels as numbers, NaN for anything else."""
+        return as_floats(labels)
+
     def encode_labels(self, y: Any) -> IntArray:
         """Levels of the range; -1 for what is not a number."""
         return self.range.levels(np.asarray(y))

@@ -34,7 +34,7 @@ import pyarrow as pa
 from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort
 from tacit.data.schema import Schema
-from tacit.data.table import UserTable, conform, keep_text, name_owners, user_table
+from tacit.data.table import UserTable, keep_text, name_owners, user_table
 from tacit.data.table_file import TableFile
 from tacit.data.table_set import SetFile, TableSet
 
@@ -138,7 +138,7 @@ class RowReading:
 
     def encode(self, raw: UserTable, where: str) -> tuple[FloatArray, IntArray, int]:
         """Rows as numbers, their class numbers, and how many values had to be moved."""
-        encoded = self.schema.encode(conform(raw, self.schema, where))
+        encoded = self.schema.encode(self.schema.conform(raw, where))
         y = self.schema.encode_labels(raw.column(str(self.label)))
         return encoded.X, y, encoded.moved
 

@@ -7,6 +7,7 @@ file says all that. Rows whose class the schema does not know are not learned fr
 """
 
 import re
+import tomllib
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,11 +20,9 @@ import numpy as np
 
 from tacit._util.types import AnyArray
 from tacit.data.cohort import NumberSchema, Public, Range
-from tacit.data.schema import Category, Number, Schema, read_schema
+from tacit.data.schema import Category, Number, Schema
 from tacit.data.table import (
     UserTable,
-    conform,
-    conform_labels,
     encode_rows,
     is_frame,
     is_known,
@@ -109,7 +108,7 @@ def sample_of(table: UserTable, labels: AnyArray, roles: ColumnRoles, where: str
     if roles.numbers:
         bounds = Range.around(labels) if roles.bounds is None else roles.bounds
         schema = NumberSchema(schema.features, (bounds.low, bounds.high))
-    known, features = conform_labels(labels, schema), conform(table, schema, where)
+    known, features = schema.conform_labels(labels), schema.conform(table, where)
     numbers = schema.encode_labels(known)
     there = numbers >= 0
     if not there.any():
@@ -147,6 +146,40 @@ def _take_schema(table: UserTable, roles: ColumnRoles) -> tuple[Schema, list[str
         for name in table.columns
         if name not in known
     ]
+
+
+def read_schema(path: str | Path) -> Schema:
+    """The schema in a TOML file; features in their order there."""
+    file = Path(path)
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as problem:
+        raise ValueError(f"{file} cannot be read as a schema: {problem}") from problem
+    features, classes = content.get("features"), content.get("classes")
+    if (
+        set(content) != {"features", "classes"}
+        or not isinstance(features, dict)
+        or not isinstance(classes, list)
+    ):
+        raise ValueError(
+            f"{file} must have classes = [...] and a table [features], and nothing else"
+        )
+    return Schema(
+        tuple(_read_feature(file, name, given) for name, given in features.items()), tuple(classes)
+    )
+
+
+def _read_feature(file: Path, name: str, given: Any) -> Number | Category:
+    match given:
+        case {"low": int() | float() as low, "high": int() | float() as high, **rest} if not rest:
+            return Number(name, low, high)
+        case {"values": [one], **rest} if not rest:
+            return Category.among(name, [one])
+        case {"values": list() as values, **rest} if not rest:
+            return Category(name, tuple(values))
+    raise ValueError(
+        f"{file}: feature {name!r} must be {{ low = ..., high = ... }} or {{ values = [...] }}"
+    )
 
 
 MOST_VALUES = 100  # different texts of a category, and classes of a label

@@ -4,20 +4,21 @@ somebody's.
 A schema turns a table into numbers in [-1, 1] by rules that look at nothing but the schema: a
 number is placed between its public bounds, a category becomes one column per value (one column in
 all when there are two). Missing, infinite and unseen values have a place too, so no owner's rows
-can stop a fit; how many were moved is counted. As a file it is TOML.
+can stop a fit; how many were moved is counted.
 """
 
-import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from tacit._util.checks import bad
 from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
 from tacit.wire import message
+
+if TYPE_CHECKING:  # a schema without tables does without pyarrow
+    from tacit.data.table import UserTable
 
 _ROWS = 1 << 13  # rows encoded at a time, so that what is made of them stays in the cache
 _SPREAD = 8 * _ROWS  # rows that are worth a thread
@@ -60,6 +61,10 @@ class Number:
     def width(self) -> int:
         return 1
 
+    def conform(self, values: AnyArray) -> AnyArray:
+        """Numbers as floats, NaN for anything else."""
+        return as_floats(values)
+
     def encode(self, values: AnyArray) -> tuple[FloatArray, BoolArray]:
         """The column in [-1, 1], (n, 1), and which values had to be moved."""
         raw = as_floats(values)
@@ -98,6 +103,10 @@ class Category:
     @property
     def width(self) -> int:
         return 1 if len(self.values) == 2 else len(self.values)
+
+    def conform(self, values: AnyArray) -> AnyArray:
+        """Each value as the one of the set that says the same, or None."""
+        return _match(values, self.values)
 
     def encode(self, values: AnyArray) -> tuple[FloatArray, BoolArray]:
         """Columns of -1 and +1, (n, width), and which values were not in the set."""
@@ -177,6 +186,33 @@ class Schema:
             else:
                 names.append(feature.name)
         return names
+
+    def conform(self, table: "UserTable", where: str = "the table") -> "UserTable":
+        """The schema's columns, in its order: numbers as floats, categories as the schema's own
+        values, else missing.
+
+        >>> from tacit.data.table import UserTable
+        >>> schema = Schema((Number("age", 0, 100), Category("code", (1, 2))), ("no", "yes"))
+        >>> code, age = (np.array(texts, dtype=object) for texts in (["2", "x"], ["7", "?"]))
+        >>> odd = UserTable({"code": code, "age": age})
+        >>> {name: column.tolist() for name, column in schema.conform(odd).columns.items()}
+        {'age': [7.0, nan], 'code': [2, None]}
+        """
+        missing = [each.name for each in self.features if each.name not in table.columns]
+        if missing:
+            what = "; ".join(
+                f"{name!r} ({table.left_out[name]})" if name in table.left_out else repr(name)
+                for name in missing
+            )
+            raise ValueError(
+                f"{where} lacks {what}, which the model uses; it has {', '.join(table.columns)}"
+            )
+        columns = {each.name: each.conform(table.columns[each.name]) for each in self.features}
+        return replace(table, columns=columns, left_out={}, categories=frozenset())
+
+    def conform_labels(self, labels: AnyArray) -> AnyArray:
+        """Labels as the schema's own classes, None for any other."""
+        return _match(labels, self.classes)
 
     def encode(self, table: Any) -> Encoded:
         """A matrix with these columns in order, a data frame, or a mapping of names to columns,
@@ -367,6 +403,13 @@ def positions(values: AnyArray, known: tuple[Any, ...]) -> IntArray:
     return found
 
 
+def _match(column: AnyArray, values: tuple[Any, ...]) -> AnyArray:
+    """Each value as the known one that says the same, or None."""
+    known = np.empty(len(values) + 1, dtype=object)
+    known[:-1], known[-1] = values, None
+    return np.asarray(known[positions(column, values)])
+
+
 def _said_number(value: Any) -> float | str | None:
     """What a value says where numbers are meant: the texts "03" and "3.0" are 3, and truth values 1
     and 0.
@@ -398,37 +441,3 @@ def said_text(value: Any) -> str | None:
         return str(int(number)) if number.is_integer() else str(number)
     text = str(value).strip()
     return text.lower() if text in _TRUTH else text
-
-
-def read_schema(path: str | Path) -> Schema:
-    """The schema in a TOML file; features in their order there."""
-    file = Path(path)
-    try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as problem:
-        raise ValueError(f"{file} cannot be read as a schema: {problem}") from problem
-    features, classes = content.get("features"), content.get("classes")
-    if (
-        set(content) != {"features", "classes"}
-        or not isinstance(features, dict)
-        or not isinstance(classes, list)
-    ):
-        raise ValueError(
-            f"{file} must have classes = [...] and a table [features], and nothing else"
-        )
-    return Schema(
-        tuple(_read_feature(file, name, given) for name, given in features.items()), tuple(classes)
-    )
-
-
-def _read_feature(file: Path, name: str, given: Any) -> Number | Category:
-    match given:
-        case {"low": int() | float() as low, "high": int() | float() as high, **rest} if not rest:
-            return Number(name, low, high)
-        case {"values": [one], **rest} if not rest:
-            return Category.among(name, [one])
-        case {"values": list() as values, **rest} if not rest:
-            return Category(name, tuple(values))
-    raise ValueError(
-        f"{file}: feature {name!r} must be {{ low = ..., high = ... }} or {{ values = [...] }}"
-    )

@@ -23,17 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tacit._util.types import AnyArray, BoolArray, IntArray
-from tacit.data.cohort import NumberSchema
-from tacit.data.schema import (
-    Encoded,
-    Number,
-    Schema,
-    as_floats,
-    float_or_nan,
-    has_value,
-    positions,
-    said_text,
-)
+from tacit.data.schema import Encoded, Schema, float_or_nan, has_value, said_text
 
 MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "#N/A")
 _DATES = "dates"
@@ -321,45 +311,9 @@ def keep_text(text: Any) -> AnyArray:
     return np.asarray(values[np.from_dlpack(coded.indices)])
 
 
-def conform(table: UserTable, schema: Schema, where: str = "the table") -> UserTable:
-    """The schema's columns, in its order: numbers as floats, categories as the schema's own values,
-    else missing.
-
-    >>> from tacit.data.schema import Category
-    >>> schema = Schema((Number("age", 0, 100), Category("code", (1, 2))), ("no", "yes"))
-    >>> code, age = (np.array(texts, dtype=object) for texts in (["2", "x"], ["7", "?"]))
-    >>> odd = UserTable({"code": code, "age": age})
-    >>> {name: column.tolist() for name, column in conform(odd, schema).columns.items()}
-    {'age': [7.0, nan], 'code': [2, None]}
-    """
-    missing = [feature.name for feature in schema.features if feature.name not in table.columns]
-    if missing:
-        what = "; ".join(
-            f"{name!r} ({table.left_out[name]})" if name in table.left_out else repr(name)
-            for name in missing
-        )
-        raise ValueError(
-            f"{where} lacks {what}, which the model uses; it has {', '.join(table.columns)}"
-        )
-    columns: dict[str, AnyArray] = {}
-    for feature in schema.features:
-        column = table.columns[feature.name]
-        columns[feature.name] = (
-            as_floats(column) if isinstance(feature, Number) else _match(column, feature.values)
-        )
-    return UserTable(columns)
-
-
-def conform_labels(labels: AnyArray, schema: Schema) -> AnyArray:
-    """Labels as the schema's own classes, None for any other; where the target is a number, as
-    numbers.
-    """
-    return as_floats(labels) if isinstance(schema, NumberSchema) else _match(labels, schema.classes)
-
-
 def encode_rows(table: Any, schema: Schema) -> Encoded:
     """Rows in [-1, 1], read by what values say where the table has names."""
-    return schema.encode(conform(table, schema) if isinstance(table, UserTable) else table)
+    return schema.encode(schema.conform(table) if isinstance(table, UserTable) else table)
 
 
 def is_known(labels: AnyArray) -> BoolArray:
@@ -397,10 +351,3 @@ def _owner_name(value: Any) -> str:
         return ""
     number = float("nan") if isinstance(value, bool) else float_or_nan(value)
     return said_text(normalize("NFC", str(value)) if np.isnan(number) else number + 0.0) or ""
-
-
-def _match(column: AnyArray, values: tuple[Any, ...]) -> AnyArray:
-    """Each value as the known one that says the same, or None."""
-    known = np.empty(len(values) + 1, dtype=object)
-    known[:-1], known[-1] = values, None
-    return np.asarray(known[positions(column, values)])

@@ -2,9 +2,9 @@
 
 A CSV file is read as text, so that no odd value far down is an error and no message quotes one.
 `TableFile.read` then types each column as a whole, which is how a public table is described;
-`read_text` and `blocks` leave text as it is, for `conform` to read by a schema. What columns become
-is said in `table`, which reads data frames the same way. Where a file cannot be read as a table
-the error says why and what to do. No row is ever quoted.
+`read_text` and `blocks` leave text as it is, for a schema to read (`Schema.conform`). What columns
+become is said in `table`, which reads data frames the same way. Where a file cannot be read as a
+table the error says why and what to do. No row is ever quoted.
 
 Owners' rows decide nothing: names and types of columns, bounds, categories and classes are those of
 the public rows or of a schema file. Every value is read by the schema alone, so that no row of one
@@ -37,8 +37,6 @@ from tacit.data.sample import ColumnRoles, Sample, sample_of
 from tacit.data.schema import Schema
 from tacit.data.table import (
     UserTable,
-    conform,
-    conform_labels,
     conform_owners,
     keep_text,
     type_columns,
@@ -390,19 +388,19 @@ def read_labelled(file: TableFile, label: str, schema: Schema) -> tuple[UserTabl
     """Rows to test on, and their class numbers, -1 where a label is not known."""
     file.require(label)
     raw = file.read_text([*(feature.name for feature in schema.features), label])
-    classes = schema.encode_labels(conform_labels(raw.column(label), schema))
+    classes = schema.encode_labels(schema.conform_labels(raw.column(label)))
     if not (classes >= 0).any():
         raise ValueError(f"{file.path} has no row with a known {label!r}")
-    return conform(raw, schema, str(file.path)), classes
+    return schema.conform(raw, str(file.path)), classes
 
 
 def _rows_of(
     raw: UserTable, file: TableFile, roles: ColumnRoles, schema: Schema, *, one_owner: bool
 ) -> OwnerTable:
-    labels = conform_labels(raw.column(roles.label), schema)
+    labels = schema.conform_labels(raw.column(roles.label))
     names, numbers = _number_owners(raw, roles.owner, one_owner=one_owner)
     nobody = f"rows of {file.path} without a {roles.owner} count as one owner together"
-    table = conform(raw, schema, str(file.path))
+    table = schema.conform(raw, str(file.path))
     return OwnerTable(table, labels, numbers, names, (nobody,) if "" in names else ())
 
 

@@ -147,16 +147,17 @@ class Inline(Engine):
         if not len(owners):
             return None
         tapes = self.stream.child("round", query.round, query.attempt).of(owners)
+        asked = self.cohort[owners]
         if isinstance(query, ShareQuery) and isinstance(query.terms, VectorTerms):
-            return self._add_up(query, owners, tapes) if self._charge_sum(owners, query) else None
+            return self._add_up(query, asked, tapes) if self._charge_sum(owners, query) else None
         self._note_influence(query)
         epsilon = self._prices(query, owners)
         self.spent[owners] += epsilon
         self.speakers = int(np.count_nonzero(self.spent))
         if isinstance(query, ShareQuery) and isinstance(query.learner, Simulated):
             kind = MECHANISMS[query.how]
-            return query.learner.simulate(query, self.cohort[owners], kind, epsilon, tapes)
-        return query.answer(collect(query, self.cohort[owners], epsilon, tapes))
+            return query.learner.simulate(query, asked, kind, epsilon, tapes)
+        return query.answer(collect(query, asked, epsilon, tapes))
 
     def _prices(self, query: Query, owners: IntArray) -> float | FloatArray:
         """What the question costs these owners: the most of what it offers that each allows, as at
@@ -190,11 +191,10 @@ class Inline(Engine):
         self.speakers = int(np.count_nonzero(self.spent))
         return True
 
-    def _add_up(self, query: ShareQuery, owners: IntArray, tapes: Stream) -> Answer:
+    def _add_up(self, query: ShareQuery, asked: Cohort, tapes: Stream) -> Answer:
         """What two servers say to a sum of shares."""
         self._note_influence(query, summed=True)
-        total = add_up(query, self.cohort[owners], tapes)
-        return query.open_sum(total, len(owners), self.stream)
+        return query.open_sum(add_up(query, asked, tapes), len(asked), self.stream)
 
     def _invite(self, query: Query) -> IntArray:
         """Owners for a query; those that are asked but once are used up."""

@@ -102,8 +102,9 @@ def read_inputs(
     if part.taken.any():
         rest = np.flatnonzero(~part.taken[numbers])
         table, labels, numbers = table[rest], labels[rest], numbers[rest]
+    epsilon, classes = epsilon_of(estimator.epsilon, part.taken), label_numbers(labels, schema)
     encoded = encode_rows(table, schema)
-    cohort = Cohort.of(encoded.X, label_numbers(labels, schema), numbers)
+    cohort = Cohort.of(encoded.X, classes, numbers)
     known = part.sample.public
     return Inputs(
         sample=part.sample,
@@ -111,7 +112,7 @@ def read_inputs(
         source=part.source,
         cohort=cohort,
         owners=len(cohort),
-        epsilon=epsilon_of(estimator.epsilon, part.taken),
+        epsilon=epsilon,
         moved=encoded.moved,
     )
 

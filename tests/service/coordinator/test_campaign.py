@@ -7,7 +7,6 @@ from typer.testing import CliRunner
 
 import tacit
 from tacit.cli import app
-from tacit.data.table import conform
 from tacit.data.table_file import TableFile
 from tacit.service.coordinator.tables import ENDED
 from tacit.service.device.join import join
@@ -64,6 +63,6 @@ def test_a_campaign_from_enrolment_to_model(tmp_path, database):
     assert told.exit_code == 0, told.output
     assert "accuracy" in told.output
     people = TableFile.open(folder / "people.csv").read()
-    X = fitted.schema_.encode(conform(people, fitted.schema_)).X
+    X = fitted.schema_.encode(fitted.schema_.conform(people)).X
     voted = [fitted.schema_.classes[place] for place in fitted.ensemble_.predict(X)]
     assert [line.split(",")[1] for line in out.read_text().splitlines()[1:]] == voted
